@@ -43,59 +43,66 @@ impl Vault {
         ids.sort();
         for id in ids {
             if pending.entry(&id).map_err(records)?.is_some_and(|entry| entry.is_dir()) {
-                self.end(lock, &pending, &id, &mut recovery)?;
+                end_transaction(self, lock, &pending, &id, &mut recovery)?;
             }
         }
         Ok(recovery)
     }
+}
 
-    fn end(&self, lock: &WriteLock, pending: &Dir, id: &str, recovery: &mut Recovery) -> Result<()> {
-        let records = |error| Error::io("read the records in", lock.records(), error);
-        let folder = pending.open_dir(id).map_err(records)?;
-        let mut tree = DirTree::open(self)?;
-        if folder.entry(COMMITTED).map_err(records)?.is_some() {
-            let Some(manifest) = read_manifest(&folder, COMMITTED, id).map_err(records)? else {
-                let kept = lock.folder.open_or_create_dir(CONFLICTS).map_err(records)?;
-                pending.rename_no_replace(id, &kept, id).map_err(records)?;
-                recovery.notices.push(format!(
-                    "an unfinished change could not be read and was moved to {}/{CONFLICTS}/{id}",
-                    lock.records().display()
-                ));
-                return Ok(());
-            };
-            return match commit(self, &mut tree, &manifest, lock, pending, None) {
-                Ok(notices) => {
-                    if let Some(undone) = &manifest.undoes
-                        && let Err(error) = self.remove_created_dirs(lock, undone)
-                    {
-                        tracing::warn!(%error, "an empty folder of the undone operation could not be removed");
-                    }
-                    close(&manifest, lock, pending)?;
-                    recovery.notices.push(format!("an unfinished {} was finished", described(&manifest)));
-                    recovery.notices.extend(notices.iter().cloned());
-                    recovery.finished.push(Applied::of(&manifest, notices));
-                    Ok(())
+/// Finishes a transaction that was committed, or rolls it back.
+fn end_transaction(
+    vault: &Vault,
+    lock: &WriteLock,
+    pending: &Dir,
+    id: &str,
+    recovery: &mut Recovery,
+) -> Result<()> {
+    let records = |error| Error::io("read the records in", lock.records(), error);
+    let folder = pending.open_dir(id).map_err(records)?;
+    let mut tree = DirTree::open(vault)?;
+    if folder.entry(COMMITTED).map_err(records)?.is_some() {
+        let Some(manifest) = read_manifest(&folder, COMMITTED, id).map_err(records)? else {
+            let kept = lock.folder.open_or_create_dir(CONFLICTS).map_err(records)?;
+            pending.rename_no_replace(id, &kept, id).map_err(records)?;
+            recovery.notices.push(format!(
+                "an unfinished change could not be read and was moved to {}/{CONFLICTS}/{id}",
+                lock.records().display()
+            ));
+            return Ok(());
+        };
+        return match commit(vault, &mut tree, &manifest, lock, pending, None) {
+            Ok(notices) => {
+                if let Some(undone) = &manifest.undoes
+                    && let Err(error) = vault.remove_created_dirs(lock, undone)
+                {
+                    tracing::warn!(%error, "an empty folder of the undone operation could not be removed");
                 }
-                Err(CommitError::RolledBack(error)) => {
-                    let operation = described(&manifest);
-                    recovery.notices.push(format!(
-                        "an unfinished {operation} could not be finished and was undone: {error}"
-                    ));
-                    Ok(())
-                }
-                Err(CommitError::Incomplete(error)) => Err(error),
-            };
-        }
-        match read_manifest(&folder, MANIFEST, id).map_err(records)? {
-            Some(manifest) => {
-                roll_back(&mut tree, &manifest, pending)?;
-                recovery.notices.push(format!("an unfinished {} was undone", described(&manifest)));
+                close(&manifest, lock, pending)?;
+                recovery.notices.push(format!("an unfinished {} was finished", described(&manifest)));
+                recovery.notices.extend(notices.iter().cloned());
+                recovery.finished.push(Applied::of(&manifest, notices));
+                Ok(())
             }
-            // The process ended while it wrote the manifest, before any other step.
-            None => remove_transaction(pending, id).map_err(records)?,
-        }
-        Ok(())
+            Err(CommitError::RolledBack(error)) => {
+                let operation = described(&manifest);
+                recovery
+                    .notices
+                    .push(format!("an unfinished {operation} could not be finished and was undone: {error}"));
+                Ok(())
+            }
+            Err(CommitError::Incomplete(error)) => Err(error),
+        };
     }
+    match read_manifest(&folder, MANIFEST, id).map_err(records)? {
+        Some(manifest) => {
+            roll_back(&mut tree, &manifest, pending)?;
+            recovery.notices.push(format!("an unfinished {} was undone", described(&manifest)));
+        }
+        // The process ended while it wrote the manifest, before any other step.
+        None => remove_transaction(pending, id).map_err(records)?,
+    }
+    Ok(())
 }
 
 fn described(manifest: &Manifest) -> String {

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use sidenote::error::ErrorKind;
 use sidenote::index::silent;
 use sidenote::store::{
-    DanglingLinks, DeleteRequest, EditRequest, ExtractRequest, MergeRequest, MoveRequest, NewRequest,
-    NoteEdit, Operation, PartKind, PartRequest, RelateRequest, RenameRequest, Renamed,
+    DanglingLinks, DeleteRequest, EditRequest, ExtractRequest, LinkRequest, MergeRequest, MoveRequest,
+    NewRequest, NoteEdit, Operation, PartKind, PartRequest, RenameRequest, Renamed,
 };
 use sidenote::text::edit::ContentHash;
 
@@ -190,7 +190,7 @@ fn headings_blocks_tags_and_properties_are_renamed() {
 
 #[test]
 fn relating_two_notes_links_both_ways_and_only_once() {
-    let request = RelateRequest { a: owned("A"), b: owned("B"), text: Some(owned("see")) };
+    let request = LinkRequest { a: owned("A"), b: owned("B"), text: Some(owned("see")) };
     let before = [("A.md", "a\n"), ("B.md", "b\n\n## Related\n\n- [[C]]\n"), ("C.md", "")];
     check(
         &before,
@@ -212,7 +212,7 @@ fn relating_two_notes_links_both_ways_and_only_once() {
     assert_eq!(files(&vault), before, "unlinking takes everything back");
     check(
         &[("A.md", "see [[B]]\n"), ("B.md", "---\nlinks: [x]\n---\n")],
-        &Operation::Link(RelateRequest { a: owned("A"), b: owned("B"), text: None }),
+        &Operation::Link(LinkRequest { a: owned("A"), b: owned("B"), text: None }),
         &[("B.md", Some(&format!("---\nlinks: [x, {}]\n---\n## Related\n\n- [[A]]\n", id_of("A.md"))))],
     );
 }
@@ -378,7 +378,7 @@ fn ambiguous_changes_are_refused() {
         assert!(error.to_string().contains(says), "{error}");
         assert_eq!(files(&vault), before);
     };
-    let link = |a: &str, b: &str| Operation::Link(RelateRequest { a: owned(a), b: owned(b), text: None });
+    let link = |a: &str, b: &str| Operation::Link(LinkRequest { a: owned(a), b: owned(b), text: None });
     refused(&[("A.md", "```\nopen"), ("B.md", "b\n")], &link("A", "B"), "not closed");
     let merge = Operation::Merge(MergeRequest { from: owned("A"), into: owned("B") });
     refused(
@@ -698,7 +698,7 @@ fn the_memories_layout_is_flat_and_relates_notes_by_id() {
             .to_string()
     };
     let (a, b) = (new("Wie läuft's?", Some("How to")), new("B", None));
-    let link = RelateRequest { a: owned("Wie läuft's?"), b: owned("B"), text: None };
+    let link = LinkRequest { a: owned("Wie läuft's?"), b: owned("B"), text: None };
     store.changes().change(&Operation::Link(link), false).unwrap();
     let now = files(&vault);
     let (id_a, id_b) = (&a["how-to-wie-lauft-s-".len()..a.len() - 3], &b["b-".len()..b.len() - 3]);

@@ -5,7 +5,7 @@ use std::fs;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use sidenote::error::ErrorKind;
-use sidenote::store::{EditRequest, MoveRequest, NoteEdit, Operation, RelateRequest, Store};
+use sidenote::store::{EditRequest, LinkRequest, MoveRequest, NoteEdit, Operation, Store};
 use sidenote::text::edit::ContentHash;
 
 use crate::support::{TestVault, env_number, env_path, stderr, stdout};
@@ -155,7 +155,7 @@ fn undoing_all_operations_restores_the_first_tree() {
         let a = list[dice(list.len())].path.clone();
         let b = list[dice(list.len())].path.clone();
         let one = |edit| Operation::Edit(EditRequest { note: a.clone(), edit, expect: None });
-        let pair = || RelateRequest { a: a.clone(), b: b.clone(), text: None };
+        let pair = || LinkRequest { a: a.clone(), b: b.clone(), text: None };
         let operation = match dice(7) {
             0 => Operation::Move(MoveRequest {
                 from: a.clone(),

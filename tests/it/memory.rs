@@ -25,7 +25,7 @@ use sidenote::memory::types::{MemoryType, MemoryTypes};
 use sidenote::memory::usage::{MemoryEvent, NoteRef, Usage, UsageEvent, UsageEventKind, UsageLedger};
 use sidenote::memory::{capture, duplicate};
 
-use crate::support::{TestVault, json, run, stderr, stdout, tree};
+use crate::support::{TestVault, json, run, stderr, stdout, text_of, tree};
 
 const WEIGHTS: Weights = Weights { similarity: 0.5, recency: 0.3, frequency: 0.2 };
 const HOUR: i64 = 3_600_000;
@@ -680,6 +680,23 @@ fn hooks_recall_and_capture_and_never_fail() {
     assert_eq!((done.status.code(), stdout(&done)), (Some(0), String::new()));
     run(&vault, "2026-11-21", &["memory", "set-context", "Counting herons"]);
     assert!(hook(&vault, "session-start", "{}").contains("Counting herons"));
+}
+
+#[test]
+fn a_captured_memory_is_numbered_if_a_name_differs_only_in_case() {
+    let other = "Memories/we decided to count herons in April, when the alder has no.md";
+    let vault = TestVault::new(&[(other, "Other words are here.\n")]);
+    run(&vault, "2026-11-21", &["index", "--no-embed"]);
+    let transcript = vault.root().join(".transcript.jsonl");
+    let text = "We decided to count herons in April, when the alder has no leaves.";
+    let message = json!({ "role": "assistant", "content": [{ "type": "text", "text": text }] });
+    fs::write(&transcript, json!({ "type": "assistant", "message": message }).to_string()).unwrap();
+    let stop = json!({ "session_id": "s1", "transcript_path": transcript, "hook_event_name": "Stop" });
+    assert_eq!(hook(&vault, "capture", &stop.to_string()), "");
+    let captured =
+        vault.root().join("Memories/We decided to count herons in April, when the alder has no 2.md");
+    assert!(fs::read_to_string(captured).unwrap().ends_with(&format!("{text}\n")));
+    assert_eq!(text_of(&vault, other), "Other words are here.\n");
 }
 
 /// A happening on one of a few notes at one of a few moments.

@@ -6,7 +6,7 @@ use super::apply;
 use crate::cli::CommandContext;
 use crate::cli::args::DryRunArgs;
 use crate::error::Result;
-use crate::store::{Operation, RelateRequest};
+use crate::store::{LinkRequest, Operation};
 
 /// Link two notes to each other in their related sections, or remove these links.
 #[derive(Debug, Args)]
@@ -24,10 +24,10 @@ pub(in crate::cli) struct LinkArgs {
 
 pub(super) fn link(context: &CommandContext, args: LinkArgs) -> Result<()> {
     let LinkArgs { a, b, text, dry_run } = args;
-    apply(context, &Operation::Link(RelateRequest { a, b, text }), &dry_run)
+    apply(context, &Operation::Link(LinkRequest { a, b, text }), &dry_run)
 }
 
 pub(super) fn unlink(context: &CommandContext, args: LinkArgs) -> Result<()> {
     let LinkArgs { a, b, text, dry_run } = args;
-    apply(context, &Operation::Unlink(RelateRequest { a, b, text }), &dry_run)
+    apply(context, &Operation::Unlink(LinkRequest { a, b, text }), &dry_run)
 }

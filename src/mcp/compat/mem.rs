@@ -11,8 +11,8 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::index::catalog::Filter;
 use crate::mcp::tool::{Answer, Effect, Tool};
 use crate::store::{
-    ChangeReply, Memory, MemoryText, NewRequest, Operation, RelateRequest, ReviseRequest, SearchRequest,
-    Store, shown,
+    ChangeReply, LinkRequest, Memory, MemoryText, NewRequest, Operation, ReviseRequest, SearchRequest, Store,
+    display_text,
 };
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -400,12 +400,12 @@ fn link(store: &Store, input: LinkInput) -> Result<Answer> {
     store.index().refresh()?;
     let (source, target) = (find_memory(store, &input.source_id)?, find_memory(store, &input.target_id)?);
     let stem = target.path.rsplit('/').next().unwrap_or(&target.path).trim_end_matches(".md").to_owned();
-    let given = non_empty(input.link_text).as_deref().and_then(shown);
+    let given = non_empty(input.link_text).as_deref().and_then(display_text);
     // In the layout `memories` a bullet is the name of the file alone, unless another text is asked for.
     let is_flat = store.config().vault.layout == Layout::Memories;
     let title = Some(target.title.clone()).filter(|title| !is_flat && *title != stem);
     let request =
-        RelateRequest { a: source.path.clone(), b: target.path.clone(), text: given.clone().or(title) };
+        LinkRequest { a: source.path.clone(), b: target.path.clone(), text: given.clone().or(title) };
     let done = store.changes().change(&Operation::Link(request), false)?;
     let [source_links, target_links] = link_lists(store, &source, &target)?;
     let success = source_links.contains(&target.id) && target_links.contains(&source.id);
@@ -418,7 +418,7 @@ fn link(store: &Store, input: LinkInput) -> Result<Answer> {
 fn unlink(store: &Store, input: UnlinkInput) -> Result<Answer> {
     store.index().refresh()?;
     let (source, target) = (find_memory(store, &input.source_id)?, find_memory(store, &input.target_id)?);
-    let request = RelateRequest { a: source.path.clone(), b: target.path.clone(), text: None };
+    let request = LinkRequest { a: source.path.clone(), b: target.path.clone(), text: None };
     let done = store.changes().change(&Operation::Unlink(request), false)?;
     let [source_links, target_links] = link_lists(store, &source, &target)?;
     let success = !source_links.contains(&target.id) && !target_links.contains(&source.id);

@@ -9,8 +9,8 @@ use super::TARGET_LENGTH;
 use crate::error::{Error, Result};
 use crate::mcp::reply_limit::truncate;
 use crate::store::{
-    ChangeReply, DanglingLinks, DeleteRequest, EditRequest, MoveRequest, NewRequest, NoteEdit, Operation,
-    RelateRequest, Store, WriteRequest,
+    ChangeReply, DanglingLinks, DeleteRequest, EditRequest, LinkRequest, MoveRequest, NewRequest, NoteEdit,
+    Operation, Store, WriteRequest,
 };
 
 /// The largest number of changed files that a reply names.
@@ -347,7 +347,7 @@ pub(super) fn delete(store: &Store, input: DeleteInput) -> Result<Answer> {
 
 pub(super) fn link(store: &Store, input: LinkInput) -> Result<Answer> {
     store.index().refresh()?;
-    let request = RelateRequest { a: input.a, b: input.b, text: input.text };
+    let request = LinkRequest { a: input.a, b: input.b, text: input.text };
     let operation = if input.remove { Operation::Unlink(request) } else { Operation::Link(request) };
     ChangeOutput::new(&store.changes().change(&operation, false)?).into_answer()
 }

@@ -1,7 +1,5 @@
 //! Plans new notes: path, frontmatter, templates and daily notes.
 
-use std::collections::HashSet;
-
 use serde_json::Value;
 
 use crate::clock::Timestamp;
@@ -10,6 +8,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::index::catalog::path_id_at;
 use crate::store::catalog_overlay::View;
 use crate::store::change::Planner;
+use crate::store::change::free_names::FreeNames;
 use crate::store::change::merge_properties::{MADE, Uniting, is_blank, value_of};
 use crate::store::change::move_files::{add_edits, follow};
 use crate::store::change::naming::{file_name, memory_stem, placed, title_of};
@@ -233,7 +232,7 @@ impl Planner<'_> {
                 _ => String::new(),
             };
             let path = if request.numbered {
-                self.numbered(&place, &name)?
+                FreeNames::new(&self.core.vault).take(&place, &name)?
             } else {
                 NotePath::parse_new(&placed(&place, &name), false)?
             };
@@ -253,18 +252,6 @@ impl Planner<'_> {
             }
         }
         Err(Error::internal(format!("no id is free for {path}")))
-    }
-
-    /// Finds a path in a folder for a note of this name: where others have it, with a number behind it.
-    pub(super) fn numbered(&self, folder: &str, name: &str) -> Result<NotePath> {
-        let mut path = NotePath::parse_new(&placed(folder, name), false)?;
-        let taken = names_in(&self.core.vault, path.folder())?;
-        let mut number = 1;
-        while taken.contains(&key(path.name())) {
-            number += 1;
-            path = NotePath::parse_new(&placed(folder, &format!("{name} {number}")), false)?;
-        }
-        Ok(path)
     }
 
     fn template(&self, name: &str) -> Result<String> {
@@ -478,38 +465,20 @@ fn numbered_title(title: &str, number: usize) -> Result<String> {
     Ok(format!("{start}{suffix}"))
 }
 
-/// Adds the first number to the title of a new note that gives it a file name of its own, where another file has
-/// the name of the title.
+/// Adds the first number to the title of a new note that gives it a file name of its own, if another file has the name
+/// of the title.
 ///
 /// # Errors
 /// `Invalid` for a title that gives no file name; `Io` if the folder cannot be listed.
 pub(in crate::store) fn number_title(vault: &Vault, request: &mut NewRequest) -> Result<()> {
-    let taken = names_in(vault, request.folder.as_deref().unwrap_or_default().trim_end_matches('/'))?;
-    let is_taken =
-        |title: &str| Ok::<bool, Error>(taken.contains(&key(&format!("{}.md", file_name(title)?))));
+    let folder = request.folder.as_deref().unwrap_or_default().trim_end_matches('/');
+    let mut names = FreeNames::new(vault);
     let mut title = request.title.clone();
     let mut number = 1;
-    while is_taken(&title)? {
+    while names.is_taken(folder, &format!("{}.md", file_name(&title)?))? {
         number += 1;
         title = numbered_title(&request.title, number)?;
     }
     request.title = title;
     Ok(())
-}
-
-/// Lists the keys of the names in a folder of the vault.
-fn names_in(vault: &Vault, folder: &str) -> Result<HashSet<String>> {
-    let disk = vault.root().join(folder);
-    let mut taken = HashSet::new();
-    match std::fs::read_dir(&disk) {
-        Ok(entries) => {
-            for entry in entries {
-                let entry = entry.map_err(|error| Error::io("list", &disk, error))?;
-                taken.insert(key(&entry.file_name().to_string_lossy()));
-            }
-        }
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-        Err(error) => return Err(Error::io("list", &disk, error)),
-    }
-    Ok(taken)
 }

@@ -2,10 +2,13 @@
 
 pub(super) mod apply;
 pub(super) mod create;
+pub(super) mod delete;
 pub(super) mod edit;
 pub(super) mod editor;
+pub(super) mod free_names;
 pub(super) mod headings;
 pub(super) mod history;
+pub(super) mod link;
 pub(super) mod merge;
 pub(super) mod merge_properties;
 pub(super) mod move_files;
@@ -13,9 +16,9 @@ pub(super) mod naming;
 pub(super) mod operation;
 pub(super) mod properties;
 pub(super) mod redact;
-pub(super) mod relate;
 pub(super) mod rename;
 pub(super) mod revise;
+pub(super) mod trash;
 pub(super) mod undo;
 
 use crate::store::core::Core;

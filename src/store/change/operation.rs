@@ -4,10 +4,11 @@ use serde::Serialize;
 
 use crate::index::catalog::FileRow;
 use crate::store::change::create::NewRequest;
+use crate::store::change::delete::DeleteRequest;
 use crate::store::change::edit::EditRequest;
+use crate::store::change::link::LinkRequest;
 use crate::store::change::merge::{ExtractRequest, MergeRequest};
 use crate::store::change::move_files::{MoveRequest, PartRequest};
-use crate::store::change::relate::{DeleteRequest, RelateRequest};
 use crate::store::change::rename::RenameRequest;
 use crate::store::change::revise::ReviseRequest;
 use crate::text::edit::{ChangeSet, FileLocation};
@@ -30,9 +31,9 @@ pub enum Operation {
     /// A tag or property gets another name in every note.
     RenameEverywhere(RenameRequest),
     /// Two notes are linked, both ways.
-    Link(RelateRequest),
+    Link(LinkRequest),
     /// Two notes are linked no longer.
-    Unlink(RelateRequest),
+    Unlink(LinkRequest),
     /// A note goes into another.
     Merge(MergeRequest),
     /// A section becomes a note of its own.

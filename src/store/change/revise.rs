@@ -9,6 +9,7 @@ use crate::config::Layout;
 use crate::error::{Error, Result};
 use crate::store::catalog_overlay::View;
 use crate::store::change::Planner;
+use crate::store::change::free_names::FreeNames;
 use crate::store::change::move_files::follow;
 use crate::store::change::naming::{file_name, memory_stem, named_after, title_of};
 use crate::store::change::properties::{applied, converted, originals, put, titled};
@@ -144,7 +145,7 @@ impl Planner<'_> {
         if name == path.stem() || own("title").as_deref() == Some(title) {
             return Ok(path.clone());
         }
-        self.numbered(path.folder(), &name)
+        FreeNames::new(&self.core.vault).take(path.folder(), &name)
     }
 
     /// Gives the new title of a memory whose title was made of its text, where the new text gives another one.
@@ -170,7 +171,7 @@ impl Planner<'_> {
         let name = file_name(title)?;
         let number = path.stem().strip_prefix(&name).map(|rest| rest.trim_start());
         let fits = number.is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()));
-        if fits { Ok(path.clone()) } else { self.numbered(path.folder(), &name) }
+        if fits { Ok(path.clone()) } else { FreeNames::new(&self.core.vault).take(path.folder(), &name) }
     }
 
     /// Gives the text of a revised note; `retitled` is a title that was made of its new text.

@@ -1,20 +1,19 @@
 //! Inserts memories as they are given, or unless another note says the same.
 
-use std::collections::HashMap;
-
 use serde_json::{Map, Value};
 
 use crate::error::{Error, Result};
 use crate::memory::state::check_importance;
 use crate::store::catalog_overlay::View;
 use crate::store::change::Changes;
+use crate::store::change::free_names::FreeNames;
 use crate::store::change::naming::{UNNAMED, title_of};
 use crate::store::memory::note_from_memory::Incoming;
 use crate::store::memory::save::Comparison;
 use crate::store::memory::{Memories, MemoryWrites};
 use crate::store::memory_weights::Memory;
 use crate::store::sync::IndexSync;
-use crate::text::path::{NotePath, key};
+use crate::text::path::NotePath;
 
 /// A memory to insert as it is given.
 #[derive(Debug, Clone, Default)]
@@ -155,13 +154,9 @@ impl MemoryWrites<'_> {
         let plan = |_: Option<&_>| {
             let view = View::new(self.core)?;
             checked(&mut incoming)?;
-            let mut numbers = HashMap::new();
+            let mut names = FreeNames::new(&self.core.vault);
             for memory in incoming {
-                let is_taken = |name: &str| {
-                    made.iter().any(|(path, _)| key(path.as_str()) == key(name)) || self.is_taken(name)
-                };
-                let note = self.note_of(memory, &is_taken, &mut numbers, now)?;
-                made.push(note);
+                made.push(self.note_of(memory, &mut names, now)?);
             }
             self.plan_notes(&view, "new", &made)
         };
@@ -170,13 +165,5 @@ impl MemoryWrites<'_> {
             tracing::info!("{notice}");
         }
         made.iter().map(|(path, _)| Memories::of(self.core).written_memory(&change, path.as_str())).collect()
-    }
-
-    /// Says whether a file has this path, also under another spelling of it.
-    fn is_taken(&self, name: &str) -> bool {
-        let file = name.rsplit('/').next().unwrap_or(name);
-        let known = self.core.index.catalog().paths().named(&[key(file)]);
-        known.is_ok_and(|known| known.iter().any(|(path, _)| key(path.as_str()) == key(name)))
-            || self.core.vault.root().join(name).symlink_metadata().is_ok()
     }
 }

@@ -1,6 +1,6 @@
 //! Makes notes of memories that come from elsewhere.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
@@ -8,14 +8,15 @@ use crate::clock::Timestamp;
 use crate::error::Result;
 use crate::index::catalog::path_id_at;
 use crate::store::catalog_overlay::View;
+use crate::store::change::free_names::FreeNames;
 use crate::store::change::move_files::follow;
-use crate::store::change::naming::{file_name, number, title_of};
+use crate::store::change::naming::{file_name, number, placed, title_of};
 use crate::store::change::properties::{originals, with_properties};
 use crate::store::memory::MemoryWrites;
 use crate::store::memory_weights::MemoryWeights;
 use crate::store::redaction::Cleaned;
 use crate::text::edit::{ChangeSet, FileChange};
-use crate::text::path::{NotePath, key};
+use crate::text::path::NotePath;
 use crate::text::rewrite::{Moves, RewriteOptions};
 use crate::text::tag_conversion::StoredTags;
 
@@ -64,8 +65,7 @@ impl MemoryWrites<'_> {
     pub(in crate::store) fn note_of(
         &self,
         memory: Incoming,
-        is_taken: &dyn Fn(&str) -> bool,
-        numbers: &mut HashMap<String, usize>,
+        names: &mut FreeNames<'_>,
         now: Timestamp,
     ) -> Result<(NotePath, Vec<u8>)> {
         let created = memory.created.unwrap_or(now);
@@ -78,23 +78,12 @@ impl MemoryWrites<'_> {
             None => {
                 let names =
                     [&title, &title_of(&memory.content), &"Memory".to_owned()].map(|text| file_name(text));
-                let fits = |name: &String| NotePath::parse_new(&format!("{folder}/{name}.md"), false).is_ok();
+                let fits = |name: &String| NotePath::parse_new(&placed(folder, name), false).is_ok();
                 let name = names.into_iter().flatten().find(fits);
                 (folder.to_owned(), name.unwrap_or_else(|| "Memory".to_owned()))
             }
         };
-        let named = |stem: &str| {
-            if folder.is_empty() { format!("{stem}.md") } else { format!("{folder}/{stem}.md") }
-        };
-        // Of many namesakes each goes on where the last one stopped.
-        let next = numbers.entry(key(&named(&stem))).or_insert(1);
-        let path = loop {
-            let name = if *next == 1 { named(&stem) } else { named(&format!("{stem} {next}")) };
-            *next += 1;
-            if !is_taken(&name) {
-                break NotePath::parse_new(&name, false)?;
-            }
-        };
+        let path = names.take(&folder, &stem)?;
         if let (Some(_), Some(front)) = (&memory.path, &memory.frontmatter) {
             return Ok((path, format!("{front}{}", memory.content).into_bytes()));
         }

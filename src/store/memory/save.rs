@@ -21,10 +21,12 @@ use crate::search::query::Query;
 use crate::store::catalog_overlay::View;
 use crate::store::change::Changes;
 use crate::store::change::create::{NewRequest, number_title};
+use crate::store::change::delete::DeleteRequest;
 use crate::store::change::edit::{EditRequest, NoteEdit};
+use crate::store::change::free_names::FreeNames;
+use crate::store::change::link::LinkRequest;
 use crate::store::change::naming::{named_after, number, title_of};
 use crate::store::change::operation::{ChangeReply, Operation};
-use crate::store::change::relate::{DeleteRequest, RelateRequest};
 use crate::store::lookup::Lookup;
 use crate::store::memory::note_from_memory::Incoming;
 use crate::store::memory::{Memories, MemoryWrites, Recalls};
@@ -32,7 +34,7 @@ use crate::store::memory_weights::{Memory, MemoryWeights};
 use crate::store::query::search::hide;
 use crate::store::source::{Source, body_of};
 use crate::store::sync::IndexSync;
-use crate::text::path::{NotePath, key};
+use crate::text::path::NotePath;
 use crate::wording::Wording;
 
 /// So many notes that are like a new one are compared with it.
@@ -207,7 +209,7 @@ impl MemoryWrites<'_> {
             return Ok(SaveReply { memory: None, preview, near, redacted, change });
         }
         if let Some(near) = &near {
-            let link = RelateRequest { a: made.clone(), b: near.path.clone(), text: None };
+            let link = LinkRequest { a: made.clone(), b: near.path.clone(), text: None };
             match Changes::of(self.core).change(&Operation::Link(link), false) {
                 Ok(linked) => change.notices.extend(linked.notices),
                 Err(error) => change.notices.push(format!("it is not linked to {}: {error}", near.path)),
@@ -260,10 +262,11 @@ impl MemoryWrites<'_> {
         let mut made: Vec<(NotePath, Vec<u8>)> = Vec::new();
         let plan = |_: Option<&_>| {
             let view = View::new(self.core)?;
+            let mut names = FreeNames::new(&self.core.vault);
             for (content, mut alike) in parts_left {
                 self.renew(&mut alike, &content)?;
                 if !alike.is_known() {
-                    made.push(self.captured(content, session, &made, now)?);
+                    made.push(self.captured(content, session, &mut names, now)?);
                 }
             }
             self.plan_notes(&view, "capture", &made)
@@ -272,29 +275,23 @@ impl MemoryWrites<'_> {
         made.iter().map(|(path, _)| Memories::of(self.core).written_memory(&change, path.as_str())).collect()
     }
 
-    /// Makes the note of what was captured, beside those that were `made`.
+    /// Makes the note of a captured part of an answer.
     fn captured(
         &self,
         content: String,
         session: &str,
-        made: &[(NotePath, Vec<u8>)],
+        names: &mut FreeNames<'_>,
         now: Timestamp,
     ) -> Result<(NotePath, Vec<u8>)> {
-        {
-            let properties = [("session", session), ("source", CAPTURED)].into_iter();
-            let properties = properties.filter(|(_, value)| !value.is_empty());
-            let memory = Incoming {
-                content,
-                importance: Some(DEFAULT_IMPORTANCE),
-                properties: properties.map(|(name, value)| (name.to_owned(), Value::from(value))).collect(),
-                ..Incoming::default()
-            };
-            let is_taken = |name: &str| {
-                let is_made = made.iter().any(|(path, _)| key(path.as_str()) == key(name));
-                is_made || self.core.vault.root().join(name).symlink_metadata().is_ok()
-            };
-            self.note_of(memory, &is_taken, &mut HashMap::new(), now)
-        }
+        let properties = [("session", session), ("source", CAPTURED)].into_iter();
+        let properties = properties.filter(|(_, value)| !value.is_empty());
+        let memory = Incoming {
+            content,
+            importance: Some(DEFAULT_IMPORTANCE),
+            properties: properties.map(|(name, value)| (name.to_owned(), Value::from(value))).collect(),
+            ..Incoming::default()
+        };
+        self.note_of(memory, names, now)
     }
 
     /// Counts what was captured in a session.

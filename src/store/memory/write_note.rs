@@ -5,8 +5,8 @@ use serde::Serialize;
 use crate::error::{Error, Result};
 use crate::store::change::Changes;
 use crate::store::change::create::NewRequest;
+use crate::store::change::link::LinkRequest;
 use crate::store::change::operation::{ChangeReply, Operation};
-use crate::store::change::relate::RelateRequest;
 use crate::store::memory::MemoryWrites;
 use crate::store::memory::save::{Comparison, NearDuplicate};
 use crate::store::sync::IndexSync;
@@ -57,7 +57,7 @@ impl MemoryWrites<'_> {
         let near = alike.near;
         let path = change.made().ok_or_else(|| Error::internal("a new note has no place"))?;
         if let Some(near) = near.as_ref().filter(|_| !dry_run) {
-            let link = RelateRequest { a: path.clone(), b: near.path.clone(), text: None };
+            let link = LinkRequest { a: path.clone(), b: near.path.clone(), text: None };
             match Changes::of(self.core).change(&Operation::Link(link), false) {
                 Ok(linked) => change.notices.extend(linked.notices),
                 Err(error) => change.notices.push(format!("it is not linked to {}: {error}", near.path)),

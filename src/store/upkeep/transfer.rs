@@ -1,6 +1,6 @@
 //! Exports memories for other programs and imports them.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::io::Write;
 
 use serde::{Deserialize, Serialize};
@@ -13,6 +13,7 @@ use crate::memory::duplicate::digest;
 use crate::memory::state::{MAX_IMPORTANCE, MIN_IMPORTANCE};
 use crate::store::catalog_overlay::View;
 use crate::store::change::Changes;
+use crate::store::change::free_names::FreeNames;
 use crate::store::lookup::Lookup;
 use crate::store::memory::MemoryWrites;
 use crate::store::memory::note_from_memory::{Incoming, LONGEST_ID};
@@ -22,7 +23,7 @@ use crate::store::source::{Source, body_of};
 use crate::store::sync::IndexSync;
 use crate::store::upkeep::Upkeep;
 use crate::text::frontmatter;
-use crate::text::path::{NotePath, key};
+use crate::text::path::NotePath;
 
 /// So many notes are made in one operation.
 const BATCH: usize = 500;
@@ -228,12 +229,8 @@ impl Upkeep<'_> {
         IndexSync::of(self.core).refresh()?;
         let mut reply = ImportReply::default();
         let mut known = self.known_texts(&mut reply.notices)?;
-        let catalog = self.core.index.catalog();
-        let mut taken: HashSet<String> =
-            catalog.paths().all()?.iter().map(|(path, _)| key(path.as_str())).collect();
-        drop(catalog);
         let now = self.core.clock.now();
-        let mut numbers = HashMap::new();
+        let mut names = FreeNames::new(&self.core.vault);
         let mut made = Vec::new();
         let mut cleaned = Cleaned::default();
         // All of them are made before the first is written: one that cannot be is told of while nothing has changed.
@@ -245,18 +242,12 @@ impl Upkeep<'_> {
                 continue;
             }
             let former = memory.path.clone();
-            let note = MemoryWrites::of(self.core).note_of(
-                memory,
-                &|path| taken.contains(&key(path)),
-                &mut numbers,
-                now,
-            );
+            let note = MemoryWrites::of(self.core).note_of(memory, &mut names, now);
             let (path, bytes) =
                 note.map_err(|error| Error::invalid(format!("memory {}: {error}", at + 1)))?;
             if let Some(former) = former.filter(|former| *former != path) {
                 reply.notices.push(format!("{former} comes in as {path}: that place is taken"));
             }
-            taken.insert(key(path.as_str()));
             made.push((path, bytes));
         }
         reply.redacted = cleaned.keys;

@@ -1,0 +1,177 @@
+//! Plans links between two notes, in both directions, and their removal.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use crate::config::Layout;
+use crate::error::{Error, Result};
+use crate::store::catalog_overlay::{View, table};
+use crate::store::change::Planner;
+use crate::store::change::move_files::add_edits;
+use crate::store::source::Source;
+use crate::text::edit::{ChangeSet, Edit, Remark, apply};
+use crate::text::frontmatter::edit::{Refusal, add, remove_item};
+use crate::text::link::Link;
+use crate::text::path::{NotePath, key};
+use crate::text::related_section;
+use crate::text::related_section::RelatedSection;
+use crate::text::resolve::FileNames;
+use crate::text::rewrite::{linktext, parse};
+
+/// Two notes that belong together, or no longer.
+#[derive(Debug, Clone, Default)]
+pub struct LinkRequest {
+    /// The one, by any of its names.
+    pub a: String,
+    /// The other.
+    pub b: String,
+    /// The text shown for the link from `a` to `b`; its name where not given.
+    pub text: Option<String>,
+}
+
+/// Gives a text as a link can show it: on one line, without the signs that end a link; nothing where nothing is left.
+pub fn display_text(text: &str) -> Option<String> {
+    let plain: String = text.chars().map(|c| if matches!(c, '[' | ']' | '|') { ' ' } else { c }).collect();
+    let words: Vec<&str> = plain.split_whitespace().collect();
+    (!words.is_empty()).then(|| words.join(" "))
+}
+
+impl Planner<'_> {
+    pub(super) fn related_section(&self) -> RelatedSection {
+        let config = &self.core.config.links;
+        let is_memories = self.core.config.vault.layout == Layout::Memories;
+        let name = match config.section.as_str() {
+            "" if is_memories => "Related Memories",
+            "" => "Related",
+            name => name,
+        };
+        let bold = config.style == "bold" || (config.style.is_empty() && is_memories);
+        RelatedSection { name: name.to_owned(), bold }
+    }
+
+    /// Plans a link both ways, each in its note's related section, unless the note links to the other already.
+    ///
+    /// # Errors
+    /// `NotFound` if no note has a name; `Exists` if several notes have it; `Invalid` if both names are of the same
+    /// note.
+    pub(super) fn plan_link(&self, view: &View<'_>, request: &LinkRequest) -> Result<ChangeSet> {
+        let mut plan = ChangeSet::new("link");
+        let (a, b, names, ids) = self.pair(view, request)?;
+        let settings = self.core.vault.settings();
+        let text = request.text.as_deref().and_then(display_text);
+        let pairs = [(&a, &b, text.as_deref(), &ids.1), (&b, &a, None, &ids.0)];
+        for (source, target, text, id) in pairs {
+            let mut edits = Vec::new();
+            let mut remarks = Vec::new();
+            if !source.note.links.iter().any(|link| links_to(&names, link, source, &target.path)) {
+                let markdown = settings.use_markdown_links;
+                let dest = linktext(&names, &target.path, &source.path, settings.link_format, markdown)
+                    .ok_or_else(|| Error::invalid(format!("no link text finds {}", target.path)))?;
+                let link = match (markdown, text) {
+                    (true, text) => format!("[{}](<{dest}>)", text.unwrap_or(target.path.stem())),
+                    (false, Some(text)) => format!("[[{dest}|{text}]]"),
+                    (false, None) => format!("[[{dest}]]"),
+                };
+                let added = related_section::add(&source.text, &source.note, &self.related_section(), &link);
+                let text = String::from_utf8(apply(source.text.as_bytes(), std::slice::from_ref(&added))?)
+                    .map_err(|error| Error::internal("an edit broke a character").with_source(error))?;
+                let again = parse(&source.path, &text);
+                if !again.links.iter().any(|link| links_to(&names, link, source, &target.path)) {
+                    return Err(Error::invalid(format!(
+                        "a link at the end of {} would not be one: something before it is not closed",
+                        source.path
+                    ))
+                    .with_hint("close the code block, comment or math there first"));
+                }
+                edits.push(added);
+            }
+            if has_links_property(source) && !has_linked_id(source, id) {
+                add_property_edits(
+                    add(&source.text, "links", &[Value::from(id.as_str())]),
+                    source,
+                    &mut edits,
+                    &mut remarks,
+                );
+            }
+            add_edits(&mut plan, source, None, edits, remarks);
+        }
+        Ok(plan)
+    }
+
+    /// Plans the removal of the bullets by which two notes are linked; links in running text stay and are told of.
+    ///
+    /// # Errors
+    /// `NotFound` if no note has the name; `Exists` if several notes have it.
+    pub(super) fn plan_unlink(&self, view: &View<'_>, request: &LinkRequest) -> Result<ChangeSet> {
+        let mut plan = ChangeSet::new("unlink");
+        let (a, b, names, ids) = self.pair(view, request)?;
+        for (source, target, id) in [(&a, &b, &ids.1), (&b, &a, &ids.0)] {
+            let goes = |link: &Link| links_to(&names, link, source, &target.path);
+            let mut remarks = Vec::new();
+            let mut edits =
+                related_section::remove(&source.text, &source.note, &self.related_section(), goes);
+            let stays = |link: &&Link| goes(link) && !edits.iter().any(|edit| edit.span.encloses(link.span));
+            remarks.extend(source.note.links.iter().filter(stays).map(|link| {
+                let said = link.span.of(&source.text);
+                let message = format!("the text links to it and was left alone: {said}");
+                source.remark("link-in-text", link.line, link.span.start, message)
+            }));
+            if has_linked_id(source, id) {
+                let removed = remove_item(&source.text, "links", &Value::from(id.as_str()));
+                add_property_edits(removed, source, &mut edits, &mut remarks);
+            }
+            add_edits(&mut plan, source, None, edits, remarks);
+        }
+        Ok(plan)
+    }
+
+    fn pair(
+        &self,
+        view: &View<'_>,
+        request: &LinkRequest,
+    ) -> Result<(Source, Source, FileNames, (String, String))> {
+        let (a, b) = (view.find(&request.a)?, view.find(&request.b)?);
+        if a == b {
+            return Err(Error::invalid(format!("{a} cannot be linked to itself")));
+        }
+        let sources = [view.source(&a)?, view.source(&b)?];
+        let own = BTreeSet::from([key(a.name()), key(b.name())]);
+        let names = table(view.names(&sources, own)?.iter());
+        let [first, second] = sources;
+        let ids = (first.id(), second.id());
+        Ok((first, second, names, ids))
+    }
+}
+
+/// Returns whether a link of a note leads to a file.
+pub(super) fn links_to(names: &FileNames, link: &Link, source: &Source, target: &NotePath) -> bool {
+    !link.path.is_empty() && names.resolve(&link.path, &source.path).is_some_and(|found| found.path == target)
+}
+
+/// Returns whether a note has the property `links`.
+fn has_links_property(source: &Source) -> bool {
+    source.note.frontmatter.as_ref().is_some_and(|front| front.get("links").is_some())
+}
+
+/// Returns whether the property `links` of a note contains an id.
+pub(super) fn has_linked_id(source: &Source, id: &str) -> bool {
+    let held = source.note.frontmatter.as_ref().and_then(|front| front.get("links"));
+    held.is_some_and(|held| match &held.value {
+        Value::Array(items) => items.iter().any(|item| item.as_str() == Some(id)),
+        value => value.as_str() == Some(id),
+    })
+}
+
+/// Adds the edits of a property to a plan, or a remark that says why there are none.
+pub(super) fn add_property_edits(
+    edited: std::result::Result<Vec<Edit>, Refusal>,
+    source: &Source,
+    edits: &mut Vec<Edit>,
+    remarks: &mut Vec<Remark>,
+) {
+    match edited {
+        Ok(found) => edits.extend(found),
+        Err(refusal) => remarks.push(refusal.remark(source.path.clone(), &source.text)),
+    }
+}
