@@ -201,7 +201,7 @@ impl CommandContext {
             self.out.message(&format!("notice: {notice}"));
         }
         // With --json, standard error holds nothing but an error in JSON.
-        if let Some(folder) = store.made_state().filter(|_| !self.out.is_json()) {
+        if let Some(folder) = store.created_state_dir().filter(|_| !self.out.is_json()) {
             self.out.message(&format!(
                 "notice: created {}; the index in it can be deleted at any time",
                 folder.display()

@@ -33,7 +33,7 @@ pub(super) fn run(context: &CommandContext, args: &ReadArgs) -> Result<()> {
         section: args.section.clone(),
         lines: args.lines.as_deref().map(parse_line_range).transpose()?,
     })?;
-    store.memories().used(&reply.path, "read");
+    store.memories().record_use(&reply.path, "read");
     reply.notices.iter().for_each(|notice| context.out.message(notice));
     context.out.reply_exact(&reply, |reply| reply.text.clone())
 }

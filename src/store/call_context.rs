@@ -1,4 +1,4 @@
-//! Identifies one call of a client, and remembers the notes that it looked up.
+//! The context of one call of a client: its operation id, and the notes that it looked up.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Mutex;
@@ -7,32 +7,33 @@ use std::sync::atomic::AtomicUsize;
 use crate::journal::event::Event;
 use crate::text::path::NotePath;
 
-/// The operation under which an answer is kept.
+/// The operation of journal events that hold an answer.
 pub(in crate::store) const ANSWER: &str = "answer";
 
-/// Says whether an event keeps an answer, and nothing that was done.
+/// Returns whether an event only holds an answer.
 pub(in crate::store) fn is_answer(event: &Event) -> bool {
     event.op == ANSWER
 }
 
-/// The name by which a repetition of a call is known.
+/// The id by which a repeated call is recognised.
 #[derive(Debug)]
 pub(in crate::store) struct Once {
     pub(in crate::store) id: String,
-    /// What is called, with which arguments.
+    /// The hash of what is called, with its arguments.
     pub(in crate::store) call: String,
-    /// The events of this call itself.
+    /// The ids of the events that this call wrote.
     pub(in crate::store) own: Mutex<HashSet<String>>,
 }
 
-/// What belongs to one call of a tool or one command.
+/// The state of one call of a tool, or of one command.
 #[derive(Debug, Default)]
 pub(super) struct Call {
-    /// How many files the index was behind when this call looked last.
+    /// The number of files that the index was behind at the last check of this call.
     pub(in crate::store) behind: AtomicUsize,
-    /// The paths that names were resolved to, with the id of the note there: who moves it meanwhile is followed.
+    /// The paths to which names were resolved, with the id of the note there. A note that is moved during the call is
+    /// found by its id.
     pub(in crate::store) resolved: Mutex<HashMap<NotePath, String>>,
-    /// The name by which a repetition of the call is known.
+    /// The operation id, if the caller gave one.
     pub(super) once: Option<Once>,
 }
 

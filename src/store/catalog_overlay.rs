@@ -1,7 +1,7 @@
-//! Shows a plan the vault as it is on the disk this moment.
+//! Gives a plan the vault as it is on disk now.
 //!
-//! Where another process keeps the index, what it has not seen yet is laid over the catalog, so that a backlink typed
-//! a second ago counts.
+//! If another process writes the index and is behind, the files that it has not indexed are laid over the catalog. So a
+//! backlink that was typed a second ago counts.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::{Mutex, PoisonError};
@@ -17,7 +17,7 @@ use crate::store::source::Source;
 use crate::text::path::{NotePath, key};
 use crate::text::resolve::{FileNames, name_keys};
 
-/// Of very many files so many are looked at between two looks whether the call was cancelled.
+/// The number of files that are processed between two checks for cancellation.
 pub(super) const GROUP: usize = 256;
 
 /// The vault as a plan sees it.
@@ -25,12 +25,12 @@ pub(super) struct View<'a> {
     core: &'a Core,
     drift: Drift,
     gone: HashSet<NotePath>,
-    /// Folders that were asked about, and whether a symbolic link leads to each.
+    /// The folders that were checked, and whether a symbolic link leads to each.
     linked: Mutex<HashMap<String, bool>>,
 }
 
 impl<'a> View<'a> {
-    /// Looks at the vault: brings the index in line where this process may, else remembers what it lacks.
+    /// Updates the index if this process writes it; otherwise compares it with the files.
     pub(super) fn new(core: &'a Core) -> Result<Self> {
         let drift = if core.index.promote()? {
             core.index.follower().catch_up(None)?;
@@ -48,7 +48,7 @@ impl<'a> View<'a> {
         self.core.index.catalog()
     }
 
-    /// Asks the catalog about each of many names, in groups, between which a cancelled call ends.
+    /// Queries the catalog for many names, in groups. A cancelled call ends between two groups.
     fn ask_catalog<N, T>(
         &self,
         names: &[N],
@@ -60,20 +60,20 @@ impl<'a> View<'a> {
         }
         let mut found = Vec::new();
         for group in names.chunks(GROUP) {
-            self.core.go_on()?;
+            self.core.check_cancelled()?;
             found.extend(ask(&catalog, group)?);
         }
         Ok(found)
     }
 
-    /// Says whether a file is there.
+    /// Returns whether a file exists.
     pub(super) fn holds(&self, path: &NotePath) -> Result<bool> {
         Ok(self.drift.added.contains(path)
             || (!self.gone.contains(path) && self.catalog().row_at(path.as_str())?.is_some()))
     }
 
-    /// Finds a note by any of its names, also where the index does not know it yet. One that this call found at a path,
-    /// and that somebody moved since, is followed.
+    /// Finds a note by any of its names, also one that is not indexed yet. A note that this call resolved and that was
+    /// moved since is found at its new path.
     pub(super) fn find(&self, name: &str) -> Result<NotePath> {
         let found = Lookup::of(self.core).find(name).and_then(|row| match self.is_on_disk(&row.path) {
             true => Ok(row.path),
@@ -81,7 +81,7 @@ impl<'a> View<'a> {
         });
         match found {
             Err(error) if error.kind() == ErrorKind::NotFound => {
-                Lookup::of(self.core).followed(name)?.ok_or(error)
+                Lookup::of(self.core).current_path_of(name)?.ok_or(error)
             }
             found => found,
         }
@@ -91,12 +91,12 @@ impl<'a> View<'a> {
         self.core.vault.disk_path(path).symlink_metadata().is_ok()
     }
 
-    /// Says whether a file that the index knows, or lacks, was not removed since.
+    /// Returns whether a file was not removed since it was indexed.
     pub(super) fn is_there(&self, path: &NotePath) -> bool {
         !self.gone.contains(path)
     }
 
-    /// Lists the files that the index does not hold as they are now.
+    /// Lists the files that are new or changed since they were indexed.
     pub(super) fn unindexed(&self) -> impl Iterator<Item = NotePath> {
         self.drift.added.iter().chain(&self.drift.changed).cloned()
     }
@@ -119,8 +119,8 @@ impl<'a> View<'a> {
         Ok(known.chain(added).collect())
     }
 
-    /// Lists the notes and canvases whose links could be concerned when these files move: those that link to one of
-    /// them, and those whose links a new name could capture.
+    /// Lists the notes and canvases with links that the move of some files can affect: those that link to one of the
+    /// files, and those with links that a new name could capture.
     pub(super) fn concerned(
         &self,
         moved: &[NotePath],
@@ -147,19 +147,19 @@ impl<'a> View<'a> {
         Ok(sources)
     }
 
-    /// Reads one note or canvas.
+    /// Reads a note or canvas.
     pub(super) fn source(&self, path: &NotePath) -> Result<Source> {
         Ok(Source::new(path.clone(), &self.core.read_bytes(path)?, self.is_linked(path)))
     }
 
-    /// Says whether a symbolic link leads to a file.
+    /// Returns whether a symbolic link leads to a file.
     fn is_linked(&self, path: &NotePath) -> bool {
         let disk = self.core.vault.disk_path(path);
         let known = |linked: &HashMap<String, bool>| linked.get(path.folder()).copied();
         let mut linked = self.linked.lock().unwrap_or_else(PoisonError::into_inner);
         let folder = known(&linked).unwrap_or_else(|| {
             let folder = disk.parent().unwrap_or(&disk);
-            // A folder that is reached through a link is one outside of the vault.
+            // A folder behind a symbolic link is treated as one outside of the vault.
             let is_linked = !self.core.vault.follows_outside()
                 && platform::canonicalize(folder).is_ok_and(|real| real != folder);
             linked.insert(path.folder().to_owned(), is_linked);
@@ -169,13 +169,13 @@ impl<'a> View<'a> {
         folder || std::fs::symlink_metadata(&disk).is_ok_and(|found| found.is_symlink())
     }
 
-    /// Reads notes and canvases on all cores; those that went away or are too large to be read are left out.
+    /// Reads notes and canvases in parallel. Files that were removed or are too large are left out.
     pub(super) fn sources(&self, paths: impl IntoIterator<Item = NotePath>) -> Result<Vec<Source>> {
         let paths: Vec<NotePath> = paths.into_iter().collect();
         let read = |(): &mut (), path: &NotePath| match self.core.vault.read(path) {
             Ok(bytes) => Ok(Some(Source::new(path.clone(), &bytes, self.is_linked(path)))),
             Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::Invalid) => {
-                tracing::warn!("{error}; its links are left as they are");
+                tracing::warn!("{error}; its links are not changed");
                 Ok(None)
             }
             Err(error) => Err(error),
@@ -184,17 +184,17 @@ impl<'a> View<'a> {
         for group in paths.chunks(GROUP) {
             let read = parallel::map(group, 16, || (), read).into_iter().filter_map(Result::transpose);
             sources.extend(read.collect::<Result<Vec<_>>>()?);
-            self.go_on_after(group.len())?;
+            self.check_cancelled_after(group.len())?;
         }
         Ok(sources)
     }
 
-    /// Ends the plan of a cancelled call behind a whole group; a plan of less is soon made.
-    pub(super) fn go_on_after(&self, group: usize) -> Result<()> {
-        if group < GROUP { Ok(()) } else { self.core.go_on() }
+    /// Returns an error if the call was cancelled, after a full group of files.
+    pub(super) fn check_cancelled_after(&self, group: usize) -> Result<()> {
+        if group < GROUP { Ok(()) } else { self.core.check_cancelled() }
     }
 
-    /// Gathers every file that a link of these sources, or a file of these names, could be confused with.
+    /// Lists the files that a link of these sources, or a name with one of these keys, could be confused with.
     pub(super) fn names(&self, sources: &[Source], mut keys: BTreeSet<String>) -> Result<Vec<NotePath>> {
         for note in sources.iter().map(|source| &source.note) {
             let mentioned = note.mentions.iter().map(|mention| &mention.link);
@@ -204,7 +204,7 @@ impl<'a> View<'a> {
     }
 }
 
-/// Makes the table of these files.
+/// Returns the table of the names of some files.
 pub(super) fn table<'a>(paths: impl Iterator<Item = &'a NotePath>) -> FileNames {
     let mut names = FileNames::default();
     paths.for_each(|path| names.insert(path));

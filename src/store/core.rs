@@ -1,4 +1,4 @@
-//! Holds the state that the services of a store share.
+//! The state that the services of a store share.
 
 use crate::wording::Wording;
 use std::path::PathBuf;
@@ -25,7 +25,7 @@ impl Core {
         Journal::open(&self.vault, &self.vault.records())
     }
 
-    /// Gives the ledger as the journal is this moment.
+    /// Returns the projection of the journal, brought up to date.
     pub(in crate::store) fn projection(&self) -> Result<MutexGuard<'_, Option<Projection>>> {
         let mut projection = self.state.projection.lock().unwrap_or_else(PoisonError::into_inner);
         Projection::refresh(
@@ -37,15 +37,15 @@ impl Core {
         Ok(projection)
     }
 
-    /// Tells the log of a note that is left out because it cannot be read.
+    /// Logs that a note is left out because it cannot be read, unless it was removed.
     pub(in crate::store) fn warn_unless_gone(&self, error: &Error) {
         if error.kind() != ErrorKind::NotFound {
-            tracing::warn!("{error}, so it is left out");
+            tracing::warn!("{error}; it is left out");
         }
     }
 
-    /// Ends long work that nobody waits for any more.
-    pub(in crate::store) fn go_on(&self) -> Result<()> {
+    /// Returns an error if the call was cancelled.
+    pub(in crate::store) fn check_cancelled(&self) -> Result<()> {
         if self.cancelled.load(Ordering::Relaxed) {
             return Err(Error::new(ErrorKind::Conflict, "the call was cancelled; nothing was changed"));
         }
@@ -60,7 +60,7 @@ impl Core {
         self.vault.read(path)
     }
 
-    /// Embeds a text by the model whose vectors it is compared with; nothing without one.
+    /// Embeds a text with the model of the vectors to compare it with. Returns `None` without a model.
     pub(in crate::store) fn query_vector(
         &self,
         model: Option<&Arc<dyn Embed>>,
@@ -82,7 +82,7 @@ impl Core {
     }
 }
 
-/// Names the earlier model, where its vectors answer.
+/// Returns the name of the former model, if its vectors are used.
 pub(in crate::store) fn former_of(snapshot: &Snapshot) -> Option<String> {
     let model = snapshot.model.as_ref().filter(|_| snapshot.is_former)?;
     Some(model.model().to_string())
@@ -90,7 +90,7 @@ pub(in crate::store) fn former_of(snapshot: &Snapshot) -> Option<String> {
 
 use std::sync::atomic::Ordering;
 
-/// What every service of a store borrows: the vault, its index, its settings, and the call that is under way.
+/// What every service of a store borrows: the vault, its index, its settings, and the current call.
 #[derive(Debug, Clone)]
 pub(super) struct Core {
     pub(in crate::store) vault: Arc<Vault>,
@@ -98,31 +98,31 @@ pub(super) struct Core {
     pub(in crate::store) config: Arc<Config>,
     pub(in crate::store) clock: Clock,
     pub(in crate::store) state: Arc<SharedState>,
-    /// The session that changes are made in.
+    /// The session of changes.
     pub(in crate::store) session: Option<String>,
-    /// Set where nobody waits any more for the answer.
+    /// Whether the current call was cancelled.
     pub(in crate::store) cancelled: Arc<AtomicBool>,
     pub(in crate::store) call: Arc<Call>,
 }
 
-/// What all clones of a store share and change.
+/// The mutable state that all clones of a store share.
 #[derive(Debug)]
 pub(super) struct SharedState {
     pub(in crate::store) notices: Vec<String>,
-    /// The vault's state folder, where opening created it.
-    pub(in crate::store) made_state: Option<PathBuf>,
+    /// The state folder of the vault, if opening the store created it.
+    pub(in crate::store) created_state_dir: Option<PathBuf>,
     pub(in crate::store) query_vectors: Mutex<LruCache<String, Arc<Vec<f32>>>>,
-    /// Why the embedder that is set is not the one that answers.
-    pub(in crate::store) embed_trouble: Option<Wording>,
+    /// Why the embedder in the settings is not used.
+    pub(in crate::store) embedder_error: Option<Wording>,
     pub(in crate::store) reranker: Selection<dyn Rerank>,
-    /// The projection of the journal, once it was read.
+    /// The projection of the journal, after it was first read.
     pub(in crate::store) projection: Mutex<Option<Projection>>,
-    /// When this process last ran maintenance, in milliseconds since 1970.
-    pub(in crate::store) tended: AtomicI64,
-    /// When this process last looked whether a backup is due.
-    pub(in crate::store) backed_up: AtomicI64,
-    /// Files that the index did not hold as they are when this process looked last.
+    /// The time of the last maintenance by this process, in milliseconds since 1970.
+    pub(in crate::store) last_maintenance_at: AtomicI64,
+    /// The time of the last check of this process whether a backup is due.
+    pub(in crate::store) last_backup_check: AtomicI64,
+    /// The files that differed from the index at the last check of this process.
     pub(in crate::store) unindexed_files: Mutex<Arc<UnindexedFiles>>,
-    /// Held while a call is carried out that its caller may repeat.
-    pub(in crate::store) repeated: Mutex<()>,
+    /// The lock that a call with an operation id holds while it runs.
+    pub(in crate::store) named_call_lock: Mutex<()>,
 }

@@ -1,7 +1,6 @@
-//! Carries a call out once: a client that names its operation may repeat the call and gets the first answer
-//! again.
+//! Runs a call at most once: a client that gives an operation id can repeat the call, and gets the first answer again.
 //!
-//! The journal keeps the names and answers for a day.
+//! The journal keeps operation ids and answers for a day.
 
 use std::sync::{MutexGuard, PoisonError};
 
@@ -15,34 +14,34 @@ use crate::journal::reader::ReadOrder;
 use crate::store::call_context::ANSWER;
 use crate::store::core::Core;
 
-/// The property of events that names the operation of the caller.
+/// The property of events with the operation id.
 const NAME: &str = "operation_id";
 
-/// A repetition is known for so many milliseconds.
+/// The time for which a repeated call is recognised, in milliseconds.
 const REMEMBERED: i64 = 86_400_000;
 
-/// The name of an operation is no longer than this.
+/// The longest operation id, in bytes.
 pub(in crate::store) const LONGEST: usize = 200;
 
-/// An answer that takes more bytes than this is not kept; what was done is told in its place.
+/// The longest answer that is stored, in bytes. For a longer one, a repeated call is answered with the changed files.
 const LONGEST_ANSWER: usize = 64_000;
 
-/// What became of a call that was made before.
+/// What the journal tells about an earlier call with the same operation id.
 #[derive(Debug, Clone)]
 pub enum EarlierCall {
-    /// It was answered.
+    /// The call was answered.
     Answered(Value),
-    /// It was carried out, oldest event first, but the process ended before it answered.
+    /// The call was committed, but the process ended before it answered. The events are in order of time.
     Committed(Vec<Event>),
 }
 
 impl Calls<'_> {
-    /// Waits until no other named call is under way in this process.
+    /// Waits until no other call with an operation id runs in this process.
     pub fn alone(&self) -> MutexGuard<'_, ()> {
-        self.core.state.repeated.lock().unwrap_or_else(PoisonError::into_inner)
+        self.core.state.named_call_lock.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Tells what became of this call when it was made before under the same name.
+    /// Returns what the journal tells about an earlier call with the same operation id.
     ///
     /// # Errors
     /// `Invalid` if the operation id is empty or too long, or if another call had it; `Io` if the journal cannot be
@@ -51,7 +50,7 @@ impl Calls<'_> {
         let Some(once) = &self.core.call.once else { return Ok(None) };
         if once.id.trim().is_empty() || once.id.len() > LONGEST {
             return Err(Error::invalid(format!("{NAME} has {} bytes", once.id.len()))
-                .with_hint(format!("Give a name of 1 to {LONGEST} bytes, such as a UUID")));
+                .with_hint(format!("Give an id of 1 to {LONGEST} bytes, such as a UUID")));
         }
         let own = once.own.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let written = Value::from(once.id.as_str()).to_string();
@@ -59,18 +58,18 @@ impl Calls<'_> {
         let mut done = Vec::new();
         for event in self.core.journal().events(ReadOrder::NewestFirst)?.with_any(&[written.as_str()]) {
             let mut event = event?;
-            // A clock that went wrong for a while hides nothing that was done since.
+            // The loop ends at the first event that is too old, even if a wrong clock wrote it.
             if event.at.millis() < oldest {
                 break;
             }
             let is_named = event.more.get(NAME).and_then(Value::as_str) == Some(once.id.as_str());
-            // What is told before a change says nothing of whether that landed.
+            // This event is written before a change, and does not tell whether the change was committed.
             if !is_named || event.op == "importance" || own.contains(&event.id) {
                 continue;
             }
             if event.more.get("call").and_then(Value::as_str) != Some(once.call.as_str()) {
-                return Err(Error::invalid(format!("{NAME} {:?} named another call", once.id))
-                    .with_hint("Give each operation a name of its own; repeat a call unchanged"));
+                return Err(Error::invalid(format!("{NAME} {:?} belongs to another call", once.id))
+                    .with_hint("Give each operation its own id, and repeat a call unchanged"));
             }
             if event.op == ANSWER
                 && let Some(answer) = event.more.remove("answer")
@@ -83,18 +82,18 @@ impl Calls<'_> {
         Ok((!done.is_empty()).then_some(EarlierCall::Committed(done)))
     }
 
-    /// Refuses a call that another process carried out under the same name, while this one waited for the write lock.
+    /// Returns an error if another process ran the operation while this one waited for the write lock.
     pub(in crate::store) fn refuse_repeated(&self) -> Result<()> {
         if self.earlier()?.is_none() {
             return Ok(());
         }
-        Err(Error::new(ErrorKind::Conflict, "the operation was done already")
+        Err(Error::new(ErrorKind::Conflict, "another call has already run this operation")
             .with_hint("Repeat the call to get its answer"))
     }
 
-    /// Keeps the answer to a named call that did something, for its repetition; a failure is logged, and what was done is
-    /// told then. What did nothing, as a dry run, may be repeated without harm, and shows text of notes that the journal
-    /// need not hold.
+    /// Stores the answer of a call with an operation id that changed something. A failure is logged; a repeated call is
+    /// then answered with the changed files. The answer of a call that changed nothing, such as a dry run, is not
+    /// stored: it can be repeated, and shows text of notes that the journal need not hold.
     pub fn keep_answer(&self, answer: Value) {
         let Some(once) = &self.core.call.once else { return };
         let is_idle = once.own.lock().unwrap_or_else(PoisonError::into_inner).is_empty();
@@ -105,11 +104,11 @@ impl Calls<'_> {
         self.sign(&mut event);
         event.more.insert("answer".to_owned(), answer);
         if let Err(error) = self.core.journal().append(&event) {
-            tracing::warn!("the answer is not kept for a repetition: {error}");
+            tracing::warn!("the answer cannot be stored for a repeated call: {error}");
         }
     }
 
-    /// Gives what events of this call say beside what was done: the session, and the name of the operation.
+    /// Returns the metadata of the events of this call: the session and the operation id.
     pub(in crate::store) fn signature(&self) -> Map<String, Value> {
         let mut signature = Map::new();
         if let Some(mut session) = self.core.session.clone() {
@@ -123,20 +122,20 @@ impl Calls<'_> {
         signature
     }
 
-    /// Says in which session something happened, and in which call.
+    /// Adds the metadata of this call to an event.
     pub(in crate::store) fn sign(&self, event: &mut Event) {
         event.more.extend(self.signature());
         self.own(&event.id);
     }
 
-    /// Remembers that an event is of this call.
+    /// Records that an event belongs to this call.
     pub(in crate::store) fn own(&self, id: &str) {
         if let Some(once) = &self.core.call.once {
             once.own.lock().unwrap_or_else(PoisonError::into_inner).insert(id.to_owned());
         }
     }
 
-    /// Makes an event that names notes: by their own id, where they have one, and by their path.
+    /// Creates an event that names notes by their path, and by their own id if they have one.
     pub(in crate::store) fn event_of<'a>(
         &self,
         op: &str,
@@ -158,7 +157,7 @@ impl Calls<'_> {
     }
 }
 
-/// Identifies the calls of a client, so that a repeated call is carried out once.
+/// Recognises repeated calls of a client by their operation ids.
 #[derive(Debug, Clone, Copy)]
 pub struct Calls<'a> {
     pub(in crate::store) core: &'a Core,

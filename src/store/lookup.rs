@@ -1,6 +1,6 @@
-//! Finds notes by path, id, title, alias or link, also where the index is behind the files.
+//! Finds notes by path, id, title, alias or link, even if the index is behind the files.
 //!
-//! A reply about a change is never made from the index: what was written is found on the disk.
+//! A reply about a change is made from the files on disk, never from the index.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
@@ -17,7 +17,7 @@ use crate::vault::apply_result::Applied;
 use crate::wording::Wording;
 
 impl Lookup<'_> {
-    /// Finds the note that a path, id, title, alias, file name or `[[wikilink]]` names.
+    /// Finds the note with a path, id, title, alias or file name, or the target of a `[[wikilink]]`.
     ///
     /// # Errors
     /// `NotFound`, with similar names, if no note has the name; `Exists`, with their paths, if several notes have it.
@@ -31,11 +31,11 @@ impl Lookup<'_> {
         let wanted = inner.unwrap_or(bare).trim_start_matches("./");
         for path in [wanted.to_owned(), format!("{wanted}.md")] {
             if let Some(row) = self.row_at(&path)? {
-                self.resolved(&row);
+                self.remember_resolved(&row);
                 return Ok(row);
             }
         }
-        // A folder that is a second way to another is one with it.
+        // A folder that is a symbolic link to another one stands for that one.
         let mut refused = None;
         for path in [wanted.to_owned(), format!("{wanted}.md")] {
             let Some(given) = NotePath::parse(&path).ok().filter(|path| !path.folder().is_empty()) else {
@@ -45,7 +45,7 @@ impl Lookup<'_> {
                 Ok(settled) if settled == given => {}
                 Ok(settled) => {
                     if let Some(row) = self.row_at(settled.as_str())? {
-                        self.resolved(&row);
+                        self.remember_resolved(&row);
                         return Ok(row);
                     }
                 }
@@ -62,8 +62,8 @@ impl Lookup<'_> {
         let mut rows = self.with_unindexed(rows, |source| source.answers(&folded))?;
         match rows.len() {
             1 => {
-                let row = rows.pop().ok_or_else(|| Error::internal("a row vanished"))?;
-                self.resolved(&row);
+                let row = rows.pop().ok_or_else(|| Error::internal("a row is missing"))?;
+                self.remember_resolved(&row);
                 Ok(row)
             }
             0 => match refused {
@@ -78,7 +78,7 @@ impl Lookup<'_> {
         }
     }
 
-    /// Gives a filter whose folder goes by the path by which its notes are known, where a symbolic link leads to it.
+    /// Resolves symbolic links in the folder of a filter, so that it equals the paths of its notes.
     ///
     /// # Errors
     /// `Invalid` if a symbolic link on the way must not be followed; `Io` if the folder cannot be read.
@@ -92,7 +92,7 @@ impl Lookup<'_> {
         Ok(filter)
     }
 
-    /// Remembers what a comparison of the files with the index found; nothing where the index is in line with them.
+    /// Stores the difference between the files and the index. `None` means that they agree.
     pub(super) fn set_unindexed(&self, drift: Option<&Drift>) {
         let mut unindexed = self.core.state.unindexed_files.lock().unwrap_or_else(PoisonError::into_inner);
         match drift.filter(|drift| !drift.is_empty()) {
@@ -106,7 +106,7 @@ impl Lookup<'_> {
         Arc::clone(&self.core.state.unindexed_files.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Adds files as an operation left them: with the hash of their bytes, or gone.
+    /// Adds the files of an operation: each with its hash, or `None` if it was removed.
     pub(super) fn add_unindexed(&self, files: &[(NotePath, Option<Hash>)]) {
         let mut unindexed = self.core.state.unindexed_files.lock().unwrap_or_else(PoisonError::into_inner);
         let mut more = UnindexedFiles { there: unindexed.there.clone(), gone: unindexed.gone.clone() };
@@ -121,22 +121,22 @@ impl Lookup<'_> {
         *unindexed = Arc::new(more);
     }
 
-    /// Notes how many files the index is behind.
+    /// Stores the number of files that the index is behind.
     pub(super) fn set_behind(&self, files: usize) {
         self.core.call.behind.store(files, Ordering::Relaxed);
     }
 
-    /// Says how many files the index was behind when this call looked last.
+    /// Returns the number of files that the index was behind at the last check of this call.
     pub fn behind(&self) -> usize {
         self.core.call.behind.load(Ordering::Relaxed)
     }
 
-    /// Says whether another process writes the index.
+    /// Returns whether another process writes the index.
     pub fn is_index_written_elsewhere(&self) -> bool {
         self.core.index.holder().is_some()
     }
 
-    /// Finds the file at a path: as the index has it, or as it is on the disk where the index is behind.
+    /// Returns the row of the file at a path: from the index, or from the disk if the index is behind.
     pub(super) fn row_at(&self, path: &str) -> Result<Option<FileRow>> {
         let unindexed = self.unindexed_files();
         match NotePath::from_disk(path).filter(|path| unindexed.covers(path)) {
@@ -145,7 +145,7 @@ impl Lookup<'_> {
         }
     }
 
-    /// Puts in the place of what the index says of files those that answer on the disk, where it is behind.
+    /// Replaces the rows of files that differ from the index by those of matching files on disk.
     pub(super) fn with_unindexed(
         &self,
         mut rows: Vec<FileRow>,
@@ -164,7 +164,7 @@ impl Lookup<'_> {
         Ok(rows)
     }
 
-    /// Lists the notes that the index does not hold as they are and that answer; those that cannot be read do not.
+    /// Lists the notes that differ from the index and match. Notes that cannot be read do not match.
     fn unindexed_where(&self, answers: &(impl Fn(&Source) -> bool + Sync)) -> Result<Vec<NotePath>> {
         let unindexed = self.unindexed_files();
         let paths: Vec<&NotePath> = unindexed.notes().collect();
@@ -176,21 +176,21 @@ impl Lookup<'_> {
         parallel::map(&paths, 16, || (), read).into_iter().filter_map(Result::transpose).collect()
     }
 
-    /// Finds the notes that have an id, also where the index is behind.
+    /// Finds the notes with an id, even if the index is behind.
     pub(super) fn rows_with_id(&self, id: &str) -> Result<Vec<FileRow>> {
         let wanted = key(id);
         let rows = self.core.index.catalog().names().with_id(id)?;
         self.with_unindexed(rows, |source| key(&source.id()) == wanted)
     }
 
-    /// Remembers to which note a name was resolved, for whoever goes on by its path.
-    pub(super) fn resolved(&self, row: &FileRow) {
+    /// Remembers to which note a name was resolved, for later uses of its path in this call.
+    pub(super) fn remember_resolved(&self, row: &FileRow) {
         let mut resolved = self.core.call.resolved.lock().unwrap_or_else(PoisonError::into_inner);
         resolved.insert(row.path.clone(), row.note_id.clone());
     }
 
-    /// Finds where the note is now that this call found at a path, and that somebody moved since.
-    pub(super) fn followed(&self, path: &str) -> Result<Option<NotePath>> {
+    /// Returns the current path of a note that this call found at a path, if it was moved since.
+    pub(super) fn current_path_of(&self, path: &str) -> Result<Option<NotePath>> {
         let Some(path) = NotePath::from_disk(path) else { return Ok(None) };
         let resolved = self.core.call.resolved.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(id) = resolved.get(&path).cloned() else { return Ok(None) };
@@ -203,7 +203,7 @@ impl Lookup<'_> {
         self.core.journal().current_path(&path)
     }
 
-    /// Describes the notes that an operation left, as long as nobody else can write.
+    /// Reads the rows of the notes that an operation left, while the write lock is held.
     pub(super) fn rows_of(&self, applied: &Applied) -> Vec<FileRow> {
         let is_small = applied.files.len() <= TOUCHED;
         let files = applied.files.iter().filter(|file| is_small || file.from.is_none());
@@ -212,28 +212,30 @@ impl Lookup<'_> {
         let look = |path: &NotePath| match self.core.index.row_on_disk(path, &settings) {
             Ok(row) => row,
             Err(error) => {
-                tracing::debug!("{path} is not described: {error}");
+                tracing::debug!("{path} cannot be read after the change: {error}");
                 None
             }
         };
         paths.filter(|path| FileKind::of(path) == FileKind::Note).take(MADE).filter_map(look).collect()
     }
 
-    /// Reads the note of a row that this call found; one that somebody moved since is followed.
+    /// Reads the note of a row that this call found. A note that was moved since is read at its new path.
     pub(super) fn bytes_of(&self, row: &FileRow) -> Result<Vec<u8>> {
         match self.core.read_bytes(&row.path) {
-            Err(error) if error.kind() == ErrorKind::NotFound => match self.followed(row.path.as_str())? {
-                Some(path) => self.core.read_bytes(&path),
-                None => Err(error),
-            },
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                match self.current_path_of(row.path.as_str())? {
+                    Some(path) => self.core.read_bytes(&path),
+                    None => Err(error),
+                }
+            }
             read => read,
         }
     }
 }
 
-pub(in crate::store) fn not_found(name: &str, alike: &[String]) -> Error {
-    let error = Error::not_found(format!("no note answers to {name:?}"));
-    if alike.is_empty() {
+pub(in crate::store) fn not_found(name: &str, similar: &[String]) -> Error {
+    let error = Error::not_found(format!("no note is named {name:?}"));
+    if similar.is_empty() {
         error.with_hint(
             Wording::new(
                 "a note is named by its path, id, title, alias or file name; `sidenote list` shows them",
@@ -242,17 +244,17 @@ pub(in crate::store) fn not_found(name: &str, alike: &[String]) -> Error {
             .with_tool("list_notes", "list_notes shows them"),
         )
     } else {
-        error.with_hint(format!("did you mean {}?", alike.join(", ")))
+        error.with_hint(format!("did you mean {}?", similar.join(", ")))
     }
 }
 
-/// The most notes made by an operation that are described after it, while nobody else can write.
+/// The largest number of created notes whose rows are read after an operation.
 const MADE: usize = 100;
 
-/// The most other notes that are described after an operation; where it touched more, none is.
+/// The largest number of changed notes whose rows are read after an operation. If it changed more, none is read.
 const TOUCHED: usize = 4;
 
-/// Finds notes by their names and reads them, also where the index is behind the files.
+/// Finds notes by their names and reads them, even if the index is behind the files.
 #[derive(Debug, Clone, Copy)]
 pub struct Lookup<'a> {
     pub(in crate::store) core: &'a Core,

@@ -1,4 +1,4 @@
-//! Computes what notes are worth as memories: importance, tier and uses.
+//! Computes the state of notes as memories: importance, tier and uses.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::HashMap;
@@ -21,46 +21,46 @@ use crate::store::idempotency::Calls;
 use crate::text::path::{has_key, key};
 use crate::text::tag_conversion;
 
-/// A note and what it is worth.
+/// A note as a memory, with its state.
 #[derive(Debug, Clone, Serialize)]
 pub struct Memory {
     /// The note's id.
     pub id: String,
-    /// Vault path.
+    /// The path of the note.
     pub path: String,
     /// The note's title.
     pub title: String,
-    /// Its type.
+    /// The type of the memory.
     #[serde(rename = "type")]
     pub kind: String,
-    /// Its tags.
+    /// The tags of the note.
     pub tags: Vec<String>,
-    /// When it was made.
+    /// When the note was created.
     pub created: Timestamp,
-    /// When it last changed.
+    /// When the note was last changed.
     pub updated: Timestamp,
-    /// What it is worth now.
+    /// The current state.
     #[serde(flatten)]
     pub state: MemoryState,
-    /// What took its place.
+    /// The memory that replaces this one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub superseded_by: Option<String>,
     #[serde(skip)]
     pub(in crate::store) row: FileRow,
     #[serde(skip)]
     pub(in crate::store) said: MemoryProperties,
-    /// What was done with it.
+    /// The uses of the memory.
     #[serde(skip)]
     pub(in crate::store) usage: Usage,
 }
 
 impl Memory {
-    /// Gives when it was made, exactly.
-    pub(in crate::store) fn birth(&self) -> (Timestamp, EventId) {
+    /// Returns the creation time, with the order of memories created in the same second.
+    pub(in crate::store) fn creation_order(&self) -> (Timestamp, EventId) {
         self.usage.creation_order(self.row.created)
     }
 
-    /// Says whether it has a tag, or one below it.
+    /// Returns whether the memory has a tag or a nested tag of it.
     pub(in crate::store) fn has_tag(&self, tag: &str) -> bool {
         let wanted = key(tag.trim_start_matches('#'));
         let mut names = self.tags.iter().chain(&self.said.tags).map(|own| key(own));
@@ -68,7 +68,7 @@ impl Memory {
     }
 }
 
-/// Lists the tags of a note as they were given, from all names that it is found by and its properties.
+/// Lists the tags of a note in their original form, from its normalized tags and its properties.
 fn given_tags(names: Vec<String>, properties: &Map<String, Value>) -> Vec<String> {
     let value = |name: &str| properties.iter().find(|(own, _)| has_key(own, name)).map(|(_, value)| value);
     tag_conversion::in_original_form(names, value("tags"), value(tag_conversion::ORIGINALS))
@@ -80,7 +80,7 @@ impl MemoryWeights<'_> {
         MemoryTypes::new(known, &self.core.config.memory.classify)
     }
 
-    /// Gives the thresholds of the tiers as the settings say.
+    /// Returns the thresholds of the tiers in the settings.
     pub(in crate::store) fn thresholds(&self) -> Thresholds {
         let tiers = &self.core.config.memory.tiers;
         Thresholds {
@@ -91,7 +91,7 @@ impl MemoryWeights<'_> {
         }
     }
 
-    /// Gives the parts of what recall gives as the settings say.
+    /// Returns the quotas of recall in the settings.
     pub(in crate::store) fn shares(&self) -> Quotas {
         let budgets = &self.core.config.memory.budgets;
         [
@@ -102,9 +102,9 @@ impl MemoryWeights<'_> {
         ]
     }
 
-    /// Puts notes in the order in which they were made, or, where `newest_first` says so, the other way round. Of notes of
-    /// one second the journal tells; else paths decide.
-    pub(in crate::store) fn sort_by_birth<T>(
+    /// Sorts notes by creation time, in descending order if `newest_first` is set. The journal decides between notes of
+    /// the same second, otherwise their paths.
+    pub(in crate::store) fn sort_by_creation<T>(
         &self,
         list: &mut [T],
         newest_first: bool,
@@ -122,7 +122,7 @@ impl MemoryWeights<'_> {
         }
         let projection = self.core.projection()?;
         let Some(ledger) = projection.as_ref().map(Projection::ledger) else {
-            return Err(Error::internal("the ledger was not read"));
+            return Err(Error::internal("the projection was not read"));
         };
         let birth = |item: &T| {
             let row = row(item);
@@ -138,19 +138,19 @@ impl MemoryWeights<'_> {
         Ok(())
     }
 
-    /// Tells what notes are worth now.
+    /// Computes the current state of notes.
     pub(in crate::store) fn weigh(&self, rows: Vec<FileRow>, now: Timestamp) -> Result<Vec<Memory>> {
         self.weigh_by(rows, now, true)
     }
 
-    /// Tells what a note is worth that was just written: where the journal cannot be read, as if nothing had been done
-    /// with it yet, for the change itself landed.
+    /// Computes the state of a note that was just written. If the journal cannot be read, the note counts as not used
+    /// yet, because the change itself was committed.
     pub(in crate::store) fn weigh_written(&self, row: FileRow) -> Result<Memory> {
         let now = self.core.clock.now();
         let weighed = match self.weigh(vec![row.clone()], now) {
             Ok(mut memories) => memories.pop(),
             Err(error) => {
-                tracing::warn!("uses of {} are not counted: {error}", row.path);
+                tracing::warn!("the uses of {} are not counted: {error}", row.path);
                 Some(memory_of(
                     row,
                     Details::default(),
@@ -161,15 +161,19 @@ impl MemoryWeights<'_> {
                 ))
             }
         };
-        weighed.ok_or_else(|| Error::internal("a row vanished"))
+        weighed.ok_or_else(|| Error::internal("a row is missing"))
     }
 
-    /// Weighs notes as [`Self::weigh`] does, for scores: importance and tags, which scores do not need, are left out.
-    pub(in crate::store) fn weigh_roughly(&self, rows: Vec<FileRow>, now: Timestamp) -> Result<Vec<Memory>> {
+    /// Computes the state of notes for scores, without importance and tags, which scores do not need.
+    pub(in crate::store) fn weigh_for_scores(
+        &self,
+        rows: Vec<FileRow>,
+        now: Timestamp,
+    ) -> Result<Vec<Memory>> {
         self.weigh_by(rows, now, false)
     }
 
-    /// Adds what [`Self::weigh_roughly`] left out.
+    /// Adds importance and tags to memories from [`Self::weigh_for_scores`].
     pub(in crate::store) fn complete(&self, memories: &mut [Memory], now: Timestamp) -> Result<()> {
         let catalog = self.core.index.catalog();
         let (kinds, thresholds) = (self.kinds(), self.thresholds());
@@ -210,7 +214,7 @@ impl MemoryWeights<'_> {
         drop(catalog);
         let projection = self.core.projection()?;
         let Some(ledger) = projection.as_ref().map(Projection::ledger) else {
-            return Err(Error::internal("the ledger was not read"));
+            return Err(Error::internal("the projection was not read"));
         };
         let weigh = |row: FileRow| {
             let details = Details {
@@ -223,14 +227,15 @@ impl MemoryWeights<'_> {
         Ok(rows.into_iter().map(weigh).collect())
     }
 
-    /// Tells what all notes are worth now.
+    /// Computes the current state of all notes.
     pub(in crate::store) fn all_memories(&self, now: Timestamp) -> Result<Vec<Memory>> {
-        // A statement of its own: the catalog is free again when it is weighed.
+        // This is a separate statement so that the catalog is released before the computation.
         let rows = self.core.index.catalog().select(&Filter::default())?;
         self.weigh(rows, now)
     }
 
-    /// Says whether a memory was made as one: it lies in their folder, or, in the layout `memories`, is called as they are.
+    /// Returns whether a note was created as a memory: it is in the folder of memories, or its name has the form of the
+    /// layout `memories`.
     pub(in crate::store) fn is_own(&self, memory: &Memory) -> bool {
         if self.core.config.vault.layout == Layout::Memories {
             return memory.row.path.stem().ends_with(&format!("-{}", memory.id));
@@ -243,7 +248,7 @@ impl MemoryWeights<'_> {
         self.kinds().get(&memory.kind)
     }
 
-    /// Writes down that notes were used; a failure is logged and harms nobody.
+    /// Records uses of notes in the journal. A failure is only logged.
     pub(in crate::store) fn note_use<'a>(&self, rows: impl Iterator<Item = &'a FileRow>, by: &str) {
         let mut rows = rows.peekable();
         if rows.peek().is_none() || self.core.vault.is_read_only() {
@@ -252,17 +257,17 @@ impl MemoryWeights<'_> {
         let mut event = Calls::of(self.core).event_of("use", self.core.clock.now(), rows);
         event.more.insert("by".to_owned(), Value::from(by));
         if let Err(error) = self.core.journal().append_without_sync(&event) {
-            tracing::debug!("a use is not written down: {error}");
+            tracing::debug!("a use cannot be recorded: {error}");
         }
     }
 }
 
-/// Gives the id that a note says it has.
+/// Returns the id that a note itself has, and that was not made from its path.
 pub(in crate::store) fn own_id(row: &FileRow) -> Option<&str> {
     (row.note_id != path_id(&row.path)).then_some(row.note_id.as_str())
 }
 
-/// Makes a memory of a row: with the tags and properties of the catalog, unless the row brings its own.
+/// Creates a memory from a row, with tags and properties of the catalog unless the row has its own.
 fn memory_of(
     row: FileRow,
     details: Details,
@@ -272,7 +277,7 @@ fn memory_of(
     now: Timestamp,
 ) -> Memory {
     let details = row.unindexed.as_deref().cloned().unwrap_or(details);
-    // A note that says it was made in the future is as old as its file, or as new as can be.
+    // A creation time in the future is replaced by the time of the file, or by now.
     let made = if row.created > now { row.written.min(now) } else { row.created };
     let own_tags = details.tags.clone();
     let given = if with_tags { given_tags(own_tags, &details.properties) } else { own_tags };
@@ -294,10 +299,10 @@ fn memory_of(
     }
 }
 
-/// So many notes are looked up one by one; more are read in one pass.
+/// The largest number of notes that are looked up one by one. More are read in a single pass.
 const FEW: usize = 200;
 
-/// Reads what a note's properties say of its weight.
+/// Reads the properties of a note that determine its state.
 pub(in crate::store) fn said(
     properties: &Map<String, Value>,
     tags: Vec<String>,
@@ -329,7 +334,7 @@ pub(in crate::store) fn said(
     }
 }
 
-/// Computes what notes are worth as memories, and records their uses.
+/// Computes the state of notes as memories, and records their uses.
 #[derive(Debug, Clone, Copy)]
 pub struct MemoryWeights<'a> {
     pub(in crate::store) core: &'a Core,

@@ -1,6 +1,7 @@
-//! Owns the store: the one API that the command line and the MCP server translate.
+//! The store: the one API that the command line and the MCP server call.
 //!
-//! Time is read here, once a request, and passed down. Replies are plain values that serialise as documented.
+//! The store reads the time once for each request and passes it down. Replies are plain values that serialise as
+//! documented.
 
 mod change;
 mod core;
@@ -50,7 +51,7 @@ pub use crate::store::change::merge::{ExtractRequest, MergeRequest};
 pub use crate::store::change::move_files::{MoveRequest, PartKind, PartRequest};
 pub use crate::store::change::naming::number;
 pub use crate::store::change::operation::{ChangeReply, Operation};
-pub use crate::store::change::rename::{RenameRequest, Renamed};
+pub use crate::store::change::rename::{RenameKind, RenameRequest};
 pub use crate::store::change::revise::ReviseRequest;
 pub use crate::store::change::undo::UndoRequest;
 pub use crate::store::change::{Changes, Planner};
@@ -67,7 +68,7 @@ pub use crate::store::memory::recall::{
     ExplainReply, MemoryRecallRequest, RecallReply, RecallRequest, Recalled, RecalledReply,
 };
 pub use crate::store::memory::save::{NearDuplicate, SaveReply, SaveRequest};
-pub use crate::store::memory::text_search::{MemoryText, MostLike, TextOrder, TextsRequest};
+pub use crate::store::memory::text_search::{MemoryText, SimilarMemories, TextOrder, TextsRequest};
 pub use crate::store::memory::write_note::{WriteReply, WriteRequest};
 pub use crate::store::memory::{Handoffs, Maintenance, Memories, MemoryWrites, Recalls};
 pub use crate::store::memory_weights::{Memory, MemoryWeights};
@@ -103,8 +104,8 @@ pub use crate::store::upkeep::models::{
 pub use crate::store::upkeep::transfer::{ExportReply, Form as ExportForm, ImportReply};
 
 impl Store {
-    /// Gives the same store for one call, which its caller may have named: then by `(name, what is called)`. A name with
-    /// private text or a key in it is known by its hash, so that neither reaches the journal.
+    /// Returns the same store for one call. `named` is the operation id and the call, if the caller gave an id. An id
+    /// with private text or a secret is replaced by its hash, so that neither reaches the journal.
     #[must_use]
     pub fn for_call(&self, named: Option<(&str, &str)>) -> Self {
         let known = |id: &str| {
@@ -125,7 +126,7 @@ impl Store {
         Self { core: Core { call, ..self.core.clone() } }
     }
 
-    /// Opens a vault and its index; repairs the index where it is damaged.
+    /// Opens a vault and its index, and repairs a damaged index.
     ///
     /// # Errors
     /// `NotFound` if the folder of the vault does not exist; `Invalid` if the settings cannot be parsed; `Io` if the
@@ -141,7 +142,7 @@ impl Store {
         let vault = Vault::open(&root)?;
         vault.refuse_linked_state()?;
         let config = Config::load(vault.root(), &open.flags)?;
-        // Events of the file system name places by their real paths.
+        // Events of the file system have canonical paths.
         let index_folder = open
             .index
             .as_deref()
@@ -175,23 +176,23 @@ impl Store {
         let state = vault.root().join(crate::vault::STATE_DIR);
         let had_state = state.exists();
         let index = Index::open(Arc::clone(&vault), options)?;
-        let made_state = !had_state && state.exists();
+        let created_state_dir = !had_state && state.exists();
         let mut state = SharedState {
             notices: index.notices().to_vec(),
-            made_state: made_state.then_some(state),
+            created_state_dir: created_state_dir.then_some(state),
             reranker: model_selection::reranker(&config.rerank, &config.embed),
-            embed_trouble: problem,
+            embedder_error: problem,
             query_vectors: Mutex::new(LruCache::new(std::num::NonZeroUsize::MIN.saturating_add(255))),
-            tended: AtomicI64::new(0),
-            backed_up: AtomicI64::new(0),
+            last_maintenance_at: AtomicI64::new(0),
+            last_backup_check: AtomicI64::new(0),
             projection: Mutex::new(None),
             unindexed_files: Mutex::default(),
-            repeated: Mutex::default(),
+            named_call_lock: Mutex::default(),
         };
         if !open.read_only {
             state.notices.extend(end_unfinished_at_start(&vault, open.clock.now()));
         }
-        for why in [&state.embed_trouble, &state.reranker.problem].into_iter().flatten() {
+        for why in [&state.embedder_error, &state.reranker.problem].into_iter().flatten() {
             state.notices.push(why.to_string());
         }
         let session = open.session.filter(|session| !session.trim().is_empty());
@@ -208,109 +209,110 @@ impl Store {
         Ok(Self { core })
     }
 
-    /// Gives the same store for changes that another session makes.
+    /// Returns the same store for changes of another session.
     #[must_use]
     pub fn in_session(&self, name: &str) -> Self {
         let session = Some(name.to_owned());
         Self { core: Core { session, ..self.for_call(None).core } }
     }
 
-    /// Gives the same store for one call that ends early once `cancelled` is set. Only what takes long asks for that, and
-    /// nothing that has begun to write.
+    /// Returns the same store for one call that ends early once `cancelled` is set. Only long planning checks the flag;
+    /// a change that has begun to write completes.
     #[must_use]
     pub fn cancelled_by(&self, cancelled: Arc<AtomicBool>) -> Self {
         Self { core: Core { cancelled, ..self.core.clone() } }
     }
 
-    /// Says whether changes are made in a session with a name.
+    /// Returns whether changes belong to a named session.
     pub fn is_session_named(&self) -> bool {
         self.core.session.is_some()
     }
 
-    /// Says whether nothing is written here.
+    /// Returns whether the store was opened read-only.
     pub fn is_read_only(&self) -> bool {
         self.core.vault.is_read_only()
     }
 
-    /// Reads the clock.
+    /// Returns the current time.
     pub fn now(&self) -> Timestamp {
         self.core.clock.now()
     }
 
-    /// Gives the vault's folder.
+    /// Returns the folder of the vault.
     pub fn root(&self) -> &Path {
         self.core.vault.root()
     }
 
-    /// Gives the settings.
+    /// Returns the settings.
     pub fn config(&self) -> &Config {
         &self.core.config
     }
 
-    /// Tells what opening found and mended.
+    /// Returns notices about what opening the store found and repaired.
     pub fn notices(&self) -> &[String] {
         &self.core.state.notices
     }
 
-    /// Gives the folder that holds what belongs to the vault, where opening made it: the files are not alone any more.
-    pub fn made_state(&self) -> Option<&Path> {
-        self.core.state.made_state.as_deref()
+    /// Returns the state folder of the vault, if opening the store created it.
+    pub fn created_state_dir(&self) -> Option<&Path> {
+        self.core.state.created_state_dir.as_deref()
     }
 
-    /// Says whether this process writes the index.
+    /// Returns whether this process writes the index.
     pub fn is_writer(&self) -> bool {
         self.core.index.is_writer()
     }
 
-    /// Gives the flag that stops long work.
+    /// Returns the flag that stops long work.
     pub fn stop_handle(&self) -> Arc<AtomicBool> {
         self.core.index.stop_handle()
     }
 }
 
-/// How to open a store.
+/// The options for opening a store.
 #[derive(Debug, Clone, Default)]
 pub struct Open {
-    /// The vault; found from the current folder where not given.
+    /// The vault. Without it, it is found from the current folder.
     pub vault: Option<PathBuf>,
-    /// The index folder; inside the vault where not given.
+    /// The index folder. Without it, the index is inside the vault.
     pub index: Option<PathBuf>,
-    /// Throw the index away first.
+    /// Whether the index is deleted and built again.
     pub rebuild: bool,
-    /// Fail where there is no index yet, instead of making one.
+    /// Whether to return an error if there is no index yet, instead of creating one.
     pub existing: bool,
-    /// Fill in missing vectors while idle.
+    /// Whether missing vectors are computed while the process is idle.
     pub fill: bool,
-    /// Write nothing in the vault, the journal included.
+    /// Whether nothing may be written to the vault and the journal.
     pub read_only: bool,
-    /// Settings that flags give: (key, value, flag).
+    /// Settings from command line flags: (key, value, flag).
     pub flags: Vec<(&'static str, String, &'static str)>,
-    /// The session that changes are made in.
+    /// The session of changes.
     pub session: Option<String>,
-    /// What this process does, for whoever finds the index held: a word or two, never an argument.
+    /// What this process does, in a word or two, for other processes that find the index locked. It never contains
+    /// arguments.
     pub verb: String,
-    /// Where the time comes from.
+    /// The source of the time.
     pub clock: Clock,
 }
 
-/// A vault with its index. Its services read, search, change and maintain it. Clones share all but the session.
+/// A vault with its index. Services read, search, change and maintain it. Clones share everything but the session.
 #[derive(Debug, Clone)]
 pub struct Store {
     core: Core,
 }
 
 impl Store {
-    /// Looks notes up by their names.
+    /// Finds notes by their names.
     pub fn lookup(&self) -> Lookup<'_> {
         Lookup::of(&self.core)
     }
 
-    /// Brings the index in line with the files.
+    /// Updates the index.
     pub fn index(&self) -> IndexSync<'_> {
         IndexSync::of(&self.core)
     }
 
-    /// Identifies calls that may be repeated.
+    /// Recognises repeated calls.
     pub fn calls(&self) -> Calls<'_> {
         Calls::of(&self.core)
     }
@@ -330,7 +332,7 @@ impl Store {
         Planner::of(&self.core)
     }
 
-    /// Carries operations out and undoes them.
+    /// Applies and undoes operations.
     pub fn changes(&self) -> Changes<'_> {
         Changes::of(&self.core)
     }
@@ -365,7 +367,7 @@ impl Store {
         Upkeep::of(&self.core)
     }
 
-    /// Gives the weights of notes.
+    /// Computes the state of notes as memories.
     pub fn memory_weights(&self) -> MemoryWeights<'_> {
         MemoryWeights::of(&self.core)
     }

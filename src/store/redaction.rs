@@ -6,14 +6,14 @@ use crate::memory::privacy::without_passages;
 use crate::memory::secrets::without_secrets;
 use crate::store::core::Core;
 
-/// What was left out of what somebody wanted written.
+/// The number of texts that were removed before writing.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(in crate::store) struct Cleaned {
-    /// Texts that look like a key.
+    /// Texts that look like a secret.
     pub(in crate::store) keys: usize,
     /// Passages between `<private>` and `</private>`.
     pub(in crate::store) passages: usize,
-    /// Whether one of these was not closed.
+    /// Whether the last passage had no end mark.
     pub(in crate::store) is_open: bool,
 }
 
@@ -34,7 +34,7 @@ impl std::iter::Sum for Cleaned {
 }
 
 impl Cleaned {
-    /// Says what was left out, a sentence each.
+    /// Returns notices about what was removed.
     pub(in crate::store) fn notices(self) -> Vec<String> {
         let mut told = Vec::new();
         if self.keys > 0 {
@@ -65,7 +65,7 @@ impl Cleaned {
 }
 
 impl Core {
-    /// Takes private text out of what somebody wants written, and what looks like a key.
+    /// Removes private passages and secrets from a text.
     pub(in crate::store) fn clean(&self, text: &mut String) -> Cleaned {
         let (kept, passages, is_open) = without_passages(text);
         let (clean, keys) =
@@ -82,7 +82,7 @@ impl Core {
             Value::Array(items) => items.iter_mut().map(|item| self.clean_value(item)).sum(),
             Value::Object(map) => {
                 let mut cleaned = Cleaned::default();
-                // Names can hold what values can.
+                // Names of properties can contain secrets too.
                 for (mut name, mut value) in std::mem::take(map) {
                     cleaned += self.clean(&mut name);
                     cleaned += self.clean_value(&mut value);

@@ -1,4 +1,4 @@
-//! Holds one note as it is on the disk, for planning.
+//! A note as it is on disk, for planning.
 
 use crate::index::catalog::path_id;
 use crate::text::decode::decode;
@@ -15,9 +15,9 @@ pub(super) struct Source {
     pub(super) text: String,
     pub(super) note: Note,
     pub(super) hash: ContentHash,
-    /// Whether every byte of it is understood; where not, nothing in it is rewritten.
+    /// Whether the file is valid UTF-8. Nothing is rewritten in a file that is not.
     pub(super) is_utf8: bool,
-    /// Whether a symbolic link leads to it; nothing is written through one.
+    /// Whether a symbolic link leads to the file. Nothing is written through one.
     pub(in crate::store) is_linked: bool,
 }
 
@@ -29,39 +29,39 @@ impl Source {
         Self { note: parse(&path, &text), hash: ContentHash::of(bytes), path, text, is_utf8, is_linked }
     }
 
-    /// Reads a note that lies in no place of the vault.
+    /// Parses the bytes of a note without checking for symbolic links.
     pub(super) fn unplaced(path: NotePath, bytes: &[u8]) -> Self {
         Self::new(path, bytes, false)
     }
 
-    /// Returns whether the note answers to a name, given as its key: file name, title, alias or id.
+    /// Returns whether the note has a name, given as its key: file name, title, alias or id.
     pub(super) fn answers(&self, wanted: &str) -> bool {
         key(&self.id()) == wanted || is_named(&self.path, &self.note, wanted)
     }
 
-    /// Gives the note's id: its own, else the one that its path makes.
+    /// Returns the id of the note: its own, or the one made from its path.
     pub(super) fn id(&self) -> String {
         self.own_id().unwrap_or_else(|| path_id(&self.path))
     }
 
-    /// Returns the id that the note says it has.
+    /// Returns the id in the frontmatter of the note.
     pub(super) fn own_id(&self) -> Option<String> {
         own_id(&self.note)
     }
 
-    /// Gives the text without its frontmatter, and without white space around it.
+    /// Returns the text without frontmatter, trimmed.
     pub(super) fn body(&self) -> &str {
         without_frontmatter(&self.text)
     }
 
-    /// Makes a remark about the byte at `at`, which is in this line.
+    /// Creates a remark about the byte at `at`, which is in `line`.
     pub(super) fn remark(&self, code: &str, line: usize, at: usize, message: String) -> Remark {
         let before = self.text.get(..at).unwrap_or("");
         let column = 1 + at - before.rfind('\n').map_or(0, |end| end + 1).min(at);
         Remark { code: code.to_owned(), path: self.path.clone(), line, column, message }
     }
 
-    /// Says why nothing in the file is rewritten, where that is so.
+    /// Returns a remark that says why the file is not rewritten, if it cannot be.
     pub(super) fn refusal(&self) -> Option<Remark> {
         let (code, message) = if !self.is_utf8 {
             ("invalid-utf8", "the file is not UTF-8, so it was left as it is")
@@ -79,7 +79,7 @@ fn without_frontmatter(text: &str) -> &str {
     text.get(frontmatter::read(text).1..).unwrap_or("").trim()
 }
 
-/// Gives the text of a note without its frontmatter, and without white space around it.
+/// Returns the text of a note without frontmatter, trimmed.
 pub(super) fn body_of(bytes: &[u8]) -> String {
     without_frontmatter(&decode(bytes).text).to_owned()
 }

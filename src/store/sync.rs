@@ -1,4 +1,4 @@
-//! Brings the index in line with the files, by the events of the watch or by a scan.
+//! Updates the index from the events of the watch or from a scan.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -17,23 +17,23 @@ use crate::store::lookup::Lookup;
 use crate::text::edit::FileLocation;
 use crate::text::path::NotePath;
 
-/// How long a search waits for changes to be indexed. Then it answers from what is indexed, and says so.
+/// The time that a search waits for changes to be indexed. After it, the reply says that the index is behind.
 const SEARCH: Duration = Duration::from_millis(300);
 
-/// How long a search waits where nothing is indexed yet.
+/// The time that a search waits if nothing is indexed yet.
 const FIRST: Duration = Duration::from_secs(5);
 
-/// How long a reader waits for the process that writes the index to index what it sees.
+/// The time that a reader waits for the process that writes the index.
 const PATIENCE: Duration = Duration::from_millis(300);
 
 impl IndexSync<'_> {
-    /// Returns whether this process follows the files: a search then asks the watch instead of scanning.
+    /// Returns whether this process follows the files. A search then uses the events of the watch instead of a scan.
     pub fn is_following(&self) -> bool {
         self.core.index.follower().is_following()
     }
 
-    /// Brings the index in line with the files for a caller that must not wait. What takes longer than `patience` is left
-    /// to other processes, or to the next call.
+    /// Updates the index for a caller with little time. What takes longer than `patience` is left to other processes,
+    /// or to the next call.
     pub(super) fn refresh_within(&self, patience: Duration) -> Result<()> {
         if self.core.index.promote()? {
             self.core.index.follower().catch_up(Some(patience))?;
@@ -42,9 +42,8 @@ impl IndexSync<'_> {
         Ok(())
     }
 
-    /// Brings the index in line with the files where this process may, and says how far behind it is: the number of
-    /// files that differ. A process that follows the files, or reads beside one that keeps the index, waits a moment
-    /// only.
+    /// Updates the index if this process writes it, and returns the number of files that it is still behind. A process
+    /// that follows the files, or that only reads the index, waits for a short time.
     ///
     /// # Errors
     /// `Io` if the vault cannot be listed.
@@ -56,22 +55,22 @@ impl IndexSync<'_> {
         Ok(behind)
     }
 
-    /// Returns how long a reply waits for the index: `patience`, or longer where nothing is indexed yet.
+    /// Returns how long a reply waits for the index: `patience`, or longer if nothing is indexed yet.
     fn patience(&self, patience: Duration) -> Result<Duration> {
         Ok(if self.core.index.generation()? == 0 { FIRST } else { patience })
     }
 
-    /// Brings the index in line with the files where this process writes it; gives the number of changes that it lacks.
+    /// Updates the index as its writer. Returns the number of changes that it is still behind.
     fn refresh_as_writer(&self) -> Result<usize> {
         let files = self.core.index.follower();
         // A process that follows the files serves other requests, too, so this one does not wait for long.
         let limit = files.is_requested().then(|| self.patience(SEARCH)).transpose();
         match limit.and_then(|limit| files.catch_up(limit)) {
-            // A full disk, for instance: the index can still be read.
+            // For example, the disk may be full. The index can still be read.
             Err(error) if error.kind() == ErrorKind::Io && self.core.index.generation()? > 0 => {
                 let drift = self.core.index.drift(&self.core.vault)?;
                 Lookup::of(self.core).set_unindexed(Some(&drift));
-                tracing::warn!("the index cannot be brought up to date, so it answers as it is: {error}");
+                tracing::warn!("the index cannot be updated and is used as it is: {error}");
                 Ok(drift.len())
             }
             caught_up => {
@@ -89,7 +88,7 @@ impl IndexSync<'_> {
         }
     }
 
-    /// Waits a moment for the process that writes the index; gives the number of files that the index lacks.
+    /// Waits for the process that writes the index. Returns the number of files that the index is still behind.
     fn refresh_as_reader(&self) -> Result<usize> {
         let end = Instant::now() + self.patience(PATIENCE)?;
         loop {
@@ -102,7 +101,8 @@ impl IndexSync<'_> {
         }
     }
 
-    /// Writes down where used notes were moved by others, so that their uses go with them; a failure is logged.
+    /// Records in the journal where used notes were moved by other programs, so that they keep their uses. A failure is
+    /// logged.
     pub(in crate::store) fn note_moves(&self) {
         let moves = self.core.index.take_moves();
         if moves.is_empty() || self.core.vault.is_read_only() {
@@ -115,7 +115,7 @@ impl IndexSync<'_> {
                     !projection.ledger().usage(None, path.as_str()).events().is_empty()
                 })
             };
-            // What sidenote moved itself is known under its new path already.
+            // Moves by sidenote itself are in the journal already.
             let files = moves.into_iter().filter(|(from, _)| is_known(from)).map(|(from, to)| TouchedFile {
                 path: FileLocation::Vault(from),
                 to: Some(FileLocation::Vault(to)),
@@ -130,11 +130,11 @@ impl IndexSync<'_> {
             self.core.journal().append(&Event { files, ..Event::new(OP_MOVED, self.core.clock.now()) })
         };
         if let Err(error) = journal() {
-            tracing::warn!("uses of notes that were moved do not go with them: {error}");
+            tracing::warn!("the moves of notes cannot be recorded, so they lose their uses: {error}");
         }
     }
 
-    /// Brings the index in line with the files.
+    /// Updates the index by a full scan.
     ///
     /// # Errors
     /// `Conflict` if another process writes the index.
@@ -143,12 +143,12 @@ impl IndexSync<'_> {
         self.core.index.sync(SyncScope::All, progress)
     }
 
-    /// Tells `hearer` of every change that comes into the index here: by an editor, by us, in whichever way it was seen.
+    /// Calls `hearer` after every change of the index by this process.
     pub fn on_change(&self, hearer: impl FnMut(&SyncReport) + Send + 'static) {
         self.core.index.on_change(hearer);
     }
 
-    /// Counts the batches that the index took in, also those of another process that keeps it.
+    /// Returns the number of committed batches, including those of another process.
     ///
     /// # Errors
     /// `Corrupt` if the catalog cannot be read.
@@ -156,7 +156,7 @@ impl IndexSync<'_> {
         self.core.index.generation()
     }
 
-    /// Embeds every passage that waits; gives the number of vectors made.
+    /// Embeds all passages without a vector. Returns the number of new vectors.
     ///
     /// # Errors
     /// `Conflict` if another process writes the index; an error of the embedder if it fails.
@@ -165,13 +165,13 @@ impl IndexSync<'_> {
         self.core.index.embed_all(progress)
     }
 
-    /// Counts what the index holds, and the passages that wait for a vector, without looking at the files.
+    /// Returns the totals of the index and the number of passages without a vector, without reading the files.
     pub fn totals(&self) -> Result<(Counts, usize)> {
         let pending = self.core.index.snapshot()?.pending;
         Ok((self.core.index.catalog().counts()?, pending))
     }
 
-    /// Describes the state of vault and index.
+    /// Returns the state of the vault and the index.
     #[tracing::instrument(skip_all)]
     pub fn status(&self) -> Result<Status> {
         let at = self.core.clock.now();
@@ -196,13 +196,13 @@ impl IndexSync<'_> {
         })
     }
 
-    /// Describes the whole index, one line for each fact; equal indexes give equal lines.
+    /// Returns the content of the index, one line for each fact. Equal indexes give equal lines.
     pub fn dump(&self) -> Result<Vec<String>> {
         self.core.index.dump()
     }
 }
 
-/// Logs what a sync could not do.
+/// Logs the warnings of a sync.
 fn warn_of(report: &SyncReport) {
     for warning in &report.warnings {
         tracing::warn!("{warning}");
@@ -212,39 +212,39 @@ fn warn_of(report: &SyncReport) {
 /// The state of a vault and its index.
 #[derive(Debug, Clone, Serialize)]
 pub struct Status {
-    /// The vault's folder.
+    /// The folder of the vault.
     pub vault: PathBuf,
-    /// The index folder.
+    /// The folder of the index.
     pub index: PathBuf,
-    /// Totals.
+    /// The totals of the index.
     #[serde(flatten)]
     pub counts: Counts,
     /// The number of batches committed.
     pub generation: i64,
     /// The model's name; `none` without one.
     pub embedder: String,
-    /// The model before, while its vectors serve until all of the new one's are there.
+    /// The former model, while its vectors are used until all new ones are computed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub former_embedder: Option<String>,
-    /// Vectors there are.
+    /// The number of vectors.
     pub vectors: usize,
-    /// Passages that wait for a vector.
+    /// The number of passages without a vector.
     pub pending: usize,
-    /// Bytes of the index, vectors included.
+    /// The size of the index in bytes, with vectors.
     pub index_bytes: u64,
-    /// Bytes of the vectors.
+    /// The size of the vectors in bytes.
     pub vector_bytes: u64,
-    /// Files that differ from the index right now.
+    /// The number of files that differ from the index.
     pub behind: usize,
     /// Whether the index is behind the files.
     pub stale: bool,
-    /// Who holds the index lock, if another process does.
+    /// The process that holds the index lock, if it is another one.
     pub locked_by: Option<Holder>,
-    /// When this was asked.
+    /// The time of this status.
     pub at: Timestamp,
 }
 
-/// Brings the index in line with the files, and describes its state.
+/// Updates the index, and returns its state.
 #[derive(Debug, Clone, Copy)]
 pub struct IndexSync<'a> {
     pub(in crate::store) core: &'a Core,

@@ -1,16 +1,16 @@
-//! Lists the files that the index does not hold as they are, because another process writes it and is behind.
+//! The files that differ from the index while another process writes it and is behind.
 
 use std::collections::BTreeSet;
 
 use crate::index::Drift;
 use crate::text::path::NotePath;
 
-/// The files that the index did not hold as they are when this process looked last.
+/// The files that differed from the index at the last check of this process.
 #[derive(Debug, Default)]
 pub(super) struct UnindexedFiles {
-    /// Those that are new or changed.
+    /// The files that are new or changed.
     pub(in crate::store) there: BTreeSet<NotePath>,
-    /// Those that are gone.
+    /// The files that were removed.
     pub(in crate::store) gone: BTreeSet<NotePath>,
 }
 
@@ -32,7 +32,7 @@ impl UnindexedFiles {
         self.gone.contains(path)
     }
 
-    /// Lists notes that are new or changed.
+    /// Lists the notes that are new or changed.
     pub(super) fn notes(&self) -> impl Iterator<Item = &NotePath> {
         self.there.iter().filter(|path| path.is_note())
     }

@@ -8,7 +8,7 @@ use sidenote::error::ErrorKind;
 use sidenote::index::silent;
 use sidenote::store::{
     DanglingLinks, DeleteRequest, EditRequest, ExtractRequest, LinkRequest, MergeRequest, MoveRequest,
-    NewRequest, NoteEdit, Operation, PartKind, PartRequest, RenameRequest, Renamed,
+    NewRequest, NoteEdit, Operation, PartKind, PartRequest, RenameKind, RenameRequest,
 };
 use sidenote::text::edit::ContentHash;
 
@@ -178,12 +178,12 @@ fn headings_blocks_tags_and_properties_are_renamed() {
     };
     check(
         &[("a.md", "---\ntags: [p/x, q]\n---\n#p and #pq\n"), ("b.md", "none\n")],
-        &rename(Renamed::Tag, "p", "z"),
+        &rename(RenameKind::Tag, "p", "z"),
         &[("a.md", Some("---\ntags: [z/x, q]\n---\n#z and #pq\n"))],
     );
     check(
         &[("a.md", "---\nold: 1 # c\n---\n"), ("b.md", "old: 1\n")],
-        &rename(Renamed::Property, "old", "new"),
+        &rename(RenameKind::Property, "old", "new"),
         &[("a.md", Some("---\nnew: 1 # c\n---\n"))],
     );
 }
@@ -734,10 +734,7 @@ fn undo_reports_what_it_cannot_revert() {
     let delete = DeleteRequest { note: owned("b"), permanent: true, links: DanglingLinks::Leave };
     store.changes().change(&Operation::Delete(delete), false).unwrap();
     let undone = store.changes().undo(1, false).unwrap();
-    assert_eq!(
-        undone[0].notices,
-        ["delete of b.md is newer and stays: its before-images are not kept any more"]
-    );
+    assert_eq!(undone[0].notices, ["delete of b.md is newer and stays: its before-images were removed"]);
     assert_eq!(files(&vault)["a.md"], "1\n");
 }
 

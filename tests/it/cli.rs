@@ -86,7 +86,7 @@ fn read_prints_bytes_and_nothing_else() {
 
 #[test]
 fn errors_exit_with_the_documented_codes() {
-    check_fails(&["read", "Nope"], 3, "no note answers to \"Nope\"");
+    check_fails(&["read", "Nope"], 3, "no note is named \"Nope\"");
     check_fails(&["read", "Plan", "--section", "X"], 3, "hint: the note has no headings");
     check_fails(&["read", "Plan", "--lines", "9-10"], 2, "Plan.md has 1 line, so there is no line 9");
     check_fails(&["read", "Plan", "--lines", "x"], 2, "is not a range of lines");

@@ -123,7 +123,7 @@ fn a_hint_names_tools_that_are_served() {
     let vault = vault();
     let mut client = Client::start(&vault, &[]);
     let said = client.refusal("edit_note", json!({ "note": "Bot", "action": "append", "text": "x" }));
-    assert!(said.contains("no note answers to"), "{said}");
+    assert!(said.contains("no note is named"), "{said}");
     let said = client.refusal("read_note", json!({ "notes": "Nothing of the kind" }));
     assert!(said.contains("list_notes shows them"), "{said}");
     client.finish();

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use sidenote::index::catalog::Filter;
-use sidenote::store::{ListRequest, Operation, RenameRequest, Renamed, SearchRequest};
+use sidenote::store::{ListRequest, Operation, RenameKind, RenameRequest, SearchRequest};
 use sidenote::text::tag_conversion::{StoredTags, sanitize};
 
 use crate::mcp_client::Client;
@@ -187,7 +187,7 @@ fn the_command_line_reports_converted_tags() {
 #[track_caller]
 fn check_rename(old: &str, new: &str, before: &str, after: &str) {
     let vault = TestVault::new(&[("N.md", before)]);
-    let request = RenameRequest { kind: Renamed::Tag, old: old.to_owned(), new: new.to_owned() };
+    let request = RenameRequest { kind: RenameKind::Tag, old: old.to_owned(), new: new.to_owned() };
     vault.store().changes().change(&Operation::RenameEverywhere(request), false).unwrap();
     assert_eq!(text_of(&vault, "N.md"), after);
 }

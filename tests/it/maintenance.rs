@@ -492,10 +492,10 @@ fn an_import_of_memories_is_all_or_nothing() {
         ("[{\"content\": \"a\"}, {\"text\": 7}]", "memory 2: it has no text `content`"),
         (
             "[{\"content\": \"a\", \"importance\": \"much\"}]",
-            "memory 1: its importance \"much\" is no number",
+            "memory 1: its importance \"much\" is not a number",
         ),
         ("[{\"content\": \"a\", \"created_at\": \"soon\"}]", "memory 1: its time \"soon\" is none"),
-        ("{\"content\": \"a\"}\n{\"content\"", "no JSON in line 2"),
+        ("{\"content\": \"a\"}\n{\"content\"", "invalid JSON in line 2"),
         ("[1", "no sound JSON"),
         ("just words", "neither JSON nor a table"),
         ("[{\"content\": \"a\", \"created_at\": 1e300}]", "memory 1: its time 1e+300 is none"),

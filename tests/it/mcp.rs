@@ -111,8 +111,8 @@ fn errors_of_bad_requests_say_what_to_do() {
     let vault = vault();
     let mut client = Client::start(&vault, &[]);
     for (tool, arguments, says) in [
-        ("read_note", json!({ "notes": "Nope" }), "no note answers to"),
-        ("read_note", json!({ "notes": "../../etc/passwd" }), "no note answers to"),
+        ("read_note", json!({ "notes": "Nope" }), "no note is named"),
+        ("read_note", json!({ "notes": "../../etc/passwd" }), "no note is named"),
         ("search_notes", json!({ "query": "x", "created_after": "soon" }), "is not a date"),
         ("search_notes", json!({ "query": "x", "path": "a[" }), "is not a glob"),
         ("list_notes", json!({ "cursor": "x" }), "is not a cursor"),

@@ -227,7 +227,7 @@ fn a_missing_note_does_not_fail_the_others() {
     );
     assert_eq!(data["errors"][0]["note"], "Nope");
     let says = read["content"][0]["text"].as_str().unwrap();
-    assert!(says.contains("no note answers to \"Nope\"") && says.contains("Water."), "{says}");
+    assert!(says.contains("no note is named \"Nope\"") && says.contains("Water."), "{says}");
     // The text contains what the instructions ask for, too.
     let hash = data["notes"][0]["hash"].as_str().unwrap();
     assert!(says.contains(&format!("hash {hash}")), "{says}");

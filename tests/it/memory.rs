@@ -487,7 +487,11 @@ fn a_memory_is_saved_once_without_private_text() {
     let again = kept.split("---\n").nth(2).unwrap();
     let refused = vault.run(&["memory", "save", again]);
     assert_eq!(refused.status.code(), Some(4), "{}", stderr(&refused));
-    assert!(stderr(&refused).contains("Memories/Storage.md says exactly the same"), "{}", stderr(&refused));
+    assert!(
+        stderr(&refused).contains("Memories/Storage.md has exactly the same text"),
+        "{}",
+        stderr(&refused)
+    );
     let second = run(&vault, "2026-11-01", &["memory", "save", again, "--allow-duplicate"]);
     assert_eq!(second, "Memories/Storage 2.md\n");
     let dry = run(&vault, "2026-11-01", &["memory", "save", "Something else altogether", "--dry-run"]);

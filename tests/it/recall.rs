@@ -247,7 +247,7 @@ fn a_query_that_matches_no_memory_forgets_none() {
     client.finish();
     let mut client = Client::start(&vault, &[]);
     let refusal = client.refusal("delete_note", json!({ "note": ABSENT, "how": "forget" }));
-    assert!(refusal.contains("no note answers to"), "{refusal}");
+    assert!(refusal.contains("no note is named"), "{refusal}");
     client.finish();
     assert_eq!(crate::support::tree(vault.root()), before);
 }

@@ -134,7 +134,7 @@ fn operation_ids_store_no_secret() {
         assert_eq!(client.call("write_note", write), first);
         // Two names with secrets are two names.
         let other = json!({ "title": "Reeds", "content": "They bend.", "operation_id": name });
-        assert!(client.refusal("write_note", other).contains("named another call"));
+        assert!(client.refusal("write_note", other).contains("belongs to another call"));
     }
     client.finish();
     assert!(check_disk(&vault, "operation_id") > 3);

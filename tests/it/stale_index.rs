@@ -247,7 +247,7 @@ fn a_call_with_an_operation_id_is_applied_once() {
     assert_eq!(text_of(&vault, "Heron.md").matches("More.").count(), 1);
     // A name is of one call alone.
     let other = json!({ "note": "Heron", "action": "append", "text": "Less.", "operation_id": "op-2" });
-    assert!(client.refusal("edit_note", other).contains("named another call"));
+    assert!(client.refusal("edit_note", other).contains("belongs to another call"));
     // One that failed may be tried again.
     let absent = json!({ "note": "Reeds", "action": "append", "text": "More.", "operation_id": "op-3" });
     client.refusal("edit_note", absent.clone());

@@ -68,7 +68,7 @@ fn operations_that_cannot_be_undone_are_named_and_skipped() {
     // Passed over, the one before it is taken back.
     let skipped = vault.run(&["undo", "--skip"]);
     assert!(skipped.status.success(), "{}", stderr(&skipped));
-    assert!(stderr(&skipped).contains("is passed over"), "{}", stderr(&skipped));
+    assert!(stderr(&skipped).contains("is skipped"), "{}", stderr(&skipped));
     assert_eq!(text_of(&vault, "c.md"), "y [[d]]\n");
     // All but the file that is kept as it is.
     run(&vault, NOW, &["undo", &moved, "--keep", "b.md"]);

@@ -8,7 +8,7 @@ use super::move_file::MoveOptions;
 use crate::cli::CommandContext;
 use crate::cli::args::DryRunArgs;
 use crate::error::Result;
-use crate::store::{Operation, PartKind, PartRequest, RenameRequest, Renamed};
+use crate::store::{Operation, PartKind, PartRequest, RenameKind, RenameRequest};
 
 /// Rename a note, folder or attachment, and update every link to it.
 ///
@@ -71,14 +71,14 @@ fn rename_part(context: &CommandContext, args: RenamePartArgs, kind: PartKind) -
 }
 
 pub(super) fn rename_tag(context: &CommandContext, args: RenameEverywhereArgs) -> Result<()> {
-    rename_everywhere(context, args, Renamed::Tag)
+    rename_everywhere(context, args, RenameKind::Tag)
 }
 
 pub(super) fn rename_property(context: &CommandContext, args: RenameEverywhereArgs) -> Result<()> {
-    rename_everywhere(context, args, Renamed::Property)
+    rename_everywhere(context, args, RenameKind::Property)
 }
 
-fn rename_everywhere(context: &CommandContext, args: RenameEverywhereArgs, kind: Renamed) -> Result<()> {
+fn rename_everywhere(context: &CommandContext, args: RenameEverywhereArgs, kind: RenameKind) -> Result<()> {
     let RenameEverywhereArgs { old, new, dry_run } = args;
     apply(context, &Operation::RenameEverywhere(RenameRequest { kind, old, new }), &dry_run)
 }

@@ -28,7 +28,7 @@ pub(super) struct ForgetArgs {
 pub(super) fn run(context: &CommandContext, args: &ForgetArgs) -> Result<()> {
     let store = context.fresh_store()?;
     let include = Inactive { archived: true, forgotten: args.hard };
-    let (memory, by_query) = store.recalls().meant(&args.name, include)?;
+    let (memory, by_query) = store.recalls().find_by_name_or_query(&args.name, include)?;
     let reply = store.memory_writes().forget(&memory.path, args.hard, args.dry_run.is_set())?;
     let name = format!("{} ({})", memory.path, memory.title);
     if by_query {

@@ -331,8 +331,8 @@ fn save(store: &Store, input: SaveInput) -> Result<Answer> {
         ..InsertRequest::default()
     };
     let memory = match store.memory_writes().insert_unless_duplicate(&request)? {
-        InsertOutcome::New(memory) => *memory,
-        InsertOutcome::Known(known, _) => return Ok(duplicate_answer("saving", &known)),
+        InsertOutcome::Inserted(memory) => *memory,
+        InsertOutcome::Duplicate(known, _) => return Ok(duplicate_answer("saving", &known)),
     };
     let content = store.memories().content(&memory)?;
     Answer::pretty_json(&SaveOutput {
@@ -432,7 +432,7 @@ fn list_answer(texts: Vec<MemoryText>, none: impl FnOnce() -> String) -> Result<
 fn search(store: &Store, input: SearchInput) -> Result<Answer> {
     let limit = within("limit", input.limit.unwrap_or(5), 1, 50)?;
     let threshold = within("threshold", input.threshold.unwrap_or(0.3), 0.0, 1.0)?;
-    let found = store.recalls().most_like(&input.query, limit, threshold)?;
+    let found = store.recalls().most_similar(&input.query, limit, threshold)?;
     if found.memories.is_empty() {
         return Ok(Answer::text("No relevant memories found.").with_notices(found.notices));
     }
@@ -467,7 +467,7 @@ fn update(store: &Store, input: UpdateInput) -> Result<Answer> {
     }
     let importance = input.importance.map(|given| within("importance", given, 1.0, 10.0)).transpose()?;
     store.index().refresh()?;
-    let Some(memory) = store.recalls().memory_of_uuid(id)? else {
+    let Some(memory) = store.recalls().memory_by_uuid(id)? else {
         return Ok(Answer::text(format!("Memory {} not found.", input.id)));
     };
     let mut properties = Vec::new();
@@ -484,12 +484,12 @@ fn update(store: &Store, input: UpdateInput) -> Result<Answer> {
         properties,
         ..ReviseRequest::default()
     };
-    let memory = match store.memory_writes().revise_unless_said(&request)? {
-        InsertOutcome::New(memory) => *memory,
-        InsertOutcome::Known(known, _) => return Ok(duplicate_answer("updating", &known)),
+    let memory = match store.memory_writes().revise_unless_duplicate(&request)? {
+        InsertOutcome::Inserted(memory) => *memory,
+        InsertOutcome::Duplicate(known, _) => return Ok(duplicate_answer("updating", &known)),
     };
     let text =
-        store.recalls().text_of(memory)?.ok_or_else(|| Error::internal("the updated note is missing"))?;
+        store.recalls().memory_text(memory)?.ok_or_else(|| Error::internal("the updated note is missing"))?;
     Answer::pretty_json(&UpdateOutput {
         status: "updated",
         id: text.uuid,
@@ -550,7 +550,7 @@ fn by_dates(store: &Store, input: DateSearchInput) -> Result<Answer> {
 fn delete(store: &Store, input: IdInput) -> Result<Answer> {
     let id = require_uuid(&input.id)?;
     store.index().refresh()?;
-    let Some(memory) = store.recalls().memory_of_uuid(id)? else {
+    let Some(memory) = store.recalls().memory_by_uuid(id)? else {
         return Ok(Answer::text(format!("Memory {} not found.", input.id)));
     };
     let request = DeleteRequest { note: memory.path, ..DeleteRequest::default() };

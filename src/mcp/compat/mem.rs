@@ -242,7 +242,7 @@ fn non_empty(text: Option<String>) -> Option<String> {
 /// # Errors
 /// `NotFound` if there is none; `Exists` if there are several.
 fn find_memory(store: &Store, id: &str) -> Result<Memory> {
-    let mut found = store.recalls().memories_called(id)?;
+    let mut found = store.recalls().memories_by_name(id)?;
     if found.len() > 1 {
         let ids: Vec<&str> = found.iter().take(8).map(|memory| memory.id.as_str()).collect();
         return Err(Error::new(ErrorKind::Exists, format!("{} memories are named {id:?}", found.len()))
@@ -263,7 +263,7 @@ fn require_content(content: &str) -> Result<()> {
 
 fn text_of_memory(store: &Store, memory: Memory) -> Result<MemoryText> {
     let id = memory.id.clone();
-    store.recalls().text_of(memory)?.ok_or_else(|| Error::not_found(format!("Memory not found: {id}")))
+    store.recalls().memory_text(memory)?.ok_or_else(|| Error::not_found(format!("Memory not found: {id}")))
 }
 
 fn write(store: &Store, input: WriteInput) -> Result<Answer> {
@@ -294,7 +294,7 @@ fn write(store: &Store, input: WriteInput) -> Result<Answer> {
 
 fn read(store: &Store, input: ReadInput) -> Result<Answer> {
     store.index().refresh()?;
-    let mut found = store.recalls().memories_called(&input.identifier)?.into_iter();
+    let mut found = store.recalls().memories_by_name(&input.identifier)?.into_iter();
     let Some(memory) = found.next() else {
         return Err(Error::not_found(format!("Memory not found: {}", input.identifier))
             .with_hint("Give an id or a title; search_mem finds them"));
@@ -302,7 +302,7 @@ fn read(store: &Store, input: ReadInput) -> Result<Answer> {
     let other_ids = found.map(|memory| memory.id).collect();
     let text = text_of_memory(store, memory)?;
     let links = store.recalls().linked_ids(&text)?;
-    store.memories().used(&text.memory.path, "read");
+    store.memories().record_use(&text.memory.path, "read");
     let category =
         text.properties.get("category").and_then(Value::as_str).filter(|category| !category.is_empty());
     let metadata = ReadMetadata {
@@ -383,7 +383,7 @@ fn search(store: &Store, input: SearchInput) -> Result<Answer> {
 /// Returns the ids that two memories link to, read after a change.
 fn link_lists(store: &Store, source: &Memory, target: &Memory) -> Result<[Vec<String>; 2]> {
     // A memory that was deleted since has no links.
-    let links = |memory: &Memory| match store.recalls().text_of(memory.clone())? {
+    let links = |memory: &Memory| match store.recalls().memory_text(memory.clone())? {
         Some(text) => store.recalls().linked_ids(&text),
         None => Ok(Vec::new()),
     };

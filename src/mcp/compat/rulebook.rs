@@ -303,7 +303,7 @@ fn search(store: &Store, input: SearchInput) -> Result<SearchOutput> {
 
 fn memory_by_id(store: &Store, id: &str) -> Result<Memory> {
     store.index().refresh()?;
-    store.recalls().memory_of_id(id)?.ok_or_else(|| Error::not_found(format!("Memory not found: {id}")))
+    store.recalls().memory_by_id(id)?.ok_or_else(|| Error::not_found(format!("Memory not found: {id}")))
 }
 
 fn timeline(store: &Store, input: &TimelineInput) -> Result<TimelineOutput> {
@@ -328,7 +328,7 @@ fn timeline(store: &Store, input: &TimelineInput) -> Result<TimelineOutput> {
 
 fn get(store: &Store, input: &GetInput) -> Result<GetOutput> {
     store.index().refresh()?;
-    let found = input.ids.iter().map(|id| store.recalls().memory_of_id(id)).collect::<Result<Vec<_>>>()?;
+    let found = input.ids.iter().map(|id| store.recalls().memory_by_id(id)).collect::<Result<Vec<_>>>()?;
     let found: Vec<Memory> = found.into_iter().flatten().collect();
     let mut memories = Vec::new();
     for memory in &found {
@@ -354,7 +354,7 @@ fn get(store: &Store, input: &GetInput) -> Result<GetOutput> {
             metadata,
         });
     }
-    store.memories().used_all(found.iter(), "rulebook_memory_get");
+    store.memories().record_uses(found.iter(), "rulebook_memory_get");
     Ok(GetOutput { memories })
 }
 

@@ -411,7 +411,7 @@ fn rounded_similarity(cosine: f32) -> f64 {
 
 fn memory_by_id(store: &Store, id: &str) -> Result<Memory> {
     store.index().refresh()?;
-    store.recalls().memory_of_id(id)?.ok_or_else(|| Error::not_found(format!("Memory not found: {id}")))
+    store.recalls().memory_by_id(id)?.ok_or_else(|| Error::not_found(format!("Memory not found: {id}")))
 }
 
 fn answer(text: impl Into<String>, details: impl Serialize) -> Result<Answer> {
@@ -454,8 +454,8 @@ fn memory_store(store: &Store, input: StoreInput) -> Result<Answer> {
         ..InsertRequest::default()
     };
     let (memory, similarity) = match store.memory_writes().insert_unless_similar(&request)? {
-        InsertOutcome::New(memory) => (memory, None),
-        InsertOutcome::Known(memory, cosine) => (memory, Some(rounded_similarity(cosine))),
+        InsertOutcome::Inserted(memory) => (memory, None),
+        InsertOutcome::Duplicate(memory, cosine) => (memory, Some(rounded_similarity(cosine))),
     };
     let content = store.memories().content(&memory)?;
     let tier = memory.state.tier;
@@ -571,7 +571,7 @@ fn memory_forget(store: &Store, input: ForgetInput) -> Result<Answer> {
 fn best_match(store: &Store, query: &str, hard: bool) -> Result<Memory> {
     let hidden = Inactive { archived: false, forgotten: !hard };
     let filter = store.recalls().scoped(Filter { hidden, ..Filter::default() });
-    store.recalls().best_for(query, filter)?.ok_or_else(|| {
+    store.recalls().best_match_for(query, filter)?.ok_or_else(|| {
         Error::not_found(format!("No memory found matching query: {query}"))
             .with_hint("Give memoryId, as memory_recall tells it, or more of the memory's own words")
     })

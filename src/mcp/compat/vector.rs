@@ -203,7 +203,7 @@ fn not_found(id: &str) -> String {
 /// Finds memories by their ids. The result holds `None` for an id that no note has.
 fn memories_by_ids<'a>(store: &Store, ids: impl Iterator<Item = &'a String>) -> Result<Vec<Option<Memory>>> {
     store.index().refresh()?;
-    ids.map(|id| store.recalls().memory_of_id(id)).collect()
+    ids.map(|id| store.recalls().memory_by_id(id)).collect()
 }
 
 fn store_memories(store: &Store, input: StoreInput) -> Result<Answer> {
@@ -389,14 +389,14 @@ fn get_memories(store: &Store, input: IdsInput) -> Result<Answer> {
         }
         blocks.push(block);
     }
-    store.memories().used_all(found.iter().flatten(), "get_memories");
+    store.memories().record_uses(found.iter().flatten(), "get_memories");
     Ok(Answer::text(blocks.join(SEPARATOR)))
 }
 
 fn report_memory_usefulness(store: &Store, input: VoteInput) -> Result<Answer> {
     store.index().refresh()?;
     let id = input.memory_id;
-    let Some(memory) = store.recalls().memory_of_id(&id)? else { return Ok(Answer::error(not_found(&id))) };
+    let Some(memory) = store.recalls().memory_by_id(&id)? else { return Ok(Answer::error(not_found(&id))) };
     let score = store.memories().vote(&memory.path, input.useful)?.state.usefulness;
     let verdict = if input.useful { "useful" } else { "not useful" };
     Ok(Answer::text(format!("Memory {id} marked as {verdict}. New usefulness score: {score}")))

@@ -500,7 +500,7 @@ fn read_item(store: &Store, request: &ReadRequest, column: usize, left: usize) -
         });
     }
     let reply = store.reads().read(request)?;
-    store.memories().used(&reply.path, "read");
+    store.memories().record_use(&reply.path, "read");
     note_output_with_links(store, reply, column, left).map(|note| ReadItem::Note(Box::new(note)))
 }
 

@@ -13,7 +13,7 @@ use crate::mcp::notes::find::{empty_list_reasons, parse_cursor};
 use crate::mcp::tool::{Answer, Effect, Tool, within};
 use crate::store::{
     EditRequest, ExtractRequest, FieldsItem, ListRequest, MergeRequest, NewRequest, NoteEdit, Operation,
-    PartKind, PartRequest, Problem, PropertyCondition, RenameRequest, Renamed, SortBy, Store,
+    PartKind, PartRequest, Problem, PropertyCondition, RenameKind, RenameRequest, SortBy, Store,
 };
 
 /// The largest number of edits of one call.
@@ -238,7 +238,7 @@ fn rename(store: &Store, input: RenameInput) -> Result<Answer> {
                     "Leave note out; edit_notes changes the tags and properties of single notes",
                 ));
             }
-            let kind = if kind == PartKindInput::Tag { Renamed::Tag } else { Renamed::Property };
+            let kind = if kind == PartKindInput::Tag { RenameKind::Tag } else { RenameKind::Property };
             Operation::RenameEverywhere(RenameRequest { kind, old, new })
         }
         PartKindInput::Heading | PartKindInput::Block => {

@@ -1,5 +1,4 @@
-//! Carries a planned operation out under the write lock, records it in the journal and brings it into the
-//! index.
+//! Applies planned operations under the write lock, records them in the journal, and updates the index.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -25,14 +24,14 @@ use crate::vault::apply_result::Applied;
 use crate::vault::undo_log::UndoLog;
 use crate::vault::write_lock::WriteLock;
 
-/// How long a change waits until the process that keeps the index shows it.
+/// The time that a change waits for the process that writes the index.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// A file longer than this is not shown line by line.
+/// The longest file, in bytes, of which a diff shows lines.
 const LONGEST_DIFF: usize = 4_000_000;
 
 impl Changes<'_> {
-    /// Plans an operation on the files as they are this moment, and changes nothing.
+    /// Plans an operation on the current files, without changing anything.
     ///
     /// # Errors
     /// `NotFound`, `Exists`, `Conflict` or `Invalid` if the operation cannot be made.
@@ -41,7 +40,7 @@ impl Changes<'_> {
         self.plan_clean(&self.clean_operation(operation).0)
     }
 
-    /// Plans an operation, as [`Self::plan`] does, whose texts are clean already.
+    /// Plans an operation from which private text and secrets were removed already.
     fn plan_clean(&self, operation: &Operation) -> Result<ChangeSet> {
         self.plan_in(&View::new(self.core)?, operation)
     }
@@ -71,9 +70,9 @@ impl Changes<'_> {
         }
     }
 
-    /// Carries an operation out, or with `dry_run` says what it would do.
+    /// Applies an operation, or plans it only with `dry_run`.
     ///
-    /// The write lock is held from the look at the files to the last byte, so a link typed a second ago follows.
+    /// The write lock is held from the planning to the last write, so the plan considers all changes before it.
     ///
     /// # Errors
     /// `NotFound`, `Exists` or `Invalid` if the operation cannot be made; `Conflict` if a file changed meanwhile or
@@ -83,8 +82,8 @@ impl Changes<'_> {
         self.change_prepared(operation, dry_run, |_| Ok(()))
     }
 
-    /// Carries an operation out as [`Self::change`] does, after `prepare` completed or refused it. `prepare` runs under
-    /// the write lock, when the files that the index lacks are known.
+    /// Applies an operation after `prepare` has completed or rejected it. `prepare` runs under the write lock, when the
+    /// files that the index lacks are known.
     pub(in crate::store) fn change_prepared(
         &self,
         operation: &Operation,
@@ -97,28 +96,31 @@ impl Changes<'_> {
             prepare(&mut operation)?;
             self.plan_in(&view, &operation)
         };
-        let mut reply = self.carry_out(plan, dry_run)?;
+        let mut reply = self.apply_planned(plan, dry_run)?;
         reply.notices.extend(cleaned.notices());
         Ok(reply)
     }
 
-    /// Makes a plan and carries it out under the write lock, or with `dry_run` says what it would do.
-    pub(in crate::store) fn carry_out(
+    /// Makes a plan and applies it under the write lock, or only plans with `dry_run`.
+    pub(in crate::store) fn apply_planned(
         &self,
         plan: impl FnOnce(Option<&WriteLock>) -> Result<ChangeSet>,
         dry_run: bool,
     ) -> Result<ChangeReply> {
         if dry_run {
             let plan = plan(None)?;
-            // What the run would refuse, the dry run refuses as well.
+            // A dry run reports the same errors as the operation.
             self.core.vault.check(&plan)?;
             let diff = Some(self.diff(&plan)?);
             return Ok(ChangeReply { diff, ..ChangeReply::of(plan) });
         }
-        self.under_lock(plan)
+        self.apply_locked(plan)
     }
 
-    fn under_lock(&self, plan: impl FnOnce(Option<&WriteLock>) -> Result<ChangeSet>) -> Result<ChangeReply> {
+    fn apply_locked(
+        &self,
+        plan: impl FnOnce(Option<&WriteLock>) -> Result<ChangeSet>,
+    ) -> Result<ChangeReply> {
         let records = self.core.vault.records();
         let lock = self.core.vault.lock(&records)?;
         let mut notices = end_unfinished(&self.core.vault, &lock, self.core.clock.now())?;
@@ -127,7 +129,7 @@ impl Changes<'_> {
         if plan.is_empty() {
             return Ok(ChangeReply { notices, ..ChangeReply::of(plan) });
         }
-        // From the commit on nothing fails the change: what goes wrong then is told beside it.
+        // After the commit, errors no longer fail the change. They become notices.
         let applied = self.core.vault.apply_with_metadata(
             &lock,
             &plan,
@@ -141,36 +143,36 @@ impl Changes<'_> {
         if let Err(error) = journal.record(&Event::of(&applied)) {
             notices.push(format!("{error}; the next change writes it into the journal"));
         } else if let Err(error) = journal.prune(&lock, undo.operations, undo.days, self.core.clock.now()) {
-            notices.push(format!("{error}; the change itself is done"));
+            notices.push(format!("{error}; the change itself was made"));
         }
         if plan.operation == "delete" && applied.files.iter().any(|file| file.to.is_none()) {
-            // What was removed for good is not kept for an undo either.
+            // A file that was removed permanently is not kept for an undo.
             let forgotten = UndoLog::open(&records).and_then(|kept| kept.remove(&lock, &applied.id));
             if let Err(error) = forgotten {
-                notices.push(format!("{error}; what was removed could still be brought back by an undo"));
+                notices.push(format!("{error}; an undo could still restore the removed file"));
             }
         }
         let rows = Lookup::of(self.core).rows_of(&applied);
         drop(lock);
-        match self.show_change(&plan, &applied) {
+        match self.update_index(&plan, &applied) {
             Ok(told) => notices.extend(told),
             Err(error) => {
-                Lookup::of(self.core).add_unindexed(&left_behind(&applied));
+                Lookup::of(self.core).add_unindexed(&final_files(&applied));
                 notices.push(format!("the index does not show the change yet: {error}"));
             }
         }
         Ok(ChangeReply { applied: true, id: Some(applied.id), rows, notices, ..ChangeReply::of(plan) })
     }
 
-    /// Brings a change that landed into the index, or waits a while for the process that keeps it; gives sentences about
-    /// what the index does not show.
-    fn show_change(&self, plan: &ChangeSet, applied: &Applied) -> Result<Vec<String>> {
+    /// Updates the index after a change, or waits for the process that writes it. Returns notices about what the index
+    /// does not contain yet.
+    fn update_index(&self, plan: &ChangeSet, applied: &Applied) -> Result<Vec<String>> {
         if self.core.index.promote()? {
             let report = self.core.index.sync(touched(plan), silent())?;
             IndexSync::of(self.core).note_moves();
             return Ok(report.warnings);
         }
-        let left = left_behind(applied);
+        let left = final_files(applied);
         if self.core.index.wait_for(&left, PATIENCE)?
             && (applied.folders.is_empty() || IndexSync::of(self.core).refresh()? == 0)
         {
@@ -182,7 +184,7 @@ impl Changes<'_> {
         Ok(vec![format!("the index{holder} does not show the change yet")])
     }
 
-    /// Writes a plan as a unified diff.
+    /// Formats a plan as a unified diff.
     fn diff(&self, plan: &ChangeSet) -> Result<String> {
         let mut out = String::new();
         for folder in &plan.folders {
@@ -190,7 +192,7 @@ impl Changes<'_> {
         }
         for (at, change) in plan.files.iter().enumerate() {
             if at > 0 && at.is_multiple_of(GROUP) {
-                self.core.go_on()?;
+                self.core.check_cancelled()?;
             }
             let name = |place: &Option<FileLocation>| {
                 place.as_ref().map_or_else(|| "/dev/null".to_owned(), FileLocation::to_string)
@@ -227,7 +229,7 @@ impl Changes<'_> {
     }
 }
 
-/// Finishes or undoes what a crash left half-done, and says so.
+/// Finishes or rolls back what a crash left unfinished, and returns notices about it.
 fn end_unfinished(vault: &Vault, lock: &WriteLock, now: Timestamp) -> Result<Vec<String>> {
     let mut notices = vault.recover(lock)?.notices;
     let journal = Journal::open(vault, &vault.records());
@@ -238,7 +240,7 @@ fn end_unfinished(vault: &Vault, lock: &WriteLock, now: Timestamp) -> Result<Vec
     Ok(notices)
 }
 
-/// Ends what a crash left unfinished, where there is anything. It is called before the files are first looked at.
+/// Recovers what a crash left unfinished, before the files are first read.
 pub(in crate::store) fn end_unfinished_at_start(vault: &Vault, now: Timestamp) -> Vec<String> {
     let records = vault.records();
     if !vault.has_pending_transactions(&records) {
@@ -248,14 +250,14 @@ pub(in crate::store) fn end_unfinished_at_start(vault: &Vault, now: Timestamp) -
         vault.lock_with_timeout(&records, Duration::ZERO).and_then(|lock| end_unfinished(vault, &lock, now));
     match ended {
         Ok(notices) => notices,
-        // Another process is at it this moment, and it is not unfinished at all.
+        // Another process holds the write lock, so the operation may still be running.
         Err(error) if error.kind() == ErrorKind::Conflict => Vec::new(),
-        Err(error) => vec![format!("a change that was cut short could not be ended: {error}")],
+        Err(error) => vec![format!("an interrupted change could not be finished: {error}")],
     }
 }
 
-/// Lists the files of an operation as it left them: with the hash of their bytes, or gone.
-fn left_behind(applied: &Applied) -> Vec<(NotePath, Option<Hash>)> {
+/// Lists the files of an operation as it left them: each with the hash of its bytes, or `None` if it was removed.
+fn final_files(applied: &Applied) -> Vec<(NotePath, Option<Hash>)> {
     let now: Vec<(NotePath, Option<Hash>)> = applied
         .files
         .iter()
@@ -268,7 +270,7 @@ fn left_behind(applied: &Applied) -> Vec<(NotePath, Option<Hash>)> {
     now.into_iter().chain(gone).filter(|(path, _)| is_read(path)).collect()
 }
 
-/// Names the files that the index must look at after a plan was carried out.
+/// Returns the files that the index must read again after a plan was applied.
 fn touched(plan: &ChangeSet) -> SyncScope {
     if !plan.folders.is_empty() {
         return SyncScope::All;

@@ -9,7 +9,7 @@ use crate::index::catalog::path_id_at;
 use crate::store::catalog_overlay::View;
 use crate::store::change::Planner;
 use crate::store::change::free_names::FreeNames;
-use crate::store::change::merge_properties::{MADE, Uniting, is_blank, value_of};
+use crate::store::change::merge_properties::{MADE, PropertyMerge, is_blank, value_of};
 use crate::store::change::move_files::{add_edits, follow};
 use crate::store::change::naming::{file_name, memory_stem, placed, title_of};
 use crate::store::change::properties::{Properties, converted, originals, with_properties};
@@ -23,41 +23,43 @@ use crate::text::{body_edit, date_format, frontmatter};
 use crate::vault::Vault;
 use crate::vault::obsidian::FolderSetting;
 
-/// So many ids are tried for one place and time.
+/// The number of ids that are tried for a path and time.
 const NAMESAKES: i64 = 10_000;
 
-/// A note that is to be made.
+/// A note to create.
 #[derive(Debug, Clone, Default)]
 pub struct NewRequest {
-    /// Its title; a daily note's is its date.
+    /// The title. The title of a daily note is its date.
     pub title: String,
-    /// Its text, without frontmatter.
+    /// The text, without frontmatter.
     pub content: String,
-    /// The folder, from the vault's root; else the category, else where Obsidian puts new notes.
+    /// The folder, from the root of the vault. Without it, the category names the folder; without both, Obsidian's
+    /// settings do.
     pub folder: Option<String>,
-    /// Its `category`.
+    /// The property `category`.
     pub category: Option<String>,
-    /// Its `tags`.
+    /// The property `tags`.
     pub tags: Vec<String>,
-    /// Its `type`.
+    /// The property `type`.
     pub note_type: Option<String>,
     /// Other properties, in order.
     pub properties: Vec<(String, Value)>,
-    /// The template that it starts from, by any of its names.
+    /// The template to start from, by any of its names.
     pub template: Option<String>,
-    /// Make the daily note of today; where there is one, the text is added to it.
+    /// Whether to create today's daily note. If it exists, the text is appended to it.
     pub daily: bool,
-    /// Whether another note of this name is no obstacle: the file of the new one gets a number then.
+    /// Whether the file gets a number if another note has its name.
     pub numbered: bool,
-    /// Whether the text is text alone, whatever it begins with: it brings no properties along, and no title.
+    /// Whether the text is used as it is: frontmatter and a heading at its beginning are not read as properties and
+    /// title.
     pub verbatim: bool,
-    /// Whether it gets an id and a date whatever `notes.ids` says, as memories do.
+    /// Whether the note gets an id and a date regardless of `notes.ids`, as memories do.
     pub identified: bool,
 }
 
 impl Planner<'_> {
-    /// Plans a new note; links that its name would capture are lengthened. What its text says in a frontmatter of its own
-    /// and what is asked for are united.
+    /// Plans a new note. Properties in the frontmatter of its text are merged with the requested ones, and links of
+    /// other notes that the new name would capture are lengthened.
     ///
     /// # Errors
     /// `Exists` if there is a file at the path already; `Invalid` for a title that gives no file name, and for a type
@@ -99,7 +101,7 @@ impl Planner<'_> {
             with_properties(String::new(), &path, properties)? + &ended(request.content.clone())
         } else {
             let (start, brought) = brought(template.map(fill).unwrap_or_default(), &request.content);
-            let mut uniting = Uniting::of(&path, ended(start));
+            let mut uniting = PropertyMerge::of(&path, ended(start));
             for (name, value) in &brought {
                 uniting.ask(name, value)?;
             }
@@ -125,7 +127,7 @@ impl Planner<'_> {
         Ok(plan)
     }
 
-    /// Plans what comes to a daily note that is there already.
+    /// Plans the addition to a daily note that exists already.
     fn plan_again(&self, view: &View<'_>, request: &NewRequest, path: &NotePath) -> Result<ChangeSet> {
         let source = view.source(path)?;
         if let Some(refusal) = source.refusal() {
@@ -142,8 +144,8 @@ impl Planner<'_> {
             if added.trim().is_empty() { Ok(Vec::new()) } else { body_edit::append(&source.text, added) };
         let edits = edits.map_err(|refusal| Error::invalid(format!("{path}: {}", refusal.message)))?;
         let text = String::from_utf8(apply(source.text.as_bytes(), &edits)?)
-            .map_err(|error| Error::internal("an edit broke a character").with_source(error))?;
-        let mut uniting = Uniting::of(path, text);
+            .map_err(|error| Error::internal("an edit produced invalid UTF-8").with_source(error))?;
+        let mut uniting = PropertyMerge::of(path, text);
         let tags = StoredTags::of(&request.tags);
         for (name, value) in own.iter().chain(&asked(request, &tags)) {
             uniting.ask(name, value)?;
@@ -155,7 +157,7 @@ impl Planner<'_> {
         Ok(plan)
     }
 
-    /// Gives the path of today's daily note.
+    /// Returns the path of today's daily note.
     ///
     /// # Errors
     /// `Invalid` if Obsidian's settings give an invalid path.
@@ -166,7 +168,7 @@ impl Planner<'_> {
         self.core.vault.canonical_path(&NotePath::parse_new(&format!("{path}.md"), false)?)
     }
 
-    /// Says whether a new note gets an id and a date (`notes.ids`).
+    /// Returns whether a new note gets an id and a date (`notes.ids`).
     fn gets_id(&self, request: &NewRequest, path: &NotePath) -> bool {
         let is_memory = self.core.config.vault.layout == Layout::Memories;
         if request.identified || is_memory && !request.daily {
@@ -184,7 +186,7 @@ impl Planner<'_> {
         }
     }
 
-    /// Says whether a note is a page of a site or book, whose generator would show or choke on an id.
+    /// Returns whether a note is a page of a site or book, whose generator would show an id or fail on it.
     fn is_of_site(&self, path: &NotePath) -> bool {
         let folders = std::iter::successors(Some(path.folder()), |folder| {
             (!folder.is_empty()).then(|| folder.rsplit_once('/').map_or("", |(above, _)| above))
@@ -195,9 +197,9 @@ impl Planner<'_> {
         })
     }
 
-    /// Gives a note the id that is meant for it, unless its text brings one that no note has. The id of a template is
-    /// none: every note made of it would have it.
-    fn identify(&self, request: &NewRequest, uniting: &mut Uniting<'_>, id: &Value) -> Result<()> {
+    /// Sets the id of a note, unless its text has an id that no other note has. The id of a template is replaced,
+    /// because every note made from it would have it.
+    fn identify(&self, request: &NewRequest, uniting: &mut PropertyMerge<'_>, id: &Value) -> Result<()> {
         let brought = value_of(&request.content, "id").filter(|brought| !is_blank(brought));
         let known = match &brought {
             Some(Value::String(brought)) => self.core.index.catalog().names().with_id(brought)?.len(),
@@ -207,7 +209,7 @@ impl Planner<'_> {
         if known == 0 { Ok(()) } else { uniting.ask("id", id) }
     }
 
-    /// Says where a new note goes and what it is called.
+    /// Determines the path and title of a new note.
     pub(in crate::store) fn name(&self, request: &NewRequest, now: Timestamp) -> Result<Named> {
         let settings = self.core.vault.settings();
         let is_memory =
@@ -226,7 +228,7 @@ impl Planner<'_> {
         } else {
             let name = file_name(&title)?;
             let place = match (&request.folder, &request.category, &settings.new_files) {
-                // A path from the root of the system is none in the vault.
+                // An absolute path is not one in the vault.
                 (Some(folder), _, _) | (None, Some(folder), _) => folder.trim_end_matches('/').to_owned(),
                 (None, None, FolderSetting::Folder(folder)) => folder.trim_matches('/').to_owned(),
                 _ => String::new(),
@@ -242,16 +244,17 @@ impl Planner<'_> {
         Ok(Named { path, title, id, is_memory })
     }
 
-    /// Makes an id for a note that is made at a path and time: it follows from these, so that a dry run tells it, too.
+    /// Returns an id for a note that is created at a path and time. It is computed from these, so that a dry run shows
+    /// it too.
     fn new_id(&self, path: &NotePath, now: Timestamp) -> Result<String> {
-        // What had this place at this moment may have gone elsewhere, with its id.
+        // A note that was created here at the same moment may have been moved, together with its id.
         for later in 0..NAMESAKES {
             let id = path_id_at(path, Timestamp::from_millis(now.millis().saturating_add(later)));
             if self.core.index.catalog().names().with_id(&id)?.is_empty() {
                 return Ok(id);
             }
         }
-        Err(Error::internal(format!("no id is free for {path}")))
+        Err(Error::internal(format!("there is no free id for {path}")))
     }
 
     fn template(&self, name: &str) -> Result<String> {
@@ -263,10 +266,10 @@ impl Planner<'_> {
             .map_err(|_| Error::invalid(format!("the template {} is not UTF-8", row.path)))
     }
 
-    /// Refuses a place where something else is, also under another spelling of its name (spec/obsidian.md 1.6).
+    /// Returns an error if another file has the path, also in another spelling (spec/obsidian.md 1.6).
     pub(in crate::store) fn refuse_taken(&self, to: &NotePath, from: Option<&NotePath>) -> Result<()> {
         if self.core.vault.hides(to) {
-            return Err(Error::invalid(format!("{to} lies in the folder of the index"))
+            return Err(Error::invalid(format!("{to} is in the folder of the index"))
                 .with_hint("choose another folder"));
         }
         let mut known = String::new();
@@ -287,7 +290,7 @@ impl Planner<'_> {
                 let held = entry.file_name();
                 let Some(held) = held.to_str().filter(|held| key(held) == wanted) else { continue };
                 let place = if known.is_empty() { held.to_owned() } else { format!("{known}/{held}") };
-                // What moves is not in its own way, and a folder of this very name takes in what comes.
+                // A file does not block its own move, and an existing folder of exactly this name is used.
                 let is_itself = from.is_some_and(|from| from.as_str() == place);
                 if is_itself || (behind.is_some() && held == name) {
                     continue;
@@ -295,10 +298,7 @@ impl Planner<'_> {
                 let (code, why) = if held == name {
                     ("target-exists", "is there already".to_owned())
                 } else {
-                    (
-                        "case-collision",
-                        format!("differs only in spelling from {held}, which is there already"),
-                    )
+                    ("case-collision", format!("differs only in spelling from {held}, which exists already"))
                 };
                 return Err(Error::new(ErrorKind::Exists, format!("{path} {why} ({code})"))
                     .with_hint("choose another name, or move that one away first"));
@@ -311,25 +311,25 @@ impl Planner<'_> {
     }
 }
 
-/// Where a new note goes and what it is called.
+/// The path, title and id of a new note.
 pub(in crate::store) struct Named {
     path: NotePath,
     title: String,
     id: String,
-    /// Whether it is written in the layout `memories`.
+    /// Whether the note is written in the layout `memories`.
     is_memory: bool,
 }
 
-/// Where a property of a new note comes from.
+/// The origin of a property of a new note.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Source {
-    /// Somebody asks for it.
+    /// The request has it.
     Asked,
-    /// It is made, unless the text has one.
+    /// It is generated, unless the text has the property.
     Made,
 }
 
-/// Files that mark the folder of a site or book, whose pages are read by a generator.
+/// Files that mark the folder of a site or book whose pages a generator reads.
 const GENERATORS: &[&str] = &[
     "book.toml",
     "mkdocs.yml",
@@ -341,7 +341,7 @@ const GENERATORS: &[&str] = &[
     "_config.yml",
 ];
 
-/// Gives the properties of a new note, in order.
+/// Returns the properties of a new note, in order.
 fn properties(
     request: &NewRequest,
     named: &Named,
@@ -356,8 +356,8 @@ fn properties(
     if with_id {
         properties.push(("id".to_owned(), Value::from(named.id.as_str()), Source::Made));
     }
-    // A title that was given is said where the text says another one, and where it says the same: so it stays when the
-    // text changes.
+    // A requested title is written as a property if the text begins with another heading, or if it equals the title
+    // made from the text: then it stays when the text changes.
     let is_made_of_text = || title_of(&request.content) == named.title;
     let opens_otherwise = || {
         let note = Note::parse(&request.content);
@@ -369,17 +369,17 @@ fn properties(
     }
     properties.extend(asked(request, tags).into_iter().map(|(name, value)| (name, value, Source::Asked)));
     if with_id {
-        // Before what is asked for by name.
+        // The date comes before the other requested properties.
         let at = properties.len() - request.properties.len();
         properties.insert(at, ("created_at".to_owned(), Value::from(now.rfc3339()), Source::Made));
     }
     properties
 }
 
-/// A type or a category has no more characters than this: both stand in lists, file names and statistics.
+/// The longest type or category, in characters. Lists, file names and statistics show them.
 const LONGEST_LABEL: usize = 200;
 
-/// Refuses a type or a category that is a text rather than a label.
+/// Returns an error for a type or category that is too long for a label.
 ///
 /// # Errors
 /// `Invalid` if it is longer than 200 characters.
@@ -392,7 +392,7 @@ pub fn refuse_long_label(name: &str, label: Option<&str>) -> Result<()> {
         .with_hint(format!("Give a word or a few, of {LONGEST_LABEL} characters at most")))
 }
 
-/// Gives the properties that somebody asks for.
+/// Returns the requested properties.
 fn asked(request: &NewRequest, tags: &StoredTags) -> Properties {
     let mut properties = Properties::new();
     if !tags.tags.is_empty() {
@@ -406,7 +406,7 @@ fn asked(request: &NewRequest, tags: &StoredTags) -> Properties {
     properties
 }
 
-/// Gives the properties of a note in the layout `memories`: all that its contract names (spec/toolsets.md `mem`).
+/// Returns the properties of a note in the layout `memories`: all that its contract names (spec/toolsets.md `mem`).
 fn memory_properties(
     request: &NewRequest,
     named: &Named,
@@ -416,7 +416,7 @@ fn memory_properties(
     let at = Value::from(now.rfc3339());
     let category = request.category.as_ref().map_or(Source::Made, |_| Source::Asked);
     let fixed = [
-        // The name of the file holds the id.
+        // The name of the file contains the id.
         ("id", Value::from(named.id.as_str()), Source::Asked),
         ("title", Value::from(named.title.as_str()), Source::Asked),
         ("tags", Value::from(tags.tags.clone()), Source::Asked),
@@ -432,7 +432,7 @@ fn memory_properties(
     fixed.chain(more.map(|(name, value)| (name, value, Source::Asked))).collect()
 }
 
-/// Joins a template and a text: gives the whole, and the properties of the text where both have some.
+/// Appends a text to a template. If both have frontmatter, returns the properties of the text separately.
 fn brought(template: String, content: &str) -> (String, Properties) {
     if frontmatter::read(&template).0.is_some()
         && let (Some(front), at) = frontmatter::read(content)
@@ -444,7 +444,7 @@ fn brought(template: String, content: &str) -> (String, Properties) {
     (template + content, Properties::new())
 }
 
-/// Gives a text that ends with a line end, unless it is empty.
+/// Appends a line end to a text that is not empty and has none.
 fn ended(mut text: String) -> String {
     if !text.is_empty() && !text.ends_with('\n') {
         text.push('\n');
@@ -452,12 +452,12 @@ fn ended(mut text: String) -> String {
     text
 }
 
-/// Says whether a text tells when it was made.
+/// Returns whether a text has a property with its creation time.
 fn says_when(text: &str) -> bool {
     MADE.iter().any(|name| value_of(text, name).is_some_and(|value| !is_blank(&value)))
 }
 
-/// Adds a number to a title, which is shortened where its file name would be cut before the number.
+/// Appends a number to a title. The title is shortened if its file name would be cut before the number.
 fn numbered_title(title: &str, number: usize) -> Result<String> {
     let suffix = format!(" {number}");
     let mut start = title.trim_end().to_owned();

@@ -17,29 +17,29 @@ use crate::text::path::key;
 use crate::text::related_section;
 use crate::text::resolve::name_keys;
 
-/// What becomes of links to a note that is removed.
+/// What happens to links to a deleted note.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum DanglingLinks {
-    /// They stay, and lead nowhere, as in Obsidian.
+    /// They stay, without a target, as in Obsidian.
     #[default]
     Leave,
-    /// Their text stays.
+    /// Their text replaces them.
     Plain,
 }
 
-/// A file that is to be removed.
+/// A file to delete.
 #[derive(Debug, Clone, Default)]
 pub struct DeleteRequest {
     /// The note by any of its names, or the path of another file.
     pub note: String,
-    /// Past recovery, instead of to the vault's bin.
+    /// Whether the file is removed permanently instead of being moved to the trash of the vault.
     pub permanent: bool,
-    /// What becomes of links to it.
+    /// What happens to links to the file.
     pub links: DanglingLinks,
 }
 
 impl Planner<'_> {
-    /// Plans the removal of a file: to the vault's bin, unless for good.
+    /// Plans the deletion of a file: its move to the trash of the vault, or its permanent removal.
     ///
     /// # Errors
     /// `NotFound` if no note has the name; `Exists` if several notes have it.
@@ -92,7 +92,7 @@ impl Planner<'_> {
             add_edits(&mut plan, source, None, edits, remarks);
         }
         plan.remarks.extend(self.unread(&[&path])?);
-        // What goes for good must be what was looked at.
+        // A file that is removed permanently must be the one that was planned for.
         let before =
             if request.permanent { Some(ContentHash::of(&self.core.read_bytes(&path)?)) } else { None };
         let from = Some(FileLocation::Vault(path));

@@ -19,63 +19,63 @@ use crate::text::path::{NotePath, key};
 use crate::text::piece_table::PieceTable;
 use crate::text::tag_conversion::{ORIGINALS, StoredTags, sanitize};
 
-/// What changes in a note.
+/// A change of a note's text or properties.
 #[derive(Debug, Clone)]
 pub enum NoteEdit {
-    /// Text comes at the end of the note, or of the section of this heading.
+    /// Appends text to the note, or to the section of a heading.
     Append(String, Option<String>),
-    /// Text comes at the beginning, behind the frontmatter or the heading.
+    /// Inserts text at the beginning: after the frontmatter, or after a heading.
     Prepend(String, Option<String>),
-    /// Text is replaced.
+    /// Replaces a text.
     Replace {
-        /// The text as it is.
+        /// The text to replace.
         old: String,
-        /// The text as it shall be.
+        /// The new text.
         new: String,
-        /// How often it must occur.
+        /// The number of times that the text must occur.
         count: usize,
     },
-    /// What a regular expression matches in the body is replaced.
+    /// Replaces the matches of a regular expression in the body.
     ReplacePattern {
         /// The expression, in the syntax of the `regex` crate.
         pattern: String,
-        /// The text as it shall be; `$1` stands for what the first group matched.
+        /// The new text. `$1` is what the first group matched.
         new: String,
-        /// How often it must match; any number of times where not given.
+        /// The number of matches that there must be. Without it, any number is accepted.
         count: Option<usize>,
     },
-    /// All that stands below a heading is replaced: the heading, and the text.
+    /// Replaces the text of a section, given by its heading.
     ReplaceSection(String, String),
-    /// A property gets a value.
+    /// Sets a property.
     Set(String, Value),
-    /// A property goes.
+    /// Removes a property.
     Unset(String),
-    /// A list property gets one more value.
+    /// Adds an item to a list property.
     Add(String, Value),
-    /// A task gets another status: the one on this line, or the only one whose text holds this.
+    /// Changes the status of a task.
     Task {
-        /// The line, counted from 1, or a part of the text.
+        /// The line, counted from 1, or a part of the text that only one task has.
         task: String,
-        /// The status; nothing: an open task is done, any other is open again.
+        /// The new status. Without it, an open task is completed, and any other task is opened again.
         status: Option<char>,
     },
-    /// Tags come and go in the `tags` property.
+    /// Adds and removes tags in the property `tags`.
     Tags {
-        /// Tags that come.
+        /// The tags to add.
         add: Vec<String>,
-        /// Tags that go.
+        /// The tags to remove.
         remove: Vec<String>,
     },
 }
 
-/// An edit of one note.
+/// An edit of a note.
 #[derive(Debug, Clone)]
 pub struct EditRequest {
     /// The note, by any of its names.
     pub note: String,
-    /// What changes.
+    /// The change.
     pub edit: NoteEdit,
-    /// The hash that the note's bytes must have.
+    /// The hash that the note must have before the edit.
     pub expect: Option<ContentHash>,
 }
 
@@ -95,7 +95,7 @@ impl NoteEdit {
 }
 
 impl Planner<'_> {
-    /// Plans an edit of one note.
+    /// Plans an edit of a note.
     ///
     /// # Errors
     /// `Conflict` if the note has another hash than expected; `Invalid`, with a code of spec/obsidian.md 4.7, if the
@@ -111,14 +111,15 @@ impl Planner<'_> {
             NoteEdit::Replace { .. } | NoteEdit::ReplacePattern { .. } | NoteEdit::ReplaceSection(..)
         ) {
             let text = apply(source.text.as_bytes(), &edits)?;
-            // What is taken out of a memory does not stay in a name that was made of it.
+            // Text that is removed from a memory must not stay in a file name that was made from it.
             if let Some(title) = self.retitled(&source, Some(&body_of(&text))) {
                 let to = self.retitled_place(&path, &title)?;
                 self.plan_text(view, &mut plan, &source, &to, |followed| {
                     let edits =
                         edits_of(&Source::unplaced(path.clone(), followed.as_bytes()), &request.edit)?;
-                    let text = String::from_utf8(apply(followed.as_bytes(), &edits)?)
-                        .map_err(|error| Error::internal("an edit broke a character").with_source(error))?;
+                    let text = String::from_utf8(apply(followed.as_bytes(), &edits)?).map_err(|error| {
+                        Error::internal("an edit produced invalid UTF-8").with_source(error)
+                    })?;
                     titled(text, &to, &title)
                 })?;
                 return Ok(plan);
@@ -128,8 +129,8 @@ impl Planner<'_> {
         Ok(plan)
     }
 
-    /// Plans edits of any number of notes as one operation: all of them land, or none. Edits of one note are made in
-    /// their order, each on the text that the one before it leaves; expected hashes are those before the operation.
+    /// Plans edits of any number of notes as one operation, of which either all are applied or none. Edits of the same
+    /// note are made in order, each on the result of the one before. Expected hashes are those before the operation.
     ///
     /// # Errors
     /// `Conflict` if a note has another hash than expected; `Invalid` if an edit cannot be made safely; `NotFound` if
@@ -161,7 +162,7 @@ impl Planner<'_> {
     }
 }
 
-/// Tells of tags that an edit stores in another form.
+/// Returns remarks about tags that an edit stores in another form.
 fn remarks_of(path: &NotePath, edit: &NoteEdit) -> Vec<Remark> {
     match edit {
         NoteEdit::Tags { add, .. } => converted(path, &StoredTags::of(&bare(add))),
@@ -169,7 +170,7 @@ fn remarks_of(path: &NotePath, edit: &NoteEdit) -> Vec<Remark> {
     }
 }
 
-/// Reads the note that an edit is about, as it is on disk.
+/// Reads the note that an edit is about.
 ///
 /// # Errors
 /// `Conflict` if the note has another hash than expected; `Invalid` if its text cannot be edited.
@@ -178,10 +179,10 @@ fn editable(view: &View<'_>, request: &EditRequest) -> Result<Source> {
     let source = view.source(&path)?;
     if request.expect.is_some_and(|expect| expect != source.hash) {
         return Err(Error::new(ErrorKind::Conflict, format!("{path} changed: its hash is {}", source.hash))
-            .with_hint("read it again, and make the change anew"));
+            .with_hint("read it again, and repeat the change"));
     }
     if !path.is_note() {
-        return Err(Error::invalid(format!("{path} is no Markdown note, so its text is not edited")));
+        return Err(Error::invalid(format!("{path} is not a Markdown note, so its text cannot be edited")));
     }
     if let Some(refusal) = source.refusal() {
         return Err(Error::invalid(refusal.to_string()));
@@ -217,7 +218,7 @@ fn edits_of(source: &Source, edit: &NoteEdit) -> Result<Vec<Edit>> {
     planned.map_err(|refusal| refused(source, &refusal))
 }
 
-/// Plans the change of the character between the brackets of a task.
+/// Plans a new status of a task.
 fn task_edit(source: &Source, name: &str, status: Option<char>) -> Result<Edit> {
     let tasks = &source.note.tasks;
     let line: Option<usize> = name.trim().parse().ok();
@@ -244,22 +245,22 @@ fn task_edit(source: &Source, name: &str, status: Option<char>) -> Result<Edit> 
     };
     let status = status.unwrap_or(if task.status == ' ' { 'x' } else { ' ' });
     if status.is_control() || matches!(status, '[' | ']') {
-        return Err(Error::invalid(format!("{status:?} is no status of a task"))
+        return Err(Error::invalid(format!("{status:?} is not a status of a task"))
             .with_hint("a status is one character, such as x, / or a space"));
     }
     let bracket = format!("[{}]", task.status);
     let at = task.span.of(&source.text).find(&bracket);
-    let start = task.span.start + 1 + at.ok_or_else(|| Error::internal("a task has lost its brackets"))?;
+    let start = task.span.start + 1 + at.ok_or_else(|| Error::internal("a task has no brackets"))?;
     let span = crate::text::span::Span::new(start, start + task.status.len_utf8());
     Ok(Edit::replace(span, status.to_string()))
 }
 
-/// Gives tags without the `#` that may stand before them.
+/// Returns tags without a leading `#`.
 fn bare(tags: &[String]) -> Vec<&str> {
     tags.iter().map(|tag| bare_one(tag)).collect()
 }
 
-/// Leaves out the heading of a section where its new text begins with it: the heading stays.
+/// Removes the heading of a section from its new text, if the text begins with it.
 fn without_heading<'a>(note: &Note, heading: usize, new: &'a str) -> &'a str {
     let begun = Note::parse(new);
     let Some((kept, first)) = note.headings.get(heading).zip(begun.headings.first()) else { return new };
@@ -270,14 +271,14 @@ fn without_heading<'a>(note: &Note, heading: usize, new: &'a str) -> &'a str {
     new.get(first.span.end..).unwrap_or("").trim_start_matches(['\n', '\r'])
 }
 
-/// Plans tags that go and tags that come, one after the other, as one edit of what both change.
+/// Plans the removal and addition of tags as a single edit.
 fn tags(source: &Source, add: &[String], remove: &[String]) -> Result<Vec<Edit>> {
     let mut text = source.text.clone();
     let mut step = |plan: &dyn Fn(&str) -> std::result::Result<Vec<Edit>, Refusal>| -> Result<()> {
         let edits = plan(&text).map_err(|refusal| refused(source, &refusal))?;
         let changed = apply(text.as_bytes(), &edits)?;
         text = String::from_utf8(changed)
-            .map_err(|error| Error::internal("an edit broke a character").with_source(error))?;
+            .map_err(|error| Error::internal("an edit produced invalid UTF-8").with_source(error))?;
         Ok(())
     };
     let originals = source.note.frontmatter.as_ref().and_then(|front| front.get(ORIGINALS));
@@ -288,7 +289,7 @@ fn tags(source: &Source, add: &[String], remove: &[String]) -> Result<Vec<Edit>>
         let names: Vec<String> = going.iter().map(|tag| key(tag)).collect();
         let goes = |original: &str| names.contains(&key(bare_one(original)));
         let (gone, kept): (Vec<&str>, Vec<&str>) = originals.into_iter().partition(|text| goes(text));
-        // A tag that another original stands for, too, stays.
+        // A tag stays if another original is stored as the same tag.
         let stays: Vec<String> = kept.iter().filter_map(|text| sanitize(text)).collect();
         going.extend(gone.iter().filter_map(|text| sanitize(text)).filter(|tag| !stays.contains(tag)));
         let going: Vec<&str> = going.iter().map(String::as_str).collect();

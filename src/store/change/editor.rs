@@ -14,15 +14,15 @@ use crate::vault::undo_log::UndoLog;
 /// What an editor did to a note.
 #[derive(Debug, Clone, Serialize)]
 pub struct Edited {
-    /// Whether the note is other than before.
+    /// Whether the note changed.
     pub changed: bool,
-    /// The number of the change in the journal, where there is one.
+    /// The id of the operation in the journal, if the note changed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub operation: Option<String>,
 }
 
 impl Changes<'_> {
-    /// Gives a note's bytes as they are, to be handed to [`Self::edited`] once an editor is through with it.
+    /// Returns the bytes of a note before an editor opens it, for [`Self::edited`].
     ///
     /// # Errors
     /// `NotFound` if no note has the name; `Exists` if several notes have it.
@@ -32,8 +32,8 @@ impl Changes<'_> {
         Ok((path, bytes))
     }
 
-    /// Writes down that an editor changed a note, so that `history` tells of it and `undo` takes it back, and brings the
-    /// index in line.
+    /// Records that an editor changed a note, so that `history` lists the change and `undo` can undo it, and updates
+    /// the index.
     ///
     /// # Errors
     /// `NotFound` if the note is gone; `Io` if the journal cannot be written.

@@ -9,7 +9,7 @@ use crate::store::lookup::Lookup;
 use crate::text::path::NotePath;
 
 impl Changes<'_> {
-    /// Lists what was done, the newest first: to one note, under all its names, or to all.
+    /// Lists operations, the newest first: those of one note, under all its paths, or all.
     ///
     /// # Errors
     /// `NotFound` if no note has the name and the journal does not know the path; `Exists` if several notes have the
@@ -19,7 +19,7 @@ impl Changes<'_> {
         self.history_of(note, usize::MAX)
     }
 
-    /// Lists the last operations as [`Self::history`] does, `limit` at most. No more of the journal is read than that takes.
+    /// Lists the last `limit` operations, the newest first. Reads no more of the journal than these take.
     ///
     /// # Errors
     /// `NotFound` if no note has the name and the journal does not know the path; `Exists` if several notes have the
@@ -29,7 +29,7 @@ impl Changes<'_> {
         let journal = Journal::open(&self.core.vault, &self.core.vault.records());
         let Some(name) = note else {
             let mut events = journal.events(ReadOrder::NewestFirst)?.of_changes();
-            // What only moves weight stands in the audit trail.
+            // Events without files are shown by the audit trail only.
             let is_change = |event: &Result<Event>| {
                 event.as_ref().map_or(true, |event| {
                     !event.files.is_empty() || !event.folders.is_empty() || event.undoes.is_some()
@@ -54,7 +54,7 @@ impl Changes<'_> {
     }
 }
 
-/// Tells of lines of the journal that could not be read, and were passed over.
+/// Logs how many lines of the journal could not be read and were skipped.
 fn warn_of_damage(events: &Events) {
     if events.corrupt() > 0 {
         tracing::warn!("{} lines of the journal cannot be read and are left out", events.corrupt());

@@ -19,18 +19,19 @@ use crate::text::related_section::RelatedSection;
 use crate::text::resolve::FileNames;
 use crate::text::rewrite::{linktext, parse};
 
-/// Two notes that belong together, or no longer.
+/// Two notes to link, or to unlink.
 #[derive(Debug, Clone, Default)]
 pub struct LinkRequest {
-    /// The one, by any of its names.
+    /// The first note, by any of its names.
     pub a: String,
-    /// The other.
+    /// The second note, by any of its names.
     pub b: String,
-    /// The text shown for the link from `a` to `b`; its name where not given.
+    /// The text of the link from `a` to `b`. Without it, the link shows the name of the note.
     pub text: Option<String>,
 }
 
-/// Gives a text as a link can show it: on one line, without the signs that end a link; nothing where nothing is left.
+/// Returns a text in the form that a link can show: on one line, without brackets and vertical bars. Returns `None` if
+/// nothing is left.
 pub fn display_text(text: &str) -> Option<String> {
     let plain: String = text.chars().map(|c| if matches!(c, '[' | ']' | '|') { ' ' } else { c }).collect();
     let words: Vec<&str> = plain.split_whitespace().collect();
@@ -50,7 +51,8 @@ impl Planner<'_> {
         RelatedSection { name: name.to_owned(), bold }
     }
 
-    /// Plans a link both ways, each in its note's related section, unless the note links to the other already.
+    /// Plans links between two notes in both directions, each in the related section of its note. A note that links to
+    /// the other one already is not changed.
     ///
     /// # Errors
     /// `NotFound` if no note has a name; `Exists` if several notes have it; `Invalid` if both names are of the same
@@ -75,7 +77,7 @@ impl Planner<'_> {
                 };
                 let added = related_section::add(&source.text, &source.note, &self.related_section(), &link);
                 let text = String::from_utf8(apply(source.text.as_bytes(), std::slice::from_ref(&added))?)
-                    .map_err(|error| Error::internal("an edit broke a character").with_source(error))?;
+                    .map_err(|error| Error::internal("an edit produced invalid UTF-8").with_source(error))?;
                 let again = parse(&source.path, &text);
                 if !again.links.iter().any(|link| links_to(&names, link, source, &target.path)) {
                     return Err(Error::invalid(format!(
@@ -99,7 +101,7 @@ impl Planner<'_> {
         Ok(plan)
     }
 
-    /// Plans the removal of the bullets by which two notes are linked; links in running text stay and are told of.
+    /// Plans the removal of the list items that link two notes. Links in running text stay, and remarks name them.
     ///
     /// # Errors
     /// `NotFound` if no note has the name; `Exists` if several notes have it.

@@ -9,7 +9,7 @@ use crate::store::catalog_overlay::{View, table};
 use crate::store::change::Planner;
 use crate::store::change::create::NewRequest;
 use crate::store::change::headings::heading;
-use crate::store::change::merge_properties::Uniting;
+use crate::store::change::merge_properties::PropertyMerge;
 use crate::store::change::move_files::add_edits;
 use crate::store::source::Source;
 use crate::text::body_edit;
@@ -24,30 +24,30 @@ use crate::text::span::Span;
 use crate::text::subpath::{SubpathTable, SubpathTarget};
 use crate::vault::obsidian::Settings;
 
-/// One note that goes into another.
+/// A note to merge into another one.
 #[derive(Debug, Clone, Default)]
 pub struct MergeRequest {
-    /// The note that goes, by any of its names.
+    /// The note that is merged and moved to the trash, by any of its names.
     pub from: String,
-    /// The note that takes its text.
+    /// The note that receives the text, by any of its names.
     pub into: String,
 }
 
-/// A section that becomes a note of its own.
+/// A section to extract as a new note.
 #[derive(Debug, Clone, Default)]
 pub struct ExtractRequest {
     /// The note, by any of its names.
     pub note: String,
     /// The heading of the section.
     pub section: String,
-    /// The title of the new note, which is made beside the old one.
+    /// The title of the new note, which is created in the same folder.
     pub title: String,
 }
 
 impl Planner<'_> {
-    /// Plans the text of one note behind that of another; links to the one lead to the other, and the one goes to the
-    /// bin. Properties that the other lacks are taken over, lists are united, and of two values that differ both are kept
-    /// or the loss is told.
+    /// Plans to append the text of one note to another, to redirect links to it, and to move it to the trash.
+    /// Properties that the other note lacks are copied and lists are merged. If two values differ, both are kept, or a
+    /// remark names the one that is lost.
     ///
     /// # Errors
     /// `NotFound` if no note has a name; `Exists` if several notes have it; `Invalid` if both names are of the same
@@ -91,7 +91,7 @@ impl Planner<'_> {
             }
         }
         let (Some((moved, old)), Some((mut text, source))) = (moved, target) else {
-            return Err(Error::not_found(format!("{from} or {into} went away")));
+            return Err(Error::not_found(format!("{from} or {into} was removed")));
         };
         plan.remarks.extend(twice(&old, &source));
         let own = labels(&source);
@@ -103,7 +103,7 @@ impl Planner<'_> {
         }
         let refused = |refusal: property::Refusal| Error::invalid(format!("{into}: {}", refusal.message));
         let note = Note::parse(&moved);
-        let mut uniting = Uniting::of(&into, text);
+        let mut uniting = PropertyMerge::of(&into, text);
         let settings = self.core.vault.settings();
         for coming in note.frontmatter.iter().flat_map(|front| &front.properties) {
             uniting.merge(&from, coming, settings.declared_type(&coming.key))?;
@@ -132,7 +132,7 @@ impl Planner<'_> {
         Ok(plan)
     }
 
-    /// Plans a new note of one section, which leaves a link in its place; links to its headings and blocks follow.
+    /// Plans to move a section to a new note. A link replaces it, and links to its headings and blocks follow.
     ///
     /// # Errors
     /// `NotFound` if there is no such note or heading; `Exists` if several notes have the name, or if there is a note
@@ -149,11 +149,13 @@ impl Planner<'_> {
             return Err(Error::invalid(refusal.to_string()));
         }
         if !path.is_note() {
-            return Err(Error::invalid(format!("{path} is no note, so nothing is taken out of it")));
+            return Err(Error::invalid(format!(
+                "{path} is not a note, so no section can be extracted from it"
+            )));
         }
         let index = heading(&own, &request.section)?;
         let section = own.note.section_span(&own.text, index);
-        let section = section.ok_or_else(|| Error::internal("a section vanished"))?;
+        let section = section.ok_or_else(|| Error::internal("a section is missing"))?;
         refuse_torn(&own, section)?;
         let made = NewRequest {
             title: request.title.clone(),
@@ -164,9 +166,9 @@ impl Planner<'_> {
         plan.operation = "extract".to_owned();
         let new = plan.files.iter().find(|change| change.from.is_none());
         let new = new.and_then(|change| change.to.as_ref()?.in_vault().cloned());
-        let new = new.ok_or_else(|| Error::internal("a new note has no place"))?;
+        let new = new.ok_or_else(|| Error::internal("the new note has no path"))?;
         if plan.files.len() > 1 {
-            return Err(Error::invalid(format!("links to other notes would come to mean {new}"))
+            return Err(Error::invalid(format!("links to other notes would lead to {new}"))
                 .with_hint("choose a title that no note has"));
         }
         let mut sources = view.sources(view.concerned(std::slice::from_ref(&path), &BTreeSet::new())?)?;
@@ -224,11 +226,11 @@ struct Extraction<'a> {
     settings: Settings,
 }
 
-/// The edits of the note that a section is taken out of, by where they take effect.
+/// The edits of the note that loses the section.
 struct SplitEdits {
-    /// Edits inside the section, at their places in the whole note.
+    /// Edits inside the section, with spans of the whole note.
     moved: Vec<Edit>,
-    /// Edits of what stays.
+    /// Edits outside of the section.
     left: Vec<Edit>,
     remarks: Vec<Remark>,
 }
@@ -238,7 +240,7 @@ impl Extraction<'_> {
         self.section.encloses(span)
     }
 
-    /// Says whether the subpath of a link to the note names something inside the section.
+    /// Returns whether the subpath of a link to the note names something inside the section.
     fn names_part(&self, link: &Link) -> bool {
         let note = &self.own.note;
         let span = match self.parts.find(&link.subpath) {
@@ -250,12 +252,12 @@ impl Extraction<'_> {
         span.is_some_and(|span| self.encloses(span))
     }
 
-    /// Says whether a link in a note leads to the note that has the section.
+    /// Returns whether a link of a note leads to the note that has the section.
     fn leads_here(&self, link: &Link, from: &NotePath) -> bool {
         self.before.resolve(&link.path, from).is_some_and(|found| *found.path == self.own.path)
     }
 
-    /// Plans the edits that make a link in `text` lead to a target from the note at `source`.
+    /// Plans the edits that redirect a link in `text`, of the note at `source`, to a target.
     fn retarget(&self, link: &Link, text: &str, target: &NotePath, source: &NotePath) -> Vec<Edit> {
         let percent = link.escape.inner == LinkEscape::Percent;
         let Some(raw) = linktext(&self.after, target, source, self.settings.link_format, percent)
@@ -268,7 +270,7 @@ impl Extraction<'_> {
         outer.map(Edit::remove).into_iter().chain([Edit::replace(link.path_span, raw)]).collect()
     }
 
-    /// Plans the edits of the links in the note itself. Links inside the section are written for the new place.
+    /// Plans the edits of links in the note itself. Links inside the section are written for the path of the new note.
     fn split(&self) -> SplitEdits {
         let (own, path) = (self.own, &self.own.path);
         let moves = Moves::default();
@@ -282,7 +284,7 @@ impl Extraction<'_> {
         let all = context.retarget(path, &own.text, &own.note);
         let mut moved: Vec<Edit> = all.edits.into_iter().filter(|edit| self.encloses(edit.span)).collect();
         let mut left: Vec<Edit> = Vec::new();
-        // Links of the section that are written otherwise, and how.
+        // Links of the section that change, each with its new text.
         let (mut rewritten, mut anew): (Vec<Span>, Vec<Edit>) = (Vec::new(), Vec::new());
         let to_part = |link: &&Link| !link.subpath.is_empty() && self.leads_here(link, path);
         for link in own.note.links.iter().filter(to_part) {
@@ -305,14 +307,14 @@ impl Extraction<'_> {
         SplitEdits { moved, left, remarks: all.remarks }
     }
 
-    /// Plans the edits that make links of another note follow what the section holds.
+    /// Plans the edits of links of another note to parts of the section.
     fn edits_elsewhere(&self, source: &Source) -> Vec<Edit> {
         let links = source.note.links.iter();
         let to_part = links.filter(|link| self.leads_here(link, &source.path) && self.names_part(link));
         to_part.flat_map(|link| self.retarget(link, &source.text, self.new, &source.path)).collect()
     }
 
-    /// Gives the text of the section for the new note.
+    /// Returns the text of the section for the new note.
     fn moved_text(&self, moved: Vec<Edit>) -> Result<String> {
         let start = self.section.start;
         let shift =
@@ -320,7 +322,7 @@ impl Extraction<'_> {
         edited(self.section.of(&self.own.text), &moved.into_iter().map(shift).collect::<Vec<_>>())
     }
 
-    /// Completes the edits of the note: a link to the new note stands in the place of the section.
+    /// Completes the edits of the note: a link to the new note replaces the section.
     fn remaining(&self, mut left: Vec<Edit>) -> Result<Vec<Edit>> {
         let is_markdown = self.settings.use_markdown_links;
         let dest = linktext(&self.after, self.new, &self.own.path, self.settings.link_format, is_markdown)
@@ -335,10 +337,10 @@ impl Extraction<'_> {
     }
 }
 
-/// Removes the edits that lie inside any of some links.
+/// Removes the edits inside any of some links.
 fn retain_outside(edits: &mut Vec<Edit>, mut links: Vec<Span>) {
     links.sort_unstable_by_key(|link| (link.start, Reverse(link.end)));
-    // A link inside another goes with it, so that what begins last before an edit can enclose it.
+    // A link inside another one is removed with it, so only the last link that begins before an edit can enclose it.
     links.dedup_by(|inner, outer| outer.encloses(*inner));
     edits.retain(|edit| {
         let behind = links.partition_point(|link| link.start <= edit.span.start);
@@ -347,7 +349,7 @@ fn retain_outside(edits: &mut Vec<Edit>, mut links: Vec<Span>) {
     });
 }
 
-/// Finds the beginning of a subpath that names headings around a part, where the part stands alone afterwards.
+/// Finds the beginning of a subpath with the headings above a part, if the part is moved out of them.
 fn outer_part(link: &Link, text: &str, part: &SubpathTable<'_>) -> Option<Span> {
     let raw = link.subpath_span.of(text);
     let starts = |text: &str| text.match_indices('#').map(|(at, _)| at).collect::<Vec<_>>();
@@ -360,7 +362,7 @@ fn outer_part(link: &Link, text: &str, part: &SubpathTable<'_>) -> Option<Span> 
 
 fn edited(text: &str, edits: &[Edit]) -> Result<String> {
     String::from_utf8(apply(text.as_bytes(), edits)?)
-        .map_err(|error| Error::internal("an edit broke a character").with_source(error))
+        .map_err(|error| Error::internal("an edit produced invalid UTF-8").with_source(error))
 }
 
 /// Lists the labels of reference definitions and footnotes, the latter with their `^`, by key.
@@ -373,7 +375,7 @@ fn labels(source: &Source) -> BTreeSet<String> {
     references.chain(source.note.footnotes.iter().map(|note| format!("^{}", key(&note.id)))).collect()
 }
 
-/// Refuses a section that uses references or footnotes which stand outside of it, or the other way round.
+/// Returns an error if a section uses references or footnotes that are defined outside of it, or the other way round.
 fn refuse_torn(source: &Source, section: Span) -> Result<()> {
     let inside = section.of(&source.text).to_lowercase();
     let before = source.text.get(..section.start).unwrap_or("");
@@ -390,7 +392,7 @@ fn refuse_torn(source: &Source, section: Span) -> Result<()> {
     Ok(())
 }
 
-/// Tells of headings and block ids that a merged note has twice: links mean the first.
+/// Returns remarks about headings and block ids that the merged note has twice. Links lead to the first one.
 fn twice(from: &Source, into: &Source) -> Vec<Remark> {
     let remark = |message: String, line: usize, at: usize| from.remark("part-twice", line, at, message);
     let keys: BTreeSet<String> =
@@ -400,14 +402,14 @@ fn twice(from: &Source, into: &Source) -> Vec<Remark> {
     let blocks = from.note.blocks.iter().filter(|block| own.contains(&block.id.to_ascii_lowercase()));
     let headings = headings.map(|heading| {
         remark(
-            format!("{} has a heading {:?} already; links to it mean that one", into.path, heading.text),
+            format!("{} has a heading {:?} already, to which links lead", into.path, heading.text),
             heading.line,
             heading.span.start,
         )
     });
     let blocks = blocks.map(|block| {
         remark(
-            format!("{} has a block ^{} already; links to it mean that one", into.path, block.id),
+            format!("{} has a block ^{} already, to which links lead", into.path, block.id),
             block.lines.0,
             block.id_span.start,
         )

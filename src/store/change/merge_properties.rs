@@ -1,4 +1,4 @@
-//! Merges properties of two sources: lists are united, and no value is lost without a remark.
+//! Merges properties of two sources: lists are merged, and a remark names every value that is lost.
 
 use std::collections::HashSet;
 
@@ -12,16 +12,16 @@ use crate::text::path::{NotePath, key};
 use crate::text::tag::tag_name;
 use crate::text::tag_conversion::ORIGINALS;
 
-/// Properties that hold a list in every note.
+/// Properties that are lists in every note.
 const LISTS: &[&str] = &["tags", "aliases", "cssclasses", ORIGINALS];
 
-/// Properties that say when a note was made: the earlier time is right.
+/// Properties with the creation time: the earlier one is kept.
 pub(in crate::store) const MADE: &[&str] = &["created_at", "created", "date"];
 
-/// Properties that say when a note was changed: the later time is right.
+/// Properties with the modification time: the later one is kept.
 const CHANGED: &[&str] = &["updated_at", "updated", "modified", "last_reviewed"];
 
-/// Properties of which sidenote reads one value.
+/// Properties of which sidenote reads a single value.
 const SINGLE: &[&str] = &[
     "id",
     "title",
@@ -38,12 +38,12 @@ const SINGLE: &[&str] = &[
     "session",
 ];
 
-/// Says whether a property holds a list in every note.
+/// Returns whether a property is a list in every note.
 fn is_list(name: &str) -> bool {
     LISTS.contains(&key(name).as_str())
 }
 
-/// Says whether a value says nothing.
+/// Returns whether a value is empty.
 pub(super) fn is_blank(value: &Value) -> bool {
     match value {
         Value::Null => true,
@@ -54,13 +54,13 @@ pub(super) fn is_blank(value: &Value) -> bool {
     }
 }
 
-/// Gives the value of a property of a text.
+/// Returns the value of a property of a text.
 pub(super) fn value_of(text: &str, name: &str) -> Option<Value> {
     let (block, _) = frontmatter::read(text);
     block?.get(name).map(|property| property.value.clone())
 }
 
-/// Lists the items of one value that another one lacks; tags are compared without case.
+/// Lists the items of one value that another one lacks. Tags are compared without case.
 fn lacking(name: &str, held: &Value, coming: &Value) -> Vec<Value> {
     let is_tags = key(name) == "tags";
     let same = |value: &Value| match value {
@@ -79,18 +79,18 @@ fn items(value: &Value) -> &[Value] {
     }
 }
 
-/// A text whose properties are being united, with what there is to say of that.
-pub(in crate::store) struct Uniting<'a> {
-    /// The note that the text becomes.
+/// A text with properties that are being merged, and the remarks about it.
+pub(in crate::store) struct PropertyMerge<'a> {
+    /// The path of the note.
     pub(in crate::store) path: &'a NotePath,
-    /// Its text.
+    /// The text of the note.
     pub(in crate::store) text: String,
-    /// What somebody should know.
+    /// Remarks about values that were changed or lost.
     pub(in crate::store) remarks: Vec<Remark>,
 }
 
-impl<'a> Uniting<'a> {
-    /// Begins with a text.
+impl<'a> PropertyMerge<'a> {
+    /// Starts with a text.
     pub(in crate::store) fn of(path: &'a NotePath, text: String) -> Self {
         Self { path, text, remarks: Vec::new() }
     }
@@ -101,23 +101,23 @@ impl<'a> Uniting<'a> {
     ) -> Result<()> {
         let edits = edits.map_err(|refusal| Error::invalid(format!("{}: {}", self.path, refusal.message)))?;
         self.text = String::from_utf8(apply(self.text.as_bytes(), &edits)?)
-            .map_err(|error| Error::internal("an edit broke a character").with_source(error))?;
+            .map_err(|error| Error::internal("an edit produced invalid UTF-8").with_source(error))?;
         Ok(())
     }
 
-    fn say(&mut self, code: &str, message: String) {
+    fn edit_memory(&mut self, code: &str, message: String) {
         let code = code.to_owned();
         self.remarks.push(Remark { code, path: self.path.clone(), line: 1, column: 1, message });
     }
 
-    /// Writes a property, whatever it was.
+    /// Sets a property, whatever its former value.
     pub(in crate::store) fn set(&mut self, name: &str, value: &Value) -> Result<()> {
         let edits = edit::set(&self.text, name, value);
         self.change(edits)
     }
 
-    /// Writes a property that somebody asks for: a list is added to the one that is there, another value takes the
-    /// place of the former one, which is told.
+    /// Sets a requested property: list items are added to an existing list. Another value replaces the former one, and
+    /// a remark names that.
     pub(in crate::store) fn ask(&mut self, name: &str, value: &Value) -> Result<()> {
         let Some(held) = value_of(&self.text, name).filter(|held| !is_blank(held)) else {
             return self.set(name, value);
@@ -126,12 +126,12 @@ impl<'a> Uniting<'a> {
             return self.add(name, &held, value);
         }
         if held != *value {
-            self.say("property-replaced", format!("{name} is {value}; the text said {held}"));
+            self.edit_memory("property-replaced", format!("{name} is {value}; the text said {held}"));
         }
         self.set(name, value)
     }
 
-    /// Writes a property unless the text has it.
+    /// Sets a property unless the text has it.
     pub(super) fn offer(&mut self, name: &str, value: &Value) -> Result<()> {
         match value_of(&self.text, name) {
             Some(held) if !is_blank(&held) => Ok(()),
@@ -145,8 +145,8 @@ impl<'a> Uniting<'a> {
         self.change(edits)
     }
 
-    /// Takes over a property of a note that goes into this one. Lists are united and two texts become a list; of other
-    /// values that differ the one that comes is kept under a name of its own.
+    /// Merges a property of another note. Lists are merged, and two texts become a list. Of other values that differ,
+    /// the new one is kept under a name of its own.
     pub(in crate::store) fn merge(
         &mut self,
         from: &NotePath,
@@ -166,13 +166,16 @@ impl<'a> Uniting<'a> {
             return self.add(name, &held, value);
         }
         if name_key == "id" {
-            self.say("property-conflict", format!("{path} keeps its id; the id {value} of {from} goes"));
+            self.edit_memory(
+                "property-conflict",
+                format!("{path} keeps its id; the id {value} of {from} is removed"),
+            );
             return Ok(());
         }
         let (is_made, is_changed) = (MADE.contains(&name_key.as_str()), CHANGED.contains(&name_key.as_str()));
         if let Some(is_later) = later(&held, value).filter(|_| is_made || is_changed) {
             let (kept, gone) = if is_later == is_changed { (value, &held) } else { (&held, value) };
-            self.say("property-conflict", format!("{name} is {kept}; {gone} goes"));
+            self.edit_memory("property-conflict", format!("{name} is {kept}; {gone} is removed"));
             let kept = kept.clone();
             return self.set(name, &kept);
         }
@@ -184,7 +187,10 @@ impl<'a> Uniting<'a> {
             && !is_made
             && !is_changed;
         if may_list && is_text(&held) && is_text(value) {
-            self.say("property-united", format!("{name} is a list now, of {held} and the {value} of {from}"));
+            self.edit_memory(
+                "property-united",
+                format!("{name} is a list now, of {held} and the {value} of {from}"),
+            );
             let edits = if lacking(name, &held, value).is_empty() {
                 Ok(Vec::new())
             } else {
@@ -198,12 +204,15 @@ impl<'a> Uniting<'a> {
             number += 1;
             own = format!("merged_{name}_{number}");
         }
-        self.say("property-conflict", format!("{name} stays {held}; the {value} of {from} is kept as {own}"));
+        self.edit_memory(
+            "property-conflict",
+            format!("{name} stays {held}; the {value} of {from} is kept as {own}"),
+        );
         self.set(&own, value)
     }
 }
 
-/// Says whether the second of two times is later; `None` where one of them is no time.
+/// Returns whether the second of two times is later, or `None` if one of them is not a time.
 fn later(one: &Value, other: &Value) -> Option<bool> {
     let time = |value: &Value| crate::clock::Timestamp::parse(value.as_str()?);
     Some(time(other)? > time(one)?)

@@ -1,4 +1,4 @@
-//! Changes notes: it plans operations, carries them out and undoes them.
+//! Plans, applies and undoes operations that change notes.
 
 pub(super) mod apply;
 pub(super) mod create;
@@ -23,7 +23,7 @@ pub(super) mod undo;
 
 use crate::store::core::Core;
 
-/// Plans operations: it computes change sets and writes nothing.
+/// Plans operations: computes change sets, and writes nothing.
 #[derive(Debug, Clone, Copy)]
 pub struct Planner<'a> {
     pub(in crate::store) core: &'a Core,
@@ -35,7 +35,7 @@ impl<'a> Planner<'a> {
     }
 }
 
-/// Carries operations out, records them in the journal, and undoes them.
+/// Applies operations, records them in the journal, and undoes them.
 #[derive(Debug, Clone, Copy)]
 pub struct Changes<'a> {
     pub(in crate::store) core: &'a Core,

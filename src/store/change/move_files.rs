@@ -19,21 +19,21 @@ use crate::text::rewrite::{
     rename_part,
 };
 
-/// A file or folder that goes to another place, or gets another name.
+/// A file or folder to move or rename.
 #[derive(Debug, Clone, Default)]
 pub struct MoveRequest {
-    /// What moves: a note by any of its names, or the path of a file or folder.
+    /// The note by any of its names, or the path of another file or of a folder.
     pub from: String,
-    /// Where it goes: a path from the vault's root; a folder that is there, or a path with a slash at its end, keeps
-    /// the name.
+    /// The new path from the root of the vault. An existing folder, or a path with a slash at its end, keeps the file
+    /// name.
     pub to: String,
-    /// Keep the folder where `to` is a name alone; one with a slash is a path all the same.
+    /// Whether a name without a slash renames the file in its folder.
     pub in_place: bool,
-    /// Allow names that only Windows forbids.
+    /// Whether names are allowed that only Windows forbids.
     pub relaxed: bool,
-    /// Go ahead where links to the new name cannot be written.
+    /// Whether the move is made even if links to the new name cannot be written.
     pub force: bool,
-    /// Leave every link as it is.
+    /// Whether links stay as they are.
     pub no_update_links: bool,
     /// See [`RewriteOptions::keep_lookup_links`].
     pub keep_lookup_links: bool,
@@ -41,11 +41,11 @@ pub struct MoveRequest {
     pub stabilise: bool,
     /// See [`RewriteOptions::partial_properties`].
     pub partial_properties: bool,
-    /// Add a note's old name to its `aliases`.
+    /// Whether the old name of a note is added to its `aliases`.
     pub keep_alias: bool,
 }
 
-/// What kind of part of a note gets another name.
+/// The kind of part of a note to rename.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PartKind {
     /// A heading.
@@ -54,23 +54,23 @@ pub enum PartKind {
     Block,
 }
 
-/// A heading or block that gets another name.
+/// A heading or block to rename.
 #[derive(Debug, Clone)]
 pub struct PartRequest {
     /// The note, by any of its names.
     pub note: String,
-    /// Which kind of part.
+    /// The kind of part.
     pub kind: PartKind,
-    /// The text of the heading, or the block's id, as it is.
+    /// The current text of the heading, or id of the block.
     pub old: String,
-    /// The same, as it will be.
+    /// The new text or id.
     pub new: String,
-    /// Go ahead where the new name is that of another part of the note.
+    /// Whether the part is renamed even if another part of the note has the new name.
     pub force: bool,
 }
 
 impl Planner<'_> {
-    /// Plans a move of a file or folder, with the links that must follow.
+    /// Plans the move of a file or folder, with the edits of links to it.
     ///
     /// # Errors
     /// `NotFound` if there is no such file; `Exists` if another file has the new path; `Invalid` for an invalid name.
@@ -132,7 +132,8 @@ impl Planner<'_> {
         Ok(plan)
     }
 
-    /// Tells of what names a moved file and is never rewritten: bases and bookmarks (spec/obsidian.md 2.10, 4.6).
+    /// Returns remarks about files that name a moved file and are never edited: bases and bookmarks (spec/obsidian.md
+    /// 2.10, 4.6).
     fn mentions(&self, moves: &Moves, plan: &mut ChangeSet) -> Result<()> {
         let remark = |code: &str, path: &NotePath, (line, column): (usize, usize), message: String| Remark {
             code: code.to_owned(),
@@ -147,19 +148,19 @@ impl Planner<'_> {
             let text = match self.core.read_bytes(&base) {
                 Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
                 Err(error) => {
-                    tracing::warn!("{error}, so whether it names what moves is not known");
+                    tracing::warn!("{error}, so it may name the moved file");
                     continue;
                 }
             };
             if is_cancellable {
-                self.core.go_on()?;
+                self.core.check_cancelled()?;
             }
             for (from, at) in moves.iter().filter_map(|(from, _)| Some((from, text.find(from.stem())?))) {
                 let before = text.get(..at).unwrap_or("");
                 let line = 1 + before.matches('\n').count();
                 let place = (line, 1 + at - before.rfind('\n').map_or(0, |end| end + 1));
                 let message =
-                    format!("the base holds the name {:?}; look whether it means {from}", from.stem());
+                    format!("the base contains the name {:?}; check whether it means {from}", from.stem());
                 plan.remarks.push(remark("base-mention", &base, place, message));
             }
         }
@@ -172,9 +173,10 @@ impl Planner<'_> {
         Ok(())
     }
 
-    /// Tells of notes that are too large to be read and hold the name of one of these files: a link there is not seen.
+    /// Returns remarks about notes that are too large to be read and contain the name of a moved file, so may link to
+    /// it.
     pub(in crate::store) fn unread(&self, names: &[&NotePath]) -> Result<Vec<Remark>> {
-        /// For more names than these no file is searched.
+        /// The largest number of names that files are searched for.
         const MOST: usize = 64;
         let limit = self.core.vault.max_file_size();
         let large = self.core.index.catalog().paths().larger_than(limit)?;
@@ -203,7 +205,7 @@ impl Planner<'_> {
         self.core.vault.disk_path(&path).is_dir().then_some(path)
     }
 
-    /// Finds a file: a note by any of its names, any other by its path.
+    /// Finds a file: a note by any of its names, any other file by its path.
     pub(super) fn file_named(&self, view: &View<'_>, name: &str) -> Result<NotePath> {
         if let Ok(path) = NotePath::parse(name)
             && view.holds(&path)?
@@ -214,7 +216,7 @@ impl Planner<'_> {
     }
 
     fn new_place(&self, from: &NotePath, request: &MoveRequest, extension: &str) -> Result<NotePath> {
-        // White space around a path is never meant, and a name that ends with it is none of a note.
+        // White space around a path is ignored, because no path of a note ends with it.
         let to = request.to.trim();
         let wanted = to.trim_end_matches('/');
         let stays = request.in_place && !to.contains('/');
@@ -235,7 +237,7 @@ impl Planner<'_> {
             text = format!("{text}.{extension}");
         }
         let path = self.core.vault.canonical_path(&NotePath::parse(&text)?)?;
-        // Parts that are there already are read, whatever their names.
+        // Existing folders are accepted, whatever their names.
         let mut known = String::new();
         for segment in path.as_str().split('/') {
             let parent = known.clone();
@@ -251,7 +253,7 @@ impl Planner<'_> {
         Ok(path)
     }
 
-    /// Plans another name for a heading or block, with the links to it.
+    /// Plans the rename of a heading or block, with the edits of links to it.
     ///
     /// # Errors
     /// `NotFound` if there is no such heading or block; `Exists` if another one has the new name.
@@ -303,7 +305,7 @@ fn same_name(core: &Core, from: &NotePath, to: &NotePath) -> Result<Option<Remar
 
 /// Finds the part that is meant, and the edit of the part itself.
 fn part_of(own: &Source, request: &PartRequest) -> Result<(PartRename, Edit)> {
-    // Links must not follow a part that keeps its name.
+    // Links must not change if the part keeps its name.
     if let Some(refusal) = own.refusal() {
         return Err(Error::invalid(refusal.to_string()));
     }
@@ -314,16 +316,16 @@ fn part_of(own: &Source, request: &PartRequest) -> Result<(PartRename, Edit)> {
             let is_more =
                 new.ends_with('#') || new.rsplit_once(" ^").is_some_and(|(_, id)| !id.contains(' '));
             if new.is_empty() || new.contains(['\n', '\r']) || heading_linktext(new).is_empty() || is_more {
-                return Err(Error::invalid(format!("{:?} is no text for a heading", request.new)));
+                return Err(Error::invalid(format!("{:?} is not a text for a heading", request.new)));
             }
             if heading_clashes(&own.note, at, new) && !request.force {
                 return Err(Error::new(
                     ErrorKind::Exists,
-                    format!("{} has another heading that links to {new:?} would mean", own.path),
+                    format!("links to {new:?} would lead to another heading of {}", own.path),
                 )
                 .with_hints("choose another text, or --force", "choose another text"));
             }
-            let held = own.note.headings.get(at).ok_or_else(|| Error::internal("a heading vanished"))?;
+            let held = own.note.headings.get(at).ok_or_else(|| Error::internal("a heading is missing"))?;
             let raw = held.span.of(&own.text);
             let inside = raw.find(held.text.as_str()).ok_or_else(|| {
                 Error::invalid(format!("the heading {:?} of {} runs over several lines", held.text, own.path))
@@ -343,7 +345,7 @@ fn part_of(own: &Source, request: &PartRequest) -> Result<(PartRename, Edit)> {
                 return Err(Error::not_found(format!("{} has no block {old:?}", own.path)).with_hint(hint));
             };
             if new.is_empty() || !new.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-') {
-                return Err(Error::invalid(format!("{new:?} is no block id"))
+                return Err(Error::invalid(format!("{new:?} is not a block id"))
                     .with_hint("a block id has letters A to Z, digits and hyphens"));
             }
             let clash = |(index, block): (usize, &crate::text::note::Block)| {
@@ -356,7 +358,7 @@ fn part_of(own: &Source, request: &PartRequest) -> Result<(PartRename, Edit)> {
                 )
                 .with_hints("choose another id, or --force", "choose another id"));
             }
-            let block = own.note.blocks.get(at).ok_or_else(|| Error::internal("a block vanished"))?;
+            let block = own.note.blocks.get(at).ok_or_else(|| Error::internal("a block is missing"))?;
             let raw = block.id_span.of(&own.text);
             let sign = usize::from(raw.starts_with('^'));
             let span = crate::text::span::Span::new(block.id_span.start + sign, block.id_span.end);
@@ -365,7 +367,7 @@ fn part_of(own: &Source, request: &PartRequest) -> Result<(PartRename, Edit)> {
     }
 }
 
-/// Adds the old name of each note that gets another to its `aliases` (spec/obsidian.md 4.4).
+/// Adds the old name of each renamed note to its `aliases` (spec/obsidian.md 4.4).
 fn keep_name(view: &View<'_>, moves: &Moves, plan: &mut ChangeSet) -> Result<()> {
     let renamed = moves.iter().filter(|(from, to)| from.is_note() && from.stem() != to.stem());
     for (from, _) in renamed {
@@ -404,7 +406,7 @@ fn keep_name(view: &View<'_>, moves: &Moves, plan: &mut ChangeSet) -> Result<()>
     Ok(())
 }
 
-/// Adds to a plan the links that must change when files move or come.
+/// Adds the edits of links to a plan that moves or creates files.
 pub(in crate::store) fn follow(
     view: &View<'_>,
     moves: &Moves,
@@ -430,7 +432,7 @@ pub(in crate::store) fn follow(
     let mut rewritten = Vec::with_capacity(sources.len());
     for group in sources.chunks(GROUP) {
         rewritten.extend(parallel::map(group, 16, || (), retarget));
-        view.go_on_after(group.len())?;
+        view.check_cancelled_after(group.len())?;
     }
     for (source, rewritten) in sources.into_iter().zip(rewritten) {
         let to = moves.of(&source.path).clone();
@@ -440,7 +442,7 @@ pub(in crate::store) fn follow(
     Ok(())
 }
 
-/// Adds the edits of one file to a plan, where there are any.
+/// Adds the edits of a file to a plan, if there are any.
 pub(in crate::store) fn add_edits(
     plan: &mut ChangeSet,
     source: &Source,
@@ -456,7 +458,7 @@ pub(in crate::store) fn add_edits(
         return plan.remarks.push(refusal);
     }
     let from = FileLocation::Vault(source.path.clone());
-    // The file that moves, if there is one, is the first.
+    // The first change of a file is its move, if it has one.
     match plan.files.first_mut().filter(|change| change.from.as_ref() == Some(&from)) {
         Some(change) => {
             change.before = Some(source.hash);

@@ -5,20 +5,20 @@ use serde_json::Value;
 use crate::error::{Error, Result};
 use crate::text::path::NotePath;
 
-/// Gives the path of a note in a folder.
+/// Returns the path of a note in a folder.
 pub(in crate::store) fn placed(folder: &str, name: &str) -> String {
     if folder.is_empty() { format!("{name}.md") } else { format!("{folder}/{name}.md") }
 }
 
-/// Gives the file name, without its ending, of a note in the layout `memories`.
+/// Returns the file name, without extension, of a note in the layout `memories`.
 pub(super) fn memory_stem(category: Option<&str>, title: &str) -> Result<String> {
     let parts = category.filter(|category| !category.trim().is_empty()).into_iter().chain([title]);
     Ok(parts.map(slug).collect::<Result<Vec<_>>>()?.join("-"))
 }
 
-/// Makes a part of a file name in the layout `memories`: lower-case letters, digits and hyphens.
+/// Converts a text to a part of a file name in the layout `memories`: lower-case letters, digits and hyphens.
 pub(in crate::store) fn slug(text: &str) -> Result<String> {
-    /// With category, id and ending, a name stays below what file systems take.
+    /// The longest slug: with category, id and extension, the name stays below the limit of file systems.
     const LONGEST: usize = 80;
     let mut slug = slug::slugify(text);
     slug.truncate(LONGEST);
@@ -30,7 +30,7 @@ pub(in crate::store) fn slug(text: &str) -> Result<String> {
     Ok(slug.to_owned())
 }
 
-/// Makes a file name of a title: without the signs that Obsidian forbids and those that break links.
+/// Converts a title to a file name, without the characters that Obsidian forbids and those that break links.
 pub(in crate::store) fn file_name(title: &str) -> Result<String> {
     let kept = |c: char| {
         !c.is_control()
@@ -49,13 +49,13 @@ pub(in crate::store) fn file_name(title: &str) -> Result<String> {
     Ok(name)
 }
 
-/// A title made of a text has so many characters at most.
+/// The longest title made from a text, in characters.
 const TITLE: usize = 60;
 
-/// The title of a text that gives no name for a file.
+/// The title of a text that gives no file name.
 pub(in crate::store) const UNNAMED: &str = "Memory";
 
-/// Gives the title of a text, or [`UNNAMED`] where no file can have that name.
+/// Returns the title of a text, or [`UNNAMED`] if the title gives no file name.
 pub(in crate::store) fn named_after(text: &str) -> String {
     let title = title_of(text);
     let is_name =
@@ -63,12 +63,12 @@ pub(in crate::store) fn named_after(text: &str) -> String {
     if is_name { title } else { UNNAMED.to_owned() }
 }
 
-/// Writes whole numbers without a point.
+/// Converts a number to JSON, a whole number without a decimal point.
 pub fn number(number: f64) -> Value {
     if number.fract() == 0.0 { Value::from(number as i64) } else { Value::from(number) }
 }
 
-/// Makes a title of a text: its first heading, else its first words.
+/// Returns the title of a text: its first heading, or its first words.
 pub(in crate::store) fn title_of(text: &str) -> String {
     let heading = text
         .lines()

@@ -13,65 +13,65 @@ use crate::store::change::rename::RenameRequest;
 use crate::store::change::revise::ReviseRequest;
 use crate::text::edit::{ChangeSet, FileLocation};
 
-/// Something that a user wants changed.
+/// An operation that changes a vault.
 #[derive(Debug, Clone)]
 pub enum Operation {
-    /// A note is made.
+    /// Creates a note.
     New(NewRequest),
-    /// One note's text or properties change.
+    /// Edits the text or properties of a note.
     Edit(EditRequest),
-    /// Several edits, of one note or of many, are made as one.
+    /// Makes several edits, of one or many notes, as one operation.
     EditMany(Vec<EditRequest>),
-    /// One note gets another title, text or properties, all at once.
+    /// Changes title, text and properties of a note at once.
     Revise(ReviseRequest),
-    /// A file or folder goes to another place, or gets another name.
+    /// Moves or renames a file or folder.
     Move(MoveRequest),
-    /// A heading or block gets another name.
+    /// Renames a heading or block.
     RenamePart(PartRequest),
-    /// A tag or property gets another name in every note.
+    /// Renames a tag or property in every note.
     RenameEverywhere(RenameRequest),
-    /// Two notes are linked, both ways.
+    /// Links two notes in both directions.
     Link(LinkRequest),
-    /// Two notes are linked no longer.
+    /// Removes the links between two notes.
     Unlink(LinkRequest),
-    /// A note goes into another.
+    /// Merges a note into another.
     Merge(MergeRequest),
-    /// A section becomes a note of its own.
+    /// Moves a section to a new note.
     Extract(ExtractRequest),
-    /// A file goes to the bin, or for good.
+    /// Moves a file to the trash, or removes it permanently.
     Delete(DeleteRequest),
-    /// A file comes back from the bin.
+    /// Restores a file from the trash.
     Restore(String),
 }
 
-/// What an operation did, or would do.
+/// The result of an operation, or of a dry run.
 #[derive(Debug, Clone, Serialize)]
 pub struct ChangeReply {
-    /// Whether it was done; a dry run, and a plan without changes, are not.
+    /// Whether the operation was applied. A dry run and an empty plan are not.
     pub applied: bool,
-    /// Its number in the journal, where it was done.
+    /// The id of the operation in the journal, if it was applied.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
-    /// What changes, byte for byte.
+    /// The change set.
     pub plan: ChangeSet,
-    /// The same for a person to read, as a unified diff, where nothing was done yet.
+    /// The plan as a unified diff, for a dry run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub diff: Option<String>,
-    /// Sentences about what somebody should know.
+    /// Notices for the caller.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notices: Vec<String>,
-    /// The notes that it left, as they were before anybody else could write.
+    /// The notes that the operation left, read before the write lock was released.
     #[serde(skip)]
     pub(in crate::store) rows: Vec<FileRow>,
 }
 
 impl ChangeReply {
-    /// Makes the reply to a plan that was not carried out.
+    /// Creates the reply to a plan that was not applied.
     pub(in crate::store) fn of(plan: ChangeSet) -> Self {
         Self { applied: false, id: None, plan, diff: None, notices: Vec::new(), rows: Vec::new() }
     }
 
-    /// Gives the path of the note that was made, or would be.
+    /// Returns the path of the note that was created, or would be.
     pub fn made(&self) -> Option<String> {
         let made = self.plan.files.iter().find(|file| file.from.is_none());
         made.and_then(|file| file.to.as_ref()).map(ToString::to_string)
@@ -79,7 +79,7 @@ impl ChangeReply {
 }
 
 impl ChangeReply {
-    /// Gives the path that the one note has now that was changed, or moved, before all others.
+    /// Returns the current path of the first file of the plan.
     pub fn changed(&self) -> Option<String> {
         let file = self.plan.files.first()?;
         file.to.as_ref().and_then(FileLocation::in_vault).map(ToString::to_string)

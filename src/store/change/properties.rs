@@ -1,4 +1,4 @@
-//! Writes properties and tags into the text of a note that is being planned.
+//! Writes properties and tags into the text of a planned note.
 
 use serde_json::Value;
 
@@ -10,13 +10,13 @@ use crate::text::tag_conversion::{ORIGINALS, StoredTags};
 
 pub(in crate::store) type Properties = Vec<(String, Value)>;
 
-/// Gives the property that holds tags as they were given, where that is needed.
+/// Returns the property with the original tags, if a tag is stored in another form.
 pub(in crate::store) fn originals(tags: &StoredTags) -> Option<(String, Value)> {
     let is_needed = !tags.originals.is_empty();
     is_needed.then(|| (ORIGINALS.to_owned(), Value::from(tags.originals.clone())))
 }
 
-/// Tells of tags that are stored in another form.
+/// Returns remarks about tags that are stored in another form.
 pub(super) fn converted(path: &NotePath, stored: &StoredTags) -> Vec<Remark> {
     let remark = |(given, tag): (&str, Option<String>)| Remark {
         code: "tag-converted".to_owned(),
@@ -43,19 +43,19 @@ pub(in crate::store) fn with_properties(
         let edits = set(&text, &name, &value)
             .map_err(|refusal| Error::invalid(format!("{path}: {}", refusal.message)))?;
         text = String::from_utf8(apply(text.as_bytes(), &edits)?)
-            .map_err(|error| Error::internal("an edit broke a character").with_source(error))?;
+            .map_err(|error| Error::internal("an edit produced invalid UTF-8").with_source(error))?;
     }
     Ok(text)
 }
 
-/// Gives a text the title that was made of it, which is said only where the name of the file does not say it.
+/// Sets the title of a text. The property is left out if the file name is the same.
 pub(super) fn titled(mut text: String, path: &NotePath, title: &str) -> Result<String> {
     let value = if path.stem() == title { Value::Null } else { Value::from(title) };
     put(&mut text, path, "title", &value)?;
     Ok(text)
 }
 
-/// Sets a property of a text, or takes it away where the value is null.
+/// Sets a property of a text, or removes it if the value is null.
 pub(in crate::store) fn put(text: &mut String, path: &NotePath, name: &str, value: &Value) -> Result<()> {
     let edits = if value.is_null() { unset(text, name) } else { set(text, name, value) };
     let refused = |refusal: Refusal| Error::invalid(refusal.remark(path.clone(), text).to_string());
@@ -65,5 +65,5 @@ pub(in crate::store) fn put(text: &mut String, path: &NotePath, name: &str, valu
 
 pub(in crate::store) fn applied(text: &str, edits: &[Edit]) -> Result<String> {
     String::from_utf8(apply(text.as_bytes(), edits)?)
-        .map_err(|error| Error::internal("an edit broke a character").with_source(error))
+        .map_err(|error| Error::internal("an edit produced invalid UTF-8").with_source(error))
 }

@@ -6,7 +6,7 @@ use crate::store::change::operation::Operation;
 use crate::store::redaction::Cleaned;
 
 impl Changes<'_> {
-    /// Removes secrets and private passages from all texts that an operation brings into notes, as [`Core::clean`] does.
+    /// Removes private passages and secrets from all texts of an operation.
     pub(in crate::store) fn clean_operation(&self, operation: &Operation) -> (Operation, Cleaned) {
         let mut operation = operation.clone();
         let cleaned = match &mut operation {

@@ -18,27 +18,27 @@ use crate::text::tag::tag_name;
 use crate::text::tag_conversion::{ORIGINALS, sanitize};
 use crate::wording::Wording;
 
-/// A tag or property that gets another name.
+/// A tag or property to rename.
 #[derive(Debug, Clone)]
 pub struct RenameRequest {
-    /// Which kind of thing.
-    pub kind: Renamed,
-    /// Its name.
+    /// Whether it is a tag or a property.
+    pub kind: RenameKind,
+    /// The current name.
     pub old: String,
-    /// Its new name.
+    /// The new name.
     pub new: String,
 }
 
-/// What has a name all over the vault.
+/// The kind of name that is renamed in every note.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Renamed {
-    /// A tag, with the tags below it.
+pub enum RenameKind {
+    /// A tag, with its nested tags.
     Tag,
     /// A property.
     Property,
 }
 
-/// Plans the new name of a tag in one note. One that was converted has it in the form that Obsidian reads.
+/// Plans the rename of a tag in one note. A converted tag gets the new name in the form that Obsidian reads.
 fn renamed_tag(source: &Source, old: &str, new: &str) -> std::result::Result<Vec<Edit>, Refusal> {
     let edits = rename_tag(&source.text, &source.note, old, new)?;
     let is_old = |item: &Value| {
@@ -61,29 +61,29 @@ fn changed(text: &str, edits: &[Edit]) -> std::result::Result<String, Refusal> {
 }
 
 impl Planner<'_> {
-    /// Plans the change of every note that has the tag or property.
+    /// Plans the edits of every note that has the tag or property.
     ///
     /// # Errors
     /// `NotFound` if no note has the tag or property; `Invalid` for an invalid name.
     pub(super) fn plan_rename(&self, view: &View<'_>, request: &RenameRequest) -> Result<ChangeSet> {
         let (old, new) = (request.old.trim_start_matches('#'), request.new.trim_start_matches('#'));
         let what = match request.kind {
-            Renamed::Tag => "tag",
-            Renamed::Property => "property",
+            RenameKind::Tag => "tag",
+            RenameKind::Property => "property",
         };
-        if request.kind == Renamed::Tag && tag_name(new) != Some(new) {
-            return Err(Error::invalid(format!("{new:?} is no tag"))
-                .with_hint("a tag has no spaces, and at least one sign that is no digit"));
+        if request.kind == RenameKind::Tag && tag_name(new) != Some(new) {
+            return Err(Error::invalid(format!("{new:?} is not a tag"))
+                .with_hint("a tag has no spaces, and at least one character that is not a digit"));
         }
         let mut plan = ChangeSet::new(format!("rename-{what}"));
         for source in view.sources(self.holding(view, request.kind, old)?)? {
             let edited = match request.kind {
-                Renamed::Tag => renamed_tag(&source, old, new),
-                Renamed::Property => frontmatter::edit::rename(&source.text, old, new),
+                RenameKind::Tag => renamed_tag(&source, old, new),
+                RenameKind::Property => frontmatter::edit::rename(&source.text, old, new),
             };
             match edited {
                 Ok(edits) => add_edits(&mut plan, &source, None, edits, Vec::new()),
-                // A note that changed since it was indexed may not have it at all.
+                // A note that changed since it was indexed may not have it any more.
                 Err(refusal) if refusal.code == "not-found" => {}
                 Err(refusal) => plan.remarks.push(refusal.remark(source.path.clone(), &source.text)),
             }
@@ -102,17 +102,17 @@ impl Planner<'_> {
     pub(in crate::store) fn holding(
         &self,
         view: &View<'_>,
-        kind: Renamed,
+        kind: RenameKind,
         name: &str,
     ) -> Result<Vec<NotePath>> {
         let catalog = self.core.index.catalog();
         let mut paths: std::collections::BTreeSet<NotePath> = view.unindexed().collect();
         match kind {
-            Renamed::Tag => {
+            RenameKind::Tag => {
                 let filter = Filter { tags: vec![name.to_owned()], ..Filter::default() };
                 paths.extend(catalog.select(&filter)?.into_iter().map(|row| row.path));
             }
-            Renamed::Property => {
+            RenameKind::Property => {
                 let wanted = key(name);
                 let mut holding = Vec::new();
                 catalog.properties().each(|file, map| {

@@ -1,4 +1,4 @@
-//! Plans a revision of one note: title, text and properties at once, with the links to it.
+//! Plans a revision of a note: title, text and properties at once, with the links to it.
 
 use std::collections::HashSet;
 
@@ -22,29 +22,29 @@ use crate::text::rewrite::{Moves, RewriteOptions, parse};
 use crate::text::tag_conversion::{ORIGINALS, StoredTags};
 use crate::text::{frontmatter, related_section};
 
-/// Properties that say when a note was changed.
+/// Properties with the modification time.
 const CHANGED: &[&str] = &["updated_at", "updated", "modified"];
 
-/// What becomes different in a note; what is not given stays.
+/// A revision of a note. Fields that are not given stay as they are.
 #[derive(Debug, Clone, Default)]
 pub struct ReviseRequest {
     /// The note, by any of its names.
     pub note: String,
-    /// Its title: its file gets another name with it, and links follow.
+    /// The new title. The file is renamed, and links to it follow.
     pub title: Option<String>,
-    /// Its text; bullets of its related section that the text lacks are kept. A title that was made of the former text is
-    /// made anew.
+    /// The new text. Items of the related section that it lacks are kept. A title that was made from the former text is
+    /// made from the new one.
     pub content: Option<String>,
-    /// Its `category`.
+    /// The new `category`.
     pub category: Option<String>,
-    /// All of its `tags`.
+    /// All of the new `tags`.
     pub tags: Option<Vec<String>>,
-    /// Other properties; null takes one away.
+    /// Other properties. Null removes one.
     pub properties: Vec<(String, Value)>,
 }
 
 impl Planner<'_> {
-    /// Plans the revision of one note, and the links that follow its new name.
+    /// Plans the revision of a note, and the edits of links to its new name.
     ///
     /// # Errors
     /// `Invalid` if the note cannot be edited safely, or if a title gives no file name.
@@ -58,7 +58,9 @@ impl Planner<'_> {
         let path = path.clone();
         let source = view.source(&path)?;
         if !path.is_note() {
-            return Err(Error::invalid(format!("{path} is no Markdown note, so its text is not edited")));
+            return Err(Error::invalid(format!(
+                "{path} is not a Markdown note, so its text cannot be edited"
+            )));
         }
         if let Some(refusal) = source.refusal() {
             return Err(Error::invalid(refusal.to_string()));
@@ -77,8 +79,8 @@ impl Planner<'_> {
         Ok(plan)
     }
 
-    /// Plans a note's other place, with the links that follow it, and its other text, which is made of the text in which
-    /// its own links have followed.
+    /// Plans the new path of a note, the edits of links to it, and its new text, in which its own links are adapted to
+    /// the path.
     pub(super) fn plan_text(
         &self,
         view: &View<'_>,
@@ -120,7 +122,8 @@ impl Planner<'_> {
         Ok(())
     }
 
-    /// Says where a revised note goes: a file is called after its title, and in the layout `memories` after its category.
+    /// Returns the path of a revised note: the file is named by its title, in the layout `memories` also by its
+    /// category.
     fn revised_place(&self, source: &Source, request: &ReviseRequest) -> Result<NotePath> {
         let path = &source.path;
         let own = |name: &str| {
@@ -141,14 +144,14 @@ impl Planner<'_> {
         }
         let Some(title) = request.title.as_deref().map(str::trim) else { return Ok(path.clone()) };
         let name = file_name(title)?;
-        // Of several notes with one title only one is called just so.
+        // Only one of several notes with the same title has the file name without a number.
         if name == path.stem() || own("title").as_deref() == Some(title) {
             return Ok(path.clone());
         }
         FreeNames::new(&self.core.vault).take(path.folder(), &name)
     }
 
-    /// Gives the new title of a memory whose title was made of its text, where the new text gives another one.
+    /// Returns the new title of a memory whose title was made from its text, if the new text gives another one.
     pub(super) fn retitled(&self, source: &Source, content: Option<&str>) -> Option<String> {
         let folder = self.core.config.memory.folder.trim_matches('/');
         let is_kept = source.path.as_str().strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'));
@@ -158,7 +161,7 @@ impl Planner<'_> {
             let stem = source.path.stem();
             let number = stem.strip_prefix(&name).and_then(|rest| rest.strip_prefix(' '));
             let is_numbered = number.is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()));
-            // A title that need not be said was given by somebody.
+            // A title that equals the file name but is a property was given by the user.
             let said = source.note.frontmatter.as_ref().and_then(|front| front.get("title"));
             let is_made = said.is_none_or(|said| said.value.as_str() == Some(old) && stem != old);
             (stem == name || is_numbered) && is_made
@@ -166,7 +169,7 @@ impl Planner<'_> {
         (is_kept && old != new).then_some(new)
     }
 
-    /// Says where a memory with a new title goes: where it is, if the name fits, else where it is free.
+    /// Returns the path of a memory with a new title: the current one if its name fits, or a free one.
     pub(super) fn retitled_place(&self, path: &NotePath, title: &str) -> Result<NotePath> {
         let name = file_name(title)?;
         let number = path.stem().strip_prefix(&name).map(|rest| rest.trim_start());
@@ -174,7 +177,7 @@ impl Planner<'_> {
         if fits { Ok(path.clone()) } else { FreeNames::new(&self.core.vault).take(path.folder(), &name) }
     }
 
-    /// Gives the text of a revised note; `retitled` is a title that was made of its new text.
+    /// Returns the text of a revised note. `retitled` is a title made from its new text.
     fn revised(
         &self,
         path: &NotePath,
@@ -214,7 +217,7 @@ impl Planner<'_> {
         if let Some(title) = retitled {
             text = titled(text, path, title)?;
         }
-        // Only a note that tells when it was made or changed goes on telling it.
+        // The modification time is updated only if the note has it already.
         let tells =
             CHANGED.iter().find(|name| held(name)).or_else(|| CHANGED.first().filter(|_| held("created_at")));
         if let Some(name) = tells.filter(|_| text != old || is_moved) {
@@ -224,7 +227,7 @@ impl Planner<'_> {
     }
 }
 
-/// Puts a text in the place of a note's own, and adds the related notes that it lacks.
+/// Replaces the text of a note, and adds the related notes that the new text lacks.
 fn with_body(path: &NotePath, old: &str, content: &str, section: &RelatedSection) -> Result<String> {
     let note = parse(path, old);
     let (head, body) = old.split_at(frontmatter::read(old).1);
@@ -235,7 +238,7 @@ fn with_body(path: &NotePath, old: &str, content: &str, section: &RelatedSection
         if end == "\n" { content.to_owned() } else { content.replace("\r\n", "\n").replace('\n', end) };
     let last = if content.is_empty() { "" } else { end };
     let mut text = format!("{head}{lead}{content}{last}");
-    // What the text begins with is text, also where it looks like frontmatter.
+    // The new text is only text, even if it looks like frontmatter.
     if head.is_empty() && frontmatter::read(&text).1 > 0 {
         text.insert_str(0, end);
     }

@@ -14,7 +14,8 @@ use crate::text::path::{NotePath, key};
 use crate::wording::Wording;
 
 impl Planner<'_> {
-    /// Finds a name in the bin that is free, and not taken by what goes along (spec/obsidian.md 1.7).
+    /// Finds a free name in the trash that is not among `taken`, the names of the same operation (spec/obsidian.md
+    /// 1.7).
     pub(in crate::store) fn free_in_trash(
         &self,
         path: &NotePath,
@@ -33,10 +34,10 @@ impl Planner<'_> {
         let names = names.filter(|name| std::fs::symlink_metadata(bin.join(name)).is_err());
         let mut free =
             names.filter_map(|name| NotePath::from_disk(&name)).filter(|name| !taken.contains(name));
-        free.next().ok_or_else(|| Error::invalid(format!("the bin has no free name for {path}")))
+        free.next().ok_or_else(|| Error::invalid(format!("the trash has no free name for {path}")))
     }
 
-    /// Plans the way back of a file from the vault's bin.
+    /// Plans the restoration of a file from the trash of the vault.
     ///
     /// # Errors
     /// `NotFound` if the trash has no such file; `Exists` if another file has its path now.
@@ -47,11 +48,11 @@ impl Planner<'_> {
         let in_trash = |path: &NotePath| Path::new(".trash").join(path.as_str());
         let is_there = |path: &NotePath| safe_open::open(self.core.vault.root(), in_trash(path)).is_ok();
         let given = [wanted.to_owned(), format!("{wanted}.md")];
-        // Where it was tells which of the bin's files is meant; else its name there.
+        // The former path of a file identifies it first, then its path in the trash.
         let last = if wanted == name { self.thrown_away(&given, &is_there)? } else { None };
         let path = last.or_else(|| given.iter().filter_map(|path| NotePath::parse(path).ok()).find(is_there));
         let path = path.or_else(|| self.answering_in_trash(&bin, name)).ok_or_else(|| {
-            Error::not_found(format!("the bin holds no {name:?}")).with_hint(
+            Error::not_found(format!("the trash has no file {name:?}")).with_hint(
                 Wording::new(
                     "give its path below .trash/, as `sidenote history` shows it, or its id",
                     "give its path below .trash/, or its id",
@@ -60,7 +61,7 @@ impl Planner<'_> {
             )
         })?;
         let from = FileLocation::Trash(path.clone());
-        // The journal knows where it was, whatever name it has in the bin.
+        // The journal knows the former path, whatever the name in the trash.
         let mut to = path;
         for event in Journal::open(&self.core.vault, &self.core.vault.records())
             .events(ReadOrder::NewestFirst)?
@@ -79,7 +80,7 @@ impl Planner<'_> {
         Ok(plan)
     }
 
-    /// Finds the file of the bin that one of these paths of the vault went to last.
+    /// Finds the file in the trash to which one of these paths was moved last.
     fn thrown_away(
         &self,
         paths: &[String],
@@ -101,9 +102,9 @@ impl Planner<'_> {
         Ok(None)
     }
 
-    /// Finds the one note in the bin that has this id, or this title where no other has it.
+    /// Finds the note in the trash with this id. Without one, finds the only note with this title.
     fn answering_in_trash(&self, bin: &Path, name: &str) -> Option<NotePath> {
-        // A link in the place of the bin is none of ours.
+        // A symbolic link in the place of the trash is not followed.
         if safe_open::folder(self.core.vault.root(), Path::new(".trash")).is_err() {
             return None;
         }
@@ -114,7 +115,7 @@ impl Planner<'_> {
         let wanted = key(name);
         let mut titled = Vec::new();
         for path in files {
-            // Without a guess at what cannot be read.
+            // A file that cannot be read does not match.
             let inner = Path::new(".trash").join(path.as_str());
             let max = self.core.vault.max_file_size();
             let Ok(bytes) = safe_open::read(self.core.vault.root(), inner, max) else { continue };

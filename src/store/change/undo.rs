@@ -1,5 +1,5 @@
-//! Undoes operations: the last ones, or one by its id. Where a file changed since, it takes back what the
-//! operation wrote, or reports a conflict.
+//! Undoes operations: the last ones, or one by its id. If a file changed since, only what the operation wrote is
+//! undone; if later changes overlap it, the undo fails with a conflict.
 
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
@@ -15,32 +15,32 @@ use crate::vault::undo_log::{FileUndo, UndoLog, inverse_moves};
 use crate::vault::write_lock::WriteLock;
 use crate::wording::Wording;
 
-/// The operation that takes back an undo.
+/// The name of the operation that undoes an undo.
 const REDO: &str = "redo";
 
-/// An operation may be named by so many letters of its id, where no other begins with them.
+/// The least number of characters of an id that identify an operation, if no other id begins with them.
 const SHORTEST_NAME: usize = 8;
 
-/// Of the files that cannot be taken back, so many are named.
+/// The largest number of files that a conflict names.
 const NAMED: usize = 10;
 
-/// What is to be taken back.
+/// The operations to undo.
 #[derive(Debug, Clone, Default)]
 pub struct UndoRequest {
-    /// One operation, by its id or the beginning of it; else the last ones.
+    /// The id of one operation, or the beginning of it. Without it, the last operations are undone.
     pub id: Option<String>,
-    /// How many of the last ones, at least 1.
+    /// The number of operations, at least 1.
     pub count: usize,
-    /// Pass over what cannot be taken back.
+    /// Whether to skip operations that cannot be undone.
     pub skip: bool,
     /// Files that stay as they are.
     pub keep: Vec<String>,
-    /// Only say what would be done.
+    /// Whether to plan only.
     pub dry_run: bool,
 }
 
 impl Changes<'_> {
-    /// Takes back the last `count` operations that can be, the newest first.
+    /// Undoes the last `count` operations that can be undone, the newest first.
     ///
     /// # Errors
     /// `NotFound` if there is no operation to undo, or none with this id; `Conflict`, naming the files, if later
@@ -49,7 +49,7 @@ impl Changes<'_> {
         self.undo_by(&UndoRequest { count, dry_run, ..UndoRequest::default() })
     }
 
-    /// Takes operations back. What took them back is an operation of its own, which can be taken back, too.
+    /// Undoes operations. An undo is an operation itself and can be undone.
     ///
     /// # Errors
     /// `NotFound` if there is no operation to undo, or none with this id; `Conflict`, naming the files, if later
@@ -80,7 +80,7 @@ impl Changes<'_> {
                 Err(error) => {
                     let tried = tried.into_inner().filter(|_| request.skip && error.kind() != ErrorKind::Io);
                     let Some(event) = tried else {
-                        // What was taken back before stays so, and is told.
+                        // The operations that were undone before an error stay undone, and the error says so.
                         if error.kind() != ErrorKind::NotFound || replies.is_empty() && skipped.is_empty() {
                             return Err(error);
                         }
@@ -95,7 +95,7 @@ impl Changes<'_> {
                         }
                         break;
                     };
-                    notices.push(format!("{} is passed over: {}", shown(&event), error.message()));
+                    notices.push(format!("{} is skipped: {}", shown(&event), error.message()));
                     skipped.insert(event.id);
                 }
             }
@@ -109,7 +109,7 @@ impl Changes<'_> {
         Ok(replies)
     }
 
-    /// Takes back the last undo, as long as nothing else was done since.
+    /// Undoes the last undo, if no other operation followed it.
     ///
     /// # Errors
     /// `NotFound` if nothing was undone since the last change; `Conflict`, naming the files, if later changes overlap
@@ -124,12 +124,12 @@ impl Changes<'_> {
             let undo = undo.filter(|(newer, _)| is_last(*newer)).map(|(_, event)| event);
             undo.ok_or_else(|| {
                 Error::not_found("there is nothing to redo")
-                    .with_hint("only what was undone last comes back, before anything else is done")
+                    .with_hint("redo works until another operation follows the undo")
             })
         })
     }
 
-    /// Says which operations are newer than those that are taken back, and stay.
+    /// Returns a notice about operations that are newer than those that are undone, and stay.
     fn passed(&self, count: usize) -> Result<Vec<String>> {
         let mut there = 0;
         let found = self.core.journal().operation_history(|operation| {
@@ -144,7 +144,7 @@ impl Changes<'_> {
                         .with_tool("read_session", "read_session with the action audit lists what was done"),
                 ));
         }
-        // What cannot be taken back any more must not look as if it had been.
+        // A file that cannot be restored must not be reported as restored.
         let stays = |operation: &&ActiveOperation| {
             let event = &operation.event;
             !operation.is_undoable
@@ -152,7 +152,7 @@ impl Changes<'_> {
                 && !(event.files.is_empty() && event.folders.is_empty())
         };
         let said = |operation: &ActiveOperation| {
-            format!("{} is newer and stays: its before-images are not kept any more", shown(&operation.event))
+            format!("{} is newer and stays: its before-images were removed", shown(&operation.event))
         };
         let mut notices: Vec<String> = found.active.iter().filter(stays).map(said).collect();
         if found.corrupt > 0 {
@@ -164,7 +164,7 @@ impl Changes<'_> {
         Ok(notices)
     }
 
-    /// Takes one event back that `choose` finds.
+    /// Undoes one operation, chosen by `choose`.
     fn undo_with(
         &self,
         request: &UndoRequest,
@@ -177,15 +177,15 @@ impl Changes<'_> {
             *notices.borrow_mut() = said;
             Ok(plan)
         };
-        let mut reply = self.carry_out(plan, request.dry_run)?;
+        let mut reply = self.apply_planned(plan, request.dry_run)?;
         reply.notices.splice(0..0, notices.into_inner());
         Ok(reply)
     }
 
-    /// Plans the way back of an operation, and says what of it others changed since.
+    /// Plans the undo of an operation, and reports which of its files others changed since.
     fn plan_undo(&self, event: &Event, keep: &[String]) -> Result<(ChangeSet, Vec<String>)> {
         let record = UndoLog::open(&self.core.vault.records())?.record(&event.id)?;
-        // Whoever takes back an undo does the operation once more.
+        // The undo of an undo applies the operation again.
         let operation = if event.undoes.is_some() && event.op != REDO { REDO } else { "undo" };
         let mut plan = ChangeSet { undoes: Some(event.id.clone()), ..ChangeSet::new(operation) };
         plan.folders = inverse_moves(&record.folders);
@@ -208,7 +208,8 @@ impl Changes<'_> {
             match self.way_back(change, &left, &moved_on, !plan.folders.is_empty())? {
                 Back::Plain(change) => plan.files.push(change),
                 Back::Around(change) => {
-                    notices.push(format!("{shown} was changed since; only what the operation wrote goes"));
+                    notices
+                        .push(format!("{shown} was changed since; only what the operation wrote is undone"));
                     plan.files.push(change);
                 }
                 Back::Conflict(why) => conflicts.push((shown, why)),
@@ -251,8 +252,8 @@ impl Changes<'_> {
         ))
     }
 
-    /// Finds the way back of one file. `left` are the places where the operation left files, `moved_on` says where they
-    /// went since.
+    /// Plans the undo of one file. `left` are the paths where the operation left files; `moved_on` maps them to their
+    /// current paths.
     fn way_back(
         &self,
         change: FileUndo,
@@ -261,12 +262,12 @@ impl Changes<'_> {
         with_folders: bool,
     ) -> Result<Back> {
         let is_there = |place: &FileLocation| self.place_on_disk(place).symlink_metadata().is_ok();
-        // What comes back below a folder is looked at when the plan is carried out: the folder itself may come back.
+        // Paths below a folder are checked when the plan is applied, because the folder itself may be restored.
         let occupied = change.from.as_ref().filter(|from| {
             change.to.as_ref() != Some(*from) && !left.contains(*from) && !with_folders && is_there(from)
         });
         if let Some(from) = occupied {
-            return Ok(Back::Conflict(format!("would come back to {from}, where something else is now")));
+            return Ok(Back::Conflict(format!("cannot be restored to {from}, where another file is now")));
         }
         let Some(to) = change.to.clone() else { return Ok(Back::Plain(change.inverse())) };
         let Some(path) = to.in_vault() else {
@@ -275,11 +276,11 @@ impl Changes<'_> {
             }
             return Ok(Back::Conflict("is gone from the trash".to_owned()));
         };
-        // Another note may have got the name that this one left.
+        // Another note may have the former name now.
         let elsewhere = match moved_on.get(&to) {
             Some(Some(other)) if is_there(other) => match other.in_vault() {
                 Some(path) => Some(path.clone()),
-                None => return Ok(Back::Conflict(format!("is gone: it is {other} now"))),
+                None => return Ok(Back::Conflict(format!("was replaced: it is {other} now"))),
             },
             _ if is_there(&to) => None,
             _ => match self.core.journal().current_path(path)? {
@@ -294,7 +295,7 @@ impl Changes<'_> {
         }
         let now = match self.core.read_bytes(&path) {
             Ok(now) => now,
-            // What is too large to be read was only moved.
+            // A file that is too large to be read was only moved.
             Err(error) if error.kind() == ErrorKind::Invalid && change.image.is_none() => {
                 return Ok(Back::Plain(change.inverse()));
             }
@@ -302,7 +303,7 @@ impl Changes<'_> {
         };
         let hash = ContentHash::of(&now);
         let here = Some(FileLocation::Vault(path.clone()));
-        // A file that moved since goes back to the bytes, not to the place.
+        // A file that was moved since gets its former bytes, but stays where it is.
         let from = if is_moved { change.from.as_ref().and(here.clone()) } else { change.from.clone() };
         if change.after.is_none_or(|after| after == hash) {
             let back = FileChange { from: here, to: from, ..change.inverse() };
@@ -312,7 +313,7 @@ impl Changes<'_> {
             return Ok(Back::Conflict("is new and was changed since".to_owned()));
         }
         let Some(image) = &change.image else {
-            // Only its place was changed.
+            // The operation only moved the file.
             return Ok(Back::Around(FileChange {
                 from: here,
                 to: from,
@@ -332,17 +333,17 @@ impl Changes<'_> {
     }
 }
 
-/// How a file is taken back.
+/// The undo of one file.
 enum Back {
-    /// It is as the operation left it.
+    /// The file is as the operation left it.
     Plain(FileChange),
-    /// Others changed it elsewhere.
+    /// Others changed the file elsewhere.
     Around(FileChange),
-    /// It cannot be; what happened to it since.
+    /// The file cannot be restored; the text says why.
     Conflict(String),
 }
 
-/// Takes what an operation wrote out of bytes that others changed since.
+/// Removes what an operation wrote from bytes that others changed since.
 fn edits_back(image: &[u8], change: &FileUndo, now: &[u8]) -> Option<Content> {
     let after = apply(image, &change.patch).ok()?;
     if change.patch.is_empty() || Some(ContentHash::of(&after)) != change.after {
@@ -353,7 +354,7 @@ fn edits_back(image: &[u8], change: &FileUndo, now: &[u8]) -> Option<Content> {
     Some(Content::Edits(edits))
 }
 
-/// Finds an event by its id, or by the beginning of it.
+/// Finds an operation by its id, or by the beginning of it.
 fn named(journal: &Journal, id: &str) -> Result<Event> {
     let wanted = id.trim().to_ascii_lowercase();
     let unknown = || {
@@ -379,7 +380,7 @@ fn named(journal: &Journal, id: &str) -> Result<Event> {
     }
 }
 
-/// Names an operation for a person.
+/// Describes an operation to a person.
 fn shown(event: &Event) -> String {
     let subject = event.subject().map(|subject| format!(" of {subject}")).unwrap_or_default();
     format!("{}{subject}", event.op)

@@ -1,4 +1,4 @@
-//! Reads the text of memories whole, with what the toolsets of other memory servers show of them.
+//! Reads the text and properties of memories, and what the toolsets of other memory servers show of them.
 
 use std::collections::BTreeSet;
 
@@ -13,29 +13,29 @@ use crate::store::memory_weights::{Memory, MemoryWeights};
 use crate::store::source::Source;
 use crate::text::path::key;
 
-/// What a memory says, whole.
+/// The text and properties of a memory.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MemoryContent {
-    /// Its text, without frontmatter and white space around it.
+    /// The text without frontmatter, trimmed.
     pub text: String,
-    /// Its frontmatter.
+    /// The properties in the frontmatter.
     pub properties: Map<String, Value>,
 }
 
 impl MemoryContent {
-    /// Gives a property by its name, in any case.
+    /// Returns a property by its name, ignoring case.
     pub fn get(&self, name: &str) -> Option<&Value> {
         self.properties.iter().find(|(own, _)| key(own) == name).map(|(_, value)| value)
     }
 }
 
 impl Memory {
-    /// Gives the importance that its frontmatter says, whatever became of it since.
+    /// Returns the importance in the frontmatter, before decay.
     pub fn given_importance(&self) -> Option<f64> {
         self.said.importance
     }
 
-    /// Lists the days on which it was used, oldest first, as `2026-11-21`.
+    /// Lists the days on which the memory was used, oldest first, as `2026-11-21`.
     pub fn use_days(&self) -> Vec<String> {
         let day = |at: crate::clock::Timestamp| at.rfc3339().chars().take(10).collect();
         let days: BTreeSet<String> = self.usage.uses().map(day).collect();
@@ -44,7 +44,7 @@ impl Memory {
 }
 
 impl Memories<'_> {
-    /// Reads a memory whole.
+    /// Reads the text and properties of a memory.
     ///
     /// # Errors
     /// `NotFound` if the note no longer exists; `Io` if it cannot be read.
@@ -55,17 +55,17 @@ impl Memories<'_> {
         Ok(MemoryContent { text: source.body().to_owned(), properties })
     }
 
-    /// Writes down that memories were used, all at once; a failure is logged and harms nobody.
-    pub fn used_all<'a>(&self, memories: impl Iterator<Item = &'a Memory>, by: &str) {
+    /// Records uses of memories, all in one event. A failure is only logged.
+    pub fn record_uses<'a>(&self, memories: impl Iterator<Item = &'a Memory>, by: &str) {
         MemoryWeights::of(self.core).note_use(memories.map(|memory| &memory.row), by);
     }
 
-    /// Says whether settings, and the file by which another program says so, leave memory on.
+    /// Returns whether memory is enabled by the settings and by the file of the other program.
     pub fn is_memory_enabled(&self) -> bool {
         self.core.config.memory.enabled && !self.core.vault.is_memory_disabled()
     }
 
-    /// Counts the sessions that the journal tells of.
+    /// Counts the sessions in the journal.
     ///
     /// # Errors
     /// `Io` if the journal cannot be read.
@@ -77,7 +77,7 @@ impl Memories<'_> {
         Ok(found.len())
     }
 
-    /// Counts the notes that the full text lacks, or holds although they are gone, with all that it should hold.
+    /// Counts the notes by which the full text differs from the catalog, and all notes of the catalog.
     ///
     /// # Errors
     /// `Corrupt` if the catalog cannot be read.

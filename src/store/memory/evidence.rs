@@ -1,4 +1,4 @@
-//! Measures how certain it is that a note is about a text, so that recall can stay silent.
+//! Measures whether a note is about a text, so that recall can stay silent if none is.
 
 use std::collections::HashSet;
 
@@ -23,57 +23,58 @@ use crate::text::path::{NotePath, key};
 use crate::text::terms::CachedStemmer;
 use crate::wording::Wording;
 
-/// So many of the best hits are looked at for the one to forget.
+/// The number of best hits that are examined for the one that a query means.
 const LOOKED_AT: usize = 10;
 
-/// Notes whose shares of a text's words differ by less are meant as well as each other.
+/// Notes whose shares of matched words differ by less than this are considered equal matches.
 const AS_GOOD: f32 = 0.1;
 
-/// A note that was read for a text.
-pub(in crate::store) struct JudgedNote {
-    /// What speaks for it.
+/// A note that was compared with a text.
+pub(in crate::store) struct EvaluatedMatch {
+    /// The evidence that the note is about the text.
     pub(in crate::store) evidence: MatchEvidence,
-    /// The part of it that matches.
+    /// The passage that matches.
     pub(in crate::store) passage: String,
 }
 
 impl Recalls<'_> {
-    /// Reads notes for the words of a text and weighs what speaks for each; nothing for one that is gone. `length` is
-    /// that of the passages, in bytes.
+    /// Reads notes and measures the evidence that each is about a text, given by its words. The result holds `None` for
+    /// a note that was removed. `length` is the length of passages, in bytes.
     ///
     /// # Errors
     /// `Corrupt` if the index cannot be read.
-    pub(super) fn judge_notes(
+    pub(super) fn evaluate_matches(
         &self,
         hits: &[SearchHit],
         words: &[Word],
         length: usize,
-    ) -> Result<Vec<Option<JudgedNote>>> {
+    ) -> Result<Vec<Option<EvaluatedMatch>>> {
         let snapshot = self.core.index.snapshot()?;
         let weights = weights_of(words, &snapshot)?;
-        let weigh =
-            |stem: &mut CachedStemmer, hit: &SearchHit| self.judge_note(hit, words, &weights, length, stem);
+        let weigh = |stem: &mut CachedStemmer, hit: &SearchHit| {
+            self.evaluate_match(hit, words, &weights, length, stem)
+        };
         Ok(parallel::map(hits, 2, CachedStemmer::default, weigh))
     }
 
-    fn judge_note(
+    fn evaluate_match(
         &self,
         hit: &SearchHit,
         words: &[Word],
         weights: &[f32],
         length: usize,
         stem: &mut CachedStemmer,
-    ) -> Option<JudgedNote> {
+    ) -> Option<EvaluatedMatch> {
         if hit.row.kind == FileKind::Attachment {
             return None;
         }
-        // What is gone since is not given.
+        // A note that was removed since is not returned.
         let bytes = self.core.read_bytes(&hit.row.path).ok()?;
         let reading = ParsedNote::new(&hit.row.path, &bytes);
         let shown = excerpt_of(&reading, words, hit.passage, length, stem);
         let aliases =
             reading.note.frontmatter.as_ref().map_or_else(String::new, |front| front.aliases.join("\n"));
-        // An identifier stands beside its parts, which are counted.
+        // The parts of an identifier are counted, so the identifier itself is not.
         let is_word = |at: usize| words.get(at).is_some_and(|word| word.single);
         let names = matched_words(&[&reading.title, hit.row.path.stem(), &aliases].join("\n"), words, stem);
         let text = matched_words(&[shown.trail.as_str(), &shown.passage].join("\n"), words, stem);
@@ -90,16 +91,16 @@ impl Recalls<'_> {
         let (cosine, words) = (evidence.cosine, evidence.words);
         tracing::debug!("{}: cosine {cosine:?}, words {words:.3} ({})", hit.row.path, evidence.count);
         let passage = if shown.is_cut { format!("{} …", shown.snippet) } else { shown.snippet };
-        Some(JudgedNote { evidence, passage })
+        Some(EvaluatedMatch { evidence, passage })
     }
 
-    /// Finds the memory that a name or, failing that, a query means; only one that the query is clearly about. Says
-    /// whether it was found by the query. What names a note is never taken for a query.
+    /// Finds a memory by a name or, if no note has it, by a query that is clearly about one memory. Returns whether it
+    /// was found by the query. A text that has the form of a name is never used as a query.
     ///
     /// # Errors
     /// `NotFound` if no memory has the name or matches the query; `Exists` if several notes have the name.
     #[tracing::instrument(skip_all)]
-    pub fn meant(&self, text: &str, include: Inactive) -> Result<(Memory, bool)> {
+    pub fn find_by_name_or_query(&self, text: &str, include: Inactive) -> Result<(Memory, bool)> {
         let unknown = match Memories::of(self.core).memory(text) {
             Err(error) if error.kind() == ErrorKind::NotFound => error,
             found => return Ok((found?, false)),
@@ -107,9 +108,9 @@ impl Recalls<'_> {
         if is_name(text) {
             return Err(unknown);
         }
-        match self.best_for(text, hide(&Filter::default(), include))? {
+        match self.best_match_for(text, hide(&Filter::default(), include))? {
             Some(memory) => Ok((memory, true)),
-            None => Err(Error::not_found(format!("no memory is called {text:?}, or clearly meant by it"))
+            None => Err(Error::not_found(format!("no memory is named {text:?} or clearly matches it"))
                 .with_hint(
                 Wording::new(
                     "`sidenote memory search` finds what is near; give the path or id of the one you mean",
@@ -120,12 +121,13 @@ impl Recalls<'_> {
         }
     }
 
-    /// Finds the memory that a query is clearly about; nothing where none is, or where the text names a note.
+    /// Finds the memory that a query is clearly about. Returns `None` if there is no such memory, or if the text has
+    /// the form of a name.
     ///
     /// # Errors
     /// `Invalid` for an invalid query or filter; `NotFound` for vector mode without a model; `Corrupt` if the index
     /// cannot be read.
-    pub fn best_for(&self, query: &str, filter: Filter) -> Result<Option<Memory>> {
+    pub fn best_match_for(&self, query: &str, filter: Filter) -> Result<Option<Memory>> {
         if is_name(query) {
             return Ok(None);
         }
@@ -133,16 +135,18 @@ impl Recalls<'_> {
         let query = Query::plain(query);
         Searches::of(self.core).embed_recent(None, &query)?;
         let Candidates { mut found, .. } = self.candidates(&query, None, filter, LOOKED_AT)?;
-        let weighed = self.judge_notes(&found, &query.words, 0)?;
-        let Some(row) = only_certain(&weighed).map(|at| found.swap_remove(at).row) else { return Ok(None) };
+        let weighed = self.evaluate_matches(&found, &query.words, 0)?;
+        let Some(row) = single_certain_match(&weighed).map(|at| found.swap_remove(at).row) else {
+            return Ok(None);
+        };
         Ok(MemoryWeights::of(self.core).weigh(vec![row], self.core.clock.now())?.pop())
     }
 }
 
-/// Finds the one note that a text is certainly about; nothing where it could as well be another.
-fn only_certain(weighed: &[Option<JudgedNote>]) -> Option<usize> {
+/// Returns the only note that a text is certainly about, or `None` if another one matches equally well.
+fn single_certain_match(weighed: &[Option<EvaluatedMatch>]) -> Option<usize> {
     let evidence = |at: &usize| weighed.get(*at).and_then(Option::as_ref).map(|weighed| weighed.evidence);
-    // What the text names holds all of it.
+    // A note that the text names matches all of it.
     let weight = |evidence: MatchEvidence| {
         if evidence.is_named { 1.0 + AS_GOOD + evidence.words } else { evidence.words }
     };
@@ -155,20 +159,20 @@ fn only_certain(weighed: &[Option<JudgedNote>]) -> Option<usize> {
     as_good.next().is_none().then_some(at)
 }
 
-/// Gives the inverse document frequency of each word; that of one that no note holds is that of the rarest.
+/// Returns the inverse document frequency of each word. A word in no note has that of the rarest one.
 fn weights_of(words: &[Word], snapshot: &Snapshot) -> Result<Vec<f32>> {
     let notes = snapshot.bm25.documents() as f32;
     let idf = |word: &Word| {
-        // A word that no note holds weighs as much as the rarest.
+        // A word in no note has the weight of the rarest word.
         let holding = snapshot.bm25.document_frequency(word)?.max(1) as f32;
-        // Whole identifiers stand beside their parts, and would count twice.
+        // Whole identifiers have no weight, because their parts are counted.
         let weight = if word.single { 1.0 } else { 0.0 };
         Ok(weight * (1.0 + (notes - holding + 0.5).max(0.0) / (holding + 0.5)).ln())
     };
     words.iter().map(idf).collect()
 }
 
-/// Says whether a text is made like an id, a path or a link. Such a text names one note, or none.
+/// Returns whether a text has the form of an id, a path or a link. Such a text names one note or none.
 pub(in crate::store) fn is_name(text: &str) -> bool {
     let text = text.trim();
     let is_path = text.contains(['/', '\\'])

@@ -1,4 +1,4 @@
-//! Stores handoffs: one note for each project that states where its work stands.
+//! Stores handoffs: one note for each project with the state of its work.
 
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -30,47 +30,47 @@ pub use crate::memory::handoff::Handoff;
 /// The type of a handoff.
 const KIND: &str = "handoff";
 
-/// What the former handoff of a project said for itself alone: the new one stands in its place.
+/// The properties of a former handoff that a new one does not keep.
 const REPLACED: &[&str] = &["metadata", "forgotten"];
 
-/// A handoff to keep.
+/// A handoff to store.
 #[derive(Debug, Clone, Default)]
 pub struct HandoffRequest {
-    /// What it says.
+    /// The content of the handoff.
     pub handoff: Handoff,
     /// Other properties of its note.
     pub properties: Map<String, Value>,
 }
 
-/// What became of a handoff.
+/// The result of storing a handoff.
 #[derive(Debug, Clone, Serialize)]
 pub struct HandoffReply {
-    /// Its note; nothing after a dry run.
+    /// The note of the handoff; `None` after a dry run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory: Option<Memory>,
-    /// What changed, or would.
+    /// The change.
     pub change: ChangeReply,
 }
 
-/// A handoff as it was kept.
+/// A stored handoff.
 #[derive(Debug, Clone, Serialize)]
 pub struct HandoffText {
-    /// The id of its note.
+    /// The id of the note.
     pub id: String,
-    /// Its path.
+    /// The path of the note.
     pub path: String,
-    /// What is worked on.
+    /// The project.
     pub project: String,
-    /// When it was written.
+    /// When the handoff was written.
     pub updated: Timestamp,
-    /// Its Markdown.
+    /// The text as Markdown.
     pub text: String,
-    /// The memories that it names, with their texts; nothing for one that is gone.
+    /// The ids of the memories that it names, each with its text; `None` if the memory no longer exists.
     pub memories: Vec<(String, Option<String>)>,
 }
 
 impl HandoffText {
-    /// Gives the Markdown, with the memories that it names behind it.
+    /// Returns the Markdown, followed by the memories that it names.
     pub fn with_memories(&self) -> String {
         let mut text = self.text.trim_end().to_owned();
         if !self.memories.is_empty() {
@@ -85,8 +85,8 @@ impl HandoffText {
 }
 
 impl Handoffs<'_> {
-    /// Keeps a handoff in place of the former one of its project; `undo` brings that one back. The memories that it
-    /// names are used by that.
+    /// Stores a handoff, which replaces the former one of its project; `undo` restores that. The memories that it names
+    /// count as used.
     ///
     /// # Errors
     /// `Invalid` if the project gives no file name or the summary is empty.
@@ -100,7 +100,7 @@ impl Handoffs<'_> {
         let mut cleaned: Cleaned = texts.map(|text| self.core.clean(text)).sum();
         for list in &mut lists {
             for text in list.iter_mut() {
-                // A lone carriage return is nothing that anybody means.
+                // A single carriage return is replaced by a space.
                 *text = text.replace("\r\n", "\n").replace('\r', "\n");
                 cleaned += self.core.clean(text);
             }
@@ -130,7 +130,7 @@ impl Handoffs<'_> {
         }
         let now = self.core.clock.now();
         let mut change =
-            Changes::of(self.core).carry_out(|_| self.plan_handoff(&request, &path, now), dry_run)?;
+            Changes::of(self.core).apply_planned(|_| self.plan_handoff(&request, &path, now), dry_run)?;
         notices.extend(cleaned.notices());
         change.notices.extend(notices);
         if dry_run {
@@ -138,7 +138,7 @@ impl Handoffs<'_> {
         }
         MemoryWeights::of(self.core).note_use(named.iter(), KIND);
         Ok(HandoffReply {
-            memory: Some(Memories::of(self.core).written_memory(&change, path.as_str())?),
+            memory: Some(Memories::of(self.core).memory_of_reply(&change, path.as_str())?),
             change,
         })
     }
@@ -191,7 +191,7 @@ impl Handoffs<'_> {
             let edits = unset(&text, name)
                 .map_err(|refusal| Error::invalid(format!("{path}: {}", refusal.message)))?;
             text = String::from_utf8(apply(text.as_bytes(), &edits)?)
-                .map_err(|error| Error::internal("an edit broke a character").with_source(error))?;
+                .map_err(|error| Error::internal("an edit produced invalid UTF-8").with_source(error))?;
         }
         let text = with_properties(text, path, properties)?;
         plan.files.extend(match &old {
@@ -203,7 +203,7 @@ impl Handoffs<'_> {
         Ok(plan)
     }
 
-    /// Chooses among handoffs of one second the one that the journal tells of last; else the first by path.
+    /// Chooses the latest of the handoffs of the same second by the journal, otherwise the first by path.
     fn stored_last(&self, mut rows: Vec<FileRow>) -> Result<Option<FileRow>> {
         if rows.len() > 1 {
             for event in self.core.journal().events(ReadOrder::NewestFirst)?.of_changes() {
@@ -219,13 +219,13 @@ impl Handoffs<'_> {
         Ok(rows.into_iter().next())
     }
 
-    /// Gives the handoff of a project, or the newest of all.
+    /// Returns the handoff of a project, or the newest one of all projects.
     ///
     /// # Errors
     /// `NotFound` if there is no handoff.
     #[tracing::instrument(skip_all)]
     pub fn handoff(&self, project: Option<&str>) -> Result<HandoffText> {
-        // One that was forgotten is none any more.
+        // A forgotten handoff is ignored.
         let hidden = Inactive { forgotten: true, archived: false };
         let filter = Filter { note_type: Some(KIND.to_owned()), hidden, ..Filter::default() };
         let mut rows = self.core.index.catalog().select(&filter)?;

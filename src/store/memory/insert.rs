@@ -1,4 +1,4 @@
-//! Inserts memories as they are given, or unless another note says the same.
+//! Inserts memories, optionally unless another note has the same text.
 
 use serde_json::{Map, Value};
 
@@ -8,42 +8,42 @@ use crate::store::catalog_overlay::View;
 use crate::store::change::Changes;
 use crate::store::change::free_names::FreeNames;
 use crate::store::change::naming::{UNNAMED, title_of};
-use crate::store::memory::note_from_memory::Incoming;
+use crate::store::memory::note_from_memory::IncomingMemory;
 use crate::store::memory::save::Comparison;
 use crate::store::memory::{Memories, MemoryWrites};
 use crate::store::memory_weights::Memory;
 use crate::store::sync::IndexSync;
 use crate::text::path::NotePath;
 
-/// A memory to insert as it is given.
+/// A memory to insert.
 #[derive(Debug, Clone, Default)]
 pub struct InsertRequest {
-    /// Its text.
+    /// The text.
     pub text: String,
-    /// Its title; else its first heading, or its first words.
+    /// The title. Without it, the first heading of the text or its first words.
     pub title: Option<String>,
-    /// Its type; else what its words tell.
+    /// The type. Without it, the words of the text determine it.
     pub kind: Option<String>,
-    /// Its tags, as they shall be given back.
+    /// The tags, in their original form.
     pub tags: Vec<String>,
-    /// 1 to 10.
+    /// The importance, from 1 to 10.
     pub importance: Option<f64>,
     /// Other properties, in order.
     pub properties: Map<String, Value>,
 }
 
-/// What became of a memory that is inserted unless a note says the same.
+/// The result of an insertion that depends on other notes.
 #[derive(Debug, Clone)]
 pub enum InsertOutcome {
-    /// It is a note now.
-    New(Box<Memory>),
-    /// This note says it already, and how alike they are: 1 where they are the same.
-    Known(Box<Memory>, f32),
+    /// The memory was inserted.
+    Inserted(Box<Memory>),
+    /// A note with the same text exists, with its similarity: 1 for exactly the same text.
+    Duplicate(Box<Memory>, f32),
 }
 
 impl MemoryWrites<'_> {
-    /// Keeps memories, each as a note of its own in the folder of memories, all of them or none, whatever other notes
-    /// say. What is private in them goes, and so does what looks like a key.
+    /// Inserts memories, each as a new note in the folder of memories: either all of them or none. Private passages and
+    /// secrets are removed.
     ///
     /// # Errors
     /// `Invalid` for an empty text, or an importance out of range.
@@ -54,7 +54,7 @@ impl MemoryWrites<'_> {
         self.insert_all(incoming, |_| Ok(()))
     }
 
-    /// Keeps a memory, unless a note that is not forgotten says the same, or so nearly that it is the same.
+    /// Inserts a memory, unless a note that is not forgotten has the same or nearly the same text.
     ///
     /// # Errors
     /// `Invalid` for an empty text, or an importance out of range.
@@ -63,25 +63,25 @@ impl MemoryWrites<'_> {
         let incoming = self.incoming(request)?;
         IndexSync::of(self.core).refresh()?;
         let text = incoming.content.clone();
-        let mut alike = self.alike(&text)?;
-        let known = |alike: &Comparison| match (&alike.same, &alike.near) {
+        let mut comparison = self.compare(&text)?;
+        let known = |comparison: &Comparison| match (&comparison.same, &comparison.near) {
             (Some(same), _) => Some((same.path.as_str().to_owned(), 1.0)),
             (None, Some(near)) => Some((near.path.clone(), near.cosine)),
             (None, None) => None,
         };
-        if let Some((path, cosine)) = known(&alike) {
-            return Ok(InsertOutcome::Known(Box::new(Memories::of(self.core).memory(&path)?), cosine));
+        if let Some((path, cosine)) = known(&comparison) {
+            return Ok(InsertOutcome::Duplicate(Box::new(Memories::of(self.core).memory(&path)?), cosine));
         }
         self.insert_one(incoming, || {
-            self.renew(&mut alike, &text)?;
-            match known(&alike) {
+            self.update_comparison(&mut comparison, &text)?;
+            match known(&comparison) {
                 Some((path, cosine)) => Ok(Some((Memories::of(self.core).memory(&path)?, cosine))),
                 None => Ok(None),
             }
         })
     }
 
-    /// Keeps a memory, unless a note that is not forgotten says exactly the same.
+    /// Inserts a memory, unless a note that is not forgotten has exactly the same text.
     ///
     /// # Errors
     /// `Invalid` for an empty text, or an importance out of range.
@@ -93,10 +93,10 @@ impl MemoryWrites<'_> {
         self.insert_one(incoming, || Ok(self.duplicate_of(&text, None)?.map(|memory| (memory, 1.0))))
     }
 
-    /// Keeps one memory, unless `known` finds the note that says it, asked under the write lock.
+    /// Inserts a memory, unless `known` returns a note with its text. `known` is called under the write lock.
     fn insert_one(
         &self,
-        incoming: Incoming,
+        incoming: IncomingMemory,
         known: impl FnOnce() -> Result<Option<(Memory, f32)>>,
     ) -> Result<InsertOutcome> {
         let mut held = None;
@@ -108,25 +108,25 @@ impl MemoryWrites<'_> {
             Ok(())
         })?;
         match (held, made.into_iter().next()) {
-            (Some((memory, likeness)), _) => Ok(InsertOutcome::Known(Box::new(memory), likeness)),
-            (None, Some(memory)) => Ok(InsertOutcome::New(Box::new(memory))),
-            (None, None) => Err(Error::internal("a new note is not there")),
+            (Some((memory, likeness)), _) => Ok(InsertOutcome::Duplicate(Box::new(memory), likeness)),
+            (None, Some(memory)) => Ok(InsertOutcome::Inserted(Box::new(memory))),
+            (None, None) => Err(Error::internal("the new note is missing")),
         }
     }
 
-    /// Takes what is private out of a memory, and refuses what cannot be kept.
-    fn incoming(&self, request: &InsertRequest) -> Result<Incoming> {
+    /// Removes private passages and secrets from a memory, and checks it.
+    fn incoming(&self, request: &InsertRequest) -> Result<IncomingMemory> {
         check_importance(request.importance)?;
-        let mut memory = Incoming {
+        let mut memory = IncomingMemory {
             title: request.title.clone(),
             content: request.text.clone(),
             kind: request.kind.clone(),
             tags: request.tags.clone(),
             importance: request.importance,
             properties: request.properties.clone(),
-            ..Incoming::default()
+            ..IncomingMemory::default()
         };
-        let cleaned = self.clean_incoming(&mut memory);
+        let cleaned = self.clean_incoming_memory(&mut memory);
         for notice in cleaned.notices() {
             tracing::info!("{notice}");
         }
@@ -142,28 +142,28 @@ impl MemoryWrites<'_> {
         Ok(memory)
     }
 
-    /// Keeps memories, all of them or none; `checked` may take some out, under the write lock.
+    /// Inserts memories, either all or none. `checked` is called under the write lock and may remove some.
     fn insert_all(
         &self,
-        mut incoming: Vec<Incoming>,
-        checked: impl FnOnce(&mut Vec<Incoming>) -> Result<()>,
+        mut incoming: Vec<IncomingMemory>,
+        checked: impl FnOnce(&mut Vec<IncomingMemory>) -> Result<()>,
     ) -> Result<Vec<Memory>> {
         let mut made: Vec<(NotePath, Vec<u8>)> = Vec::new();
         let now = self.core.clock.now();
-        // Names are given out under the lock, so that two processes do not choose one name.
+        // Names are chosen under the lock, so that two processes do not choose the same one.
         let plan = |_: Option<&_>| {
             let view = View::new(self.core)?;
             checked(&mut incoming)?;
             let mut names = FreeNames::new(&self.core.vault);
             for memory in incoming {
-                made.push(self.note_of(memory, &mut names, now)?);
+                made.push(self.new_note(memory, &mut names, now)?);
             }
             self.plan_notes(&view, "new", &made)
         };
-        let change = Changes::of(self.core).carry_out(plan, false)?;
+        let change = Changes::of(self.core).apply_planned(plan, false)?;
         for notice in &change.notices {
             tracing::info!("{notice}");
         }
-        made.iter().map(|(path, _)| Memories::of(self.core).written_memory(&change, path.as_str())).collect()
+        made.iter().map(|(path, _)| Memories::of(self.core).memory_of_reply(&change, path.as_str())).collect()
     }
 }

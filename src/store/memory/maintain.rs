@@ -29,93 +29,93 @@ use crate::text::frontmatter::edit::{Refusal, set};
 use crate::text::path::NotePath;
 use crate::vault::write_lock::WriteLock;
 
-/// A backup by itself is thought of no more often than this.
+/// The least time between two checks whether a backup is due, in milliseconds.
 pub(in crate::store) const RETRY: i64 = 600_000;
 
-/// A note was made so long before the event that tells of it, at most: its own time has whole seconds, and many come in
-/// at once.
+/// The largest difference, in milliseconds, between the creation time of a note and the event of its creation. The time
+/// in a note has whole seconds, and many notes can be created at once.
 const AROUND: i64 = 3_600_000;
 
-/// Properties that say when a note was made.
+/// Properties with the creation time.
 const DATES: &[&str] = &["created_at", "created", "date"];
 
-/// One event names so many notes at most.
+/// The largest number of notes in one event.
 const NAMED: usize = 500;
 
-/// So many notes go to the trash in one operation.
+/// The largest number of notes that one operation moves to the trash.
 const BATCH: usize = 200;
 
-/// A note whose tier is not what was written down.
+/// A note with another tier than the recorded one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct TierChange {
-    /// Its id.
+    /// The id of the note.
     pub id: String,
-    /// Its path.
+    /// The path of the note.
     pub path: String,
-    /// The tier that it was in.
+    /// The recorded tier.
     pub from: Tier,
-    /// The tier that it is in.
+    /// The current tier.
     pub to: Tier,
 }
 
-/// How maintenance is done.
+/// The options of maintenance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct MaintainRequest {
-    /// Also write importance as it is now into frontmatter.
+    /// Whether the current importance is written into frontmatter.
     pub write_back: bool,
-    /// Although it was done a short while ago.
+    /// Whether it runs even if the last run was a short time ago.
     pub force: bool,
-    /// Only say what would be done.
+    /// Whether to plan only.
     pub dry_run: bool,
-    /// Write down that it was done only where something was.
+    /// Whether a run without changes is not recorded.
     pub quiet: bool,
 }
 
-/// What maintenance did, or would do.
+/// The result of maintenance, or of a dry run.
 #[derive(Debug, Clone, Serialize)]
 pub struct MaintainReply {
-    /// Whether tiers were looked at; not where that was done a short while ago.
+    /// Whether tiers were checked. They are not if the last run was a short time ago.
     pub ran: bool,
-    /// When it was done before.
+    /// The time of the run before.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last: Option<Timestamp>,
-    /// Notes that came into another tier.
+    /// The notes with a new tier.
     pub tiers: Vec<TierChange>,
-    /// Months of the journal that were written shorter.
+    /// The number of months of the journal that were compacted.
     pub compacted: usize,
-    /// What went to make room, where settings say so.
+    /// The evicted memories, if the settings limit their size.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub evicted: Option<CleanupReply>,
-    /// What was written into frontmatter.
+    /// The change of frontmatter.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub change: Option<ChangeReply>,
 }
 
-/// What was evicted, or would be.
+/// The result of an eviction, or of a dry run.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct CleanupReply {
-    /// Notes that went to the trash.
+    /// The number of notes that were moved to the trash.
     pub evicted_count: usize,
-    /// Bytes that they had.
+    /// Their size in bytes.
     pub freed_bytes: u64,
-    /// Bytes of memories before.
+    /// The size of all memories before, in bytes.
     pub bytes: u64,
-    /// How many they may be.
+    /// The limit of the size, in bytes.
     pub max_bytes: u64,
-    /// Operations that it took: so many `undo` takes back.
+    /// The number of operations, which is the count for `undo`.
     pub operations: usize,
-    /// Where the notes were.
+    /// The former paths of the notes.
     pub evicted: Vec<String>,
-    /// Where they are now.
+    /// The paths of the notes in the trash.
     pub trashed: Vec<String>,
 }
 
-/// Importance as bits, and uses that have not taken effect, with the notes that have them.
+/// The notes with a written importance, by its bits and the uses that have not taken effect yet.
 pub(in crate::store) type Written = BTreeMap<(u64, u8), Vec<FileRow>>;
 
 impl Maintenance<'_> {
-    /// Writes down which notes came into another tier since this was done last; writes importance back where that is
-    /// asked for; evicts where settings say so; shortens old months of the journal.
+    /// Records which notes changed their tier since the last run. Also writes importance into frontmatter if requested,
+    /// evicts memories if the settings limit their size, and compacts old months of the journal.
     ///
     /// # Errors
     /// `Conflict` if another process writes; `Io` if the journal or the notes cannot be written.
@@ -132,13 +132,13 @@ impl Maintenance<'_> {
         if request.write_back {
             let plan = |lock: Option<&WriteLock>| {
                 let (plan, written) = self.plan_write_back(now)?;
-                // Told first: a number that the note does not have yet counts for nothing.
+                // The event comes first: it has no effect until the note has the importance.
                 if lock.is_some() {
                     self.note_written(written, now)?;
                 }
                 Ok(plan)
             };
-            reply.change = Some(Changes::of(self.core).carry_out(plan, request.dry_run)?);
+            reply.change = Some(Changes::of(self.core).apply_planned(plan, request.dry_run)?);
         }
         if self.core.config.memory.evict {
             let evicted = self.cleanup(false, request.dry_run)?;
@@ -147,7 +147,7 @@ impl Maintenance<'_> {
         Ok(reply)
     }
 
-    /// Gives the milliseconds for which maintenance that was done is not done again.
+    /// Returns the interval of maintenance in milliseconds.
     pub(in crate::store) fn interval(&self) -> i64 {
         i64::from(self.core.config.memory.maintain_hours.max(1)) * 3_600_000
     }
@@ -160,7 +160,7 @@ impl Maintenance<'_> {
     ) -> Result<MaintainReply> {
         let last =
             self.core.projection()?.as_ref().and_then(|projection| projection.ledger().last_maintained());
-        // One of the future is that of a clock that went wrong.
+        // A time in the future was written with a wrong clock.
         let interval = self.interval();
         let is_due = |last: Timestamp| !(0..interval).contains(&(now.millis() - last.millis()));
         let ran = request.force || last.is_none_or(is_due);
@@ -203,9 +203,9 @@ impl Maintenance<'_> {
         Ok(reply)
     }
 
-    /// Finds the notes whose tier is not the one that was written down, with that one. Where nothing was written down,
-    /// a note was in the tier that its age and use gave it when this was done last; one that came after the journal
-    /// began, began hot; and what was there before is no change.
+    /// Finds the notes with another tier than the recorded one. A note without a recorded tier had the tier of its age
+    /// and use at the last run; one that was created after the journal began had HOT; for an older one no change is
+    /// reported.
     fn tier_changes<'a>(
         &self,
         memories: &'a [Memory],
@@ -237,8 +237,8 @@ impl Maintenance<'_> {
         Ok(found.filter(|(memory, from)| memory.state.tier != *from).collect())
     }
 
-    /// Plans to write importance as it is now into the frontmatter of notes that say one, and of memories; gives the plan
-    /// and what it writes. A note that does not say when it was made says so then, for its file's time goes.
+    /// Plans to write the current importance into notes that have an importance, and into memories. Returns the plan
+    /// and the written values. A note without a creation time gets one, because the time of its file changes.
     fn plan_write_back(&self, now: Timestamp) -> Result<(ChangeSet, Written)> {
         let view = View::new(self.core)?;
         let memories = MemoryWeights::of(self.core).all_memories(now)?;
@@ -260,7 +260,7 @@ impl Maintenance<'_> {
                     continue;
                 }
             }
-            // What stays as it is has a remark that says why.
+            // A note that is not changed has a remark that says why.
             let from = Some(FileLocation::Vault(source.path.clone()));
             if plan.files.last().is_none_or(|change| change.from != from) {
                 continue;
@@ -274,7 +274,7 @@ impl Maintenance<'_> {
         ))
     }
 
-    /// Tells the journal what importance was written into notes, so that what happened before does not count again.
+    /// Records the importance that was written into notes, so that earlier uses do not count again.
     pub(super) fn note_written(&self, written: Written, now: Timestamp) -> Result<()> {
         let mut events = Vec::new();
         for ((importance, tenths), rows) in written {
@@ -288,8 +288,8 @@ impl Maintenance<'_> {
         self.core.journal().append_all(&events)
     }
 
-    /// Moves the least used memories to the trash: where they take more than they may, down to 85 % of that; with
-    /// `force` 15 % of them although there is room. What is pinned or protected stays, and so do this session's own.
+    /// Moves the least used memories to the trash until 85 % of the limit is used, if they exceed it; with `force`,
+    /// moves 15 % of them in any case. Pinned and protected memories and those of this session stay.
     ///
     /// # Errors
     /// `Conflict` if another process writes; `Io` if the notes cannot be moved.
@@ -321,7 +321,7 @@ impl Maintenance<'_> {
             ..CleanupReply::default()
         };
         for batch in going.chunks(BATCH) {
-            let done = Changes::of(self.core).carry_out(|_| self.plan_trash("evict", batch), dry_run)?;
+            let done = Changes::of(self.core).apply_planned(|_| self.plan_trash("evict", batch), dry_run)?;
             reply.operations += usize::from(done.applied);
             for change in &done.plan.files {
                 let gone = batch.iter().find(|memory| {
@@ -357,8 +357,8 @@ impl Maintenance<'_> {
         Ok(plan)
     }
 
-    /// Moves every note that sidenote made as a memory in their folder to the trash; gives how many went. What somebody
-    /// else put there, or what came there from elsewhere, stays, whatever id it has.
+    /// Moves the notes that sidenote created in the folder of memories to the trash, and returns their number. Notes
+    /// that others created or moved there stay, whatever their ids.
     ///
     /// # Errors
     /// `Conflict` if another process writes; `Io` if the notes cannot be moved.
@@ -367,7 +367,7 @@ impl Maintenance<'_> {
         IndexSync::of(self.core).refresh()?;
         let mut memories = MemoryWeights::of(self.core).all_memories(self.core.clock.now())?;
         let made = self.made_as_memories()?;
-        // What sidenote makes says its id; another note may stand where one was that somebody else removed.
+        // Notes by sidenote have an id. Without one, another program may have created the note at this path.
         let says_its_id = |memory: &Memory| memory.id != path_id(&memory.row.path);
         memories.retain(|memory| {
             MemoryWeights::of(self.core).is_own(memory) && says_its_id(memory) && made.contains(&memory.path)
@@ -376,7 +376,7 @@ impl Maintenance<'_> {
         let mut gone = 0;
         for batch in all.chunks(BATCH) {
             gone += Changes::of(self.core)
-                .carry_out(|_| self.plan_trash("delete", batch), false)?
+                .apply_planned(|_| self.plan_trash("delete", batch), false)?
                 .plan
                 .files
                 .len();
@@ -384,7 +384,7 @@ impl Maintenance<'_> {
         Ok(gone)
     }
 
-    /// Lists the notes that were made in the folder of memories, as the journal tells, by the paths that they have now.
+    /// Lists the notes that were created in the folder of memories according to the journal, by their current paths.
     fn made_as_memories(&self) -> Result<HashSet<String>> {
         let folder = self.core.config.memory.folder.trim_matches('/');
         let is_flat = self.core.config.vault.layout == Layout::Memories || folder.is_empty();
@@ -413,7 +413,7 @@ impl Maintenance<'_> {
                 if is_new && event.undoes.is_none() && is_there(&file.path) {
                     made.insert(file.path.clone());
                 } else if (file.to.is_some() || file.after.is_none()) && made.remove(&file.path) {
-                    // One that was removed for good is made no more, whatever comes in its place.
+                    // A note at the path of one that was removed permanently is another note.
                     made.extend(file.to.clone());
                 }
             }
@@ -421,7 +421,7 @@ impl Maintenance<'_> {
         Ok(made.into_iter().filter_map(|place| Some(place.in_vault()?.as_str().to_owned())).collect())
     }
 
-    /// Lists the notes that this session made or changed.
+    /// Lists the notes that this session created or changed.
     fn made_in_session(&self) -> Result<BTreeSet<String>> {
         let mut found = BTreeSet::new();
         let Some(session) = &self.core.session else { return Ok(found) };
@@ -436,7 +436,7 @@ impl Maintenance<'_> {
     }
 }
 
-/// Plans the bytes by which a note says what it is worth now, and since when it is there.
+/// Plans the text of a note with its current importance and its creation time.
 fn with_importance(source: &Source, memory: &Memory) -> std::result::Result<Vec<Edit>, Refusal> {
     let worth = set(&source.text, "importance", &number(memory.state.importance))?;
     let front = source.note.frontmatter.as_ref();

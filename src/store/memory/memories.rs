@@ -21,104 +21,104 @@ use crate::store::memory_weights::{Memory, MemoryWeights};
 use crate::store::source::Source;
 use crate::text::path::NotePath;
 
-/// What a list of memories is ordered by.
+/// The order of a list of memories.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum MemorySort {
-    /// The most important first.
+    /// By importance, the most important first.
     Importance,
-    /// The newest first.
+    /// By creation time, the newest first.
     #[default]
     Created,
-    /// What was used last first.
+    /// By last use, the latest first.
     Accessed,
 }
 
-/// Which memories to list.
+/// The selection of a list of memories.
 #[derive(Debug, Clone, Default)]
 pub struct MemoryListRequest {
-    /// Conditions on the note.
+    /// The filter of notes.
     pub filter: Filter,
-    /// One tier alone.
+    /// Only memories of this tier.
     pub tier: Option<Tier>,
-    /// With any of these tags.
+    /// Only memories with any of these tags.
     pub any_tag: Vec<String>,
-    /// Forgotten ones alone; else those that are not.
+    /// Whether to list only forgotten memories; otherwise only others.
     pub forgotten: bool,
-    /// Pinned ones alone.
+    /// Whether to list only pinned memories.
     pub pinned: bool,
     /// The order.
     pub sort: MemorySort,
-    /// How many at most.
+    /// The largest number of memories.
     pub limit: Option<usize>,
 }
 
-/// A type and how many notes have it.
+/// A type with its number of notes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct TypeItem {
-    /// Its name.
+    /// The name of the type.
     #[serde(rename = "type")]
     pub kind: String,
-    /// Notes that have it.
+    /// The number of notes.
     pub notes: usize,
 }
 
-/// What was made around one note.
+/// The memories around one note in time.
 #[derive(Debug, Clone, Serialize)]
 pub struct TimelineReply {
-    /// The place of that note in the list.
+    /// The index of that note in the list.
     pub anchor: usize,
-    /// Oldest first.
+    /// The memories, the oldest first.
     pub memories: Vec<Memory>,
 }
 
-/// Totals of a vault's memories.
+/// The totals of the memories of a vault.
 #[derive(Debug, Clone, Serialize)]
 pub struct MemoryStats {
-    /// Notes, forgotten ones too.
+    /// The number of notes, including forgotten ones.
     pub memories: usize,
-    /// By tier, the nearest first; forgotten ones are in none.
+    /// The number of notes by tier, without forgotten ones.
     pub tiers: BTreeMap<Tier, usize>,
-    /// By type, the most first.
+    /// The number of notes by type, the most frequent first.
     pub types: Vec<TypeItem>,
-    /// Pinned.
+    /// The number of pinned notes.
     pub pinned: usize,
-    /// Forgotten.
+    /// The number of forgotten notes.
     pub forgotten: usize,
-    /// Uses of all.
+    /// The number of all uses.
     pub uses: usize,
-    /// Notes that were used at all.
+    /// The number of notes that were used.
     pub used: usize,
-    /// Bytes of what was created as memories.
+    /// The size of all notes that were created as memories, in bytes.
     pub bytes: u64,
-    /// How many they may be.
+    /// The limit of this size, in bytes.
     pub max_bytes: u64,
-    /// The part of them that is taken, in percent.
+    /// The used share of the limit, in percent.
     pub usage_percent: f64,
-    /// What somebody works on.
+    /// The active context.
     pub context: Option<WorkContext>,
-    /// When tiers were looked at last.
+    /// The time of the last maintenance.
     pub maintained: Option<Timestamp>,
-    /// Lines of the journal that are no events.
+    /// The number of invalid lines in the journal.
     pub corrupt_lines: usize,
-    /// The model's name; `none` without one.
+    /// The name of the model, or `none`.
     pub embedder: String,
-    /// Passages that wait for a vector.
+    /// The number of passages without a vector.
     pub pending: usize,
-    /// The first and the last that was made.
+    /// The creation time of the oldest memory.
     pub oldest: Option<Timestamp>,
-    /// The last that was made.
+    /// The creation time of the newest memory.
     pub newest: Option<Timestamp>,
 }
 
 impl Memories<'_> {
-    /// Finds one memory by any of its names.
+    /// Finds a memory by any of its names.
     ///
     /// # Errors
     /// `NotFound` if no note has the name; `Exists` if several notes have it.
     pub fn memory(&self, name: &str) -> Result<Memory> {
         let row = Lookup::of(self.core).find(name)?;
         let found = MemoryWeights::of(self.core).weigh(vec![row], self.core.clock.now())?.pop();
-        found.ok_or_else(|| Error::internal("a row vanished"))
+        found.ok_or_else(|| Error::internal("a row is missing"))
     }
 
     /// Lists memories.
@@ -136,7 +136,8 @@ impl Memories<'_> {
                 && (request.any_tag.is_empty() || request.any_tag.iter().any(|tag| memory.has_tag(tag)))
         });
         found.sort_by(|one, other| {
-            let newer = other.birth().cmp(&one.birth()).then_with(|| one.path.cmp(&other.path));
+            let newer =
+                other.creation_order().cmp(&one.creation_order()).then_with(|| one.path.cmp(&other.path));
             match request.sort {
                 MemorySort::Created => newer,
                 MemorySort::Importance => other.state.importance.total_cmp(&one.state.importance).then(newer),
@@ -147,7 +148,7 @@ impl Memories<'_> {
         Ok(found)
     }
 
-    /// Adds up the memories of the vault.
+    /// Returns the totals of the memories of the vault.
     ///
     /// # Errors
     /// `Corrupt` if the catalog cannot be read; `Io` if the journal cannot be read.
@@ -156,7 +157,7 @@ impl Memories<'_> {
         self.memory_stats_among(&Filter::default())
     }
 
-    /// Adds up the memories of the notes that pass a filter.
+    /// Returns the totals of the memories that pass a filter.
     ///
     /// # Errors
     /// `Corrupt` if the catalog cannot be read; `Io` if the journal cannot be read.
@@ -203,7 +204,7 @@ impl Memories<'_> {
         })
     }
 
-    /// Lists notes by the time at which they were made, around one of them: up to `window` before it and as many after.
+    /// Lists the notes created around one note: up to `window` before it and as many after it.
     ///
     /// # Errors
     /// `NotFound` if no note has the name; `Exists` if several notes have it.
@@ -212,7 +213,7 @@ impl Memories<'_> {
         self.timeline_among(name, window, &Filter::default())
     }
 
-    /// Lists notes around one of them, as [`Self::timeline`] does, among the notes that pass a filter.
+    /// Lists the notes created around one note, among those that pass a filter.
     ///
     /// # Errors
     /// `NotFound` if no note has the name; `Exists` if several notes have it.
@@ -225,10 +226,10 @@ impl Memories<'_> {
         let is_among =
             |source: &Source| filter.folder.as_ref().is_none_or(|folder| lies_there(folder, &source.path));
         let mut rows = Lookup::of(self.core).with_unindexed(rows, is_among)?;
-        MemoryWeights::of(self.core).sort_by_birth(&mut rows, false, |row| row)?;
+        MemoryWeights::of(self.core).sort_by_creation(&mut rows, false, |row| row)?;
         let at = rows.iter().position(|row| row.path == anchor.path).ok_or_else(|| {
-            Error::not_found(format!("{} is in no list of notes", anchor.path))
-                .with_hint("excluded files and attachments have no place in time")
+            Error::not_found(format!("{} is not listed as a note", anchor.path))
+                .with_hint("excluded files and attachments have no timeline")
         })?;
         let from = at.saturating_sub(window);
         let near: Vec<FileRow> =
@@ -239,15 +240,15 @@ impl Memories<'_> {
         })
     }
 
-    /// Writes down that the note at a path was read, which is a use; a failure is logged and harms nobody.
-    pub fn used(&self, path: &str, by: &str) {
+    /// Records that the note at a path was read, which counts as a use. A failure is only logged.
+    pub fn record_use(&self, path: &str, by: &str) {
         match Lookup::of(self.core).find(path) {
             Ok(row) => MemoryWeights::of(self.core).note_use(std::iter::once(&row), by),
-            Err(error) => tracing::debug!("a use is not written down: {error}"),
+            Err(error) => tracing::debug!("a use cannot be recorded: {error}"),
         }
     }
 
-    /// Votes for or against a note; gives its usefulness after that.
+    /// Votes for or against a note, and returns the memory with its new usefulness.
     ///
     /// # Errors
     /// `NotFound` if no note has the name; `Exists` if several notes have it; `Io` if the journal cannot be written.
@@ -260,7 +261,7 @@ impl Memories<'_> {
         MemoryWeights::of(self.core).weigh_written(row)
     }
 
-    /// Gives what somebody works on, unless that has expired.
+    /// Returns the active context, unless it has expired.
     ///
     /// # Errors
     /// `Io` if the journal cannot be read.
@@ -271,7 +272,7 @@ impl Memories<'_> {
         Ok(context.filter(|context| context.is_current(now)))
     }
 
-    /// Says what somebody works on, for some hours or until further notice.
+    /// Sets the active context, for a number of hours or without a limit.
     ///
     /// # Errors
     /// `Invalid` for an empty text or an invalid number of hours; `Io` if the journal cannot be written.
@@ -287,7 +288,7 @@ impl Memories<'_> {
         Ok(context)
     }
 
-    /// Gives the context that [`Self::set_context`] would set, and sets nothing.
+    /// Returns the context that [`Self::set_context`] would set.
     ///
     /// # Errors
     /// `Invalid` for an empty text or an invalid number of hours.
@@ -306,15 +307,15 @@ impl Memories<'_> {
                 Some(Timestamp::from_millis(now.millis().saturating_add((hours * 3_600_000.0) as i64)))
             }
             Some(hours) => {
-                return Err(Error::invalid(format!("{hours} is no number of hours"))
-                    .with_hint("give one above 0, and not more than a hundred years"));
+                return Err(Error::invalid(format!("{hours} is not a valid number of hours"))
+                    .with_hint("give a number above 0 and up to a hundred years"));
             }
             None => None,
         };
         Ok(WorkContext { text, expires_at })
     }
 
-    /// Ends what somebody works on; says whether there was anything.
+    /// Clears the active context. Returns whether there was one.
     ///
     /// # Errors
     /// `Io` if the journal cannot be written.
@@ -328,7 +329,7 @@ impl Memories<'_> {
         Ok(was_set)
     }
 
-    /// Lists what the journal knows of a note's weight and files, or of all, the newest first.
+    /// Lists the events of a note, or all events, the newest first.
     ///
     /// # Errors
     /// `NotFound` if no note has the name; `Exists` if several notes have it; `Io` if the journal cannot be read.
@@ -359,11 +360,11 @@ impl Memories<'_> {
         Ok(events)
     }
 
-    /// Tells what a note is that an operation left at a path: as it was then, whoever moved or removed it since.
+    /// Returns the memory that an operation left at a path, regardless of later changes by others.
     ///
     /// # Errors
     /// `NotFound` if the operation left no note at the path, and there is none now.
-    pub(super) fn written_memory(&self, change: &ChangeReply, path: &str) -> Result<Memory> {
+    pub(super) fn memory_of_reply(&self, change: &ChangeReply, path: &str) -> Result<Memory> {
         let row = match change.rows.iter().find(|row| *row.path.as_str() == *path) {
             Some(row) => Some(row.clone()),
             None => match NotePath::from_disk(path) {
@@ -372,29 +373,31 @@ impl Memories<'_> {
             },
         };
         let row = row.ok_or_else(|| Error::not_found(format!("{path} is gone again")))?;
-        Lookup::of(self.core).resolved(&row);
+        Lookup::of(self.core).remember_resolved(&row);
         MemoryWeights::of(self.core).weigh_written(row)
     }
 
-    /// Tells what a note is now that was found at a path, after the last operation on it, where there was one.
+    /// Returns the memory at a path after an operation, or its current state without one.
     ///
     /// # Errors
     /// `NotFound` if no note has the name; `Exists` if several notes have it. A note that the operation left is not
     /// looked up.
     pub fn memory_after(&self, last: Option<&ChangeReply>, path: &str) -> Result<Memory> {
         match last {
-            Some(change) => self.written_memory(change, &change.changed().unwrap_or_else(|| path.to_owned())),
+            Some(change) => {
+                self.memory_of_reply(change, &change.changed().unwrap_or_else(|| path.to_owned()))
+            }
             None => self.memory(path),
         }
     }
 
-    /// Gives path, id and hash of the note that an operation left, or found as it should be.
+    /// Returns the path, id and hash of the note that an operation left or did not have to change.
     pub fn left(&self, change: &ChangeReply, path: &str) -> Option<(String, String, Option<String>)> {
-        let memory = self.written_memory(change, path).ok()?;
+        let memory = self.memory_of_reply(change, path).ok()?;
         let hash = memory.row.hash.map(|hash| blake3::Hash::from_bytes(hash).to_hex().to_string());
         Some((memory.path, memory.id, hash))
     }
 }
 
-/// A context lasts so many hours at most: a hundred years.
+/// The longest lifetime of a context, in hours: a hundred years.
 const LONGEST_CONTEXT: f64 = 876_600.0;

@@ -1,4 +1,4 @@
-//! Saves, weighs, recalls and maintains memories, and stores handoffs.
+//! Saves, recalls and maintains memories, computes their scores, and stores handoffs.
 
 pub(super) mod content;
 pub(super) mod evidence;
@@ -40,7 +40,7 @@ impl<'a> MemoryWrites<'a> {
     }
 }
 
-/// Finds the memories that fit a text or a query.
+/// Finds the memories that match a text or a query.
 #[derive(Debug, Clone, Copy)]
 pub struct Recalls<'a> {
     pub(in crate::store) core: &'a Core,

@@ -1,4 +1,4 @@
-//! Makes notes of memories that come from elsewhere.
+//! Creates notes from memories that are inserted or imported.
 
 use std::collections::BTreeMap;
 
@@ -20,16 +20,16 @@ use crate::text::path::NotePath;
 use crate::text::rewrite::{Moves, RewriteOptions};
 use crate::text::tag_conversion::StoredTags;
 
-/// An id of another program is no longer than this.
+/// The longest id of an imported memory, in bytes.
 pub(in crate::store) const LONGEST_ID: usize = 100;
 
-/// A memory that is to become a note.
+/// A memory that becomes a note.
 #[derive(Debug, Clone, Default)]
-pub(in crate::store) struct Incoming {
+pub(in crate::store) struct IncomingMemory {
     pub(in crate::store) id: Option<String>,
-    /// The place that it had, where it comes from a vault.
+    /// The path of the memory, if it was exported from a vault.
     pub(in crate::store) path: Option<NotePath>,
-    /// The frontmatter that it had there, with its marks.
+    /// The frontmatter there, with its delimiters.
     pub(in crate::store) frontmatter: Option<String>,
     pub(in crate::store) title: Option<String>,
     pub(in crate::store) content: String,
@@ -41,8 +41,8 @@ pub(in crate::store) struct Incoming {
 }
 
 impl MemoryWrites<'_> {
-    /// Removes secrets and private passages from everything that a memory brings, as [`Core::clean`] does.
-    pub(in crate::store) fn clean_incoming(&self, memory: &mut Incoming) -> Cleaned {
+    /// Removes private passages and secrets from all fields of a memory.
+    pub(in crate::store) fn clean_incoming_memory(&self, memory: &mut IncomingMemory) -> Cleaned {
         let texts = [&mut memory.id, &mut memory.title, &mut memory.kind, &mut memory.frontmatter];
         let texts = texts.into_iter().flatten().chain(&mut memory.tags).chain([&mut memory.content]);
         let mut cleaned: Cleaned = texts.map(|text| self.core.clean(text)).sum();
@@ -61,10 +61,10 @@ impl MemoryWrites<'_> {
         cleaned
     }
 
-    /// Makes the note of a memory: where it goes, and its bytes.
-    pub(in crate::store) fn note_of(
+    /// Returns the path and the bytes of the note of a memory.
+    pub(in crate::store) fn new_note(
         &self,
-        memory: Incoming,
+        memory: IncomingMemory,
         names: &mut FreeNames<'_>,
         now: Timestamp,
     ) -> Result<(NotePath, Vec<u8>)> {
@@ -74,7 +74,7 @@ impl MemoryWrites<'_> {
         let folder = self.core.config.memory.folder.trim_matches('/');
         let (folder, stem) = match given {
             Some(given) => given,
-            // A title that gives no file name is one all the same, and the note is named otherwise.
+            // A title that gives no file name stays the title, and the file gets another name.
             None => {
                 let names =
                     [&title, &title_of(&memory.content), &"Memory".to_owned()].map(|text| file_name(text));
@@ -96,7 +96,7 @@ impl MemoryWrites<'_> {
             add("id", Value::from(memory.id.clone().unwrap_or_else(|| path_id_at(&path, created))));
         }
         if memory.path.is_none() {
-            // One that was given is said although the file says it: it stays when the text changes.
+            // A given title is written even if the file name is the same, so that it stays when the text changes.
             if title != path.stem()
                 || memory.title.as_ref().is_some_and(|given| *given == title_of(&memory.content))
             {
@@ -122,7 +122,7 @@ impl MemoryWrites<'_> {
         for (name, value) in own {
             add(name, value.clone());
         }
-        // A block of its own: what the text begins with is text.
+        // The properties are a block of their own, so that the beginning of the text is never read as frontmatter.
         let mut text = with_properties(String::new(), &path, properties.into_values().collect())?;
         text.push_str(&memory.content);
         if !text.ends_with('\n') {
@@ -131,7 +131,7 @@ impl MemoryWrites<'_> {
         Ok((path, text.into_bytes()))
     }
 
-    /// Plans new notes, all at once; links that their names would capture are lengthened.
+    /// Plans new notes as one operation. Links of other notes that their names would capture are lengthened.
     pub(in crate::store) fn plan_notes(
         &self,
         view: &View<'_>,

@@ -24,99 +24,100 @@ use crate::store::sync::IndexSync;
 use crate::text::path::NotePath;
 use crate::wording::Wording;
 
-/// So many memories are given where nothing else is said.
+/// The default number of recalled memories.
 const MOST_ITEMS: usize = 10;
 
-/// So much of a memory is given, in bytes.
+/// The length of the passage of a recalled memory, in bytes.
 const LONGEST: usize = 600;
 
-/// A wish for memories that help with a prompt.
+/// A request for memories that help with a prompt.
 #[derive(Debug, Clone, Default)]
 pub struct RecallRequest {
     /// The prompt.
     pub prompt: String,
-    /// How many at most.
+    /// The largest number of memories.
     pub limit: Option<usize>,
-    /// So long it may take to look at the files; as long as it needs where not given. Then the index answers as it is.
+    /// The time for updating the index, after which it is used as it is. Without it, the update takes as long as it
+    /// needs.
     pub patience: Option<Duration>,
-    /// How many tokens the context and the memories may have together, in the form in which they are sent.
+    /// The number of tokens for the context and the memories, in the form in which they are sent.
     pub budget: Option<usize>,
     /// The form in which they are sent.
     pub form: ReplyForm,
 }
 
-/// What is recalled.
+/// The recalled memories.
 #[derive(Debug, Clone, Serialize)]
 pub struct RecallReply {
-    /// What somebody works on.
+    /// The active context.
     pub context: Option<WorkContext>,
-    /// Best first.
+    /// The memories, best first.
     pub memories: Vec<RecallItem>,
     /// Sentences about what the answer lacks, such as that only words were searched.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notices: Vec<String>,
 }
 
-/// A search of memories that are given at once, with all that they say, which is a use of each.
+/// A search for memories that returns their whole texts, which counts as a use of each.
 #[derive(Debug, Clone, Default)]
 pub struct MemoryRecallRequest {
-    /// Words alone, in which no sign has a meaning.
+    /// The query, as plain words without operators.
     pub query: String,
-    /// How many at most.
+    /// The largest number of memories.
     pub limit: usize,
-    /// Only of this tier.
+    /// Only memories of this tier.
     pub tier: Option<Tier>,
-    /// What is given although it is put away.
+    /// Inactive memories to include.
     pub include: Inactive,
-    /// Conditions on the note.
+    /// The filter of notes.
     pub filter: Filter,
 }
 
-/// What recalling memories by a query gives.
+/// The result of recalling memories by a query.
 #[derive(Debug, Clone)]
 pub struct RecalledReply {
-    /// Best first.
+    /// The memories, best first.
     pub memories: Vec<Recalled>,
     /// Sentences about what the answer lacks, such as that only words were searched.
     pub notices: Vec<String>,
 }
 
-/// A memory that is given.
+/// A recalled memory.
 #[derive(Debug, Clone)]
 pub struct Recalled {
     /// The memory.
     pub memory: Memory,
-    /// How its score came about.
+    /// The score with its components.
     pub score: CompositeScore,
-    /// What it says.
+    /// The text and properties of the memory.
     pub content: MemoryContent,
 }
 
-/// What a memory is worth, and why.
+/// The score of a memory, with reasons.
 #[derive(Debug, Clone, Serialize)]
 pub struct ExplainReply {
     /// The memory.
     #[serde(flatten)]
     pub memory: Memory,
-    /// Days after which half of its importance is gone.
+    /// The half-life of its importance, in days.
     pub half_life_days: f64,
-    /// The importance that stays.
+    /// The lower limit of its importance after decay.
     pub floor: f64,
-    /// How its score in recall came about; likeness is 0 without a query.
+    /// The score in recall with its components. The similarity is 0 without a query.
     pub score: CompositeScore,
-    /// Whether recall may give it.
+    /// Whether recall may return the memory.
     pub eligible: bool,
-    /// Why recall may give it, or why not.
+    /// Why recall may return the memory, or why not.
     pub reason: String,
 }
 
-/// Likeness is measured against this many of the best, so that it does not depend on how many are asked for.
+/// The number of best hits by which similarity is scaled, so that it does not depend on the number requested.
 const COMPARED: usize = 30;
 
-/// Gives each score's place between the best and the last of those compared, 0 to 1; fused scores as such say little
-/// of how unlike the others are.
+/// Scales scores to the range of the best hits, from 0 to 1. Fused scores alone say little about how different the hits
+/// are.
 fn likeness(found: &[SearchHit]) -> Vec<f64> {
-    // A note that the query names stands above all others, and would make them look alike.
+    // The bonus of a note that the query names would make all others look similar.
     let score = |hit: &SearchHit| f64::from(hit.score - hit.components.from_name.unwrap_or(0.0));
     let compared = found.get(..found.len().min(COMPARED)).unwrap_or_default();
     let best = compared.iter().map(score).fold(0.0, f64::max);
@@ -126,7 +127,7 @@ fn likeness(found: &[SearchHit]) -> Vec<f64> {
     found.iter().map(of).collect()
 }
 
-/// Gives a notice as replies with memories hold it, which go to agents.
+/// Returns a notice in its form for agents.
 fn for_agents(notice: &Wording) -> String {
     notice.for_agent(|_| false)
 }
@@ -134,11 +135,11 @@ fn for_agents(notice: &Wording) -> String {
 /// Memories, each with its composite score.
 type Scored = Vec<(Memory, CompositeScore)>;
 
-/// Notes that a query brings up, before they are weighed as memories.
+/// Notes that match a query, before their scores as memories are computed.
 pub(in crate::store) struct Candidates {
-    /// Best first.
+    /// The notes, best first.
     pub(in crate::store) found: Vec<SearchHit>,
-    /// Sentences about what the answer lacks.
+    /// Notices about what the reply lacks.
     pub(in crate::store) notices: Vec<String>,
 }
 
@@ -158,7 +159,7 @@ impl Recalls<'_> {
             mode: asked,
             fusion: Fusion::parse(&self.core.config.search.fusion)?,
             limit,
-            // What ranks these anew looks at all of them, and so need not look deeper.
+            // The scores are computed for all of these, so the search need not look deeper.
             depth: Some(limit),
             filter,
             ..Request::default()
@@ -169,8 +170,8 @@ impl Recalls<'_> {
         Ok(Candidates { found, notices: notices.iter().map(for_agents).collect() })
     }
 
-    /// Gives memories that help with a prompt, best first, and counts a use of each. Nothing is given, and nothing is
-    /// counted, where no memory is about the prompt.
+    /// Returns memories that help with a prompt, best first, and records a use of each. Returns none if no memory is
+    /// about the prompt.
     ///
     /// # Errors
     /// `Invalid` for an invalid query or filter; `NotFound` for vector mode without a model; `Corrupt` if the index
@@ -216,7 +217,7 @@ impl Recalls<'_> {
         let filter = hide(&Filter::default(), Inactive::default());
         let Candidates { found, notices } =
             self.candidates(&query, None, filter, most.saturating_mul(3).max(30))?;
-        let mut weighed = self.judge_notes(&found, &query.words, LONGEST)?;
+        let mut weighed = self.evaluate_matches(&found, &query.words, LONGEST)?;
         let floor = self.recall_floor()?;
         let scored = self.compose(found, self.core.clock.now())?;
         let about: Vec<usize> = (0..scored.len())
@@ -253,12 +254,12 @@ impl Recalls<'_> {
         Ok((items, notices))
     }
 
-    /// Gives the cosine from which a passage is taken to be about a prompt, where the model that answers was measured.
+    /// Returns the cosine above which a passage counts as being about a prompt, if it was measured for the model.
     fn recall_floor(&self) -> Result<Option<f32>> {
         Ok(self.core.index.snapshot()?.model.as_ref().and_then(|model| model.recall_floor()))
     }
 
-    /// Finds memories by words and meaning, with the composite score of each, for `most` to be given.
+    /// Finds memories by words and meaning, with the composite score of each, for `most` results.
     fn scored(
         &self,
         query: &Query,
@@ -271,11 +272,11 @@ impl Recalls<'_> {
         Ok((self.compose(found, now)?, notices))
     }
 
-    /// Gives the composite score of each note found.
+    /// Computes the composite score of each hit.
     fn compose(&self, found: Vec<SearchHit>, now: Timestamp) -> Result<Vec<(Memory, CompositeScore)>> {
         let likeness = likeness(&found);
         let memories = MemoryWeights::of(self.core)
-            .weigh_roughly(found.into_iter().map(|hit| hit.row).collect(), now)?;
+            .weigh_for_scores(found.into_iter().map(|hit| hit.row).collect(), now)?;
         let kinds = MemoryWeights::of(self.core).kinds();
         let weights = self.core.config.memory.weights;
         let scored = memories.into_iter().zip(likeness).map(|(memory, likeness)| {
@@ -286,7 +287,7 @@ impl Recalls<'_> {
         Ok(scored.collect())
     }
 
-    /// Gives the memories that answer a query, those with the best composite score first, and counts a use of each.
+    /// Returns the memories that match a query, by composite score, and records a use of each.
     ///
     /// # Errors
     /// `Invalid` for an invalid query or filter; `NotFound` for vector mode without a model; `Corrupt` if the index
@@ -300,14 +301,14 @@ impl Recalls<'_> {
         Searches::of(self.core).embed_recent(None, &query)?;
         let (mut scored, notices) = self.scored(&query, filter, request.limit, now)?;
         scored.retain(|(memory, _)| request.tier.is_none_or(|tier| memory.state.tier == tier));
-        // Of equals the one that was found first stays first.
+        // The sort is stable, so equal scores keep the order of the search.
         scored.sort_by(|(_, one), (_, other)| other.total.total_cmp(&one.total));
         scored.truncate(request.limit);
         let (mut memories, scores): (Vec<Memory>, Vec<CompositeScore>) = scored.into_iter().unzip();
         MemoryWeights::of(self.core).complete(&mut memories, now)?;
         let mut given = Vec::new();
         for (memory, score) in memories.into_iter().zip(scores) {
-            // What is gone since is not given.
+            // A memory that was removed since is left out.
             let Ok(content) = Memories::of(self.core).content(&memory) else { continue };
             given.push(Recalled { memory, score, content });
         }
@@ -315,7 +316,7 @@ impl Recalls<'_> {
         Ok(RecalledReply { memories: given, notices })
     }
 
-    /// Explains what a memory is worth, and how it would score for a query.
+    /// Explains the score of a memory, and its score for a query.
     ///
     /// # Errors
     /// `NotFound` if no note has the name; `Exists` if several notes have it.
@@ -342,8 +343,8 @@ impl Recalls<'_> {
             &self.core.config.memory.weights,
         );
         let (eligible, reason) = match (memory.state.forgotten, memory.state.tier) {
-            (true, _) => (false, "it is forgotten; `restore` brings it back".to_owned()),
-            (_, Tier::Archive) => (false, "it is archived; `restore` or `pin` brings it back".to_owned()),
+            (true, _) => (false, "it is forgotten; `restore` restores it".to_owned()),
+            (_, Tier::Archive) => (false, "it is archived; `restore` or `pin` restores it".to_owned()),
             (_, tier) if memory.state.pinned => (true, format!("it is pinned ({tier})")),
             (_, tier) => (true, format!("it is {tier}")),
         };

@@ -1,4 +1,4 @@
-//! Saves, captures, forgets, restores, pins and archives memories, and finds near duplicates.
+//! Saves, captures, forgets, restores, pins and archives memories, and finds duplicates.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ use crate::store::change::link::LinkRequest;
 use crate::store::change::naming::{named_after, number, title_of};
 use crate::store::change::operation::{ChangeReply, Operation};
 use crate::store::lookup::Lookup;
-use crate::store::memory::note_from_memory::Incoming;
+use crate::store::memory::note_from_memory::IncomingMemory;
 use crate::store::memory::{Memories, MemoryWrites, Recalls};
 use crate::store::memory_weights::{Memory, MemoryWeights};
 use crate::store::query::search::hide;
@@ -37,70 +37,70 @@ use crate::store::sync::IndexSync;
 use crate::text::path::NotePath;
 use crate::wording::Wording;
 
-/// So many notes that are like a new one are compared with it.
+/// The number of similar notes that are compared with a new one.
 const ALIKE: usize = 20;
 
-/// So many notes with the same words as a text are compared with it.
+/// The number of notes with the same words that are compared with a text.
 const SAME: usize = 50;
 
-/// Of a text longer than this, in bytes, the key terms alone are looked for.
+/// The longest text, in bytes, that is searched by all its words. A longer one is searched by its key terms.
 const SHORT: usize = 1000;
 
-/// So much lower than that of their texts may be the cosine of notes with titles of their own.
+/// The difference that titles can make between the cosine of two passages and that of their texts.
 const TITLED: f32 = 0.35;
 
-/// The source of what was captured.
+/// The `source` of captured memories.
 const CAPTURED: &str = "auto-capture";
 
-/// A memory that is to be kept.
+/// A memory to save.
 #[derive(Debug, Clone, Default)]
 pub struct SaveRequest {
-    /// Its text.
+    /// The text.
     pub text: String,
-    /// Its title; else its first heading, or its first words.
+    /// The title. Without it, the first heading of the text or its first words.
     pub title: Option<String>,
-    /// Its type; else what its words tell.
+    /// The type. Without it, the words of the text determine it.
     pub kind: Option<String>,
-    /// Its tags.
+    /// The tags.
     pub tags: Vec<String>,
-    /// 1 to 10.
+    /// The importance, from 1 to 10.
     pub importance: Option<f64>,
-    /// Where it comes from.
+    /// The source of the memory.
     pub source: Option<String>,
-    /// The session that it comes from.
+    /// The session of the memory.
     pub session: Option<String>,
-    /// Whether it is kept although another note says exactly the same.
+    /// Whether the memory is saved even if another note has exactly the same text.
     pub allow_duplicate: bool,
 }
 
-/// A note that says nearly the same as a new one.
+/// A note with nearly the same text as a new one.
 #[derive(Debug, Clone, Serialize)]
 pub struct NearDuplicate {
-    /// Its id.
+    /// The id of the note.
     pub id: String,
-    /// Its path.
+    /// The path of the note.
     pub path: String,
-    /// Its title.
+    /// The title of the note.
     pub title: String,
-    /// How alike the model finds them.
+    /// The cosine of the two texts.
     pub cosine: f32,
 }
 
-/// What became of a memory.
+/// The result of saving a memory.
 #[derive(Debug, Clone, Serialize)]
 pub struct SaveReply {
-    /// The memory; nothing after a dry run.
+    /// The memory; `None` after a dry run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory: Option<Memory>,
-    /// How its text begins.
+    /// The beginning of the text.
     pub preview: String,
-    /// The note that says nearly the same, which is linked to it.
+    /// A note with nearly the same text, which the memory links to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub near: Option<NearDuplicate>,
-    /// How many keys were taken out of the text.
+    /// The number of secrets that were removed from the text.
     #[serde(skip_serializing_if = "is_zero")]
     pub redacted: usize,
-    /// What changed, or would.
+    /// The change.
     pub change: ChangeReply,
 }
 
@@ -109,32 +109,33 @@ fn is_zero(count: &usize) -> bool {
     *count == 0
 }
 
-/// What other notes say of a text, and in which batch of the index that was found.
+/// The notes with the same or nearly the same text, and the generation of the index in which they were found.
 pub(in crate::store) struct Comparison {
-    /// The note that says exactly the same.
+    /// The note with exactly the same text.
     pub(in crate::store) same: Option<FileRow>,
-    /// The note that says nearly the same.
+    /// The note with nearly the same text.
     pub(in crate::store) near: Option<NearDuplicate>,
     generation: i64,
 }
 
 impl Comparison {
-    /// The comparison of a text that says nothing.
+    /// Returns the comparison of an empty text.
     pub(in crate::store) fn none() -> Self {
         Self { same: None, near: None, generation: i64::MIN }
     }
 
-    /// Says whether a note says the same, or nearly so.
+    /// Returns whether there is a note with the same or nearly the same text.
     pub(in crate::store) fn is_known(&self) -> bool {
         self.same.is_some() || self.near.is_some()
     }
 
-    /// Refuses what a note says already, unless that is allowed; `what` is the word for a note.
+    /// Returns an error if there is a note with the same text, unless duplicates are allowed. `what` is the word for a
+    /// note.
     pub(super) fn refuse(&self, is_allowed: bool, what: &str) -> Result<()> {
         let Some(same) = self.same.as_ref().filter(|_| !is_allowed) else { return Ok(()) };
         Err(Error::new(
             ErrorKind::Exists,
-            format!("{} says exactly the same ({what} {})", same.path, same.note_id),
+            format!("{} has exactly the same text ({what} {})", same.path, same.note_id),
         )
         .with_hint(
             Wording::new("change that note, or allow the duplicate (--allow-duplicate)", "change that note")
@@ -144,8 +145,7 @@ impl Comparison {
 }
 
 impl MemoryWrites<'_> {
-    /// Keeps a memory as a note in the folder of memories. What is private in its text goes, and so does what looks like
-    /// a key.
+    /// Saves a memory as a note in the folder of memories. Private passages and secrets are removed from its text.
     ///
     /// # Errors
     /// `Exists` if another note has exactly the same text; `Invalid` for an empty text or an importance out of range.
@@ -162,9 +162,10 @@ impl MemoryWrites<'_> {
         }
         check_importance(request.importance)?;
         IndexSync::of(self.core).refresh()?;
-        // Looked up first, so that no model is asked under the lock; and there again, if anything changed meanwhile.
-        let mut alike = self.alike(&text)?;
-        alike.refuse(request.allow_duplicate, "memory")?;
+        // The comparison runs before the write lock is taken, because it may embed the text. It runs again under the
+        // lock if the index changed.
+        let mut comparison = self.compare(&text)?;
+        comparison.refuse(request.allow_duplicate, "memory")?;
         let folder = self.core.config.memory.folder.trim_matches('/').to_owned();
         let kind = match &request.kind {
             Some(kind) => kind.clone(),
@@ -180,7 +181,7 @@ impl MemoryWrites<'_> {
             .clone()
             .map_or_else(|| named_after(&text), |title| without_private(&title).into_owned());
         if request.title.is_some() && title == title_of(&text) {
-            // Said although the file says it: this title stays when the text changes.
+            // The title is written even if the file name is the same, so that it stays when the text changes.
             properties.insert(0, ("title".to_owned(), Value::from(title.clone())));
         }
         let new = NewRequest {
@@ -194,17 +195,17 @@ impl MemoryWrites<'_> {
             ..NewRequest::default()
         };
         let prepare = |operation: &mut Operation| {
-            self.renew(&mut alike, &text)?;
-            alike.refuse(request.allow_duplicate, "memory")?;
+            self.update_comparison(&mut comparison, &text)?;
+            comparison.refuse(request.allow_duplicate, "memory")?;
             match operation {
                 Operation::New(new) => number_title(&self.core.vault, new),
                 _ => Ok(()),
             }
         };
         let mut change = Changes::of(self.core).change_prepared(&Operation::New(new), dry_run, prepare)?;
-        let near = alike.near;
+        let near = comparison.near;
         change.notices.extend(cleaned.notices());
-        let made = change.made().ok_or_else(|| Error::internal("a new note has no place"))?;
+        let made = change.made().ok_or_else(|| Error::internal("the new note has no path"))?;
         if dry_run {
             return Ok(SaveReply { memory: None, preview, near, redacted, change });
         }
@@ -212,11 +213,13 @@ impl MemoryWrites<'_> {
             let link = LinkRequest { a: made.clone(), b: near.path.clone(), text: None };
             match Changes::of(self.core).change(&Operation::Link(link), false) {
                 Ok(linked) => change.notices.extend(linked.notices),
-                Err(error) => change.notices.push(format!("it is not linked to {}: {error}", near.path)),
+                Err(error) => {
+                    change.notices.push(format!("the new note cannot be linked to {}: {error}", near.path))
+                }
             }
         }
         Ok(SaveReply {
-            memory: Some(Memories::of(self.core).written_memory(&change, &made)?),
+            memory: Some(Memories::of(self.core).memory_of_reply(&change, &made)?),
             preview,
             near,
             redacted,
@@ -224,8 +227,8 @@ impl MemoryWrites<'_> {
         })
     }
 
-    /// Keeps the best parts of what an agent said, three of one conversation at most, each as a memory of its own. What
-    /// was recalled for it is not kept again, nor what a note says already. Gives what was kept.
+    /// Saves the best parts of an agent's answer as memories, at most three in a session. Parts that were recalled for
+    /// the answer, or that a note has already, are left out. Returns the saved memories.
     ///
     /// # Errors
     /// `Conflict` if another process holds the write lock; `Io` if the notes cannot be written.
@@ -240,7 +243,7 @@ impl MemoryWrites<'_> {
             return Ok(Vec::new());
         }
         IndexSync::of(self.core).refresh()?;
-        let mut room = MOST_CAPTURED.saturating_sub(self.captured_in(session)?);
+        let mut room = MOST_CAPTURED.saturating_sub(self.captured_count(session)?);
         let now = self.core.clock.now();
         let mut parts_left: Vec<(String, Comparison)> = Vec::new();
         for part in parts {
@@ -249,11 +252,11 @@ impl MemoryWrites<'_> {
             }
             let mut content = part.text.trim().to_owned();
             self.core.clean(&mut content);
-            let alike = self.alike(&content)?;
-            if alike.is_known() {
+            let comparison = self.compare(&content)?;
+            if comparison.is_known() {
                 continue;
             }
-            parts_left.push((content, alike));
+            parts_left.push((content, comparison));
             room -= 1;
         }
         if parts_left.is_empty() {
@@ -263,16 +266,16 @@ impl MemoryWrites<'_> {
         let plan = |_: Option<&_>| {
             let view = View::new(self.core)?;
             let mut names = FreeNames::new(&self.core.vault);
-            for (content, mut alike) in parts_left {
-                self.renew(&mut alike, &content)?;
-                if !alike.is_known() {
+            for (content, mut comparison) in parts_left {
+                self.update_comparison(&mut comparison, &content)?;
+                if !comparison.is_known() {
                     made.push(self.captured(content, session, &mut names, now)?);
                 }
             }
             self.plan_notes(&view, "capture", &made)
         };
-        let change = Changes::of(self.core).carry_out(plan, false)?;
-        made.iter().map(|(path, _)| Memories::of(self.core).written_memory(&change, path.as_str())).collect()
+        let change = Changes::of(self.core).apply_planned(plan, false)?;
+        made.iter().map(|(path, _)| Memories::of(self.core).memory_of_reply(&change, path.as_str())).collect()
     }
 
     /// Makes the note of a captured part of an answer.
@@ -285,17 +288,17 @@ impl MemoryWrites<'_> {
     ) -> Result<(NotePath, Vec<u8>)> {
         let properties = [("session", session), ("source", CAPTURED)].into_iter();
         let properties = properties.filter(|(_, value)| !value.is_empty());
-        let memory = Incoming {
+        let memory = IncomingMemory {
             content,
             importance: Some(DEFAULT_IMPORTANCE),
             properties: properties.map(|(name, value)| (name.to_owned(), Value::from(value))).collect(),
-            ..Incoming::default()
+            ..IncomingMemory::default()
         };
-        self.note_of(memory, names, now)
+        self.new_note(memory, names, now)
     }
 
-    /// Counts what was captured in a session.
-    fn captured_in(&self, session: &str) -> Result<usize> {
+    /// Counts the captured memories of a session.
+    fn captured_count(&self, session: &str) -> Result<usize> {
         let mut count = 0;
         if !session.is_empty() {
             self.core.index.catalog().properties().each(|_, map| {
@@ -306,7 +309,7 @@ impl MemoryWrites<'_> {
         Ok(count)
     }
 
-    /// Finds a live note, other than that of an id, that says exactly the same as a text once that is cleaned.
+    /// Finds an active note with exactly the same text after redaction, other than the note with the id `except`.
     ///
     /// # Errors
     /// `Corrupt` if the index cannot be read.
@@ -337,8 +340,8 @@ impl MemoryWrites<'_> {
         Ok(None)
     }
 
-    /// Finds the note that says exactly the same as a text, and the one that says nearly so.
-    pub(in crate::store) fn alike(&self, text: &str) -> Result<Comparison> {
+    /// Compares a text with the notes that are most similar to it.
+    pub(in crate::store) fn compare(&self, text: &str) -> Result<Comparison> {
         let generation = self.core.index.generation()?;
         let words = key_terms(text).join(" ");
         let query = Query {
@@ -351,12 +354,12 @@ impl MemoryWrites<'_> {
         let live = hide(&Filter::default(), Inactive { archived: true, forgotten: false });
         let mut found = Vec::new();
         for hit in Recalls::of(self.core).candidates(&query, None, live, ALIKE)?.found {
-            // The vectors of passages have titles in them, which take them apart, but not so far.
+            // The titles in the vectors of passages make them less similar, but only to this degree.
             let is_far = hit.components.cosine.is_some_and(|cosine| cosine < threshold - TITLED);
             found.push((hit.row, is_far));
         }
         if !Lookup::of(self.core).unindexed_files().is_empty() {
-            // Of what the index has not seen, only what says about the same is worth a closer look.
+            // Of the notes that differ from the index, only those with about the same words are compared by meaning.
             let far: HashMap<NotePath, bool> =
                 found.iter().map(|(row, is_far)| (row.path.clone(), *is_far)).collect();
             let rows = found.into_iter().map(|(row, _)| row).collect();
@@ -376,7 +379,7 @@ impl MemoryWrites<'_> {
                 && !is_far
                 && agree(&body, text)
                 && let Some(cosine) =
-                    self.likeness(model.as_ref(), &body, text)?.filter(|cosine| *cosine >= threshold)
+                    self.text_similarity(model.as_ref(), &body, text)?.filter(|cosine| *cosine >= threshold)
             {
                 near = Some(NearDuplicate {
                     id: row.note_id.clone(),
@@ -389,19 +392,19 @@ impl MemoryWrites<'_> {
         Ok(Comparison { same: None, near, generation })
     }
 
-    /// Compares a text again where something changed since it was compared. Asked under the write lock, when the index is
-    /// in line with the files, or what it has not seen is known.
-    pub(super) fn renew(&self, comparison: &mut Comparison, text: &str) -> Result<()> {
+    /// Repeats a comparison if the index changed since. Called under the write lock, when the files that differ from
+    /// the index are known.
+    pub(super) fn update_comparison(&self, comparison: &mut Comparison, text: &str) -> Result<()> {
         if self.core.index.generation()? != comparison.generation
             || !Lookup::of(self.core).unindexed_files().is_empty()
         {
-            *comparison = self.alike(text)?;
+            *comparison = self.compare(text)?;
         }
         Ok(())
     }
 
-    /// Gives the cosine of two texts, whatever their titles; nothing without a model.
-    fn likeness(&self, model: Option<&Arc<dyn Embed>>, one: &str, other: &str) -> Result<Option<f32>> {
+    /// Returns the cosine of two texts without their titles, or `None` without a model.
+    fn text_similarity(&self, model: Option<&Arc<dyn Embed>>, one: &str, other: &str) -> Result<Option<f32>> {
         let (Some(one), Some(other)) =
             (self.core.query_vector(model, one)?, self.core.query_vector(model, other)?)
         else {
@@ -410,7 +413,7 @@ impl MemoryWrites<'_> {
         Ok(Some(one.iter().zip(other.iter()).map(|(one, other)| one * other).sum()))
     }
 
-    pub(in crate::store) fn say(
+    pub(in crate::store) fn edit_memory(
         &self,
         memory: &Memory,
         edit: NoteEdit,
@@ -420,7 +423,7 @@ impl MemoryWrites<'_> {
             .change(&Operation::Edit(EditRequest { note: memory.path.clone(), edit, expect: None }), dry_run)
     }
 
-    /// Takes a memory out of search and recall; `hard` moves it to the trash.
+    /// Takes a memory out of search and recall. With `hard`, moves it to the trash.
     ///
     /// # Errors
     /// `NotFound` if no note has the name; `Exists` if several notes have it, or if the memory is forgotten already.
@@ -433,12 +436,12 @@ impl MemoryWrites<'_> {
         }
         if memory.state.forgotten {
             return Err(Error::new(ErrorKind::Exists, format!("{} is forgotten already", memory.path))
-                .with_hint("it can be moved to the trash, or brought back"));
+                .with_hint("it can be moved to the trash or restored"));
         }
-        self.say(&memory, NoteEdit::Set("forgotten".to_owned(), Value::Bool(true)), dry_run)
+        self.edit_memory(&memory, NoteEdit::Set("forgotten".to_owned(), Value::Bool(true)), dry_run)
     }
 
-    /// Brings back what was forgotten, archived or moved to the trash.
+    /// Restores a memory that was forgotten, archived or moved to the trash.
     ///
     /// # Errors
     /// `NotFound` if no note has the name, and no file of the trash; `Exists` if several notes have it; `Invalid` if
@@ -449,7 +452,7 @@ impl MemoryWrites<'_> {
             Ok(memory) => memory,
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 let restored = Changes::of(self.core).change(&Operation::Restore(name.to_owned()), dry_run);
-                // Where the trash does not hold it either, the name is what is wrong.
+                // If it is not in the trash either, the first error is the helpful one.
                 return restored.map_err(|refusal| match refusal.kind() {
                     ErrorKind::NotFound => error,
                     _ => refusal,
@@ -469,10 +472,10 @@ impl MemoryWrites<'_> {
                 ));
             }
         };
-        self.say(&memory, NoteEdit::Unset(key.to_owned()), dry_run)
+        self.edit_memory(&memory, NoteEdit::Unset(key.to_owned()), dry_run)
     }
 
-    /// Pins a memory: it does not fade, and is warm at least, which also ends its being archived.
+    /// Pins a memory: it does not fade, has at least the tier WARM, and is no longer archived.
     ///
     /// # Errors
     /// `NotFound` if no note has the name; `Exists` if several notes have it, or if the memory is pinned already.
@@ -482,16 +485,17 @@ impl MemoryWrites<'_> {
         if memory.state.pinned {
             return Err(Error::new(ErrorKind::Exists, format!("{} is pinned already", memory.path)));
         }
-        let mut pinned = self.say(&memory, NoteEdit::Set("pinned".to_owned(), Value::Bool(true)), dry_run)?;
+        let mut pinned =
+            self.edit_memory(&memory, NoteEdit::Set("pinned".to_owned(), Value::Bool(true)), dry_run)?;
         if memory.said.archived && !dry_run {
-            let unset = self.say(&memory, NoteEdit::Unset("tier".to_owned()), false)?;
+            let unset = self.edit_memory(&memory, NoteEdit::Unset("tier".to_owned()), false)?;
             pinned.notices.extend(unset.notices);
             pinned.rows = unset.rows;
         }
         Ok(pinned)
     }
 
-    /// Ends the pinning of a memory.
+    /// Unpins a memory.
     ///
     /// # Errors
     /// `NotFound` if no note has the name; `Exists` if several notes have it, or if the memory is not pinned.
@@ -501,10 +505,10 @@ impl MemoryWrites<'_> {
         if !memory.state.pinned {
             return Err(Error::new(ErrorKind::Exists, format!("{} is not pinned", memory.path)));
         }
-        self.say(&memory, NoteEdit::Unset("pinned".to_owned()), dry_run)
+        self.edit_memory(&memory, NoteEdit::Unset("pinned".to_owned()), dry_run)
     }
 
-    /// Puts a memory into the archive.
+    /// Archives a memory.
     ///
     /// # Errors
     /// `NotFound` if no note has the name; `Exists` if several notes have it, or if the memory is archived already.
@@ -514,6 +518,6 @@ impl MemoryWrites<'_> {
         if memory.said.archived {
             return Err(Error::new(ErrorKind::Exists, format!("{} is archived already", memory.path)));
         }
-        self.say(&memory, NoteEdit::Set("tier".to_owned(), Value::from("archive")), dry_run)
+        self.edit_memory(&memory, NoteEdit::Set("tier".to_owned(), Value::from("archive")), dry_run)
     }
 }

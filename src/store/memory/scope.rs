@@ -10,7 +10,7 @@ use crate::store::memory_weights::{Memory, MemoryWeights};
 use crate::text::path::key;
 
 impl Recalls<'_> {
-    /// Narrows a filter to what other servers' toolsets see.
+    /// Restricts a filter to the notes that the toolsets of other servers see.
     pub fn scoped(&self, mut filter: Filter) -> Filter {
         let folder = self.core.config.memory.folder.trim_matches('/');
         // In the layout `memories` the vault is the folder of memories.
@@ -23,17 +23,17 @@ impl Recalls<'_> {
         filter
     }
 
-    /// Says whether other servers' toolsets see a note.
+    /// Returns whether the toolsets of other servers see a note.
     pub(super) fn is_in_scope(&self, row: &FileRow) -> bool {
         let Some(folder) = self.scoped(Filter::default()).folder else { return true };
         row.path.as_str().strip_prefix(folder.as_str()).is_some_and(|rest| rest.starts_with('/'))
     }
 
-    /// Finds the memory that has an id: nothing else that it may be called counts.
+    /// Finds the memory with an id. Other names of a note are not considered.
     ///
     /// # Errors
     /// `Exists` if several notes have the id.
-    pub fn memory_of_id(&self, id: &str) -> Result<Option<Memory>> {
+    pub fn memory_by_id(&self, id: &str) -> Result<Option<Memory>> {
         let mut rows = Lookup::of(self.core).rows_with_id(id.trim())?;
         rows.retain(|row| self.is_in_scope(row));
         if rows.len() > 1 {
@@ -41,36 +41,36 @@ impl Recalls<'_> {
             return Err(Error::new(ErrorKind::Exists, format!("{} notes have the id {id}", rows.len()))
                 .with_hint(format!("change the id in all but one of {}", paths.join(", "))));
         }
-        rows.iter().for_each(|row| Lookup::of(self.core).resolved(row));
+        rows.iter().for_each(|row| Lookup::of(self.core).remember_resolved(row));
         Ok(MemoryWeights::of(self.core).weigh(rows, self.core.clock.now())?.pop())
     }
 
-    /// Finds the memory that has a UUID, as [`crate::store::MemoryText::uuid`] gives it.
+    /// Finds the memory with a UUID, as in [`crate::store::MemoryText::uuid`].
     ///
     /// # Errors
     /// `Exists` if several notes have the id.
-    pub fn memory_of_uuid(&self, uuid: &str) -> Result<Option<Memory>> {
-        if let Some(memory) = self.memory_of_id(uuid)? {
+    pub fn memory_by_uuid(&self, uuid: &str) -> Result<Option<Memory>> {
+        if let Some(memory) = self.memory_by_id(uuid)? {
             return Ok(Some(memory));
         }
         let wanted = uuid.to_ascii_lowercase();
         let row = self.core.index.catalog().names().with_path_id(&wanted)?;
         let rows = Lookup::of(self.core)
             .with_unindexed(row.into_iter().collect(), |source| path_id(&source.path) == wanted)?;
-        // One with a UUID of its own answers to that alone.
+        // A note with a UUID in its frontmatter has no other one.
         let is_meant = |row: &FileRow| self.is_in_scope(row) && !is_uuid(&row.note_id);
         let rows: Vec<FileRow> = rows.into_iter().filter(is_meant).collect();
-        rows.iter().for_each(|row| Lookup::of(self.core).resolved(row));
+        rows.iter().for_each(|row| Lookup::of(self.core).remember_resolved(row));
         Ok(MemoryWeights::of(self.core).weigh(rows, self.core.clock.now())?.pop())
     }
 
-    /// Finds the memories that an id, a title or the slug of one names, the newest first.
+    /// Finds the memories with an id, a title or the slug of a title, the newest first.
     ///
     /// # Errors
     /// `Corrupt` if the catalog cannot be read.
-    pub fn memories_called(&self, name: &str) -> Result<Vec<Memory>> {
+    pub fn memories_by_name(&self, name: &str) -> Result<Vec<Memory>> {
         let name = name.trim();
-        if let Some(memory) = self.memory_of_id(name)? {
+        if let Some(memory) = self.memory_by_id(name)? {
             return Ok(vec![memory]);
         }
         let rows = self.core.index.catalog().select(&self.scoped(Filter::default()))?;
@@ -92,11 +92,11 @@ impl Recalls<'_> {
             }
         }
         if found.is_empty() {
-            // By alias or path.
+            // The name may also be an alias or a path.
             let is_seen = |row: &FileRow| row.path.is_note() && !row.excluded && self.is_in_scope(row);
             found.extend(Lookup::of(self.core).find(name).ok().filter(is_seen));
         }
-        MemoryWeights::of(self.core).sort_by_birth(&mut found, true, |row| row)?;
+        MemoryWeights::of(self.core).sort_by_creation(&mut found, true, |row| row)?;
         MemoryWeights::of(self.core).weigh(found, self.core.clock.now())
     }
 }

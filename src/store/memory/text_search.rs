@@ -1,4 +1,4 @@
-//! Lists memories with their texts, and finds those most like a query.
+//! Lists memories with their texts, and finds those most similar to a query.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -27,87 +27,87 @@ use crate::text::path::{NotePath, key};
 use crate::text::resolve::{FileNames, name_keys};
 use crate::text::tag_conversion;
 
-/// So many notes that answer a query are looked at, at least.
+/// The least number of search results that are compared with a query.
 const POOL: usize = 100;
 
-/// A text may be that of the query itself where their cosine is as high as this, titles and rounding considered.
+/// The cosine above which a text may be equal to the query, considering titles and rounding.
 const ALMOST: f64 = 0.5;
 
-/// Of a query longer than this, in bytes, the key terms alone are looked for.
+/// The longest query, in bytes, that is searched by all its words. A longer one is searched by its key terms.
 const SHORT: usize = 1000;
 
-/// A memory and what its note says.
+/// A memory with the text of its note.
 #[derive(Debug, Clone)]
 pub struct MemoryText {
     /// The memory.
     pub memory: Memory,
-    /// Its id where that is a UUID, else the one that its path makes.
+    /// The id if it is a UUID, or the UUID made from the path.
     pub uuid: String,
-    /// Its text, without frontmatter and without white space around it.
+    /// The text without frontmatter, trimmed.
     pub content: String,
-    /// The same without markup.
+    /// The text without markup.
     pub plain: String,
-    /// Its tags: those of the frontmatter first, in their order.
+    /// The tags, those of the frontmatter first.
     pub tags: Vec<String>,
-    /// Its `metadata`.
+    /// The property `metadata`.
     pub metadata: Map<String, Value>,
     /// All properties.
     pub properties: Map<String, Value>,
 }
 
-/// The memories whose text is most like a query.
+/// The memories whose text is most similar to a query.
 #[derive(Debug, Clone, Default)]
-pub struct MostLike {
-    /// The most like first, each with its likeness from 0 to 1.
+pub struct SimilarMemories {
+    /// The memories, each with its similarity from 0 to 1, the most similar first.
     pub memories: Vec<(MemoryText, f64)>,
     /// Sentences about what the answer lacks, such as that only words were searched.
     pub notices: Vec<String>,
 }
 
-/// What a list of memories is ordered by.
+/// The order of a list of memories.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum TextOrder {
-    /// The newest first.
+    /// By creation time, the newest first.
     #[default]
     Newest,
-    /// The most important first, then the newest.
+    /// By importance, then by creation time.
     Important,
 }
 
-/// Which memories to list.
+/// The selection of a list of memories.
 #[derive(Debug, Clone, Default)]
 pub struct TextsRequest {
-    /// Of this type; one without a type is general.
+    /// Only memories of this type. A note without a type is general.
     pub kind: Option<String>,
-    /// With any of these tags, where there are some.
+    /// Only memories with any of these tags.
     pub any_tag: Vec<String>,
-    /// Made at or after.
+    /// Only memories created at or after this time.
     pub from: Option<Timestamp>,
-    /// Made at or before.
+    /// Only memories created at or before this time.
     pub to: Option<Timestamp>,
     /// The order.
     pub order: TextOrder,
-    /// Leave out this many of the first.
+    /// The number of memories to skip.
     pub skip: usize,
-    /// How many at most.
+    /// The largest number of memories.
     pub limit: usize,
 }
 
 impl Recalls<'_> {
-    /// Reads what one of many memories says; nothing where it is gone, or cannot be read, which is told in the log: one
-    /// note must not hide all others.
+    /// Reads the text of a memory in a list. Returns `None` and logs a warning if it cannot be read, so that one note
+    /// does not hide all others.
     fn text_if_readable(&self, memory: Memory) -> Option<MemoryText> {
-        self.text_of(memory).unwrap_or_else(|error| {
+        self.memory_text(memory).unwrap_or_else(|error| {
             self.core.warn_unless_gone(&error);
             None
         })
     }
 
-    /// Reads what a memory says; nothing where it is gone.
+    /// Reads the text of a memory. Returns `None` if the note no longer exists.
     ///
     /// # Errors
     /// `Io` if it cannot be read.
-    pub fn text_of(&self, memory: Memory) -> Result<Option<MemoryText>> {
+    pub fn memory_text(&self, memory: Memory) -> Result<Option<MemoryText>> {
         let bytes = match Lookup::of(self.core).bytes_of(&memory.row) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
@@ -132,7 +132,7 @@ impl Recalls<'_> {
         Ok(Some(MemoryText { memory, uuid, content, plain, tags, metadata, properties }))
     }
 
-    /// Lists memories with what they say, and counts all that there are beside this page. Forgotten ones are left out.
+    /// Lists memories with their texts, and counts all that match. Forgotten memories are left out.
     ///
     /// # Errors
     /// `Corrupt` if the catalog cannot be read; `Io` if a note cannot be read.
@@ -147,7 +147,7 @@ impl Recalls<'_> {
             request.to.is_none_or(|to| row.created <= to)
                 && request.kind.as_ref().is_none_or(|wanted| kind.eq_ignore_ascii_case(wanted))
         });
-        MemoryWeights::of(self.core).sort_by_birth(&mut rows, true, |row| row)?;
+        MemoryWeights::of(self.core).sort_by_creation(&mut rows, true, |row| row)?;
         let now = self.core.clock.now();
         let total = rows.len();
         let page = if request.order == TextOrder::Newest {
@@ -163,7 +163,7 @@ impl Recalls<'_> {
         Ok((total, page.into_iter().filter_map(|memory| self.text_if_readable(memory)).collect()))
     }
 
-    /// Selects notes with one of these tags, or all where none is given.
+    /// Selects notes with any of some tags, or all notes if no tags are given.
     fn with_any_tag(&self, filter: &Filter, tags: &[String]) -> Result<Vec<FileRow>> {
         let catalog = self.core.index.catalog();
         if tags.is_empty() {
@@ -178,18 +178,18 @@ impl Recalls<'_> {
         Ok(rows)
     }
 
-    /// Finds the memories whose text is most like a query, from 0 to 1: by the cosine of the two, or, without a model,
-    /// by the words that they share. Those below the threshold are left out. Counts a use of each.
+    /// Finds the memories whose text is most similar to a query: by cosine or, without a model, by shared words.
+    /// Memories below the threshold are left out. Records a use of each.
     ///
     /// # Errors
     /// `Invalid` for an invalid query or filter; `NotFound` for vector mode without a model; `Corrupt` if the index
     /// cannot be read.
     #[tracing::instrument(skip_all)]
-    pub fn most_like(&self, query: &str, limit: usize, threshold: f64) -> Result<MostLike> {
+    pub fn most_similar(&self, query: &str, limit: usize, threshold: f64) -> Result<SimilarMemories> {
         IndexSync::of(self.core).refresh()?;
         let query = query.trim();
         if query.is_empty() {
-            return Ok(MostLike::default());
+            return Ok(SimilarMemories::default());
         }
         let words = if query.len() > SHORT { key_terms(query).join(" ") } else { String::new() };
         let plain = Query::plain(if words.is_empty() { query } else { &words });
@@ -200,14 +200,14 @@ impl Recalls<'_> {
         let Candidates { found, notices } = self.candidates(&asked, Some(Mode::Hybrid), live, most)?;
         let mut scored = Vec::with_capacity(found.len());
         for (score, hit) in self.scores(&found, query)?.into_iter().zip(found) {
-            // What is shown is what is compared.
+            // The texts that are returned are those that are compared.
             let score = (score.clamp(0.0, 1.0) * 1000.0).round() / 1000.0;
             if score >= threshold {
                 scored.push((hit.row, score));
             }
         }
-        // What scores the same stays in this order: the newest first.
-        MemoryWeights::of(self.core).sort_by_birth(&mut scored, true, |(row, _)| row)?;
+        // The sort is stable, so equal scores stay in order of creation time.
+        MemoryWeights::of(self.core).sort_by_creation(&mut scored, true, |(row, _)| row)?;
         scored.sort_by(|one, other| other.1.total_cmp(&one.1));
         scored.truncate(limit);
         let (rows, scores): (Vec<FileRow>, Vec<f64>) = scored.into_iter().unzip();
@@ -217,11 +217,11 @@ impl Recalls<'_> {
             .into_iter()
             .zip(scores)
             .filter_map(|(memory, score)| Some((self.text_if_readable(memory)?, score)));
-        Ok(MostLike { memories: texts.collect(), notices })
+        Ok(SimilarMemories { memories: texts.collect(), notices })
     }
 
-    /// Says how like a query notes are: by the nearest of their passages, whose vectors are there already; by words where
-    /// there is none. What says the same is wholly like it, whatever title stands in its vector.
+    /// Returns the similarity of notes to a query: that of the nearest passage by its stored vector, or by words
+    /// without one. An equal text has the similarity 1, whatever title is in its vector.
     fn scores(&self, found: &[SearchHit], query: &str) -> Result<Vec<f64>> {
         let snapshot = self.core.index.snapshot()?;
         let vectors = &snapshot.vectors;
@@ -258,7 +258,7 @@ impl Recalls<'_> {
         found.iter().map(score).collect()
     }
 
-    /// Gives the ids of the memories that a memory is linked to: those that its `links` name, then those that its text
+    /// Returns the ids of the memories that a memory links to: those in its `links` property, then those that its text
     /// links to.
     ///
     /// # Errors
@@ -274,7 +274,7 @@ impl Recalls<'_> {
         Ok(ids)
     }
 
-    /// Lists the files that a note links to, as it is on the disk.
+    /// Lists the files that a note on disk links to.
     fn linked_from(&self, path: &NotePath) -> Result<Vec<NotePath>> {
         let source = match self.core.read_bytes(path) {
             Ok(bytes) => Source::unplaced(path.clone(), &bytes),
@@ -294,7 +294,7 @@ impl Recalls<'_> {
     }
 }
 
-/// Gives the text of a note without markup; a link is what it shows.
+/// Returns the text of a note without markup. A link becomes the text that it shows.
 fn plain_of(text: &str, note: &Note) -> String {
     let mut plain = String::new();
     let mut is_link = false;
@@ -308,7 +308,7 @@ fn plain_of(text: &str, note: &Note) -> String {
         match piece.separator {
             _ if plain.is_empty() => {}
             Separator::Block => plain.push('\n'),
-            // The address of a link was set off from what is around it.
+            // The target of a link was separated from the text around it.
             Separator::Line if !is_link => plain.push(' '),
             Separator::Line | Separator::None => {}
         }

@@ -1,4 +1,4 @@
-//! Writes a note unless another note says the same.
+//! Writes a note, unless another note has the same text.
 
 use serde::Serialize;
 
@@ -11,29 +11,29 @@ use crate::store::memory::MemoryWrites;
 use crate::store::memory::save::{Comparison, NearDuplicate};
 use crate::store::sync::IndexSync;
 
-/// A note that is to be written.
+/// A note to write.
 #[derive(Debug, Clone, Default)]
 pub struct WriteRequest {
     /// The note.
     pub new: NewRequest,
-    /// Whether it is written although another note says exactly the same.
+    /// Whether the note is written even if another note has exactly the same text.
     pub allow_duplicate: bool,
 }
 
-/// What became of a note that was written.
+/// The result of writing a note.
 #[derive(Debug, Clone, Serialize)]
 pub struct WriteReply {
-    /// Its path.
+    /// The path of the note.
     pub path: String,
-    /// The note that says nearly the same, which is linked to it.
+    /// A note with nearly the same text, which the new note links to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub near: Option<NearDuplicate>,
-    /// What changed, or would.
+    /// The change.
     pub change: ChangeReply,
 }
 
 impl MemoryWrites<'_> {
-    /// Writes a new note, unless another one says exactly the same. One that says nearly the same is linked.
+    /// Writes a new note, unless another note has exactly the same text. A note with nearly the same text is linked.
     ///
     /// # Errors
     /// `Exists` if there is a note at the path already, or one with exactly the same text; `Conflict` if another
@@ -44,23 +44,25 @@ impl MemoryWrites<'_> {
         let mut text = request.new.content.clone();
         self.core.clean(&mut text);
         let text = text.trim().to_owned();
-        let mut alike = if text.is_empty() { Comparison::none() } else { self.alike(&text)? };
-        alike.refuse(request.allow_duplicate, "note")?;
+        let mut comparison = if text.is_empty() { Comparison::none() } else { self.compare(&text)? };
+        comparison.refuse(request.allow_duplicate, "note")?;
         let prepare = |_: &mut Operation| {
             if !text.is_empty() {
-                self.renew(&mut alike, &text)?;
+                self.update_comparison(&mut comparison, &text)?;
             }
-            alike.refuse(request.allow_duplicate, "note")
+            comparison.refuse(request.allow_duplicate, "note")
         };
         let mut change =
             Changes::of(self.core).change_prepared(&Operation::New(request.new.clone()), dry_run, prepare)?;
-        let near = alike.near;
-        let path = change.made().ok_or_else(|| Error::internal("a new note has no place"))?;
+        let near = comparison.near;
+        let path = change.made().ok_or_else(|| Error::internal("the new note has no path"))?;
         if let Some(near) = near.as_ref().filter(|_| !dry_run) {
             let link = LinkRequest { a: path.clone(), b: near.path.clone(), text: None };
             match Changes::of(self.core).change(&Operation::Link(link), false) {
                 Ok(linked) => change.notices.extend(linked.notices),
-                Err(error) => change.notices.push(format!("it is not linked to {}: {error}", near.path)),
+                Err(error) => {
+                    change.notices.push(format!("the new note cannot be linked to {}: {error}", near.path))
+                }
             }
         }
         Ok(WriteReply { path, near, change })

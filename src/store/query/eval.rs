@@ -15,83 +15,83 @@ use crate::search::query::Query;
 use crate::search::{Mode, Request, run};
 use crate::store::query::Searches;
 
-/// What to measure.
+/// The options of a measurement.
 #[derive(Debug, Clone, Default)]
 pub struct EvalRequest {
-    /// The modes, all where empty.
+    /// The modes to measure; all if empty.
     pub modes: Vec<Mode>,
-    /// Only notes whose `seq` is below the query's `before_seq` count.
+    /// Whether only notes count whose `seq` is lower than the query's `before_seq`.
     pub causal: bool,
-    /// Keep each query's scores.
+    /// Whether to return the scores of each query.
     pub per_query: bool,
-    /// Measure hybrid with this fusion as well, and compare the two query by query.
+    /// Another fusion to measure hybrid mode with; both are compared query by query.
     pub against: Option<Fusion>,
-    /// Measure hybrid also as if only this percentage of the notes had vectors, each of these.
+    /// Percentages of notes with vectors to measure hybrid mode with.
     pub shares: Vec<u8>,
 }
 
-/// The quality of hybrid search where only some of the notes have vectors.
+/// The quality of hybrid search if only some notes have vectors.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ShareScores {
-    /// The percentage of the notes that have vectors.
+    /// The percentage of notes with vectors.
     pub percent: u8,
-    /// The nDCG@10 of words alone, which does not depend on it.
+    /// The nDCG@10 of words alone, which does not depend on vectors.
     pub bm25: f64,
     /// The nDCG@10 of hybrid search.
     pub hybrid: f64,
-    /// How much better hybrid is.
+    /// The difference between the two.
     pub paired: Paired,
 }
 
-/// The quality of one mode: means over the queries.
+/// The quality of a mode: means over the queries.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ModeScores {
     /// The mode.
     pub mode: Mode,
-    /// How hybrid merged its lists, and how the other modes made scores of theirs.
+    /// How hybrid mode merged the rankings, and how the other modes computed scores.
     pub fusion: Fusion,
     /// Normalised discounted cumulative gain of the first 10 (Järvelin & Kekäläinen 2002).
     pub ndcg_at_10: f64,
-    /// Share of the relevant notes among the first 10.
+    /// The share of the relevant notes among the first 10.
     pub recall_at_10: f64,
-    /// Share of the relevant notes among the first 100.
+    /// The share of the relevant notes among the first 100.
     pub recall_at_100: f64,
-    /// Reciprocal rank of the first relevant note among the first 10.
+    /// The reciprocal rank of the first relevant note among the first 10.
     pub mrr_at_10: f64,
-    /// Mean milliseconds a query, its embedding included.
+    /// The mean time of a query in milliseconds, with its embedding.
     pub ms_per_query: f64,
-    /// The nDCG@10 of each query, by its id, where asked for.
+    /// The nDCG@10 of each query by its id, if requested.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub queries: Vec<(String, f64)>,
 }
 
-/// How much better hybrid is than something else, query by query.
+/// The difference between hybrid mode and another run, query by query.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Paired {
-    /// What hybrid is compared with: a mode, or hybrid with another fusion.
+    /// The other run: a mode, or hybrid mode with another fusion.
     pub against: String,
-    /// Mean difference of nDCG@10.
+    /// The mean difference of nDCG@10.
     pub mean: f64,
-    /// Lower end of its 95 % confidence interval, by bootstrap over the queries (Efron 1979), 10,000 samples.
+    /// The lower end of the 95 % confidence interval, by bootstrap over the queries (Efron 1979), 10,000 samples.
     pub low: f64,
-    /// Upper end of the same.
+    /// The upper end of the confidence interval.
     pub high: f64,
 }
 
-/// The quality of search on a set.
+/// The quality of search on an evaluation set.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct EvalReply {
-    /// Notes in the set.
+    /// The number of notes.
     pub notes: u64,
-    /// Judged queries.
+    /// The number of judged queries.
     pub queries: usize,
-    /// Passages without a vector; scores of the vector mode are low until there are none.
+    /// The number of passages without a vector, which lower the scores of the vector mode.
     pub pending: usize,
-    /// One entry a mode.
+    /// One entry for each mode.
     pub modes: Vec<ModeScores>,
-    /// Hybrid compared with each of the others.
+    /// Hybrid mode compared with each other run.
     pub pairs: Vec<Paired>,
-    /// Hybrid with vectors for some of the notes, where that was asked for.
+    /// Hybrid mode with vectors for some of the notes, if requested.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub shares: Vec<ShareScores>,
 }
@@ -105,7 +105,7 @@ struct Judged {
 }
 
 impl Searches<'_> {
-    /// Measures search on the judged queries beside the vault, which is the set's `notes` folder.
+    /// Measures search with the judged queries next to the vault, which is the folder `notes` of the set.
     ///
     /// # Errors
     /// `Io` or `Invalid` if `queries.jsonl` or `qrels.tsv` cannot be read.
@@ -200,7 +200,7 @@ impl Searches<'_> {
         Ok(files.into_iter().map(|(file, _)| file).filter(counts).collect())
     }
 
-    /// Reads each note's `seq`.
+    /// Reads the `seq` of each note.
     fn sequence(&self) -> Result<HashMap<FileId, f64>> {
         let mut order = HashMap::new();
         self.core.index.catalog().properties().each(|file, map| {
@@ -257,7 +257,7 @@ impl Totals {
     }
 }
 
-/// Compares hybrid with each of the other runs.
+/// Compares hybrid mode with each other run.
 fn pairs(scores: &[ModeScores], fusion: Fusion) -> Vec<Paired> {
     let is_hybrid = |run: &&ModeScores| run.mode == Mode::Hybrid && run.fusion == fusion;
     let Some(hybrid) = scores.iter().find(is_hybrid) else {
@@ -274,7 +274,7 @@ fn compared(one: &ModeScores, other: &ModeScores) -> Paired {
     Paired { against: other.label(), mean, low, high }
 }
 
-/// Says whether a note is in a share of all notes; the same notes are in every larger share.
+/// Returns whether a note is in a share of all notes. Larger shares contain smaller ones.
 fn is_in_share(path: &str, percent: u8) -> bool {
     let hash = blake3::hash(path.as_bytes());
     let [a, b, c, d, ..] = *hash.as_bytes();
@@ -282,7 +282,7 @@ fn is_in_share(path: &str, percent: u8) -> bool {
 }
 
 impl ModeScores {
-    /// Names the run: its mode, and the fusion of hybrid.
+    /// Returns the name of the run: its mode, and the fusion of hybrid mode.
     pub fn label(&self) -> String {
         let mode = format!("{:?}", self.mode).to_lowercase();
         match self.mode {
@@ -292,15 +292,15 @@ impl ModeScores {
     }
 }
 
-/// Gives the mean of some differences and the 2.5th and 97.5th percentile of the means of samples drawn from them; the
-/// same for the same differences.
+/// Returns the mean of differences, and the 2.5th and 97.5th percentile of the means of samples drawn from them. The
+/// result is deterministic.
 fn bootstrap(each: &[f64]) -> (f64, f64, f64) {
     const SAMPLES: usize = 10_000;
     if each.is_empty() {
         return (0.0, 0.0, 0.0);
     }
     let mut seed = 1u64;
-    // Knuth's linear congruential generator (MMIX); its upper half is random enough to draw with.
+    // Knuth's linear congruential generator (MMIX). Its upper half is random enough for sampling.
     let mut draw = || {
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         each.get((seed >> 33) as usize % each.len()).copied().unwrap_or(0.0)
@@ -325,7 +325,7 @@ fn read_queries(path: &Path) -> Result<Vec<Judged>> {
     lines
         .map(|(at, line)| {
             serde_json::from_str(line).map_err(|error| {
-                Error::invalid(format!("{}:{} is no query", path.display(), at + 1)).with_source(error)
+                Error::invalid(format!("{}:{} is not a query", path.display(), at + 1)).with_source(error)
             })
         })
         .collect()
@@ -338,7 +338,7 @@ fn read_grades(path: &Path) -> Result<HashMap<String, HashMap<String, f64>>> {
         let mut parts = line.split_whitespace();
         let entry = (parts.next(), parts.next(), parts.next().and_then(|grade| grade.parse().ok()));
         let (Some(query), Some(note), Some(grade)) = entry else {
-            return Err(Error::invalid(format!("{}:{} is no judgement", path.display(), at + 1))
+            return Err(Error::invalid(format!("{}:{} is not a judgement", path.display(), at + 1))
                 .with_hint("a line holds query id, note id and grade, with tabs between them"));
         };
         grades.entry(query.to_owned()).or_default().insert(note.to_owned(), grade);

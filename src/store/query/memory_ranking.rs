@@ -7,22 +7,22 @@ use crate::search::SearchHit;
 use crate::store::memory_weights::{Memory, MemoryWeights};
 use crate::store::query::Searches;
 
-/// A ranking by intent or tier looks at this many times as many notes as are asked for.
+/// The factor by which a ranking by intent or tier examines more notes than requested.
 const DEPTH: usize = 5;
 
-/// How a search weighs what it finds as memories.
+/// How a search ranks its results as memories.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct MemoryRanking {
-    /// The intent that orders them; relevance alone where none is given.
+    /// The intent of the ranking. Without one, results are ranked by relevance.
     pub intent: Option<Intent>,
-    /// The only tier to find.
+    /// The tier to which results are limited.
     pub tier: Option<Tier>,
-    /// The seed of the random part of an intent's score; the current time where none is given.
+    /// The seed of the random part of a score. Without one, it is the current time.
     pub seed: Option<u64>,
 }
 
 impl MemoryRanking {
-    /// Gives the number of notes to look at so that `limit` are left.
+    /// Returns the number of notes to examine for `limit` results.
     pub(super) fn candidates(&self, limit: usize) -> usize {
         if self.intent.is_some() || self.tier.is_some() { limit.saturating_mul(DEPTH) } else { limit }
     }
@@ -35,19 +35,19 @@ pub(super) struct RankedMemory {
 }
 
 impl Searches<'_> {
-    /// Weighs hits as memories, keeps those of the tier, and orders them for the intent. A hit that was scored for an
-    /// intent has that score afterwards. The memories lack tags and importance.
+    /// Converts hits to memories, keeps those of the tier, and ranks them for the intent. A hit that was ranked for an
+    /// intent gets that score. The memories lack tags and importance.
     pub(super) fn rank_memories(
         &self,
         ranking: MemoryRanking,
         found: &mut Vec<SearchHit>,
     ) -> Result<Vec<RankedMemory>> {
         let now = self.core.clock.now();
-        // A note that the query names stands above all others, and would make them look alike.
+        // The bonus of a note that the query names would make all others look similar.
         let unnamed = |hit: &SearchHit| f64::from(hit.score - hit.components.from_name.unwrap_or(0.0));
         let relevances = min_max_normalized(&found.iter().map(unnamed).collect::<Vec<_>>());
         let rows = found.iter().map(|hit| hit.row.clone()).collect();
-        let memories = MemoryWeights::of(self.core).weigh_roughly(rows, now)?;
+        let memories = MemoryWeights::of(self.core).weigh_for_scores(rows, now)?;
         let mut chance = SplitMix64::new(ranking.seed.unwrap_or_else(|| now.millis().unsigned_abs()));
         let mut hits: Vec<(SearchHit, RankedMemory)> = Vec::with_capacity(found.len());
         for ((mut hit, memory), relevance) in std::mem::take(found).into_iter().zip(memories).zip(relevances)
@@ -63,7 +63,7 @@ impl Searches<'_> {
         }
         hits.retain(|(_, ranked)| ranking.tier.is_none_or(|tier| ranked.memory.state.tier == tier));
         if ranking.intent.is_some() {
-            // What the query names stays first, whatever it is asked for.
+            // A note that the query names stays first for every intent.
             let is_named = |hit: &SearchHit| hit.components.from_name.is_some();
             let total = |ranked: &RankedMemory| ranked.intent_score.map_or(0.0, |score| score.total);
             hits.sort_by(|(one, ranked_one), (other, ranked_other)| {
@@ -75,7 +75,7 @@ impl Searches<'_> {
         Ok(ranked)
     }
 
-    /// Completes memories with their tags and importance.
+    /// Adds tags and importance to memories.
     pub(super) fn complete_memories(&self, ranked: Vec<RankedMemory>) -> Result<Vec<RankedMemory>> {
         let (mut memories, scores): (Vec<Memory>, Vec<Option<IntentScore>>) =
             ranked.into_iter().map(|ranked| (ranked.memory, ranked.intent_score)).unzip();

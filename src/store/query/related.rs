@@ -1,4 +1,4 @@
-//! Finds related notes: near in meaning, linked with the same notes, or mentioning a note without a link.
+//! Finds related notes: similar in meaning, linked with the same notes, or naming a note without a link.
 
 use std::collections::{HashMap, HashSet};
 
@@ -21,33 +21,33 @@ use crate::text::note::PieceKind;
 use crate::text::span::Span;
 use crate::wording::Wording;
 
-/// How far the two lists go before they are merged.
+/// The number of notes of each ranking that are merged.
 const DEPTH: usize = 100;
 
-/// A note with more neighbours than this says little about any two of them, and much time would go into it.
+/// The number of links above which a note says little about how two of its neighbours are related.
 const HUB: usize = 2_000;
 
-/// Names shorter than this stand everywhere.
+/// The shortest name that is searched for, in characters.
 const SHORTEST_NAME: usize = 2;
 
-/// So many of the notes in between are named.
+/// The largest number of common neighbours that a reply names.
 const MOST_COMMON: usize = 5;
 
-/// What makes two notes kin.
+/// What relates two notes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kinship {
-    /// Meaning and links.
+    /// Both meaning and links.
     #[default]
     Both,
-    /// Meaning.
+    /// The meaning of their passages.
     Vector,
-    /// Links in common.
+    /// Common neighbours in the link graph.
     Links,
 }
 
 impl Kinship {
-    /// Reads a name.
+    /// Parses the name of a kind.
     ///
     /// # Errors
     /// `Invalid` if no kind has this name.
@@ -62,18 +62,18 @@ impl Kinship {
     }
 }
 
-/// What to find relatives of.
+/// A request for related notes.
 #[derive(Debug, Clone, Default)]
 pub struct RelatedRequest {
     /// The note: path, id, title, alias, file name or `[[wikilink]]`.
     pub note: String,
-    /// What counts.
+    /// What relates the notes.
     pub by: Kinship,
-    /// How many; the configured number of search where not given.
+    /// The number of notes. Without it, that of search in the settings is used.
     pub limit: Option<usize>,
 }
 
-/// A relative.
+/// A related note.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RelatedItem {
     /// Vault path.
@@ -82,62 +82,62 @@ pub struct RelatedItem {
     pub id: String,
     /// Its title.
     pub title: String,
-    /// Comparable within one reply: reciprocal ranks, summed over the lists.
+    /// The score, comparable only within one reply: the sum of reciprocal ranks.
     pub score: f32,
-    /// Cosine between the mean of the note's passages and the nearest passage of this one.
+    /// The cosine between the mean of the note's passages and the nearest passage of this note.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cosine: Option<f32>,
-    /// Notes that both are linked with, those that say most first.
+    /// The common neighbours, those with the fewest links first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub common: Vec<String>,
-    /// Whether the two are linked already.
+    /// Whether the two notes are linked already.
     pub linked: bool,
 }
 
-/// The relatives of a note.
+/// The notes related to a note.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RelatedReply {
     /// Vault path of the note.
     pub path: String,
-    /// Best first.
+    /// The related notes, best first.
     pub related: Vec<RelatedItem>,
-    /// Sentences about what the reply lacks.
+    /// Notices about what the reply lacks.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<Wording>,
 }
 
-/// A place that names a note without linking to it.
+/// A mention of a note without a link.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct MentionItem {
     /// Vault path.
     pub path: String,
     /// Line, counted from 1.
     pub line: usize,
-    /// The name that stands there.
+    /// The name in the text.
     pub name: String,
     /// That line's text, trimmed.
     pub text: String,
 }
 
-/// Where a note is named without a link.
+/// The mentions of a note without a link.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct MentionsReply {
     /// Vault path of the note.
     pub path: String,
-    /// The names that were looked for: title, file name and aliases.
+    /// The searched names: title, file name and aliases.
     pub names: Vec<String>,
-    /// By path and line.
+    /// The mentions, by path and line.
     pub mentions: Vec<MentionItem>,
-    /// Whether there are more.
+    /// Whether there are more mentions.
     pub more: bool,
 }
 
-/// Notes that are linked with one, and how much each says about what it joins.
+/// The notes linked with a note, each with its weight as a common neighbour.
 type SharedNeighbours = HashMap<FileId, Vec<(FileId, f32)>>;
 
 impl Searches<'_> {
-    /// Finds the notes that belong to a note: by the meaning of their passages, and by the notes that both are linked
-    /// with, of which one with few links says more (Adamic & Adar 2003, *Friends and neighbors on the web*).
+    /// Finds the notes related to a note: by the meaning of their passages, and by common neighbours, of which one with
+    /// few links weighs more (Adamic & Adar 2003, *Friends and neighbors on the web*).
     ///
     /// # Errors
     /// `NotFound` if no note has the name; `Exists` if several notes have it.
@@ -162,7 +162,7 @@ impl Searches<'_> {
             if near.is_none() {
                 let so =
                     if request.by == Kinship::Both { "links alone answer" } else { "meaning finds nothing" };
-                notes.push(self.without_vectors(&format!("{} has no vector, so {so}", row.path)));
+                notes.push(self.missing_vectors_notice(&format!("{} has no vector, so {so}", row.path)));
             }
             near.unwrap_or_default()
         };
@@ -187,7 +187,7 @@ impl Searches<'_> {
         Ok(RelatedReply { path: row.path.as_str().to_owned(), related, notes })
     }
 
-    /// Lists the places that name a note by title, file name or alias and do not link to it.
+    /// Lists mentions of a note by title, file name or alias that are not links.
     ///
     /// # Errors
     /// `NotFound` if no note has the name; `Exists` if several notes have it.
@@ -224,7 +224,7 @@ impl Searches<'_> {
         Ok(MentionsReply { path: row.path.as_str().to_owned(), names, mentions, more })
     }
 
-    /// Gives the names that a note goes by, each once.
+    /// Returns the names of a note, each once.
     fn names_of(&self, row: &FileRow) -> Result<Vec<String>> {
         let mut names = vec![row.title.clone(), row.path.stem().to_owned()];
         if row.kind == FileKind::Note {
@@ -241,10 +241,10 @@ impl Searches<'_> {
     fn mentions_in(&self, row: &FileRow, terms: &[QueryTerm]) -> Result<Vec<MentionItem>> {
         let bytes = match self.core.read_bytes(&row.path) {
             Ok(bytes) => bytes,
-            // What is gone since the sync mentions nothing.
+            // A note that was removed since it was indexed has no mentions.
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
             Err(error) => {
-                tracing::warn!("{error}, so it is left out");
+                tracing::warn!("{error}; it is left out");
                 return Ok(Vec::new());
             }
         };
@@ -252,7 +252,7 @@ impl Searches<'_> {
         let plain = unlinked(&reading);
         let mut found: Vec<MentionItem> = Vec::new();
         for term in terms {
-            // A phrase is no pattern, and so takes no steps.
+            // A phrase is not a pattern and takes no steps.
             for line in term.lines_in(&plain).unwrap_or_default() {
                 let (line, text) = if row.path.is_canvas() {
                     place_in_canvas(&reading.text, &plain, line, term)
@@ -311,8 +311,8 @@ fn unlinked(reading: &ParsedNote) -> String {
     String::from_utf8_lossy(&plain).into_owned()
 }
 
-/// Ranks other notes by the cosine of their nearest passage with the mean of a note's passages; nothing where it has no
-/// vector.
+/// Ranks other notes by the cosine of their nearest passage with the mean of a note's passages. Returns no notes if it
+/// has no vectors.
 fn near(
     catalog: &CatalogReader,
     snapshot: &Snapshot,
@@ -335,7 +335,7 @@ fn near(
     Ok(Some(list))
 }
 
-/// Tells which of these notes lack vectors, so that they lose no place for it.
+/// Returns which of these notes have no vectors, so that they are not ranked lower because of that.
 fn lacking(
     catalog: &CatalogReader,
     snapshot: &Snapshot,
@@ -351,14 +351,15 @@ fn lacking(
     Ok(known)
 }
 
-/// Adds up what joints say, the most first: then the order in which files came makes no difference.
+/// Sums the weights of common neighbours, the largest first, so that the order of files makes no difference to
+/// rounding.
 fn sum(joints: &[(FileId, f32)]) -> f32 {
     let mut weights: Vec<f32> = joints.iter().map(|(_, weight)| *weight).collect();
     weights.sort_by(|one, other| other.total_cmp(one));
     weights.into_iter().sum()
 }
 
-/// Finds the notes two links away, and what lies in between.
+/// Finds the notes two links away, with the common neighbours.
 fn shared(catalog: &CatalogReader, id: FileId) -> Result<SharedNeighbours> {
     let mut found = SharedNeighbours::new();
     for between in catalog.links().neighbours(id)? {

@@ -14,20 +14,20 @@ use crate::text::terms::CachedStemmer;
 use crate::wording::Wording;
 
 impl Searches<'_> {
-    /// Says how many hits a search needs so that `limit` are left when the best were read once more.
+    /// Returns the number of hits that a search must find so that reranking leaves `limit` of them.
     pub(super) fn rerank_depth(&self, asked: Mode, query: &Query, limit: usize) -> usize {
         if self.reranks(asked, query) { limit.max(self.core.config.rerank.top) } else { limit }
     }
 
-    /// Words alone and vectors alone are asked for by whoever wants to see just these.
+    /// The modes `bm25` and `vector` show the order of one ranking and are not reranked.
     fn reranks(&self, asked: Mode, query: &Query) -> bool {
         asked == Mode::Hybrid
             && self.core.state.reranker.model.is_some()
             && !query.text_to_embed.trim().is_empty()
     }
 
-    /// Reads the best hits of a hybrid search and orders them anew, as many as the time allows. The scores stay the same
-    /// as a whole: the hits that were read change places among themselves, and each takes the score of its new place.
+    /// Reads the best hits of a hybrid search and sorts them again, as many as the time allows. The set of scores stays
+    /// the same: each hit gets the score of its new position.
     pub(in crate::store) fn rerank(
         &self,
         asked: Mode,
@@ -40,7 +40,7 @@ impl Searches<'_> {
             return;
         };
         let config = &self.core.config.rerank;
-        // A note that the query names stays first, whatever its text says.
+        // A note that the query names stays first.
         let named = found.iter().take_while(|hit| hit.components.from_name.is_some()).count();
         let rest = found.get_mut(named..).unwrap_or_default();
         let most = config.top.min(rest.len());
@@ -51,22 +51,20 @@ impl Searches<'_> {
         match model.rerank(&query.text_to_embed, &texts, Duration::from_millis(config.budget_ms)) {
             Ok(scores) => {
                 if scores.is_empty() && !texts.is_empty() {
-                    notes.push(format!("{} had no time to read any hit", model.name()).into());
+                    notes.push(format!("{} had no time to rerank any hit", model.name()).into());
                 }
                 reorder(top, &scores);
             }
-            Err(error) => {
-                notes.push(format!("the hits are in the order of words and meaning: {error}").into())
-            }
+            Err(error) => notes.push(format!("the hits are not reranked: {error}").into()),
         }
     }
 
-    /// Gives the passage that is shown of a hit, with its title and headings.
+    /// Returns the displayed passage of a hit, with its title and headings.
     fn passage_text(&self, hit: &SearchHit, query: &Query, stem: &mut CachedStemmer) -> String {
         if hit.row.kind == FileKind::Attachment {
             return String::new();
         }
-        // What went away since is left out when it is to be shown.
+        // A note that was removed since is left out of the page later.
         let Ok(bytes) = self.core.read_bytes(&hit.row.path) else { return String::new() };
         let reading = ParsedNote::new(&hit.row.path, &bytes);
         let place = best_passage(&reading, &query.words, hit.passage, stem);
@@ -74,7 +72,7 @@ impl Searches<'_> {
     }
 }
 
-/// Orders the hits that have a score, which are the first ones, by it.
+/// Sorts the hits with a score, which are the first ones, by it.
 fn reorder(hits: &mut [SearchHit], scores: &[f32]) {
     let read = hits.get_mut(..scores.len().min(hits.len())).unwrap_or_default();
     let shares: Vec<f32> = read.iter().map(|hit| hit.score).collect();

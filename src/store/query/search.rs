@@ -28,12 +28,12 @@ use crate::text::terms::{CachedStemmer, is_stop_word, terms};
 use crate::wording::Wording;
 
 impl Searches<'_> {
-    /// Forgets cached query vectors, so that a bench pays for each.
+    /// Clears the cache of query vectors, so that a benchmark measures the embedding of each.
     pub fn forget_query_vectors(&self) {
         self.core.state.query_vectors.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
-    /// Searches the vault. A search counts as no use of what it finds.
+    /// Searches the vault. A search does not count as a use of its results.
     ///
     /// # Errors
     /// `Invalid` for a malformed filter; `NotFound` for vector mode without a model.
@@ -53,7 +53,7 @@ impl Searches<'_> {
         Ok(reply)
     }
 
-    /// Searches what the index holds, without looking at the files' times.
+    /// Searches the index without updating it.
     fn search_as_is(
         &self,
         request: &SearchRequest,
@@ -73,7 +73,7 @@ impl Searches<'_> {
                 mode: asked,
                 fusion: Fusion::parse(&config.fusion)?,
                 limit: self.rerank_depth(asked, query, most),
-                // A ranking that orders all candidates anew need not look deeper.
+                // A ranking that sorts all candidates again needs no deeper search.
                 depth: (most > limit).then_some(most),
                 filter: hide(
                     &Lookup::of(self.core).with_canonical_folder(&request.filter)?,
@@ -89,7 +89,7 @@ impl Searches<'_> {
             })
         };
         let mut found = sought(&query, &mut notes)?;
-        if let Some(words) = request.words_of(&query).filter(|_| found.found.is_empty()) {
+        if let Some(words) = request.plain_words(&query).filter(|_| found.found.is_empty()) {
             notes.clear();
             notes.push(WORDS_INSTEAD.into());
             query = words;
@@ -104,7 +104,7 @@ impl Searches<'_> {
         }
         let by_words = |hit: &SearchHit| hit.match_type != MatchType::Vector;
         let did_you_mean = if request.skip == 0 && !found.iter().any(by_words) {
-            corrected(&request.query, &query, &snapshot)?
+            corrected_query(&request.query, &query, &snapshot)?
         } else {
             None
         };
@@ -127,7 +127,7 @@ impl Searches<'_> {
         })
     }
 
-    /// Says how many passages have no vector yet; nothing where all have one.
+    /// Returns a notice about passages without a vector, if there are any.
     fn pending_notice(&self, snapshot: &crate::index::Snapshot) -> Option<String> {
         (snapshot.pending > 0).then(|| match former_of(snapshot) {
             Some(former) => format!(
@@ -139,7 +139,7 @@ impl Searches<'_> {
         })
     }
 
-    /// Shows the page that a request asks for of the hits, each as a memory where the request weighs memories.
+    /// Returns the requested page of the hits, each with its state as a memory if the request ranks memories.
     fn page(
         &self,
         request: &SearchRequest,
@@ -156,7 +156,7 @@ impl Searches<'_> {
         let ranked = ranked.split_off(request.skip.min(ranked.len()));
         let mut results = self.show(found.get(request.skip..).unwrap_or_default(), query, request.explain);
         for ranked in self.complete_memories(ranked)? {
-            // What is gone since the index was read is not shown.
+            // A note that was removed since it was indexed is not returned.
             if let Some(result) = results.iter_mut().find(|result| result.path == ranked.memory.path) {
                 result.intent_score = ranked.intent_score;
                 result.memory = Some(ranked.memory);
@@ -165,7 +165,7 @@ impl Searches<'_> {
         Ok(results)
     }
 
-    /// Embeds the query where the mode needs it; hybrid falls back to the words and says so.
+    /// Embeds the query if the mode needs it. If that fails, hybrid mode uses words alone and adds a notice.
     pub(in crate::store) fn vector_for(
         &self,
         asked: Mode,
@@ -181,14 +181,14 @@ impl Searches<'_> {
             let is_hybrid = asked == Mode::Hybrid;
             let so =
                 if is_hybrid { "this searched by words only" } else { "a search by meaning finds nothing" };
-            notes.push(match (self.core.index.embedder(), &self.core.state.embed_trouble) {
+            notes.push(match (self.core.index.embedder(), &self.core.state.embedder_error) {
                 (None, Some(why)) => why.clone().led_by(&format!("{so}: ")),
-                (None, None) => self.without_vectors(&format!("no embedding model is set, so {so}")),
+                (None, None) => self.missing_vectors_notice(&format!("no embedding model is set, so {so}")),
                 (Some(_), _) if is_hybrid => Wording::new(
                     format!("{so}; run `sidenote index` once to search by meaning too"),
                     format!("{so}: no passage has a vector yet"),
                 ),
-                (Some(_), _) => self.without_vectors(&format!("no passage has a vector yet, so {so}")),
+                (Some(_), _) => self.missing_vectors_notice(&format!("no passage has a vector yet, so {so}")),
             });
             return Ok((if asked == Mode::Hybrid { Mode::Bm25 } else { asked }, None));
         }
@@ -202,8 +202,8 @@ impl Searches<'_> {
         }
     }
 
-    /// Embeds what was written a moment ago before a query is answered by meaning, as far as there is time. A model that
-    /// fails is told of by the answer itself, so it keeps nobody from answering.
+    /// Embeds the latest changes before a query by meaning, for a limited time. If the model fails, the search itself
+    /// reports it.
     ///
     /// # Errors
     /// `Invalid` if the settings name an unknown mode; `Corrupt` if the index cannot be read.
@@ -216,18 +216,18 @@ impl Searches<'_> {
         if files.is_empty() {
             return Ok(());
         }
-        // The query comes first: it loads the model, which would use up the time for the passages.
+        // The query is embedded first, because loading the model could use up the time for the passages.
         let done = self
             .core
             .query_vector(self.core.index.embedder(), &query.text_to_embed)
             .and_then(|_| self.core.index.embed_within(files, EMBEDDING));
         if let Err(error) = done {
-            tracing::warn!("what was written last is not embedded yet: {error}");
+            tracing::warn!("the latest changes are not embedded yet: {error}");
         }
         Ok(())
     }
 
-    /// Tells how a query was understood.
+    /// Explains how a query was parsed.
     fn explained(
         &self,
         request: &SearchRequest,
@@ -272,7 +272,7 @@ impl Searches<'_> {
         })
     }
 
-    /// Loads the text of the notes on this page and cuts their excerpts, on all cores.
+    /// Reads the notes of a page in parallel and cuts their excerpts.
     pub(in crate::store) fn show(
         &self,
         found: &[SearchHit],
@@ -310,17 +310,17 @@ impl Searches<'_> {
         }
         let bytes = match self.core.read_bytes(&hit.row.path) {
             Ok(bytes) => bytes,
-            // What is gone since the sync is not shown.
+            // A note that was removed since it was indexed is not returned.
             Err(error) if error.kind() == ErrorKind::NotFound => return None,
             Err(error) => {
-                tracing::warn!("{error}, so it is left out");
+                tracing::warn!("{error}; it is left out");
                 return None;
             }
         };
         let reading = ParsedNote::new(&hit.row.path, &bytes);
         let asked_for =
             query.condition.as_ref().map(|condition| matching_spans(&hit.row.path, &reading.text, condition));
-        // What cannot be judged has been told of by the search itself.
+        // The search itself reports conditions that cannot be evaluated.
         let parts = asked_for.and_then(Result::ok).unwrap_or_default();
         let shown = excerpt_of_parts(&reading, &parts, &query.words, stem)
             .unwrap_or_else(|| excerpt(&reading, &query.words, hit.passage, stem));
@@ -340,8 +340,8 @@ impl Searches<'_> {
         })
     }
 
-    /// Says what is so where there are no vectors, and to a person how there will be some.
-    pub(super) fn without_vectors(&self, what: &str) -> Wording {
+    /// Returns a notice about missing vectors; for a person, with the command that creates them.
+    pub(super) fn missing_vectors_notice(&self, what: &str) -> Wording {
         if self.core.index.embedder().is_some() {
             Wording::new(format!("{what}; run `sidenote index` once"), what)
         } else {
@@ -349,7 +349,7 @@ impl Searches<'_> {
         }
     }
 
-    /// Reads the bounds of `--created-after` and its kin into a filter.
+    /// Parses a bound of a date filter, such as `--created-after`.
     ///
     /// # Errors
     /// `Invalid` if the text is neither a date nor a distance from `now`.
@@ -358,56 +358,57 @@ impl Searches<'_> {
     }
 }
 
-/// So long a search may take to embed what was written just before.
+/// The time that a search spends on embedding the latest changes.
 const EMBEDDING: Duration = Duration::from_millis(100);
 
-/// A reply never holds more results than this.
+/// The largest number of results.
 const MOST_RESULTS: usize = 10_000;
 
-/// When plain words answer in place of a condition.
+/// When plain words replace a condition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Fallback {
-    /// Never: a condition that nothing meets finds nothing.
+    /// Never: a condition that no note meets has no results.
     #[default]
     Never,
-    /// Where nothing meets the condition.
+    /// If no note meets the condition.
     IfEmpty,
-    /// There, and where the query is no valid condition: an agent sends a person's message as it is.
+    /// If no note meets the condition, or if the query is not a valid condition. Agents may send a person's message as
+    /// the query.
     IfEmptyOrInvalid,
 }
 
 /// A search.
 #[derive(Debug, Clone, Default)]
 pub struct SearchRequest {
-    /// What was typed.
+    /// The query.
     pub query: String,
-    /// Whether it is words alone, in which no sign has a meaning.
+    /// Whether the query is plain words without operators.
     pub plain: bool,
-    /// When plain words answer in place of the condition that the query is.
+    /// When plain words replace the condition of the query.
     pub fallback: Fallback,
-    /// Which lists answer; the configured mode where not given.
+    /// The mode. Without it, that of the settings is used.
     pub mode: Option<Mode>,
-    /// How many notes; the configured number where not given.
+    /// The number of results. Without it, that of the settings is used.
     pub limit: Option<usize>,
-    /// Leave out this many of the best: they were on the pages before.
+    /// The number of best results to skip.
     pub skip: usize,
-    /// Conditions on the note.
+    /// The filter of notes.
     pub filter: Filter,
-    /// What is found although it is put away.
+    /// Inactive notes to include.
     pub include: Inactive,
     /// A glob that the path must match.
     pub path: Option<String>,
     /// Whether every word must occur.
     pub all: bool,
-    /// Whether to tell how scores came about.
+    /// Whether to explain the scores.
     pub explain: bool,
-    /// Answer from the index as it is.
+    /// Whether to search without updating the index.
     pub no_sync: bool,
-    /// How what is found is weighed as memories; without it, notes are ranked by relevance alone.
+    /// How results are ranked as memories. Without it, they are ranked by relevance alone.
     pub memories: Option<MemoryRanking>,
 }
 
-/// A note that answers, with its best passage.
+/// A note that matches, with its best passage.
 #[derive(Debug, Clone, Serialize)]
 pub struct SearchResult {
     /// Vault path.
@@ -424,97 +425,97 @@ pub struct SearchResult {
     pub snippet: String,
     /// Byte ranges of the snippet that match.
     pub marks: Vec<(usize, usize)>,
-    /// Comparable within one reply.
+    /// The score, comparable only within one reply.
     pub score: f32,
-    /// Which list found it.
+    /// The ranking that found the note.
     pub match_type: MatchType,
-    /// How the score came about.
+    /// The components of the score.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub explain: Option<Components>,
-    /// The note as a memory, where the request weighs memories.
+    /// The note as a memory, if the request ranks memories.
     #[serde(skip)]
     pub memory: Option<Memory>,
-    /// How the score for an intent came about, where the request has one.
+    /// The components of the score for an intent, if the request has one.
     #[serde(skip)]
     pub intent_score: Option<IntentScore>,
 }
 
-/// What a search gives.
+/// The result of a search.
 #[derive(Debug, Clone, Serialize)]
 pub struct SearchReply {
-    /// Best first.
+    /// The results, best first.
     pub results: Vec<SearchResult>,
-    /// The mode that answered: `bm25` where hybrid had no vectors.
+    /// The mode that was used: `bm25` if hybrid mode had no vectors.
     pub mode: Mode,
-    /// Whether files changed that the index does not hold yet; unknown, and so false, where nobody looked.
+    /// Whether the index lacks some changes of the files; `false` if it was not compared with them.
     pub stale: bool,
     /// The model's name; `none` without one.
     pub embedder: String,
-    /// Passages that wait for a vector; meaning finds nothing in them yet.
+    /// The number of passages without a vector, which are not found by meaning yet.
     pub pending: usize,
-    /// Sentences about what the reply lacks.
+    /// Notices about what the reply lacks.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<Wording>,
-    /// What was asked, and of what, where that was to be told.
+    /// How the query was parsed, if requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub explain: Option<Explained>,
-    /// The query with words that stand in no note put right, where nothing was found by words.
+    /// The query with corrected spelling, if no note contains some of its words and nothing was found by words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub did_you_mean: Option<String>,
-    /// Milliseconds spent, freshness included.
+    /// The time of the search in milliseconds, with the update of the index.
     pub took_ms: f64,
 }
 
-/// How a query was understood.
+/// An explanation of how a query was parsed.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Explained {
-    /// The words that rank, by the rarest.
+    /// The words that rank, the rarest first.
     pub words: Vec<WordWeight>,
-    /// Words that were left out: too common to rank by.
+    /// The words that are too common to rank.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub stop_words: Vec<String>,
-    /// The text that was embedded; empty where none was.
+    /// The text that was embedded, if any.
     pub meaning: String,
-    /// What a note must hold, as it was understood.
+    /// The condition that notes must meet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub condition: Option<String>,
-    /// How the condition was met.
+    /// How the condition was verified.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sifted: Option<Verification>,
-    /// Filters beside the query.
+    /// The filters besides the query.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub filters: Vec<String>,
-    /// How the lists were merged.
+    /// How the rankings were merged.
     pub fusion: Fusion,
     /// The model; `none` without one.
     pub model: String,
-    /// Notes that the index holds.
+    /// The number of notes in the index.
     pub notes: u64,
-    /// Notes that are out of search: archived or forgotten.
+    /// The number of inactive notes: archived or forgotten.
     pub put_away: usize,
 }
 
-/// A word, and what it counts.
+/// A word and its weight.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct WordWeight {
-    /// The word, folded.
+    /// The normalized word.
     pub word: String,
     /// Its stem.
     pub stem: String,
-    /// Notes that hold it in their body, in any inflection.
+    /// The number of notes with an inflection of the word in their body.
     pub notes: u64,
-    /// Its inverse document frequency there.
+    /// The inverse document frequency of the word.
     pub idf: f32,
 }
 
 impl SearchRequest {
-    /// Gives what is found although it is put away. A search of the archive finds what is archived.
+    /// Returns the inactive notes to include. A search of the tier ARCHIVE includes archived notes.
     fn included(&self) -> Inactive {
         let tier = self.memories.and_then(|ranking| ranking.tier);
         Inactive { archived: self.include.archived || tier == Some(Tier::Archive), ..self.include }
     }
 
-    /// Names the filters beside the query.
+    /// Lists the filters besides the query.
     fn filters(&self) -> Vec<String> {
         let filter = &self.filter;
         let dated =
@@ -535,7 +536,7 @@ impl SearchRequest {
             .collect()
     }
 
-    /// Reads the query.
+    /// Parses the query.
     ///
     /// # Errors
     /// `Invalid`, with the position of the mistake, for a query that is not valid.
@@ -547,18 +548,19 @@ impl SearchRequest {
         }
     }
 
-    /// Reads the query as [`SearchRequest::parsed`] does. A text that is no valid query is taken as plain words where the
-    /// request allows that, and `notes` says so.
+    /// Parses the query. If it is not a valid condition and the request allows it, it is used as plain words, and
+    /// `notes` says so.
     ///
     /// # Errors
     /// `Invalid`, with the position of the mistake, for a query that is not valid.
     fn understood(&self, now: Timestamp, notes: &mut Vec<Wording>) -> Result<Query> {
         match self.parsed(now) {
             Err(error) if self.fallback == Fallback::IfEmptyOrInvalid => {
-                // The first line says what is wrong; those below point at the place.
+                // The first line says what is wrong; the following lines point at the position.
                 let why = error.message().lines().next().unwrap_or_default().trim_end_matches(':');
                 notes.push(
-                    format!("the query is taken as plain words, for it is no valid condition: {why}").into(),
+                    format!("the query is taken as plain words, because it is not a valid condition: {why}")
+                        .into(),
                 );
                 Ok(Query::plain(&self.query))
             }
@@ -566,36 +568,36 @@ impl SearchRequest {
         }
     }
 
-    /// Gives the plain words of a condition that nothing met, where they are to answer.
-    fn words_of(&self, query: &Query) -> Option<Query> {
+    /// Returns the plain words of a condition, if they may replace it.
+    fn plain_words(&self, query: &Query) -> Option<Query> {
         let applies = self.fallback != Fallback::Never && query.condition.is_some() && !self.all;
         (applies && !query.words.is_empty()).then(|| Query { condition: None, ..query.clone() })
     }
 }
 
-/// Says that the words of a condition answered in its place.
+/// The notice that plain words replaced the condition.
 const WORDS_INSTEAD: &str = "no note meets the whole condition, so its words answer";
 
-/// Says how many passages have no vector yet, as the beginning of a sentence.
+/// Returns the beginning of a notice about passages without a vector.
 fn waiting(passages: usize) -> String {
     if passages == 1 { "1 passage waits".to_owned() } else { format!("{passages} passages wait") }
 }
 
-/// Keeps what is put away out of a search, but for what is asked for.
+/// Excludes inactive notes from a filter, except those to include.
 pub(in crate::store) fn hide(filter: &Filter, include: Inactive) -> Filter {
     let hidden = Inactive { archived: !include.archived, forgotten: !include.forgotten };
     Filter { hidden, ..filter.clone() }
 }
 
-/// Gives a query with each word that stands in no note replaced by the nearest that does; nothing where there is none.
-fn corrected(typed: &str, query: &Query, snapshot: &crate::index::Snapshot) -> Result<Option<String>> {
+/// Returns a query with each word that no note contains replaced by the nearest one. Returns `None` if there is none.
+fn corrected_query(typed: &str, query: &Query, snapshot: &crate::index::Snapshot) -> Result<Option<String>> {
     let mut better = typed.to_owned();
     for word in &query.words {
         if word.prefix || !snapshot.bm25.is_out_of_vocabulary(word)? {
             continue;
         }
         let Some(nearest) = snapshot.bm25.nearest_word(&word.exact)? else { continue };
-        // What stands behind an operator, or is not to occur, was not meant to rank.
+        // A word after an operator, or one that must not occur, does not rank.
         let is_free = |start: usize| !better.get(..start).unwrap_or("").ends_with([':', '-', '#', '/', '[']);
         let found = terms(&better).into_iter().find(|term| term.text == word.exact && is_free(term.start));
         if let Some(term) = found {

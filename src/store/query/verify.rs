@@ -1,6 +1,6 @@
-//! Verifies candidates of a conditional query by reading the files, no more of them than fill the page.
+//! Verifies the candidates of a conditional query by reading the files.
 //!
-//! Files are read in the order of the results, and no more of them than it takes to fill the page.
+//! Files are read in the order of the results, and only until the page is full.
 
 use std::cell::OnceCell;
 use std::collections::HashMap;
@@ -28,18 +28,19 @@ use crate::store::memory_weights::MemoryWeights;
 use crate::store::query::Searches;
 use crate::text::path::{NotePath, key};
 
-/// So many files are looked at at once; twice as many the next time.
+/// The number of files that are read at first; the number doubles each time.
 const FIRST: usize = 16;
 
-/// No more than this at once: their texts are held meanwhile.
+/// The largest number of files that are read at once, because their texts are in memory meanwhile.
 const MOST: usize = 1_024;
-/// The search ends where a regular expression has taken too many steps in this many files: it would do so in most.
+/// The number of files in which a regular expression may exceed its steps before the search ends: it would exceed them
+/// in most files.
 const MOST_UNDECIDED: usize = 64;
 
-/// The notes that answer a request.
+/// The notes that match a request.
 #[derive(Debug, Default)]
 pub(in crate::store) struct SearchHits {
-    /// Best first.
+    /// The hits, best first.
     pub(in crate::store) found: Vec<SearchHit>,
     /// What could not be decided, as a sentence.
     pub(in crate::store) undecided: Option<String>,
@@ -50,31 +51,31 @@ pub(in crate::store) struct SearchHits {
 /// How a condition was verified on the files.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Verification {
-    /// Files that hold it for sure, as far as the index tells.
+    /// The number of files that certainly meet the condition, according to the index.
     pub sure: usize,
-    /// Files that may hold it, those included.
+    /// The number of files that may meet the condition, including the certain ones.
     pub maybe: usize,
-    /// How many were looked at for this page.
+    /// The number of files that were read for this page.
     pub judged: usize,
-    /// How many of these did not hold it.
+    /// The number of these that did not meet the condition.
     pub dropped: usize,
-    /// The first of those, in the order in which they would have come.
+    /// The first of those, in the order of the results.
     pub first_dropped: Vec<String>,
 }
 
-/// So many of the files that were dropped are named.
+/// The largest number of rejected files that are named.
 const NAMED: usize = 5;
 
-/// The files that a query is about, before any was read.
+/// The files that can match a query, before any is read.
 struct Narrowed {
     bounds: Bounds,
-    /// Attachments that their name brings in.
+    /// The attachments that match by their names.
     attachments: FileSet,
     known: MetadataMatches,
 }
 
 impl Searches<'_> {
-    /// Finds what answers a request, best first, and tells what could not be decided.
+    /// Finds the notes that match a request, best first, and reports what could not be decided.
     ///
     /// # Errors
     /// `Invalid` for a malformed filter; `NotFound` for vector mode without a model; `Corrupt` if the index cannot be
@@ -109,7 +110,7 @@ impl Searches<'_> {
         let mut bounds = selector.bounds(condition)?;
         let mut attachments = selector.attachments(condition);
         let allowed = allowed_files(&catalog, request)?;
-        // Filters speak of notes; a path alone fits any file.
+        // Filters select notes; a path alone selects any file.
         let glob = request.path.as_deref().map(path_glob).transpose()?;
         let loose: FileSet = table
             .entries()
@@ -128,7 +129,7 @@ impl Searches<'_> {
         Ok(Narrowed { bounds, attachments, known })
     }
 
-    /// Looks up what the catalog tells about links and states.
+    /// Reads the facts about links and states from the catalog.
     fn known(&self, condition: &QueryNode, snapshot: &Snapshot) -> Result<MetadataMatches> {
         let mut wanted: Vec<MetadataFilter> = Vec::new();
         each_filter(condition, &mut |filter| wanted.push(filter.clone()));
@@ -167,8 +168,8 @@ impl Searches<'_> {
         Ok(known)
     }
 
-    /// Judges one file, whatever the index expects of it; says whether it holds what is asked, and whether that could
-    /// not be decided.
+    /// Evaluates a condition for one file, regardless of the index. Returns whether it holds, and whether it could not
+    /// be decided.
     ///
     /// # Errors
     /// `Invalid` for a malformed filter; `NotFound` for vector mode without a model; `Corrupt` if the index cannot be
@@ -191,7 +192,7 @@ impl Searches<'_> {
         }
     }
 
-    /// Goes through the files in the order of the results and keeps those that hold what is asked.
+    /// Reads the files in the order of the results, and keeps those that meet the condition.
     fn verify_candidates(
         &self,
         condition: &QueryNode,
@@ -215,7 +216,7 @@ impl Searches<'_> {
         let mut found = Vec::new();
         let mut gave_up: Vec<NotePath> = Vec::new();
         let mut count = FIRST;
-        // Asked between batches, whose sizes are fixed: the same files are looked at on a slow machine.
+        // This is checked between batches of fixed sizes, so that the same files are read on a slow machine.
         while found.len() < limit && gave_up.len() < MOST_UNDECIDED {
             let hits: Vec<FusedHit> = order.by_ref().take(count).collect();
             if hits.is_empty() {
@@ -258,7 +259,7 @@ impl Searches<'_> {
         Ok(SearchHits { found, undecided, sifted: Some(sifted) })
     }
 
-    /// Gathers what the catalog tells of files, as far as the query condition.
+    /// Reads the facts about files that the condition needs from the catalog.
     fn candidates_of(
         &self,
         condition: &QueryNode,
@@ -272,7 +273,7 @@ impl Searches<'_> {
         let mut candidates = Vec::with_capacity(hits.len());
         for &hit in hits {
             let ids = [hit.file];
-            // What is gone since the index was asked is not there.
+            // A file that was removed since it was indexed is left out.
             let Some(row) = catalog.rows(&ids)?.pop() else { continue };
             let is_certain = scope.bounds.certain.contains(row.id) || scope.attachments.contains(row.id);
             let mut candidate = Candidate {
@@ -300,7 +301,7 @@ impl Searches<'_> {
         if condition.any(&|node| matches!(node, QueryNode::Metadata(MetadataFilter::Tier(_)))) {
             let rows = candidates.iter().map(|candidate| candidate.row.clone());
             let notes = rows.filter(|row| row.kind == FileKind::Note).collect();
-            let weighed = MemoryWeights::of(self.core).weigh_roughly(notes, self.core.clock.now())?;
+            let weighed = MemoryWeights::of(self.core).weigh_for_scores(notes, self.core.clock.now())?;
             let tiers: HashMap<FileId, Tier> =
                 weighed.into_iter().map(|memory| (memory.row.id, memory.state.tier)).collect();
             for candidate in &mut candidates {
@@ -311,20 +312,20 @@ impl Searches<'_> {
     }
 }
 
-/// A file that may hold what is asked, and what the catalog tells of it.
+/// A file that may meet a condition, with facts from the catalog.
 struct Candidate {
     row: FileRow,
     hit: FusedHit,
     is_certain: bool,
     properties: Map<String, Value>,
     tags: Vec<String>,
-    /// Where its sections began when it was indexed.
+    /// The lines at which its sections began when it was indexed.
     sections: Option<Vec<usize>>,
     tier: Option<Tier>,
 }
 
 impl Candidate {
-    /// Says whether the file holds what is asked, and whether that could not be decided.
+    /// Returns whether the file meets the condition, and whether that could not be decided.
     fn verdict(&self, core: &Core, condition: &QueryNode, scope: &Narrowed) -> Result<(bool, bool)> {
         if self.is_certain {
             return Ok((true, false));
@@ -336,7 +337,7 @@ impl Candidate {
     }
 }
 
-/// A file as the evaluator sees it; it is read when the evaluator looks into it.
+/// A file for the evaluator, which reads it only if the condition needs its text.
 struct File<'a> {
     candidate: &'a Candidate,
     core: &'a Core,
@@ -360,7 +361,7 @@ impl FileData for File<'_> {
     fn content(&self) -> Option<&Content> {
         let row = &self.candidate.row;
         let read = || {
-            // What the index could not read is not read here either: it is too large, or out of reach.
+            // A file that the index could not read is not read here: it is too large or not accessible.
             if row.kind != FileKind::Attachment && row.hash.is_none() {
                 return None;
             }
@@ -376,7 +377,7 @@ impl FileData for File<'_> {
                 }
                 Err(error) => {
                     if error.kind() != ErrorKind::NotFound {
-                        tracing::warn!("{error}, so it is taken to hold nothing");
+                        tracing::warn!("{error}; it is treated as empty");
                     }
                     None
                 }

@@ -26,7 +26,7 @@ pub struct WhyRequest {
 /// A condition of the query, and whether the note fulfils it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Condition {
-    /// The condition, as a query.
+    /// The condition, written as a query.
     pub term: String,
     /// Whether the note fulfils it.
     pub holds: bool,
@@ -39,29 +39,29 @@ pub struct WhyReply {
     pub path: String,
     /// Whether it is among the results.
     pub found: bool,
-    /// Its place among all that answer, from 1.
+    /// The rank among all matching notes, counted from 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rank: Option<usize>,
-    /// How many results a search shows.
+    /// The number of results on the first page.
     pub limit: usize,
-    /// How its score comes about, as far as a list holds it.
+    /// The components of its score, if a ranking contains the note.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub explain: Option<Components>,
-    /// Cosine of the query with its nearest passage, also where it is too low for a place in the list.
+    /// The cosine of the query and its nearest passage, even if it is too low for the ranking.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cosine: Option<f32>,
-    /// Conditions of the query, where it has any.
+    /// The conditions of the query, if it has any.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<Condition>,
-    /// Words of the query that the note does not hold, in any inflection.
+    /// The words of the query that the note does not contain in any inflection.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub missing_words: Vec<String>,
-    /// What decides, one sentence each.
+    /// The reasons, each as a sentence.
     pub reasons: Vec<String>,
 }
 
 impl Searches<'_> {
-    /// Tells why a note is, or is not, among the results of a query.
+    /// Explains why a note is, or is not, among the results of a query.
     ///
     /// # Errors
     /// `NotFound` if no note has the name, or for vector mode without a model; `Exists` if several notes have the name;
@@ -101,7 +101,7 @@ impl Searches<'_> {
         Ok(reply)
     }
 
-    /// Says whether the note may be found at all, and else why not.
+    /// Returns why the note cannot be found at all, if that is so.
     pub(super) fn filters(
         &self,
         search: &SearchRequest,
@@ -133,7 +133,7 @@ impl Searches<'_> {
         Ok(is_let_in)
     }
 
-    /// Puts each condition of the query to the note; says whether all of them hold.
+    /// Evaluates each condition of the query for the note. Returns whether all hold.
     fn conditions(
         &self,
         query: &Query,
@@ -156,7 +156,7 @@ impl Searches<'_> {
         Ok(reply.conditions.iter().all(|condition| condition.holds))
     }
 
-    /// Finds the note's place in the ranking, and what its words and passages add to it.
+    /// Finds the rank of the note, and the components of its score.
     fn places(
         &self,
         search: &SearchRequest,
@@ -217,7 +217,7 @@ impl Searches<'_> {
         Ok(())
     }
 
-    /// Says where the note stands among what is shown.
+    /// Returns a sentence about the rank of the note and the size of the page.
     pub(super) fn verdict(&self, query: &Query, row: &FileRow, reply: &mut WhyReply) -> Result<()> {
         match reply.rank {
             Some(rank) if rank <= reply.limit => {

@@ -1,4 +1,4 @@
-//! Explains why a filter lets nothing pass: it names a folder, tag or property that does not exist.
+//! Explains an empty result: names the folder, tag or property of a filter that does not exist.
 
 use crate::error::{Error, Result};
 use crate::index::catalog::Filter;
@@ -6,11 +6,11 @@ use crate::search::path_glob;
 use crate::store::read::Reads;
 use crate::text::path::{NotePath, key};
 
-/// A name that differs by more changes than this from one that is there is no slip of the hand.
+/// The largest number of edits between a name and an existing one that is suggested for it.
 const SLIP: usize = 2;
 
 impl Reads<'_> {
-    /// Names what a filter asks for and no note has, a sentence each: tags, type, category, a property, a path.
+    /// Returns a sentence for each part of a filter that no note has: tags, type, category, a property, a path.
     ///
     /// # Errors
     /// `Invalid` for an invalid glob.
@@ -53,7 +53,7 @@ impl Reads<'_> {
         Ok(told)
     }
 
-    /// Refuses a folder that is not in the vault, so that an empty list means an empty folder.
+    /// Returns an error for a folder that does not exist, so that an empty list means an empty folder.
     ///
     /// # Errors
     /// `NotFound` if there is no such folder, with a similar name if there is one; `Invalid` for an invalid path.
@@ -73,7 +73,7 @@ impl Reads<'_> {
     }
 }
 
-/// Gives a folder and those that it lies in.
+/// Lists a folder and its parents.
 fn above(folder: &str) -> impl Iterator<Item = &str> {
     let mut rest = Some(folder).filter(|folder| !folder.is_empty());
     std::iter::from_fn(move || {
@@ -83,7 +83,7 @@ fn above(folder: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Asks whether the name nearest to one was meant; nothing where none comes near.
+/// Returns a suggestion with the nearest name, or `None` if no name is near enough.
 fn nearest<'a>(wanted: &str, known: impl Iterator<Item = &'a str>) -> String {
     let wanted = key(wanted);
     let distance = |name: &str| strsim::osa_distance(&wanted, &key(name));

@@ -15,22 +15,22 @@ use crate::text::path::{NotePath, key};
 pub struct FileItem {
     /// Vault path.
     pub path: String,
-    /// A note's title; empty for others.
+    /// The title of a note; empty for other files.
     pub title: String,
-    /// Length in bytes.
+    /// The size in bytes.
     pub size: u64,
-    /// When it last changed.
+    /// When the file was last changed.
     pub updated: Timestamp,
 }
 
-/// What a file holds.
+/// The content of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FileContent {
-    /// A text, in UTF-8.
+    /// Text in UTF-8.
     Text(String),
-    /// Anything else.
+    /// Other bytes.
     Bytes(Vec<u8>),
-    /// More bytes than were asked for.
+    /// The file is larger than the given limit.
     TooLarge,
 }
 
@@ -42,7 +42,8 @@ impl FileItem {
 }
 
 impl Reads<'_> {
-    /// Lists notes and attachments by path: those behind `after`, `limit` at most. What settings hide is left out.
+    /// Lists notes and attachments after the path `after`, at most `limit`. Files that the settings exclude are left
+    /// out.
     ///
     /// # Errors
     /// `Corrupt` if the catalog cannot be read.
@@ -50,7 +51,7 @@ impl Reads<'_> {
         Ok(self.core.index.catalog().files_after(after, limit)?.into_iter().map(FileItem::of).collect())
     }
 
-    /// Gives a file that the index knows with what it holds, up to `most` bytes where it is no text.
+    /// Returns an indexed file with its content. Files other than text are read up to `most` bytes.
     ///
     /// # Errors
     /// `NotFound` if there is no file at this path; `Io` if it cannot be read.
@@ -59,7 +60,7 @@ impl Reads<'_> {
         self.content_of(row, most)
     }
 
-    /// Says whether the index knows a file at this very path.
+    /// Returns an error unless there is an indexed file at this path.
     ///
     /// # Errors
     /// `NotFound` if there is no such file; `Corrupt` if the catalog cannot be read.
@@ -67,7 +68,7 @@ impl Reads<'_> {
         self.known_file(path).map(drop)
     }
 
-    /// Gives the attachment that a name means, with what it holds; nothing for a note or canvas.
+    /// Returns the attachment with a name, and its content. Returns `None` for a note or canvas.
     ///
     /// # Errors
     /// `NotFound` if no note has the name; `Exists` if several notes have it; `Io` if it cannot be read.
@@ -96,7 +97,7 @@ impl Reads<'_> {
         Ok((FileItem::of(row), content))
     }
 
-    /// Lists file names, titles and aliases that hold a text; the shortest first.
+    /// Lists file names, titles and aliases that contain a text, the shortest first.
     ///
     /// # Errors
     /// `Corrupt` if the catalog cannot be read.
@@ -104,7 +105,7 @@ impl Reads<'_> {
         self.core.index.catalog().names().containing(part, limit)
     }
 
-    /// Lists paths of notes and attachments that hold a text, without regard to case; in order.
+    /// Lists paths of notes and attachments that contain a text, ignoring case, in order.
     ///
     /// # Errors
     /// `Corrupt` if the catalog cannot be read.

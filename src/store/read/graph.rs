@@ -16,27 +16,27 @@ use crate::text::canvas;
 use crate::text::path::NotePath;
 use crate::text::subpath::SubpathTable;
 
-/// A link that a note holds.
+/// A link in a note.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct LinkItem {
-    /// The construct as written.
+    /// The source text of the link.
     pub original: String,
     /// Line, counted from 1.
     pub line: usize,
-    /// The form's name.
+    /// The name of the link form.
     pub form: &'static str,
     /// Whether it embeds.
     pub embed: bool,
-    /// The vault path that it means.
+    /// The path of its target.
     pub resolved: Option<String>,
-    /// Whether its heading or block is missing in the target.
+    /// Whether the target lacks the heading or block that it names.
     pub broken_subpath: bool,
 }
 
-/// A link that another note holds.
+/// A link in another note.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Backlink {
-    /// The note that holds it.
+    /// The path of that note.
     pub path: String,
     /// Line, counted from 1.
     pub line: usize,
@@ -44,42 +44,42 @@ pub struct Backlink {
     pub text: String,
 }
 
-/// All links of a note.
+/// The links of a note in both directions.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct LinksReply {
     /// Vault path.
     pub path: String,
-    /// Links that mean a file.
+    /// The links with a target.
     pub outgoing: Vec<LinkItem>,
-    /// Links that mean nothing.
+    /// The links without a target.
     pub unresolved: Vec<LinkItem>,
-    /// Links of others to it.
+    /// The links of other notes to this one.
     pub backlinks: Vec<Backlink>,
 }
 
-/// Where something stands: a vault path and a line, counted from 1.
+/// A path and a line, counted from 1.
 pub type LineRef = (String, usize);
 
-/// A link text that means nothing, and where it stands.
+/// A link text without a target, and where it is used.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct UnresolvedItem {
-    /// The link's path part as first met; spellings that differ by case count as one.
+    /// The path part of the link in its first spelling; spellings that differ only in case count as one.
     pub link: String,
-    /// Where: path and line.
+    /// The path and line of each link.
     pub places: Vec<LineRef>,
 }
 
-/// The shortest chain of links between two notes.
+/// The shortest path of links between two notes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PathReply {
-    /// Vault paths from the first note to the second; empty where no chain joins them.
+    /// The paths of the notes, from the first to the second; empty if no path connects them.
     pub path: Vec<String>,
     /// The number of links.
     pub distance: Option<usize>,
 }
 
 impl Reads<'_> {
-    /// Gives a note's links both ways.
+    /// Returns the links of a note in both directions.
     ///
     /// # Errors
     /// `NotFound` if no note has the name; `Exists` if several notes have it.
@@ -93,7 +93,7 @@ impl Reads<'_> {
         let mut readings: HashMap<FileId, Option<ParsedNote>> = HashMap::new();
         let mut outgoing: Vec<LinkItem> = Vec::new();
         let mut unresolved = Vec::new();
-        // By target, the links that name a part of it: their places in the list, and their subpaths.
+        // The links to a heading or block, by target: their positions in the list, and their subpaths.
         let mut named: BTreeMap<FileId, Vec<(usize, String)>> = BTreeMap::new();
         for row in from {
             let Some((original, link)) = self.reading(&mut readings, row.source)?.and_then(|reading| {
@@ -101,7 +101,7 @@ impl Reads<'_> {
                     reading.note.links.get(row.position.ord).filter(|link| link.path == row.linkpath)?;
                 Some((link.span.of(&reading.text).to_owned(), link.clone()))
             }) else {
-                // The note changed since the sync; the next one tells.
+                // The note changed since it was indexed, so the subpath is not checked.
                 continue;
             };
             let target = match row.target {
@@ -163,7 +163,7 @@ impl Reads<'_> {
         }))
     }
 
-    /// Reads a note once per request; `None` where it went away.
+    /// Reads a note once for each request. Returns `None` if it was removed.
     fn reading<'a>(
         &self,
         readings: &'a mut HashMap<FileId, Option<ParsedNote>>,
@@ -189,8 +189,8 @@ impl Reads<'_> {
         }
     }
 
-    /// Gives the vault paths that a note's links mean, and where others link to it as (path, line), without reading
-    /// a note.
+    /// Returns the paths that a note links to, and the links of other notes to it as (path, line), from the index
+    /// alone.
     ///
     /// # Errors
     /// `NotFound` if no note has the name; `Exists` if several notes have it.
@@ -214,7 +214,7 @@ impl Reads<'_> {
         Ok((outgoing, backlinks))
     }
 
-    /// Lists link texts that mean nothing.
+    /// Lists link texts without a target.
     #[tracing::instrument(skip_all)]
     pub fn unresolved(&self) -> Result<Vec<UnresolvedItem>> {
         let catalog = self.core.index.catalog();
@@ -225,7 +225,7 @@ impl Reads<'_> {
         let paths: HashMap<FileId, String> =
             catalog.rows(&ids)?.into_iter().map(|row| (row.id, row.path.as_str().to_owned())).collect();
         drop(catalog);
-        // The catalog gives the texts of one note in the order in which they were met first, which is anybody's guess.
+        // The catalog does not define the order of the texts of a note.
         let mut placed: Vec<(&String, LinkRow)> =
             links.into_iter().filter_map(|link| Some((paths.get(&link.source)?, link))).collect();
         placed.sort_by_key(|(path, link)| (*path, link.position.ord));
@@ -239,7 +239,7 @@ impl Reads<'_> {
         Ok(items.into_values().collect())
     }
 
-    /// Lists notes without a link in or out.
+    /// Lists notes without links in either direction.
     #[tracing::instrument(skip_all)]
     pub fn orphans(&self) -> Result<Vec<NoteItem>> {
         let catalog = self.core.index.catalog();
@@ -251,7 +251,7 @@ impl Reads<'_> {
             .collect()
     }
 
-    /// Lists the notes within so many links of one, either way round, the nearest first, each with its distance.
+    /// Lists the notes within a distance of some links in either direction, the nearest first, each with its distance.
     ///
     /// # Errors
     /// `NotFound` if no note has the name; `Exists` if several notes have it.
@@ -276,7 +276,7 @@ impl Reads<'_> {
         Ok(found)
     }
 
-    /// Finds the shortest chain of links between two notes, either way round.
+    /// Finds the shortest path of links between two notes, in either direction.
     ///
     /// # Errors
     /// `NotFound` if no note has the name; `Exists` if several notes have it.
@@ -284,7 +284,7 @@ impl Reads<'_> {
     pub fn path(&self, from: &str, to: &str) -> Result<PathReply> {
         let (start, goal) = (Lookup::of(self.core).find(from)?, Lookup::of(self.core).find(to)?);
         let catalog = self.core.index.catalog();
-        // From the goal back to the start; of several ways the first by path is taken.
+        // The path is built from its end; of several shortest paths, the first one by name is used.
         let mut distance: HashMap<FileId, usize> = HashMap::from([(goal.id, 0)]);
         let mut queue = VecDeque::from([(goal.id, 0)]);
         while let Some((at, steps)) = queue.pop_front() {

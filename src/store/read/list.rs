@@ -13,32 +13,32 @@ use crate::store::memory_weights::MemoryWeights;
 use crate::store::read::Reads;
 use crate::text::path::key;
 
-/// What a list is ordered by.
+/// The order of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum SortBy {
-    /// The vault path.
+    /// By path.
     #[default]
     Path,
-    /// The title, without case.
+    /// By title, ignoring case.
     Title,
-    /// When it was made, newest first.
+    /// By creation time, the newest first.
     Created,
-    /// When it last changed, newest first.
+    /// By modification time, the newest first.
     Updated,
 }
 
-/// Which notes to list.
+/// The selection of a list of notes.
 #[derive(Debug, Clone, Default)]
 pub struct ListRequest {
-    /// Conditions on the note.
+    /// The filter of notes.
     pub filter: Filter,
     /// A property that a note must have.
     pub property: Option<PropertyCondition>,
     /// The order.
     pub sort: SortBy,
-    /// Leave out this many of the first: they were on the pages before.
+    /// The number of notes to skip.
     pub skip: usize,
-    /// How many at most.
+    /// The largest number of notes.
     pub limit: Option<usize>,
 }
 
@@ -47,7 +47,7 @@ pub struct ListRequest {
 pub struct Page {
     /// The notes of this page, in order.
     pub notes: Vec<NoteItem>,
-    /// Notes in the whole list.
+    /// The number of notes in the whole list.
     pub total: usize,
 }
 
@@ -60,9 +60,9 @@ pub struct NoteItem {
     pub id: String,
     /// The note's title.
     pub title: String,
-    /// When it was made.
+    /// When the note was created.
     pub created: Timestamp,
-    /// When it last changed.
+    /// When the note was last changed.
     pub updated: Timestamp,
     /// Its tags.
     pub tags: Vec<String>,
@@ -81,16 +81,16 @@ pub struct FieldsItem {
     pub path: String,
     /// The note's title.
     pub title: String,
-    /// The properties that were asked for and that the note has, under the names that were asked for.
+    /// The requested properties that the note has, under the requested names.
     pub fields: Map<String, Value>,
 }
 
-/// A tag and how many notes carry it.
+/// A tag with its number of notes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct TagItem {
     /// The tag without `#`.
     pub tag: String,
-    /// Notes that carry exactly it.
+    /// The number of notes with exactly this tag.
     pub notes: usize,
 }
 
@@ -113,15 +113,15 @@ impl From<&str> for PropertyCondition {
     }
 }
 
-/// A property and how it is used.
+/// A property with its type and number of notes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PropertyItem {
     /// The name as first met.
     pub property: String,
-    /// Its type: declared in the vault, else what most values are.
+    /// The type that the vault declares, or that of most values.
     #[serde(rename = "type")]
     pub kind: String,
-    /// Notes that have it.
+    /// The number of notes.
     pub notes: usize,
 }
 
@@ -138,7 +138,7 @@ impl Reads<'_> {
         Ok(Page { notes, total })
     }
 
-    /// Selects the notes of a list, in its order.
+    /// Selects the notes of a list, in order.
     fn selected(&self, filter: &Filter, request: &ListRequest) -> Result<Vec<FileRow>> {
         let catalog = self.core.index.catalog();
         let mut rows = catalog.select(filter)?;
@@ -153,7 +153,7 @@ impl Reads<'_> {
         }
         drop(catalog);
         if matches!(request.sort, SortBy::Created | SortBy::Updated) {
-            MemoryWeights::of(self.core).sort_by_birth(&mut rows, true, |row| row)?;
+            MemoryWeights::of(self.core).sort_by_creation(&mut rows, true, |row| row)?;
         }
         match request.sort {
             SortBy::Path | SortBy::Created => {}
@@ -163,9 +163,9 @@ impl Reads<'_> {
         Ok(rows)
     }
 
-    /// Lists notes with the properties that are asked for, a page at a time, and counts all of them.
+    /// Lists notes with requested properties, a page at a time, and counts all of them.
     ///
-    /// Properties are found without case. `tags`, `created` and `updated` are given also where a note has no such
+    /// Names of properties ignore case. `tags`, `created` and `updated` are returned even if a note has no such
     /// property.
     #[tracing::instrument(skip_all)]
     pub fn fields(&self, request: &ListRequest, fields: &[String]) -> Result<(Vec<FieldsItem>, usize)> {
@@ -198,7 +198,7 @@ impl Reads<'_> {
         Ok((items, total))
     }
 
-    /// Picks notes at random; the same seed picks the same of the same notes.
+    /// Chooses notes at random. The same seed chooses the same notes.
     ///
     /// # Errors
     /// `Corrupt` if the catalog cannot be read.
@@ -209,7 +209,7 @@ impl Reads<'_> {
         let filter = Lookup::of(self.core).with_canonical_folder(filter)?;
         let catalog = self.core.index.catalog();
         let mut rows = catalog.select(&filter)?;
-        // Hashes of a seed and each path are in an order that nobody can foresee, and each order is as likely.
+        // The hashes of a seed and the paths give a random order in which every order is equally likely.
         rows.sort_by_cached_key(|row| {
             *blake3::Hasher::new().update(&seed).update(row.path.as_str().as_bytes()).finalize().as_bytes()
         });
@@ -217,17 +217,17 @@ impl Reads<'_> {
         rows.into_iter().map(|row| Ok(note_item(catalog.tags_of(row.id)?, row))).collect()
     }
 
-    /// Lists every tag with the number of notes that carry it, most used first.
+    /// Lists all tags with their number of notes, the most frequent first.
     #[tracing::instrument(skip_all)]
     pub fn tags(&self) -> Result<Vec<TagItem>> {
         let tags = self.core.index.catalog().tags()?;
         Ok(tags.into_iter().map(|(tag, notes)| TagItem { tag, notes }).collect())
     }
 
-    /// Lists every property with its type and the number of notes that have it, most used first.
+    /// Lists all properties with their types and numbers of notes, the most frequent first.
     #[tracing::instrument(skip_all)]
     pub fn properties(&self) -> Result<Vec<PropertyItem>> {
-        // By key: the spellings of the name and the types of its values, each with the number of notes.
+        // By key: the spellings of the name and the types of its values, each with its number of notes.
         type Counts<T> = BTreeMap<T, usize>;
         let mut found: BTreeMap<String, (Counts<String>, Counts<&'static str>)> = BTreeMap::new();
         self.core.index.catalog().properties().each(|_, map| {
@@ -243,7 +243,7 @@ impl Reads<'_> {
             .into_values()
             .map(|(names, kinds)| {
                 let notes = names.values().sum();
-                // Of spellings that are as frequent the first in the alphabet.
+                // Of equally frequent spellings, the first in alphabetical order is used.
                 let property = names.into_iter().rev().max_by_key(|(_, count)| *count).unwrap_or_default().0;
                 let usual = kinds.iter().max_by_key(|(_, count)| **count).map_or("text", |(kind, _)| kind);
                 let kind =
@@ -269,7 +269,7 @@ pub(super) fn note_item(tags: Vec<String>, row: FileRow) -> NoteItem {
     }
 }
 
-/// Says whether flat properties hold a name, and, where asked, a value; lists hold each of their items.
+/// Returns whether properties contain a name and, if given, a value. A list contains each of its items.
 fn has_property(map: &Map<String, Value>, name: &str, value: Option<&str>) -> bool {
     let wanted = key(name);
     map.iter()

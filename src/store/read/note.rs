@@ -1,4 +1,4 @@
-//! Reads one note: whole, by section, block or lines; or everything that the parser reads out of it.
+//! Reads a note: the whole text, a section, a block or lines, or everything that the parser finds in it.
 
 use std::collections::{HashMap, HashSet};
 
@@ -18,18 +18,18 @@ use crate::text::span::Span;
 use crate::text::subpath::SubpathTarget;
 use crate::text::tag_conversion;
 
-/// Which part of which note to read.
+/// The part of a note to read.
 #[derive(Debug, Clone, Default)]
 pub struct ReadRequest {
     /// The note, by any of its names.
     pub note: String,
-    /// A heading (nested ones joined by `#`), or `^block`.
+    /// A heading (nested headings joined by `#`), or `^block`.
     pub section: Option<String>,
     /// First and last line, counted from 1.
     pub lines: Option<(usize, usize)>,
 }
 
-/// A note or a part of it.
+/// A note or a part of one.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ReadReply {
     /// Vault path.
@@ -44,12 +44,12 @@ pub struct ReadReply {
     pub lines: (usize, usize),
     /// The source text; bytes that are no UTF-8 stand as U+FFFD.
     pub text: String,
-    /// What the text does not show as it is.
+    /// Notices about parts that the text does not show as they are in the file.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notices: Vec<String>,
 }
 
-/// One property as the file spells it.
+/// A property as written in the file.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct InspectProperty {
     /// The key as written.
@@ -63,7 +63,7 @@ pub struct InspectProperty {
     pub span: Span,
 }
 
-/// A block id and the block's bytes.
+/// A link of a note, with its parts.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct InspectLink {
     /// The construct as written.
@@ -93,7 +93,7 @@ pub struct InspectLink {
     pub resolved: Option<String>,
 }
 
-/// Everything we read out of one file.
+/// Everything that the parser finds in a file.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct InspectReply {
     /// Vault path.
@@ -114,15 +114,15 @@ pub struct InspectReply {
     pub tags: Vec<String>,
     /// Other names.
     pub aliases: Vec<String>,
-    /// The outline.
+    /// The headings.
     pub headings: Vec<Heading>,
     /// Blocks with an id.
     pub blocks: Vec<Block>,
     /// Checkboxes.
     pub tasks: Vec<Task>,
-    /// References.
+    /// The links.
     pub links: Vec<InspectLink>,
-    /// Passages as they are embedded.
+    /// The passages that are embedded.
     pub passages: Vec<InspectPassage>,
     /// What could not be read.
     pub problems: Vec<ParseProblem>,
@@ -140,13 +140,13 @@ pub struct InspectPassage {
 }
 
 impl Reads<'_> {
-    /// Reads a note or a part of it, from the file as it is now.
+    /// Reads a note or a part of it from the current file.
     ///
     /// # Errors
     /// `NotFound` for a note, section or block that is not there; `Exists` for an ambiguous name.
     #[tracing::instrument(skip_all)]
     pub fn read(&self, request: &ReadRequest) -> Result<ReadReply> {
-        // A path may hold the signs that part a link, so it is tried first.
+        // A path can contain `#`, so the whole name is tried as a path first.
         let exact = Lookup::of(self.core).row_at(&request.note)?;
         let (name, subpath) = split_subpath(&request.note);
         let (row, subpath) = match exact {
@@ -156,7 +156,7 @@ impl Reads<'_> {
         let bytes = self.core.read_bytes(&row.path)?;
         if row.kind == FileKind::Attachment && (bytes.contains(&0) || std::str::from_utf8(&bytes).is_err()) {
             let (path, kind, size) = (&row.path, media_type(row.path.as_str()), bytes.len());
-            return Err(Error::invalid(format!("{path} is {kind} of {size} bytes, and no text")));
+            return Err(Error::invalid(format!("{path} ({kind}, {size} bytes) is not text")));
         }
         let reading = ParsedNote::new(&row.path, &bytes);
         if let Some(text) = utf16_text(&reading, &bytes) {
@@ -183,7 +183,7 @@ impl Reads<'_> {
             span = Span::new(span.start.max(asked.start), span.end.min(asked.end));
         }
         let is_lossy = reading.note.problems.iter().any(|problem| problem.code == "invalid-utf8");
-        // Offsets are those of the file, whatever stands in place of its bytes.
+        // Offsets count the bytes of the file, also where they were replaced.
         let text = match bytes.get(span.start..span.end).filter(|_| is_lossy) {
             Some(part) => String::from_utf8_lossy(part).into_owned(),
             None => span.of(&reading.text).to_owned(),
@@ -205,7 +205,7 @@ impl Reads<'_> {
         })
     }
 
-    /// Tells everything that we read out of one note or canvas.
+    /// Returns everything that the parser finds in a note or canvas.
     ///
     /// # Errors
     /// `NotFound` if there is no such note; `Exists` if several notes have the name.
@@ -271,7 +271,7 @@ impl Reads<'_> {
         })
     }
 
-    /// Gives the vault path that each link of a note means; nothing where the file changed since it was indexed.
+    /// Returns the path of the target of each link of a note, or none if the note changed since it was indexed.
     fn resolved_links(&self, row: &FileRow, note: &Note) -> Result<Vec<Option<String>>> {
         let catalog = self.core.index.catalog();
         let stored = catalog.links().outgoing(row.id)?;
@@ -287,7 +287,7 @@ impl Reads<'_> {
     }
 }
 
-/// Lists the tags of a note, each in the spelling that comes first; what is no tag to Obsidian comes last.
+/// Lists the tags of a note, each in its first spelling. Names that Obsidian does not accept as tags come last.
 fn tags_once(note: &Note) -> Vec<String> {
     let unread = note.frontmatter.as_ref().map_or_else(Vec::new, tag_conversion::unconverted_names);
     let mut known = HashSet::new();
@@ -295,10 +295,10 @@ fn tags_once(note: &Note) -> Vec<String> {
     names.filter(|name| known.insert(key(name))).collect()
 }
 
-/// Decodes a file that is UTF-16, which is not searched; nothing for any other file.
+/// Decodes a file in UTF-16, which is not indexed. Returns `None` for any other file.
 fn utf16_text(reading: &ParsedNote, bytes: &[u8]) -> Option<String> {
     reading.note.problems.iter().find(|problem| problem.code == "utf-16")?;
-    // Without a byte order mark, the zero half of a letter tells.
+    // Without a byte order mark, the zero byte of an ASCII letter shows the byte order.
     let is_big = bytes.starts_with(&[0xFE, 0xFF]) || bytes.first() == Some(&0);
     let unit = |pair: &[u8]| match pair {
         [first, second] if is_big => u16::from_be_bytes([*first, *second]),
@@ -309,7 +309,7 @@ fn utf16_text(reading: &ParsedNote, bytes: &[u8]) -> Option<String> {
     Some(String::from_utf16_lossy(&units).trim_start_matches('\u{FEFF}').to_owned())
 }
 
-/// Gives a UTF-16 file, or lines of it.
+/// Returns a file in UTF-16, or lines of it.
 fn whole_utf16(row: FileRow, bytes: &[u8], text: String, request: &ReadRequest) -> Result<ReadReply> {
     let path = row.path.as_str().to_owned();
     if request.section.is_some() {
@@ -340,7 +340,7 @@ fn past_the_end(path: &str, count: usize, first: usize, last: usize) -> Error {
     Error::invalid(format!("{path} has {lines}, so there is no line {first}"))
 }
 
-/// Splits `[[Note#Section]]` and `Note#^block`; a name without `#` is whole.
+/// Splits `[[Note#Section]]` and `Note#^block` into the name and the subpath.
 fn split_subpath(name: &str) -> (&str, Option<&str>) {
     let inner = name.trim().trim_start_matches('!');
     let inner = inner.strip_prefix("[[").and_then(|rest| rest.strip_suffix("]]")).unwrap_or(inner);

@@ -10,20 +10,20 @@ use crate::store::read::Reads;
 use crate::text::decode::decode;
 use crate::text::note::Note;
 
-/// Which tasks to list.
+/// The selection of a list of tasks.
 #[derive(Debug, Clone, Default)]
 pub struct TasksRequest {
-    /// Conditions on the note.
+    /// The filter of notes.
     pub filter: Filter,
-    /// Of this note alone, by any of its names.
+    /// Only tasks of this note, by any of its names.
     pub note: Option<String>,
-    /// Only tasks that are done, or only open ones.
+    /// Only completed tasks, or only open ones.
     pub done: Option<bool>,
-    /// How many at most.
+    /// The largest number of tasks.
     pub limit: Option<usize>,
 }
 
-/// A task and where it stands.
+/// A task and its position.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct TaskItem {
     /// Vault path.
@@ -32,14 +32,14 @@ pub struct TaskItem {
     pub line: usize,
     /// The character between the brackets; a space means open.
     pub status: char,
-    /// Whether it is anything but open.
+    /// Whether the status is other than open.
     pub done: bool,
-    /// Its text on its first line.
+    /// The text of its first line.
     pub text: String,
 }
 
 impl Reads<'_> {
-    /// Lists tasks in the order of paths and lines, from the files as they are now.
+    /// Lists tasks by path and line, from the current files.
     ///
     /// # Errors
     /// `NotFound` if no note has the name; `Exists` if several notes have it.
@@ -60,7 +60,7 @@ impl Reads<'_> {
         let bytes = match self.core.read_bytes(&row.path) {
             Ok(bytes) => bytes,
             Err(error) => {
-                tracing::warn!("{error}, so its tasks are left out");
+                tracing::warn!("{error}; its tasks are left out");
                 return Vec::new();
             }
         };

@@ -1,4 +1,4 @@
-//! Makes backups of the vault and restores them.
+//! Creates backups of the vault and restores them.
 
 use std::path::{Path, PathBuf};
 
@@ -21,28 +21,28 @@ use crate::text::path::NotePath;
 use crate::vault::backup;
 use crate::vault::backup::{BackupManifest, PREFIX, UnfinishedBackup};
 
-/// A backup that is made by itself waits so long after the last.
+/// The time after the last backup at which an automatic one is due.
 const DAY: i64 = 24 * 3_600_000;
 
-/// And comes before that where the vault has so many notes more.
+/// The number of new notes at which an automatic backup is due earlier.
 const NOTES: usize = 100;
 
 /// A backup.
 #[derive(Debug, Clone, Serialize)]
 pub struct BackupItem {
-    /// Its name.
+    /// The name of the backup.
     pub name: String,
-    /// Its folder.
+    /// The folder of the backup.
     pub path: PathBuf,
-    /// When it was made.
+    /// When the backup was created.
     pub at: String,
-    /// Notes in it.
+    /// The number of notes.
     pub notes: usize,
-    /// All files in it.
+    /// The number of files.
     pub files: usize,
-    /// Their bytes.
+    /// The size in bytes.
     pub bytes: u64,
-    /// What could not be read, or leads back into the vault, and so is not in it.
+    /// The files that could not be read or that lead back into the vault, which the backup lacks.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<String>,
 }
@@ -61,28 +61,28 @@ impl BackupItem {
     }
 }
 
-/// What became of a backup that was brought back.
+/// The result of restoring a backup.
 #[derive(Debug, Clone, Serialize)]
 pub struct RestoreReply {
     /// The backup.
     pub backup: BackupItem,
-    /// The new vault; nothing where it came back into this one.
+    /// The folder of the new vault, unless the backup was restored into this one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub to: Option<PathBuf>,
-    /// What changed in this vault, or would.
+    /// The change of this vault.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub change: Option<ChangeReply>,
 }
 
 impl Upkeep<'_> {
-    /// Gives the folder of backups.
+    /// Returns the folder of backups.
     pub fn backup_folder(&self, given: Option<&Path>) -> PathBuf {
         match given {
             Some(folder) => folder.to_owned(),
             None if self.core.config.backup.dir.as_os_str().is_empty() => {
                 self.core.vault.root().join(backup::own_folder())
             }
-            // A home may be meant, and else the vault, wherever the command is given.
+            // The path may begin with `~`; a relative path is relative to the vault.
             None => match (self.core.config.backup.dir.strip_prefix("~"), std::env::home_dir()) {
                 (Ok(rest), Some(home)) => home.join(rest),
                 _ => self.core.vault.root().join(&self.core.config.backup.dir),
@@ -90,7 +90,7 @@ impl Upkeep<'_> {
         }
     }
 
-    /// Copies the vault and its journal, with an export for other programs, and keeps the newest backups.
+    /// Copies the vault and its journal, with an export for other programs, and removes old backups.
     ///
     /// # Errors
     /// `Conflict` if another process makes a backup; `Invalid` if the folder lies among the notes; `Io` if a file
@@ -118,8 +118,8 @@ impl Upkeep<'_> {
         Ok(item)
     }
 
-    /// Makes a backup where the settings ask for one by itself, and it is time: a day after the last, or a hundred
-    /// notes. Gives it where it was made.
+    /// Creates an automatic backup if the settings enable it and it is due: a day or a hundred new notes after the last
+    /// one. Returns the backup if one was created.
     ///
     /// # Errors
     /// `Conflict` if another process makes a backup; `Invalid` if the backup folder lies among the notes; `Io` if a
@@ -142,7 +142,7 @@ impl Upkeep<'_> {
                 let notes = self.core.index.catalog().counts()?.notes;
                 let before = last.more.get("count").and_then(Value::as_u64).unwrap_or(0);
                 let before = usize::try_from(before).unwrap_or(usize::MAX);
-                // One of the future is that of a clock that went wrong.
+                // A time in the future was written with a wrong clock.
                 !(0..DAY).contains(&(self.core.clock.now().millis() - last.at.millis()))
                     || notes / NOTES > before / NOTES
             }
@@ -172,8 +172,8 @@ impl Upkeep<'_> {
         Ok((path, manifest))
     }
 
-    /// Brings a backup back: with `to` as a vault of its own, in a folder that is empty or not there; else into this
-    /// vault, where notes that are gone or different get the bytes that they had, and what came since stays.
+    /// Restores a backup: into the new or empty folder `to`, or else into this vault. In this vault, missing and
+    /// changed files get their former bytes, and new files stay.
     ///
     /// # Errors
     /// `NotFound` if there is no such backup; `Exists` if the folder is not empty; `Corrupt` if the backup is damaged;
@@ -195,7 +195,7 @@ impl Upkeep<'_> {
             }
             return Ok(RestoreReply { backup: item, to: Some(to.to_owned()), change: None });
         }
-        let change = Changes::of(self.core).carry_out(
+        let change = Changes::of(self.core).apply_planned(
             |lock| {
                 let plan = self.plan_return(&path, &manifest)?;
                 if let Some(lock) = lock {
@@ -219,13 +219,13 @@ impl Upkeep<'_> {
         months.iter().try_for_each(|(name, bytes)| self.core.journal().restore_lines(lock, name, bytes))
     }
 
-    /// Plans to give notes and attachments that are gone or different the bytes of a backup.
+    /// Plans to give missing and changed files the bytes of a backup.
     fn plan_return(&self, folder: &Path, manifest: &BackupManifest) -> Result<ChangeSet> {
-        // Only so that the index is in line with the files.
+        // The view is created only to update the index.
         View::new(self.core)?;
         let mut plan = ChangeSet::new(OP_RESTORE_BACKUP);
         for (name, file) in manifest.of_vault() {
-            // What is hidden, and links, come back into a vault of their own only.
+            // Hidden files and symbolic links are restored only to a new vault.
             let Some(path) = NotePath::from_disk(name).filter(|_| file.link.is_none()) else { continue };
             let before = match self.core.vault.open_file(&path) {
                 Ok(_) if self.core.vault.disk_path(&path).is_symlink() => {
@@ -247,7 +247,7 @@ impl Upkeep<'_> {
                     plan.remarks.push(stays(&path, "no plain file stands in its place"));
                     continue;
                 }
-                // Something else stands in its place, or on the way to it.
+                // Another file or folder is at its path, or at the path of one of its folders.
                 Err(error) => {
                     plan.remarks.push(stays(&path, &error.to_string()));
                     continue;
@@ -269,8 +269,8 @@ impl Upkeep<'_> {
     }
 }
 
-/// Tells that a file does not come back, and why.
+/// Returns a remark that a file is not restored, with the reason.
 fn stays(path: &NotePath, why: &str) -> Remark {
-    let message = format!("it does not come back: {why}");
+    let message = format!("it is not restored: {why}");
     Remark { code: "in-the-way".to_owned(), path: path.clone(), line: 1, column: 1, message }
 }

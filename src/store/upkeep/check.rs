@@ -1,6 +1,6 @@
-//! Checks a vault for broken links, clashing names, unreadable frontmatter, leftovers of git and duplicates.
+//! Checks a vault for broken links, ambiguous names, invalid frontmatter, conflict markers of git, and duplicates.
 //!
-//! Reads every note once, on all cores; keeps of each what the problems need. Mends nothing in a note.
+//! Reads every note once, in parallel, and keeps of each only what the checks need. Changes no note.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher as _};
@@ -23,35 +23,35 @@ use crate::text::subpath::SubpathTable;
 use crate::text::terms::Terms;
 use crate::vault::undo_log::UndoLog;
 
-/// How many of a note's rarest word sequences are compared.
+/// The number of hashes of word sequences that are kept of each note.
 const SKETCH: usize = 32;
 
-/// How many words make a sequence.
+/// The number of words of a sequence.
 const SHINGLE: usize = 4;
 
-/// Notes with fewer sequences are too short to be told apart by them.
+/// The number of sequences below which a note is too short to be compared.
 const SHORTEST: usize = 12;
 
-/// The share of common sequences from which two notes are near-duplicates.
+/// The share of common sequences above which two notes are near duplicates.
 const ALIKE: f64 = 0.8;
 
-/// A sequence that more notes share is a template's, and says nothing.
+/// The number of notes above which a shared sequence counts as part of a template.
 const CROWD: usize = 40;
 
-/// How much a problem matters, the least first.
+/// The severity of a problem, in ascending order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
-    /// It may be meant so.
+    /// It may be intended.
     Info,
-    /// It may lead somebody astray.
+    /// It may mislead.
     Warning,
     /// Something is broken or lost.
     Error,
 }
 
 impl Severity {
-    /// Gives the name that replies and flags use.
+    /// Returns the name in replies and flags.
     pub fn name(self) -> &'static str {
         match self {
             Self::Info => "info",
@@ -61,14 +61,14 @@ impl Severity {
     }
 }
 
-/// A kind of problem that `check` knows.
+/// A kind of problem that `check` reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProblemCode {
     /// The stable code.
     pub code: &'static str,
-    /// How much such a problem matters.
+    /// The severity of the problem.
     pub severity: Severity,
-    /// What it says of a note, as one phrase.
+    /// A phrase that describes the problem.
     pub meaning: &'static str,
 }
 
@@ -76,7 +76,7 @@ const fn code(severity: Severity, code: &'static str, meaning: &'static str) -> 
     ProblemCode { code, severity, meaning }
 }
 
-/// Every code that `check` can report, by severity and name.
+/// All codes that `check` can report, by severity and name.
 pub const CODES: &[ProblemCode] = &[
     code(Severity::Error, "broken-link", "a link leads to no file"),
     code(Severity::Error, "broken-subpath", "a link names a heading, block or footnote that is not there"),
@@ -102,25 +102,25 @@ pub const CODES: &[ProblemCode] = &[
     code(Severity::Info, "orphan", "a note has no links, and none lead to it"),
 ];
 
-/// Tells how much a problem of this code matters.
+/// Returns the severity of a code.
 fn severity_of(code: &str) -> Severity {
     let known = CODES.iter().find(|known| known.code == code);
     debug_assert!(known.is_some(), "{code} is missing in CODES");
     known.map_or(Severity::Error, |known| known.severity)
 }
 
-/// Something that is wrong.
+/// A problem.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Problem {
-    /// The note; the index folder for its own problems.
+    /// The path of the note; the index folder for problems of the index.
     pub path: String,
-    /// Line, counted from 1; 0 where the whole file is meant.
+    /// The line, counted from 1; 0 for a problem of the whole file.
     pub line: usize,
     /// A stable code, one of [`CODES`].
     pub code: &'static str,
-    /// How much it matters.
+    /// The severity.
     pub severity: Severity,
-    /// One sentence for a person.
+    /// A sentence for a person.
     pub message: String,
 }
 
@@ -130,7 +130,7 @@ impl Problem {
     }
 }
 
-/// What a check found.
+/// The result of a check.
 #[derive(Debug, Clone, Serialize)]
 pub struct CheckReply {
     /// The number of notes that were checked.
@@ -139,17 +139,17 @@ pub struct CheckReply {
     pub canvases: usize,
     /// Problems by code.
     pub counts: BTreeMap<&'static str, usize>,
-    /// All of them, by path and line.
+    /// The problems, by path and line.
     pub problems: Vec<Problem>,
-    /// Files that differed from the index before.
+    /// The number of files that differed from the index before.
     pub behind: usize,
-    /// Whether the index is in step now.
+    /// Whether the index agrees with the files now.
     pub fixed: bool,
 }
 
-/// What a check keeps of one note.
+/// What a check keeps of a note.
 #[derive(Default)]
-struct Looked {
+struct CheckedNote {
     problems: Vec<Problem>,
     /// Links into other notes, with a subpath: target, subpath, line, text.
     parts: Vec<(NotePath, String, usize, String)>,
@@ -158,8 +158,8 @@ struct Looked {
 }
 
 impl Upkeep<'_> {
-    /// Looks for problems of the vault and its index. The index is brought in step first, and with `fix` that it was not
-    /// is no problem; notes are never changed.
+    /// Checks the vault and its index. The index is updated first; with `fix`, it is no problem that it was behind.
+    /// Notes are never changed.
     ///
     /// # Errors
     /// `Io` if the vault cannot be listed.
@@ -167,7 +167,7 @@ impl Upkeep<'_> {
     pub fn check(&self, fix: bool) -> Result<CheckReply> {
         let is_new = self.core.index.generation()? == 0;
         let behind = self.core.index.drift(&self.core.vault)?.len();
-        // What is wrong is told of the files as they are, so the index is brought in step wherever that may be.
+        // The problems are those of the current files, so the index is updated if this process may write it.
         let is_in_step = behind == 0 || IndexSync::of(self.core).refresh()? == 0;
         let catalog = self.core.index.catalog();
         let rows = catalog.select(&Filter { with_canvases: true, ..Filter::default() })?;
@@ -190,7 +190,7 @@ impl Upkeep<'_> {
         problems.extend(self.broken_parts(&parts));
         problems.extend(clashes(&all));
         problems.extend(twice(&rows));
-        problems.extend(alike(&rows, &sketches));
+        problems.extend(near_duplicates(&rows, &sketches));
         let alone = |row: FileRow| {
             problem(&row.path, 0, "orphan", "links to no note, and no note links to it".into())
         };
@@ -211,13 +211,13 @@ impl Upkeep<'_> {
         Ok(CheckReply { notes, canvases, counts, problems, behind, fixed: is_in_step })
     }
 
-    /// Finds lines of the journal and before-images that cannot be read.
+    /// Finds invalid lines of the journal, and before-images that cannot be read.
     fn damaged_records(&self) -> Result<Vec<Problem>> {
         let records = self.core.vault.records();
         let named = |name: &str| records.join(name).display().to_string();
         let journal = self.core.journal().damage()?.into_iter().map(|(month, lines)| {
             let lines = if lines == 1 { "1 line".to_owned() } else { format!("{lines} lines") };
-            let message = format!("{lines} cannot be read and are passed over");
+            let message = format!("{lines} cannot be read and are skipped");
             Problem::new(named(&month), 0, "damaged-journal", message)
         });
         let mut problems: Vec<Problem> = journal.collect();
@@ -232,13 +232,13 @@ impl Upkeep<'_> {
         Ok(problems)
     }
 
-    /// Reads one note and keeps what is wrong with it.
-    fn look(&self, row: &FileRow, names: &FileNames) -> Looked {
+    /// Reads a note and keeps its problems.
+    fn look(&self, row: &FileRow, names: &FileNames) -> CheckedNote {
         let path = &row.path;
-        let mut looked = Looked::default();
+        let mut looked = CheckedNote::default();
         let bytes = match self.core.vault.read(path) {
             Ok(bytes) => bytes,
-            // What went away meanwhile is no problem of the vault's.
+            // A note that was removed meanwhile has no problems.
             Err(error) if error.kind() == ErrorKind::NotFound => return looked,
             Err(error) => {
                 looked.problems.push(problem(path, 0, "unreadable", error.to_string()));
@@ -265,7 +265,7 @@ impl Upkeep<'_> {
         looked
     }
 
-    /// Finds links to headings, blocks and footnotes that their note does not have.
+    /// Finds links to headings, blocks and footnotes that do not exist.
     fn broken_parts(&self, parts: &BTreeMap<NotePath, Vec<(String, usize, String, String)>>) -> Vec<Problem> {
         let targets: Vec<_> = parts.iter().collect();
         let broken = parallel::map(
@@ -293,8 +293,8 @@ fn problem(path: &NotePath, line: usize, code: &'static str, message: String) ->
     Problem::new(path.to_string(), line, code, message)
 }
 
-fn look_at_link(link: &Link, text: &str, path: &NotePath, names: &FileNames, looked: &mut Looked) {
-    // `[[## text]]` is an editor's typing aid.
+fn look_at_link(link: &Link, text: &str, path: &NotePath, names: &FileNames, looked: &mut CheckedNote) {
+    // `[[## text]]` is a typing aid of an editor.
     if is_external(&link.path) || (link.path.is_empty() && link.subpath.starts_with("##")) {
         return;
     }
@@ -329,7 +329,7 @@ fn look_at_link(link: &Link, text: &str, path: &NotePath, names: &FileNames, loo
     }
 }
 
-/// Finds the marks that git leaves where two versions did not go together.
+/// Finds conflict markers of git.
 fn conflict(path: &NotePath, text: &str) -> Option<Problem> {
     let mut open = None;
     for (at, line) in text.lines().enumerate() {
@@ -343,7 +343,7 @@ fn conflict(path: &NotePath, text: &str) -> Option<Problem> {
     None
 }
 
-/// Finds names that differ in case or accents alone: some systems hold one of them only.
+/// Finds names that differ only in case or accents, which some file systems do not distinguish.
 fn clashes(all: &[NotePath]) -> Vec<Problem> {
     let mut by_key: HashMap<String, Vec<&NotePath>> = HashMap::new();
     for path in all {
@@ -362,7 +362,7 @@ fn clashes(all: &[NotePath]) -> Vec<Problem> {
         .collect()
 }
 
-/// Finds notes that have one id.
+/// Finds notes with the same id.
 fn twice(rows: &[FileRow]) -> Vec<Problem> {
     let mut first: HashMap<String, &NotePath> = HashMap::new();
     let mut found = Vec::new();
@@ -384,8 +384,8 @@ fn twice(rows: &[FileRow]) -> Vec<Problem> {
     found
 }
 
-/// Keeps the smallest hashes of a note's word sequences (Broder, On the resemblance and containment of documents,
-/// 1997): the share of common ones estimates the share of common sequences.
+/// Returns the smallest hashes of the word sequences of a note. The share of common hashes estimates the share of
+/// common sequences (Broder, On the resemblance and containment of documents, 1997).
 fn sketch(note: &Note, text: &str) -> Vec<u64> {
     let body = text.get(note.body_start..).unwrap_or("");
     let mut walk = Terms::new(body);
@@ -403,9 +403,9 @@ fn hash<T: Hash + ?Sized>(value: &T) -> u64 {
     hasher.finish()
 }
 
-/// Finds notes that say almost the same. Only notes that share one of their four smallest hashes are compared, so that
-/// the cost grows with the notes and not with their pairs.
-fn alike(rows: &[FileRow], sketches: &[Vec<u64>]) -> Vec<Problem> {
+/// Finds notes with almost the same text. Only notes that share one of their four smallest hashes are compared, so the
+/// cost grows linearly with the number of notes.
+fn near_duplicates(rows: &[FileRow], sketches: &[Vec<u64>]) -> Vec<Problem> {
     let mut holding: HashMap<u64, Vec<usize>> = HashMap::new();
     for (at, sketch) in sketches.iter().enumerate() {
         for hash in sketch.iter().take(4) {
@@ -427,8 +427,11 @@ fn alike(rows: &[FileRow], sketches: &[Vec<u64>]) -> Vec<Problem> {
         let common = smallest.iter().filter(|hash| a.contains(hash) && b.contains(hash)).count();
         let share = common as f64 / smallest.len().max(1) as f64;
         if share >= ALIKE {
-            let message =
-                format!("says about the same as {} ({:.0} % of its word sequences)", row.path, share * 100.0);
+            let message = format!(
+                "has about the same text as {} ({:.0} % of its word sequences)",
+                row.path,
+                share * 100.0
+            );
             found.push(problem(&twin.path, 0, "near-duplicate", message));
         }
     }

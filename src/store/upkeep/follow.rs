@@ -1,4 +1,4 @@
-//! Follows the files in the background: the index stays in step, and maintenance runs when it is due.
+//! Follows the files in the background: keeps the index up to date, and runs maintenance when it is due.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,10 +14,10 @@ use crate::store::memory::maintain::{MaintainRequest, RETRY};
 use crate::store::sync::IndexSync;
 use crate::store::upkeep::Upkeep;
 
-/// How often a process that does not keep the index looks whether it may.
+/// The interval at which a process that only reads tries to become the writer of the index.
 const TURN: Duration = Duration::from_secs(1);
 
-/// How often the process that follows the files looks whether maintenance is due.
+/// The interval at which the process checks whether maintenance is due.
 const MAINTENANCE_CHECK: Duration = Duration::from_secs(60);
 
 /// Follows the files until it is dropped.
@@ -32,19 +32,19 @@ impl Drop for Follower {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
         self.threads.iter().for_each(|thread| thread.thread().unpark());
-        // Changes that are not reported yet are left to the scan of the next command.
+        // Changes that were not reported yet are left to the scan of the next command.
         self.core.index.follower().stop_watching();
         for thread in self.threads.drain(..) {
             if thread.join().is_err() {
-                tracing::error!("a thread that follows the files panicked");
+                tracing::error!("the thread that follows the files panicked");
             }
         }
     }
 }
 
 impl Upkeep<'_> {
-    /// Keeps the index in step with the files from now on, in a thread of its own, and takes the index over where the
-    /// process that keeps it ends. `told` hears of every step that changed something.
+    /// Starts a thread that keeps the index up to date, and that becomes the writer if the process that writes the
+    /// index ends. `told` is called after every change.
     ///
     /// # Errors
     /// `Internal` if no thread can be started.
@@ -60,14 +60,14 @@ impl Upkeep<'_> {
                 while !stopped.load(Ordering::Relaxed) {
                     let woken = || IndexSync::of(&core).note_moves();
                     if let Err(error) = core.index.follower().follow(&stopped, woken, &mut told) {
-                        // The vault may be away for long, and one sentence about that is enough.
+                        // The vault may be unavailable for a long time; this is logged once.
                         if error.to_string() != said {
-                            tracing::warn!("the files are not followed for the moment: {error}");
+                            tracing::warn!("the files cannot be followed at the moment: {error}");
                             said = error.to_string();
                         }
                     }
                     if !stopped.load(Ordering::Relaxed) {
-                        // A process that reads looks now and then whether it may write.
+                        // A process that only reads tries to become the writer from time to time.
                         std::thread::park_timeout(TURN);
                     }
                 }
@@ -80,14 +80,14 @@ impl Upkeep<'_> {
         let tending = std::thread::Builder::new()
             .name("sidenote-tend".to_owned())
             .spawn(move || {
-                // A backup that is due is made at the start: many servers do not run for long.
+                // A due backup is created at the start, because many servers do not run for long.
                 let mut pause = if core.config.backup.auto { TURN } else { MAINTENANCE_CHECK };
                 while !stop.load(Ordering::Relaxed) {
                     std::thread::park_timeout(pause);
                     if !stop.load(Ordering::Relaxed) && IndexSync::of(&core).is_following() {
                         pause = MAINTENANCE_CHECK;
                         if let Err(error) = Upkeep::of(&core).run_due_maintenance() {
-                            tracing::warn!("maintenance is put off: {error}");
+                            tracing::warn!("maintenance is postponed: {error}");
                         }
                     }
                 }
@@ -97,7 +97,8 @@ impl Upkeep<'_> {
         Ok(follower)
     }
 
-    /// Does what a process that stays does by itself: maintenance each six hours, and backups where settings ask for them.
+    /// Runs the automatic tasks of a long-running process: maintenance every six hours, and backups if the settings
+    /// enable them.
     ///
     /// # Errors
     /// `Conflict` if another process writes the vault or makes a backup; `Io` if the journal, the notes or the backup
@@ -108,18 +109,20 @@ impl Upkeep<'_> {
         }
         let last =
             self.core.projection()?.as_ref().and_then(|projection| projection.ledger().last_maintained());
-        let tended = self.core.state.tended.load(Ordering::Relaxed);
+        let last_maintenance_at = self.core.state.last_maintenance_at.load(Ordering::Relaxed);
         let now = self.core.clock.now().millis();
-        // Where nothing changed, nothing was written down.
-        let last =
-            last.map(Timestamp::millis).filter(|last| *last <= now).map_or(tended, |last| last.max(tended));
+        // A run without changes was not recorded.
+        let last = last
+            .map(Timestamp::millis)
+            .filter(|last| *last <= now)
+            .map_or(last_maintenance_at, |last| last.max(last_maintenance_at));
         if !(0..Maintenance::of(self.core).interval()).contains(&(now - last)) {
             Maintenance::of(self.core)
                 .maintain(MaintainRequest { quiet: true, ..MaintainRequest::default() })?;
-            self.core.state.tended.store(now, Ordering::Relaxed);
+            self.core.state.last_maintenance_at.store(now, Ordering::Relaxed);
         }
-        // Where it fails, it is not tried again at once.
-        if !(0..RETRY).contains(&(now - self.core.state.backed_up.swap(now, Ordering::Relaxed))) {
+        // A failed backup is not tried again immediately.
+        if !(0..RETRY).contains(&(now - self.core.state.last_backup_check.swap(now, Ordering::Relaxed))) {
             self.backup_if_due()?;
         }
         Ok(())

@@ -15,78 +15,78 @@ use crate::index::embed::{
 };
 use crate::vault::Vault;
 
-/// Three texts of which the first two say much the same.
+/// Three texts, of which the first two have a similar meaning.
 const TEXTS: [&str; 3] = [
     "The cat is asleep on the warm windowsill.",
     "A kitten naps by the sunny window.",
     "The central bank raised its interest rates again.",
 ];
 
-/// A question, its answer, and a text that is none.
+/// A question, its answer, and a text that is not an answer.
 const QUESTION: &str = "how often do tomatoes need water";
 
 const ANSWERS: [&str; 2] =
     ["Tomatoes need a deep watering twice a week.", "The bridge over the river was opened in 1932."];
 
-/// Vectors of one text may differ by what rounding does.
+/// The tolerance for rounding between vectors of the same text.
 const SAME: f32 = 0.99;
 
-/// Trying a reranker may take so long.
+/// The time limit for trying a reranker.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What a model is for.
+/// The purpose of a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ModelKind {
-    /// Gives vectors.
+    /// Computes vectors.
     Embedder,
-    /// Reads the best hits once more.
+    /// Reranks the best hits.
     Reranker,
 }
 
-/// A model that can be had.
+/// A model that is available.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ModelItem {
-    /// Its name.
+    /// The name of the model.
     pub name: String,
-    /// What it is for.
+    /// The purpose of the model.
     pub kind: ModelKind,
-    /// Where it comes from: `built in`, its repository on the hub, its folder, or `endpoint`.
+    /// The origin: `built in`, its repository on the hub, its folder, or `endpoint`.
     pub source: String,
     /// The length of its vectors.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dimensions: Option<usize>,
-    /// Whether it can be used as it is.
+    /// Whether it can be used without an installation.
     pub installed: bool,
-    /// Whether the settings name it.
+    /// Whether the settings select it.
     pub in_use: bool,
-    /// What it is said to be.
+    /// A description of the model.
     pub about: String,
 }
 
-/// A model as the settings have it.
+/// A model as selected by the settings.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ModelState {
-    /// Its name; `none` without one.
+    /// The name, or `none`.
     pub name: String,
     /// The length of its vectors.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dimensions: Option<usize>,
-    /// How many tokens of a text it sees.
+    /// The number of tokens that it reads of a text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_tokens: Option<usize>,
-    /// What its vectors are told by.
+    /// The key by which its vectors are identified.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fingerprint: Option<String>,
     /// Its folder.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub folder: Option<PathBuf>,
-    /// Why it is not the one that is set.
+    /// Why the selected model is not used.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trouble: Option<String>,
 }
 
-/// The models that the settings lead to.
+/// The models that the settings select.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ModelsShown {
     /// `embed.provider`.
@@ -95,87 +95,87 @@ pub struct ModelsShown {
     pub embedder: ModelState,
     /// The reranker.
     pub reranker: ModelState,
-    /// The ONNX runtime's library, where it was found.
+    /// The library of the ONNX runtime, if it was found.
     pub onnxruntime: Option<PathBuf>,
 }
 
-/// What to set.
+/// The model to select.
 #[derive(Debug, Clone, Default)]
 pub struct ModelUse {
     /// A name of the list, `openai:MODEL`, `minilm`, `auto` or `none`.
     pub name: String,
-    /// Where the endpoint is.
+    /// The URL of the endpoint.
     pub base_url: Option<String>,
     /// The length of its vectors.
     pub dimensions: Option<usize>,
-    /// Whether `none` means the reranker.
+    /// Whether `none` deselects the reranker.
     pub rerank: bool,
 }
 
-/// What became of the settings.
+/// The result of a change of settings.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ModelSet {
-    /// The change of the user's file.
+    /// The change of the user's settings file.
     #[serde(flatten)]
     pub edited: ConfigEdit,
-    /// What stands in the way, or is to be done next.
+    /// Notes on obstacles and next steps.
     pub notes: Vec<String>,
 }
 
-/// A model that was fetched.
+/// An installed model.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Installed {
     /// Its name.
     pub name: String,
     /// Its folder.
     pub folder: PathBuf,
-    /// Bytes that came.
+    /// The number of downloaded bytes.
     pub bytes: u64,
-    /// Whether it was there already.
+    /// Whether it was installed already.
     pub was_there: bool,
 }
 
-/// One thing that was tried.
+/// The result of one test.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Check {
-    /// What it was.
+    /// The name of the test.
     pub what: String,
-    /// What came of it.
+    /// The outcome.
     pub found: String,
-    /// Whether that is as it should be.
+    /// Whether the test succeeded.
     pub ok: bool,
 }
 
-/// A model that was tried.
+/// A model that was verified.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Verified {
-    /// What it is for.
+    /// The purpose of the model.
     pub kind: ModelKind,
     /// Its name.
     pub name: String,
-    /// Milliseconds for loading it and the first texts.
+    /// The milliseconds for loading the model and the first texts.
     pub load_ms: f64,
-    /// Milliseconds for one more text.
+    /// The milliseconds for another text.
     pub text_ms: f64,
-    /// What was tried.
+    /// The results of the tests.
     pub checks: Vec<Check>,
 }
 
 impl Verified {
-    /// Says whether everything is as it should be.
+    /// Returns whether all tests succeeded.
     pub fn is_ok(&self) -> bool {
         self.checks.iter().all(|check| check.ok)
     }
 }
 
-/// The models of a user, and the settings that choose among them.
+/// The models of a user, and the settings that select among them.
 #[derive(Debug)]
 pub struct Models {
     config: Config,
 }
 
 impl Models {
-    /// Reads the settings that hold in a vault, or where none is given in the current folder's.
+    /// Reads the settings of a vault, or of the current folder if no vault is given.
     ///
     /// # Errors
     /// `Invalid` if the settings cannot be parsed; `Io` if they cannot be read.
@@ -187,7 +187,7 @@ impl Models {
         Ok(Self { config: Config::load(&root, flags)? })
     }
 
-    /// Lists all models that have a name.
+    /// Lists all models with a name.
     ///
     /// # Errors
     /// `Invalid` if there is no such provider.
@@ -246,7 +246,7 @@ impl Models {
         Ok(items)
     }
 
-    /// Tells which models the settings lead to. Nothing is loaded.
+    /// Returns the models that the settings select, without loading them.
     ///
     /// # Errors
     /// `Invalid` if there is no such provider.
@@ -285,7 +285,7 @@ impl Models {
         })
     }
 
-    /// Sets a model by its name in the user's settings.
+    /// Selects a model by its name in the user's settings.
     ///
     /// # Errors
     /// `NotFound` if there is no such model, or it is not installed; `Invalid` or `Io` if the user's settings cannot be
@@ -329,7 +329,7 @@ impl Models {
             },
         };
         if want.dimensions.is_some() && !name.starts_with("openai") {
-            return Err(Error::invalid("a number of dimensions goes with openai:MODEL alone"));
+            return Err(Error::invalid("a number of dimensions can only be given for openai:MODEL"));
         }
         let runs_onnx = changes.iter().any(|change| {
             *change == provider("fastembed") || matches!(change, ("rerank.model", SettingChange::Text(_)))
@@ -340,7 +340,7 @@ impl Models {
         self.set(&mut changes, notes, dry_run)
     }
 
-    /// Sets a model in a folder, after trying whether it works.
+    /// Selects a model in a folder, after checking that it works.
     ///
     /// # Errors
     /// `Invalid` if the folder has no model of this kind that works; `NotFound` or `Io` if its files cannot be read.
@@ -376,10 +376,10 @@ impl Models {
             }));
         }
         let mut changes = if rerank { rerank_by("", Some(&dir)) } else { embed_by("", Some(&dir)) };
-        self.set(&mut changes, vec![format!("{} was tried, and works", tried.name)], dry_run)
+        self.set(&mut changes, vec![format!("{} was tested and works", tried.name)], dry_run)
     }
 
-    /// Fetches a model by its name into the user's folder of models.
+    /// Downloads a model by its name to the user's folder of models.
     ///
     /// # Errors
     /// `NotFound` if there is no such model, or the hub lacks one of its files; `Io` if the hub cannot be reached or
@@ -396,7 +396,7 @@ impl Models {
         })
     }
 
-    /// Loads the models that are set and tries them on texts whose likeness is known.
+    /// Loads the selected models and verifies them with texts of known similarity.
     ///
     /// # Errors
     /// An error of the embedder or reranker in the settings, if it cannot be found, loaded or run.
@@ -409,7 +409,7 @@ impl Models {
             "auto" if is_set => tried.push(verify_embedder(&OnnxEmbedder::new(embed)?)?),
             "openai" => tried.push(verify_embedder(&OpenAi::new(embed)?)?),
             "none" => {}
-            // Another word is refused here.
+            // Other words are rejected here.
             _ => tried.extend(
                 model_selection::embedder(embed)?.model.map(|model| verify_embedder(&*model)).transpose()?,
             ),
@@ -450,7 +450,7 @@ impl Models {
         ])
     }
 
-    /// Keeps a setting as the user's file has it.
+    /// Returns a setting as the user's file has it.
     fn as_it_was(&self, key: &str, value: &str) -> SettingChange {
         let entry = self.config.entries().find(|(name, ..)| *name == key);
         match entry {
@@ -470,7 +470,7 @@ impl Models {
         for (key, ..) in changes.iter() {
             let origin = self.config.entries().find(|(name, ..)| name == key).map(|(_, _, origin)| origin);
             if let Some(origin @ (Origin::Env(_) | Origin::Flag(_))) = origin {
-                notes.push(format!("{origin} sets {key} as well, and wins"));
+                notes.push(format!("{origin} also sets {key} and takes precedence"));
             }
         }
         if edited.applied && changes.iter().any(|(key, _)| key.starts_with("embed.")) {
@@ -531,7 +531,7 @@ fn verify_embedder(model: &dyn Embed) -> Result<Verified> {
             "the embedder gave another number of vectors than of texts",
         ));
     };
-    let (alike, unlike, same) = (cosine(a, b), cosine(a, c), cosine(a, first));
+    let (similar, unlike, same) = (cosine(a, b), cosine(a, c), cosine(a, first));
     let lengths = vectors.iter().chain([&query]).map(Vec::len);
     let is_unit = vectors.iter().all(|vector| (cosine(vector, vector) - 1.0).abs() < 1e-3);
     let check = |what: &str, found: String, ok| Check { what: what.to_owned(), found, ok };
@@ -549,10 +549,14 @@ fn verify_embedder(model: &dyn Embed) -> Result<Verified> {
             check("vectors have length 1", if is_unit { "yes" } else { "no" }.to_owned(), is_unit),
             check(
                 "texts that say the same are nearer than others",
-                format!("cosine {alike:.3} against {unlike:.3}"),
-                alike > unlike,
+                format!("cosine {similar:.3} against {unlike:.3}"),
+                similar > unlike,
             ),
-            check("a text has one vector, alone or among others", format!("cosine {same:.4}"), same >= SAME),
+            check(
+                "a text has the same vector alone and in a batch",
+                format!("cosine {same:.4}"),
+                same >= SAME,
+            ),
         ],
     })
 }

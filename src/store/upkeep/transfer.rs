@@ -16,7 +16,7 @@ use crate::store::change::Changes;
 use crate::store::change::free_names::FreeNames;
 use crate::store::lookup::Lookup;
 use crate::store::memory::MemoryWrites;
-use crate::store::memory::note_from_memory::{Incoming, LONGEST_ID};
+use crate::store::memory::note_from_memory::{IncomingMemory, LONGEST_ID};
 use crate::store::memory_weights::{Memory, MemoryWeights};
 use crate::store::redaction::Cleaned;
 use crate::store::source::{Source, body_of};
@@ -25,24 +25,24 @@ use crate::store::upkeep::Upkeep;
 use crate::text::frontmatter;
 use crate::text::path::NotePath;
 
-/// So many notes are made in one operation.
+/// The number of notes that are created by one operation.
 const BATCH: usize = 500;
 
 /// The end of the year 9999, in milliseconds.
 const LATEST: f64 = 253_402_300_800_000.0;
 
-/// In which form memories are taken out.
+/// The format of an export.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
     /// One object: `export_timestamp`, `memories`, `total_memories`.
     Json,
-    /// One object a line.
+    /// One object for each line.
     Jsonl,
-    /// A table with a head; tags are joined by `;`.
+    /// A table with a header; tags are joined by `;`.
     Csv,
 }
 
-/// A memory as other programs see it.
+/// A memory in the form of an export.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(in crate::store) struct Record {
     id: String,
@@ -62,7 +62,7 @@ pub(in crate::store) struct Record {
     pinned: bool,
     forgotten: bool,
     properties: Map<String, Value>,
-    /// The frontmatter as it stands in the note, with its marks.
+    /// The frontmatter as written in the note, with its delimiters.
     frontmatter: String,
 }
 
@@ -89,43 +89,43 @@ struct Row {
     content: String,
 }
 
-/// Signs with which a cell begins that a spreadsheet takes for a formula.
+/// Characters at the beginning of a cell that make a spreadsheet read it as a formula.
 const FORMULA: [char; 10] = ['=', '+', '-', '@', '\t', '\r', '＝', '＋', '－', '＠'];
 
-/// Makes a cell that no spreadsheet runs as a formula: an apostrophe before it says that it is text.
+/// Prefixes a cell that a spreadsheet would read as a formula with an apostrophe.
 fn guarded(cell: String) -> String {
     if is_formula(&cell) { format!("'{cell}") } else { cell }
 }
 
-/// Gives the text of a cell as it was before [`guarded`].
+/// Returns the text of a cell before [`guarded`].
 fn unguarded(cell: &str) -> &str {
     cell.strip_prefix('\'').filter(|cell| is_formula(cell)).unwrap_or(cell)
 }
 
-/// Says whether a cell begins as a formula does, behind any apostrophes.
+/// Returns whether a cell, without leading apostrophes, begins like a formula.
 fn is_formula(cell: &str) -> bool {
     cell.trim_start_matches('\'').starts_with(FORMULA)
 }
 
-/// What became of memories that were taken out.
+/// The result of an export.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct ExportReply {
-    /// Notes that were written.
+    /// The number of exported notes.
     pub exported: usize,
-    /// Notes that cannot be read, and that are not among them.
+    /// The notes that cannot be read and are not exported.
     pub left_out: Vec<String>,
 }
 
-/// What became of memories that were taken in.
+/// The result of an import, or of a dry run.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct ImportReply {
-    /// Notes that were made, or would be.
+    /// The paths of the new notes.
     pub imported: Vec<String>,
-    /// Memories that are there already.
+    /// The number of memories that exist already.
     pub skipped: usize,
-    /// How many keys were taken out of texts.
+    /// The number of secrets that were removed.
     pub redacted: usize,
-    /// Sentences about what somebody should know.
+    /// Notices for the caller.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notices: Vec<String>,
 }
@@ -156,7 +156,7 @@ impl Upkeep<'_> {
         })
     }
 
-    /// Writes all notes with what they are worth.
+    /// Exports all notes with their state as memories.
     ///
     /// # Errors
     /// `Io` if the answer cannot be written.
@@ -175,7 +175,7 @@ impl Upkeep<'_> {
         for memory in &memories {
             let record = match self.record(memory) {
                 Ok(record) => record,
-                // It went away since it was listed.
+                // The note was removed since it was listed.
                 Err(error) if error.kind() == ErrorKind::NotFound => continue,
                 Err(error) => {
                     tracing::debug!("{error}");
@@ -212,8 +212,8 @@ impl Upkeep<'_> {
         Ok(ExportReply { exported: count, left_out })
     }
 
-    /// Takes memories in: our own export in any form, an array of objects, or one object a line. What is there already
-    /// is passed over. Either all can be read, or none is taken.
+    /// Imports memories: an export in any format, an array of objects, or one object for each line. Memories that exist
+    /// already are skipped. If one memory cannot be parsed, none is imported.
     ///
     /// # Errors
     /// `Invalid`, naming the memory, if one cannot be parsed. Nothing is written then.
@@ -233,20 +233,20 @@ impl Upkeep<'_> {
         let mut names = FreeNames::new(&self.core.vault);
         let mut made = Vec::new();
         let mut cleaned = Cleaned::default();
-        // All of them are made before the first is written: one that cannot be is told of while nothing has changed.
+        // All notes are made before the first is written, so that an error changes nothing.
         for (at, mut memory) in incoming.into_iter().enumerate() {
             let in_place = |error: Error| Error::new(error.kind(), format!("memory {}: {error}", at + 1));
-            cleaned += MemoryWrites::of(self.core).clean_incoming(&mut memory);
+            cleaned += MemoryWrites::of(self.core).clean_incoming_memory(&mut memory);
             if self.has(&memory, &mut known).map_err(in_place)? {
                 reply.skipped += 1;
                 continue;
             }
             let former = memory.path.clone();
-            let note = MemoryWrites::of(self.core).note_of(memory, &mut names, now);
+            let note = MemoryWrites::of(self.core).new_note(memory, &mut names, now);
             let (path, bytes) =
                 note.map_err(|error| Error::invalid(format!("memory {}: {error}", at + 1)))?;
             if let Some(former) = former.filter(|former| *former != path) {
-                reply.notices.push(format!("{former} comes in as {path}: that place is taken"));
+                reply.notices.push(format!("{former} is imported as {path}: another file has its path"));
             }
             made.push((path, bytes));
         }
@@ -256,7 +256,7 @@ impl Upkeep<'_> {
         for batch in made.chunks(BATCH) {
             if !dry_run {
                 let change = Changes::of(self.core)
-                    .carry_out(
+                    .apply_planned(
                         |_| MemoryWrites::of(self.core).plan_notes(&View::new(self.core)?, "import", batch),
                         false,
                     )
@@ -264,7 +264,7 @@ impl Upkeep<'_> {
                         let done = reply.imported.len();
                         Error::new(
                             error.kind(),
-                            format!("{done} of {total} notes came in, and then: {error}"),
+                            format!("{done} of {total} notes were imported before this error: {error}"),
                         )
                     })?;
                 reply.notices.extend(change.notices);
@@ -275,11 +275,11 @@ impl Upkeep<'_> {
         Ok(reply)
     }
 
-    /// Says whether the vault has a memory already; the text of one that it lacks is `known` afterwards.
+    /// Returns whether the vault has a memory already. Adds the text of a new one to `known`.
     ///
     /// # Errors
     /// `Io` or `Invalid` if a note cannot be read: its memory could be imported twice.
-    fn has(&self, memory: &Incoming, known: &mut HashSet<String>) -> Result<bool> {
+    fn has(&self, memory: &IncomingMemory, known: &mut HashSet<String>) -> Result<bool> {
         if let Some(path) = &memory.path {
             return self.holds(path, memory);
         }
@@ -294,7 +294,7 @@ impl Upkeep<'_> {
         Ok(!known.insert(digest(&memory.content)))
     }
 
-    /// Reads a note; gives nothing where there is none.
+    /// Reads a note. Returns `None` if there is none.
     ///
     /// # Errors
     /// `Io` or `Invalid` if a note cannot be read: its memory could be imported twice.
@@ -306,8 +306,8 @@ impl Upkeep<'_> {
         }
     }
 
-    /// Says whether a note is at its place as it was, byte for byte.
-    fn holds(&self, path: &NotePath, memory: &Incoming) -> Result<bool> {
+    /// Returns whether a note at the path has the same bytes.
+    fn holds(&self, path: &NotePath, memory: &IncomingMemory) -> Result<bool> {
         let whole = format!("{}{}", memory.frontmatter.as_deref().unwrap_or(""), memory.content);
         Ok(self.bytes_of(path)?.is_some_and(|bytes| {
             bytes == whole.as_bytes()
@@ -315,7 +315,7 @@ impl Upkeep<'_> {
         }))
     }
 
-    /// Says whether the note of an id says just this.
+    /// Returns whether the note with an id has the same text.
     fn is_same(&self, id: &str, content: &str) -> Result<bool> {
         let row = match Lookup::of(self.core).find(id) {
             Ok(row) if row.note_id == id => row,
@@ -330,10 +330,10 @@ impl Upkeep<'_> {
         Ok(self.bytes_of(&row.path)?.is_some_and(|bytes| digest(&body_of(&bytes)) == digest(content)))
     }
 
-    /// Gathers the texts of memories, so that none comes in twice. A memory that cannot be read is named in `notices`.
+    /// Collects the texts of memories, so that none is imported twice. `notices` names memories that cannot be read.
     fn known_texts(&self, notices: &mut Vec<String>) -> Result<HashSet<String>> {
         let rows = self.core.index.catalog().select(&Filter::default())?;
-        // What came in while another process kept the index, and was behind, is known, too.
+        // Notes that differ from the index are included.
         let memories = MemoryWeights::of(self.core)
             .weigh(Lookup::of(self.core).with_unindexed(rows, |_| true)?, self.core.clock.now())?;
         let own = memories.into_iter().filter(|memory| MemoryWeights::of(self.core).is_own(memory));
@@ -341,7 +341,9 @@ impl Upkeep<'_> {
         for memory in own {
             match self.bytes_of(&memory.row.path) {
                 Ok(bytes) => known.extend(bytes.map(|bytes| digest(&body_of(&bytes)))),
-                Err(error) => notices.push(format!("{error}; a memory with the same text comes in again")),
+                Err(error) => {
+                    notices.push(format!("{error}; a memory with the same text may be imported twice"))
+                }
             }
         }
         Ok(known)
@@ -372,7 +374,7 @@ impl Row {
     }
 }
 
-/// Reads any of the forms that memories come in.
+/// Parses an import in any of its formats.
 fn parse(text: &str) -> Result<Vec<Value>> {
     let text = text.trim_start_matches('\u{feff}').trim();
     let wrong = |what: &str| {
@@ -391,8 +393,9 @@ fn parse(text: &str) -> Result<Vec<Value>> {
             Err(_) => {
                 let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
                 let read = |(at, line): (usize, &str)| {
-                    serde_json::from_str(line)
-                        .map_err(|error| wrong(&format!("no JSON in line {}", at + 1)).with_source(error))
+                    serde_json::from_str(line).map_err(|error| {
+                        wrong(&format!("invalid JSON in line {}", at + 1)).with_source(error)
+                    })
                 };
                 lines.map(read).collect()
             }
@@ -427,14 +430,14 @@ fn parse(text: &str) -> Result<Vec<Value>> {
     }
 }
 
-/// The properties of an import that have a field of their own in [`Incoming`].
+/// The properties of an import that have a field of their own in [`IncomingMemory`].
 const OWN_FIELDS: [&str; 6] = ["id", "title", "tags", "type", "created_at", "importance"];
 
 /// Reads a memory from an object of an import.
 ///
 /// # Errors
 /// `Invalid` for an object without text, and for tags, an importance or a time of the wrong type.
-fn read(record: &Value) -> Result<Incoming> {
+fn read(record: &Value) -> Result<IncomingMemory> {
     let content =
         text(record, &["content", "text"]).ok_or_else(|| Error::invalid("it has no text `content`"))?;
     let properties = record.get("properties").and_then(Value::as_object);
@@ -442,7 +445,7 @@ fn read(record: &Value) -> Result<Incoming> {
     let path = text(record, &["path"]).filter(|_| properties.is_some());
     let path = path.and_then(|path| NotePath::parse_new(&path, false).ok()).filter(NotePath::is_note);
     let is_valid_id = |id: &String| !id.trim().is_empty() && id.len() <= LONGEST_ID && !id.contains('\n');
-    Ok(Incoming {
+    Ok(IncomingMemory {
         id: text(record, &["id"]).filter(is_valid_id),
         title: text(record, &["title"]).filter(|title| !title.trim().is_empty()),
         kind: text(record, &["type", "memory_type", "memoryType"]).filter(|kind| !kind.trim().is_empty()),
@@ -475,7 +478,7 @@ fn read_tags(record: &Value) -> Result<Vec<String>> {
         None | Some(Value::Null) => Vec::new(),
         Some(Value::String(tags)) => tags.split([',', ';']).map(str::to_owned).collect(),
         Some(Value::Array(tags)) => tags.iter().filter_map(tag).collect(),
-        Some(_) => return Err(Error::invalid("its `tags` are no list")),
+        Some(_) => return Err(Error::invalid("its `tags` are not a list")),
     };
     let tags = tags.iter().map(|tag| tag.trim().trim_start_matches('#').to_owned());
     Ok(tags.filter(|tag| !tag.is_empty()).collect())
@@ -485,13 +488,13 @@ fn read_tags(record: &Value) -> Result<Vec<String>> {
 fn read_importance(record: &Value) -> Result<Option<f64>> {
     let Some(value) = record.get("importance").filter(|value| !value.is_null()) else { return Ok(None) };
     let number = value.as_f64().filter(|number| number.is_finite());
-    let number = number.ok_or_else(|| Error::invalid(format!("its importance {value} is no number")))?;
+    let number = number.ok_or_else(|| Error::invalid(format!("its importance {value} is not a number")))?;
     Ok(Some(number.clamp(MIN_IMPORTANCE, MAX_IMPORTANCE)))
 }
 
 /// Reads the time of creation: a date as text, or seconds or milliseconds since 1970.
 fn read_creation_time(record: &Value) -> Result<Option<Timestamp>> {
-    let wrong = |value: &Value| Error::invalid(format!("its time {value} is none"));
+    let wrong = |value: &Value| Error::invalid(format!("its time {value} is not a time"));
     let time = ["created_at", "createdAt", "timestamp"].iter().find_map(|name| record.get(*name));
     match time {
         None | Some(Value::Null) => Ok(None),
