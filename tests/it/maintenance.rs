@@ -494,11 +494,11 @@ fn an_import_of_memories_is_all_or_nothing() {
             "[{\"content\": \"a\", \"importance\": \"much\"}]",
             "memory 1: its importance \"much\" is not a number",
         ),
-        ("[{\"content\": \"a\", \"created_at\": \"soon\"}]", "memory 1: its time \"soon\" is none"),
+        ("[{\"content\": \"a\", \"created_at\": \"soon\"}]", "memory 1: its time \"soon\" is not a time"),
         ("{\"content\": \"a\"}\n{\"content\"", "invalid JSON in line 2"),
         ("[1", "no sound JSON"),
         ("just words", "neither JSON nor a table"),
-        ("[{\"content\": \"a\", \"created_at\": 1e300}]", "memory 1: its time 1e+300 is none"),
+        ("[{\"content\": \"a\", \"created_at\": 1e300}]", "memory 1: its time 1e+300 is not a time"),
         ("[{\"content\": \"a\"}, {\"content\": \"b\", \"properties\": {\"bad: key\\nx\": 1}}]", "memory 2: "),
     ] {
         let done = import(text);

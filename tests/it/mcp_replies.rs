@@ -207,7 +207,7 @@ fn binary_files_are_shown_or_named() {
     // The command line prints the same.
     let refused = vault.run(&["read", "gauge.png"]);
     assert_eq!(refused.status.code(), Some(2));
-    assert!(crate::support::stderr(&refused).contains("gauge.png is image/png of 9 bytes, and no text"));
+    assert!(crate::support::stderr(&refused).contains("gauge.png (image/png, 9 bytes) is not text"));
     let read = vault.run(&["read", "Latin"]);
     assert_eq!(crate::support::stdout(&read).trim_end(), "caf\u{FFFD} au lait\nzwei");
     assert!(crate::support::stderr(&read).contains("no UTF-8"));
