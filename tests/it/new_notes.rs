@@ -111,13 +111,18 @@ fn a_merge_reports_every_property_that_it_drops() {
     check_merge("rating: 5\n", "rating: 3\n", "rating: 3\nmerged_rating: 5\n", &["kept as merged_rating"]);
     check_merge("tags: [A, b]\n", "tags: [a]\n", "tags: [a, b]\n", &[]);
     check_merge("aliases: One\n", "aliases: [Two]\n", "aliases: [Two, One]\n", &[]);
-    check_merge("id: a\ntype: fact\n", "id: b\n", "id: b\ntype: fact\n", &["the id \"a\" of From.md goes"]);
+    check_merge(
+        "id: a\ntype: fact\n",
+        "id: b\n",
+        "id: b\ntype: fact\n",
+        &["the id \"a\" of From.md is removed"],
+    );
     check_merge("type: fact\n", "type: task\n", "type: task\nmerged_type: fact\n", &["merged_type"]);
     check_merge(
         "created_at: \"2026-01-01T00:00:00Z\"\n",
         "created_at: \"2026-02-01T00:00:00Z\"\n",
         "created_at: \"2026-01-01T00:00:00Z\"\n",
-        &["goes"],
+        &["is removed"],
     );
     check_merge("same: 1\nempty:\nnew: x\n", "same: 1\nempty: y\n", "same: 1\nempty: y\nnew: x\n", &[]);
     check_merge("full: x\n", "full:\n", "full: x\n", &[]);
