@@ -135,7 +135,7 @@ fn tasks_are_listed_and_one_is_checked_off() {
     check_fails(&["task", "c", "l"], 4, "give the line of one: 7: half / 8: call back");
     check_fails(&["task", "c", "nothing"], 3, "7: half");
     check_fails(&["task", "c", "1"], 3, "has no task");
-    check_fails(&["task", "c", "7", "--status", "]"], 2, "is no status");
+    check_fails(&["task", "c", "7", "--status", "]"], 2, "is not a status of a task");
     check_fails(&["task", "c", "7", "--done", "--todo"], 2, "cannot be used with");
 }
 

@@ -162,7 +162,7 @@ fn use_changes_one_setting_and_keeps_the_rest() {
 
     let bench = Bench::new(&[("SIDENOTE_EMBED_PROVIDER", "none")]);
     let said = bench.run(&["model", "use", "minilm"]);
-    assert!(said.contains("SIDENOTE_EMBED_PROVIDER sets embed.provider as well, and wins"), "{said}");
+    assert!(said.contains("SIDENOTE_EMBED_PROVIDER also sets embed.provider and takes precedence"), "{said}");
     assert_eq!(bench.read_settings(), "[embed]\nprovider = \"minilm\"\n");
 }
 

@@ -87,7 +87,7 @@ fn undo_is_refused_where_another_note_took_the_path() {
     run(&vault, NOW, &["move", "b", "c"]);
     vault.write("a.md", "Another.\n\nTwo.\n");
     vault.write("b.md", "A third.\n");
-    check_refused(&vault, &["undo", &moved], 5, &["a.md, where something else is now"]);
+    check_refused(&vault, &["undo", &moved], 5, &["a.md, where another file is now"]);
     vault.remove("a.md");
     check_refused(&vault, &["undo", &moved], 5, &["was moved on to c.md"]);
     vault.write("a.md", "One.\n\nTwo.\n");
