@@ -23,6 +23,24 @@ pub use system::{
     try_lock, unlock, user_name, write_all_at,
 };
 
+/// Whether one watch of a folder reports the events of all its subfolders. A watch of each subfolder would keep folders
+/// from being renamed on Windows.
+pub const WATCHES_SUBFOLDERS: bool = cfg!(windows);
+
+/// The command that opens an address or a file with the program that the user chose for it.
+pub const OPENER: &str = if cfg!(windows) {
+    "rundll32 url.dll,FileProtocolHandler"
+} else if cfg!(target_os = "macos") {
+    "open"
+} else {
+    "xdg-open"
+};
+
+/// The folder below the user's home in which desktop programs keep their settings; `None` where it is the folder for
+/// settings that command-line programs use as well.
+pub const APPLICATION_SETTINGS: Option<&str> =
+    if cfg!(target_os = "macos") { Some("Library/Application Support") } else { None };
+
 /// The kind of a directory entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileKind {

@@ -117,10 +117,11 @@ impl Client {
             Self::Vscode => Path::new(".vscode").join("mcp.json"),
             Self::Cursor => home.join(".cursor").join("mcp.json"),
             Self::Codex => home.join(".codex").join("config.toml"),
-            Self::ClaudeDesktop if cfg!(target_os = "macos") => {
-                home.join("Library/Application Support/Claude/claude_desktop_config.json")
+            Self::ClaudeDesktop => {
+                let settings = platform::APPLICATION_SETTINGS
+                    .map_or_else(|| dirs.config_dir(), |inner| home.join(inner));
+                settings.join("Claude").join("claude_desktop_config.json")
             }
-            Self::ClaudeDesktop => dirs.config_dir().join("Claude").join("claude_desktop_config.json"),
         })
     }
 

@@ -12,6 +12,7 @@ use serde::Serialize;
 use super::args::DryRunArgs;
 use super::{CommandContext, output};
 use crate::error::{Error, ErrorKind, Result};
+use crate::platform;
 
 /// Open a note in Obsidian or in the default application of the system.
 ///
@@ -85,7 +86,7 @@ pub(super) fn run(context: &CommandContext, args: &OpenArgs) -> Result<()> {
 /// Returns the program that opens URLs and files: `$SIDENOTE_OPENER`, or else that of the system.
 fn opener() -> String {
     let variable = std::env::var("SIDENOTE_OPENER").ok().filter(|command| !command.trim().is_empty());
-    variable.unwrap_or_else(|| if cfg!(target_os = "macos") { "open" } else { "xdg-open" }.to_owned())
+    variable.unwrap_or_else(|| platform::OPENER.to_owned())
 }
 
 /// Runs a command line, split at spaces, with one more argument, and waits for it.

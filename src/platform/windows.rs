@@ -529,7 +529,10 @@ pub fn open_file_limit() -> Option<usize> {
 /// and alternate streams.
 #[derive(Debug)]
 pub struct Attributes {
-    basic: FILE_BASIC_INFO,
+    /// The creation time as the system gives it.
+    created: i64,
+    /// The attribute bits, such as those of hidden and read-only files.
+    bits: u32,
     access_list: Vec<u64>,
     streams: Vec<(Vec<u16>, Vec<u8>)>,
 }
@@ -539,7 +542,12 @@ impl Attributes {
     pub fn read(file: &File) -> io::Result<Self> {
         let handle = file.as_handle();
         let basic = ffi::basic_info(handle)?;
-        Ok(Self { basic, access_list: ffi::access_list(handle)?, streams: read_streams(handle)? })
+        Ok(Self {
+            created: basic.CreationTime,
+            bits: basic.FileAttributes,
+            access_list: ffi::access_list(handle)?,
+            streams: read_streams(handle)?,
+        })
     }
 
     /// Gives access list, attributes, creation time and streams of the replaced file to the new one. `before_each` is
@@ -556,8 +564,8 @@ impl Attributes {
         ffi::set_access_list(handle, &self.access_list)?;
         before_each();
         let info = FILE_BASIC_INFO {
-            CreationTime: self.basic.CreationTime,
-            FileAttributes: self.basic.FileAttributes & !FILE_ATTRIBUTE_REPARSE_POINT,
+            CreationTime: self.created,
+            FileAttributes: self.bits & !FILE_ATTRIBUTE_REPARSE_POINT,
             ..FILE_BASIC_INFO::default()
         };
         ffi::set_basic_info(handle, &info)

@@ -153,8 +153,8 @@ impl Vault {
                     "ask the user to choose a separate folder for the index",
                 ));
         }
-        let inner = real.strip_prefix(&self.root).ok().and_then(Path::to_str);
-        self.hidden = inner.unwrap_or_default().to_owned();
+        let inner = real.strip_prefix(&self.root).ok().and_then(platform::slash_path);
+        self.hidden = inner.unwrap_or_default();
         Ok(self)
     }
 

@@ -399,12 +399,28 @@ impl EventCollector {
     }
 
     fn add(&mut self, folder: &Path) -> std::result::Result<(), String> {
+        if self.is_covered(folder) {
+            return Ok(());
+        }
         let Some(watcher) = &mut self.watcher else { return Ok(()) };
-        match watcher.watch(folder, RecursiveMode::NonRecursive) {
+        let mode = if platform::WATCHES_SUBFOLDERS && folder.starts_with(&self.root) {
+            RecursiveMode::Recursive
+        } else {
+            RecursiveMode::NonRecursive
+        };
+        match watcher.watch(folder, mode) {
             // A folder that was removed again needs no watch.
             Err(error) if is_missing(&error) => Ok(()),
             watched => watched.map_err(|error| describe_error(&error)),
         }
+    }
+
+    /// Says whether the watch of the root reports the events of a folder: where one watch covers all subfolders, and no
+    /// link leads to the folder.
+    fn is_covered(&self, folder: &Path) -> bool {
+        let inner = folder.strip_prefix(&self.root).ok().and_then(platform::slash_path);
+        platform::WATCHES_SUBFOLDERS
+            && inner.is_some_and(|inner| !inner.is_empty() && !self.linked.contains(&inner))
     }
 
     /// Watches a folder and its subfolders, as far as a scan lists them, and returns the scan.
@@ -413,6 +429,7 @@ impl EventCollector {
         let options = ScanOptions { below: path.to_owned(), ..self.options.clone() };
         loop {
             let found = scan(&self.root, &options);
+            self.linked.extend(found.gaps.followed.iter().map(|link| link.path.clone()));
             let fresh: Vec<String> =
                 found.folders.iter().filter(|folder| !watched.contains(*folder)).cloned().collect();
             if fresh.is_empty() {
@@ -423,7 +440,6 @@ impl EventCollector {
                 let lost = lost.filter(|path| self.root.join(path.as_str()).is_symlink());
                 let links: Vec<NotePath> = links.chain(lost).collect();
                 self.shared.lock().links.extend(links);
-                self.linked.extend(found.gaps.followed.iter().map(|link| link.path.clone()));
                 return Ok(found);
             }
             // A file that is created between the scan and the watch is found by the next scan.
@@ -537,9 +553,9 @@ impl EventCollector {
         if let (EventKind::Modify(ModifyKind::Name(RenameMode::Both)), [from, to]) =
             (event.kind, &*event.paths)
             && let [Ok(from), Ok(to)] = [from, to].map(|path| path.strip_prefix(&self.root))
-            && let [Some(from), Some(to)] = [from, to].map(Path::to_str)
+            && let [Some(from), Some(to)] = [from, to].map(platform::slash_path)
         {
-            self.shared.lock().record_move(from, to);
+            self.shared.lock().record_move(&from, &to);
         }
     }
 

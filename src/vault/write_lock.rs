@@ -92,7 +92,7 @@ impl Vault {
         self.refuse_read_only()?;
         let failed = |error| Error::io("make", records, error);
         let inner = records.strip_prefix(self.root()).ok();
-        let Some(inner) = inner.and_then(Path::to_str).filter(|inner| !inner.is_empty()) else {
+        let Some(inner) = inner.and_then(platform::slash_path).filter(|inner| !inner.is_empty()) else {
             create_external_dir(records).map_err(failed)?;
             let folder = Dir::open(records).map_err(failed)?;
             write_git_files(None, &folder).map_err(failed)?;

@@ -56,6 +56,7 @@ mod parse;
 mod partial_vectors;
 mod passages;
 mod pattern_limits;
+mod platform;
 mod query_fallback;
 mod recall;
 mod redaction;

@@ -317,7 +317,8 @@ const PLATFORM_FILES: [&str; 2] = ["platform", "mcp/shutdown"];
 
 #[test]
 fn code_for_one_operating_system_is_in_the_platform_layer() {
-    let marks = ["cfg(unix", "cfg(windows", "cfg(target_os", "cfg(not(unix", "cfg(not(windows", "std::os::"];
+    let marks =
+        ["cfg(unix", "cfg(windows", "cfg(target_os", "cfg(not(unix", "cfg(not(windows", "cfg!(", "std::os::"];
     check(|source| {
         let is_platform = PLATFORM_FILES.iter().any(|owner| source.is_in(owner));
         let found = marks.iter().filter(|_| !is_platform).flat_map(|mark| source.code.match_indices(mark));

@@ -152,7 +152,7 @@ pub(super) fn rename(
 
 /// Deletes an open entry.
 pub(super) fn delete(entry: BorrowedHandle<'_>) -> io::Result<()> {
-    let mut set = |flags: u32, length: u32, class| {
+    let set = |flags: u32, length: u32, class| {
         let mut block = IO_STATUS_BLOCK::default();
         // SAFETY: the flags outlive the call, and both classes read at most their four bytes.
         unsafe {
