@@ -27,6 +27,10 @@ pub use system::{
 /// from being renamed on Windows.
 pub const WATCHES_SUBFOLDERS: bool = cfg!(windows);
 
+/// Whether a C++ library opens a file by any path, and lets it be replaced meanwhile. On Windows it opens only paths in
+/// the code page of the system, and keeps the file from being replaced.
+pub const LIBRARIES_OPEN_ANY_PATH: bool = !cfg!(windows);
+
 /// The command that opens an address or a file with the program that the user chose for it.
 pub const OPENER: &str = if cfg!(windows) {
     "rundll32 url.dll,FileProtocolHandler"

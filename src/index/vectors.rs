@@ -473,6 +473,44 @@ impl Vectors {
     }
 }
 
+/// Reads a saved graph into memory, so that it can be extended.
+///
+/// # Errors
+/// `Io` if the file cannot be read; `Corrupt` if it is not a graph.
+fn load_graph(graph: &usearch::Index, path: &Path) -> Result<()> {
+    if platform::LIBRARIES_OPEN_ANY_PATH {
+        return graph.load(path_text(path)?).map_err(graph_error("load"));
+    }
+    let bytes = std::fs::read(path).map_err(|error| Error::io("read", path, error))?;
+    graph.load_from_buffer(&bytes).map_err(graph_error("load"))
+}
+
+/// Maps a saved graph into memory, or reads it where usearch cannot open every path.
+///
+/// # Errors
+/// The errors of [`load_graph`].
+fn map_graph(graph: &usearch::Index, path: &Path) -> Result<()> {
+    if platform::LIBRARIES_OPEN_ANY_PATH {
+        graph.view(path_text(path)?).map_err(graph_error("open"))
+    } else {
+        load_graph(graph, path)
+    }
+}
+
+/// Writes a graph to a file.
+///
+/// # Errors
+/// `Io` if the file cannot be written; `Corrupt` if usearch fails.
+fn save_graph(graph: &usearch::Index, path: &Path) -> Result<()> {
+    if platform::LIBRARIES_OPEN_ANY_PATH {
+        return graph.save(path_text(path)?).map_err(graph_error("save"));
+    }
+    let mut bytes = vec![0; graph.serialized_length()];
+    graph.save_to_buffer(&mut bytes).map_err(graph_error("save"))?;
+    #[expect(clippy::disallowed_methods, reason = "the sidecar's own file")]
+    std::fs::write(path, &bytes).map_err(|error| Error::io("write", path, error))
+}
+
 /// Opens a saved graph if its description matches the log. Damage is detected by its hash when the index is
 /// verified.
 fn open_graph(folder: &Path, dimensions: usize, records: usize) -> (Option<usearch::Index>, usize) {
@@ -483,12 +521,11 @@ fn open_graph(folder: &Path, dimensions: usize, records: usize) -> (Option<usear
     if info.dimensions != dimensions || info.records > records {
         return none;
     }
-    let path = graph_path(folder);
-    let Some(text) = path.to_str() else { return none };
     let Ok(graph) = usearch::Index::new(&options(dimensions)) else {
         return none;
     };
-    if graph.view(text).is_err() || graph.size() != info.records || graph.dimensions() != dimensions {
+    let opened = map_graph(&graph, &graph_path(folder));
+    if opened.is_err() || graph.size() != info.records || graph.dimensions() != dimensions {
         return none;
     }
     (Some(graph), info.records)
@@ -686,7 +723,7 @@ impl VectorWriter {
         let graph = usearch::Index::new(&options(self.dimensions)).map_err(graph_error("make"))?;
         let path = graph_path(&self.folder);
         if covered > 0 {
-            graph.load(path_text(&path)?).map_err(graph_error("load"))?;
+            load_graph(&graph, &path)?;
         }
         graph.reserve_capacity_and_threads(self.records, 64).map_err(graph_error("grow"))?;
         let size = record_size(self.dimensions);
@@ -702,7 +739,7 @@ impl VectorWriter {
         }
         let fresh = self.folder.join("graph.new");
         remove_if_there(&fresh)?;
-        graph.save(path_text(&fresh)?).map_err(graph_error("save"))?;
+        save_graph(&graph, &fresh)?;
         let bytes = std::fs::read(&fresh).map_err(|error| Error::io("read", &fresh, error))?;
         let info = GraphInfo {
             records: self.records,
