@@ -75,7 +75,15 @@ reference:
 licenses:
     python3 assets/licenses.py
 
-# Make an MCP bundle of the release binary, and the registry's description of it, in target/bundle.
+# Make every package of the programs in a folder (such as FOLDER/x86_64-unknown-linux-gnu/sidenote), in target/dist.
+dist binaries:
+    python3 packaging/dist.py {{binaries}}
+
+# Install the packages of target/dist into clean environments and use them.
+check-dist *args:
+    python3 packaging/check.py {{args}}
+
+# Make an MCP bundle of the release binary for this machine, and the registry's description of it, in target/bundle.
 bundle:
     cargo build --release
-    python3 assets/mcp/bundle.py target/release/sidenote target/bundle
+    python3 packaging/mcpb/bundle.py target/bundle "$(rustc -vV | sed -n 's/^host: //p')=target/release/sidenote"

@@ -75,7 +75,16 @@ fn every_crate_of_the_binary_is_named_with_its_license() {
 }
 
 #[test]
-fn the_bundle_carries_the_licenses() {
-    let script = std::fs::read_to_string(repository().join("assets/mcp/bundle.py")).unwrap();
-    assert!(script.contains("\"THIRD-PARTY.md\""));
+fn every_package_carries_the_licenses() {
+    let packaging = repository().join("packaging");
+    let read = |name: &str| std::fs::read_to_string(packaging.join(name)).unwrap();
+    assert!(
+        read("project.py").contains(r#"LICENCES = ("LICENSE-MIT", "LICENSE-APACHE", "THIRD-PARTY.md")"#)
+    );
+    for recipe in ["dist.py", "mcpb/bundle.py", "npm/npm.py", "wheel/wheel.py"] {
+        assert!(read(recipe).contains("project.LICENCES"), "{recipe}");
+    }
+    for recipe in ["aur/PKGBUILD", "deb/deb.py", "oci/Dockerfile", "rpm/sidenote.spec"] {
+        assert!(read(recipe).contains("THIRD-PARTY.md"), "{recipe}");
+    }
 }
