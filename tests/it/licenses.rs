@@ -78,9 +78,7 @@ fn every_crate_of_the_binary_is_named_with_its_license() {
 fn every_package_carries_the_licenses() {
     let packaging = repository().join("packaging");
     let read = |name: &str| std::fs::read_to_string(packaging.join(name)).unwrap();
-    assert!(
-        read("project.py").contains(r#"LICENCES = ("LICENSE-MIT", "LICENSE-APACHE", "THIRD-PARTY.md")"#)
-    );
+    assert!(read("project.py").contains(r#"LICENCES = ("LICENSE-MIT", "LICENSE-APACHE", "THIRD-PARTY.md")"#));
     for recipe in ["dist.py", "mcpb/bundle.py", "npm/npm.py", "wheel/wheel.py"] {
         assert!(read(recipe).contains("project.LICENCES"), "{recipe}");
     }
