@@ -123,7 +123,7 @@ fn a_search_gives_one_line_for_each_memory() {
     // Without a model meaning finds nothing.
     let vector =
         client.text("rulebook_memory_search", json!({ "query": "keeping storage", "mode": "vector" }));
-    let nothing = r#"{"success":true,"results":[],"total":0,"notices":["no embedder is set, so meaning finds nothing"]}"#;
+    let nothing = r#"{"success":true,"results":[],"total":0,"notices":["no embedding model is set, so a search by meaning finds nothing"]}"#;
     assert_eq!(vector, nothing);
     for (arguments, says) in [
         (json!({}), "query"),
