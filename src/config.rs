@@ -519,6 +519,11 @@ pub fn user_file() -> Option<PathBuf> {
     Some(base.config_dir().join("sidenote").join("config.toml"))
 }
 
+/// Returns the place of the settings file of the vault at `root`.
+pub fn vault_settings_file(root: &Path) -> PathBuf {
+    root.join(VAULT_FILE)
+}
+
 /// Returns the folder of what the user has for all vaults: models, and which were used.
 pub fn data_folder() -> Option<PathBuf> {
     let base = etcetera::choose_base_strategy().ok()?;

@@ -17,10 +17,10 @@ use windows as system;
 
 pub use system::{
     Attributes, Dir, ListedEntry, canonicalize, create_symlink, entry_metadata, file_metadata,
-    has_few_open_files_left, is_not_openable, is_private, is_symlink_refusal, is_writable, kill_this_process,
-    lock_shared, lower_thread_priority, make_private_dir, metadata, open_file_limit, open_in_place,
-    open_without_links, read_dir, read_exact_at, restrict_to_user, share_for_reading, sync_file_system,
-    try_lock, unlock, user_name, write_all_at,
+    has_few_open_files_left, is_not_openable, is_on_read_only_file_system, is_private, is_symlink_refusal,
+    is_writable, kill_this_process, lock_shared, lower_thread_priority, make_private_dir, metadata,
+    open_file_limit, open_in_place, open_without_links, read_dir, read_exact_at, restrict_to_user,
+    share_for_reading, sync_file_system, try_lock, unlock, user_name, watch_limit, write_all_at,
 };
 
 /// Whether one watch of a folder reports the events of all its subfolders. A watch of each subfolder would keep folders
@@ -137,6 +137,36 @@ pub enum OpenMode {
     CreateNew(u32),
     /// A file for reading and appending, created if it is missing.
     AppendOrCreate,
+}
+
+/// Returns the system for which this program was built: processor, operating system and C library.
+pub fn target() -> String {
+    let library = match () {
+        () if cfg!(target_env = "gnu") => "-gnu",
+        () if cfg!(target_env = "musl") => "-musl",
+        () if cfg!(target_env = "msvc") => "-msvc",
+        () => "",
+    };
+    format!("{}-{}{library}", std::env::consts::ARCH, std::env::consts::OS)
+}
+
+/// Says whether a folder distinguishes names by case, judged by an entry that is there; `None` if no entry tells.
+pub fn is_case_sensitive(folder: &Path) -> Option<bool> {
+    let swapped =
+        |c: char| if c.is_ascii_lowercase() { c.to_ascii_uppercase() } else { c.to_ascii_lowercase() };
+    for entry in std::fs::read_dir(folder).ok()?.flatten() {
+        let Ok(name) = entry.file_name().into_string() else { continue };
+        if !name.contains(|c: char| c.is_ascii_alphabetic()) {
+            continue;
+        }
+        let other: String = name.chars().map(swapped).collect();
+        let Ok(found) = entry_metadata(&entry.path()) else { continue };
+        return match entry_metadata(&folder.join(other)) {
+            Ok(other) => Some(other.id() != found.id()),
+            Err(error) => (error.kind() == std::io::ErrorKind::NotFound).then_some(true),
+        };
+    }
+    None
 }
 
 /// Returns the path of a file below a folder in the form that notes have, with `/` between the components; `None` if a

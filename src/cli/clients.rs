@@ -16,7 +16,7 @@ use crate::error::{Error, Result};
 use crate::platform::{self, OpenMode};
 
 /// The name of our server in the settings of a client.
-const NAME: &str = "sidenote";
+pub(super) const NAME: &str = "sidenote";
 
 /// A program that talks to MCP servers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -108,20 +108,14 @@ impl Client {
     }
 
     /// Returns the path of the settings file of the client.
-    fn file(self) -> Result<PathBuf> {
-        let dirs = etcetera::choose_base_strategy()
-            .map_err(|error| Error::invalid("there is no home folder").with_source(error))?;
-        let home = dirs.home_dir();
+    pub(super) fn file(self) -> Result<PathBuf> {
+        let home = home_folder()?;
         Ok(match self {
             Self::ClaudeCode => PathBuf::from(".mcp.json"),
             Self::Vscode => Path::new(".vscode").join("mcp.json"),
             Self::Cursor => home.join(".cursor").join("mcp.json"),
             Self::Codex => home.join(".codex").join("config.toml"),
-            Self::ClaudeDesktop => {
-                let settings = platform::APPLICATION_SETTINGS
-                    .map_or_else(|| dirs.config_dir(), |inner| home.join(inner));
-                settings.join("Claude").join("claude_desktop_config.json")
-            }
+            Self::ClaudeDesktop => application_folder()?.join("Claude").join("claude_desktop_config.json"),
         })
     }
 
@@ -138,6 +132,28 @@ impl Client {
             Self::Codex => merged_toml(text, file, server),
         }
     }
+}
+
+fn base_folders() -> Result<impl etcetera::BaseStrategy> {
+    etcetera::choose_base_strategy()
+        .map_err(|error| Error::invalid("there is no home folder").with_source(error))
+}
+
+/// Returns the home folder of the user.
+///
+/// # Errors
+/// `Invalid` if there is none.
+pub(super) fn home_folder() -> Result<PathBuf> {
+    Ok(base_folders()?.home_dir().to_owned())
+}
+
+/// Returns the folder in which desktop applications keep their settings.
+///
+/// # Errors
+/// `Invalid` if there is no home folder.
+pub(super) fn application_folder() -> Result<PathBuf> {
+    let base = base_folders()?;
+    Ok(platform::APPLICATION_SETTINGS.map_or_else(|| base.config_dir(), |inner| base.home_dir().join(inner)))
 }
 
 fn merged_json(text: &str, file: &Path, section: &str, server: Value) -> Result<String> {

@@ -6,9 +6,12 @@ mod ask_why;
 mod backup;
 mod change;
 mod check;
+mod child;
+mod client_check;
 mod clients;
 mod completions;
 mod config;
+mod doctor;
 mod eval;
 mod format;
 mod handoff;
@@ -31,6 +34,7 @@ mod read;
 mod recent;
 mod related;
 mod search;
+mod self_check;
 mod status;
 mod tags;
 mod tasks;
@@ -67,7 +71,7 @@ const EXAMPLES: &str = "Examples:
 
 Exit codes: 0 done, 1 internal error, 2 wrong usage or invalid input,
 3 not found, 4 exists or ambiguous, 5 conflict or locked, 6 input/output,
-7 damaged index, 8 check --strict found problems, 130 interrupted.";
+7 damaged index, 8 problems found, 130 interrupted.";
 
 /// Every exit code: the number, its name in `--help`, and when a command ends with it.
 pub const EXIT_CODES: [(u8, &str, &str); 10] = [
@@ -79,7 +83,11 @@ pub const EXIT_CODES: [(u8, &str, &str); 10] = [
     (5, "conflict or locked", "A file was changed at the same time, or another process holds the lock."),
     (6, "input/output", "A file or the network could not be read or written."),
     (7, "damaged index", "The index cannot be read. `sidenote index --rebuild` rebuilds it."),
-    (8, "check --strict found problems", "`check --strict` found a problem of the given severity or above."),
+    (
+        8,
+        "problems found",
+        "`check --strict` found a problem of the given severity or above, `doctor` found a problem, or a step of `self-check` failed.",
+    ),
     (130, "interrupted", "Ctrl-C stopped the command before it was done."),
 ];
 
@@ -132,6 +140,8 @@ enum Command {
     /// Show the state of the vault and its index.
     Status,
     Check(check::CheckArgs),
+    Doctor(doctor::DoctorArgs),
+    SelfCheck(self_check::SelfCheckArgs),
     #[command(flatten)]
     Change(change::ChangeCommand),
     Memory(memory::MemoryArgs),
@@ -165,7 +175,7 @@ enum Command {
 enum Outcome {
     /// It succeeded.
     Done,
-    /// `check --strict` found problems.
+    /// `check --strict`, `doctor` or `self-check` found problems.
     ProblemsFound,
     /// Ctrl-C stopped it before it was done.
     Interrupted,
@@ -344,6 +354,8 @@ fn run(cli: Cli, verb: String, out: Output) -> Result<Outcome> {
         Command::Inspect(args) => inspect::run(&context, &args),
         Command::Status => status::run(&context),
         Command::Check(args) => return check::run(&context, &args),
+        Command::Doctor(args) => return doctor::run(&context, &args),
+        Command::SelfCheck(args) => return self_check::run(&context, &args),
         Command::Change(command) => change::run(&context, command),
         Command::Hook(args) => {
             hook::run(&context, &args);

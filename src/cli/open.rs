@@ -1,6 +1,6 @@
 //! `sidenote open`: opens a note in Obsidian, or in the program that the system has for it.
 //!
-//! Programs are run here and by the pager of `cli/terminal`, and nowhere else.
+//! Programs are run here, by the pager of `cli/terminal` and by `cli/child`, and nowhere else.
 
 use std::path::Path;
 use std::process::Command;

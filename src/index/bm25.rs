@@ -255,6 +255,24 @@ pub struct Bm25 {
     lengths: LengthCache,
 }
 
+/// Compares the checksum in the footer of each file of an index with its content.
+fn verify_checksums(index: &tantivy::Index) -> Result<()> {
+    let directory = index.directory();
+    // `Index::validate_checksum` skips files that are missing from tantivy's own list, which may be outdated.
+    let mut files: Vec<_> =
+        index.load_metas().map_err(failed("read"))?.list_segment_files().into_iter().collect();
+    files.sort();
+    for file in files {
+        // Not every segment has every file. If a needed one is missing, the index cannot be opened.
+        let is_intact = !directory.exists(&file).unwrap_or(true)
+            || directory.validate_checksum(&file).is_ok_and(|is_intact| is_intact);
+        if !is_intact {
+            return Err(Error::corrupt(format!("the full-text index is damaged in {}", file.display())));
+        }
+    }
+    Ok(())
+}
+
 impl std::fmt::Debug for Bm25 {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Bm25").finish_non_exhaustive()
@@ -307,20 +325,21 @@ impl Bm25 {
     /// # Errors
     /// Returns `Corrupt` with the name of the first damaged file.
     pub fn verify(&self) -> Result<()> {
-        let directory = self.index.directory();
-        // `Index::validate_checksum` skips files that are missing from tantivy's own list, which may be outdated.
-        let mut files: Vec<_> =
-            self.index.load_metas().map_err(failed("read"))?.list_segment_files().into_iter().collect();
-        files.sort();
-        for file in files {
-            // Not every segment has every file. If a needed one is missing, the index cannot be opened.
-            let is_intact = !directory.exists(&file).unwrap_or(true)
-                || directory.validate_checksum(&file).is_ok_and(|is_intact| is_intact);
-            if !is_intact {
-                return Err(Error::corrupt(format!("the full-text index is damaged in {}", file.display())));
-            }
+        verify_checksums(&self.index)
+    }
+
+    /// Compares checksums and schema of the index in a folder, without a reader, which would need a lock file.
+    ///
+    /// # Errors
+    /// Returns `Corrupt` if it is damaged or was written by another version, and `Io` if it cannot be read.
+    pub fn verify_in(folder: &Path) -> Result<()> {
+        let directory = UnsyncedDirectory::open(folder)
+            .map_err(|error| failed("open")(TantivyError::OpenDirectoryError(error)))?;
+        let index = tantivy::Index::open(directory).map_err(failed("open"))?;
+        if index.schema() != schema().0 {
+            return Err(Error::corrupt("the full-text index was written by another version of sidenote"));
         }
-        Ok(())
+        verify_checksums(&index)
     }
 
     /// Checks that the live documents correspond one to one to `files`.

@@ -20,6 +20,7 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use percent_encoding::NON_ALPHANUMERIC;
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params, params_from_iter};
 
 use crate::clock::Timestamp;
@@ -127,6 +128,27 @@ impl CatalogReader {
         }
     }
 
+    /// Opens a catalog of any version without changing it or its log. `is_shared` says that another process may write
+    /// to it. [`CatalogReader::check_version`] is left to the caller.
+    ///
+    /// # Errors
+    /// Returns `Corrupt` if it is not a catalog, and `Io` if it cannot be opened.
+    pub(in crate::index) fn open_to_examine(path: &Path, is_shared: bool) -> Result<Self> {
+        check::refuse_irregular(path)?;
+        let db = if is_shared || has_log(path) {
+            let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+            Connection::open_with_flags(path, flags)
+        } else {
+            open_immutable(path)
+        };
+        let db = db.map_err(sql("open"))?;
+        check::harden(&db)?;
+        // The last connection would otherwise write the log into the catalog.
+        db.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).map_err(sql("open"))?;
+        db.execute_batch("PRAGMA query_only = 1; PRAGMA busy_timeout = 5000;").map_err(sql("open"))?;
+        Ok(Self::from_connection(db))
+    }
+
     fn configure_for_reading(db: Connection, path: &Path) -> Result<Self> {
         check::harden(&db)?;
         db.execute_batch("PRAGMA query_only = 1; PRAGMA busy_timeout = 5000;").map_err(sql("open"))?;
@@ -150,7 +172,10 @@ impl CatalogReader {
     }
 
     /// Checks that the catalog has the schema of this version.
-    fn check_version(&self) -> Result<()> {
+    ///
+    /// # Errors
+    /// Returns `Corrupt` if it has another one.
+    pub(in crate::index) fn check_version(&self) -> Result<()> {
         check::schema(&self.db)?;
         let version = self.meta("schema")?;
         if version != Some(SCHEMA_VERSION) {

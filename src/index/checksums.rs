@@ -133,6 +133,15 @@ fn sealed_files(folder: &Path) -> Result<Vec<(PathBuf, bool)>> {
 
 /// Compares the index files with the seal. A file whose size and times are unchanged is not read.
 pub(super) fn check(folder: &Path) -> Result<Verdict> {
+    compare(folder, true)
+}
+
+/// Compares the index files with the seal, and reads all of them.
+pub(super) fn check_all(folder: &Path) -> Result<Verdict> {
+    compare(folder, false)
+}
+
+fn compare(folder: &Path, trust_times: bool) -> Result<Verdict> {
     let sealed = match read(folder) {
         None => return Ok(Verdict::Unsealed),
         Some(Err(error)) if error.kind() == crate::error::ErrorKind::Corrupt => {
@@ -147,14 +156,15 @@ pub(super) fn check(folder: &Path) -> Result<Verdict> {
     for (name, entry) in &sealed.files {
         let path = folder.join(name);
         let now = stat(&path);
-        if now == Some((entry.size, entry.mtime, entry.ctime)) {
+        let same_times = now == Some((entry.size, entry.mtime, entry.ctime));
+        if same_times && trust_times {
             continue;
         }
         let same_size = now.is_some_and(|(size, ..)| size == entry.size);
         match &entry.hash {
-            Some(known) if same_size && hash(&path)? == *known => touched = true,
+            Some(known) if same_size && hash(&path)? == *known => touched |= !same_times,
             // The records of a log carry checksums of their own.
-            None if same_size => touched = true,
+            None if same_size => touched |= !same_times,
             _ => damaged.push(name.clone()),
         }
     }

@@ -120,9 +120,7 @@ pub(super) fn default_index_folder(root: &Path, is_read_only: bool) -> Result<Pa
     if !is_read_only && platform::is_writable(there.map_or(root, PathBuf::as_path)) {
         return Ok(index);
     }
-    let elsewhere = std::env::temp_dir().join(format!("sidenote-{}", platform::user_name()));
-    let places = [config::cache_folder(root, None), config::cache_folder(root, Some(&elsewhere))];
-    let made = places.into_iter().flatten().find(|place| platform::make_private_dir(place).is_ok());
+    let made = folders_elsewhere(root).find(|place| platform::make_private_dir(place).is_ok());
     made.ok_or_else(|| {
         Error::new(
             ErrorKind::Io,
@@ -133,6 +131,23 @@ pub(super) fn default_index_folder(root: &Path, is_read_only: bool) -> Result<Pa
             "ask the user to give the index a folder that can be written to",
         )
     })
+}
+
+/// Returns the folders for the index of a vault that cannot be written: in the user's cache folder, or else in the
+/// temporary folder.
+fn folders_elsewhere(root: &Path) -> impl Iterator<Item = PathBuf> {
+    let temporary = std::env::temp_dir().join(format!("sidenote-{}", platform::user_name()));
+    [config::cache_folder(root, None), config::cache_folder(root, Some(&temporary))].into_iter().flatten()
+}
+
+/// Returns the folder in which a vault has its index, or would have it in the vault. Nothing is created.
+pub(super) fn present_index_folder(root: &Path) -> PathBuf {
+    let inside = vault_index_folder(root);
+    let holds_index = |folder: &PathBuf| folder.join("catalog.db").exists();
+    if holds_index(&inside) {
+        return inside;
+    }
+    folders_elsewhere(root).find(holds_index).unwrap_or(inside)
 }
 
 /// Refuses an index folder that a symbolic link in the vault leads to, or that contains anything but regular files

@@ -16,6 +16,7 @@ mod checksums;
 mod diff;
 mod directory;
 mod disk_file;
+pub mod health;
 pub mod file_set;
 pub mod file_table;
 pub mod follow;

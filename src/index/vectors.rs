@@ -542,6 +542,23 @@ fn trusted_graph_info(folder: &Path) -> Option<GraphInfo> {
         .filter(|info| info.file.is_some() && info.file == file_identity(&graph_path(folder)))
 }
 
+/// Reads the whole log in `folder`, and returns how many of its records are sound and how many are not.
+///
+/// # Errors
+/// `Io` if the files cannot be read.
+pub(super) fn verify(folder: &Path, dimensions: usize) -> Result<(usize, usize)> {
+    let log = read_log(folder, dimensions)?;
+    let Some(file) = log.file else { return Ok((0, 0)) };
+    let mut record = vec![0u8; record_size(dimensions)];
+    let mut damaged = 0;
+    let mut reader = std::io::BufReader::with_capacity(1 << 20, file);
+    for (&key, &sum) in log.keys.iter().zip(&log.sums) {
+        reader.read_exact(&mut record).map_err(|error| Error::io("read", log_path(folder), error))?;
+        damaged += usize::from(checksum(key, &record) != sum);
+    }
+    Ok((log.keys.len() - damaged, damaged))
+}
+
 /// Appends vectors to the log. Only the writer of the index has one.
 #[derive(Debug)]
 pub struct VectorWriter {

@@ -425,6 +425,20 @@ pub fn is_writable(path: &Path) -> bool {
     fs::access(path, Access::WRITE_OK).is_ok()
 }
 
+/// Says whether a path is on a file system that is mounted read-only; `None` if the system does not tell.
+pub fn is_on_read_only_file_system(path: &Path) -> Option<bool> {
+    let mounted = fs::statvfs(path).ok()?;
+    Some(mounted.f_flag.contains(fs::StatVfsMountFlags::RDONLY))
+}
+
+/// Returns the number of folders that all programs of the user may watch together; `None` if there is no limit.
+pub fn watch_limit() -> Option<usize> {
+    #[cfg(target_os = "linux")]
+    return std::fs::read_to_string("/proc/sys/fs/inotify/max_user_watches").ok()?.trim().parse().ok();
+    #[cfg(not(target_os = "linux"))]
+    return None;
+}
+
 /// Says whether no other user may read or write an existing file.
 pub fn is_private(path: &Path) -> io::Result<bool> {
     Ok(metadata(path)?.mode & 0o077 == 0)

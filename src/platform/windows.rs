@@ -647,6 +647,16 @@ pub fn is_writable(path: &Path) -> bool {
     OpenOptions::new().access_mode(access).custom_flags(FILE_FLAG_BACKUP_SEMANTICS).open(path).is_ok()
 }
 
+/// Says whether a path is on a file system that is mounted read-only: `None`, because [`is_writable`] tries it instead.
+pub fn is_on_read_only_file_system(_path: &Path) -> Option<bool> {
+    None
+}
+
+/// Returns the number of folders that may be watched: `None`, because one handle covers a whole tree.
+pub fn watch_limit() -> Option<usize> {
+    None
+}
+
 /// Says whether no other user may read or write an existing file. It trusts the access list that the file inherited:
 /// that of the profile folder admits the user, the system and administrators.
 pub fn is_private(path: &Path) -> io::Result<bool> {

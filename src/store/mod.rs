@@ -96,6 +96,7 @@ pub use crate::store::sync::Status;
 pub use crate::store::upkeep::Upkeep;
 pub use crate::store::upkeep::backup::{BackupItem, RestoreReply};
 pub use crate::store::upkeep::check::{CODES as PROBLEM_CODES, CheckReply, Problem, ProblemCode, Severity};
+pub use crate::store::upkeep::doctor::{Diagnosis, Finding, Level};
 pub use crate::store::upkeep::follow::{Followed, Follower};
 pub use crate::store::upkeep::models::{
     Check as ModelCheck, Installed, ModelItem, ModelKind, ModelSet, ModelState, ModelUse, Models,

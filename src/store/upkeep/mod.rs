@@ -2,6 +2,7 @@
 
 pub(super) mod backup;
 pub(super) mod check;
+pub(super) mod doctor;
 pub(super) mod follow;
 pub(super) mod models;
 pub(super) mod transfer;

@@ -58,6 +58,8 @@ const REPLIES: &[Reply] = &[
     ),
     Reply("status", "Status", &[&["status"]], ""),
     Reply("check", "CheckReply", &[&["check"]], ""),
+    Reply("doctor", "Diagnosis", &[&["doctor"]], ""),
+    Reply("self-check", "SelfCheckReply", &[], ""),
     Reply("task", CHANGE, &[&["task", "Projects/Boat/Plan", "New rubbing strake"]], ""),
     Reply(
         "new",

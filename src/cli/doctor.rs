@@ -1,0 +1,62 @@
+//! `sidenote doctor`: examines installation, vault, index and settings of clients, and prints a line for each finding.
+
+use clap::Args;
+use console::style;
+
+use super::{CommandContext, Outcome, client_check, output};
+use crate::error::Result;
+use crate::store::{Diagnosis, Finding, Level};
+
+/// Examine the installation, the vault, its index and the settings of MCP clients.
+///
+/// Each finding is one line with a level: ok, note, warning or problem. A second line says what to do. Nothing is written
+/// and no network is used; checksums of the whole index are compared. The exit code is 8 if a problem was found.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  sidenote doctor
+  sidenote --vault ~/notes doctor
+  sidenote doctor --json")]
+pub(super) struct DoctorArgs {}
+
+pub(super) fn run(context: &CommandContext, _args: &DoctorArgs) -> Result<Outcome> {
+    let mut diagnosis = Diagnosis::of(&context.open);
+    for finding in client_check::findings() {
+        diagnosis.add(finding);
+    }
+    context.out.reply(&diagnosis, show)?;
+    let has_problem = diagnosis.worst() == Level::Problem;
+    Ok(if has_problem { Outcome::ProblemsFound } else { Outcome::Done })
+}
+
+/// Returns the name of a level, padded and coloured.
+fn label(level: Level) -> String {
+    match level {
+        Level::Ok => style("ok     ").green(),
+        Level::Note => style("note   ").cyan(),
+        Level::Warning => style("warning").yellow(),
+        Level::Problem => style("problem").red().bold(),
+    }
+    .to_string()
+}
+
+fn show(diagnosis: &Diagnosis) -> String {
+    let width = diagnosis.findings.iter().map(|finding| finding.check.len()).max().unwrap_or(0);
+    let mut text = String::new();
+    for Finding { check, level, state, advice } in &diagnosis.findings {
+        text.push_str(&format!("{}  {check:width$}  {}\n", label(*level), output::plain(state)));
+        if let Some(advice) = advice {
+            text.push_str(&format!(
+                "{:width$}-> {}\n",
+                "",
+                output::plain(advice.for_person()),
+                width = width + 11
+            ));
+        }
+    }
+    let count = |level: Level, what: &str| {
+        let number = diagnosis.findings.iter().filter(|finding| finding.level == level).count();
+        output::count(number, what)
+    };
+    text.push_str(&format!("{}, {}\n", count(Level::Problem, "problem"), count(Level::Warning, "warning")));
+    text
+}
