@@ -31,6 +31,9 @@ pub const WATCHES_SUBFOLDERS: bool = cfg!(windows);
 /// the code page of the system, and keeps the file from being replaced.
 pub const LIBRARIES_OPEN_ANY_PATH: bool = !cfg!(windows);
 
+/// Whether a file can be replaced while SQLite has it open.
+pub const REPLACES_OPEN_FILES: bool = !cfg!(windows);
+
 /// The command that opens an address or a file with the program that the user chose for it.
 pub const OPENER: &str = if cfg!(windows) {
     "rundll32 url.dll,FileProtocolHandler"

@@ -30,6 +30,7 @@ use crate::index::{Phase, Progress, SyncScope, active_model, checksums};
 use crate::journal::Journal;
 use crate::journal::projection::Projection;
 use crate::memory::usage::NoteRef;
+use crate::platform;
 use crate::text::path::{NotePath, key};
 use crate::vault::Vault;
 
@@ -274,6 +275,10 @@ impl Writer {
         let synced = crate::safe_open::open_to_write(&staged).and_then(|file| file.sync_data());
         synced.map_err(|error| Error::io("write", &staged, error))?;
         self.join_checkpoint();
+        if !platform::REPLACES_OPEN_FILES {
+            self.catalog.copy_from(&staged)?;
+            return remove_staged(&self.folder);
+        }
         let path = self.folder.join("catalog.db");
         // The log is removed with its catalog. What is in the log alone is needed only if a command finds the log
         // missing, and then everything is read again.

@@ -159,6 +159,16 @@ impl CatalogWriter {
         Ok(staged)
     }
 
+    /// Replaces all content with that of a completed staged catalog. Readers keep what their transactions see.
+    ///
+    /// # Errors
+    /// Returns `Io` or `Corrupt` if the staged catalog cannot be read, `Io` if this one cannot be written, and `Conflict`
+    /// if another process writes it.
+    pub fn copy_from(&mut self, staged: &Path) -> Result<()> {
+        let progress = None::<fn(rusqlite::backup::Progress)>;
+        self.reader.db.restore(rusqlite::MAIN_DB, staged, progress).map_err(sql("write"))
+    }
+
     /// Completes and closes a staged catalog, so that it can be opened like any other.
     pub fn close_staged(self) -> Result<()> {
         self.reader
