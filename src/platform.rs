@@ -43,6 +43,9 @@ pub const OPENER: &str = if cfg!(windows) {
     "xdg-open"
 };
 
+/// The endings that the file of a program may have beside the name by which it is started.
+pub const PROGRAM_ENDINGS: &[&str] = if cfg!(windows) { &["", ".exe", ".cmd"] } else { &[""] };
+
 /// The folder below the user's home in which desktop programs keep their settings; `None` where it is the folder for
 /// settings that command-line programs use as well.
 pub const APPLICATION_SETTINGS: Option<&str> =

@@ -193,10 +193,10 @@ fn examine(name: &str, place: &Place, entry: &Entry) -> Finding {
 /// Returns the file of a program: the path itself, or the first file of that name in `PATH`.
 fn find_program(program: &str) -> Option<PathBuf> {
     let path = Path::new(program);
-    let endings = ["", std::env::consts::EXE_SUFFIX, if cfg!(windows) { ".cmd" } else { "" }];
     let in_folder = |folder: &Path| {
-        let named = endings.iter().map(|ending| folder.join(format!("{program}{ending}")));
-        named.into_iter().find(|file| file.is_file())
+        let mut files =
+            platform::PROGRAM_ENDINGS.iter().map(|ending| folder.join(format!("{program}{ending}")));
+        files.find(|file| file.is_file())
     };
     if path.components().count() > 1 || path.is_absolute() {
         return in_folder(Path::new(""));

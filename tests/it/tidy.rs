@@ -469,8 +469,9 @@ fn shown_to_agents(source: &Source) -> Vec<String> {
             continue;
         };
         let before = source.code[..at].trim_end().trim_end_matches("format!(").trim_end();
-        let is_for_person =
-            ["with_hints(", "Wording::new(", "let person ="].iter().any(|form| before.ends_with(form));
+        let is_for_person = ["with_hints(", "with_advice(", "Wording::new(", "let person ="]
+            .iter()
+            .any(|form| before.ends_with(form));
         if rest.starts_with('"') && names_a_command(&rest[..len]) && !is_for_person {
             found.push(source.place(at, &rest[..len]));
         }

@@ -222,28 +222,23 @@ impl Diagnosis {
             }
         };
         let name = model.as_ref().map(|model| model.model().to_string());
-        let finding = match (&name, &problem) {
-            (Some(name), None) => Finding::new("embedding model", Level::Ok, name.clone()),
-            (Some(name), Some(why)) => Finding::new(
-                "embedding model",
-                Level::Warning,
-                format!("{name} instead of the one set: {why}"),
-            )
-            .with_advice(
+        let correct = |finding: Finding| {
+            finding.with_advice(
                 "correct the setting, or choose another model: sidenote model use NAME",
                 "ask the user to correct the settings of the model",
-            ),
+            )
+        };
+        let of_level = |level, state: String| Finding::new("embedding model", level, state);
+        let finding = match (&name, &problem) {
+            (Some(name), None) => of_level(Level::Ok, name.clone()),
+            (Some(name), Some(why)) => {
+                correct(of_level(Level::Warning, format!("{name} instead of the one set: {why}")))
+            }
             (None, Some(why)) => {
-                Finding::new("embedding model", Level::Problem, format!("search by meaning is off: {why}"))
-                    .with_advice(
-                        "correct the setting, or choose another model: sidenote model use NAME",
-                        "ask the user to correct the settings of the model",
-                    )
+                correct(of_level(Level::Problem, format!("search by meaning is off: {why}")))
             }
-            (None, None) => {
-                Finding::new("embedding model", Level::Note, "none is set, so words alone decide")
-                    .with_advice("to search by meaning, too: sidenote model use minilm", "")
-            }
+            (None, None) => of_level(Level::Note, "none is set, so words alone decide".to_owned())
+                .with_advice("to search by meaning, too: sidenote model use minilm", ""),
         };
         self.add(finding);
         if let Some(why) = model_selection::reranker(&config.rerank, &config.embed).problem {
@@ -266,6 +261,9 @@ impl Diagnosis {
             None => "whether names that differ in case are different files is not known",
         };
         self.add(Finding::new("file names", Level::Ok, case));
+        let is_there = if self.records.exists() { "" } else { " (not there yet)" };
+        let records = format!("{}{is_there}", self.records.display());
+        self.add(Finding::new("records", Level::Ok, records));
         let is_mounted_read_only = platform::is_on_read_only_file_system(root) == Some(true);
         if is_mounted_read_only || !platform::is_writable(root) {
             let why = if is_mounted_read_only {
