@@ -399,17 +399,14 @@ impl Diagnosis {
             return;
         }
         let former = if vectors.is_waiting { "; until then those of the model before answer" } else { "" };
-        let run = "run: sidenote index";
+        let wait = |state: String| {
+            Finding::new("vectors", Level::Note, state)
+                .with_advice("run: sidenote index", "ask the user to build the vectors")
+        };
         self.add(match vectors.pending {
             Some(0) => Finding::new("vectors", Level::Ok, format!("{}, none is missing", vectors.count)),
-            Some(pending) => Finding::new(
-                "vectors",
-                Level::Note,
-                format!("{}, and {pending} passages wait for one{former}", vectors.count),
-            )
-            .with_advice(run, "ask the user to build the vectors"),
-            None => Finding::new("vectors", Level::Note, format!("none of this model was made yet{former}"))
-                .with_advice(run, "ask the user to build the vectors"),
+            Some(pending) => wait(format!("{}, and {pending} passages wait for one{former}", vectors.count)),
+            None => wait(format!("none of this model was made yet{former}")),
         });
     }
 
