@@ -4,13 +4,13 @@
 //! Everything follows from a seed. A given vault is never written to.
 
 use std::fs;
-use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use sidenote::clock::{Clock, Timestamp};
 use sidenote::journal::Journal;
 use sidenote::journal::event::{Event, TouchedFile};
+use sidenote::platform::create_symlink;
 use sidenote::text::edit::{ContentHash, FileLocation as Spot};
 use sidenote::text::path::NotePath;
 use sidenote::vault::Vault;
@@ -85,7 +85,7 @@ impl Bed {
         for entry in fs::read_dir(&vault)? {
             let name = entry?.file_name();
             if name != ".sidenote" {
-                symlink(vault.join(&name), root.join(&name))?;
+                create_symlink(&vault.join(&name), &root.join(&name))?;
             }
         }
         Self::survey(vault.display().to_string(), root, work, seed)

@@ -2,9 +2,7 @@
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
-use std::fs::{self, Permissions};
-use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
-use std::os::unix::net::UnixListener;
+use std::fs;
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
@@ -14,13 +12,16 @@ use sidenote::clock::Timestamp;
 use sidenote::error::{Error, ErrorKind};
 use sidenote::journal::Journal;
 use sidenote::journal::event::Event;
+use sidenote::platform::slash_path;
 use sidenote::text::edit::{ChangeSet, Content, ContentHash, Edit, FileChange, FileLocation, FolderMove};
 use sidenote::text::path::NotePath;
 use sidenote::vault::Vault;
 use sidenote::vault::apply_result::Applied;
 use tempfile::TempDir;
 
-use crate::support::{TestVault, env_path, without_root_privileges};
+use crate::support::{TestVault, env_path, inode, set_mode, symlink, was_killed};
+#[cfg(unix)]
+use crate::support::{mode_of, without_root_privileges};
 
 /// Every file outside `.sidenote` with its bytes, and every folder without.
 pub(crate) type Snapshot = BTreeMap<String, Option<Vec<u8>>>;
@@ -31,7 +32,7 @@ pub(crate) fn snapshot(root: &Path) -> Snapshot {
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(&folder).unwrap() {
             let path = entry.unwrap().path();
-            let name = path.strip_prefix(root).unwrap().to_str().unwrap().to_owned();
+            let name = slash_path(path.strip_prefix(root).unwrap()).unwrap();
             if name == ".sidenote" {
                 continue;
             }
@@ -154,7 +155,7 @@ fn files_are_made_edited_moved_and_removed() {
 #[test]
 fn an_unchanged_file_is_not_written() {
     let vault = TestVault::new(&[("a.md", "a"), ("b.md", "b")]);
-    let inode = || fs::metadata(vault.root().join("a.md")).unwrap().ino();
+    let inode = || inode(vault.root().join("a.md"));
     let (before, root) = (inode(), vault.root());
     let files = vec![
         change(root, Some("a.md"), Some("a.md"), Content::Edits(Vec::new())),
@@ -290,10 +291,10 @@ fn symbolic_links_are_never_written_through() {
     let outside = TestVault::new(&[("o.md", "o"), ("sub/p.md", "p")]);
     let vault = TestVault::new(&[("a.md", "a"), ("real/r.md", "r")]);
     let root = vault.root();
-    symlink(outside.root().join("o.md"), root.join("link.md")).unwrap();
-    symlink(outside.root(), root.join("out")).unwrap();
-    symlink("real", root.join("twin")).unwrap();
-    symlink(outside.root().join("nothing.md"), root.join("dangling.md")).unwrap();
+    symlink(outside.root().join("o.md"), root.join("link.md"));
+    symlink(outside.root(), root.join("out"));
+    symlink("real", root.join("twin"));
+    symlink(outside.root().join("nothing.md"), root.join("dangling.md"));
     let before = snapshot(outside.root());
     for target in ["link.md", "out/o.md", "out/sub/p.md", "twin/r.md"] {
         for to in [Some(target), Some("moved.md"), Some(".trash/x.md"), None] {
@@ -317,7 +318,7 @@ fn symbolic_links_are_never_written_through() {
     let mut folders = plan(Vec::new());
     folders.folders = vec![folder("twin", "other")];
     check_refused(root, &folders, ErrorKind::Invalid, "symlink");
-    symlink(outside.root(), root.join(".trash")).unwrap();
+    symlink(outside.root(), root.join(".trash"));
     let trash = plan(vec![change(root, Some("a.md"), Some(".trash/a.md"), Content::Keep)]);
     check_refused(root, &trash, ErrorKind::Invalid, "symlink");
     assert_eq!(snapshot(outside.root()), before);
@@ -327,7 +328,7 @@ fn symbolic_links_are_never_written_through() {
 fn records_are_not_written_through_a_link() {
     let outside = TestVault::new(&[("o.md", "o")]);
     let vault = TestVault::new(&[("a.md", "a")]);
-    symlink(outside.root(), vault.root().join(".sidenote")).unwrap();
+    symlink(outside.root(), vault.root().join(".sidenote"));
     let before = snapshot(outside.root());
     let error = apply(vault.root(), &plan(vec![FileChange::create(path("n.md"), Vec::new())])).unwrap_err();
     assert!(error.message().contains("symlink"), "{error}");
@@ -337,12 +338,13 @@ fn records_are_not_written_through_a_link() {
     assert_eq!(snapshot(outside.root()), before);
 }
 
+#[cfg(unix)]
 #[test]
 fn only_regular_files_are_changed() {
     let vault = TestVault::new(&[("a.md", "a")]);
     let root = vault.root();
     assert!(Command::new("mkfifo").arg(root.join("fifo.md")).status().unwrap().success());
-    let _socket = UnixListener::bind(root.join("socket.md")).unwrap();
+    let _socket = std::os::unix::net::UnixListener::bind(root.join("socket.md")).unwrap();
     fs::create_dir(root.join("folder.md")).unwrap();
     for name in ["fifo.md", "socket.md", "folder.md"] {
         let plan = plan(vec![FileChange {
@@ -369,7 +371,7 @@ fn a_write_leaves_other_hard_links_unchanged() {
 fn a_read_only_file_is_refused_before_anything_is_written() {
     let vault = TestVault::new(&[("a.md", "a"), ("b.md", "b")]);
     let root = vault.root();
-    fs::set_permissions(root.join("b.md"), Permissions::from_mode(0o444)).unwrap();
+    set_mode(root.join("b.md"), 0o444);
     let both = plan(vec![
         change(root, Some("a.md"), Some("a.md"), whole("x")),
         change(root, Some("b.md"), Some("b.md"), whole("x")),
@@ -379,15 +381,17 @@ fn a_read_only_file_is_refused_before_anything_is_written() {
     check_refused(root, &removed, ErrorKind::Io, "b.md is read-only");
 }
 
+#[cfg(unix)]
 #[test]
 fn a_read_only_folder_is_refused_before_anything_is_written() {
     without_root_privileges(read_only_folder_is_refused);
 }
 
+#[cfg(unix)]
 fn read_only_folder_is_refused() {
     let vault = TestVault::new(&[("a.md", "a"), ("d/b.md", "b")]);
     let root = vault.root();
-    fs::set_permissions(root.join("d"), Permissions::from_mode(0o555)).unwrap();
+    set_mode(root.join("d"), 0o555);
     let a = || change(root, Some("a.md"), Some("a.md"), whole("x"));
     for other in [
         change(root, Some("d/b.md"), Some("d/b.md"), whole("x")),
@@ -397,16 +401,17 @@ fn read_only_folder_is_refused() {
     ] {
         check_refused(root, &plan(vec![a(), other]), ErrorKind::Io, "change the folder d");
     }
-    fs::set_permissions(root.join("d"), Permissions::from_mode(0o755)).unwrap();
+    set_mode(root.join("d"), 0o755);
 }
 
+#[cfg(unix)]
 #[test]
 fn mode_and_extended_attributes_are_kept() {
     // The folder for temporary files may lie in memory, where some systems keep no attributes.
     let vault = TestVault::new_in(Path::new(env!("CARGO_TARGET_TMPDIR")), &[("a.md", "a"), ("b.md", "b")]);
     let root = vault.root();
     for name in ["a.md", "b.md"] {
-        fs::set_permissions(root.join(name), Permissions::from_mode(0o640)).unwrap();
+        set_mode(root.join(name), 0o640);
     }
     let attribute = |file: &str| rustix_get(&root.join(file), "user.colour");
     rustix_set(&root.join("a.md"), "user.colour", b"green");
@@ -416,15 +421,17 @@ fn mode_and_extended_attributes_are_kept() {
     ];
     check_applied(&vault, &plan(files), &[("a.md", "aa"), ("c.md", "bb")]);
     for name in ["a.md", "c.md"] {
-        assert_eq!(fs::metadata(root.join(name)).unwrap().permissions().mode() & 0o7777, 0o640, "{name}");
+        assert_eq!(mode_of(root.join(name)), 0o640, "{name}");
     }
     assert_eq!(attribute("a.md").as_deref(), Some(&b"green"[..]));
 }
 
+#[cfg(unix)]
 fn rustix_set(path: &Path, name: &str, value: &[u8]) {
     rustix::fs::setxattr(path, name, value, rustix::fs::XattrFlags::empty()).unwrap();
 }
 
+#[cfg(unix)]
 fn rustix_get(path: &Path, name: &str) -> Option<Vec<u8>> {
     let mut value = vec![0; 64];
     let len = rustix::fs::getxattr(path, name, &mut value[..]).ok()?;
@@ -503,7 +510,7 @@ fn child_lives(root: &Path, plan: Option<&Path>, failpoint: u64) -> bool {
         command.env("SIDENOTE_TEST_PLAN", plan);
     }
     let output = command.output().unwrap();
-    let killed = std::os::unix::process::ExitStatusExt::signal(&output.status) == Some(9);
+    let killed = was_killed(output.status);
     assert!(killed || output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
     !killed
 }

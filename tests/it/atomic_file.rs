@@ -2,34 +2,38 @@
 
 use std::fs;
 use std::io::{self, Write as _};
-use std::os::unix::fs::PermissionsExt as _;
 
 use sidenote::atomic_file::AtomicFile;
 use tempfile::TempDir;
+
+#[cfg(unix)]
+use crate::support::{mode_of, set_mode};
 
 fn names(folder: &TempDir) -> Vec<String> {
     let entries = fs::read_dir(folder.path()).unwrap();
     entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
 }
 
+#[cfg(unix)]
 #[test]
 fn a_file_is_replaced_atomically_and_keeps_its_permissions() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("settings.toml");
     fs::write(&path, "a long text that was there before").unwrap();
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+    set_mode(&path, 0o640);
     AtomicFile::new(&path).mode(0o600).sync().write_bytes(b"new").unwrap();
     assert_eq!(fs::read_to_string(&path).unwrap(), "new");
-    assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o640);
+    assert_eq!(mode_of(&path), 0o640);
     assert_eq!(names(&folder), ["settings.toml"]);
 }
 
+#[cfg(unix)]
 #[test]
 fn a_new_file_gets_the_mode_that_was_asked_for() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("key.toml");
     AtomicFile::new(&path).mode(0o600).write_bytes(b"secret").unwrap();
-    assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+    assert_eq!(mode_of(&path), 0o600);
 }
 
 #[test]

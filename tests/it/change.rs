@@ -12,7 +12,7 @@ use sidenote::store::{
 };
 use sidenote::text::edit::ContentHash;
 
-use crate::support::{TestVault, stderr, stdout, text_of};
+use crate::support::{TestVault, stderr, stdout, symlink, text_of};
 
 type Files = BTreeMap<String, String>;
 
@@ -407,7 +407,7 @@ fn a_permanent_deletion_cannot_be_restored() {
 fn files_behind_a_symbolic_link_are_not_changed_and_are_reported() {
     let outside = TestVault::new(&[("e.md", "[[Old]]\n")]);
     let vault = TestVault::new(&[("Old.md", "x\n"), ("s.md", "[[Old]]\n")]);
-    std::os::unix::fs::symlink(outside.root().join("e.md"), vault.root().join("ext.md")).unwrap();
+    symlink(outside.root().join("e.md"), vault.root().join("ext.md"));
     let request = MoveRequest { from: owned("Old"), to: owned("New"), ..MoveRequest::default() };
     let store = vault.open_set(&[("embed.provider", "none"), ("vault.follow_outside", "true")]);
     let reply = store.changes().change(&Operation::Move(request), false).unwrap();
@@ -435,7 +435,7 @@ fn follow_outside_allows_writes_through_linked_folders() {
     let outside =
         TestVault::new(&[("e.md", "[[Old]] ![[pic.png]]\n"), ("sub/f.md", "# F\n"), ("pic.png", "p")]);
     let vault = TestVault::new(&[("Old.md", "[[f]]\n"), ("s.md", "[[e]]\n")]);
-    std::os::unix::fs::symlink(outside.root(), vault.root().join("ext")).unwrap();
+    symlink(outside.root(), vault.root().join("ext"));
     let store = vault.open_set(&[("embed.provider", "none"), ("vault.follow_outside", "true")]);
     let (before, inside) = (files(&outside), files(&vault));
     let run = |operation: Operation| {
@@ -469,7 +469,7 @@ fn follow_outside_allows_writes_through_linked_folders() {
 #[test]
 fn a_note_reachable_by_two_paths_is_one_note() {
     let vault = TestVault::new(&[("a/n.md", "# N\n\nheron\n"), ("s.md", "[[n]]\n")]);
-    std::os::unix::fs::symlink("a", vault.root().join("twin")).unwrap();
+    symlink("a", vault.root().join("twin"));
     let store = vault.store();
     assert_eq!(crate::support::paths(&store, "heron"), ["a/n.md"]);
     assert_eq!(store.lookup().find("twin/n.md").unwrap().path.as_str(), "a/n.md");
@@ -493,6 +493,7 @@ fn a_note_reachable_by_two_paths_is_one_note() {
     assert!(std::fs::symlink_metadata(vault.root().join("twin")).unwrap().is_symlink());
 }
 
+#[cfg(unix)]
 #[test]
 fn a_move_across_hundreds_of_folders_needs_few_file_handles() {
     let mut notes = vec![("Old.md".to_owned(), "x\n".to_owned())];

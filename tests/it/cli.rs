@@ -101,9 +101,8 @@ fn a_missing_vault_is_named_in_the_error() {
     let missing = vault.root().join("nowhere");
     let output = vault.command(&["status"]).env("SIDENOTE_LOG", "").output().unwrap();
     assert!(output.status.success());
-    let output = std::process::Command::new(env!("CARGO_BIN_EXE_sidenote"))
-        .env_clear()
-        .env("HOME", vault.root())
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_sidenote"));
+    let output = crate::support::clean_env(&mut command, vault.root())
         .args(["status", "--vault"])
         .arg(&missing)
         .output()

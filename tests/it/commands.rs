@@ -5,7 +5,9 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use crate::endpoint::{Say, Server};
-use crate::support::{TestVault, json, run, stderr, stdout, terminate, text_of, without_root_privileges};
+use crate::support::{TestVault, json, run, stderr, stdout, text_of};
+#[cfg(unix)]
+use crate::support::{set_mode, symlink, terminate, without_root_privileges};
 
 const NOW: &str = "2026-11-21";
 
@@ -161,6 +163,7 @@ fn every_code_of_check_is_listed_in_its_help() {
     assert_eq!(found["severity"], "error");
 }
 
+#[cfg(unix)]
 #[test]
 fn an_interrupted_index_command_reports_the_interruption() {
     // The endpoint does not answer until the program was asked to stop.
@@ -282,25 +285,25 @@ fn an_empty_list_names_unknown_folders_tags_and_properties() {
     assert!(run(&vault, NOW, &["list", "--folder", "d/"]).contains("d/a.md"));
 }
 
+#[cfg(unix)]
 #[test]
 fn a_dry_run_refuses_what_the_run_refuses() {
     without_root_privileges(both_refuse);
 }
 
+#[cfg(unix)]
 fn both_refuse() {
-    use std::os::unix::fs::{PermissionsExt as _, symlink};
     let outside = TestVault::new(&[("real.md", "x\n")]);
     let make = || {
         let vault = TestVault::new(&[("a.md", "x\n"), ("b.md", "[[a]]\n")]);
-        symlink(outside.root().join("real.md"), vault.root().join("link.md")).unwrap();
+        symlink(outside.root().join("real.md"), vault.root().join("link.md"));
         vault
     };
     let cases: [&[&str]; 3] =
         [&["delete", "link.md"], &["move", "link.md", "other.md"], &["move", "a.md", "c.md"]];
     for args in cases {
         let vault = make();
-        let read_only = std::fs::Permissions::from_mode(0o444);
-        std::fs::set_permissions(vault.root().join("b.md"), read_only).unwrap();
+        set_mode(vault.root().join("b.md"), 0o444);
         let ran = vault.run(args);
         let dry = vault.run(&[args, &["--dry-run"]].concat());
         assert!(!ran.status.success(), "{args:?}");

@@ -444,7 +444,7 @@ fn backups_are_written_to_the_configured_folder() {
 fn the_vault_can_be_named_by_an_environment_variable() {
     let vault = TestVault::new(&[("Note.md", "One.\n")]);
     let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_sidenote"));
-    command.env_clear().env("HOME", vault.root()).env("SIDENOTE_EMBED_PROVIDER", "none");
+    crate::support::clean_env(&mut command, vault.root()).env("SIDENOTE_EMBED_PROVIDER", "none");
     command.env("MEMORY_DB_PATH", vault.root()).args(["mcp", "--toolset", "longterm"]);
     let mut client = Client::of(&mut command);
     assert_eq!(client.json("memory_stats", json!({}))["totalMemories"], 1);
@@ -567,8 +567,10 @@ fn a_database_of_the_original_server_is_refused_with_import_instructions() {
     let vault = TestVault::new(&[("memories.db", "SQLite format 3")]);
     let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_sidenote"));
     let file = vault.root().join("memories.db");
-    let done =
-        command.env_clear().env("MEMORY_DB_PATH", &file).args(["mcp", "--toolset", "longterm"]).output();
+    let done = crate::support::clean_env(&mut command, vault.root())
+        .env("MEMORY_DB_PATH", &file)
+        .args(["mcp", "--toolset", "longterm"])
+        .output();
     let said = crate::support::stderr(&done.unwrap());
     assert!(said.contains("names the file") && said.contains("import memories_export.json"), "{said}");
     // The import keeps every field of its export.

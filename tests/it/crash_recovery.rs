@@ -3,14 +3,12 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
-use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use tempfile::TempDir;
 
-use crate::support::{env_number, env_path, say, stdout, tree};
+use crate::support::{clean_env, env_number, say, set_mode, stdout, tree, was_killed};
 
 /// A vault of one note and `count` that link to it.
 fn make(root: &Path, count: usize) {
@@ -25,7 +23,7 @@ fn make(root: &Path, count: usize) {
 
 fn sidenote(root: &Path, args: &[&str], failpoint: Option<usize>) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_sidenote"));
-    command.env_clear().env("HOME", root.join(".home")).env("SIDENOTE_EMBED_PROVIDER", "none");
+    clean_env(&mut command, &root.join(".home")).env("SIDENOTE_EMBED_PROVIDER", "none");
     if let Some(at) = failpoint {
         command.env("SIDENOTE_FAILPOINT", at.to_string());
     }
@@ -96,7 +94,7 @@ fn check_kills(notes: usize, runs: usize) {
         let root = TempDir::new().unwrap();
         make(root.path(), notes);
         let killed = rename(root.path(), Some(at));
-        assert_eq!(killed.status.signal(), Some(9), "step {at} of {steps}: {killed:?}");
+        assert!(was_killed(killed.status), "step {at} of {steps}: {killed:?}");
         ended[check(root.path(), &states, &format!("killed at step {at} of {steps}"))] += 1;
     }
     say(&format!("{runs} kills over {steps} steps: {} as before, {} as after", ended[0], ended[1]));
@@ -122,7 +120,7 @@ fn a_read_only_note_prevents_the_whole_rename() {
         let root = TempDir::new().unwrap();
         make(root.path(), 200);
         let note = root.path().join(format!("Area {}/Note {at}.md", at % 7));
-        fs::set_permissions(&note, fs::Permissions::from_mode(0o444)).unwrap();
+        set_mode(&note, 0o444);
         let refused = rename(root.path(), None);
         let said = String::from_utf8_lossy(&refused.stderr).into_owned();
         assert!(said.contains(&format!("Note {at}.md is read-only")), "{said}");
@@ -131,10 +129,11 @@ fn a_read_only_note_prevents_the_whole_rename() {
 }
 
 /// The index and its records lie on the same small disk as the notes.
+#[cfg(unix)]
 #[test]
 #[ignore = "it needs SIDENOTE_TEST_SMALL_DISK, a file system of a few megabytes"]
 fn a_full_disk_at_any_step_of_a_rename_leaves_it_done_or_undone() {
-    let disk = env_path("SIDENOTE_TEST_SMALL_DISK");
+    let disk = crate::support::env_path("SIDENOTE_TEST_SMALL_DISK");
     let reference = TempDir::new().unwrap();
     let states = states(reference.path(), 200);
     let mut ended = [0, 0];
@@ -159,6 +158,7 @@ fn a_full_disk_at_any_step_of_a_rename_leaves_it_done_or_undone() {
 }
 
 /// Fills a disk up to `left` free bytes.
+#[cfg(unix)]
 fn fill(path: &Path, left: u64) -> PathBuf {
     let free = rustix::fs::statvfs(path.parent().unwrap()).unwrap();
     let free = free.f_bavail * free.f_frsize;

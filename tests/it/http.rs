@@ -1,16 +1,17 @@
 //! Tests the server over HTTP (spec/security.md, HTTP): access, refused requests, sessions and limits. Requests are
 //! written byte by byte, since no client would send them.
 
-use std::fs::{self, Permissions};
+use std::fs;
 use std::io::{BufRead as _, BufReader, ErrorKind, Read as _, Write as _};
 use std::net::TcpStream;
-use std::os::unix::fs::PermissionsExt as _;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 
 use serde_json::{Value, json};
 
-use crate::support::{LIMIT, TestVault, stderr, terminate};
+use crate::support::{LIMIT, TestVault, stderr};
+#[cfg(unix)]
+use crate::support::{mode_of, set_mode, terminate};
 
 const SERVER: &str = "127.0.0.1:0";
 const BOTH: &str = "Accept: application/json, text/event-stream";
@@ -116,10 +117,14 @@ impl Server {
 
     /// Asks the server to end, waits for the end, and gives what it logged.
     fn stop(mut self) -> String {
+        #[cfg(unix)]
         terminate(self.child.id());
+        // No signal reaches a program without a console.
+        #[cfg(windows)]
+        self.child.kill().unwrap();
         let log = self.log.recv_timeout(LIMIT).expect("the server does not end");
         let ended = self.child.wait().unwrap();
-        assert!(ended.success(), "{ended}: {log}");
+        assert!(ended.success() || cfg!(windows), "{ended}: {log}");
         log
     }
 }
@@ -718,7 +723,8 @@ fn requests_without_the_token_are_refused() {
     let server = Server::of(command.env("SIDENOTE_LOG", "trace,rmcp=trace,hyper=trace"));
     let token = fs::read_to_string(&file).unwrap().trim().to_owned();
     assert!(token.len() >= 32);
-    assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+    #[cfg(unix)]
+    assert_eq!(mode_of(&file), 0o600);
     let bearer = format!("Authorization: Bearer {token}");
     let session = server.hello(&[&bearer]);
     for shown in [
@@ -748,6 +754,7 @@ fn requests_without_the_token_are_refused() {
     assert!(!log.is_empty() && !log.contains(&token), "the log holds the token");
 }
 
+#[cfg(unix)]
 #[test]
 fn a_token_file_that_is_readable_by_others_or_too_short_is_refused() {
     let vault = vault();
@@ -760,10 +767,10 @@ fn a_token_file_that_is_readable_by_others_or_too_short_is_refused() {
     };
     fs::write(&file, "0123456789abcdef0123456789abcdef\n").unwrap();
     for mode in [0o644, 0o640, 0o602] {
-        fs::set_permissions(&file, Permissions::from_mode(mode)).unwrap();
+        set_mode(&file, mode);
         refused("other users can read the token");
     }
-    fs::set_permissions(&file, Permissions::from_mode(0o600)).unwrap();
+    set_mode(&file, 0o600);
     fs::write(&file, "short\n").unwrap();
     refused("less than 16 characters");
 }

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -14,7 +13,9 @@ use sidenote::memory::eviction::{EvictionCandidate, choose};
 use sidenote::memory::handoff::{Handoff, markdown};
 use sidenote::store::{MaintainRequest, Open, SaveRequest, Store};
 
-use crate::support::{TestVault, json, run, stderr, stdout, tree, without_root_privileges};
+use crate::support::{TestVault, json, run, stderr, stdout, symlink, tree};
+#[cfg(unix)]
+use crate::support::{set_mode, without_root_privileges};
 
 fn journal(vault: &TestVault, month: &str) -> String {
     fs::read_to_string(vault.root().join(format!(".sidenote/records/{month}.jsonl"))).unwrap_or_default()
@@ -573,7 +574,7 @@ fn a_backup_is_restored_completely() {
     vault.write("image.png", [0, 159, 146, 150]);
     vault.write(".obsidian/extra.json", "{}");
     vault.write(".trash/old.md", "gone\n");
-    std::os::unix::fs::symlink("Start here.md", vault.root().join("link.md")).unwrap();
+    symlink("Start here.md", vault.root().join("link.md"));
     run(&vault, "2026-05-01", &["memory", "vote", "Start here", "up"]);
     let name = |now: &str| {
         let item = json(&vault, now, &["backup"]);
@@ -655,7 +656,7 @@ fn a_backup_follows_links_and_no_cycles_or_special_folders() {
     let outside = tempfile::tempdir().unwrap();
     fs::write(outside.path().join("far.md"), "Far.\n").unwrap();
     let link = |target: &Path, name: &str| {
-        std::os::unix::fs::symlink(target, vault.root().join(name)).unwrap();
+        symlink(target, vault.root().join(name));
     };
     link(outside.path(), "far");
     link(vault.root().parent().unwrap(), "up");
@@ -701,7 +702,7 @@ fn a_backup_follows_links_and_no_cycles_or_special_folders() {
     }
     fs::write(folder.join("manifest.json"), &list).unwrap();
     fs::remove_file(folder.join("notes/a.md")).unwrap();
-    std::os::unix::fs::symlink("/dev/zero", folder.join("notes/a.md")).unwrap();
+    symlink("/dev/zero", folder.join("notes/a.md"));
     vault.remove("a.md");
     for args in [&["--to", to.to_str().unwrap()][..], &[]] {
         let done = vault.run(&[&["restore-backup", folder.to_str().unwrap()], args].concat());
@@ -709,17 +710,19 @@ fn a_backup_follows_links_and_no_cycles_or_special_folders() {
     }
 }
 
+#[cfg(unix)]
 #[test]
 fn a_backup_names_files_that_cannot_be_read() {
     without_root_privileges(left_out_and_named);
 }
 
+#[cfg(unix)]
 fn left_out_and_named() {
     let vault = TestVault::new(&[("a.md", "A.\n"), ("b.md", "B.\n"), ("c.png", "C")]);
     json(&vault, "2026-05-01", &["list"]);
     let root = vault.root();
     for name in ["b.md", "c.png"] {
-        fs::set_permissions(root.join(name), fs::Permissions::from_mode(0o000)).unwrap();
+        set_mode(root.join(name), 0o000);
     }
     let item = json(&vault, "2026-05-01", &["backup"]);
     assert_eq!(item["left_out"], json!(["b.md", "c.png"]), "{item}");
@@ -728,10 +731,10 @@ fn left_out_and_named() {
     assert!(done.status.success() && stdout(&done).lines().count() == 1, "{}", stdout(&done));
     // What cannot be written is no less a failure.
     let folder = root.join(".sidenote/backups");
-    fs::set_permissions(&folder, fs::Permissions::from_mode(0o555)).unwrap();
+    set_mode(&folder, 0o555);
     let refused = vault.run(&["backup"]);
     assert_eq!(refused.status.code(), Some(6), "{}", stderr(&refused));
-    fs::set_permissions(&folder, fs::Permissions::from_mode(0o755)).unwrap();
+    set_mode(&folder, 0o755);
 }
 
 #[test]
@@ -918,16 +921,18 @@ fn an_unreadable_note_is_not_imported_twice() {
     assert_eq!(tree(vault.root()).into_keys().collect::<Vec<_>>(), before, "nothing came in");
 }
 
+#[cfg(unix)]
 #[test]
 fn an_import_names_a_memory_that_it_cannot_compare() {
     without_root_privileges(compares_what_it_can);
 }
 
+#[cfg(unix)]
 fn compares_what_it_can() {
     let vault = TestVault::new(&[("Memories/Otter.md", "An otter swims.\n")]);
     run(&vault, "2026-05-01", &["list"]);
     let otter = vault.root().join("Memories/Otter.md");
-    fs::set_permissions(&otter, fs::Permissions::from_mode(0o000)).unwrap();
+    set_mode(&otter, 0o000);
     let file = vault.root().join(".import");
     fs::write(&file, json!([{ "content": "A heron stands." }]).to_string()).unwrap();
     let reply = json(&vault, "2026-05-01", &["memory", "import", file.to_str().unwrap()]);

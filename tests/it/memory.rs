@@ -674,7 +674,7 @@ fn hooks_recall_and_capture_and_never_fail() {
         }
     }
     let mut missing = Command::new(env!("CARGO_BIN_EXE_sidenote"));
-    missing.env_clear().env("HOME", vault.root().join(".home")).args([
+    crate::support::clean_env(&mut missing, &vault.root().join(".home")).args([
         "--vault",
         "/nowhere/at/all",
         "hook",

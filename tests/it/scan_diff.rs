@@ -3,12 +3,12 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use proptest::prelude::{Just, ProptestConfig, Strategy, prop_oneof, proptest};
 use sidenote::index::{Drift, Index, Options, SyncScope, silent};
+use sidenote::platform::create_symlink;
 use sidenote::text::path::NotePath;
 use sidenote::vault::Vault;
 use sidenote::vault::scan::scan;
@@ -51,7 +51,7 @@ impl Bed {
             }
             "d" => fs::remove_file(inside(path)),
             "m" => above(&inside(other)).and_then(|()| fs::rename(inside(path), inside(other))),
-            "l" => above(&inside(path)).and_then(|()| symlink(at(other), inside(path))),
+            "l" => above(&inside(path)).and_then(|()| create_symlink(&at(other), &inside(path))),
             "away" if at("out").exists() => fs::rename(at("out"), at("elsewhere")),
             "away" => fs::rename(at("elsewhere"), at("out")),
             _ => panic!("{step}"),

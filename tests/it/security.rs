@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -12,6 +11,8 @@ use sidenote::store::{
     ReadRequest, SearchRequest, Store,
 };
 use tempfile::TempDir;
+
+use crate::support::symlink;
 
 /// A word that occurs only outside of the vault.
 const SECRET: &str = "pangolin";
@@ -33,8 +34,8 @@ impl Place {
         fs::write(vault.join(".obsidian/app.json"), "{}").unwrap();
         fs::write(evil.join("secret.md"), format!("# {SECRET}\n")).unwrap();
         fs::write(folder.path().join("evil.md"), format!("# {SECRET}\n")).unwrap();
-        symlink(evil.join("secret.md"), vault.join("file.md")).unwrap();
-        symlink(&evil, vault.join("folder")).unwrap();
+        symlink(evil.join("secret.md"), vault.join("file.md"));
+        symlink(&evil, vault.join("folder"));
         Self { folder }
     }
 
@@ -265,7 +266,7 @@ fn a_folder_swapped_for_a_link_redirects_no_write() {
         scope.spawn(|| {
             while !done.load(Ordering::Relaxed) {
                 fs::rename(vault.join("d"), vault.join("d-aside")).unwrap();
-                symlink(&evil, vault.join("d")).unwrap();
+                symlink(&evil, vault.join("d"));
                 fs::remove_file(vault.join("d")).unwrap();
                 fs::rename(vault.join("d-aside"), vault.join("d")).unwrap();
             }

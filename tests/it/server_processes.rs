@@ -3,13 +3,12 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
 use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
 use crate::mcp_client::Client;
-use crate::support::{TestVault, json, stderr, stdout, terminate, tree, until};
+use crate::support::{TestVault, clean_env, json, stderr, stdout, symlink, tree, until};
 
 #[test]
 fn a_read_only_server_writes_nothing_at_all() {
@@ -139,6 +138,7 @@ fn two_servers_and_the_command_line_write_a_thousand_notes_each_at_once() {
     write_at_once(1_000);
 }
 
+#[cfg(unix)]
 #[test]
 fn a_server_terminated_during_a_rename_finishes_or_undoes_it() {
     let many: Vec<(String, String)> = (0..400)
@@ -162,7 +162,7 @@ fn a_server_terminated_during_a_rename_finishes_or_undoes_it() {
         until("so many notes are rewritten", || {
             many.iter().filter(|(path, _)| is_rewritten(path)).count() >= rewritten
         });
-        terminate(client.pid());
+        crate::support::terminate(client.pid());
         client.finish();
         let check = json(&vault, "2026-11-21", &["check"]);
         let broken: Vec<&Value> = check["problems"]
@@ -193,7 +193,7 @@ fn a_notestore_is_a_vault_with_its_own_layout() {
     let root = vault.root();
     let start = || {
         let mut command = Command::new(env!("CARGO_BIN_EXE_sidenote"));
-        command.env_clear().env("HOME", root.join(".home")).env("SIDENOTE_EMBED_PROVIDER", "none");
+        clean_env(&mut command, &root.join(".home")).env("SIDENOTE_EMBED_PROVIDER", "none");
         command.env("SIDENOTE_NOW", "2026-11-21").current_dir(root).stderr(Stdio::null());
         command
     };
@@ -215,7 +215,7 @@ fn a_relative_index_path_is_resolved_and_followed() {
     let vault = TestVault::new(&[]);
     let there = vault.root().join("real");
     fs::create_dir_all(&there).unwrap();
-    std::os::unix::fs::symlink(&there, vault.root().join("linked")).unwrap();
+    symlink(&there, vault.root().join("linked"));
     let cases: [(&[&str], &str, &str); 4] = [
         (&["mcp", "--notestore_path"], "", "memories/index"),
         (&["mcp", "--notestore_path", "real/../notes"], "", "notes/index"),
@@ -226,7 +226,7 @@ fn a_relative_index_path_is_resolved_and_followed() {
     let mut followed = 0;
     for (args, variable, index) in cases {
         let mut command = Command::new(env!("CARGO_BIN_EXE_sidenote"));
-        command.env_clear().env("HOME", vault.root().join(".home")).env("SIDENOTE_EMBED_PROVIDER", "none");
+        clean_env(&mut command, &vault.root().join(".home")).env("SIDENOTE_EMBED_PROVIDER", "none");
         if !variable.is_empty() {
             command.env("SIDENOTE_INDEX", variable);
         }
@@ -299,7 +299,8 @@ fn mcp_config_prints_settings_for_each_client() {
     // The file and its copy keep their permissions; an environment stays, and so does the first copy.
     let keyed = "{\"mcpServers\": {\"sidenote\": {\"command\": \"x\", \"env\": {\"A\": \"1\"}}}}";
     fs::write(&file, keyed).unwrap();
-    fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
+    #[cfg(unix)]
+    crate::support::set_mode(&file, 0o600);
     assert!(write(&[]).status.success());
     let merged: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
     assert_eq!(merged["mcpServers"]["sidenote"]["env"], json!({ "A": "1" }));
@@ -308,8 +309,12 @@ fn mcp_config_prints_settings_for_each_client() {
     {
         let path = root.join(".home").join(name);
         assert!(text.is_none_or(|text| fs::read_to_string(&path).unwrap() == text), "{name}");
-        let mode = fs::metadata(&path).unwrap().permissions().mode() & 0o777;
-        assert_eq!(mode, if name == "settings.json.bak" { 0o644 } else { 0o600 }, "{name}");
+        #[cfg(unix)]
+        assert_eq!(
+            crate::support::mode_of(&path),
+            if name == "settings.json.bak" { 0o644 } else { 0o600 },
+            "{name}"
+        );
     }
     // Comments in TOML stay.
     let toml = root.join(".home/config.toml");

@@ -109,7 +109,8 @@ impl Soak<'_> {
 
     fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_sidenote"));
-        command.env_clear().env("HOME", self.root.join(".home")).env("SIDENOTE_EMBED_PROVIDER", "none");
+        crate::support::clean_env(&mut command, &self.root.join(".home"))
+            .env("SIDENOTE_EMBED_PROVIDER", "none");
         command.arg("--vault").arg(self.root).args(args);
         command
     }

@@ -1,15 +1,15 @@
 //! What tests share: a vault in a temporary folder, a store on it, and the program with a clean environment.
 
 use std::collections::BTreeMap;
-use std::fs::{self, Permissions};
-use std::os::unix::fs::PermissionsExt as _;
+use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, ExitStatus, Output};
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
 use sidenote::clock::{Clock, Timestamp};
 use sidenote::index::silent;
+use sidenote::platform;
 use sidenote::store::{Open, SearchRequest, Store};
 use tempfile::TempDir;
 
@@ -119,9 +119,7 @@ impl TestVault {
 
     pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_sidenote"));
-        command
-            .env_clear()
-            .env("HOME", self.root().join(".home"))
+        clean_env(&mut command, &self.root().join(".home"))
             .env("SIDENOTE_NOW", "2026-11-21")
             .env("SIDENOTE_EMBED_PROVIDER", "none")
             .arg("--vault")
@@ -139,6 +137,20 @@ impl TestVault {
         });
         found
     }
+}
+
+/// Gives a command an environment that names nothing but the home folder and what a process needs to start.
+pub(crate) fn clean_env<'a>(command: &'a mut Command, home: &Path) -> &'a mut Command {
+    command.env_clear().env("HOME", home);
+    if cfg!(windows) {
+        let needed = ["SystemRoot", "TEMP", "TMP", "WINEPREFIX", "WINEDEBUG"];
+        command.envs(needed.into_iter().filter_map(|name| Some((name, std::env::var_os(name)?))));
+        command
+            .env("USERPROFILE", home)
+            .env("APPDATA", home.join("Roaming"))
+            .env("LOCALAPPDATA", home.join("Local"));
+    }
+    command
 }
 
 pub(crate) fn repository() -> PathBuf {
@@ -219,6 +231,7 @@ pub(crate) fn say(text: &str) {
 
 /// Does something on a thread for which permissions of files hold, and for the processes that it starts, also where the
 /// superuser runs the tests.
+#[cfg(unix)]
 pub(crate) fn without_root_privileges(test: impl FnOnce() + Send) {
     let checked = || {
         #[cfg(target_os = "linux")]
@@ -231,16 +244,60 @@ pub(crate) fn without_root_privileges(test: impl FnOnce() + Send) {
             rustix::thread::set_capabilities(None, sets).unwrap();
         }
         let folder = tempfile::tempdir().unwrap();
-        fs::set_permissions(folder.path(), Permissions::from_mode(0o555)).unwrap();
+        set_mode(folder.path(), 0o555);
         assert!(fs::write(folder.path().join("x"), "x").is_err(), "permissions of files do not hold");
-        fs::set_permissions(folder.path(), Permissions::from_mode(0o755)).unwrap();
+        set_mode(folder.path(), 0o755);
         test();
     };
     let done = std::thread::scope(|scope| scope.spawn(checked).join());
     done.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
 }
 
+/// Makes a symbolic link. Its target need not exist yet.
+#[track_caller]
+pub(crate) fn symlink(target: impl AsRef<Path>, link: impl AsRef<Path>) {
+    platform::create_symlink(target.as_ref(), link.as_ref()).unwrap();
+}
+
+/// Sets the permission bits of a file or folder. On Windows only the owner's right to write counts: without it the file
+/// is marked as read-only.
+#[track_caller]
+pub(crate) fn set_mode(path: impl AsRef<Path>, mode: u32) {
+    #[cfg(unix)]
+    let permissions = std::os::unix::fs::PermissionsExt::from_mode(mode);
+    #[cfg(windows)]
+    let permissions = {
+        let mut permissions = fs::metadata(&path).unwrap().permissions();
+        permissions.set_readonly(mode & 0o200 == 0);
+        permissions
+    };
+    fs::set_permissions(path, permissions).unwrap();
+}
+
+/// Gives the permission bits of a file.
+#[cfg(unix)]
+#[track_caller]
+pub(crate) fn mode_of(path: impl AsRef<Path>) -> u32 {
+    platform::metadata(path.as_ref()).unwrap().mode & 0o7777
+}
+
+/// Gives the number of a file on its volume, which it keeps when it is renamed.
+#[track_caller]
+pub(crate) fn inode(path: impl AsRef<Path>) -> u64 {
+    platform::metadata(path.as_ref()).unwrap().inode
+}
+
+/// Says whether a process ended at a failpoint, as by a crash.
+pub(crate) fn was_killed(status: ExitStatus) -> bool {
+    #[cfg(unix)]
+    return std::os::unix::process::ExitStatusExt::signal(&status) == Some(9);
+    // The status of a process that calls `abort`.
+    #[cfg(windows)]
+    return status.code() == Some(0xC000_0409_u32.cast_signed());
+}
+
 /// Asks a process to end, as a system does that shuts down.
+#[cfg(unix)]
 pub(crate) fn terminate(process: u32) {
     let pid = rustix::process::Pid::from_raw(process.cast_signed()).unwrap();
     rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();

@@ -3,13 +3,13 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::os::unix::fs::{MetadataExt as _, symlink};
 use std::path::Path;
 
 use rusqlite::Connection;
 use serde_json::{Value, json};
+use sidenote::platform::{metadata, slash_path};
 
-use crate::support::{TestVault, stderr, stdout};
+use crate::support::{TestVault, inode, stderr, stdout};
 
 fn vault() -> TestVault {
     TestVault::new(&[
@@ -26,16 +26,14 @@ fn seal(index: &Path, exact: bool) {
     let mut files = BTreeMap::new();
     let bm25 = fs::read_dir(index.join("bm25")).unwrap().map(|entry| entry.unwrap().path());
     for path in bm25.chain([index.join("catalog.db")]) {
-        let found = fs::metadata(&path).unwrap();
-        let nanos = |seconds: i64, rest: i64| seconds * 1_000_000_000 + rest;
-        let ctime = nanos(found.ctime(), found.ctime_nsec()) - i64::from(!exact);
+        let found = metadata(&path).unwrap();
         let entry = json!({
-            "size": found.len(),
-            "mtime": nanos(found.mtime(), found.mtime_nsec()),
-            "ctime": ctime,
+            "size": found.size,
+            "mtime": found.modified_ns(),
+            "ctime": found.changed_ns() - i64::from(!exact),
             "hash": blake3::hash(&fs::read(&path).unwrap()).to_hex().to_string(),
         });
-        let name = path.strip_prefix(index).unwrap().to_str().unwrap().to_owned();
+        let name = slash_path(path.strip_prefix(index).unwrap()).unwrap();
         if !name.ends_with(".lock") {
             files.insert(name, entry);
         }
@@ -253,6 +251,7 @@ fn a_huge_sparse_file_is_not_read() {
     }
 }
 
+#[cfg(unix)]
 #[test]
 fn a_pipe_or_symlink_in_place_of_an_index_file_is_refused() {
     for name in ["catalog.db", "catalog.db-wal", "seal.json", "ledger", "bm25/meta.json"] {
@@ -268,7 +267,7 @@ fn a_pipe_or_symlink_in_place_of_an_index_file_is_refused() {
             stderr(&found)
         );
         fs::remove_file(&path).unwrap();
-        symlink("/dev/zero", &path).unwrap();
+        crate::support::symlink("/dev/zero", &path);
         let found = vault.run(&["search", "heron"]);
         assert!(!found.status.success() && stderr(&found).contains("symlink"), "{name}: {}", stderr(&found));
     }
@@ -288,10 +287,10 @@ fn a_copied_index_is_verified_and_kept() {
             fs::copy(&path, index.join(path.strip_prefix(&old).unwrap())).unwrap();
         }
     }
-    let made = fs::metadata(index.join("catalog.db")).unwrap().ino();
+    let made = inode(index.join("catalog.db"));
     let found = vault.run(&["search", "heron"]);
     let said = stderr(&found);
     assert!(found.status.success() && !said.contains("rebuilt") && !said.contains("damaged"), "{said}");
-    assert_eq!(fs::metadata(index.join("catalog.db")).unwrap().ino(), made, "it was not made anew");
+    assert_eq!(inode(index.join("catalog.db")), made, "it was not made anew");
     assert_eq!(stdout(&vault.run(&["dump"])), healthy);
 }

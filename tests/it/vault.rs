@@ -1,13 +1,8 @@
 //! Tests the vault: the scan, reading single files, and Obsidian's settings (spec/obsidian.md 1).
 
 use std::convert::Infallible;
-use std::ffi::OsStr;
 use std::fs;
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::symlink;
-use std::os::unix::net::UnixListener;
 use std::path::Path;
-use std::process::Command;
 
 use sidenote::error::ErrorKind;
 use sidenote::text::frontmatter::PropertyType;
@@ -17,6 +12,8 @@ use sidenote::vault::Vault;
 use sidenote::vault::obsidian::{DailyNotes, FolderSetting, Settings, Templates, Trash};
 use sidenote::vault::scan::{DirListing, Scan, ScanOptions, scan, scan_each, stat};
 use tempfile::TempDir;
+
+use crate::support::symlink;
 
 fn path(text: &str) -> NotePath {
     NotePath::from_disk(text).unwrap()
@@ -42,8 +39,9 @@ fn write(root: &Path, files: &[&str]) {
     }
 }
 
+#[cfg(unix)]
 fn make_fifo(path: &Path) {
-    assert!(Command::new("mkfifo").arg(path).status().unwrap().success());
+    assert!(std::process::Command::new("mkfifo").arg(path).status().unwrap().success());
 }
 
 fn listed(scan: &Scan) -> Vec<&str> {
@@ -118,7 +116,7 @@ fn a_folder_is_listed_with_or_without_subfolders() {
     assert_eq!(below("a", false), "a/n.md");
     assert_eq!(below("", false), "n.md");
     write(root.path(), &[".h/n.md"]);
-    symlink("a", root.path().join("twin")).unwrap();
+    symlink("a", root.path().join("twin"));
     assert_eq!([below(".h", true), below("../x", true), below("twin", true), below("a/", true)], [""; 4]);
 }
 
@@ -126,7 +124,7 @@ fn a_folder_is_listed_with_or_without_subfolders() {
 fn links_to_folders_are_followed_unless_they_form_a_cycle() {
     let outside = vault(&["o.md", "deep/p.md", ".h/q.md"]);
     let root = vault(&["a/n.md"]);
-    let link = |target: &Path, name: &str| symlink(target, root.path().join(name)).unwrap();
+    let link = |target: &Path, name: &str| symlink(target, root.path().join(name));
     link(outside.path(), "out");
     link(root.path(), "a/self");
     link(Path::new("."), "a/dot");
@@ -137,8 +135,8 @@ fn links_to_folders_are_followed_unless_they_form_a_cycle() {
     link(outside.path(), "out2");
     link(&outside.path().join("deep"), "out3");
     // A loop that starts outside.
-    symlink(root.path(), outside.path().join("back")).unwrap();
-    symlink(outside.path(), outside.path().join("deep/loop")).unwrap();
+    symlink(root.path(), outside.path().join("back"));
+    symlink(outside.path(), outside.path().join("deep/loop"));
     let scan = scan_outside(root.path());
     assert_eq!(listed(&scan), ["a/n.md", "out/deep/p.md", "out/o.md"]);
     let left_out: Vec<_> =
@@ -171,8 +169,8 @@ fn links_to_folders_are_followed_unless_they_form_a_cycle() {
 fn a_folder_is_listed_once_and_before_its_subfolders() {
     let outside = vault(&["o.md", "deep/p.md"]);
     let root = vault(&["b.md", "a.md", "b/c.md", "b/.h/d.md", "b/e/f.md", "g/h.md", "hidden/i.md"]);
-    symlink("a.md", root.path().join("in.md")).unwrap();
-    symlink(outside.path(), root.path().join("b/out")).unwrap();
+    symlink("a.md", root.path().join("in.md"));
+    symlink(outside.path(), root.path().join("b/out"));
     for threads in [1, 4] {
         let hidden = "hidden".to_owned();
         let options = ScanOptions { threads, hidden, follow_outside: true, ..ScanOptions::default() };
@@ -218,9 +216,9 @@ fn a_visitor_ends_the_scan() {
 fn links_to_files_are_read() {
     let outside = vault(&["o.md"]);
     let root = vault(&["n.md"]);
-    symlink(outside.path().join("o.md"), root.path().join("out.md")).unwrap();
-    symlink("n.md", root.path().join("in.md")).unwrap();
-    symlink("nowhere", root.path().join("dangling.md")).unwrap();
+    symlink(outside.path().join("o.md"), root.path().join("out.md"));
+    symlink("n.md", root.path().join("in.md"));
+    symlink("nowhere", root.path().join("dangling.md"));
     let scan = scan_outside(root.path());
     let links: Vec<_> = scan.files.iter().map(|file| (file.path.as_str(), file.symlink)).collect();
     assert_eq!(links, [("in.md", true), ("n.md", false), ("out.md", true)]);
@@ -247,9 +245,9 @@ fn links_to_files_are_read() {
 #[test]
 fn links_to_hidden_folders_are_not_read() {
     let root = vault(&["n.md", ".git/config", ".sidenote/records/x.jsonl", ".store/notes/a.md"]);
-    symlink(".git/config", root.path().join("config.md")).unwrap();
-    symlink(root.path().join(".sidenote/records/x.jsonl"), root.path().join("x.md")).unwrap();
-    symlink(".store/notes", root.path().join("notes")).unwrap();
+    symlink(".git/config", root.path().join("config.md"));
+    symlink(root.path().join(".sidenote/records/x.jsonl"), root.path().join("x.md"));
+    symlink(".store/notes", root.path().join("notes"));
     for follow in [false, true] {
         let vault = Vault::open(root.path()).unwrap().with_follow_outside(follow);
         let scan = scan(root.path(), &vault.scan_options());
@@ -267,10 +265,10 @@ fn links_to_hidden_folders_are_not_read() {
 fn a_file_in_a_linked_folder_has_one_canonical_path() {
     let outside = vault(&["o.md", "deep/p.md"]);
     let root = vault(&["a/b/n.md"]);
-    symlink("a", root.path().join("twin")).unwrap();
-    symlink(root.path().join("a/b"), root.path().join("short")).unwrap();
-    symlink(outside.path(), root.path().join("out")).unwrap();
-    symlink(outside.path().join("deep"), root.path().join("z")).unwrap();
+    symlink("a", root.path().join("twin"));
+    symlink(root.path().join("a/b"), root.path().join("short"));
+    symlink(outside.path(), root.path().join("out"));
+    symlink(outside.path().join("deep"), root.path().join("z"));
     let closed = Vault::open(root.path()).unwrap();
     let open = closed.clone().with_follow_outside(true);
     let settled = |vault: &Vault, name: &str| {
@@ -292,14 +290,19 @@ fn a_file_in_a_linked_folder_has_one_canonical_path() {
     assert_eq!(settled(&open, "out/deep/x.md"), "out/deep/x.md");
 }
 
+#[cfg(unix)]
 #[test]
 fn special_files_and_odd_names() {
     let root = vault(&["line\nbreak.md", "n.md"]);
     make_fifo(&root.path().join("fifo.md"));
-    let _socket = UnixListener::bind(root.path().join("socket.md")).unwrap();
-    symlink("/dev/zero", root.path().join("zero.md")).unwrap();
-    symlink(root.path().join("fifo.md"), root.path().join("fifo-link.md")).unwrap();
-    fs::write(root.path().join(OsStr::from_bytes(b"caf\xE9.md")), "x").unwrap();
+    let _socket = std::os::unix::net::UnixListener::bind(root.path().join("socket.md")).unwrap();
+    symlink("/dev/zero", root.path().join("zero.md"));
+    symlink(root.path().join("fifo.md"), root.path().join("fifo-link.md"));
+    fs::write(
+        root.path().join(<std::ffi::OsStr as std::os::unix::ffi::OsStrExt>::from_bytes(b"caf\xE9.md")),
+        "x",
+    )
+    .unwrap();
     let long = format!("{}.md", "x".repeat(252));
     fs::write(root.path().join(&long), "x").unwrap();
     let scan = scan_all(root.path());

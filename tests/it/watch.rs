@@ -11,7 +11,7 @@ use sidenote::index::silent;
 use sidenote::search::Mode;
 use sidenote::store::{EditRequest, Followed, Follower, NoteEdit, Operation, SearchRequest, Store};
 
-use crate::support::{LIMIT, TestVault, in_namespaces, stderr, stdout, until};
+use crate::support::{LIMIT, TestVault, in_namespaces, stderr, stdout, symlink, until};
 
 /// A store that follows its vault, and the steps that it reports.
 struct Following {
@@ -200,7 +200,7 @@ fn targets_of_links_are_watched() {
     fs::create_dir(outside.path().join("d")).unwrap();
     fs::write(outside.path().join("d/y.md"), "okapi\n").unwrap();
     let link = |to: &str, name: &str| {
-        std::os::unix::fs::symlink(outside.path().join(to), vault.root().join(name)).unwrap();
+        symlink(outside.path().join(to), vault.root().join(name));
     };
     link("x.md", "linked.md");
     link("later.md", "dangling.md");
@@ -226,13 +226,13 @@ fn a_link_that_becomes_dangling_is_not_a_deletion() {
     let outside = tempfile::tempdir().unwrap();
     fs::create_dir(outside.path().join("d")).unwrap();
     fs::write(outside.path().join("d/y.md"), "gazelle\n").unwrap();
-    std::os::unix::fs::symlink(outside.path().join("d"), vault.root().join("one")).unwrap();
+    symlink(outside.path().join("d"), vault.root().join("one"));
     let following = Following::outside(&vault);
     let catalog = |path: &str| following.store.lookup().find(path).is_ok();
     assert!(catalog("a.md") && catalog("one/y.md"));
     // The file and the folder are away for the moment, as those on a drive are.
     fs::remove_file(vault.root().join("a.md")).unwrap();
-    std::os::unix::fs::symlink(outside.path().join("nowhere.md"), vault.root().join("a.md")).unwrap();
+    symlink(outside.path().join("nowhere.md"), vault.root().join("a.md"));
     fs::rename(outside.path().join("d"), outside.path().join("away")).unwrap();
     for _ in 0..2 {
         assert_eq!(find(&following.store, "okapi"), ["real/b.md"]);
@@ -258,7 +258,7 @@ fn a_folder_linked_twice_shows_its_notes_once() {
     fs::create_dir(outside.path().join("d")).unwrap();
     fs::write(outside.path().join("d/y.md"), "gazelle\n").unwrap();
     let link = |to: &std::path::Path, name: &str| {
-        std::os::unix::fs::symlink(to, vault.root().join(name)).unwrap();
+        symlink(to, vault.root().join(name));
     };
     link(&outside.path().join("d"), "one");
     let following = Following::outside(&vault);
@@ -296,7 +296,7 @@ fn one_unreadable_link_does_not_disable_watching() {
         if disk.symlink_metadata().is_ok() {
             fs::remove_file(&disk).unwrap();
         }
-        std::os::unix::fs::symlink(to, disk).unwrap();
+        symlink(to, disk);
     };
     link("self", "self");
     link("self.md", "self.md");
