@@ -12,14 +12,13 @@ use sidenote::clock::Timestamp;
 use sidenote::error::{Error, ErrorKind};
 use sidenote::journal::Journal;
 use sidenote::journal::event::Event;
-use sidenote::platform::slash_path;
 use sidenote::text::edit::{ChangeSet, Content, ContentHash, Edit, FileChange, FileLocation, FolderMove};
 use sidenote::text::path::NotePath;
 use sidenote::vault::Vault;
 use sidenote::vault::apply_result::Applied;
 use tempfile::TempDir;
 
-use crate::support::{TestVault, env_path, inode, set_mode, symlink, was_killed};
+use crate::support::{TestVault, env_path, inode, path_from, set_mode, symlink, was_killed};
 #[cfg(unix)]
 use crate::support::{mode_of, without_root_privileges};
 
@@ -32,7 +31,7 @@ pub(crate) fn snapshot(root: &Path) -> Snapshot {
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(&folder).unwrap() {
             let path = entry.unwrap().path();
-            let name = slash_path(path.strip_prefix(root).unwrap()).unwrap();
+            let name = path_from(root, &path);
             if name == ".sidenote" {
                 continue;
             }

@@ -12,14 +12,13 @@ use sidenote::store::{
 };
 use sidenote::text::edit::ContentHash;
 
-use crate::support::{TestVault, stderr, stdout, symlink, text_of};
+use crate::support::{TestVault, path_from, stderr, stdout, symlink, text_of};
 
 type Files = BTreeMap<String, String>;
 
 /// Gives every file of a vault, `.trash` included, as text.
 fn files(vault: &TestVault) -> Files {
-    let name =
-        |path: &std::path::Path| path.strip_prefix(vault.root()).unwrap().to_string_lossy().into_owned();
+    let name = |path: &std::path::Path| path_from(vault.root(), path);
     let contents = vault.contents().into_iter();
     contents.map(|(path, (bytes, _))| (name(&path), String::from_utf8_lossy(&bytes).into_owned())).collect()
 }

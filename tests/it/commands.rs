@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
+#[cfg(unix)]
 use crate::endpoint::{Say, Server};
 use crate::support::{TestVault, json, run, stderr, stdout, text_of};
 #[cfg(unix)]

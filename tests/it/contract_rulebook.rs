@@ -329,6 +329,6 @@ fn memory_can_be_turned_off() {
         assert_eq!(client.refusal(tool, arguments.clone()), off);
     }
     client.finish();
-    let names: Vec<String> = tree(vault.root()).keys().map(|path| path.display().to_string()).collect();
+    let names: Vec<String> = tree(vault.root()).into_keys().collect();
     assert_eq!(names, [".rulebook", "Note.md"]);
 }

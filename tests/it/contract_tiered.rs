@@ -307,7 +307,7 @@ fn forgotten_memories_can_be_restored_unless_they_are_deleted() {
     details(&mut client, "memory_forget", json!({ "memoryId": id }));
     let gone = details(&mut client, "memory_forget", json!({ "memoryId": id, "hard": true }));
     assert_eq!((&gone["hardDeleted"], &gone["restorable"]), (&json!(true), &json!(false)));
-    let names: Vec<String> = tree(vault.root()).keys().map(|path| path.display().to_string()).collect();
+    let names: Vec<String> = tree(vault.root()).into_keys().collect();
     assert_eq!(names, [".trash/Memories/grebes dance in spring.md", "Notes/Own.md"]);
     assert_eq!(
         client.refusal("memory_restore", json!({ "memoryId": id })),

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output};
 
 use tempfile::TempDir;
@@ -36,7 +36,7 @@ fn rename(root: &Path, failpoint: Option<usize>) -> Output {
 
 /// One of the two states in which the vault may be, and what an index made from nothing says of it.
 struct State {
-    tree: BTreeMap<PathBuf, Vec<u8>>,
+    tree: BTreeMap<String, Vec<u8>>,
     dump: String,
 }
 
@@ -159,7 +159,7 @@ fn a_full_disk_at_any_step_of_a_rename_leaves_it_done_or_undone() {
 
 /// Fills a disk up to `left` free bytes.
 #[cfg(unix)]
-fn fill(path: &Path, left: u64) -> PathBuf {
+fn fill(path: &Path, left: u64) -> std::path::PathBuf {
     let free = rustix::fs::statvfs(path.parent().unwrap()).unwrap();
     let free = free.f_bavail * free.f_frsize;
     fs::write(path, vec![0; usize::try_from(free.saturating_sub(left)).unwrap()]).unwrap();

@@ -12,7 +12,7 @@ use sidenote::error::ErrorKind;
 use sidenote::index::{Index, Options};
 use sidenote::vault::Vault;
 
-use crate::support::{TestVault, stderr, stdout};
+use crate::support::{TestVault, path_from, stderr, stdout};
 
 fn index_files(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
@@ -43,7 +43,7 @@ fn check_noticed(damage: impl Fn(&mut Vec<u8>)) {
     let index = vault.root().join(".sidenote/index");
     let mut damaged = 0;
     for file in index_files(&index) {
-        let name = file.strip_prefix(&index).unwrap().display().to_string();
+        let name = path_from(&index, &file);
         if !file.exists() {
             continue;
         }

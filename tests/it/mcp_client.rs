@@ -115,6 +115,7 @@ impl Client {
     }
 
     /// Gives the process, for signals.
+    #[cfg(unix)]
     pub(crate) fn pid(&self) -> u32 {
         self.child.id()
     }

@@ -1,26 +1,25 @@
 //! Tests one scenario over MCP on a copy of the example vault: the calls of an agent in one day.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
 use serde_json::{Value, json};
 use similar::TextDiff;
 
 use crate::mcp_client::Client;
-use crate::support::{TestVault, json};
+use crate::support::{TestVault, json, path_from};
 
 /// Gives the texts of all files outside of `.sidenote`, by path.
-fn texts(vault: &TestVault) -> BTreeMap<PathBuf, String> {
+fn texts(vault: &TestVault) -> BTreeMap<String, String> {
     let texts = vault.contents().into_iter().filter_map(|(path, (bytes, _))| {
-        let inside = path.strip_prefix(vault.root()).unwrap().to_owned();
-        (!inside.starts_with(".home")).then(|| (inside, String::from_utf8_lossy(&bytes).into_owned()))
+        let inside = path_from(vault.root(), &path);
+        (!inside.starts_with(".home/")).then(|| (inside, String::from_utf8_lossy(&bytes).into_owned()))
     });
     texts.collect()
 }
 
 /// Writes what differs between two states of a vault as a person would read it.
-fn difference(before: &BTreeMap<PathBuf, String>, after: &BTreeMap<PathBuf, String>) -> String {
-    let mut paths: Vec<&PathBuf> = before.keys().chain(after.keys()).collect();
+fn difference(before: &BTreeMap<String, String>, after: &BTreeMap<String, String>) -> String {
+    let mut paths: Vec<&String> = before.keys().chain(after.keys()).collect();
     paths.sort();
     paths.dedup();
     let empty = String::new();
@@ -33,7 +32,7 @@ fn difference(before: &BTreeMap<PathBuf, String>, after: &BTreeMap<PathBuf, Stri
                 (_, None) => "gone",
                 _ => "changed",
             };
-            out.push_str(&format!("=== {} ({what})\n", path.display()));
+            out.push_str(&format!("=== {} ({what})\n", path));
             let diff = TextDiff::from_lines(old.unwrap_or(&empty), new.unwrap_or(&empty));
             out.push_str(&diff.unified_diff().context_radius(1).to_string());
         }

@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex};
 use std::time::{Duration, Instant};
 
+use sidenote::platform::slash_path;
 use tempfile::TempDir;
 
 use crate::support::{env_number, say, stderr, stdout, tree};
@@ -302,9 +303,11 @@ fn check_soak(end: End) {
     assert!(dump.status.success(), "{}", stderr(&dump));
     let now = tree(root.path());
     let (own, rest): (BTreeMap<_, _>, BTreeMap<_, _>) =
-        now.into_iter().partition(|(path, _)| path.to_str().unwrap().starts_with('e'));
+        now.into_iter().partition(|(path, _)| path.starts_with('e'));
+    let edited: BTreeMap<_, _> =
+        edited.into_iter().map(|(path, bytes)| (slash_path(&path).unwrap(), bytes)).collect();
     assert!(own == edited, "the editor's files are not as it left them");
-    assert!(rest.keys().all(|path| path.extension().is_some_and(|end| end == "md")), "{:?}", rest.keys());
+    assert!(rest.keys().all(|path| path.ends_with(".md")), "{:?}", rest.keys());
     let written: String = rest.values().map(|bytes| String::from_utf8(bytes.clone()).unwrap()).collect();
     let mut times: BTreeMap<&str, usize> = BTreeMap::new();
     for word in written.split(|c: char| !c.is_ascii_alphanumeric()) {

@@ -303,6 +303,12 @@ pub(crate) fn terminate(process: u32) {
     rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
 }
 
+/// Gives the path of a file from a folder, as notes name it.
+#[track_caller]
+pub(crate) fn path_from(folder: &Path, file: &Path) -> String {
+    platform::slash_path(file.strip_prefix(folder).unwrap()).unwrap()
+}
+
 /// Gives the text of a file of a vault.
 pub(crate) fn text_of(vault: &TestVault, path: &str) -> String {
     fs::read_to_string(vault.root().join(path)).expect(path)
@@ -314,7 +320,7 @@ pub(crate) fn uses(vault: &TestVault, id: &str) -> u64 {
 }
 
 /// Gives every file outside `.sidenote`, hidden ones too, by its path from the root.
-pub(crate) fn tree(root: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+pub(crate) fn tree(root: &Path) -> BTreeMap<String, Vec<u8>> {
     let mut found = BTreeMap::new();
     let mut folders = vec![root.to_owned()];
     while let Some(folder) = folders.pop() {
@@ -326,7 +332,7 @@ pub(crate) fn tree(root: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
             if path.is_dir() {
                 folders.push(path);
             } else {
-                found.insert(path.strip_prefix(root).unwrap().to_owned(), fs::read(&path).unwrap());
+                found.insert(path_from(root, &path), fs::read(&path).unwrap());
             }
         }
     }

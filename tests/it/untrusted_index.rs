@@ -7,9 +7,9 @@ use std::path::Path;
 
 use rusqlite::Connection;
 use serde_json::{Value, json};
-use sidenote::platform::{metadata, slash_path};
+use sidenote::platform::metadata;
 
-use crate::support::{TestVault, inode, stderr, stdout};
+use crate::support::{TestVault, inode, path_from, stderr, stdout};
 
 fn vault() -> TestVault {
     TestVault::new(&[
@@ -33,7 +33,7 @@ fn seal(index: &Path, exact: bool) {
             "ctime": found.changed_ns() - i64::from(!exact),
             "hash": blake3::hash(&fs::read(&path).unwrap()).to_hex().to_string(),
         });
-        let name = slash_path(path.strip_prefix(index).unwrap()).unwrap();
+        let name = path_from(index, &path);
         if !name.ends_with(".lock") {
             files.insert(name, entry);
         }

@@ -442,6 +442,7 @@ fn attachment_folders_follow_obsidians_settings() {
     check("a/b", FolderSetting::Folder("a/b".to_owned()));
 }
 
+#[cfg(unix)]
 #[test]
 fn malformed_settings_give_a_warning() {
     let found = settings(&[
