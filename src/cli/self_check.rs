@@ -54,6 +54,9 @@ const KILL_STEPS: [u32; 3] = [5, 20, 40];
 const FAILPOINT: &str = "SIDENOTE_FAILPOINT";
 /// The variables that are handed on to the program; all others that begin with `SIDENOTE_` are left out.
 const HANDED_ON: [&str; 2] = [FAILPOINT, "SIDENOTE_LOG"];
+/// The variables that name the folders of the user's settings and models on any system.
+const HOME_VARIABLES: [&str; 7] =
+    ["HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "USERPROFILE", "APPDATA", "LOCALAPPDATA"];
 /// The number of notes in a subfolder that link to the note that is renamed.
 const DAYS: usize = 12;
 /// The protocol version that the client of the server speaks.
@@ -504,8 +507,7 @@ impl Trial {
                 command.env_remove(&name);
             }
         }
-        for name in ["HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "APPDATA", "LOCALAPPDATA"]
-        {
+        for name in HOME_VARIABLES {
             command.env(name, &home);
         }
         // The model in the program needs no network.

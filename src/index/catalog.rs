@@ -129,7 +129,8 @@ impl CatalogReader {
     }
 
     /// Opens a catalog of any version without changing it or its log. `is_shared` says that another process may write
-    /// to it. [`CatalogReader::check_version`] is left to the caller.
+    /// to it. [`CatalogReader::check_version`] is left to the caller. If a writer crashed, SQLite rebuilds the file of
+    /// its shared memory, `catalog.db-shm`.
     ///
     /// # Errors
     /// Returns `Corrupt` if it is not a catalog, and `Io` if it cannot be opened.

@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 use std::fs::{self, File, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
 use std::time::SystemTime;
 
 use serde_json::Value;
 
-use crate::support::{TestVault, stderr, stdout, without_root_privileges};
+use crate::support::{TestVault, stderr, stdout, until, without_root_privileges};
 
 fn vault() -> TestVault {
     TestVault::new(&[
@@ -152,6 +153,42 @@ fn an_index_without_a_seal_is_checked_inside() {
     check_findings(&vault, 0, &[("index", "ok", "it is sound"), ("index state", "note", "did not close it")]);
     fs::write(folder.join("catalog.db"), "no database at all").unwrap();
     check_findings(&vault, 8, &[("index", "problem", "damaged")]);
+}
+
+#[test]
+fn an_index_that_is_written_or_was_left_by_a_killed_writer_is_read_and_not_changed() {
+    let vault = vault();
+    index(&vault);
+    let mut command = vault.command(&["watch"]);
+    let mut watch = command.stdout(Stdio::null()).spawn().unwrap();
+    until("a process writes the index", || stdout(&vault.run(&["status"])).contains("(watch)"));
+    vault.write("e.md", "The heron has gone.");
+    until("the new note is indexed", || stdout(&vault.run(&["dump"])).contains("file e.md"));
+    let files = || {
+        let mut files = everything(&vault.root().join(".sidenote"));
+        files.retain(|path, _| path.is_file() && !path.ends_with("catalog.db-shm"));
+        files
+    };
+    check_findings(
+        &vault,
+        0,
+        &[("index lock", "ok", "(watch) writes the index"), ("index", "ok", "it is sound")],
+    );
+    watch.kill().unwrap();
+    watch.wait().unwrap();
+    let killed = files();
+    check_findings(&vault, 0, &[("index", "ok", "it is sound"), ("index state", "note", "did not close it")]);
+    assert_eq!(files(), killed);
+}
+
+#[test]
+fn an_index_of_another_version_is_a_note() {
+    let vault = vault();
+    index(&vault);
+    let catalog = rusqlite::Connection::open(vault.root().join(".sidenote/index/catalog.db")).unwrap();
+    catalog.execute("UPDATE meta SET value = 1 WHERE key = 'schema'", []).unwrap();
+    drop(catalog);
+    check_findings(&vault, 0, &[("index", "note", "written by another version of sidenote")]);
 }
 
 #[test]
