@@ -2,15 +2,16 @@
 //! of clients; and that it writes nothing.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File, Permissions};
-use std::os::unix::fs::PermissionsExt as _;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::SystemTime;
 
 use serde_json::Value;
 
-use crate::support::{TestVault, stderr, stdout, until, without_root_privileges};
+use crate::support::{TestVault, stderr, stdout, until};
+#[cfg(unix)]
+use crate::support::{set_mode, without_root_privileges};
 
 fn vault() -> TestVault {
     TestVault::new(&[
@@ -191,17 +192,18 @@ fn an_index_of_another_version_is_a_note() {
     check_findings(&vault, 0, &[("index", "note", "written by another version of sidenote")]);
 }
 
+#[cfg(unix)]
 #[test]
 fn a_vault_that_cannot_be_written_is_a_warning() {
     let vault = vault();
     index(&vault);
     without_root_privileges(|| {
-        fs::set_permissions(vault.root(), Permissions::from_mode(0o555)).unwrap();
+        set_mode(vault.root(), 0o555);
         check_findings(&vault, 0, &[("writing notes", "warning", "searched, but not changed")]);
-        fs::set_permissions(vault.root(), Permissions::from_mode(0o755)).unwrap();
-        fs::set_permissions(vault.root().join(".sidenote"), Permissions::from_mode(0o555)).unwrap();
+        set_mode(vault.root(), 0o755);
+        set_mode(vault.root().join(".sidenote"), 0o555);
         check_findings(&vault, 8, &[("writing notes", "problem", "no note can be changed")]);
-        fs::set_permissions(vault.root().join(".sidenote"), Permissions::from_mode(0o755)).unwrap();
+        set_mode(vault.root().join(".sidenote"), 0o755);
     });
 }
 
@@ -218,14 +220,16 @@ fn settings_and_folders_that_cannot_be_used_are_problems() {
 }
 
 /// Writes a program that records that it was run and says a version.
+#[cfg(unix)]
 fn program(vault: &TestVault, path: &str, version: &str) -> String {
     let ran = vault.root().join("ran");
     vault.write(path, format!("#!/bin/sh\necho yes > '{}'\necho 'sidenote {version}'\n", ran.display()));
     let file = vault.root().join(path);
-    fs::set_permissions(&file, Permissions::from_mode(0o755)).unwrap();
+    set_mode(&file, 0o755);
     file.display().to_string()
 }
 
+#[cfg(unix)]
 #[test]
 fn settings_of_clients_are_examined() {
     let this = env!("CARGO_BIN_EXE_sidenote");
@@ -285,6 +289,7 @@ fn settings_of_clients_are_examined() {
     }
 }
 
+#[cfg(unix)]
 #[test]
 fn a_program_that_settings_of_a_project_name_is_not_run() {
     let vault = vault();
