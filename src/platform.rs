@@ -34,6 +34,9 @@ pub const LIBRARIES_OPEN_ANY_PATH: bool = !cfg!(windows);
 /// Whether a file can be replaced while SQLite has it open.
 pub const REPLACES_OPEN_FILES: bool = !cfg!(windows);
 
+/// Whether the shell with which other programs start a command quotes words as POSIX says.
+pub const POSIX_SHELL: bool = !cfg!(windows);
+
 /// The command that opens an address or a file with the program that the user chose for it.
 pub const OPENER: &str = if cfg!(windows) {
     "rundll32 url.dll,FileProtocolHandler"

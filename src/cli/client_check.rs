@@ -88,7 +88,7 @@ fn findings_of(client: Client, name: &str, place: &Place) -> Vec<Finding> {
     };
     match entries {
         None => {
-            let form = if client == Client::Codex { "TOML" } else { "JSON without comments" };
+            let form = if client == Client::Codex { "TOML" } else { "JSON" };
             vec![Finding::new(name, Level::Note, format!("{file} is not {form}, so it was not examined"))]
         }
         Some(entries) if entries.is_empty() => {
@@ -106,11 +106,12 @@ fn entries_of(client: Client, text: &str) -> Option<Vec<Entry>> {
     let settings: Value = match client {
         _ if text.trim().is_empty() => Value::Null,
         Client::Codex => toml::from_str(text).ok()?,
-        _ => serde_json::from_str(text).ok()?,
+        _ => super::settings_json::value_of(text)?,
     };
     let section = match client {
         Client::Codex => "mcp_servers",
         Client::Vscode => "servers",
+        Client::Zed => "context_servers",
         _ => "mcpServers",
     };
     // Claude Code has servers for each project in the user's file, too.

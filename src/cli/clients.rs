@@ -8,9 +8,10 @@ use std::path::{Path, PathBuf};
 use clap::ValueEnum;
 use etcetera::BaseStrategy as _;
 use serde::Serialize;
-use serde_json::{Map, Value, json};
+use serde_json::json;
 use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, value};
 
+use super::settings_json::SettingsJson;
 use crate::atomic_file::AtomicFile;
 use crate::error::{Error, Result};
 use crate::platform::{self, OpenMode};
@@ -31,6 +32,12 @@ pub(super) enum Client {
     Vscode,
     /// Codex: ~/.codex/config.toml.
     Codex,
+    /// Gemini CLI: ~/.gemini/settings.json.
+    Gemini,
+    /// Windsurf: ~/.codeium/windsurf/mcp_config.json.
+    Windsurf,
+    /// Zed: ~/.config/zed/settings.json.
+    Zed,
 }
 
 /// How the server is started.
@@ -41,7 +48,7 @@ pub(super) struct ServerCommand {
     pub(super) arguments: Vec<String>,
 }
 
-/// The reply of `mcp config`: the settings file of a client, and whether it was written.
+/// The reply of `mcp config` and `hook config`: the settings file of a client, and whether it was written.
 #[derive(Debug, Serialize)]
 pub(super) struct ConfigWritten {
     /// The settings file of the client.
@@ -71,6 +78,31 @@ impl fmt::Display for ConfigWritten {
     }
 }
 
+/// Merges something into a settings file, and keeps a copy of the previous file.
+///
+/// # Errors
+/// Those of `merged`; `Io` if the file cannot be read or written.
+pub(super) fn merge_into_file(
+    file: PathBuf,
+    dry_run: bool,
+    merged: impl Fn(&str, &Path) -> Result<String>,
+) -> Result<ConfigWritten> {
+    let before = match std::fs::read_to_string(&file) {
+        Ok(text) => Some(text),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
+        Err(error) => return Err(Error::io("read", &file, error)),
+    };
+    let text = merged(before.as_deref().unwrap_or(""), &file)?;
+    let unchanged = before.as_deref() == Some(text.as_str());
+    let applied = !dry_run && !unchanged;
+    // An earlier backup may hold what a person wrote, so it is not overwritten.
+    let backup = before.filter(|_| applied).map(|before| (free_backup_path(&file), before));
+    if applied {
+        save(&file, &text, backup.as_ref())?;
+    }
+    Ok(ConfigWritten { file, backup: backup.map(|(path, _)| path), text, applied, unchanged })
+}
+
 impl Client {
     /// Returns the text to paste into the settings of the client.
     pub(super) fn snippet(self, server: &ServerCommand) -> Result<String> {
@@ -91,20 +123,7 @@ impl Client {
             Some(file) => file.to_owned(),
             None => self.file()?,
         };
-        let before = match std::fs::read_to_string(&file) {
-            Ok(text) => Some(text),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
-            Err(error) => return Err(Error::io("read", &file, error)),
-        };
-        let text = self.merged(before.as_deref().unwrap_or(""), &file, server)?;
-        let unchanged = before.as_deref() == Some(text.as_str());
-        let applied = !dry_run && !unchanged;
-        // An earlier backup may hold what a person wrote, so it is not overwritten.
-        let backup = before.filter(|_| applied).map(|before| (free_backup_path(&file), before));
-        if applied {
-            save(&file, &text, backup.as_ref())?;
-        }
-        Ok(ConfigWritten { file, backup: backup.map(|(path, _)| path), text, applied, unchanged })
+        merge_into_file(file, dry_run, |text, file| self.merged(text, file, server))
     }
 
     /// Returns the path of the settings file of the client.
@@ -115,6 +134,9 @@ impl Client {
             Self::Vscode => Path::new(".vscode").join("mcp.json"),
             Self::Cursor => home.join(".cursor").join("mcp.json"),
             Self::Codex => home.join(".codex").join("config.toml"),
+            Self::Gemini => home.join(".gemini").join("settings.json"),
+            Self::Windsurf => home.join(".codeium").join("windsurf").join("mcp_config.json"),
+            Self::Zed => base_folders()?.config_dir().join("zed").join("settings.json"),
             Self::ClaudeDesktop => application_folder()?.join("Claude").join("claude_desktop_config.json"),
         })
     }
@@ -122,12 +144,13 @@ impl Client {
     fn merged(self, text: &str, file: &Path, server: &ServerCommand) -> Result<String> {
         let plain = json!({ "command": server.program, "args": server.arguments });
         match self {
-            Self::ClaudeCode | Self::ClaudeDesktop | Self::Cursor => {
-                merged_json(text, file, "mcpServers", plain)
+            Self::ClaudeCode | Self::ClaudeDesktop | Self::Cursor | Self::Gemini | Self::Windsurf => {
+                merged_json(text, file, "mcpServers", &plain)
             }
+            Self::Zed => merged_json(text, file, "context_servers", &plain),
             Self::Vscode => {
                 let typed = json!({ "type": "stdio", "command": server.program, "args": server.arguments });
-                merged_json(text, file, "servers", typed)
+                merged_json(text, file, "servers", &typed)
             }
             Self::Codex => merged_toml(text, file, server),
         }
@@ -156,28 +179,19 @@ pub(super) fn application_folder() -> Result<PathBuf> {
     Ok(platform::APPLICATION_SETTINGS.map_or_else(|| base.config_dir(), |inner| base.home_dir().join(inner)))
 }
 
-fn merged_json(text: &str, file: &Path, section: &str, server: Value) -> Result<String> {
-    let unreadable = |why: &str| {
-        Error::invalid(format!("{} {why}", file.display()))
-            .with_hint("run the command without --write, and paste what it prints")
-    };
-    let mut settings: Map<String, Value> = if text.trim().is_empty() {
-        Map::new()
-    } else {
-        serde_json::from_str(text)
-            .map_err(|error| unreadable("is not valid JSON without comments").with_source(error))?
-    };
-    let servers = settings.entry(section).or_insert_with(|| Value::Object(Map::new()));
-    let servers = servers.as_object_mut().ok_or_else(|| unreadable(&format!("has no object {section}")))?;
-    // Other keys of the entry, such as an environment, stay.
-    let mut entry = servers.get(NAME).and_then(Value::as_object).cloned().unwrap_or_default();
-    entry.extend(server.as_object().cloned().unwrap_or_default());
-    let entry = Value::Object(entry);
-    if servers.get(NAME) == Some(&entry) {
-        return Ok(text.to_owned());
+/// Sets the keys of our entry. Its other keys, such as an environment, stay.
+fn merged_json(text: &str, file: &Path, section: &str, server: &serde_json::Value) -> Result<String> {
+    if text.trim().is_empty() {
+        return pretty(&json!({ section: { NAME: server } }));
     }
-    servers.insert(NAME.to_owned(), entry);
-    let text = serde_json::to_string_pretty(&settings)
+    let settings = SettingsJson::parse(text, file)?;
+    settings.set_entry(section, NAME, server)?;
+    Ok(settings.text())
+}
+
+/// Returns the text of new settings.
+pub(super) fn pretty(settings: &serde_json::Value) -> Result<String> {
+    let text = serde_json::to_string_pretty(settings)
         .map_err(|error| Error::internal("cannot write the settings as JSON").with_source(error))?;
     Ok(text + "\n")
 }

@@ -6,22 +6,31 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::time::Duration;
 
-use clap::{Args, ValueEnum};
-use serde_json::Value;
+use clap::{Args, Subcommand, ValueEnum};
+use serde_json::{Value, json};
 
 use super::CommandContext;
+use super::hook_config::{self, HookConfigArgs};
 use crate::error::{Error, Result};
 use crate::store::{Open, RecallRequest, ReplyForm, Store, fit_budget, xml_block};
 
 /// Run a hook of a coding agent.
 ///
-/// The JSON input of the hook is read from standard input. If the vault has no index yet, or on any error, nothing is printed and the exit code is 0.
+/// The JSON input of the hook is read from standard input. If the vault has no index yet, or on any error, nothing is printed and the exit code is 0. With --json, what a hook says is printed as the JSON of `additionalContext`. `sidenote hook config CLIENT` prints the settings with which an agent runs the hooks.
 #[derive(Debug, Args)]
-#[command(after_help = SETTINGS)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true, after_help = SETTINGS)]
 pub(super) struct HookArgs {
+    #[command(subcommand)]
+    action: Option<HookAction>,
     /// The hook.
-    #[arg(value_enum)]
-    hook: Hook,
+    #[arg(value_enum, required = true)]
+    hook: Option<Hook>,
+}
+
+#[derive(Debug, Subcommand)]
+enum HookAction {
+    /// Print the settings with which a coding agent runs the hooks, or write them.
+    Config(HookConfigArgs),
 }
 
 /// The settings of an agent. Lines are short, because help is wrapped at the width of the terminal and JSON must not be.
@@ -66,8 +75,19 @@ const SYNC_TIMEOUT: Duration = Duration::from_millis(150);
 /// The maximum length of the JSON input, in bytes.
 const MAX_INPUT_BYTES: u64 = 16 << 20;
 
-pub(super) fn run(context: &CommandContext, args: &HookArgs) {
-    let result = catch_unwind(AssertUnwindSafe(|| serve(context, args.hook)));
+pub(super) fn run(context: &CommandContext, args: &HookArgs) -> Result<()> {
+    match (&args.action, args.hook) {
+        (Some(HookAction::Config(args)), _) => return hook_config::run(context, args),
+        (None, Some(hook)) => run_hook(context, hook),
+        // The parser requires one of the two.
+        (None, None) => {}
+    }
+    Ok(())
+}
+
+/// Runs a hook. Whatever fails is logged only.
+fn run_hook(context: &CommandContext, hook: Hook) {
+    let result = catch_unwind(AssertUnwindSafe(|| serve(context, hook)));
     match result {
         Ok(Ok(block)) if !block.is_empty() => {
             if let Err(error) = context.out.print(&format!("{block}\n")) {
@@ -87,6 +107,14 @@ fn serve(context: &CommandContext, hook: Hook) -> Result<String> {
     let input: Value = serde_json::from_str(&text)
         .map_err(|error| Error::invalid("the input of the hook is not JSON").with_source(error))?;
     let field = |name: &str| input.get(name).and_then(Value::as_str).unwrap_or("");
+    // The agent reads plain text after some events and JSON after others; with --json it is JSON after all.
+    let block = |block: String| {
+        if !context.out.is_json() || block.is_empty() {
+            return block;
+        }
+        let output = json!({ "hookEventName": field("hook_event_name"), "additionalContext": block });
+        json!({ "hookSpecificOutput": output }).to_string()
+    };
     // Agents run in any folder: in one that is not a vault yet, nothing is created.
     let store = Store::open(Open { existing: true, ..context.open.clone() })?;
     match hook {
@@ -98,14 +126,23 @@ fn serve(context: &CommandContext, hook: Hook) -> Result<String> {
                 ..RecallRequest::default()
             };
             let reply = store.recalls().recall(&request)?;
-            Ok(xml_block(reply.context.as_ref(), &reply.memories))
+            Ok(block(xml_block(reply.context.as_ref(), &reply.memories)))
         }
         Hook::SessionStart => {
-            let (context, _) = fit_budget(BUDGET, ReplyForm::Block, store.memories().context()?, Vec::new());
-            Ok(xml_block(context.as_ref(), &[]))
+            let (work_context, _) =
+                fit_budget(BUDGET, ReplyForm::Block, store.memories().context()?, Vec::new());
+            Ok(block(xml_block(work_context.as_ref(), &[])))
         }
         Hook::Capture | Hook::SessionEnd => {
-            let answers = answers(Path::new(field("transcript_path")), hook == Hook::SessionEnd)?;
+            let read = answers(Path::new(field("transcript_path")), hook == Hook::SessionEnd);
+            // Codex and Gemini CLI have transcripts of another form, and say the last answer in the input.
+            let last = [field("last_assistant_message"), field("prompt_response")];
+            let last = last.into_iter().find(|text| !text.is_empty());
+            let answers = match (read, last) {
+                (Ok(text), _) if !text.trim().is_empty() => text,
+                (_, Some(last)) => last.to_owned(),
+                (read, None) => read?,
+            };
             store.memory_writes().capture(&answers, field("session_id"))?;
             Ok(String::new())
         }

@@ -186,6 +186,17 @@ fn created_folder(folder: &Path) -> Result<PathBuf> {
     Ok(folder.to_owned())
 }
 
+/// Returns the vault of a command as settings name it: its absolute path.
+pub(super) fn absolute_vault(context: &CommandContext) -> Result<PathBuf> {
+    match &context.open.vault {
+        Some(vault) => std::path::absolute(vault).map_err(|error| Error::io("find", vault, error)),
+        None => {
+            let here = std::env::current_dir().map_err(|error| Error::io("find", ".", error))?;
+            Ok(crate::vault::Vault::discover(&here))
+        }
+    }
+}
+
 /// Prints or writes the settings of a client.
 fn configure(context: &CommandContext, args: &ConfigArgs) -> Result<()> {
     args.serve.sets()?;
@@ -205,13 +216,7 @@ fn configure(context: &CommandContext, args: &ConfigArgs) -> Result<()> {
             absolute(folder)?.display().to_string(),
         ]);
     } else {
-        let vault = match &context.open.vault {
-            Some(vault) => absolute(vault)?,
-            None => {
-                let here = std::env::current_dir().map_err(|error| Error::io("find", ".", error))?;
-                crate::vault::Vault::discover(&here)
-            }
-        };
+        let vault = absolute_vault(context)?;
         if !vault.is_dir() {
             let vault = vault.display();
             context.out.message(&format!("warning: {vault} is not a folder, so the server will not start"));

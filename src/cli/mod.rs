@@ -16,6 +16,7 @@ mod eval;
 mod format;
 mod handoff;
 mod hook;
+mod hook_config;
 mod index;
 mod inspect;
 mod links;
@@ -35,6 +36,7 @@ mod recent;
 mod related;
 mod search;
 mod self_check;
+mod settings_json;
 mod status;
 mod tags;
 mod tasks;
@@ -357,10 +359,7 @@ fn run(cli: Cli, verb: String, out: Output) -> Result<Outcome> {
         Command::Doctor(args) => return doctor::run(&context, &args),
         Command::SelfCheck(args) => return self_check::run(&context, &args),
         Command::Change(command) => change::run(&context, command),
-        Command::Hook(args) => {
-            hook::run(&context, &args);
-            Ok(())
-        }
+        Command::Hook(args) => hook::run(&context, &args),
         Command::Memory(args) => memory::run(&context, args),
         Command::Handoff(args) => handoff::run(&context, args),
         Command::Backup(args) => backup::run(&context, &args),

@@ -14,6 +14,7 @@ mod change;
 mod check;
 mod cli;
 mod cli_interactive;
+mod client_settings;
 mod clock;
 mod commands;
 mod concurrency;

@@ -291,11 +291,11 @@ fn mcp_config_prints_settings_for_each_client() {
     assert_eq!(merged["mcpServers"]["sidenote"]["command"], program);
     assert_eq!(fs::read_to_string(root.join(".home/settings.json.bak")).unwrap(), before);
     assert!(stdout(&write(&[])).contains("is up to date already"));
-    // A file that is not plain JSON is not changed.
-    fs::write(&file, "{ // mine\n}").unwrap();
+    // A file that is not JSON is not changed.
+    fs::write(&file, "{ // mine\n").unwrap();
     let refused = write(&[]);
     assert_eq!(refused.status.code(), Some(2), "{}", stderr(&refused));
-    assert_eq!(fs::read_to_string(&file).unwrap(), "{ // mine\n}");
+    assert_eq!(fs::read_to_string(&file).unwrap(), "{ // mine\n");
     // The file and its copy keep their permissions; an environment stays, and so does the first copy.
     let keyed = "{\"mcpServers\": {\"sidenote\": {\"command\": \"x\", \"env\": {\"A\": \"1\"}}}}";
     fs::write(&file, keyed).unwrap();

@@ -170,6 +170,12 @@ const REPLIES: &[Reply] = &[
         "One object a line, a line a batch. With `--stats` a last object, Staleness.",
     ),
     Reply(
+        "hook config",
+        "ConfigWritten",
+        &[],
+        "With `--write`; without it the settings themselves are printed.",
+    ),
+    Reply(
         "mcp config",
         "ConfigWritten",
         &[],

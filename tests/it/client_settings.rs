@@ -1,0 +1,284 @@
+//! Settings of MCP clients and coding agents: merges keep comments, other shapes are refused, and what is written works.
+
+use std::fs;
+use std::io::Write as _;
+use std::process::{Command, Stdio};
+
+use insta::assert_snapshot;
+use serde_json::{Value, json};
+
+use crate::support::{TestVault, repository, run, stderr, stdout};
+
+/// Merges settings into a file with this text, and returns the exit code, the new text and what was said. The paths of
+/// this machine are shortened.
+fn merged(command: &[&str], before: &str) -> (Option<i32>, String, String) {
+    let vault = TestVault::new(&[("a.md", "A.\n")]);
+    let file = vault.root().join(".home/settings.json");
+    fs::create_dir_all(file.parent().unwrap()).unwrap();
+    fs::write(&file, before).unwrap();
+    let command = [command, &["--write", "--file", file.to_str().unwrap()]].concat();
+    let done = vault.run(&command);
+    let root = vault.root().canonicalize().unwrap();
+    let after = fs::read_to_string(&file).unwrap();
+    let again = vault.run(&command);
+    if done.status.success() {
+        assert!(stdout(&again).contains("is up to date already"), "{}", stdout(&again));
+        assert_eq!(fs::read_to_string(&file).unwrap(), after, "a second merge changes nothing");
+    }
+    let after =
+        after.replace(env!("CARGO_BIN_EXE_sidenote"), "sidenote").replace(root.to_str().unwrap(), "~/notes");
+    let said =
+        stderr(&done).replace(vault.root().to_str().unwrap(), "~").replace(root.to_str().unwrap(), "~");
+    (done.status.code(), after, said)
+}
+
+#[test]
+fn a_merge_keeps_comments_and_formatting() {
+    let zed = "// Zed settings\n{\n    \"theme\": \"One Dark\", // dark\n    /* servers */\n    \"context_servers\": {\n        \"other\": { \"command\": \"x\", \"args\": [] }, // mine\n    },\n    \"vim_mode\":true,\n}\n";
+    let (code, text, said) = merged(&["mcp", "config", "zed"], zed);
+    assert_eq!(code, Some(0), "{said}");
+    assert_snapshot!(text, @r#"
+    // Zed settings
+    {
+        "theme": "One Dark", // dark
+        /* servers */
+        "context_servers": {
+            "other": { "command": "x", "args": [] }, // mine
+            "sidenote": {
+                "command": "sidenote",
+                "args": ["--vault", "~/notes", "mcp"]
+            },
+        },
+        "vim_mode":true,
+    }
+    "#);
+    let vscode = "{\r\n\t// Servers of this workspace.\r\n\t\"servers\": {\r\n\t\t\"sidenote\": {\r\n\t\t\t\"command\": \"old\", // moved\r\n\t\t\t\"env\": { \"A\": \"1\" }\r\n\t\t}\r\n\t}\r\n}\r\n";
+    let (code, text, said) = merged(&["mcp", "config", "vscode"], vscode);
+    assert_eq!(code, Some(0), "{said}");
+    // Line ends and tabs of the file are kept, and used for what is new.
+    let expected = vscode.replace("\"old\"", "\"sidenote\"").replace(
+        "\"1\" }",
+        "\"1\" },\r\n\t\t\t\"type\": \"stdio\",\r\n\t\t\t\"args\": [\"--vault\", \"~/notes\", \"mcp\"]",
+    );
+    assert_eq!(text, expected);
+}
+
+#[test]
+fn settings_of_another_shape_are_refused_and_not_touched() {
+    let mcp: &[&str] = &["mcp", "config", "gemini"];
+    let hook: &[&str] = &["hook", "config", "claude-code"];
+    let cases: &[(&[&str], &str, &str)] = &[
+        (mcp, "[1]", "has no JSON object at its top"),
+        (mcp, "{ \"mcpServers\": [] }", "has no object in mcpServers"),
+        (mcp, "{ \"mcpServers\": { \"sidenote\": 7 } }", "has no object in sidenote"),
+        (mcp, "{ \"mcpServers\": {}, \"mcpServers\": {} }", "has the key mcpServers twice"),
+        (mcp, "{ mcpServers: {} }", "is not valid JSON"),
+        (mcp, "{ \"a\": 1 \"b\": 2 }", "is not valid JSON"),
+        (mcp, "{ \"a\": 'x' }", "is not valid JSON"),
+        (mcp, "{ \"a\": 1", "is not valid JSON"),
+        (hook, "{ \"hooks\": true }", "has no object in hooks"),
+        (hook, "{ \"hooks\": { \"Stop\": {} } }", "has no array in Stop"),
+        (hook, "{ \"hooks\": { \"Stop\": [7] } }", "hooks of another shape under hooks.Stop"),
+        (
+            hook,
+            "{ \"hooks\": { \"Stop\": [{ \"command\": \"x\" }] } }",
+            "hooks of another shape under hooks.Stop",
+        ),
+        (
+            hook,
+            "{ \"hooks\": { \"Stop\": [{ \"hooks\": [{ \"command\": 1 }] }] } }",
+            "another shape under hooks.Stop",
+        ),
+    ];
+    assert_eq!(cases.len(), 13);
+    for (command, before, expected) in cases {
+        let (code, after, said) = merged(command, before);
+        assert_eq!((code, after.as_str()), (Some(2), *before), "{before}: {said}");
+        assert!(said.contains(expected) && said.contains("without --write"), "{before}: {said}");
+    }
+}
+
+#[test]
+fn new_clients_have_a_snippet_and_a_settings_file() {
+    let vault = TestVault::new(&[("a.md", "A.\n")]);
+    let cases = [
+        ("gemini", "mcpServers", ".gemini/settings.json"),
+        ("windsurf", "mcpServers", ".codeium/windsurf/mcp_config.json"),
+        ("zed", "context_servers", ".config/zed/settings.json"),
+    ];
+    for (client, section, file) in cases {
+        let printed = stdout(&vault.run(&["mcp", "config", client]));
+        let snippet: Value = serde_json::from_str(&printed).unwrap();
+        let server = &snippet[section]["sidenote"];
+        assert_eq!(server["command"], env!("CARGO_BIN_EXE_sidenote"), "{client}");
+        assert_eq!(server["args"][2], "mcp", "{client}");
+        if cfg!(target_os = "linux") {
+            let done = vault.run(&["mcp", "config", client, "--write"]);
+            assert!(done.status.success(), "{}", stderr(&done));
+            let written = fs::read_to_string(vault.root().join(".home").join(file)).unwrap();
+            assert_eq!(written, printed, "{client}");
+        }
+    }
+}
+
+#[test]
+fn hook_config_merges_hooks_and_replaces_older_ones() {
+    let before = "{\n  // mine\n  \"model\": \"x\",\n  \"hooks\": {\n    \"Stop\": [\n      { \"hooks\": [{ \"type\": \"command\", \"command\": \"say done\" }] },\n      { \"hooks\": [{ \"type\": \"command\", \"command\": \"/old/sidenote --vault /old hook capture\", \"timeout\": 9 }] }\n    ]\n  }\n}\n";
+    let (code, text, said) = merged(&["hook", "config", "claude-code"], before);
+    assert_eq!(code, Some(0), "{said}");
+    assert_snapshot!(text, @r#"
+    {
+      // mine
+      "model": "x",
+      "hooks": {
+        "Stop": [
+          { "hooks": [{ "type": "command", "command": "say done" }] },
+          { "hooks": [{ "type": "command", "command": "sidenote --vault ~/notes hook capture", "timeout": 9 }] }
+        ],
+        "SessionStart": [
+          {
+            "hooks": [
+              {
+                "type": "command",
+                "command": "sidenote --vault ~/notes hook session-start"
+              }
+            ]
+          }
+        ],
+        "UserPromptSubmit": [
+          {
+            "hooks": [
+              {
+                "type": "command",
+                "command": "sidenote --vault ~/notes hook recall"
+              }
+            ]
+          }
+        ],
+        "SessionEnd": [
+          {
+            "hooks": [
+              {
+                "type": "command",
+                "command": "sidenote --vault ~/notes hook session-end"
+              }
+            ]
+          }
+        ]
+      }
+    }
+    "#);
+    let cases: &[(&str, &[&str])] = &[
+        ("claude-code", &["SessionStart", "UserPromptSubmit", "Stop", "SessionEnd"]),
+        ("codex", &["SessionStart", "UserPromptSubmit", "Stop"]),
+        ("gemini", &["SessionStart", "BeforeAgent", "AfterAgent"]),
+    ];
+    let vault = TestVault::new(&[]);
+    for (agent, events) in cases {
+        let settings: Value = serde_json::from_str(&stdout(&vault.run(&["hook", "config", agent]))).unwrap();
+        let hooks = settings["hooks"].as_object().unwrap();
+        assert_eq!(hooks.keys().collect::<Vec<_>>(), *events, "{agent}");
+        for groups in hooks.values() {
+            let handler = &groups[0]["hooks"][0];
+            assert_eq!(handler["type"], "command", "{agent}");
+            let command = handler["command"].as_str().unwrap();
+            assert_eq!(command.ends_with(" --json"), *agent == "gemini", "{command}");
+        }
+    }
+}
+
+#[test]
+fn the_command_of_a_hook_is_quoted_for_the_shell() {
+    let vault = TestVault::new(&[("it's here/a.md", "A.\n")]);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_sidenote"));
+    let command =
+        command.env_clear().env("HOME", vault.root()).arg("--vault").arg(vault.root().join("it's here"));
+    let done = command.args(["hook", "config", "codex"]).output().unwrap();
+    let settings: Value = serde_json::from_str(&stdout(&done)).unwrap();
+    let command = settings["hooks"]["Stop"][0]["hooks"][0]["command"].as_str().unwrap();
+    assert!(command.contains(r"it'\''s here' hook capture"), "{command}");
+}
+
+/// Runs a hook as an agent does, and returns what it prints.
+fn play(vault: &TestVault, arguments: &[&str], input: &Value) -> String {
+    let mut command = vault.command(arguments);
+    let mut child =
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(input.to_string().as_bytes()).unwrap();
+    let done = child.wait_with_output().unwrap();
+    assert_eq!(done.status.code(), Some(0), "{}", stderr(&done));
+    stdout(&done)
+}
+
+#[test]
+fn the_plugin_for_claude_code_plays_four_hooks() {
+    let vault = TestVault::new(&[("heron.md", "# Heron\n\nThe heron nests in the old alder.\n")]);
+    run(&vault, "2026-11-21", &["index", "--no-embed"]);
+    run(&vault, "2026-11-21", &["memory", "set-context", "Counting herons"]);
+    let plugin = repository().join("packaging/claude-plugin");
+    let read = |name: &str| -> Value {
+        serde_json::from_str(&fs::read_to_string(plugin.join(name)).unwrap()).unwrap()
+    };
+    assert_eq!(read(".claude-plugin/plugin.json")["userConfig"]["vault"]["type"], "directory");
+    let server = &read(".mcp.json")["mcpServers"]["sidenote"];
+    assert_eq!(server, &json!({ "command": "sidenote", "args": ["--vault", "${user_config.vault}", "mcp"] }));
+    let hooks = read("hooks/hooks.json")["hooks"].clone();
+    assert_eq!(hooks.as_object().unwrap().len(), 4);
+    let transcript = vault.root().join(".transcript.jsonl");
+    let lines = [
+        json!({ "type": "user", "message": { "role": "user", "content": "When do we count?" } }),
+        json!({ "type": "assistant", "message": { "role": "assistant", "content": [{ "type": "text", "text": "We decided to count herons in April, when the alder has no leaves." }] } }),
+    ];
+    fs::write(&transcript, lines.map(|line| line.to_string()).join("\n")).unwrap();
+    let event = |name: &str, more: Value| {
+        let handler = &hooks[name][0]["hooks"][0];
+        assert_eq!(handler["command"], "sidenote");
+        let arguments: Vec<String> = handler["args"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|part| {
+                part.as_str().unwrap().replace("${user_config.vault}", vault.root().to_str().unwrap())
+            })
+            .collect();
+        let mut input =
+            json!({ "session_id": "s1", "transcript_path": transcript, "cwd": "/", "hook_event_name": name });
+        input.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        // The command of a test names the vault itself.
+        let arguments: Vec<&str> = arguments.iter().skip(2).map(String::as_str).collect();
+        play(&vault, &arguments, &input)
+    };
+    assert!(event("SessionStart", json!({ "source": "startup" })).contains("Counting herons"));
+    let recalled = event("UserPromptSubmit", json!({ "prompt": "Where does the heron nest?" }));
+    assert!(recalled.contains("old alder"), "{recalled}");
+    assert_eq!(event("Stop", json!({ "stop_hook_active": false })), "");
+    let saved = fs::read_dir(vault.root().join("Memories")).unwrap().count();
+    assert_eq!(saved, 1);
+    assert_eq!(event("SessionEnd", json!({ "reason": "exit" })), "");
+    let recalled = event("UserPromptSubmit", json!({ "prompt": "When do we count herons?" }));
+    assert!(recalled.contains("in April"), "{recalled}");
+}
+
+#[test]
+fn agents_that_read_json_get_json_and_say_the_answer_in_the_input() {
+    let cases = [("BeforeAgent", "prompt_response"), ("UserPromptSubmit", "last_assistant_message")];
+    for (event, answer) in cases {
+        let vault = TestVault::new(&[("heron.md", "# Heron\n\nThe heron nests in the old alder.\n")]);
+        run(&vault, "2026-11-21", &["index", "--no-embed"]);
+        let prompt = json!({ "hook_event_name": event, "prompt": "Where does the heron nest?" });
+        let printed: Value =
+            serde_json::from_str(&play(&vault, &["hook", "recall", "--json"], &prompt)).unwrap();
+        let output = &printed["hookSpecificOutput"];
+        assert_eq!(output["hookEventName"], event);
+        assert!(output["additionalContext"].as_str().unwrap().contains("old alder"), "{printed}");
+        assert_eq!(play(&vault, &["hook", "recall", "--json"], &json!({ "prompt": "xylophone" })), "");
+        // A transcript of another form says nothing.
+        let transcript = vault.root().join(".rollout.jsonl");
+        let line = json!({ "type": "response_item", "payload": { "role": "assistant", "content": [] } });
+        fs::write(&transcript, line.to_string()).unwrap();
+        let said = "We decided to count herons in April, when the alder has no leaves.";
+        let stop = json!({ "session_id": "s1", "transcript_path": transcript, answer: said });
+        assert_eq!(play(&vault, &["hook", "capture"], &stop), "");
+        assert_eq!(fs::read_dir(vault.root().join("Memories")).unwrap().count(), 1, "{event}");
+    }
+}
