@@ -236,7 +236,8 @@ fn settings_of_clients_are_examined() {
     let old = "OLD";
     let cases = [
         ("cursor", ".home/.cursor/mcp.json", "{}", "note", "does not name sidenote"),
-        ("cursor", ".home/.cursor/mcp.json", "{ // mine\n}", "note", "was not examined"),
+        ("cursor", ".home/.cursor/mcp.json", "{ // mine\n}", "note", "does not name sidenote"),
+        ("cursor", ".home/.cursor/mcp.json", "{ mine }", "note", "was not examined"),
         (
             "cursor",
             ".home/.cursor/mcp.json",
@@ -280,7 +281,7 @@ fn settings_of_clients_are_examined() {
             "version",
         ),
     ];
-    assert_eq!(cases.len(), 8);
+    assert_eq!(cases.len(), 9);
     for (client, file, text, level, part) in cases {
         let vault = vault();
         let text = text.replace("THIS", this).replace(old, &program(&vault, "bin/sidenote", "0.0.9"));
