@@ -3,6 +3,7 @@
 //! No other module has code for one system only. `unix` and `windows` define the same items; this file has what both
 //! share. What a system lacks is stated at the item.
 
+use std::io;
 use std::path::Path;
 
 #[cfg(unix)]
@@ -176,6 +177,17 @@ pub fn is_case_sensitive(folder: &Path) -> Option<bool> {
         };
     }
     None
+}
+
+/// Flushes the content of a file in a trusted folder to the disk.
+///
+/// # Errors
+/// System errors; `InvalidInput` if the path has no name.
+pub fn sync_file(path: &Path) -> io::Result<()> {
+    let (Some(folder), Some(name)) = (path.parent(), path.file_name().and_then(|name| name.to_str())) else {
+        return Err(io::ErrorKind::InvalidInput.into());
+    };
+    Dir::open(folder)?.sync_file(name)
 }
 
 /// Returns the path of a file below a folder in the form that notes have, with `/` between the components; `None` if a

@@ -185,8 +185,7 @@ pub(super) fn write_seal(folder: &Path) -> Result<()> {
         let path = folder.join(name);
         let Some((size, mtime, ctime)) = stat(&path) else { return Ok(None) };
         let hash = if *hashed { Some(hash(&path)?) } else { None };
-        let synced = std::fs::File::open(&path).and_then(|file| file.sync_data());
-        synced.map_err(|error| Error::io("write", &path, error))?;
+        platform::sync_file(&path).map_err(|error| Error::io("write", &path, error))?;
         Ok(Some((name.to_string_lossy().into_owned(), SealedFile { size, mtime, ctime, hash })))
     };
     let files = sealed_files(folder)?;

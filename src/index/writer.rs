@@ -272,8 +272,7 @@ impl Writer {
     fn place_staged(&mut self) -> Result<()> {
         let staged = self.folder.join(STAGED);
         // After a loss of power, an old version of a page would not be detected later.
-        let synced = crate::safe_open::open_to_write(&staged).and_then(|file| file.sync_data());
-        synced.map_err(|error| Error::io("write", &staged, error))?;
+        platform::sync_file(&staged).map_err(|error| Error::io("write", &staged, error))?;
         self.join_checkpoint();
         if !platform::REPLACES_OPEN_FILES {
             self.catalog.copy_from(&staged)?;
