@@ -74,7 +74,7 @@ fn end_transaction(
         return match commit(vault, &mut tree, &manifest, lock, pending, None) {
             Ok(notices) => {
                 if let Some(undone) = &manifest.undoes
-                    && let Err(error) = vault.remove_created_dirs(lock, undone)
+                    && let Err(error) = vault.remove_created_dirs(&mut tree, lock, undone)
                 {
                     tracing::warn!(%error, "an empty folder of the undone operation could not be removed");
                 }

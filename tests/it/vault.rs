@@ -5,6 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use sidenote::error::ErrorKind;
+use sidenote::platform::canonicalize;
 use sidenote::text::frontmatter::PropertyType;
 use sidenote::text::path::NotePath;
 use sidenote::text::resolve::LinkFormat;
@@ -361,7 +362,7 @@ fn opening_needs_a_folder_and_a_valid_config_folder() {
 #[test]
 fn the_vault_is_discovered_from_a_subfolder() {
     let root = vault(&["a/b/n.md", "a/.obsidian/app.json", "c/d/n.md"]);
-    let real = root.path().canonicalize().unwrap();
+    let real = canonicalize(root.path()).unwrap();
     assert_eq!(Vault::discover(&real.join("a/b")), real.join("a"));
     assert_eq!(Vault::discover(&real.join("c/d")), real.join("c/d"));
     fs::create_dir(real.join(".sidenote")).unwrap();

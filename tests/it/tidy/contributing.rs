@@ -45,6 +45,18 @@ fn tests_named(script: &str) -> Vec<(&str, &str)> {
 }
 
 #[test]
+fn tests_left_out_under_wine_exist() {
+    let text = read("tests/wine/left-out");
+    let named: Vec<&str> = text.lines().filter(|line| !line.is_empty() && !line.starts_with('#')).collect();
+    for name in &named {
+        let (file, test) = name.split_once("::").unwrap();
+        let source = read(&format!("tests/it/{file}.rs"));
+        assert!(test.is_empty() || source.contains(&format!("fn {test}()")), "there is no test {name}");
+    }
+    assert_eq!(named.len(), 30);
+}
+
+#[test]
 fn recipes_name_tests_that_exist() {
     let mut checked = 0;
     for (script, count) in [(".ci/run", 3), ("justfile", 4)] {
