@@ -103,7 +103,7 @@ impl Vault {
             Err(CommitError::RolledBack(error) | CommitError::Incomplete(error)) => return Err(error),
         };
         if let Some(undone) = &plan.undoes
-            && let Err(error) = self.remove_created_dirs(&mut tree, lock, undone)
+            && let Err(error) = remove_created_dirs(&mut tree, lock, undone)
         {
             tracing::warn!(%error, "an empty folder of the undone operation could not be removed");
         }
@@ -115,23 +115,17 @@ impl Vault {
         }
         Ok(Applied::of(&draft.manifest, notices))
     }
+}
 
-    /// Removes the folders that an undone operation created, if they are empty.
-    ///
-    /// `tree` is closed first: where a system removes a folder when its last handle is closed, its parent would not be
-    /// empty.
-    pub(crate) fn remove_created_dirs(
-        &self,
-        tree: &mut DirTree,
-        lock: &WriteLock,
-        undone: &str,
-    ) -> Result<()> {
-        tree.close_all();
-        for path in UndoLog::open(lock.records())?.created_dirs(undone)?.iter().rev() {
-            remove_if_empty(tree, path)?;
-        }
-        Ok(())
+/// Removes the folders that an undone operation created, if they are empty.
+///
+/// `tree` is closed first: where a system removes a folder when its last handle is closed, its parent would not be empty.
+pub(crate) fn remove_created_dirs(tree: &mut DirTree, lock: &WriteLock, undone: &str) -> Result<()> {
+    tree.close_all();
+    for path in UndoLog::open(lock.records())?.created_dirs(undone)?.iter().rev() {
+        remove_if_empty(tree, path)?;
     }
+    Ok(())
 }
 
 /// Says whether a folder contains a folder.

@@ -2,6 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::vault::Vault;
+use crate::vault::apply::remove_created_dirs;
 use crate::vault::apply_result::Applied;
 use crate::vault::commit::{CommitError, close, commit, roll_back};
 use crate::vault::dir::{Dir, DirTree};
@@ -74,7 +75,7 @@ fn end_transaction(
         return match commit(vault, &mut tree, &manifest, lock, pending, None) {
             Ok(notices) => {
                 if let Some(undone) = &manifest.undoes
-                    && let Err(error) = vault.remove_created_dirs(&mut tree, lock, undone)
+                    && let Err(error) = remove_created_dirs(&mut tree, lock, undone)
                 {
                     tracing::warn!(%error, "an empty folder of the undone operation could not be removed");
                 }
