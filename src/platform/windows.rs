@@ -367,6 +367,8 @@ impl Dir {
         match self.open_entry(name.as_ref(), ATTRIBUTE_ACCESS, 0) {
             Ok(opened) => handle_metadata(opened.as_handle()).map(Some),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            // No entry can have a name that the system does not allow.
+            Err(error) if has_code(&error, &[ERROR_INVALID_NAME]) => Ok(None),
             Err(error) => Err(error),
         }
     }
