@@ -91,7 +91,7 @@ impl Error {
             std::io::ErrorKind::CrossesDevices => {
                 Some("the two paths are on different file systems; copy the file instead".into())
             }
-            _ if platform::has_few_open_files_left(&source) => Some(Wording::new(
+            _ if platform::is_too_many_open_files(&source) => Some(Wording::new(
                 "too many files are open; raise the limit, for example with `ulimit -n 1024`",
                 "too many files are open; try again, or ask the user to raise the limit",
             )),

@@ -136,7 +136,7 @@ pub(super) fn default_index_folder(root: &Path, is_read_only: bool) -> Result<Pa
 /// Returns the folders for the index of a vault that cannot be written: in the user's cache folder, or else in the
 /// temporary folder.
 fn folders_elsewhere(root: &Path) -> impl Iterator<Item = PathBuf> {
-    let temporary = std::env::temp_dir().join(format!("sidenote-{}", platform::user_name()));
+    let temporary = std::env::temp_dir().join(format!("sidenote-{}", platform::user_key()));
     [config::cache_folder(root, None), config::cache_folder(root, Some(&temporary))].into_iter().flatten()
 }
 
@@ -273,7 +273,7 @@ pub(super) fn holder(folder: &Path) -> Option<Holder> {
     let path = folder.join("lock");
     let file = safe_open::open_in_place(&path).ok()?;
     // A lock that can be shared is not held; its content is that of a process that has ended.
-    if platform::lock_shared(&file).is_ok_and(|shared| shared) {
+    if platform::try_lock_shared(&file).is_ok_and(|shared| shared) {
         return None;
     }
     let value: serde_json::Value =

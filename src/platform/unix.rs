@@ -283,21 +283,23 @@ pub fn open_in_place(path: &Path, how: OpenMode) -> io::Result<File> {
 /// Opens a file for reading by one call that follows no symbolic link in any component; `None` where the system does
 /// not support or permit such a call.
 pub fn open_without_links(path: &Path) -> Option<io::Result<File>> {
-    #[cfg(target_os = "linux")]
-    {
-        let flags = OpenMode::Read.flags().difference(OFlags::NOFOLLOW);
-        match fs::openat2(fs::CWD, path, flags, Mode::empty(), fs::ResolveFlags::NO_SYMLINKS) {
-            Ok(file) => Some(Ok(File::from(file))),
-            // Kernels before 5.6 and some sandboxes.
-            Err(Errno::NOSYS | Errno::PERM | Errno::INVAL | Errno::TOOBIG) => None,
-            Err(error) => Some(Err(error.into())),
-        }
+    match openat2(path) {
+        Ok(file) => Some(Ok(File::from(file))),
+        // Kernels before 5.6, some sandboxes, and other systems.
+        Err(Errno::NOSYS | Errno::PERM | Errno::INVAL | Errno::TOOBIG) => None,
+        Err(error) => Some(Err(error.into())),
     }
-    #[cfg(not(target_os = "linux"))]
-    {
-        let _ = path;
-        None
-    }
+}
+
+#[cfg(target_os = "linux")]
+fn openat2(path: &Path) -> Result<OwnedFd, Errno> {
+    let flags = OpenMode::Read.flags().difference(OFlags::NOFOLLOW);
+    fs::openat2(fs::CWD, path, flags, Mode::empty(), fs::ResolveFlags::NO_SYMLINKS)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn openat2(_: &Path) -> Result<OwnedFd, Errno> {
+    Err(Errno::NOSYS)
 }
 
 fn is_errno(error: &io::Error, codes: &[Errno]) -> bool {
@@ -316,7 +318,7 @@ pub fn is_not_openable(error: &io::Error) -> bool {
 }
 
 /// Says whether a call failed because the process or the system has too many files open.
-pub fn has_few_open_files_left(error: &io::Error) -> bool {
+pub fn is_too_many_open_files(error: &io::Error) -> bool {
     is_errno(error, &[Errno::MFILE, Errno::NFILE])
 }
 
@@ -403,7 +405,7 @@ pub fn try_lock(file: &File) -> io::Result<bool> {
 }
 
 /// Takes a shared lock of a file; `false` if another process holds the exclusive one.
-pub fn lock_shared(file: &File) -> io::Result<bool> {
+pub fn try_lock_shared(file: &File) -> io::Result<bool> {
     locked(file.try_lock_shared())
 }
 
@@ -469,8 +471,8 @@ pub fn make_private_dir(folder: &Path) -> io::Result<()> {
     }
 }
 
-/// Returns a name that no other user of this machine has.
-pub fn user_name() -> String {
+/// Returns a text that no other user of this machine has: the number of the user.
+pub fn user_key() -> String {
     rustix::process::getuid().as_raw().to_string()
 }
 

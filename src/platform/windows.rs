@@ -19,8 +19,9 @@ use windows_sys::Wdk::Storage::FileSystem::{
     FILE_OPEN_IF, FILE_OPEN_REPARSE_POINT, FILE_OVERWRITE_IF, FILE_SYNCHRONOUS_IO_NONALERT,
 };
 use windows_sys::Win32::Foundation::{
-    ERROR_ACCESS_DENIED, ERROR_DIRECTORY, ERROR_DIRECTORY_NOT_SUPPORTED, ERROR_INVALID_NAME,
-    ERROR_SHARING_VIOLATION, ERROR_STOPPED_ON_SYMLINK, ERROR_TOO_MANY_OPEN_FILES,
+    ERROR_ACCESS_DENIED, ERROR_CALL_NOT_IMPLEMENTED, ERROR_DIRECTORY, ERROR_DIRECTORY_NOT_SUPPORTED,
+    ERROR_HANDLE_EOF, ERROR_INVALID_FUNCTION, ERROR_INVALID_NAME, ERROR_INVALID_PARAMETER,
+    ERROR_NOT_SUPPORTED, ERROR_SHARING_VIOLATION, ERROR_STOPPED_ON_SYMLINK, ERROR_TOO_MANY_OPEN_FILES,
 };
 use windows_sys::Win32::Storage::FileSystem::{
     DELETE, FILE_ADD_FILE, FILE_ADD_SUBDIRECTORY, FILE_APPEND_DATA, FILE_ATTRIBUTE_DIRECTORY,
@@ -41,6 +42,15 @@ const NAME_SURROGATE: u32 = 0x2000_0000;
 /// The number of attempts of a call that another program disturbs, such as a virus scanner or a sync client.
 const ATTEMPTS: u32 = 12;
 
+/// The errors of a listing of streams on a file system that has none, or for a file without any.
+const NO_STREAMS: &[u32] = &[
+    ERROR_INVALID_FUNCTION,
+    ERROR_HANDLE_EOF,
+    ERROR_NOT_SUPPORTED,
+    ERROR_INVALID_PARAMETER,
+    ERROR_CALL_NOT_IMPLEMENTED,
+];
+
 /// The maximum length of an alternate stream that a replaced file passes on.
 const MAX_STREAM: u64 = 1 << 20;
 
@@ -52,12 +62,18 @@ fn has_code(error: &io::Error, codes: &[u32]) -> bool {
     error.raw_os_error().is_some_and(|code| codes.contains(&code.cast_unsigned()))
 }
 
-/// Repeats a call while another program has the file open in a way that excludes it, for two seconds at most.
-fn retry<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+/// The errors of an open while another program has the file open in a way that excludes it.
+const BUSY_TO_OPEN: &[u32] = &[ERROR_SHARING_VIOLATION];
+
+/// The errors of a rename or a removal for the same reason. A right that this user lacks gives the second one, too.
+const BUSY_TO_MOVE: &[u32] = &[ERROR_SHARING_VIOLATION, ERROR_ACCESS_DENIED];
+
+/// Repeats a call while it fails with one of the errors, for two seconds at most.
+fn retry<T>(busy: &[u32], mut call: impl FnMut() -> io::Result<T>) -> io::Result<T> {
     let mut pause = Duration::from_millis(1);
     for _ in 1..ATTEMPTS {
         match call() {
-            Err(error) if has_code(&error, &[ERROR_SHARING_VIOLATION, ERROR_ACCESS_DENIED]) => {
+            Err(error) if has_code(&error, busy) => {
                 std::thread::sleep(pause);
                 pause = (pause * 2).min(Duration::from_millis(300));
             }
@@ -350,7 +366,8 @@ impl Dir {
         };
         let open = |options| {
             let options = FILE_NON_DIRECTORY_FILE | FILE_SYNCHRONOUS_IO_NONALERT | options;
-            retry(|| ffi::open_at(self.0.as_handle(), &units, access, disposition, options)).map(File::from)
+            retry(BUSY_TO_OPEN, || ffi::open_at(self.0.as_handle(), &units, access, disposition, options))
+                .map(File::from)
         };
         let file = open(FILE_OPEN_REPARSE_POINT)?;
         followed(file, || open(0))
@@ -400,7 +417,7 @@ impl Dir {
 
     fn rename(&self, name: &str, to: &Self, to_name: &str, replace: bool) -> io::Result<()> {
         let target = new_name(to_name)?;
-        retry(|| {
+        retry(BUSY_TO_MOVE, || {
             let entry = self.open_entry(name.as_ref(), DELETE | SYNCHRONIZE, 0)?;
             ffi::rename(entry.as_handle(), to.0.as_handle(), &target, replace)
         })
@@ -417,7 +434,7 @@ impl Dir {
     }
 
     fn remove(&self, name: &str, options: u32) -> io::Result<()> {
-        retry(|| {
+        retry(BUSY_TO_MOVE, || {
             let entry = self.open_entry(name.as_ref(), DELETE | SYNCHRONIZE, options)?;
             ffi::delete(entry.as_handle())
         })
@@ -518,7 +535,7 @@ pub fn is_not_openable(error: &io::Error) -> bool {
 }
 
 /// Says whether a call failed because the process has too many files open.
-pub fn has_few_open_files_left(error: &io::Error) -> bool {
+pub fn is_too_many_open_files(error: &io::Error) -> bool {
     has_code(error, &[ERROR_TOO_MANY_OPEN_FILES])
 }
 
@@ -576,8 +593,11 @@ impl Attributes {
 
 /// Reads the alternate streams of an open file (`FILE_STREAM_INFO`): names such as `:Zone.Identifier:$DATA`, and content.
 fn read_streams(file: BorrowedHandle<'_>) -> io::Result<Vec<(Vec<u16>, Vec<u8>)>> {
-    // A file system without streams answers with one of several errors.
-    let Ok(buffer) = ffi::streams(file) else { return Ok(Vec::new()) };
+    let buffer = match ffi::streams(file) {
+        Ok(buffer) => buffer,
+        Err(error) if has_code(&error, NO_STREAMS) => return Ok(Vec::new()),
+        Err(error) => return Err(error),
+    };
     let mut streams = Vec::new();
     for record in records(&buffer) {
         let name = record.name(24, record.u32(4));
@@ -634,7 +654,7 @@ pub fn try_lock(file: &File) -> io::Result<bool> {
 }
 
 /// Takes a shared lock of a file; `false` if another process holds the exclusive one.
-pub fn lock_shared(file: &File) -> io::Result<bool> {
+pub fn try_lock_shared(file: &File) -> io::Result<bool> {
     ffi::try_lock(file, false)
 }
 
@@ -686,8 +706,8 @@ pub fn make_private_dir(folder: &Path) -> io::Result<()> {
     }
 }
 
-/// Returns the name of the user.
-pub fn user_name() -> String {
+/// Returns a text that no other user of this machine has: the user's name.
+pub fn user_key() -> String {
     std::env::var("USERNAME").unwrap_or_else(|_| "user".to_owned())
 }
 

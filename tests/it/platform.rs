@@ -149,12 +149,12 @@ fn a_lock_excludes_other_handles_and_lets_them_read() {
     let (first, mut second) = (open(), open());
     assert!(platform::try_lock(&first).unwrap());
     assert!(!platform::try_lock(&second).unwrap());
-    assert!(!platform::lock_shared(&second).unwrap());
+    assert!(!platform::try_lock_shared(&second).unwrap());
     let mut text = String::new();
     second.read_to_string(&mut text).unwrap();
     assert_eq!(text, "4711");
     platform::unlock(&first).unwrap();
-    assert!(platform::lock_shared(&second).unwrap());
+    assert!(platform::try_lock_shared(&second).unwrap());
 }
 
 #[test]
