@@ -1,6 +1,7 @@
 //! Arguments that several commands share, and the reading of text arguments.
 
 use std::io::Read as _;
+use std::path::PathBuf;
 
 use clap::Args;
 
@@ -19,6 +20,20 @@ impl DryRunArgs {
     pub(super) fn is_set(&self) -> bool {
         self.dry_run
     }
+}
+
+/// The flags of the commands that print settings of a client, or write them.
+#[derive(Debug, Args)]
+pub(super) struct SettingsFileArgs {
+    /// Merge the settings into the settings file of the client. The previous file is kept as FILE.bak.
+    #[arg(long)]
+    pub(super) write: bool,
+    /// The settings file, if it is not the default one of the client.
+    #[arg(long, value_name = "FILE", requires = "write")]
+    pub(super) file: Option<PathBuf>,
+    /// Write nothing; print what would be written.
+    #[arg(long, requires = "write")]
+    pub(super) dry_run: bool,
 }
 
 /// Returns the text of an argument, or the whole of standard input for `-`.

@@ -79,7 +79,9 @@ fn places(client: Client) -> Vec<Place> {
 
 fn findings_of(client: Client, name: &str, place: &Place) -> Vec<Finding> {
     let file = place.file.display();
-    let entries = match crate::safe_open::read_in_place(&place.file, MAX_SETTINGS) {
+    // Users keep their settings in a repository and link to them. The settings of a project can be a download.
+    let real = if place.is_own { platform::canonicalize(&place.file) } else { Ok(place.file.clone()) };
+    let entries = match real.and_then(|real| crate::safe_open::read_in_place(&real, MAX_SETTINGS)) {
         Ok(bytes) => entries_of(client, &String::from_utf8_lossy(&bytes)),
         Err(error) => {
             let state = format!("{file} cannot be read: {error}");

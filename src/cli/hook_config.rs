@@ -6,6 +6,7 @@ use clap::{Args, ValueEnum};
 use serde_json::{Map, Value, json};
 
 use super::CommandContext;
+use super::args::SettingsFileArgs;
 use super::clients::{home_folder, merge_into_file, pretty};
 use super::settings_json::SettingsJson;
 use crate::error::{Error, Result};
@@ -26,15 +27,8 @@ enum Agent {
 pub(super) struct HookConfigArgs {
     /// The coding agent.
     client: Agent,
-    /// Merge the settings into the settings file of the agent. The previous file is kept as FILE.bak.
-    #[arg(long)]
-    write: bool,
-    /// The settings file, if it is not the default one of the agent.
-    #[arg(long, value_name = "FILE", requires = "write")]
-    file: Option<PathBuf>,
-    /// Write nothing; print what would be written.
-    #[arg(long, requires = "write")]
-    dry_run: bool,
+    #[command(flatten)]
+    settings: SettingsFileArgs,
 }
 
 impl Agent {
@@ -113,14 +107,15 @@ pub(super) fn run(context: &CommandContext, args: &HookConfigArgs) -> Result<()>
     }
     line.extend(["--vault".to_owned(), shell_word(&vault.display().to_string())]);
     let line = line.join(" ");
-    if !args.write {
+    if !args.settings.write {
         return context.out.print(&args.client.merged("", Path::new("the snippet"), &line)?);
     }
-    let file = match &args.file {
+    let file = match &args.settings.file {
         Some(file) => file.clone(),
         None => args.client.file()?,
     };
-    let reply = merge_into_file(file, args.dry_run, |text, file| args.client.merged(text, file, &line))?;
+    let reply =
+        merge_into_file(file, args.settings.dry_run, |text, file| args.client.merged(text, file, &line))?;
     context.out.reply(&reply, |reply| reply.to_string())
 }
 

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand};
 
 use super::CommandContext;
+use super::args::SettingsFileArgs;
 use super::clients::{self, Client};
 use crate::error::{Error, Result};
 use crate::mcp::{Http, Toolset};
@@ -40,15 +41,8 @@ enum McpAction {
 struct ConfigArgs {
     /// The client.
     client: Client,
-    /// Merge the settings into the settings file of the client. The previous file is kept as FILE.bak.
-    #[arg(long)]
-    write: bool,
-    /// The settings file, if it is not the default one of the client.
-    #[arg(long, value_name = "FILE", requires = "write")]
-    file: Option<PathBuf>,
-    /// Write nothing; print what would be written.
-    #[arg(long, requires = "write")]
-    dry_run: bool,
+    #[command(flatten)]
+    settings: SettingsFileArgs,
     #[command(flatten)]
     serve: ServeArgs,
 }
@@ -231,9 +225,9 @@ fn configure(context: &CommandContext, args: &ConfigArgs) -> Result<()> {
     }
     let program = std::env::current_exe().map_err(|error| Error::io("find", "this program", error))?;
     let server = clients::ServerCommand { program: program.display().to_string(), arguments: line };
-    if !args.write {
+    if !args.settings.write {
         return context.out.print(&args.client.snippet(&server)?);
     }
-    let reply = args.client.write(&server, args.file.as_deref(), args.dry_run)?;
+    let reply = args.client.write(&server, args.settings.file.as_deref(), args.settings.dry_run)?;
     context.out.reply(&reply, |reply| reply.to_string())
 }

@@ -6,29 +6,16 @@ use proptest::prelude::*;
 use sidenote::text::body_edit::{
     add_tags, append, append_to_section, prepend, prepend_to_section, remove_tags, rename_tag, replace,
 };
-use sidenote::text::edit::{Edit, apply};
-use sidenote::text::frontmatter::edit::Refusal;
+use sidenote::text::edit::Edit;
 use sidenote::text::frontmatter::read;
 use sidenote::text::note::Note;
 
-type Planned = Result<Vec<Edit>, Refusal>;
-
-fn done(text: &str, edits: &[Edit]) -> String {
-    String::from_utf8(apply(text.as_bytes(), edits).unwrap()).unwrap()
-}
-
-/// Carries out a plan; a refusal gives its code.
-fn outcome(text: &str, planned: &Planned) -> String {
-    match planned {
-        Ok(edits) => done(text, edits),
-        Err(refusal) => format!("! {}", refusal.code),
-    }
-}
+use crate::support::{PlannedEdits, edit_outcome, edited};
 
 /// Checks what an edit makes of a note; the same with CRLF, and with a byte order mark.
 #[track_caller]
-fn check(text: &str, edit: impl Fn(&str) -> Planned, expect: &str) {
-    assert_eq!(outcome(text, &edit(text)), expect, "{text:?}");
+fn check(text: &str, edit: impl Fn(&str) -> PlannedEdits, expect: &str) {
+    assert_eq!(edit_outcome(text, &edit(text)), expect, "{text:?}");
     let refused = expect.starts_with("! ");
     for (mark, end) in [("", "\r\n"), ("\u{FEFF}", "\n"), ("\u{FEFF}", "\r\n")] {
         // A file without a line end has no line ending to keep.
@@ -38,7 +25,7 @@ fn check(text: &str, edit: impl Fn(&str) -> Planned, expect: &str) {
         let dress = |text: &str| format!("{mark}{}", text.replace('\n', end));
         let wanted = if refused { expect.to_owned() } else { dress(expect) };
         let text = dress(text);
-        assert_eq!(outcome(&text, &edit(&text)), wanted, "{text:?}");
+        assert_eq!(edit_outcome(&text, &edit(&text)), wanted, "{text:?}");
     }
 }
 
@@ -178,7 +165,7 @@ fn a_replacement_touches_the_bytes_that_differ() {
     let text = "one\r\ntwo\nthree\r\nfour\r\n";
     let edits = replace(text, "one\ntwo\nthree", "one\n2\n3\nthree", Some(1)).unwrap();
     assert_eq!(edits.len(), 1);
-    assert_eq!(done(text, &edits), "one\r\n2\r\n3\nthree\r\nfour\r\n");
+    assert_eq!(edited(text, &edits), "one\r\n2\r\n3\nthree\r\nfour\r\n");
     assert_eq!(edits[0].span.of(text), "two");
     let text = "a é b";
     let edits = replace(text, "é", "è", None).unwrap();
@@ -294,7 +281,7 @@ fn inserted(text: &str, edits: &[Edit], addition: &str) -> Result<(), TestCaseEr
                 || edit.text.starts_with(['\r', '\n']),
             true
         );
-        let changed = done(text, edits);
+        let changed = edited(text, edits);
         let blocks = |text: &str| read(text).0.map(|block| block.span.of(text).trim_end().to_owned());
         prop_assert_eq!(blocks(text), blocks(&changed));
         let open =
@@ -340,7 +327,7 @@ proptest! {
         let outline = |note: &Note| note.headings.iter().map(|heading| (heading.level, heading.text.clone())).collect::<Vec<_>>();
         for heading in 0..note.headings.len() {
             for planned in [append_to_section(&text, &note, heading, "word"), prepend_to_section(&text, &note, heading, "word")] {
-                let changed = done(&text, &planned.unwrap());
+                let changed = edited(&text, &planned.unwrap());
                 let after = Note::parse(&changed);
                 prop_assert_eq!(outline(&note), outline(&after), "{:?} became {:?}", text, changed);
                 let section = after.section_span(&changed, heading).unwrap();
@@ -355,7 +342,7 @@ proptest! {
         let unified = text[start..].replace("\r\n", "\n");
         match replace(&text, &old, &new, None) {
             Ok(edits) => {
-                let changed = done(&text, &edits);
+                let changed = edited(&text, &edits);
                 prop_assert_eq!(&changed[..start], &text[..start]);
                 prop_assert_eq!(changed[start..].replace("\r\n", "\n"), unified.replace(&old, &new));
                 prop_assert_eq!(replace(&text, &old, &new, Some(unified.matches(&old).count())), Ok(edits));
@@ -369,12 +356,12 @@ proptest! {
     fn renaming_a_tag_and_back_restores_the_text(text in body(), old in prop_oneof![Just("a"), Just("a/b"), Just("c")]) {
         let note = Note::parse(&text);
         let edits = rename_tag(&text, &note, old, "new/tag").unwrap();
-        let changed = done(&text, &edits);
+        let changed = edited(&text, &edits);
         let after = Note::parse(&changed);
         let is_old = |name: &str| name.to_lowercase() == old || name.to_lowercase().starts_with(&format!("{old}/"));
         prop_assert!(!after.tags.iter().any(|tag| is_old(&tag.name)), "{changed:?}");
         prop_assert_eq!(edits.len(), note.tags.iter().filter(|tag| is_old(&tag.name)).count());
-        let back = done(&changed, &rename_tag(&changed, &after, "new/tag", old).unwrap());
+        let back = edited(&changed, &rename_tag(&changed, &after, "new/tag", old).unwrap());
         prop_assert_eq!(back.to_lowercase(), text.to_lowercase());
     }
 
@@ -385,10 +372,10 @@ proptest! {
             prop_assert!(read(&text).0.is_some_and(|block| block.error.is_some()));
             return Ok(());
         };
-        let added = done(&text, &edits);
+        let added = edited(&text, &edits);
         prop_assert!(held(&added).iter().any(|name| name.eq_ignore_ascii_case(&tag)));
         if !held(&text).contains(&tag) && held(&added).len() > held(&text).len() {
-            let removed = done(&added, &remove_tags(&added, &[&tag]).unwrap());
+            let removed = edited(&added, &remove_tags(&added, &[&tag]).unwrap());
             prop_assert_eq!(held(&removed), held(&text));
         }
     }

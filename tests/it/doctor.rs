@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::support::{TestVault, stderr, stdout, until};
 #[cfg(unix)]
-use crate::support::{set_mode, without_root_privileges};
+use crate::support::{set_mode, symlink, without_root_privileges};
 
 fn vault() -> TestVault {
     TestVault::new(&[
@@ -287,6 +287,20 @@ fn settings_of_clients_are_examined() {
         let text = text.replace("THIS", this).replace(old, &program(&vault, "bin/sidenote", "0.0.9"));
         vault.write(file, text);
         check_findings(&vault, if level == "problem" { 8 } else { 0 }, &[(client, level, part)]);
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn settings_of_the_user_that_are_a_link_are_followed_and_those_of_a_project_are_not() {
+    for (folder, level, part) in
+        [(".home/.cursor", "note", "does not name sidenote"), (".cursor", "warning", "cannot be read")]
+    {
+        let vault = vault();
+        vault.write("dotfiles/mcp.json", "{}");
+        fs::create_dir_all(vault.root().join(folder)).unwrap();
+        symlink(vault.root().join("dotfiles/mcp.json"), vault.root().join(folder).join("mcp.json"));
+        check_findings(&vault, 0, &[("cursor", level, part)]);
     }
 }
 

@@ -2,26 +2,13 @@
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use sidenote::text::edit::{Edit, apply};
-use sidenote::text::frontmatter::edit::{Refusal, add, remove_item, rename, set, unset};
+use sidenote::text::frontmatter::edit::{add, remove_item, rename, set, unset};
 use sidenote::text::frontmatter::{Style, encode_in, encode_scalar, read};
 use sidenote::text::link::HostEscape;
 
-type Planned = Result<Vec<Edit>, Refusal>;
+use crate::support::{PlannedEdits, edit_outcome, edited};
 
-fn done(text: &str, edits: &[Edit]) -> String {
-    String::from_utf8(apply(text.as_bytes(), edits).unwrap()).unwrap()
-}
-
-/// Carries out a plan; a refusal gives its code.
-fn outcome(text: &str, planned: &Planned) -> String {
-    match planned {
-        Ok(edits) => done(text, edits),
-        Err(refusal) => format!("! {}", refusal.code),
-    }
-}
-
-fn plan(text: &str, op: &Value) -> Planned {
+fn plan(text: &str, op: &Value) -> PlannedEdits {
     let name = |value: &Value| value.as_str().unwrap().to_owned();
     let (verb, what) = op.as_object().unwrap().iter().next().unwrap();
     match verb.as_str() {
@@ -44,7 +31,7 @@ fn conformance_cases() {
         let planned = plan(text, &case["op"]);
         match case["expect"].as_str().unwrap() {
             "error" => assert!(planned.is_err(), "{case}"),
-            expected => assert_eq!(outcome(text, &planned), expected, "{case}"),
+            expected => assert_eq!(edit_outcome(text, &planned), expected, "{case}"),
         }
     }
 }
@@ -55,12 +42,12 @@ fn check(yaml: &str, op: Value, expect: &str) {
     let note = |yaml: &str| format!("---\n{yaml}---\n# Body\n\n---\ntext");
     let wanted = |yaml: &str| if yaml.starts_with("! ") { yaml.to_owned() } else { note(yaml) };
     let text = note(yaml);
-    assert_eq!(outcome(&text, &plan(&text, &op)), wanted(expect), "{op} in {yaml:?}");
+    assert_eq!(edit_outcome(&text, &plan(&text, &op)), wanted(expect), "{op} in {yaml:?}");
     for (mark, end) in [("", "\r\n"), ("\u{FEFF}", "\n"), ("\u{FEFF}", "\r\n"), ("", "\r")] {
         let dress = |text: &str| format!("{mark}{}", text.replace('\n', end));
         let text = dress(&text);
         let expect = if expect.starts_with("! ") { expect.to_owned() } else { dress(&wanted(expect)) };
-        assert_eq!(outcome(&text, &plan(&text, &op)), expect, "{op} in {text:?}");
+        assert_eq!(edit_outcome(&text, &plan(&text, &op)), expect, "{op} in {text:?}");
     }
 }
 
@@ -217,10 +204,10 @@ fn a_file_without_frontmatter_gets_one() {
         ("\n---\na: 1\n---\n", "---\nk: v\n---\n\n---\na: 1\n---\n"),
         ("---\na: 1\n", "---\nk: v\n---\n---\na: 1\n"),
     ] {
-        assert_eq!(outcome(text, &set(text, "k", &json!("v"))), expect, "{text:?}");
+        assert_eq!(edit_outcome(text, &set(text, "k", &json!("v"))), expect, "{text:?}");
     }
     assert_eq!(
-        outcome("B", &add("B", "tags", &[json!("x"), json!("y")])),
+        edit_outcome("B", &add("B", "tags", &[json!("x"), json!("y")])),
         "---\ntags:\n  - x\n  - y\n---\nB"
     );
 }
@@ -235,11 +222,11 @@ fn the_closing_line_may_lack_a_line_end() {
         (json!({"rename": ["a", "b"]}), "---\r\nb: 1\r\n---"),
     ] {
         let text = "---\r\na: 1\r\n---";
-        assert_eq!(outcome(text, &plan(text, &op)), expect, "{op}");
+        assert_eq!(edit_outcome(text, &plan(text, &op)), expect, "{op}");
     }
-    assert_eq!(outcome("---\n---", &set("---\n---", "a", &json!(1))), "---\na: 1\n---");
+    assert_eq!(edit_outcome("---\n---", &set("---\n---", "a", &json!(1))), "---\na: 1\n---");
     let mixed = "---\na: 1\r\nb: 2\n---\r\n";
-    assert_eq!(outcome(mixed, &set(mixed, "c", &json!(3))), "---\na: 1\r\nb: 2\nc: 3\n---\r\n");
+    assert_eq!(edit_outcome(mixed, &set(mixed, "c", &json!(3))), "---\na: 1\r\nb: 2\nc: 3\n---\r\n");
 }
 
 #[test]
@@ -540,9 +527,9 @@ fn held(text: &str, key: &str) -> Option<Value> {
 }
 
 /// Carries out a plan and checks what holds for each: other properties and the body are as before.
-fn sound(text: &str, key: &str, planned: Planned) -> Result<Option<String>, TestCaseError> {
+fn sound(text: &str, key: &str, planned: PlannedEdits) -> Result<Option<String>, TestCaseError> {
     let Ok(edits) = planned else { return Ok(None) };
-    let changed = done(text, &edits);
+    let changed = edited(text, &edits);
     if edits.is_empty() {
         return Ok(Some(changed));
     }
@@ -600,7 +587,7 @@ proptest! {
                 None => unset(&changed, &key),
             };
             prop_assert!(back.is_ok(), "{back:?} in {changed:?}");
-            let restored = done(&changed, &back.unwrap());
+            let restored = edited(&changed, &back.unwrap());
             prop_assert!(held(&restored, &key) == old, "{restored:?}");
             let had_block = read(&text).0.is_some();
             if old.is_none() && had_block {
@@ -613,8 +600,8 @@ proptest! {
     fn setting_plain_scalars_back_restores_the_bytes(before in "[a-z]{1,8}", value in text(), tail in prop_oneof![Just(""), Just(" # c"), Just("  ")]) {
         for quote in ["'", "\""] {
             let text = format!("---\na: {quote}{before}{quote}{tail}\nb: 1\n---\n");
-            let changed = done(&text, &set(&text, "a", &json!(value)).unwrap());
-            let restored = done(&changed, &set(&changed, "a", &json!(before)).unwrap());
+            let changed = edited(&text, &set(&text, "a", &json!(value)).unwrap());
+            let restored = edited(&changed, &set(&changed, "a", &json!(before)).unwrap());
             if encode_scalar(&value, Style::Single).is_some() || quote == "\"" {
                 prop_assert_eq!(restored, text);
             }
@@ -660,7 +647,7 @@ proptest! {
         }
         let value = held(&text, &key);
         if let Ok(edits) = rename(&text, &key, &new) {
-            let changed = done(&text, &edits);
+            let changed = edited(&text, &edits);
             prop_assert_eq!(held(&changed, &new), value);
             prop_assert_eq!(properties(&changed).map(|all| all.len()), properties(&text).map(|all| all.len()));
         }

@@ -11,6 +11,8 @@ use sidenote::clock::{Clock, Timestamp};
 use sidenote::index::silent;
 use sidenote::platform;
 use sidenote::store::{Open, SearchRequest, Store};
+use sidenote::text::edit::{Edit, apply};
+use sidenote::text::frontmatter::edit::Refusal;
 use tempfile::TempDir;
 
 /// How long a test waits for an event that must happen. It is generous, and only ends a test that would hang.
@@ -364,4 +366,20 @@ pub(crate) fn cases_of(kind: &str, count: usize) -> Vec<serde_json::Value> {
     let cases: Vec<_> = all.into_iter().filter(|case| case["kind"] == kind).collect();
     assert_eq!(cases.len(), count, "cases of the kind {kind}");
     cases
+}
+
+/// The edits that a plan consists of, or why there is none.
+pub(crate) type PlannedEdits = Result<Vec<Edit>, Refusal>;
+
+/// Applies edits to a text.
+pub(crate) fn edited(text: &str, edits: &[Edit]) -> String {
+    String::from_utf8(apply(text.as_bytes(), edits).unwrap()).unwrap()
+}
+
+/// Applies planned edits to a text; a refusal gives its code.
+pub(crate) fn edit_outcome(text: &str, planned: &PlannedEdits) -> String {
+    match planned {
+        Ok(edits) => edited(text, edits),
+        Err(refusal) => format!("! {}", refusal.code),
+    }
 }
