@@ -79,9 +79,23 @@ reference:
 licenses:
     python3 assets/licenses.py
 
+# Get what the cross builds need, as far as that needs no rights of the administrator, in target/dist-tools.
+dist-tools:
+    python3 packaging/cross.py --fetch
+
+# Build the program for every target that can be built here, and make every package of them, in target/dist.
+dist *targets:
+    python3 packaging/cross.py {{targets}}
+    python3 packaging/dist.py target/programs
+
 # Make every package of the programs in a folder (such as FOLDER/x86_64-unknown-linux-gnu/sidenote), in target/dist.
-dist binaries:
+package binaries:
     python3 packaging/dist.py {{binaries}}
+
+# Try the release binary on a copy of the example vault: index, search, move, undo, MCP.
+smoke:
+    cargo build --release
+    tests/smoke.sh target/release/sidenote
 
 # Install the packages of target/dist into clean environments and use them.
 check-dist *args:
