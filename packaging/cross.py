@@ -133,6 +133,9 @@ def with_zig(triple):
     if triple.startswith("x86_64"):
         for flags in ("CFLAGS", "CXXFLAGS"):
             variables[f"{flags}_{triple.replace('-', '_')}"] = f"-include {here / 'cross/popcnt.h'}"
+    else:
+        # Clang refuses numkong's kernels for half precision on ARM, which nothing here calls.
+        variables["NK_TARGET_NEONHALF"] = "0"
     if triple.endswith("-musl"):
         # Zig brings musl's start files; those of Rust would be there twice.
         variables[spelled(triple, "CARGO_TARGET") + "_RUSTFLAGS"] = "-C link-self-contained=no"
