@@ -7,12 +7,12 @@
 
 use std::fmt::Write as _;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
 use similar::TextDiff;
 
-use crate::support::{TestVault, repository};
+use crate::support::{TestVault, program, repository};
 
 /// The time of every command.
 const NOW: &str = "2026-11-21T12:00:00Z";
@@ -130,7 +130,8 @@ impl Page {
             let is_there = if self.folder.is_dir() { Some(0) } else { None };
             return (Vec::new(), is_there);
         }
-        let programs = Path::new(env!("CARGO_BIN_EXE_sidenote")).parent().unwrap();
+        let tested = program();
+        let programs = tested.parent().unwrap();
         let done = Command::new("sh")
             .args(["-c", &format!("exec 2>&1\n{command}")])
             .current_dir(&self.folder)
@@ -150,7 +151,7 @@ impl Page {
         // A reader's vault is not in a temporary folder.
         let real = fs::canonicalize(self.home.path()).unwrap();
         let text = text.replace(real.to_str().unwrap(), "~").replace(self.home.path().to_str().unwrap(), "~");
-        let text = text.replace(env!("CARGO_BIN_EXE_sidenote"), "sidenote");
+        let text = text.replace(tested.to_str().unwrap(), "sidenote");
         let mut lines: Vec<String> = text.lines().map(|line| line.trim_end().to_owned()).collect();
         trim(&mut lines);
         (lines, done.status.code())

@@ -120,7 +120,7 @@ impl TestVault {
     }
 
     pub(crate) fn command(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_sidenote"));
+        let mut command = Command::new(program());
         clean_env(&mut command, &self.root().join(".home"))
             .env("SIDENOTE_NOW", "2026-11-21")
             .env("SIDENOTE_EMBED_PROVIDER", "none")
@@ -139,6 +139,20 @@ impl TestVault {
         });
         found
     }
+}
+
+/// Returns the program under test: the one that cargo built, or the one that `SIDENOTE_TEST_PROGRAM` names.
+pub(crate) fn program() -> PathBuf {
+    let named = std::env::var_os("SIDENOTE_TEST_PROGRAM").map(PathBuf::from);
+    if let Some(path) = &named {
+        assert!(
+            path.is_absolute() && path.is_file(),
+            "SIDENOTE_TEST_PROGRAM names no file: {}",
+            path.display()
+        );
+        assert_eq!(path.file_stem().unwrap(), "sidenote", "transcripts call the program by this name");
+    }
+    named.unwrap_or_else(|| PathBuf::from(env!("CARGO_BIN_EXE_sidenote")))
 }
 
 /// Gives a command an environment that names nothing but the home folder and what a process needs to start.
