@@ -35,8 +35,8 @@ fn show(reply: &WhyReply) -> String {
         text.push_str(&format!("  {}\n", output::plain(reason)));
     }
     for condition in &reply.conditions {
-        let result = if condition.holds { "holds" } else { "fails" };
-        text.push_str(&format!("  {result}  {}\n", output::plain(&condition.term)));
+        let result = if condition.holds { "matches" } else { "does not match" };
+        text.push_str(&format!("  {result:<14}  {}\n", output::plain(&condition.term)));
     }
     if let Some(components) = &reply.explain {
         text.push_str(&format!("  {}\n", show_components(components)));

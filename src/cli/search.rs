@@ -290,7 +290,7 @@ fn show_query(explain: &Explained, mode: Mode) -> String {
         row("filters", explain.filters.join(", "));
     }
     if explain.put_away > 0 {
-        row("put away", format!("{}: archived or forgotten", output::count(explain.put_away, "note")));
+        row("hidden", format!("{}: archived or forgotten", output::count(explain.put_away, "note")));
     }
     row("fusion", format!("{:?}, {:?}", mode, explain.fusion).to_lowercase());
     style(output::columns(&rows)).dim().to_string()

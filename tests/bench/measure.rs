@@ -194,8 +194,9 @@ fn rank(place: &Place, sample: &mut Sample) -> Result<()> {
     ensure_found(empty, queries.len())
 }
 
-/// Queries come from raw text, and a few hold nothing but markup or words of links that are not indexed.
-fn ensure_found(empty: usize, queries: usize) -> Result<()> {
+/// Fails if more than one query in twenty found nothing. Queries come from raw text, and a few hold nothing but markup or
+/// words of links that are not indexed.
+pub(crate) fn ensure_found(empty: usize, queries: usize) -> Result<()> {
     ensure(empty * 20 <= queries, &format!("{empty} of {queries} queries found nothing"))
 }
 

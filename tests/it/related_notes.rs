@@ -151,18 +151,18 @@ fn why_names_the_deciding_reason() {
       no embedding model is set, so this searched by words only; `sidenote model use minilm` sets one
 
     a.md is not found
-      it does not hold -"hulls"
+      it does not match -"hulls"
       no embedding model is set, so this searched by words only; `sidenote model use minilm` sets one
-      holds  tag:#river
-      fails  -"hulls"
-      holds  (boats OR ships)
+      matches         tag:#river
+      does not match  -"hulls"
+      matches         (boats OR ships)
       missing words: ships
 
     a.md is found
       no embedding model is set, so this searched by words only; `sidenote model use minilm` sets one
       it is result 1 of the 10 that are shown
-      holds  tag:#river
-      holds  boats
+      matches         tag:#river
+      matches         boats
       words #1 0.593 -> 0.4000; meaning -
 
     a.md is not found

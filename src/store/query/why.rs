@@ -149,7 +149,7 @@ impl Searches<'_> {
             if gave_up {
                 reply.reasons.push(format!("{part} takes too many steps in it"));
             } else if !holds {
-                reply.reasons.push(format!("it does not hold {part}"));
+                reply.reasons.push(format!("it does not match {part}"));
             }
             reply.conditions.push(Condition { term: part.to_string(), holds });
         }
