@@ -10,7 +10,7 @@ use crate::index::catalog::{CatalogReader, FileId, FileKind, FolderEntry, Hash, 
 use crate::text::path::NotePath;
 use crate::vault::Vault;
 use crate::vault::obsidian::Settings;
-use crate::vault::scan::{self, DirListing, FileStat, ScanGaps, scan_each};
+use crate::vault::scan::{self, DirListing, FileStat, ListedNames, ScanGaps, scan_each};
 
 /// What a sync found and did.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -159,9 +159,21 @@ fn path_states(
         paths.extend(NotePath::from_disk(folder));
         paths.extend(catalog.paths().below(folder)?);
     }
+    let mut spellings: HashMap<String, usize> = HashMap::with_capacity(paths.len());
+    for path in &paths {
+        *spellings.entry(path.key()).or_default() += 1;
+    }
+    let mut names = ListedNames::new(vault);
     let (mut found, mut indexed, mut warnings) = (Vec::new(), Vec::new(), Vec::new());
     for path in &paths {
-        let stat = if vault.hides(path) { Ok(None) } else { scan::stat(vault, path) };
+        let stat = match if vault.hides(path) { Ok(None) } else { scan::stat(vault, path) } {
+            // After a rename that changed only the case, some file systems still open the file by its old name.
+            Ok(Some(stat)) if spellings.get(&path.key()).is_some_and(|count| *count > 1) => {
+                let listed = names.has(path).map_err(|error| Error::io("look for", path.as_str(), error));
+                listed.map(|listed| listed.then_some(stat))
+            }
+            stat => stat,
+        };
         match stat {
             Ok(stat) => {
                 found.extend(stat);

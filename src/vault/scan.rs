@@ -2,8 +2,9 @@
 //!
 //! No file is opened. A path that cannot be read is reported as a gap, so that it is never treated as deleted.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::convert::Infallible;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -207,6 +208,52 @@ pub fn stat(vault: &Vault, path: &NotePath) -> Result<Option<FileStat>> {
         Ok(is_listed.then(|| file_stat(path.clone(), &metadata, symlink)))
     };
     look().map_err(|error| Error::io("look at", path.as_str(), error))
+}
+
+/// Tells under which spelling files and folders are listed. A file system that does not distinguish case opens a file by
+/// every spelling of its name, but has it under one. Each folder is listed once.
+#[derive(Debug)]
+pub struct ListedNames<'a> {
+    root: &'a Path,
+    folders: HashMap<String, HashSet<OsString>>,
+}
+
+impl<'a> ListedNames<'a> {
+    /// Creates the state for a vault, before any folder is listed.
+    pub fn new(vault: &'a Vault) -> Self {
+        Self { root: vault.root(), folders: HashMap::new() }
+    }
+
+    /// Says whether a path is listed in exactly this spelling, each folder on the way included.
+    ///
+    /// # Errors
+    /// System errors, but a missing folder lists nothing.
+    pub fn has(&mut self, path: &NotePath) -> io::Result<bool> {
+        let mut folder = "";
+        let ends = path.as_str().match_indices('/').map(|(slash, _)| slash).chain([path.as_str().len()]);
+        for end in ends {
+            let below = path.as_str().get(..end).unwrap_or_default();
+            let name = below.get(folder.len()..).unwrap_or_default().trim_start_matches('/');
+            if !self.names(folder)?.contains(OsStr::new(name)) {
+                return Ok(false);
+            }
+            folder = below;
+        }
+        Ok(true)
+    }
+
+    fn names(&mut self, folder: &str) -> io::Result<&HashSet<OsString>> {
+        if !self.folders.contains_key(folder) {
+            let names = match platform::read_dir(&on_disk(self.root, folder)) {
+                Err(error) if is_absence(&error) => HashSet::new(),
+                entries => {
+                    entries?.map(|entry| entry.map(|entry| entry.file_name())).collect::<io::Result<_>>()?
+                }
+            };
+            self.folders.insert(folder.to_owned(), names);
+        }
+        Ok(self.folders.entry(folder.to_owned()).or_default())
+    }
 }
 
 fn is_absence(error: &io::Error) -> bool {

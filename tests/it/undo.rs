@@ -100,6 +100,29 @@ fn undo_is_refused_where_another_note_took_the_path() {
 }
 
 #[test]
+fn a_move_that_changes_only_the_case_is_undone_and_redone() {
+    let vault = TestVault::new(&[("d/note.md", "n\n"), ("s.md", "[[note]]\n")]);
+    let names = || -> Vec<String> {
+        let entries = fs::read_dir(vault.root().join("d")).unwrap();
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+    };
+    let steps: &[(&[&str], &str)] = &[
+        (&["move", "note", "d/Note.md"], "Note.md"),
+        (&["undo"], "note.md"),
+        (&["redo"], "Note.md"),
+        (&["rename", "Note", "NOTE"], "NOTE.md"),
+        (&["undo", "2"], "note.md"),
+    ];
+    for (step, name) in steps {
+        run(&vault, NOW, step);
+        assert_eq!(names(), [*name], "{step:?}");
+        let listed = run(&vault, NOW, &["list"]);
+        assert_eq!(listed.lines().filter(|line| line.contains("d/")).count(), 1, "{step:?}: {listed}");
+    }
+    assert_eq!(steps.len(), 5);
+}
+
+#[test]
 fn undoing_a_folder_move_keeps_later_changes_by_others() {
     let vault = TestVault::new(&[
         ("D/a.md", "# A\n\n[b](b.md) [l](../l.md)\n"),

@@ -9,7 +9,9 @@ use std::time::{Duration, Instant};
 
 use sidenote::index::silent;
 use sidenote::search::Mode;
-use sidenote::store::{EditRequest, Followed, Follower, NoteEdit, Operation, SearchRequest, Store};
+use sidenote::store::{
+    EditRequest, Followed, Follower, MoveRequest, NoteEdit, Operation, SearchRequest, Store,
+};
 
 use crate::support::{LIMIT, TestVault, in_namespaces, stderr, stdout, symlink, until};
 
@@ -95,6 +97,25 @@ fn changes_by_editors_are_found_without_a_scan() {
     fs::remove_file(vault.root().join("a.md")).unwrap();
     vault.write("A.md", "elephant\n");
     assert_eq!(find(store, "elephant"), ["A.md"]);
+    check_rebuild(&vault, store);
+}
+
+/// Some file systems open a file by every spelling of its name; `docs/dev/testing.md` tells how to try one on Linux.
+#[test]
+fn a_rename_that_changes_only_the_case_leaves_one_name() {
+    let vault =
+        TestVault::new(&[("boat.md", "varnish\n"), ("d/oar.md", "ash wood\n"), ("s.md", "[[boat]]\n")]);
+    let following = Following::new(&vault);
+    let store = &following.store;
+    let request = MoveRequest { from: "boat".to_owned(), to: "Boat.md".to_owned(), ..MoveRequest::default() };
+    store.changes().change(&Operation::Move(request), false).unwrap();
+    assert_eq!(find(store, "varnish"), ["Boat.md"]);
+    vault.rename("Boat.md", "BOAT.md");
+    assert_eq!(find(store, "varnish"), ["BOAT.md"]);
+    fs::rename(vault.root().join("d"), vault.root().join("D")).unwrap();
+    assert_eq!(find(store, "ash"), ["D/oar.md"]);
+    vault.rename("D/oar.md", "D/OAR.md");
+    assert_eq!(find(store, "ash"), ["D/OAR.md"]);
     check_rebuild(&vault, store);
 }
 
