@@ -256,6 +256,19 @@ impl<'a> ListedNames<'a> {
     }
 }
 
+/// Says whether a path is only another spelling of a second one: they differ in case alone, and no folder lists the
+/// first. A file system that does not distinguish case opens the file by both.
+///
+/// # Errors
+/// `Io` if a folder cannot be listed.
+pub fn is_other_spelling(vault: &Vault, path: &NotePath, of: &NotePath) -> Result<bool> {
+    if path == of || path.key() != of.key() {
+        return Ok(false);
+    }
+    let listed = ListedNames::new(vault).has(path);
+    listed.map(|listed| !listed).map_err(|error| Error::io("look for", path.as_str(), error))
+}
+
 fn is_absence(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }

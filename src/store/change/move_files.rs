@@ -18,6 +18,7 @@ use crate::text::rewrite::{
     Moves, PartRename, RenameContext, RewriteOptions, fits_in_wikilink, heading_clashes, heading_linktext,
     rename_part,
 };
+use crate::vault::scan;
 
 /// A file or folder to move or rename.
 #[derive(Debug, Clone, Default)]
@@ -220,8 +221,12 @@ impl Planner<'_> {
         let to = request.to.trim();
         let wanted = to.trim_end_matches('/');
         let stays = request.in_place && !to.contains('/');
-        let into =
-            !stays && (to.ends_with('/') || self.folder_named(wanted).is_some_and(|folder| folder != *from));
+        let is_into_folder = match self.folder_named(wanted) {
+            // A folder that is to change its case is found by both names on some file systems.
+            Some(folder) => folder != *from && !scan::is_other_spelling(&self.core.vault, &folder, from)?,
+            None => false,
+        };
+        let into = !stays && (to.ends_with('/') || is_into_folder);
         let mut text = if stays && !from.folder().is_empty() {
             format!("{}/{wanted}", from.folder())
         } else if into && wanted.is_empty() {

@@ -10,9 +10,8 @@ use crate::journal::{ActiveOperation, Journal, OperationHistory};
 use crate::store::change::Changes;
 use crate::store::change::operation::ChangeReply;
 use crate::text::edit::{ChangeSet, Content, ContentHash, FileChange, FileLocation, apply};
-use crate::text::path::NotePath;
 use crate::text::revert::revert_edits;
-use crate::vault::scan::ListedNames;
+use crate::vault::scan;
 use crate::vault::undo_log::{FileUndo, UndoLog, inverse_moves};
 use crate::vault::write_lock::WriteLock;
 use crate::wording::Wording;
@@ -269,8 +268,11 @@ impl Changes<'_> {
             change.to.as_ref() != Some(*from) && !left.contains(*from) && !with_folders && is_there(from)
         });
         let occupied = match occupied {
-            Some(from) if self.is_other_spelling(from, change.to.as_ref())? => None,
-            occupied => occupied,
+            Some(from) => match (from.in_vault(), change.to.as_ref().and_then(FileLocation::in_vault)) {
+                (Some(path), Some(to)) if scan::is_other_spelling(&self.core.vault, path, to)? => None,
+                _ => Some(from),
+            },
+            None => None,
         };
         if let Some(from) = occupied {
             return Ok(Back::Conflict(format!("cannot be restored to {from}, where another file is now")));
@@ -332,20 +334,6 @@ impl Changes<'_> {
             || Back::Conflict("was changed since where the operation wrote".to_owned()),
             |content| Back::Around(FileChange { from: here, to: from, before: Some(hash), content }),
         ))
-    }
-
-    /// Says whether a former path is only another spelling of the present one: it differs in case or accents, and no folder
-    /// lists it. A file system that does not distinguish them opens the file by both.
-    fn is_other_spelling(&self, from: &FileLocation, to: Option<&FileLocation>) -> Result<bool> {
-        let (Some(from), Some(to)) = (from.in_vault(), to.and_then(FileLocation::in_vault)) else {
-            return Ok(false);
-        };
-        let is_listed = |path: &NotePath| {
-            ListedNames::new(&self.core.vault)
-                .has(path)
-                .map_err(|error| Error::io("look for", path.as_str(), error))
-        };
-        Ok(from.key() == to.key() && !is_listed(from)?)
     }
 
     fn place_on_disk(&self, place: &FileLocation) -> std::path::PathBuf {
