@@ -133,6 +133,19 @@ pub enum ToolsetScope {
     Memories,
 }
 
+/// Where the uses of notes are recorded (spec/git.md 2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum UseRecording {
+    /// In this working copy.
+    #[default]
+    Local,
+    /// In this working copy; maintenance also writes them to the journal that git can track.
+    Shared,
+    /// Nowhere.
+    Off,
+}
+
 /// Settings about taking operations back.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -276,6 +289,8 @@ pub struct MemoryConfig {
     pub folder: String,
     /// Which notes the toolsets of other memory servers see.
     pub scope: ToolsetScope,
+    /// Where the uses of notes are recorded.
+    pub uses: UseRecording,
     /// How many bytes memories may take.
     pub max_bytes: u64,
     /// Whether maintenance evicts.

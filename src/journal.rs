@@ -5,28 +5,30 @@
 mod compaction;
 pub mod event;
 mod event_id;
+pub mod folders;
 pub mod projection;
 pub mod reader;
 mod snapshot;
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 
 use crate::clock::Timestamp;
 use crate::error::{Error, Result};
+use crate::safe_open;
 use crate::text::edit::{ChangeSet, FileLocation};
 use crate::text::path::NotePath;
 use crate::vault::Vault;
 use crate::vault::apply_result::Applied;
-use crate::vault::dir::Dir;
 use crate::vault::undo_log::UndoLog;
 use crate::vault::write_lock::WriteLock;
 
 use crate::journal::event::{Event, TouchedFile};
 use crate::journal::event_id::id_millis;
-use crate::journal::reader::{Events, ReadOrder};
+use crate::journal::folders::{JournalFile, JournalFolder, JournalFolders, LocalLock};
+use crate::journal::reader::{Events, FolderEvents, ReadOrder};
 
 /// The maximum size of the file of one month in bytes.
 const MAX_MONTH: u64 = 1 << 31;
@@ -46,12 +48,25 @@ const RECENT: usize = 1000;
 pub struct Journal {
     vault: Vault,
     records: PathBuf,
+    folders: JournalFolders,
 }
 
 impl Journal {
     /// Opens the journal in a records folder, which need not exist yet.
     pub fn open(vault: &Vault, records: &Path) -> Self {
-        Self { vault: vault.clone(), records: records.to_owned() }
+        Self {
+            vault: vault.clone(),
+            records: records.to_owned(),
+            folders: JournalFolders::new(vault, records),
+        }
+    }
+
+    /// Takes the lock of the local folder, and waits some seconds if another process holds it.
+    ///
+    /// # Errors
+    /// `Conflict` naming the holder if it keeps the lock; `Io` if the folder cannot be written.
+    pub fn lock_local(&self) -> Result<LocalLock> {
+        self.folders.lock_local()
     }
 
     /// Appends an event and flushes it to the disk.
@@ -71,11 +86,19 @@ impl Journal {
     }
 
     fn write(&self, events: &[Event], waits: bool) -> Result<()> {
+        for (folder, events) in self.folders.by_folder(events)? {
+            self.write_to(&folder, &events, waits)?;
+        }
+        Ok(())
+    }
+
+    /// Appends events to a folder of the journal.
+    fn write_to(&self, folder: &JournalFolder, events: &[&Event], waits: bool) -> Result<()> {
         let Some(first) = events.first() else { return Ok(()) };
-        let folder = self.vault.create_records_dir(&self.records)?;
-        let name = self.month_for(first.at)?;
-        let failed = |error| Error::io("write the journal", self.records.join(&name), error);
-        let mut file = folder.open_append(&name).map_err(failed)?;
+        let opened = self.folders.create(folder)?;
+        let month = self.month_for(folder, first.at)?;
+        let failed = |error| Error::io("write the journal", self.folders.path_of(folder).join(&month), error);
+        let mut file = opened.open_append(&month).map_err(failed)?;
         let mut lines = Vec::new();
         if !ends_whole(&mut file).map_err(failed)? {
             lines.push(b'\n');
@@ -91,35 +114,52 @@ impl Journal {
 
     /// Returns the name of the file for an event. If the clock went back, the event still goes into the newest file; if the
     /// clock jumped ahead, a single event does not start a new month.
-    fn month_for(&self, at: Timestamp) -> Result<String> {
+    fn month_for(&self, folder: &JournalFolder, at: Timestamp) -> Result<String> {
         let month = month_of(at);
-        let Some(newest) = self.months()?.pop() else { return Ok(month) };
+        let Some(newest) = self.folders.months(folder)?.pop() else { return Ok(month) };
         if newest >= month || months_between(&newest, &month).is_none_or(|months| months <= LONGEST_PAUSE) {
             return Ok(newest.max(month));
         }
-        let last = self.last_of(&newest)?;
+        let last = self.last_of(folder, &newest)?;
         let goes_on = last.is_none_or(|last| (at.millis() - last.at.millis()).abs() <= LONGEST_MONTH);
         Ok(if goes_on { month } else { newest })
     }
 
-    /// Renames the newest file if a wrong clock gave it a name in the future. Otherwise all later events would go into it.
+    /// Renames the newest files if a wrong clock gave them a name in the future. Otherwise all later events would go into
+    /// them.
     ///
     /// # Errors
-    /// `Io` if the folder cannot be listed or the file cannot be renamed.
-    pub fn rename_future_month(&self, lock: &WriteLock, now: Timestamp) -> Result<()> {
-        let mut months = self.months()?;
-        let (Some(newest), Some(before), present) = (months.pop(), months.pop(), month_of(now)) else {
-            return Ok(());
-        };
-        // One month ahead may come from a machine in another time zone.
-        if months_between(&present, &newest).is_none_or(|ahead| ahead < 2) || before > present {
-            return Ok(());
-        }
-        let last = self.last_of(&newest)?;
-        let Some(name) = following(&before.max(present)).filter(|name| *name < newest) else { return Ok(()) };
-        if last.is_none_or(|last| last.at <= now) {
-            let failed = |error| Error::io("rename", self.records.join(&newest), error);
-            lock.folder.rename_no_replace(&newest, &lock.folder, &name).map_err(failed)?;
+    /// `Io` if a folder cannot be listed or a file cannot be renamed.
+    pub fn rename_future_months(&self, _lock: &WriteLock, now: Timestamp) -> Result<()> {
+        let present = month_of(now);
+        for folder in self.folders.list()? {
+            let is_own = match &folder {
+                JournalFolder::Root => false,
+                JournalFolder::Clone(name) => *name == self.folders.clone_name()?,
+                JournalFolder::Uses | JournalFolder::Moves => true,
+            };
+            let mut months = if is_own { self.folders.months(&folder)? } else { Vec::new() };
+            let Some(newest) = months.pop() else { continue };
+            // One month ahead may come from a machine in another time zone.
+            if months_between(&present, &newest).is_none_or(|ahead| ahead < 2) {
+                continue;
+            }
+            let before = months.pop();
+            if before.as_ref().is_none_or(|before| *before > present) {
+                continue;
+            }
+            let last = self.last_of(&folder, &newest)?;
+            let Some(name) =
+                following(before.as_ref().unwrap_or(&present).max(&present)).filter(|name| *name < newest)
+            else {
+                continue;
+            };
+            if last.is_none_or(|last| last.at <= now)
+                && let Some(opened) = self.folders.open(&folder)?
+            {
+                let failed = |error| Error::io("rename", self.folders.path_of(&folder).join(&newest), error);
+                opened.rename_no_replace(&newest, &opened, &name).map_err(failed)?;
+            }
         }
         Ok(())
     }
@@ -173,89 +213,102 @@ impl Journal {
         Ok(recorded)
     }
 
-    /// Restores the lines of one month from a backup that are missing in the journal.
+    /// Restores the lines of one file of the journal in a backup that are missing in the journal. `name` is the path of
+    /// the file among the journal's files in the backup. Operations go to the folder of this clone.
     ///
     /// # Errors
-    /// `Io` if it cannot be written.
-    pub fn restore_lines(&self, lock: &WriteLock, month: &str, bytes: &[u8]) -> Result<()> {
+    /// `Io` if they cannot be written.
+    pub fn restore_lines(&self, _lock: &WriteLock, name: &str, bytes: &[u8]) -> Result<()> {
+        let month = name.rsplit('/').next().unwrap_or(name);
         if !is_month(month) {
             return Ok(());
         }
-        let failed = |error| Error::io("write the journal", self.records.join(month), error);
-        let there = match lock.folder.read_at_most(month, MAX_MONTH) {
-            Ok(there) => there,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
-            Err(error) => return Err(failed(error)),
-        };
-        let known: HashSet<&[u8]> = there.split(|&byte| byte == b'\n').collect();
-        let mut lines = Vec::new();
-        for line in bytes.split(|&byte| byte == b'\n').filter(|line| !known.contains(line)) {
+        let mut known: HashSet<Vec<u8>> = HashSet::new();
+        for file in self.folders.files()?.iter().filter(|file| file.month == month) {
+            let path = self.folders.file_path(file);
+            let read = match self.folders.open(&file.folder)? {
+                Some(folder) => folder.read_at_most(&file.month, MAX_MONTH),
+                None => Ok(Vec::new()),
+            };
+            let read = read.map_err(|error| safe_open::failed("read the journal", &path, error))?;
+            known.extend(read.split(|&byte| byte == b'\n').map(<[u8]>::to_vec));
+        }
+        let (mut own, mut lines) = (None, BTreeMap::<JournalFolder, Vec<u8>>::new());
+        for line in bytes.split(|&byte| byte == b'\n').filter(|line| !known.contains(*line)) {
+            // A line that cannot be read is restored as well.
+            let event = serde_json::from_slice::<Event>(line).ok();
+            let folder = match &event {
+                Some(event) => self.folders.folder_of(event, &mut own)?,
+                None => JournalFolder::Uses,
+            };
+            let lines = lines.entry(folder).or_default();
             lines.extend_from_slice(line);
             lines.push(b'\n');
         }
-        if lines.is_empty() {
-            return Ok(());
+        for (folder, mut lines) in lines {
+            let failed =
+                |error| Error::io("write the journal", self.folders.path_of(&folder).join(month), error);
+            let mut file = self.folders.create(&folder)?.open_append(month).map_err(failed)?;
+            if !ends_whole(&mut file).map_err(failed)? {
+                lines.insert(0, b'\n');
+            }
+            // One write appends all lines, because other processes may append too. The order of lines has no meaning.
+            file.write_all(&lines).and_then(|()| file.sync_data()).map_err(failed)?;
         }
-        let mut file = lock.folder.open_append(month).map_err(failed)?;
-        if !ends_whole(&mut file).map_err(failed)? {
-            lines.insert(0, b'\n');
-        }
-        // One write appends all lines, because other processes may append too. The order of lines has no meaning.
-        file.write_all(&lines).and_then(|()| file.sync_data()).map_err(failed)
-    }
-
-    fn months(&self) -> Result<Vec<String>> {
-        self.months_in(self.folder()?.as_ref())
-    }
-
-    fn folder(&self) -> Result<Option<Dir>> {
-        self.vault.open_records(&self.records)
-    }
-
-    fn months_in(&self, folder: Option<&Dir>) -> Result<Vec<String>> {
-        let Some(folder) = folder else { return Ok(Vec::new()) };
-        let names = folder.names().map_err(|error| Error::io("list", &self.records, error))?;
-        let mut months: Vec<String> = names
-            .iter()
-            .filter_map(|name| name.to_str())
-            .filter(|name| is_month(name))
-            .map(str::to_owned)
-            .collect();
-        months.sort();
-        Ok(months)
+        Ok(())
     }
 
     /// Reads the last event of a file.
-    fn last_of(&self, month: &str) -> Result<Option<Event>> {
-        let months = vec![month.to_owned()];
-        Events::new(&self.records, self.folder()?, ReadOrder::NewestFirst, months).next().transpose()
+    fn last_of(&self, folder: &JournalFolder, month: &str) -> Result<Option<Event>> {
+        let file = JournalFile { folder: folder.clone(), month: month.to_owned() };
+        self.events_of(vec![file], ReadOrder::NewestFirst)?.next().transpose()
     }
 
-    /// Returns the number of unreadable lines of each file that has any.
+    /// Returns each file with unreadable lines, and their number.
     ///
     /// # Errors
     /// `Io` if the journal cannot be read.
-    pub fn damage(&self) -> Result<Vec<(String, usize)>> {
+    pub fn damage(&self) -> Result<Vec<(PathBuf, usize)>> {
         let mut damaged = Vec::new();
-        for month in self.months()? {
-            let mut events =
-                Events::new(&self.records, self.folder()?, ReadOrder::OldestFirst, vec![month.clone()]);
+        for file in self.folders.files()? {
+            let path = self.folders.file_path(&file);
+            let mut events = self.events_of(vec![file], ReadOrder::OldestFirst)?;
             events.by_ref().try_for_each(|event| event.map(drop))?;
             if events.corrupt() > 0 {
-                damaged.push((month, events.corrupt()));
+                damaged.push((path, events.corrupt()));
             }
         }
         Ok(damaged)
     }
 
-    /// Reads the events.
+    /// Reads the events of all clones, and those of this working copy.
     ///
     /// # Errors
-    /// `Io` if the folder cannot be listed.
+    /// `Io` if a folder cannot be listed.
     pub fn events(&self, order: ReadOrder) -> Result<Events> {
-        let folder = self.folder()?;
-        let months = self.months_in(folder.as_ref())?;
-        Ok(Events::new(&self.records, folder, order, months))
+        self.events_of(self.folders.files()?, order)
+    }
+
+    /// Reads the events of some files.
+    fn events_of(&self, files: Vec<JournalFile>, order: ReadOrder) -> Result<Events> {
+        let mut months: BTreeMap<JournalFolder, Vec<String>> = BTreeMap::new();
+        for file in files {
+            months.entry(file.folder).or_default().push(file.month);
+        }
+        let mut streams = Vec::new();
+        for (folder, months) in months {
+            if let Some(opened) = self.folders.open(&folder)? {
+                let holds_changes = folder != JournalFolder::Uses;
+                streams.push(FolderEvents::new(
+                    self.folders.path_of(&folder),
+                    opened,
+                    order,
+                    months,
+                    holds_changes,
+                ));
+            }
+        }
+        Ok(Events::new(order, streams))
     }
 
     /// Lists the events of the note that has this path now, or had it last, through all its moves, oldest first.

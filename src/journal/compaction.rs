@@ -12,9 +12,10 @@ use crate::clock::Timestamp;
 use crate::error::{Error, Result};
 use crate::journal::event::Event;
 use crate::journal::event_id::id_millis;
+use crate::journal::folders::{JournalFile, JournalFolder, LocalLock};
+use crate::journal::reader::{Events, ReadOrder};
 use crate::journal::snapshot::{SNAPSHOT, uses_of};
 use crate::journal::{Journal, MAX_MONTH};
-use crate::vault::write_lock::WriteLock;
 
 /// The number of months before the present one that are not compacted.
 const KEPT_MONTHS: i64 = 2;
@@ -26,10 +27,59 @@ fn name(id: &str, at: Timestamp) -> String {
     if id_millis(id) == Some(at.millis()) { id.to_owned() } else { format!("{id}@{}", at.millis()) }
 }
 
+/// Uses by note and source, each with its time and its name.
+#[derive(Default)]
+struct GroupedUses(BTreeMap<UseKey, NamedUses>);
+
+/// The note of a use as JSON, and its source.
+type UseKey = (String, Option<String>);
+/// Times of uses in milliseconds since 1970, and their names.
+type NamedUses = Vec<(i64, String)>;
+
+impl GroupedUses {
+    /// Adds those uses of a plain event for whose times `is_wanted` holds.
+    fn add(&mut self, event: &Event, is_wanted: impl Fn(i64) -> bool) {
+        let mut named: NamedUses = if event.op == SNAPSHOT {
+            let texts = event.more.get("uses").and_then(Value::as_array).into_iter().flatten();
+            let texts = texts.filter_map(Value::as_str).map(str::to_owned);
+            uses_of(event).into_iter().map(|(at, _)| at).zip(texts).collect()
+        } else {
+            vec![(event.at.millis(), name(&event.id, event.at))]
+        };
+        named.retain(|(at, _)| is_wanted(*at));
+        let by = event.more.get("by").and_then(Value::as_str).map(str::to_owned);
+        for note in event.more.get("notes").and_then(Value::as_array).into_iter().flatten() {
+            if !named.is_empty() {
+                self.0.entry((note.to_string(), by.clone())).or_default().extend(named.iter().cloned());
+            }
+        }
+    }
+
+    /// Returns a snapshot for each note and source.
+    fn into_snapshots(self) -> Result<Vec<Event>> {
+        let snapshot = |((note, by), mut named): (UseKey, NamedUses)| {
+            named.sort_unstable();
+            named.dedup();
+            let last = named.last().map_or(0, |(at, _)| *at);
+            let names: Vec<&str> = named.iter().map(|(_, name)| name.as_str()).collect();
+            let note: Value = serde_json::from_str(&note)
+                .map_err(|error| Error::internal("a note of a use is not valid JSON").with_source(error))?;
+            let mut event = Event::new(SNAPSHOT, Timestamp::from_millis(last));
+            // The id is a hash, so that two machines that compact the same uses write the same line.
+            let digest = blake3::hash(json!([note, by, names]).to_string().as_bytes()).to_hex();
+            event.id = digest.as_str().get(..32).unwrap_or_default().to_owned();
+            event.more.insert("notes".to_owned(), Value::from(vec![note]));
+            event.more.extend(by.map(|by| ("by".to_owned(), Value::from(by))));
+            event.more.insert("uses".to_owned(), Value::from(names));
+            Ok(event)
+        };
+        self.0.into_iter().map(snapshot).collect()
+    }
+}
+
 /// Compacts the lines of one month; `None` if there is nothing to compact.
 fn compacted(bytes: &[u8]) -> Result<Option<Vec<u8>>> {
-    let (mut kept, mut uses, mut lines) =
-        (Vec::new(), BTreeMap::<(String, Option<String>), Vec<(i64, String)>>::new(), 0);
+    let (mut kept, mut uses, mut lines) = (Vec::new(), GroupedUses::default(), 0);
     for line in bytes.split_inclusive(|&byte| byte == b'\n') {
         let event = serde_json::from_slice::<Event>(line).ok().filter(is_plain);
         let Some(event) = event else {
@@ -40,36 +90,13 @@ fn compacted(bytes: &[u8]) -> Result<Option<Vec<u8>>> {
             }
             continue;
         };
-        let named: Vec<(i64, String)> = if event.op == SNAPSHOT {
-            let texts = event.more.get("uses").and_then(Value::as_array).into_iter().flatten();
-            let texts = texts.filter_map(Value::as_str).map(str::to_owned);
-            uses_of(&event).into_iter().map(|(at, _)| at).zip(texts).collect()
-        } else {
-            lines += 1;
-            vec![(event.at.millis(), name(&event.id, event.at))]
-        };
-        let by = event.more.get("by").and_then(Value::as_str).map(str::to_owned);
-        for note in event.more.get("notes").and_then(Value::as_array).into_iter().flatten() {
-            uses.entry((note.to_string(), by.clone())).or_default().extend(named.iter().cloned());
-        }
+        lines += usize::from(event.op != SNAPSHOT);
+        uses.add(&event, |_| true);
     }
     if lines == 0 {
         return Ok(None);
     }
-    for ((note, by), mut named) in uses {
-        named.sort_unstable();
-        named.dedup();
-        let last = named.last().map_or(0, |(at, _)| *at);
-        let names: Vec<&str> = named.iter().map(|(_, name)| name.as_str()).collect();
-        let note: Value = serde_json::from_str(&note)
-            .map_err(|error| Error::internal("a note of a use is not valid JSON").with_source(error))?;
-        let mut event = Event::new(SNAPSHOT, Timestamp::from_millis(last));
-        // The id is a hash, so that two machines that compact the same uses write the same line.
-        let digest = blake3::hash(json!([note, by, names]).to_string().as_bytes()).to_hex();
-        event.id = digest.as_str().get(..32).unwrap_or_default().to_owned();
-        event.more.insert("notes".to_owned(), Value::from(vec![note]));
-        event.more.extend(by.map(|by| ("by".to_owned(), Value::from(by))));
-        event.more.insert("uses".to_owned(), Value::from(names));
+    for event in uses.into_snapshots()? {
         serde_json::to_writer(&mut kept, &event)
             .map_err(|error| Error::internal("an event cannot be serialized").with_source(error))?;
         kept.push(b'\n');
@@ -98,18 +125,19 @@ fn is_plain(event: &Event) -> bool {
 }
 
 impl Journal {
-    /// Compacts the uses of old months; returns the number of files that were rewritten. All other lines are kept.
+    /// Compacts the uses of old months in the local folder; returns the number of files that were rewritten. All other
+    /// lines are kept. Files that git may track are never rewritten.
     ///
     /// # Errors
     /// `Io` if a file cannot be read or written. That file is then unchanged.
-    pub fn compact(&self, lock: &WriteLock, now: Timestamp) -> Result<usize> {
-        let months = self.months()?;
+    pub fn compact(&self, lock: &LocalLock, now: Timestamp) -> Result<usize> {
+        let months = self.folders.months(&JournalFolder::Uses)?;
         // Events are only appended to the newest month.
         let Some((newest, older)) = months.split_last() else { return Ok(0) };
         let today = now.rfc3339();
         let mut done = 0;
         for month in older.iter().filter(|month| is_old(month, &today) && *month < newest) {
-            let path = self.records.join(month);
+            let path = self.folders.path_of(&JournalFolder::Uses).join(month);
             let failed = |error| Error::io("compact the journal", &path, error);
             let bytes = lock.folder.read_at_most(month, MAX_MONTH).map_err(failed)?;
             let Some(shorter) = compacted(&bytes)? else { continue };
@@ -125,6 +153,41 @@ impl Journal {
             done += 1;
         }
         Ok(done)
+    }
+}
+
+/// The number of milliseconds of a day.
+const DAY: i64 = 86_400_000;
+
+impl Journal {
+    /// Writes the uses of past days to the folder of this clone, which git can track, one line for each note; returns the
+    /// number of lines. Uses that were written before are left out.
+    ///
+    /// # Errors
+    /// `Io` if the journal cannot be read or written.
+    pub fn share_uses(&self, _lock: &LocalLock, now: Timestamp) -> Result<usize> {
+        let own = JournalFolder::Clone(self.folders.clone_name()?);
+        let day = |millis: i64| millis.div_euclid(DAY);
+        let of_folder = |folder: &JournalFolder| -> Result<Events> {
+            let file = |month| JournalFile { folder: folder.clone(), month };
+            let files = self.folders.months(folder)?.into_iter().map(file).collect();
+            self.events_of(files, ReadOrder::NewestFirst)
+        };
+        let mut shared = None;
+        for event in of_folder(&own)?.with_any(&["\"snapshot\""]) {
+            shared = shared.max(Some(day(event?.at.millis())));
+        }
+        let is_wanted = |at: i64| day(at) < day(now.millis()) && shared.is_none_or(|shared| day(at) > shared);
+        let mut uses = GroupedUses::default();
+        for event in of_folder(&JournalFolder::Uses)?.with_any(&["\"use\"", "\"snapshot\""]) {
+            let event = event?;
+            if is_plain(&event) {
+                uses.add(&event, is_wanted);
+            }
+        }
+        let snapshots = uses.into_snapshots()?;
+        self.write_to(&own, &snapshots.iter().collect::<Vec<_>>(), true)?;
+        Ok(snapshots.len())
     }
 }
 

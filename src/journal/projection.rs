@@ -4,7 +4,7 @@
 //! If the cache is missing, damaged or does not match the journal, the whole journal is folded again.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 
 use serde::de::IgnoredAny;
@@ -15,6 +15,7 @@ use crate::clock::Timestamp;
 use crate::error::{Error, Result};
 use crate::journal::event::{Event, OP_MOVED, OP_RESTORE_BACKUP};
 use crate::journal::event_id::event_number;
+use crate::journal::folders::JournalFile;
 use crate::journal::snapshot::{SNAPSHOT, uses_of};
 use crate::journal::{Journal, MAX_MONTH};
 use crate::memory::context::WorkContext;
@@ -30,7 +31,7 @@ const MAX_FILE_LEN: u64 = 1 << 31;
 /// The number of new events after which the cache file is written again.
 const SAVE_THRESHOLD: usize = 500;
 /// The version of the cache format.
-const FORMAT_VERSION: u8 = 3;
+const FORMAT_VERSION: u8 = 4;
 /// The minimum number of lines for one thread.
 const LINES_PER_CORE: usize = 2000;
 /// The number of bytes before the read position whose hash must be unchanged.
@@ -115,24 +116,25 @@ impl Projection {
 
     /// Updates the ledger from the journal; says whether the whole journal was folded again.
     fn update(&mut self, journal: &Journal) -> Result<bool> {
-        let months = journal.months()?;
-        if self.marks.keys().all(|name| months.contains(name)) && self.extend(journal, &months)? {
+        let files = journal.folders.files()?;
+        let keys: HashSet<String> = files.iter().map(ToString::to_string).collect();
+        if self.marks.keys().all(|name| keys.contains(name)) && self.extend(journal, &files)? {
             return Ok(false);
         }
         *self = Self::default();
         let mut events = Vec::new();
-        for name in &months {
-            events.extend(self.read(journal, name)?.into_iter().flatten());
+        for file in &files {
+            events.extend(self.read(journal, file)?.into_iter().flatten());
         }
         self.ledger = UsageLedger::fold(events);
         Ok(true)
     }
 
     /// Adds appended events; `false` if the journal changed in another way.
-    fn extend(&mut self, journal: &Journal, months: &[String]) -> Result<bool> {
+    fn extend(&mut self, journal: &Journal, files: &[JournalFile]) -> Result<bool> {
         let mut events = Vec::new();
-        for name in months {
-            match self.read(journal, name)? {
+        for file in files {
+            match self.read(journal, file)? {
                 Some(read) => events.extend(read),
                 None => return Ok(false),
             }
@@ -141,12 +143,12 @@ impl Projection {
     }
 
     /// Reads the events appended to one file; `None` if the part that was read has changed.
-    fn read(&mut self, journal: &Journal, name: &str) -> Result<Option<Vec<MemoryEvent>>> {
-        let path = journal.records.join(name);
+    fn read(&mut self, journal: &Journal, file: &JournalFile) -> Result<Option<Vec<MemoryEvent>>> {
+        let (path, name) = (journal.folders.file_path(file), file.to_string());
         let failed = |error| Error::io("read the journal", &path, error);
         let found = platform::entry_metadata(&path).map_err(failed)?;
         let stat = (found.size, found.modified.0, found.modified.1, found.changed.0, found.changed.1);
-        let old = self.marks.get(name);
+        let old = self.marks.get(&name);
         if old.is_some_and(|mark| mark.stat == stat) {
             return Ok(Some(Vec::new()));
         }
@@ -167,7 +169,7 @@ impl Projection {
         let told = parallel::map(&lines, LINES_PER_CORE, || (), |(), line| parse_line(line));
         self.corrupt += told.iter().filter(|told| told.is_none()).count();
         let mark = ReadPosition { len: end as u64, tail: tail(bytes.get(..end).unwrap_or_default()), stat };
-        self.marks.insert(name.to_owned(), mark);
+        self.marks.insert(name, mark);
         Ok(Some(told.into_iter().flatten().flatten().collect()))
     }
 }

@@ -4,12 +4,13 @@
 
 use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use memchr::memmem;
 
 use crate::error::Result;
 use crate::journal::event::Event;
+use crate::journal::month_of;
 use crate::safe_open;
 use crate::vault::dir::Dir;
 
@@ -29,19 +30,32 @@ pub enum ReadOrder {
     NewestFirst,
 }
 
-/// An iterator over the events of a journal.
+/// An iterator over the events of a journal, merged from its folders by time.
 #[derive(Debug)]
 pub struct Events {
-    records: PathBuf,
-    folder: Option<Dir>,
     order: ReadOrder,
+    streams: Vec<FolderEvents>,
+    /// The next event of each stream, read when it is needed.
+    heads: Vec<Option<Event>>,
+    /// Only lines that contain one of these texts are parsed; if empty, all lines.
+    needles: Vec<memmem::Finder<'static>>,
+}
+
+/// The events of one folder of the journal.
+#[derive(Debug)]
+pub(super) struct FolderEvents {
+    path: PathBuf,
+    folder: Dir,
+    order: ReadOrder,
+    /// Whether some events of the folder changed files.
+    holds_changes: bool,
     /// The names of the remaining files, the next one last.
     months: Vec<String>,
     open: Option<Month>,
+    /// The name of the file that was opened last.
+    current: Option<String>,
     /// The lines that were read, the next one last.
     lines: Vec<Vec<u8>>,
-    /// Only lines that contain one of these texts are parsed; if empty, all lines.
-    needles: Vec<memmem::Finder<'static>>,
     corrupt: usize,
     bytes: u64,
 }
@@ -58,22 +72,16 @@ struct Month {
 }
 
 impl Events {
-    pub(super) fn new(
-        records: &Path,
-        folder: Option<Dir>,
-        order: ReadOrder,
-        mut months: Vec<String>,
-    ) -> Self {
-        if order == ReadOrder::OldestFirst {
-            months.reverse();
-        }
-        let (records, lines, needles) = (records.to_owned(), Vec::new(), Vec::new());
-        Self { records, folder, order, months, open: None, lines, needles, corrupt: 0, bytes: 0 }
+    pub(super) fn new(order: ReadOrder, streams: Vec<FolderEvents>) -> Self {
+        let heads = streams.iter().map(|_| None).collect();
+        Self { order, streams, heads, needles: Vec::new() }
     }
 
     /// Returns only the events that changed files or undid such a change.
     #[must_use]
-    pub fn of_changes(self) -> Self {
+    pub fn of_changes(mut self) -> Self {
+        self.streams.retain(|stream| stream.holds_changes);
+        self.heads.truncate(self.streams.len());
         self.with_any(CHANGES)
     }
 
@@ -84,27 +92,69 @@ impl Events {
         self
     }
 
+    /// Returns the name of the file from which a stream reads next.
+    fn next_month(&self, at: usize) -> Option<&String> {
+        let stream = self.streams.get(at)?;
+        stream
+            .current
+            .as_ref()
+            .filter(|_| stream.open.is_some() || !stream.lines.is_empty())
+            .or(stream.months.last())
+    }
+
     /// Returns the number of invalid lines so far.
     pub fn corrupt(&self) -> usize {
-        self.corrupt
+        self.streams.iter().map(|stream| stream.corrupt).sum()
     }
 
     /// Returns the number of bytes that were read so far.
     pub fn bytes_read(&self) -> u64 {
-        self.bytes
+        self.streams.iter().map(|stream| stream.bytes).sum()
+    }
+}
+
+impl FolderEvents {
+    pub(super) fn new(
+        path: PathBuf,
+        folder: Dir,
+        order: ReadOrder,
+        mut months: Vec<String>,
+        holds_changes: bool,
+    ) -> Self {
+        if order == ReadOrder::OldestFirst {
+            months.reverse();
+        }
+        let (open, current, lines) = (None, None, Vec::new());
+        Self { path, folder, order, holds_changes, months, open, current, lines, corrupt: 0, bytes: 0 }
+    }
+
+    /// Reads the next event that the needles admit; `None` at the end.
+    fn next(&mut self, needles: &[memmem::Finder<'static>]) -> Result<Option<Event>> {
+        loop {
+            while let Some(line) = self.lines.pop() {
+                if let Some(event) = self.event(&line, needles) {
+                    return Ok(Some(event));
+                }
+            }
+            match self.fill() {
+                Ok(true) => {}
+                Ok(false) => return Ok(None),
+                Err(error) => {
+                    self.open = None;
+                    return Err(error);
+                }
+            }
+        }
     }
 
     /// Parses a line; `None` if it is invalid or filtered out.
-    fn event(&mut self, line: &[u8]) -> Option<Event> {
+    fn event(&mut self, line: &[u8], needles: &[memmem::Finder<'static>]) -> Option<Event> {
         let line = line.trim_ascii();
         if line.is_empty() {
             return None;
         }
         let is_whole = line.starts_with(b"{") && line.ends_with(b"}");
-        if is_whole
-            && !self.needles.is_empty()
-            && !self.needles.iter().any(|needle| needle.find(line).is_some())
-        {
+        if is_whole && !needles.is_empty() && !needles.iter().any(|needle| needle.find(line).is_some()) {
             return None;
         }
         let event = serde_json::from_slice(line).ok().filter(|_| is_whole);
@@ -112,15 +162,16 @@ impl Events {
         event
     }
 
-    /// Reads the next block of lines; `false` at the end of the journal.
+    /// Reads the next block of lines; `false` at the end of the folder.
     fn fill(&mut self) -> Result<bool> {
         let Some(month) = &mut self.open else {
-            let (Some(name), Some(folder)) = (self.months.pop(), &self.folder) else { return Ok(false) };
-            let path = self.records.join(&name);
+            let Some(name) = self.months.pop() else { return Ok(false) };
+            let path = self.path.join(&name);
             let failed = |error| safe_open::failed("read the journal", &path, error);
-            let file = folder.file(&name).map_err(failed)?;
+            let file = self.folder.file(&name).map_err(failed)?;
             let left = 0..file.metadata().map_err(failed)?.len();
             self.open = Some(Month { path, file, left, part: Vec::new() });
+            self.current = Some(name);
             return Ok(true);
         };
         let read = match self.order {
@@ -199,21 +250,30 @@ impl Iterator for Events {
     type Item = Result<Event>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        loop {
-            while let Some(line) = self.lines.pop() {
-                if let Some(event) = self.event(&line) {
-                    return Some(Ok(event));
-                }
-            }
-            match self.fill() {
-                Ok(true) => {}
-                Ok(false) => return None,
-                Err(error) => {
-                    self.open = None;
-                    return Some(Err(error));
+        // A stream whose next file is of an earlier month than a known event is not read yet.
+        let mut unread: Vec<usize> = (0..self.streams.len()).collect();
+        unread.retain(|&at| self.heads.get(at).is_some_and(Option::is_none));
+        unread.sort_by(|&one, &other| self.next_month(other).cmp(&self.next_month(one)));
+        for at in unread {
+            let newest = self.heads.iter().flatten().map(|event| event.at).max().map(month_of);
+            let may_wait = self.order == ReadOrder::NewestFirst
+                && newest.is_some_and(|newest| self.next_month(at).is_none_or(|next| *next < newest));
+            if let (Some(stream), Some(head), false) =
+                (self.streams.get_mut(at), self.heads.get_mut(at), may_wait)
+            {
+                match stream.next(&self.needles) {
+                    Ok(event) => *head = event,
+                    Err(error) => return Some(Err(error)),
                 }
             }
         }
+        let heads = self.heads.iter_mut().filter(|head| head.is_some());
+        let key = |head: &&mut Option<Event>| head.as_ref().map(|event| (event.at, event.id.clone()));
+        let next = match self.order {
+            ReadOrder::OldestFirst => heads.min_by_key(key),
+            ReadOrder::NewestFirst => heads.max_by_key(key),
+        };
+        next.and_then(Option::take).map(Ok)
     }
 }
 

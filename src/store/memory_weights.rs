@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::clock::Timestamp;
-use crate::config::Layout;
+use crate::config::{Layout, UseRecording};
 use crate::error::{Error, Result};
 use crate::index::catalog::{Details, FileId, FileRow, Filter, path_id};
 use crate::journal::projection::Projection;
@@ -251,7 +251,8 @@ impl MemoryWeights<'_> {
     /// Records uses of notes in the journal. A failure is only logged.
     pub(in crate::store) fn note_use<'a>(&self, rows: impl Iterator<Item = &'a FileRow>, by: &str) {
         let mut rows = rows.peekable();
-        if rows.peek().is_none() || self.core.vault.is_read_only() {
+        let is_off = self.core.config.memory.uses == UseRecording::Off;
+        if rows.peek().is_none() || is_off || self.core.vault.is_read_only() {
             return;
         }
         let mut event = Calls::of(self.core).event_of("use", self.core.clock.now(), rows);

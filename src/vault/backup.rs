@@ -25,10 +25,14 @@ const LIST: &str = "manifest.json";
 const NOTES: &str = "notes";
 /// The folder of the journal.
 const JOURNAL: &str = "journal";
+/// The folder of the part of the journal that stays in one working copy.
+const LOCAL_JOURNAL: &str = "journal-local";
 /// Notes and memories for other programs to read.
 const EXPORT: &str = "memories_export.json";
 /// The vault's own settings of sidenote.
 const CONFIG: &str = "config.toml";
+/// The folders of the records that are no journal.
+const TRANSACTION_DIRS: &[&str] = &["pending", "undo", "conflicts"];
 /// Folders that are never copied: sidenote's state, which is copied separately, and git repositories.
 const LEFT_OUT: &[&str] = &[STATE_DIR, ".git"];
 /// What stands there is not a file of anybody's.
@@ -258,14 +262,8 @@ impl<'a> UnfinishedBackup<'a> {
         let records = lock.records();
         let state = self.vault.root().join(STATE_DIR);
         let mut others = vec![(state.join(CONFIG), CONFIG.to_owned())];
-        let failed = |error| Error::io("read the journal in", records, error);
-        for entry in fs::read_dir(records).map_err(failed)? {
-            let entry = entry.map_err(failed)?;
-            let name = entry.file_name().to_string_lossy().into_owned();
-            if name.ends_with(".jsonl") {
-                others.push((entry.path(), format!("{JOURNAL}/{name}")));
-            }
-        }
+        others.extend(journal_files(records, JOURNAL)?);
+        others.extend(journal_files(&records.with_file_name("local"), LOCAL_JOURNAL)?);
         for (disk, path) in others {
             let item = match platform::entry_metadata(&disk) {
                 Ok(found) if found.is_file() => SourceFile { look: look_of(&found), disk, link: None },
@@ -603,10 +601,35 @@ fn damaged(path: &Path) -> Error {
 
 /// Lists the files of the journal in a backup.
 pub fn journal(manifest: &BackupManifest) -> impl Iterator<Item = (&str, &str, &BackupFile)> {
-    manifest
-        .files
-        .iter()
-        .filter_map(|(path, file)| Some((path.as_str(), path.strip_prefix("journal/")?, file)))
+    manifest.files.iter().filter_map(|(path, file)| {
+        let (folder, name) = path.split_once('/')?;
+        [JOURNAL, LOCAL_JOURNAL].contains(&folder).then_some((path.as_str(), name, file))
+    })
+}
+
+/// Lists the files of a folder of the journal and of the folders in it, with their paths in a backup.
+fn journal_files(folder: &Path, name: &str) -> Result<Vec<(PathBuf, String)>> {
+    let mut files = Vec::new();
+    let mut folders = vec![(folder.to_owned(), name.to_owned())];
+    while let Some((folder, name)) = folders.pop() {
+        let failed = |error| Error::io("read the journal in", &folder, error);
+        let entries = match fs::read_dir(&folder) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            Err(error) => return Err(failed(error)),
+        };
+        for entry in entries {
+            let entry = entry.map_err(failed)?;
+            let own = entry.file_name().to_string_lossy().into_owned();
+            let is_dir = entry.file_type().map_err(failed)?.is_dir();
+            if own.ends_with(".jsonl") {
+                files.push((entry.path(), format!("{name}/{own}")));
+            } else if is_dir && !name.contains('/') && !TRANSACTION_DIRS.contains(&own.as_str()) {
+                folders.push((entry.path(), format!("{name}/{own}")));
+            }
+        }
+    }
+    Ok(files)
 }
 
 /// Makes a vault of a backup in a folder that is empty or not there yet, and not in `vault`; all of it, or nothing.
@@ -665,6 +688,7 @@ fn write_all(backup: &Path, manifest: &BackupManifest, root: &Path) -> Result<()
         let inner = match path.split_once('/') {
             Some((NOTES, inner)) => PathBuf::from(inner),
             Some((JOURNAL, inner)) => Path::new(STATE_DIR).join("records").join(inner),
+            Some((LOCAL_JOURNAL, inner)) => Path::new(STATE_DIR).join("local").join(inner),
             None if path == CONFIG => Path::new(STATE_DIR).join(CONFIG),
             _ => continue,
         };

@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{self, Read as _};
+use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -151,6 +151,18 @@ impl Dir {
     }
 
     /// Opens a file for reading and appending, and creates it if it is missing.
+    pub(crate) fn create_missing(&self, name: &str, text: &str) -> io::Result<()> {
+        if self.entry(name)?.is_some() {
+            return Ok(());
+        }
+        match self.create(name, 0o666) {
+            Ok(mut file) => file.write_all(text.as_bytes()),
+            // Another process created it meanwhile.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
     pub(crate) fn open_append(&self, name: &str) -> io::Result<File> {
         failpoint();
         safe_open::regular(self.0.open_file(name.as_ref(), OpenMode::AppendOrCreate))

@@ -169,7 +169,16 @@ impl Vault {
     /// # Errors
     /// `Invalid` naming the link.
     pub fn refuse_linked_state(&self) -> Result<()> {
-        for inner in ["", "/records", "/records/pending", "/records/undo", "/records/conflicts"] {
+        let folders = [
+            "",
+            "/records",
+            "/records/pending",
+            "/records/undo",
+            "/records/conflicts",
+            "/local",
+            "/local/moves",
+        ];
+        for inner in folders {
             let inner = format!("{STATE_DIR}{inner}");
             match safe_open::folder(&self.root, Path::new(&inner)) {
                 Err(error) if safe_open::is_refusal(&error) => {

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::platform;
-use crate::vault::dir::{Dir, split_path, symlink_error};
+use crate::vault::dir::{Dir, symlink_error};
 use crate::vault::transaction_records::PENDING;
 use crate::vault::{STATE_DIR, Vault};
 
@@ -66,84 +66,94 @@ impl Vault {
     /// # Errors
     /// The errors of [`Vault::lock`].
     pub fn lock_with_timeout(&self, records: &Path, timeout: Duration) -> Result<WriteLock> {
-        let failed = |error| Error::io("take the write lock in", records, error);
         let folder = self.create_records_dir(records)?;
-        let mut file = folder.open_or_create("lock").map_err(failed)?;
-        let mut waited = Duration::ZERO;
-        let mut pause = Duration::from_millis(1);
-        loop {
-            if platform::try_lock(&file).map_err(failed)? {
-                break;
-            }
-            if waited >= timeout {
-                return Err(lock_held_error(&mut file));
-            }
-            std::thread::sleep(pause);
-            waited += pause;
-            pause = (pause * 2).min(Duration::from_millis(100));
-        }
-        file.set_len(0).map_err(failed)?;
-        file.write_all(format!("{}\n", std::process::id()).as_bytes()).map_err(failed)?;
+        let file = wait_for_lock(&folder, records, timeout)?;
         Ok(WriteLock { file, records: records.to_owned(), folder })
     }
 
     /// Creates the records folder if it is missing. Inside the vault, no symbolic link is followed on the way.
     pub(crate) fn create_records_dir(&self, records: &Path) -> Result<Dir> {
-        self.refuse_read_only()?;
+        let folder = create_state_dir(self, records)?;
         let failed = |error| Error::io("make", records, error);
-        let inner = records.strip_prefix(self.root()).ok();
-        let Some(inner) = inner.and_then(platform::slash_path).filter(|inner| !inner.is_empty()) else {
-            create_external_dir(records).map_err(failed)?;
-            let folder = Dir::open(records).map_err(failed)?;
-            write_git_files(None, &folder).map_err(failed)?;
-            return Ok(folder);
-        };
-        let mut folder = Dir::open(self.root()).map_err(failed)?;
-        let mut above = None;
-        for name in inner.split('/') {
-            let child = match folder.open_or_create_dir(name) {
-                Ok(child) => child,
-                Err(_) if matches!(folder.entry(name), Ok(Some(entry)) if entry.is_symlink()) => {
-                    return Err(symlink_error(&format!("{name} in {inner}")));
-                }
-                Err(error) => return Err(failed(error)),
-            };
-            above = Some((name, std::mem::replace(&mut folder, child)));
-            if name == STATE_DIR {
-                above = None;
-            }
+        folder.create_missing(".gitignore", "lock\npending/\nundo/\nconflicts/\n").map_err(failed)?;
+        // Other git files are written only into sidenote's own folder.
+        let is_own = records.file_name().is_some_and(|name| name == "records")
+            && records.parent().and_then(Path::file_name).is_some_and(|name| name == STATE_DIR);
+        if let Some(state) = records.parent().filter(|_| is_own && records.starts_with(self.root())) {
+            let state = create_state_dir(self, state)?;
+            state.create_missing(".gitignore", "index/\nbackups/\nlocal/\n").map_err(failed)?;
+            state.create_missing(".gitattributes", "records/*.jsonl merge=union\n").map_err(failed)?;
         }
-        // Git files are written only into sidenote's own folder.
-        let state = inner.strip_suffix("/records").filter(|path| split_path(path).1 == STATE_DIR);
-        write_git_files(state.and(above.as_ref()).map(|(_, state)| state), &folder).map_err(failed)?;
         Ok(folder)
     }
 }
 
-/// Creates a records folder outside the vault.
-#[expect(clippy::disallowed_methods, reason = "the records folder is outside the vault")]
-fn create_external_dir(records: &Path) -> io::Result<()> {
-    std::fs::create_dir_all(records)
+/// Creates the local folder if it is missing. Git ignores it as a whole.
+pub(crate) fn create_local_dir(vault: &Vault, local: &Path) -> Result<Dir> {
+    let folder = create_state_dir(vault, local)?;
+    folder
+        .create_missing(".gitignore", "# Belongs to this working copy alone.\n*\n")
+        .map_err(|error| Error::io("write", local.join(".gitignore"), error))?;
+    Ok(folder)
 }
 
-/// Writes the git files: which of sidenote's files stay on this machine, and how journals are merged.
-fn write_git_files(state: Option<&Dir>, records: &Dir) -> io::Result<()> {
-    let mut texts = vec![(records, ".gitignore", "lock\npending/\nundo/\n")];
-    if let Some(state) = state {
-        texts.push((state, ".gitignore", "index/\nbackups/\n"));
-        texts.push((state, ".gitattributes", "records/*.jsonl merge=union\n"));
-    }
-    for (folder, name, text) in texts {
-        if folder.entry(name)?.is_none() {
-            match folder.create(name, 0o666) {
-                Ok(mut file) => file.write_all(text.as_bytes())?,
-                // Another process created it meanwhile.
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                Err(error) => return Err(error),
+/// Creates a folder of sidenote's state if it is missing. Inside the vault, no symbolic link is followed on the way.
+fn create_state_dir(vault: &Vault, path: &Path) -> Result<Dir> {
+    vault.refuse_read_only()?;
+    let failed = |error| Error::io("make", path, error);
+    let inner = path.strip_prefix(vault.root()).ok();
+    let Some(inner) = inner.and_then(platform::slash_path).filter(|inner| !inner.is_empty()) else {
+        create_external_dir(path).map_err(failed)?;
+        return Dir::open(path).map_err(failed);
+    };
+    let mut folder = Dir::open(vault.root()).map_err(failed)?;
+    for name in inner.split('/') {
+        folder = match folder.open_or_create_dir(name) {
+            Ok(child) => child,
+            Err(_) if matches!(folder.entry(name), Ok(Some(entry)) if entry.is_symlink()) => {
+                return Err(symlink_error(&format!("{name} in {inner}")));
             }
-        }
+            Err(error) => return Err(failed(error)),
+        };
     }
-    Ok(())
+    Ok(folder)
+}
+
+/// Takes the lock of a folder of sidenote's state, and waits some seconds if another process holds it.
+///
+/// # Errors
+/// `Conflict` naming the holder if it keeps the lock; `Io` if the lock cannot be written.
+pub(crate) fn lock_folder(folder: &Dir, path: &Path) -> Result<File> {
+    wait_for_lock(folder, path, LOCK_TIMEOUT)
+}
+
+/// Takes the lock file in a folder, and writes the process id into it. Waits at most `timeout` if another process holds
+/// the lock.
+fn wait_for_lock(folder: &Dir, path: &Path, timeout: Duration) -> Result<File> {
+    let failed = |error| Error::io("take the write lock in", path, error);
+    let mut file = folder.open_or_create("lock").map_err(failed)?;
+    let mut waited = Duration::ZERO;
+    let mut pause = Duration::from_millis(1);
+    loop {
+        if platform::try_lock(&file).map_err(failed)? {
+            break;
+        }
+        if waited >= timeout {
+            return Err(lock_held_error(&mut file));
+        }
+        std::thread::sleep(pause);
+        waited += pause;
+        pause = (pause * 2).min(Duration::from_millis(100));
+    }
+    file.set_len(0).map_err(failed)?;
+    file.write_all(format!("{}\n", std::process::id()).as_bytes()).map_err(failed)?;
+    Ok(file)
+}
+
+/// Creates a folder of sidenote's state outside the vault.
+#[expect(clippy::disallowed_methods, reason = "the records folder is outside the vault")]
+fn create_external_dir(path: &Path) -> io::Result<()> {
+    std::fs::create_dir_all(path)
 }
 
 fn lock_held_error(file: &mut File) -> Error {

@@ -462,9 +462,9 @@ fn a_second_writer_waits_and_then_names_the_holder_of_the_lock() {
     drop(first);
     vault.lock(&records).unwrap();
     let text = |name: &str| fs::read_to_string(vault.root().join(".sidenote").join(name)).unwrap();
-    assert_eq!(text(".gitignore"), "index/\nbackups/\n");
+    assert_eq!(text(".gitignore"), "index/\nbackups/\nlocal/\n");
     assert_eq!(text(".gitattributes"), "records/*.jsonl merge=union\n");
-    assert_eq!(text("records/.gitignore"), "lock\npending/\nundo/\n");
+    assert_eq!(text("records/.gitignore"), "lock\npending/\nundo/\nconflicts/\n");
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! Tests time zones, and clocks that are wrong.
 
-use crate::support::{TestVault, json, run, stderr, text_of};
+use std::path::PathBuf;
+
+use crate::support::{TestVault, clone_journal, journal_files, json, run, stderr, text_of};
 
 /// A daily note made at noon of 21 November in UTC has this name in a zone, whether the system knows zones or not.
 #[track_caller]
@@ -64,22 +66,18 @@ fn events_after_a_clock_jump_go_to_the_present_month() {
     }
     let history = json(&vault, "2026-12-02", &["history"]);
     assert_eq!(history.as_array().unwrap().len(), days.len());
-    let mut months: Vec<String> = std::fs::read_dir(vault.root().join(".sidenote/records"))
-        .unwrap()
-        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-        .filter(|name| name.ends_with(".jsonl"))
-        .collect();
-    months.sort();
+    let name = |path: &PathBuf| path.file_name().unwrap().to_str().unwrap().to_owned();
+    let months: Vec<String> = journal_files(vault.root()).iter().map(name).collect();
     assert_eq!(months, ["2026-11.jsonl", "2026-12.jsonl"]);
     // Where one was opened, it gets a name of the present once the clock is right again.
     for now in ["2030-01-01T00:00:00Z", "2030-01-02T00:00:00Z"] {
         at(&vault, now, &["append", "a", "ahead"]);
     }
-    assert!(vault.root().join(".sidenote/records/2030-01.jsonl").exists());
+    assert!(clone_journal(vault.root(), "2030-01").exists());
     // The event of that day is the last in the file, so the file stays until the next one.
     at(&vault, "2026-12-03T00:00:00Z", &["append", "a", "back"]);
     at(&vault, "2026-12-04T00:00:00Z", &["append", "a", "again"]);
-    assert!(!vault.root().join(".sidenote/records/2030-01.jsonl").exists());
+    assert!(!clone_journal(vault.root(), "2030-01").exists());
     let history = json(&vault, "2026-12-05", &["history"]);
     let last: Vec<&str> =
         history.as_array().unwrap().iter().take(3).map(|event| event["at"].as_str().unwrap()).collect();

@@ -8,7 +8,7 @@ use sidenote::error::ErrorKind;
 use sidenote::store::{EditRequest, LinkRequest, MoveRequest, NoteEdit, Operation, Store};
 use sidenote::text::edit::ContentHash;
 
-use crate::support::{TestVault, env_number, env_path, stderr, stdout};
+use crate::support::{TestVault, env_number, env_path, journal_files, stderr, stdout};
 
 /// Where the parts of a test that runs in other processes find their vault, and which of them each is.
 const VAULT: &str = "SIDENOTE_TEST_VAULT";
@@ -85,14 +85,11 @@ fn no_update_is_lost_among_processes() {
         .flat_map(|worker| (0..edits).map(move |edit| (format!("- worker {worker} edit {edit}"), 1)))
         .collect();
     assert_eq!(lines, wanted, "every edit is there once");
-    let records = fs::read_dir(vault.root().join(".sidenote/records")).unwrap();
     let mut events = 0;
-    for path in records.map(|entry| entry.unwrap().path()) {
-        if path.extension().is_some_and(|extension| extension == "jsonl") {
-            for line in fs::read_to_string(path).unwrap().lines() {
-                serde_json::from_str::<serde_json::Value>(line).unwrap();
-                events += 1;
-            }
+    for path in journal_files(vault.root()) {
+        for line in fs::read_to_string(path).unwrap().lines() {
+            serde_json::from_str::<serde_json::Value>(line).unwrap();
+            events += 1;
         }
     }
     assert_eq!(events, workers * edits, "every journal line parses");

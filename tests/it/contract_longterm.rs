@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::mcp_client::Client;
-use crate::support::{TestVault, run, text_of};
+use crate::support::{TestVault, journal_files, run, text_of};
 
 const ABSENT: &str = "550e8400-e29b-41d4-a716-446655440000";
 
@@ -27,10 +27,8 @@ fn contents(list: &Value) -> Vec<&str> {
 
 /// Counts the uses that the journal holds.
 pub(crate) fn uses(vault: &TestVault) -> usize {
-    let Ok(entries) = std::fs::read_dir(vault.root().join(".sidenote/records")) else { return 0 };
-    let files =
-        entries.map(|entry| entry.unwrap().path()).filter(|path| path.extension() == Some("jsonl".as_ref()));
-    let texts: Vec<String> = files.map(|path| std::fs::read_to_string(path).unwrap()).collect();
+    let files = journal_files(vault.root());
+    let texts: Vec<String> = files.iter().map(|path| std::fs::read_to_string(path).unwrap()).collect();
     let events =
         texts.iter().flat_map(|text| text.lines()).map(|line| serde_json::from_str::<Value>(line).unwrap());
     events.filter(|event| event["op"] == "use").map(|event| event["notes"].as_array().unwrap().len()).sum()

@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::{Value, json};
 
 use crate::mcp_client::Client;
-use crate::support::{TestVault, text_of, tree, uses};
+use crate::support::{TestVault, journal_files, text_of, tree, uses};
 
 const NOW_MS: i64 = 1_795_219_200_000;
 const NOBODY: &str = "00000000-0000-4000-8000-000000000000";
@@ -78,8 +78,7 @@ fn a_memory_is_saved_with_its_title() {
     }
     let everything = tree(vault.root());
     assert!(everything.values().all(|bytes| !String::from_utf8_lossy(bytes).contains("4711")));
-    let records = fs::read_dir(vault.root().join(".sidenote/records")).unwrap();
-    let records: Vec<_> = records.map(|entry| entry.unwrap().path()).filter(|path| path.is_file()).collect();
+    let records = journal_files(vault.root());
     assert!(!records.is_empty());
     for file in records {
         assert!(!String::from_utf8_lossy(&fs::read(&file).unwrap()).contains("4711"), "{}", file.display());

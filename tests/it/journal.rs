@@ -13,7 +13,7 @@ use sidenote::vault::Vault;
 use sidenote::vault::undo_log::UndoLog;
 
 use crate::apply::{at, change, folder, path, plan, snapshot, whole};
-use crate::support::TestVault;
+use crate::support::{TestVault, clone_journal};
 
 struct Written {
     folder: TestVault,
@@ -75,7 +75,7 @@ impl Written {
 fn an_event_is_one_line_of_json() {
     let mut written = Written::new(&[("a.md", "a")]);
     written.change("move", Some("a.md"), Some("b/c.md"), whole("c"));
-    let text = fs::read_to_string(written.vault.records().join("2026-11.jsonl")).unwrap();
+    let text = fs::read_to_string(clone_journal(written.vault.root(), "2026-11")).unwrap();
     let (id, rest) = text.split_once(r#"","at""#).unwrap();
     assert_eq!(id.len(), r#"{"id":""#.len() + 32);
     let hashed = |text: &[u8]| ContentHash::of(text).to_string();
@@ -90,7 +90,7 @@ fn an_event_is_one_line_of_json() {
 fn damaged_lines_are_counted_and_kept() {
     let written = Written::new(&[]);
     written.journal.append(&Event::new("one", at(0))).unwrap();
-    let file = written.vault.records().join("2026-11.jsonl");
+    let file = written.vault.root().join(".sidenote/local/2026-11.jsonl");
     let mut open = fs::OpenOptions::new().append(true).open(&file).unwrap();
     open.write_all(b"not json\n\n{\"id\":\"torn").unwrap();
     written.journal.append_all(&[Event::new("two", at(1)), Event::new("three", at(2))]).unwrap();

@@ -34,6 +34,7 @@ mod error_hints;
 mod frontmatter;
 mod frontmatter_edit;
 mod fusion;
+mod git;
 mod http;
 mod incremental_index;
 mod index_damage;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use proptest::prelude::*;
@@ -13,12 +13,19 @@ use sidenote::memory::eviction::{EvictionCandidate, choose};
 use sidenote::memory::handoff::{Handoff, markdown};
 use sidenote::store::{MaintainRequest, Open, SaveRequest, Store};
 
-use crate::support::{TestVault, json, run, stderr, stdout, symlink, tree};
+use crate::support::{TestVault, clone_journal, journal_files, json, run, stderr, stdout, symlink, tree};
 #[cfg(unix)]
 use crate::support::{set_mode, without_root_privileges};
 
 fn journal(vault: &TestVault, month: &str) -> String {
-    fs::read_to_string(vault.root().join(format!(".sidenote/records/{month}.jsonl"))).unwrap_or_default()
+    let of_month = |path: &PathBuf| path.file_stem().is_some_and(|stem| stem == month);
+    let files = journal_files(vault.root()).into_iter().filter(of_month);
+    let text: String = files.map(|path| fs::read_to_string(path).unwrap()).collect();
+    // By time; a line that cannot be read stays last.
+    let at = |line: &str| Some(serde_json::from_str::<Value>(line).ok()?["at"].as_str()?.to_owned());
+    let mut lines: Vec<&str> = text.lines().collect();
+    lines.sort_by_key(|line| at(line).unwrap_or_else(|| "~".to_owned()));
+    lines.iter().map(|line| format!("{line}\n")).collect()
 }
 
 fn ops(vault: &TestVault, month: &str) -> Vec<String> {
@@ -283,19 +290,22 @@ fn compaction_shortens_old_months_and_keeps_the_projection() {
     run(&vault, "2026-02-21", &["memory", "vote", "heron", "up"]);
     run(&vault, "2026-02-22", &["move", "otter", "Lutra"]);
     run(&vault, "2026-02-23", &["memory", "recall", "heron"]);
-    let path = vault.root().join(".sidenote/records/2026-02.jsonl");
-    fs::write(&path, format!("{}torn line\n", journal(&vault, "2026-02"))).unwrap();
+    let path = vault.root().join(".sidenote/local/2026-02.jsonl");
+    let local = || fs::read_to_string(&path).unwrap();
+    fs::write(&path, format!("{}torn line\n", local())).unwrap();
     run(&vault, "2026-07-01", &["memory", "vote", "heron", "up"]);
-    let long = journal(&vault, "2026-02");
+    let long = local();
+    let shared = fs::read_to_string(clone_journal(vault.root(), "2026-02")).unwrap();
     let before = worth(&vault, "2026-07-03");
     let reply = json(&vault, "2026-07-02", &["memory", "maintain"]);
     assert_eq!(reply["compacted"], 1);
-    let short = journal(&vault, "2026-02");
+    let short = local();
+    assert_eq!(fs::read_to_string(clone_journal(vault.root(), "2026-02")).unwrap(), shared);
     assert!(short.len() * 3 < long.len() * 2, "{} of {}", short.len(), long.len());
     assert_eq!(ops(&vault, "2026-07"), ["vote", "maintain"]);
     let kept = short.lines().filter(|line| !line.contains("\"snapshot\"")).collect::<Vec<_>>();
     let edits: Vec<&str> = long.lines().filter(|line| !line.contains("\"op\":\"use\"")).collect();
-    assert_eq!(kept, edits, "votes, edits and what cannot be read stay as they were");
+    assert_eq!(kept, edits, "what cannot be read stays as it was");
     let same = |state: [Value; 3]| {
         let [list, mut stats, explained] = state;
         stats["maintained"] = Value::Null;
@@ -316,7 +326,7 @@ fn compaction_shortens_old_months_and_keeps_the_projection() {
         lines.sort();
         lines
     };
-    assert_eq!(snapshots(&journal(&vault, "2026-02")), snapshots(&short));
+    assert_eq!(snapshots(&local()), snapshots(&short));
 }
 
 #[test]
@@ -368,11 +378,7 @@ fn uses_follow_a_note_moved_by_another_program() {
     assert_eq!(ops(&vault, "2026-05"), ["vote", "moved", "move"]);
     // Another machine found the move that was made here, and recorded it too.
     let line = r#"{"id":"0196f000000070008000000000000001","at":"2026-05-05T00:00:00Z","op":"moved","files":[{"path":"Birds/Grey heron.md","to":"Ardea.md"}]}"#;
-    fs::write(
-        vault.root().join(".sidenote/records/2026-05.jsonl"),
-        format!("{}{line}\n", journal(&vault, "2026-05")),
-    )
-    .unwrap();
+    vault.write(".sidenote/records/2026-05.jsonl", format!("{line}\n"));
     assert_eq!(json(&vault, "2026-05-06", &["memory", "explain", "Ardea"])["usefulness"], 1);
     assert!(stderr(&vault.run(&["undo"])).is_empty(), "a move by others is nothing to be taken back");
     assert_eq!(json(&vault, "2026-05-06", &["memory", "explain", "Grey heron"])["usefulness"], 1);
@@ -553,7 +559,7 @@ fn a_last_journal_line_without_a_newline_counts() {
     let vault = TestVault::new(&[("heron.md", "---\ncreated_at: 2026-01-01\n---\nThe heron nests.\n")]);
     run(&vault, "2026-05-01", &["memory", "vote", "heron", "up"]);
     run(&vault, "2026-05-02", &["memory", "vote", "heron", "up"]);
-    let path = vault.root().join(".sidenote/records/2026-05.jsonl");
+    let path = clone_journal(vault.root(), "2026-05");
     let uses = || json(&vault, "2026-05-03", &["memory", "explain", "heron"])["uses"].clone();
     fs::write(&path, journal(&vault, "2026-05").trim_end()).unwrap();
     assert_eq!(uses(), 2);
@@ -588,10 +594,8 @@ fn a_backup_is_restored_completely() {
     same_trees(vault.root(), &to);
     assert!(fs::symlink_metadata(to.join("link.md")).unwrap().is_symlink());
     let restored = TestVault::copy_of(&to);
-    fs::create_dir_all(restored.root().join(".sidenote/records")).unwrap();
-    for entry in fs::read_dir(to.join(".sidenote/records")).unwrap() {
-        let path = entry.unwrap().path();
-        fs::copy(&path, restored.root().join(".sidenote/records").join(path.file_name().unwrap())).unwrap();
+    for path in journal_files(&to) {
+        restored.write(path.strip_prefix(&to).unwrap().to_str().unwrap(), fs::read(&path).unwrap());
     }
     assert_eq!(json(&restored, "2026-05-03", &["memory", "explain", "Start here"])["usefulness"], 1);
     let folder = vault.root().join(".sidenote/backups").join(&first);

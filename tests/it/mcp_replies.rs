@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::{Value, json};
 
 use crate::mcp_client::Client;
-use crate::support::{TestVault, text_of};
+use crate::support::{TestVault, journal_files, text_of};
 
 /// No reply has more characters than this, neither as text nor as data.
 const MOST: usize = 30_000;
@@ -448,7 +448,8 @@ fn only_applied_calls_store_an_answer_and_it_is_no_event() {
     let events = trail["structuredContent"]["result"]["events"].as_array().unwrap();
     assert_eq!(events.iter().map(|event| &event["op"]).collect::<Vec<_>>(), ["append"]);
     client.finish();
-    let journal = fs::read_to_string(vault.root().join(".sidenote/records/2026-11.jsonl")).unwrap();
+    let journal: String =
+        journal_files(vault.root()).iter().map(|path| fs::read_to_string(path).unwrap()).collect();
     assert_eq!(journal.matches(r#""op":"answer""#).count(), 1, "{journal}");
     assert!(!journal.contains("private line"), "{journal}");
 }

@@ -25,7 +25,7 @@ use sidenote::memory::types::{MemoryType, MemoryTypes};
 use sidenote::memory::usage::{MemoryEvent, NoteRef, Usage, UsageEvent, UsageEventKind, UsageLedger};
 use sidenote::memory::{capture, duplicate};
 
-use crate::support::{TestVault, json, run, stderr, stdout, text_of, tree};
+use crate::support::{TestVault, clone_journal, json, run, stderr, stdout, text_of, tree};
 
 const WEIGHTS: Weights = Weights { similarity: 0.5, recency: 0.3, frequency: 0.2 };
 const HOUR: i64 = 3_600_000;
@@ -597,7 +597,7 @@ fn the_context_comes_first_until_it_expires() {
 fn a_journal_written_by_two_branches_counts_both() {
     let vault = TestVault::new(&[("heron.md", "---\ncreated_at: 2026-01-01\n---\nThe heron nests.\n")]);
     run(&vault, "2026-05-01", &["memory", "vote", "heron", "up"]);
-    let journal = vault.root().join(".sidenote/records/2026-05.jsonl");
+    let journal = clone_journal(vault.root(), "2026-05");
     let base = fs::read_to_string(&journal).unwrap();
     let branch = |day: &str, vote: &str| {
         fs::write(&journal, &base).unwrap();

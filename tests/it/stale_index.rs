@@ -262,7 +262,7 @@ fn a_call_with_an_operation_id_is_applied_once() {
     assert_eq!(text_of(&vault, "Reeds.md").matches("Again.").count(), 1);
     client.finish();
     // Another process knows it, too; also where the first one ended before it answered.
-    let month = vault.root().join(".sidenote/records/2026-11.jsonl");
+    let month = vault.root().join(".sidenote/local/2026-11.jsonl");
     let mut client = Client::start(&vault, &[]);
     assert_eq!(client.call("edit_note", append.clone()), appended);
     let journal = fs::read_to_string(&month).unwrap();

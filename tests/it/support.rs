@@ -397,3 +397,28 @@ pub(crate) fn edit_outcome(text: &str, planned: &PlannedEdits) -> String {
         Err(refusal) => format!("! {}", refusal.code),
     }
 }
+
+/// Lists the files of a vault's journal: those of all clones, and those of the working copy.
+pub(crate) fn journal_files(root: &Path) -> Vec<PathBuf> {
+    let state = root.join(".sidenote");
+    let mut folders = vec![state.join("records"), state.join("local")];
+    for folder in folders.clone() {
+        let entries = fs::read_dir(folder).into_iter().flatten().map(|entry| entry.unwrap().path());
+        folders.extend(
+            entries.filter(|path| path.is_dir() && path.file_name().is_none_or(|name| name != "undo")),
+        );
+    }
+    let entries = folders.iter().flat_map(|folder| fs::read_dir(folder).into_iter().flatten());
+    let paths = entries.map(|entry| entry.unwrap().path());
+    let mut files: Vec<PathBuf> =
+        paths.filter(|path| path.extension().is_some_and(|extension| extension == "jsonl")).collect();
+    files.sort();
+    files
+}
+
+/// Returns the path of the journal of this clone for a month such as `2026-11`.
+pub(crate) fn clone_journal(root: &Path, month: &str) -> PathBuf {
+    let state = root.join(".sidenote");
+    let name = fs::read_to_string(state.join("local/clone")).unwrap();
+    state.join("records").join(name.lines().next().unwrap()).join(format!("{month}.jsonl"))
+}

@@ -9,7 +9,7 @@ use sidenote::journal::reader::ReadOrder;
 use sidenote::vault::Vault;
 
 use crate::apply::at;
-use crate::support::{TestVault, json, run, stderr, text_of, was_killed};
+use crate::support::{TestVault, clone_journal, json, run, stderr, text_of, was_killed};
 
 const NOW: &str = "2026-11-21";
 
@@ -204,7 +204,7 @@ fn a_torn_journal_line_does_not_mislead_undo() {
     let vault = TestVault::new(&[("a.md", "x\n"), ("b.md", "y\n")]);
     run(&vault, NOW, &["append", "a", "one"]);
     run(&vault, NOW, &["append", "b", "two"]);
-    let month = vault.root().join(".sidenote/records/2026-11.jsonl");
+    let month = clone_journal(vault.root(), "2026-11");
     let text = fs::read_to_string(&month).unwrap();
     let torn = text.trim_end().len() - 40;
     fs::write(&month, &text[..torn]).unwrap();

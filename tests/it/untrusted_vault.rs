@@ -47,6 +47,11 @@ const FILES: &[&str] = &[
     ".sidenote/records/lock",
     ".sidenote/records/.gitignore",
     ".sidenote/records/2026-11.jsonl",
+    ".sidenote/local/lock",
+    ".sidenote/local/clone",
+    ".sidenote/local/.gitignore",
+    ".sidenote/local/2026-11.jsonl",
+    ".sidenote/local/moves/2026-11.jsonl",
     ".sidenote/backups/.lock",
     ".sidenote/backups/memory_backup_20200101_000000/manifest.json",
     ".trash/gone.md",
@@ -65,6 +70,9 @@ const FOLDERS: &[&str] = &[
     ".sidenote/records",
     ".sidenote/records/pending",
     ".sidenote/records/undo",
+    ".sidenote/local",
+    ".sidenote/local/moves",
+    ".sidenote/records/0123456789ab",
     ".sidenote/backups",
     ".trash",
     ".obsidian",
@@ -164,14 +172,14 @@ fn links_and_pipes_in_a_downloaded_vault_neither_escape_nor_block() {
         traps.extend([Trap::File, Trap::Free].map(|trap| (*file, trap)));
     }
     traps.extend(FOLDERS.iter().map(|folder| (*folder, Trap::Folder)));
-    assert_eq!(traps.len(), 21 * 2 + 11);
+    assert_eq!(traps.len(), 26 * 2 + 14);
     #[cfg(unix)]
     {
         traps.extend(FILES.iter().map(|file| (*file, Trap::Pipe)));
         let endless =
             [".sidenote/config.toml", ".sidenote/index/seal.json", ".obsidian/app.json", ".rulebook"];
         traps.extend(endless.map(|file| (file, Trap::Zero)));
-        assert_eq!(traps.len(), 21 * 3 + 11 + 4);
+        assert_eq!(traps.len(), 26 * 3 + 14 + 4);
     }
     let waiting = Mutex::new(traps);
     std::thread::scope(|scope| {

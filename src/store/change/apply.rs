@@ -234,7 +234,7 @@ fn end_unfinished(vault: &Vault, lock: &WriteLock, now: Timestamp) -> Result<Vec
     let mut notices = vault.recover(lock)?.notices;
     let journal = Journal::open(vault, &vault.records());
     journal.record_missing(lock)?;
-    if let Err(error) = journal.rename_future_month(lock, now) {
+    if let Err(error) = journal.rename_future_months(lock, now) {
         notices.push(format!("{error}; the journal goes on in the file of a month to come"));
     }
     Ok(notices)

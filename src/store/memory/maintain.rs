@@ -6,10 +6,11 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::clock::Timestamp;
-use crate::config::Layout;
+use crate::config::{Layout, UseRecording};
 use crate::error::Result;
 use crate::index::catalog::{FileRow, path_id};
 use crate::journal::event::Event;
+use crate::journal::folders::LocalLock;
 use crate::journal::reader::ReadOrder as Reading;
 use crate::memory::eviction::{EvictionCandidate, choose};
 use crate::memory::state::{DEFAULT_IMPORTANCE, MemoryProperties, fold_with};
@@ -126,7 +127,7 @@ impl Maintenance<'_> {
         let mut reply = if request.dry_run {
             self.look_at_tiers(request, None, now)?
         } else {
-            let lock = self.core.vault.lock(&self.core.vault.records())?;
+            let lock = self.core.journal().lock_local()?;
             self.look_at_tiers(request, Some(&lock), now)?
         };
         if request.write_back {
@@ -155,7 +156,7 @@ impl Maintenance<'_> {
     fn look_at_tiers(
         &self,
         request: MaintainRequest,
-        lock: Option<&WriteLock>,
+        lock: Option<&LocalLock>,
         now: Timestamp,
     ) -> Result<MaintainReply> {
         let last =
@@ -198,6 +199,9 @@ impl Maintenance<'_> {
             Calls::of(self.core).sign(&mut event);
             events.push(event);
             self.core.journal().append_all(&events)?;
+        }
+        if self.core.config.memory.uses == UseRecording::Shared {
+            self.core.journal().share_uses(lock, now)?;
         }
         reply.compacted = self.core.journal().compact(lock, now)?;
         Ok(reply)

@@ -215,10 +215,10 @@ impl Upkeep<'_> {
     fn damaged_records(&self) -> Result<Vec<Problem>> {
         let records = self.core.vault.records();
         let named = |name: &str| records.join(name).display().to_string();
-        let journal = self.core.journal().damage()?.into_iter().map(|(month, lines)| {
+        let journal = self.core.journal().damage()?.into_iter().map(|(path, lines)| {
             let lines = if lines == 1 { "1 line".to_owned() } else { format!("{lines} lines") };
             let message = format!("{lines} cannot be read and are skipped");
-            Problem::new(named(&month), 0, "damaged-journal", message)
+            Problem::new(path.display().to_string(), 0, "damaged-journal", message)
         });
         let mut problems: Vec<Problem> = journal.collect();
         let kept = UndoLog::open(&records)?;
