@@ -119,7 +119,8 @@ impl Drop for Running {
 
 /// Returns the error that a process does not answer or end in time.
 pub(super) fn too_slow() -> Error {
-    Error::internal("there is no answer in time; the machine is slow, or the program hangs")
+    Error::internal("there is no answer in time: the machine is slow, or the program hangs")
+        .with_hint("for a slow machine, allow more time with `sidenote self-check --time-limit 600`")
 }
 
 /// Reads a pipe on a thread of its own. The bytes arrive when the pipe is closed.

@@ -27,26 +27,30 @@ use crate::platform;
 ///
 /// The steps are: write notes, search by words and by meaning, rename a note with links, undo it, kill a rename in the
 /// middle and recover, find an edit from outside while a watch runs, and serve MCP. Your vaults and your settings are
-/// not used. The vault is removed at the end, unless a step failed. The exit code is 8 if a step failed.
+/// not used. The vault is removed at the end, unless a step failed. The exit code is 8 if a step failed. A slow machine
+/// may need more than a minute: see --time-limit.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   sidenote self-check
   sidenote self-check --keep
+  sidenote self-check --time-limit 600
   sidenote self-check --json")]
 pub(super) struct SelfCheckArgs {
     /// Keep the temporary vault, and print its path.
     #[arg(long)]
     keep: bool,
+    /// The time for all steps, in seconds. One process, or one reply of the server, may take half of it.
+    #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = parse_time_limit)]
+    time_limit: Duration,
 }
 
-/// The time for all steps.
-const TIME_LIMIT: Duration = Duration::from_secs(60);
-/// The time that one process, or one reply of the server, may take.
-const PROCESS_LIMIT: Duration = Duration::from_secs(30);
+/// The longest time that may be allowed: a day.
+const LONGEST_TIME_LIMIT: f64 = 86_400.0;
 /// How often a file is edited until the watch reports it, because the first edits can come before the watch is set up.
 const EDITS: u32 = 5;
-/// The time in which the watch has to report the first edit. Each further edit has twice the time of the one before,
-/// because a system without file events is polled every two seconds.
+/// The time in which the watch has to report the first edit, if all steps may take a minute or less; it grows with their
+/// time. Each further edit has twice the time of the one before, because a system without file events is polled every two
+/// seconds.
 const FIRST_EDIT_LIMIT: Duration = Duration::from_millis(500);
 /// The steps of a rename at which it is killed: before its commit, and after it.
 const KILL_STEPS: [u32; 3] = [5, 20, 40];
@@ -131,6 +135,43 @@ const STEPS: [Action; 9] = [
     ("check the vault", false, Trial::check),
 ];
 
+/// Parses the number of seconds that all steps may take.
+fn parse_time_limit(seconds: &str) -> Result<Duration, String> {
+    let number: f64 =
+        seconds.parse().map_err(|_| "write it as a number of seconds, such as 600".to_owned())?;
+    if number > 0.0 && number <= LONGEST_TIME_LIMIT {
+        Ok(Duration::from_secs_f64(number))
+    } else {
+        Err(format!("it must be more than 0 seconds and at most {LONGEST_TIME_LIMIT}"))
+    }
+}
+
+/// The time that is left for the steps.
+#[derive(Debug, Clone, Copy)]
+struct TimeLeft {
+    /// When all steps have to be done.
+    end: Instant,
+    /// How long all steps may take.
+    limit: Duration,
+}
+
+impl TimeLeft {
+    /// Lets the time for all steps begin.
+    fn begin(limit: Duration) -> Self {
+        Self { end: Instant::now() + limit, limit }
+    }
+
+    /// Returns when a process or a reply that is begun now has to be done.
+    fn next_end(self) -> Instant {
+        self.end_within(self.limit / 2)
+    }
+
+    /// Returns the end of a shorter time, or of the time for all steps if that is earlier.
+    fn end_within(self, time: Duration) -> Instant {
+        self.end.min(Instant::now() + time)
+    }
+}
+
 pub(super) fn run(context: &CommandContext, args: &SelfCheckArgs) -> Result<Outcome> {
     let interrupted = Arc::new(AtomicBool::new(false));
     let handler = Arc::clone(&interrupted);
@@ -141,7 +182,7 @@ pub(super) fn run(context: &CommandContext, args: &SelfCheckArgs) -> Result<Outc
     let mut trial = None;
     let prepared = timed("prepare a temporary vault", || {
         let folder = create_folder()?;
-        let prepared = trial.insert(Trial::new(folder)?);
+        let prepared = trial.insert(Trial::new(folder, args.time_limit)?);
         prepared.write_fixtures()?;
         Ok(prepared.folder.display().to_string())
     });
@@ -233,7 +274,7 @@ struct Trial {
     /// The temporary folder: the vault, and a home folder without settings.
     folder: PathBuf,
     vault: PathBuf,
-    end: Instant,
+    time: TimeLeft,
     /// The files before the rename.
     before: Files,
     /// The files after the rename.
@@ -241,11 +282,11 @@ struct Trial {
 }
 
 impl Trial {
-    fn new(folder: PathBuf) -> Result<Self> {
+    fn new(folder: PathBuf, time_limit: Duration) -> Result<Self> {
         let program = std::env::current_exe().map_err(|error| Error::io("find", "this program", error))?;
         let vault = folder.join("vault");
-        let end = Instant::now() + TIME_LIMIT;
-        Ok(Self { program, folder, vault, end, before: Files::new(), after: Files::new() })
+        let time = TimeLeft::begin(time_limit);
+        Ok(Self { program, folder, vault, time, before: Files::new(), after: Files::new() })
     }
 
     /// Writes notes as another program would: with links of several forms, CRLF, and a name that is not ASCII.
@@ -389,10 +430,10 @@ impl Trial {
     fn watch(&mut self) -> Result<String> {
         let (mut watching, lines) = Running::start_with_lines(&mut self.command(&["watch", "--json"]))?;
         let file = self.vault.join("Minutes.md");
-        let mut limit = FIRST_EDIT_LIMIT;
+        let mut limit = FIRST_EDIT_LIMIT.max(self.time.limit / 120);
         for edit in 1..=EDITS {
             append(&file, "A quagga was seen at the gate.\n")?;
-            let end = self.end.min(Instant::now() + limit);
+            let end = self.time.end_within(limit);
             limit *= 2;
             while let Some(line) = next_line(&lines, end)? {
                 let batch: Value = serde_json::from_str(&line)
@@ -413,7 +454,7 @@ impl Trial {
         command.stdin(Stdio::piped());
         let (mut server, lines) = Running::start_with_lines(&mut command)?;
         let input = server.take_input().ok_or_else(|| Error::internal("the server has no input"))?;
-        let mut client = McpClient { input, lines, end: self.end, id: 0 };
+        let mut client = McpClient { input, lines, time: self.time, id: 0 };
         let client_info = json!({ "name": "sidenote self-check", "version": env!("CARGO_PKG_VERSION") });
         let hello = json!({ "protocolVersion": PROTOCOL, "capabilities": {}, "clientInfo": client_info });
         let hello = client.call("initialize", &hello)?;
@@ -443,7 +484,7 @@ impl Trial {
         }
         // The server ends when its input is closed.
         drop(client.input);
-        let status = server.wait(self.end.min(Instant::now() + PROCESS_LIMIT))?;
+        let status = server.wait(self.time.next_end())?;
         if !status.success() {
             return Err(Error::internal(format!("the server ended with {status}")));
         }
@@ -536,7 +577,7 @@ impl Trial {
     }
 
     fn finish(&self, command: &mut Command) -> Result<Finished> {
-        Running::start(command)?.finish(self.end.min(Instant::now() + PROCESS_LIMIT))
+        Running::start(command)?.finish(self.time.next_end())
     }
 
     /// Removes the temporary folder, unless it is kept. Returns the folder if it is still there.
@@ -574,7 +615,7 @@ fn append(file: &Path, line: &str) -> Result<()> {
 struct McpClient {
     input: ChildStdin,
     lines: Receiver<String>,
-    end: Instant,
+    time: TimeLeft,
     id: u64,
 }
 
@@ -588,7 +629,7 @@ impl McpClient {
     fn call(&mut self, method: &str, params: &Value) -> Result<Value> {
         self.id += 1;
         self.send(&json!({ "jsonrpc": "2.0", "id": self.id, "method": method, "params": params }))?;
-        let end = self.end.min(Instant::now() + PROCESS_LIMIT);
+        let end = self.time.next_end();
         while let Some(line) = next_line(&self.lines, end)? {
             let mut message: Value = serde_json::from_str(&line)
                 .map_err(|error| Error::internal(format!("the server prints {line}")).with_source(error))?;

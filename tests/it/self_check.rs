@@ -31,7 +31,9 @@ fn every_step_succeeds_and_nothing_is_left() {
     let (vault, temporary) = (TestVault::new(&[("a.md", "Mine.")]), tempfile::tempdir().unwrap());
     let before = vault.contents();
     // Settings of the user and of the environment are not used.
-    let done = self_check(&vault, temporary.path(), &[("SIDENOTE_SEARCH_LIMIT", "0")], &["--json"]);
+    // The time is enough for an emulator or a busy machine.
+    let args = ["--json", "--time-limit", "600"];
+    let done = self_check(&vault, temporary.path(), &[("SIDENOTE_SEARCH_LIMIT", "0")], &args);
     assert_eq!(done.status.code(), Some(0), "{} {}", stdout(&done), stderr(&done));
     let states = states(&done);
     let steps = [
@@ -76,4 +78,30 @@ fn a_temporary_folder_that_cannot_be_written_is_reported() {
     assert_eq!(states[0], ("prepare a temporary vault".to_owned(), "failed".to_owned()));
     assert!(states[1..].iter().all(|(_, state)| state == "skipped"), "{states:?}");
     assert!(stdout(&done).contains("set TMPDIR"));
+}
+
+#[test]
+fn a_process_that_takes_longer_than_the_time_limit_fails_its_step() {
+    let (vault, temporary) = (TestVault::new(&[]), tempfile::tempdir().unwrap());
+    // No process ends within half of that.
+    let args = ["--json", "--time-limit", "0.0001"];
+    let done = self_check(&vault, temporary.path(), &[], &args);
+    assert_eq!(done.status.code(), Some(8), "{}", stderr(&done));
+    let states = states(&done);
+    assert_eq!(states[1], ("write notes".to_owned(), "failed".to_owned()));
+    assert!(states[2..].iter().all(|(_, state)| state == "skipped"), "{states:?}");
+    for said in ["there is no answer in time", "--time-limit 600"] {
+        assert!(stdout(&done).contains(said), "{}", stdout(&done));
+    }
+}
+
+#[test]
+fn a_time_limit_is_more_than_nothing_and_at_most_a_day() {
+    let (vault, temporary) = (TestVault::new(&[]), tempfile::tempdir().unwrap());
+    for limit in ["0", "-1", "NaN", "inf", "86400.5", "a minute"] {
+        let done = self_check(&vault, temporary.path(), &[], &[&format!("--time-limit={limit}")]);
+        assert_eq!(done.status.code(), Some(2), "{limit}: {}", stdout(&done));
+        assert!(stderr(&done).contains("--time-limit <SECONDS>"), "{limit}: {}", stderr(&done));
+        assert_eq!(fs::read_dir(temporary.path()).unwrap().count(), 0, "{limit}");
+    }
 }
