@@ -29,6 +29,7 @@ fn show(status: &Status) -> String {
             ),
         ),
         ("links", format!("{} ({} unresolved)", counts.links, counts.unresolved)),
+        ("link dialect", dialects(status)),
         ("passages", counts.passages.to_string()),
         ("index", format!("{} ({})", status.index.display(), stale)),
         (
@@ -59,6 +60,23 @@ fn show(status: &Status) -> String {
         ),
     ];
     output::columns(&rows.map(|(name, value)| vec![name.to_owned(), value]))
+}
+
+/// Describes the link dialect of the vault and those of folders that have another one.
+fn dialects(status: &Status) -> String {
+    let Some((vault, folders)) = status.link_dialects.split_last() else { return String::new() };
+    let links = &status.path_links;
+    let exact = if links.all == 0 {
+        String::new()
+    } else {
+        format!(", {} of {} Markdown links with a folder are exact relative paths", links.exact, links.all)
+    };
+    let reason = if vault.reason.is_empty() { "the default" } else { &vault.reason };
+    let mut text = format!("{} ({reason}{exact})", vault.dialect);
+    for unit in folders {
+        text.push_str(&format!("; {} in {} ({})", unit.dialect, unit.folder, unit.reason));
+    }
+    text
 }
 
 pub(super) fn dump(context: &CommandContext) -> Result<()> {

@@ -15,6 +15,7 @@ mod rows;
 mod schema;
 mod writer;
 mod delta_encoding;
+mod dialects;
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -466,7 +467,7 @@ impl CatalogReader {
             excluded: one("SELECT count(*) FROM files WHERE excluded")?,
             passages: one("SELECT ifnull(sum(length(passages)), 0) / 8 FROM details")?,
             links: one("SELECT ifnull(sum(count), 0) FROM links")?,
-            unresolved: one("SELECT ifnull(sum(count), 0) FROM links WHERE target IS NULL")?,
+            unresolved: self.links().count_unresolved()?,
         })
     }
 }

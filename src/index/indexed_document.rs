@@ -17,7 +17,7 @@ use crate::text::canvas;
 use crate::text::decode::decode_whole;
 use crate::text::frontmatter::Frontmatter;
 use crate::text::line::Lines;
-use crate::text::link::LinkForm;
+use crate::text::link::LinkSyntax;
 use crate::text::note::{Note, Piece, PieceKind};
 use crate::text::note_names::{own_id, property_text, title_of};
 use crate::text::passage::{Passage, each_embedded_text, passages, push_pieces};
@@ -279,23 +279,28 @@ fn count_tags(note: &Note) -> Vec<(String, usize)> {
 /// note.
 fn link_groups(note: &Note) -> Vec<LinkGroup> {
     let mut groups: Vec<LinkGroup> = Vec::new();
-    let mut known: HashMap<(&str, bool), usize> = HashMap::new();
+    let mut known: HashMap<(&str, LinkSyntax), usize> = HashMap::new();
     for (ord, link) in note.links.iter().enumerate() {
         // `[[## text]]` is a typing aid of an editor and links to nothing (spec/obsidian.md 2.2).
         let is_aid = link.path.is_empty() && link.subpath.starts_with("##");
         let linkpath = if is_aid { &link.subpath } else { &link.path };
-        let exact = matches!(link.form, LinkForm::CanvasFile | LinkForm::CanvasGroup);
-        let at = *known.entry((linkpath, exact)).or_insert_with(|| {
-            groups.push(LinkGroup { exact, linkpath: linkpath.clone(), target: None, positions: Vec::new() });
+        let syntax = link.form.syntax();
+        let at = *known.entry((linkpath, syntax)).or_insert_with(|| {
+            groups.push(LinkGroup {
+                syntax,
+                linkpath: linkpath.clone(),
+                target: None,
+                positions: Vec::new(),
+            });
             groups.len() - 1
         });
         groups[at].positions.push(LinkPosition { ord, line: link.line });
     }
     for link in note.mentions.iter().map(|mention| &mention.link).filter(|link| !link.path.is_empty()) {
-        let exact = link.form == LinkForm::CanvasFile;
-        known.entry((&link.path, exact)).or_insert_with(|| {
+        let syntax = link.form.syntax();
+        known.entry((&link.path, syntax)).or_insert_with(|| {
             groups.push(LinkGroup {
-                exact,
+                syntax,
                 linkpath: link.path.clone(),
                 target: None,
                 positions: Vec::new(),

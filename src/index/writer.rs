@@ -7,7 +7,7 @@ mod plan;
 mod read;
 mod targets;
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -31,8 +31,12 @@ use crate::journal::Journal;
 use crate::journal::projection::Projection;
 use crate::memory::usage::NoteRef;
 use crate::platform;
+use crate::text::dialect::LinkDialects;
+use crate::text::link::LinkSyntax;
 use crate::text::path::{NotePath, key};
+use crate::text::resolve::link_places;
 use crate::vault::Vault;
+use crate::vault::link_dialects::{DialectRules, PathLinkCounts, is_marker_name, marker_names};
 
 pub(crate) use plan::{NextSync, OtherVectors, State};
 
@@ -50,6 +54,10 @@ const CHECKPOINT_BYTES: u64 = 16 << 20;
 /// The size in bytes above which the log is emptied at once: under steady load it is never quite empty, so it is never
 /// started over.
 const FORCED_CHECKPOINT_BYTES: u64 = 64 << 20;
+
+/// The names in the catalog's `meta` of the numbers of Markdown links with a folder, and of the exact ones among them.
+const PATH_LINKS: &str = "path_links";
+const EXACT_PATH_LINKS: &str = "exact_path_links";
 
 /// The write side of the index.
 pub(crate) struct Writer {
@@ -92,11 +100,18 @@ impl Writer {
             changes.treat_all_as_new();
         }
         changes.report.generation = self.catalog.reader().generation()?;
-        if changes.changed.is_empty() && changes.removed.is_empty() && redo == Redo::Nothing {
+        let starts_empty = is_rebuild || self.catalog.reader().is_empty()?;
+        let stored = self.catalog.reader().links().dialects()?;
+        let dialects = self.dialects_of(&changes, starts_empty)?;
+        let is_same_dialect = dialects == stored;
+        if changes.changed.is_empty()
+            && changes.removed.is_empty()
+            && redo == Redo::Nothing
+            && (is_same_dialect || starts_empty)
+        {
             return Ok(changes.report);
         }
         self.remove_seal()?;
-        let starts_empty = is_rebuild || self.catalog.reader().is_empty()?;
         let plan = Plan::new(changes.changed.len(), starts_empty, redo, started);
         if plan.is_bulk() {
             // A bulk batch is repeated as a whole after a crash, so its paths need not be listed.
@@ -107,7 +122,8 @@ impl Writer {
             let gone = changes.removed.iter().map(|known| &known.path).chain(moved);
             self.catalog.set_intents(paths.chain(gone.map(NotePath::as_str)))?;
         }
-        let applied = self.apply(&mut changes, &plan, progress, stop);
+        let dialects = Dialects { before: stored, now: Arc::new(dialects) };
+        let applied = self.apply(&mut changes, &plan, dialects, progress, stop);
         let finished =
             match applied.and_then(|finished| self.catalog.set_cache_size(false).map(|()| finished)) {
                 Ok(finished) => finished,
@@ -171,6 +187,7 @@ impl Writer {
         &mut self,
         changes: &mut FileChanges,
         plan: &Plan,
+        dialects: Dialects,
         progress: &Progress,
         stop: &AtomicBool,
     ) -> Result<bool> {
@@ -180,12 +197,63 @@ impl Writer {
         let generation = self.catalog.reader().generation()?.max(self.bm25.generation()?) + 1;
         let given = changed.iter().map(|file| file.id).max().unwrap_or(0);
         let last_id = self.catalog.reader().last_id()?.max(given);
-        let mut batch = Batch::default();
+        let mut batch = Batch { dialects: Arc::clone(&dialects.now), ..Batch::default() };
         if plan.is_staged() {
             self.stage()?;
         }
         self.catalog.set_cache_size(plan.is_bulk())?;
         self.catalog.begin()?;
+        self.prepare_full_text(plan)?;
+        for known in removed.iter() {
+            self.remove_file(known.id, &known.path, &mut batch, plan)?;
+            report.removed += 1;
+            report.touched.push(known.path.clone());
+        }
+        if !self.read_all(changed, plan, &mut batch, report, progress, stop)? {
+            return Ok(false);
+        }
+        progress(Phase::Commit, 0, 0);
+        let is_same_dialect = dialects.before == *dialects.now;
+        if !batch.changed
+            && removed.is_empty()
+            && !plan.is_staged()
+            && plan.redo == Redo::Nothing
+            && is_same_dialect
+        {
+            // Only times differ, so only the catalog is written.
+            self.catalog.clear_intents()?;
+            self.catalog.commit()?;
+            return Ok(true);
+        }
+        let Self { full_text, catalog, .. } = self;
+        std::thread::scope(|scope| {
+            let text = full_text.as_mut().map(|(writer, _)| scope.spawn(|| writer.commit(generation)));
+            batch.passages.sort_unstable();
+            let rows = catalog.add_passages(&batch.passages);
+            let rows = rows.and_then(|()| if plan.is_staged() { catalog.build_indexes() } else { Ok(()) });
+            let text = text.map(|text| text.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+            text.unwrap_or(Ok(())).and(rows)
+        })?;
+        self.resolve_links(&batch, plan)?;
+        self.settle_dialects(&dialects, plan)?;
+        self.catalog.set_last_id(last_id)?;
+        self.catalog.set_meta("generation", generation)?;
+        self.catalog.clear_intents()?;
+        let pending = if plan.is_bulk() {
+            self.count_pending()?
+        } else {
+            self.catalog.reader().meta("pending")?.unwrap_or(0) + batch.pending
+        };
+        self.catalog.set_meta("pending", pending.max(0))?;
+        self.commit_catalog()?;
+        if plan.is_bulk() {
+            self.full_text = None;
+        }
+        Ok(true)
+    }
+
+    /// Removes from the full text what the batch writes again.
+    fn prepare_full_text(&mut self, plan: &Plan) -> Result<()> {
         if let Some((writer, _)) = &mut self.full_text {
             if plan.clears_full_text() {
                 writer.clear()?;
@@ -202,45 +270,7 @@ impl Writer {
                 writer.begin_bulk_load()?;
             }
         }
-        for known in removed.iter() {
-            self.remove_file(known.id, &known.path, &mut batch, plan)?;
-            report.removed += 1;
-            report.touched.push(known.path.clone());
-        }
-        if !self.read_all(changed, plan, &mut batch, report, progress, stop)? {
-            return Ok(false);
-        }
-        progress(Phase::Commit, 0, 0);
-        if !batch.changed && removed.is_empty() && !plan.is_staged() && plan.redo == Redo::Nothing {
-            // Only times differ, so only the catalog is written.
-            self.catalog.clear_intents()?;
-            self.catalog.commit()?;
-            return Ok(true);
-        }
-        let Self { full_text, catalog, .. } = self;
-        std::thread::scope(|scope| {
-            let text = full_text.as_mut().map(|(writer, _)| scope.spawn(|| writer.commit(generation)));
-            batch.passages.sort_unstable();
-            let rows = catalog.add_passages(&batch.passages);
-            let rows = rows.and_then(|()| if plan.is_staged() { catalog.build_indexes() } else { Ok(()) });
-            let text = text.map(|text| text.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
-            text.unwrap_or(Ok(())).and(rows)
-        })?;
-        self.resolve_links(&batch, plan)?;
-        self.catalog.set_last_id(last_id)?;
-        self.catalog.set_meta("generation", generation)?;
-        self.catalog.clear_intents()?;
-        let pending = if plan.is_bulk() {
-            self.count_pending()?
-        } else {
-            self.catalog.reader().meta("pending")?.unwrap_or(0) + batch.pending
-        };
-        self.catalog.set_meta("pending", pending.max(0))?;
-        self.commit_catalog()?;
-        if plan.is_bulk() {
-            self.full_text = None;
-        }
-        Ok(true)
+        Ok(())
     }
 
     /// Creates a staged catalog for a batch that starts from nothing. Readers keep using the published one. The
@@ -343,7 +373,8 @@ impl Writer {
             drop(sender);
             if plan.is_load() {
                 // The index is empty, so all targets of links are among the new files.
-                batch.targets = Some(Targets::new(changed.iter().map(|new| (&new.stat.path, new.id))));
+                let files = changed.iter().map(|new| (&new.stat.path, new.id));
+                batch.targets = Some(Targets::new(&batch.dialects, files));
             }
             for (done, read) in receiver.into_iter().flatten().enumerate() {
                 if stop.load(Ordering::Relaxed) {
@@ -372,7 +403,7 @@ impl Writer {
         let old = self.catalog.reader().passages().of(id)?;
         self.catalog.remove(id)?;
         self.uncount_orphans(&old, batch, plan)?;
-        batch.names.insert(key(path.name()));
+        batch.touch(path);
         self.remove_text(id);
         Ok(())
     }
@@ -437,14 +468,14 @@ impl Writer {
         if file.is_new {
             report.added += 1;
             if batch.targets.is_none() {
-                batch.names.insert(key(record.row.path.name()));
+                batch.touch(&record.row.path);
             }
         } else if unmoved {
             report.changed += 1;
         }
         if let Some(old_path) = &file.old_path {
-            batch.names.insert(key(old_path.name()));
-            batch.names.insert(key(record.row.path.name()));
+            batch.touch(old_path);
+            batch.touch(&record.row.path);
         }
         if let Some(targets) = &batch.targets {
             for links in &mut record.links {
@@ -482,16 +513,31 @@ impl Writer {
         if batch.targets.is_some() {
             return Ok(());
         }
-        let touched: Vec<String> = batch.names.iter().cloned().collect();
+        let mut touched: Vec<String> = batch.names.iter().cloned().collect();
+        if batch.dialects.any_follows_paths() {
+            touched.extend(batch.folders.iter().cloned());
+            // A page of a book or site can be named by its HTML file.
+            let pages = batch.names.iter().filter_map(|name| name.strip_suffix(".md"));
+            touched.extend(pages.map(|stem| format!("{stem}.html")));
+        }
         let others = self.catalog.reader().links().affected_by_names(&touched)?;
         let table = if plan.is_bulk() {
             self.catalog.reader().paths().all()?
         } else {
             let named = batch.sources.iter().chain(&others).flat_map(|(_, _, links)| link_names(links));
             let keys: HashSet<String> = named.collect();
-            self.catalog.reader().paths().named(&keys.into_iter().collect::<Vec<_>>())?
+            let mut table = self.catalog.reader().paths().named(&keys.into_iter().collect::<Vec<_>>())?;
+            for (_, path, links) in batch.sources.iter().chain(&others) {
+                if links.syntax == LinkSyntax::Markdown {
+                    for place in link_places(&batch.dialects, &links.linkpath, path) {
+                        let row = self.catalog.reader().row_at(&place)?;
+                        table.extend(row.map(|row| (row.path, row.id)));
+                    }
+                }
+            }
+            table
         };
-        let targets = Targets::new(table.iter().map(|(path, id)| (path, *id)));
+        let targets = Targets::new(&batch.dialects, table.iter().map(|(path, id)| (path, *id)));
         for (source, path, links) in batch.sources.iter().chain(&others) {
             let found = targets.find(*source, path, links);
             if found != links.target {
@@ -499,6 +545,67 @@ impl Writer {
             }
         }
         Ok(())
+    }
+
+    /// Decides the dialects after these changes. Where the links decide, they are those that are indexed.
+    fn dialects_of(&self, changes: &FileChanges, starts_empty: bool) -> Result<LinkDialects> {
+        let mut markers: BTreeSet<NotePath> = BTreeSet::new();
+        if !starts_empty {
+            markers.extend(self.indexed_markers()?);
+            for gone in changes.removed.iter().map(|known| &known.path) {
+                markers.remove(gone);
+            }
+            for gone in changes.changed.iter().filter_map(|file| file.old_path.as_ref()) {
+                markers.remove(gone);
+            }
+        }
+        let changed = changes.changed.iter().map(|file| &file.stat.path);
+        markers.extend(changed.filter(|path| is_marker_name(path.name())).cloned());
+        let markers: Vec<NotePath> = markers.into_iter().collect();
+        DialectRules::of(&self.vault).decide(&markers, || self.counted_path_links())
+    }
+
+    /// Lists the indexed files that can mark the folder of a book or site.
+    fn indexed_markers(&self) -> Result<Vec<NotePath>> {
+        let names: Vec<String> = marker_names().map(key).collect();
+        let mut found: Vec<NotePath> =
+            self.catalog.reader().paths().named(&names)?.into_iter().map(|(path, _)| path).collect();
+        found.retain(|path| is_marker_name(path.name()));
+        found.sort_unstable();
+        Ok(found)
+    }
+
+    /// Returns the numbers of Markdown links with a folder as they were counted last.
+    fn counted_path_links(&self) -> Result<PathLinkCounts> {
+        let reader = self.catalog.reader();
+        let number = |name| Ok(usize::try_from(reader.meta(name)?.unwrap_or(0)).unwrap_or(0));
+        Ok(PathLinkCounts { all: number(PATH_LINKS)?, exact: number(EXACT_PATH_LINKS)? })
+    }
+
+    /// Finds the targets of Markdown links again if their dialect changed, and stores the dialects. Where the links
+    /// decide about the dialect, they are counted first.
+    fn settle_dialects(&self, dialects: &Dialects, plan: &Plan) -> Result<()> {
+        let reader = self.catalog.reader();
+        let decided = DialectRules::of(&self.vault).decide(&self.indexed_markers()?, || {
+            let counts = reader.links().count_path_links()?;
+            self.catalog.set_meta(PATH_LINKS, counts.all as i64)?;
+            self.catalog.set_meta(EXACT_PATH_LINKS, counts.exact as i64)?;
+            Ok(counts)
+        })?;
+        let now = if decided == *dialects.now { Arc::clone(&dialects.now) } else { Arc::new(decided) };
+        // In a load, the targets were found by the dialects that were decided before the links were known.
+        let found_by = if plan.is_load() { &*dialects.now } else { &dialects.before };
+        if *found_by != *now {
+            let table = self.catalog.reader().paths().all()?;
+            let targets = Targets::new(&now, table.iter().map(|(path, id)| (path, *id)));
+            for (source, path, links) in self.catalog.markdown_links()? {
+                let found = targets.find(source, &path, &links);
+                if found != links.target {
+                    self.catalog.retarget(source, &links, found)?;
+                }
+            }
+        }
+        self.catalog.set_dialects(&now)
     }
 
     /// Opens the vectors for writing, if a model is configured.
@@ -750,14 +857,34 @@ impl Writer {
     }
 }
 
+/// The link dialects before and after a batch.
+struct Dialects {
+    /// Those by which the targets in the catalog were found.
+    before: LinkDialects,
+    /// Those of the files and settings as they are.
+    now: Arc<LinkDialects>,
+}
+
 /// The data of a batch that is written at its end.
 #[derive(Default)]
 struct Batch {
     /// Whether more than times changed.
     changed: bool,
     names: HashSet<String>,
+    /// The names of the folders of files that were added or removed, which a link to a page can name instead.
+    folders: HashSet<String>,
+    /// The dialects by which the targets of links are found.
+    dialects: Arc<LinkDialects>,
     sources: Vec<(FileId, NotePath, LinkGroup)>,
     passages: Vec<(i64, FileId, usize)>,
     pending: i64,
     targets: Option<Targets>,
+}
+
+impl Batch {
+    /// Records that a file appeared at a path or vanished from it.
+    fn touch(&mut self, path: &NotePath) {
+        self.names.insert(key(path.name()));
+        self.folders.extend(path.folder().rsplit('/').next().map(key));
+    }
 }

@@ -4,7 +4,7 @@
 //! backlink that was typed a second ago counts.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::index::Drift;
@@ -14,8 +14,11 @@ use crate::platform;
 use crate::store::core::Core;
 use crate::store::lookup::Lookup;
 use crate::store::source::Source;
+use crate::text::dialect::LinkDialects;
+use crate::text::link::LinkSyntax;
 use crate::text::path::{NotePath, key};
-use crate::text::resolve::{FileNames, name_keys};
+use crate::text::resolve::{FileNames, link_places, name_keys};
+use crate::text::rewrite::Moves;
 
 /// The number of files that are processed between two checks for cancellation.
 pub(super) const GROUP: usize = 256;
@@ -25,6 +28,8 @@ pub(super) struct View<'a> {
     core: &'a Core,
     drift: Drift,
     gone: HashSet<NotePath>,
+    /// The link dialects of the vault's folders.
+    dialects: Arc<LinkDialects>,
     /// The folders that were checked, and whether a symbolic link leads to each.
     linked: Mutex<HashMap<String, bool>>,
 }
@@ -41,7 +46,13 @@ impl<'a> View<'a> {
         Lookup::of(core).set_unindexed(Some(&drift));
         Lookup::of(core).set_behind(drift.len());
         let gone = drift.removed.iter().cloned().collect();
-        Ok(Self { core, drift, gone, linked: Mutex::default() })
+        let dialects = Arc::new(core.index.catalog().links().dialects()?);
+        Ok(Self { core, drift, gone, dialects, linked: Mutex::default() })
+    }
+
+    /// Returns the link dialects of the vault's folders.
+    pub(super) fn dialects(&self) -> &Arc<LinkDialects> {
+        &self.dialects
     }
 
     fn catalog(&self) -> ReadTransaction {
@@ -195,18 +206,94 @@ impl<'a> View<'a> {
     }
 
     /// Lists the files that a link of these sources, or a name with one of these keys, could be confused with.
-    pub(super) fn names(&self, sources: &[Source], mut keys: BTreeSet<String>) -> Result<Vec<NotePath>> {
-        for note in sources.iter().map(|source| &source.note) {
-            let mentioned = note.mentions.iter().map(|mention| &mention.link);
-            keys.extend(note.links.iter().chain(mentioned).flat_map(|link| name_keys(&link.path)));
+    pub(super) fn names(&self, sources: &[Source], mut keys: BTreeSet<String>) -> Result<NamedFiles> {
+        let mut places = BTreeSet::new();
+        for source in sources {
+            let mentioned = source.note.mentions.iter().map(|mention| &mention.link);
+            for link in source.note.links.iter().chain(mentioned) {
+                keys.extend(name_keys(&link.path));
+                if link.form.syntax() == LinkSyntax::Markdown {
+                    places.extend(link_places(&self.dialects, &link.path, &source.path));
+                }
+            }
         }
-        self.named(&keys)
+        let mut files = NamedFiles {
+            dialects: Arc::clone(&self.dialects),
+            files: self.named(&keys)?,
+            folders: BTreeSet::new(),
+        };
+        let known: HashSet<String> = files.files.iter().map(|path| path.as_str().to_owned()).collect();
+        for (at, place) in places.iter().filter(|place| !known.contains(*place)).enumerate() {
+            self.check_cancelled_after(if at % GROUP == 0 { GROUP } else { 0 })?;
+            match self.file_at(place)? {
+                Some(path) => files.files.push(path),
+                None if self.has_folder(place)? => drop(files.folders.insert(place.clone())),
+                None => {}
+            }
+        }
+        Ok(files)
+    }
+
+    /// Finds the file at exactly this path.
+    fn file_at(&self, place: &str) -> Result<Option<NotePath>> {
+        let added = self.drift.added.iter().find(|path| path.as_str() == place);
+        if let Some(added) = added {
+            return Ok(Some(added.clone()));
+        }
+        let row = self.catalog().row_at(place)?;
+        Ok(row.map(|row| row.path).filter(|path| !self.gone.contains(path)))
+    }
+
+    /// Returns whether a folder holds a file.
+    fn has_folder(&self, folder: &str) -> Result<bool> {
+        let prefix = format!("{folder}/");
+        let is_below = |path: &NotePath| path.as_str().starts_with(&prefix);
+        if self.drift.added.iter().any(is_below) {
+            return Ok(true);
+        }
+        if !self.gone.iter().any(is_below) {
+            return self.catalog().paths().has_folder(folder);
+        }
+        Ok(self.catalog().paths().below(folder)?.iter().any(|path| !self.gone.contains(path)))
     }
 }
 
-/// Returns the table of the names of some files.
-pub(super) fn table<'a>(paths: impl Iterator<Item = &'a NotePath>) -> FileNames {
-    let mut names = FileNames::default();
-    paths.for_each(|path| names.insert(path));
-    names
+/// The files and folders that the links of some notes can lead to.
+#[derive(Debug)]
+pub(super) struct NamedFiles {
+    dialects: Arc<LinkDialects>,
+    pub(super) files: Vec<NotePath>,
+    folders: BTreeSet<String>,
+}
+
+impl NamedFiles {
+    /// Returns the table of these files.
+    pub(super) fn table(&self) -> FileNames {
+        self.table_after(&Moves::default(), std::iter::empty())
+    }
+
+    /// Returns the table of these files after some moves, with the files that are added.
+    pub(super) fn table_after<'a>(
+        &'a self,
+        moves: &'a Moves,
+        added: impl Iterator<Item = &'a NotePath>,
+    ) -> FileNames {
+        let file_after = |path: &str| match NotePath::parse(path) {
+            Ok(path) => moves.of(&path).as_str().to_owned(),
+            Err(_) => path.to_owned(),
+        };
+        let dialects = match moves.is_empty() {
+            true => Arc::clone(&self.dialects),
+            false => Arc::new(self.dialects.after(file_after, |folder| moves.of_folder(folder))),
+        };
+        let mut names = FileNames::default().with_dialects(dialects);
+        for path in self.files.iter().map(|path| moves.of(path)).chain(added) {
+            names.insert(path);
+            names.insert_folders_above(path);
+        }
+        for folder in &self.folders {
+            names.insert_folder(&moves.of_folder(folder));
+        }
+        names
+    }
 }

@@ -18,6 +18,7 @@ use crate::journal::projection::Projection;
 use crate::store::call_context::Call;
 use crate::store::unindexed::UnindexedFiles;
 use crate::text::path::NotePath;
+use crate::text::rewrite::RewriteOptions;
 use crate::vault::Vault;
 
 impl Core {
@@ -35,6 +36,16 @@ impl Core {
             &self.journal(),
         )?;
         Ok(projection)
+    }
+
+    /// Returns the options of link rewriting that Obsidian's settings give.
+    pub(in crate::store) fn rewrite_options(&self) -> RewriteOptions {
+        let settings = self.vault.settings();
+        RewriteOptions {
+            format: settings.link_format,
+            keep_exact_paths: !settings.is_link_format_set,
+            ..RewriteOptions::default()
+        }
     }
 
     /// Logs that a note is left out because it cannot be read, unless it was removed.

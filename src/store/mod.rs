@@ -151,6 +151,7 @@ impl Store {
         let index_folder = index_folder.transpose()?;
         let vault =
             vault.with_config_dir(&config.vault.config_dir)?.with_max_file_size(config.vault.max_file_bytes);
+        let vault = vault.with_link_rules(&config.links);
         let vault = vault.with_read_only(open.read_only).with_follow_outside(config.vault.follow_outside);
         let vault = match &index_folder {
             Some(folder) => vault.with_index_in(folder)?,

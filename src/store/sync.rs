@@ -14,8 +14,10 @@ use crate::index::{Holder, Progress, SyncReport, SyncScope};
 use crate::journal::event::{Event, OP_MOVED, TouchedFile};
 use crate::store::core::{Core, former_of};
 use crate::store::lookup::Lookup;
+use crate::text::dialect::DialectUnit;
 use crate::text::edit::FileLocation;
 use crate::text::path::NotePath;
+use crate::vault::link_dialects::PathLinkCounts;
 
 /// The time that a search waits for changes to be indexed. After it, the reply says that the index is behind.
 const SEARCH: Duration = Duration::from_millis(300);
@@ -182,6 +184,8 @@ impl IndexSync<'_> {
             vault: self.core.vault.root().to_owned(),
             index: self.core.index.folder().to_owned(),
             counts: self.core.index.catalog().counts()?,
+            link_dialects: self.core.index.catalog().links().dialects()?.units().to_vec(),
+            path_links: self.core.index.catalog().links().count_path_links()?,
             generation: snapshot.generation,
             embedder: self.core.embedder_name(),
             former_embedder: former_of(&snapshot),
@@ -219,6 +223,10 @@ pub struct Status {
     /// The totals of the index.
     #[serde(flatten)]
     pub counts: Counts,
+    /// The link dialect of each folder that has one of its own, and of the vault, which is the last.
+    pub link_dialects: Vec<DialectUnit>,
+    /// The numbers of Markdown links whose path has a folder.
+    pub path_links: PathLinkCounts,
     /// The number of batches committed.
     pub generation: i64,
     /// The model's name; `none` without one.

@@ -95,7 +95,28 @@ pub enum TextForm {
     Refdef,
 }
 
+/// How the path of a link is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum LinkSyntax {
+    /// It is looked up by name, as in a wikilink.
+    Lookup,
+    /// It is the path of the file from the root of the vault, as in file nodes of a canvas.
+    Exact,
+    /// It is the destination of a Markdown link in a note, which the dialect of the note decides about.
+    Markdown,
+}
+
 impl LinkForm {
+    /// Returns how the path of such a link is read.
+    pub fn syntax(self) -> LinkSyntax {
+        match self {
+            Self::MdPlain | Self::MdAngle | Self::Refdef => LinkSyntax::Markdown,
+            Self::CanvasFile | Self::CanvasGroup => LinkSyntax::Exact,
+            // GitHub and site generators show neither properties nor canvases.
+            Self::Wiki | Self::FmWiki | Self::FmMd | Self::CanvasText(_) => LinkSyntax::Lookup,
+        }
+    }
+
     /// Returns the name of the form in spec/obsidian.md 2.3.
     pub fn name(self) -> &'static str {
         match self {

@@ -3,6 +3,7 @@
 //!
 //! The only user of pulldown-cmark. Leaf blocks are passed to the inline scanner.
 
+mod anchors;
 mod blocks;
 pub(super) mod entity;
 mod nesting;
@@ -12,6 +13,7 @@ use std::ops::Range;
 
 use pulldown_cmark::{CodeBlockKind, Event, LinkType, Options, Parser, Tag, TagEnd};
 
+pub use self::anchors::{PagePlace, page_places};
 pub use self::blocks::blocks;
 use self::nesting::{LeafKind, trimmed};
 use self::whole_link::label_end;

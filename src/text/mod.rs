@@ -2,6 +2,8 @@
 
 pub mod canvas;
 pub mod control;
+pub mod dialect;
+pub mod anchor;
 pub mod edit;
 pub mod frontmatter;
 pub mod inline;

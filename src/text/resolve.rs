@@ -1,10 +1,14 @@
 //! Link resolution: [`FileNames`] finds the file that a link resolves to (spec/obsidian.md 3).
 //!
-//! Links resolve by path only. Aliases, titles and headings are ignored.
+//! Links resolve by path only. Aliases, titles and headings are ignored. A wikilink is looked up by name; the path of a
+//! Markdown link is read as the dialect of its note says (spec/git.md 1).
 
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 use std::slice;
+use std::sync::Arc;
 
+use crate::text::dialect::{LinkDialects, LinkPlace, PathSpelling, split_query};
+use crate::text::link::{Link, LinkSyntax};
 use crate::text::path::{NotePath, clean, key};
 
 /// The form of new link texts in a vault (`newLinkFormat`, spec/obsidian.md 1.3).
@@ -30,6 +34,17 @@ pub struct Resolved<'a> {
     pub unstable: bool,
 }
 
+/// What a link leads to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LinkTarget<'a> {
+    /// A file of the vault, and how a Markdown link that is read as a path spells it.
+    File(Resolved<'a>, Option<PathSpelling>),
+    /// A folder of the vault, from its root; empty for the root. Only paths lead to folders.
+    Folder(String),
+    /// A path out of the vault, or to a hidden file. What is there is not known.
+    Elsewhere(String),
+}
+
 /// The files of a vault, indexed by name (spec/obsidian.md 3.2).
 ///
 /// A path is looked up among the files with its name, so each file is in one table only.
@@ -39,6 +54,9 @@ pub struct FileNames {
     /// The unused indexes of `files`.
     unused: Vec<u32>,
     by_name: HashMap<Box<str>, FileIds>,
+    /// The folders that are known to hold files.
+    folders: HashSet<Box<str>>,
+    dialects: Arc<LinkDialects>,
 }
 
 /// A file of the table.
@@ -108,7 +126,38 @@ impl NamedFile {
 impl FileNames {
     /// Creates an empty table with capacity for `files` files.
     pub fn with_capacity(files: usize) -> Self {
-        Self { files: Vec::with_capacity(files), unused: Vec::new(), by_name: HashMap::with_capacity(files) }
+        Self { files: Vec::with_capacity(files), by_name: HashMap::with_capacity(files), ..Self::default() }
+    }
+
+    /// Sets the dialects of the vault. Without them, all links have Obsidian's.
+    #[must_use]
+    pub fn with_dialects(mut self, dialects: Arc<LinkDialects>) -> Self {
+        self.dialects = dialects;
+        self
+    }
+
+    /// Returns the dialects of the vault.
+    pub fn dialects(&self) -> &LinkDialects {
+        &self.dialects
+    }
+
+    /// Adds a folder that Markdown links can lead to.
+    pub fn insert_folder(&mut self, folder: &str) {
+        self.folders.insert(folder.into());
+    }
+
+    /// Returns whether a folder is known.
+    pub fn has_folder(&self, folder: &str) -> bool {
+        self.folders.contains(folder)
+    }
+
+    /// Adds all folders above a file.
+    pub fn insert_folders_above(&mut self, path: &NotePath) {
+        let mut folder = path.folder();
+        while !folder.is_empty() && !self.folders.contains(folder) {
+            self.folders.insert(folder.into());
+            folder = folder.rsplit_once('/').map_or("", |(above, _)| above);
+        }
     }
 
     /// Adds a file, unless it is in the table already.
@@ -181,8 +230,64 @@ impl FileNames {
         &self.files[id as usize]
     }
 
-    /// Finds the file that a link in `source` resolves to (spec/obsidian.md 3.3). An empty link path resolves to the
-    /// source itself.
+    /// Finds the file that a link of `source` leads to. A link without a path leads to the source itself.
+    pub fn follow<'a>(&'a self, link: &Link, source: &'a NotePath) -> Option<Resolved<'a>> {
+        match self.target(&link.path, link.form.syntax(), source)? {
+            LinkTarget::File(found, _) => Some(found),
+            LinkTarget::Folder(_) | LinkTarget::Elsewhere(_) => None,
+        }
+    }
+
+    /// Finds what a link of `source` leads to, given by its decoded path.
+    pub fn target<'a>(
+        &'a self,
+        linkpath: &str,
+        syntax: LinkSyntax,
+        source: &'a NotePath,
+    ) -> Option<LinkTarget<'a>> {
+        let file = |found| LinkTarget::File(found, None);
+        match syntax {
+            LinkSyntax::Exact => self.resolve_exact(linkpath).map(file),
+            LinkSyntax::Markdown if self.dialects.unit_of(source).dialect.follows_paths() => {
+                self.follow_path(linkpath, source)
+            }
+            LinkSyntax::Lookup | LinkSyntax::Markdown => self.resolve(linkpath, source).map(file),
+        }
+    }
+
+    /// Finds what a link path leads to that is read as a file path.
+    fn follow_path<'a>(&'a self, linkpath: &str, source: &'a NotePath) -> Option<LinkTarget<'a>> {
+        if linkpath.is_empty() {
+            let found = Resolved { path: source, ambiguous: false, unstable: false };
+            return Some(LinkTarget::File(found, Some(PathSpelling::File)));
+        }
+        let unit = self.dialects.unit_of(source);
+        let lead = |path: &str| match unit.place_of(path, source) {
+            LinkPlace::Elsewhere(path) => Some(LinkTarget::Elsewhere(path)),
+            LinkPlace::Inside(place) => {
+                let spelled = unit.files_at(&place).into_iter().find_map(|(path, spelling)| {
+                    let path = self.spelled(&path)?;
+                    let found = Resolved { path, ambiguous: false, unstable: false };
+                    Some(LinkTarget::File(found, Some(spelling)))
+                });
+                let is_folder = place.is_empty() || self.has_folder(&place);
+                spelled.or_else(|| is_folder.then_some(LinkTarget::Folder(place)))
+            }
+        };
+        // A name can contain a question mark, which is written percent-encoded.
+        lead(linkpath).or_else(|| lead(Some(split_query(linkpath)).filter(|(_, query)| !query.is_empty())?.0))
+    }
+
+    /// Finds the file with exactly this path, in this case.
+    fn spelled(&self, path: &str) -> Option<&NotePath> {
+        let ids = self.by_name.get(key(last_segment(path)).as_str())?;
+        let mut files = ids.by_key().iter().map(|&id| &self.file(id).path);
+        let wanted = clean(path);
+        files.find(|file| file.as_str() == path || clean(file.as_str()) == wanted)
+    }
+
+    /// Finds the file that a link path in `source` resolves to by lookup (spec/obsidian.md 3.3). An empty link path
+    /// resolves to the source itself.
     pub fn resolve<'a>(&'a self, linkpath: &str, source: &'a NotePath) -> Option<Resolved<'a>> {
         let cleaned = clean(linkpath);
         if cleaned.is_empty() {
@@ -304,6 +409,26 @@ pub fn name_keys(linkpath: &str) -> Vec<String> {
         return Vec::new();
     }
     candidate_keys(&cleaned).map(|want| last_segment(&want).to_owned()).collect()
+}
+
+/// Lists the paths of files and folders that a Markdown link in `source` can mean where it is read as a path. The list
+/// is empty where it is looked up by name.
+pub fn link_places(dialects: &LinkDialects, linkpath: &str, source: &NotePath) -> Vec<String> {
+    let unit = dialects.unit_of(source);
+    if !unit.dialect.follows_paths() || linkpath.is_empty() {
+        return Vec::new();
+    }
+    let (bare, query) = split_query(linkpath);
+    let mut places = Vec::new();
+    for path in std::iter::once(linkpath).chain((!query.is_empty()).then_some(bare)) {
+        if let LinkPlace::Inside(place) = unit.place_of(path, source) {
+            places.extend(unit.files_at(&place).into_iter().map(|(path, _)| path));
+            places.push(place);
+        }
+    }
+    places.sort_unstable();
+    places.dedup();
+    places
 }
 
 /// Returns the keys of the paths that a cleaned link path can mean, in order: the path itself if its name contains a

@@ -4,17 +4,19 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use percent_encoding::percent_encode_byte;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode_byte, utf8_percent_encode};
 
+use crate::text::anchor::{AnchorTable, AnchorTarget};
 use crate::text::canvas;
+use crate::text::dialect::{LinkDialect, PathSpelling, split_query};
 use crate::text::edit::{Edit, Remark, apply};
 use crate::text::frontmatter::encode_in;
 use crate::text::line::Lines;
-use crate::text::link::{Link, LinkContext, LinkEscape, LinkForm, TextForm};
+use crate::text::link::{Link, LinkContext, LinkEscape, LinkForm, LinkSyntax, TextForm};
 use crate::text::link_syntax::is_external;
 use crate::text::note::{Note, heading_key};
 use crate::text::path::{NotePath, clean};
-use crate::text::resolve::{FileNames, LinkFormat};
+use crate::text::resolve::{FileNames, LinkFormat, LinkTarget};
 use crate::text::span::Span;
 use crate::text::subpath::{SubpathTable, SubpathTarget};
 use crate::text::unlinked_reference::{UnlinkedReference, UnlinkedReferenceKind};
@@ -28,6 +30,8 @@ pub fn parse(path: &NotePath, text: &str) -> Note {
 #[derive(Debug, Clone, Default)]
 pub struct Moves {
     to: BTreeMap<NotePath, NotePath>,
+    /// The folders that move as a whole: their old and new paths.
+    folders: Vec<(String, String)>,
 }
 
 impl Moves {
@@ -39,6 +43,25 @@ impl Moves {
     /// Returns the path of a file after the moves.
     pub fn of<'a>(&'a self, path: &'a NotePath) -> &'a NotePath {
         self.to.get(path).unwrap_or(path)
+    }
+
+    /// Adds the move of a folder, whose files are added one by one as well.
+    pub fn insert_folder(&mut self, from: &NotePath, to: &NotePath) {
+        self.folders.push((from.as_str().to_owned(), to.as_str().to_owned()));
+    }
+
+    /// Returns the path of a folder after the moves. A folder whose files move alone stays.
+    pub fn of_folder(&self, path: &str) -> String {
+        let moved = self.folders.iter().find_map(|(from, to)| {
+            let rest = path.strip_prefix(from.as_str())?;
+            (rest.is_empty() || rest.starts_with('/')).then(|| format!("{to}{rest}"))
+        });
+        moved.unwrap_or_else(|| path.to_owned())
+    }
+
+    /// Lists the moves of folders.
+    pub fn folders(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.folders.iter().map(|(from, to)| (from.as_str(), to.as_str()))
     }
 
     /// Lists the moves, ordered by path.
@@ -57,6 +80,9 @@ impl Moves {
 pub struct RewriteOptions {
     /// The form of new link texts.
     pub format: LinkFormat,
+    /// Write a Markdown link that was the exact relative path of its target as one again, also where Obsidian would find
+    /// a shorter text (spec/git.md 1).
+    pub keep_exact_paths: bool,
     /// Keep relative links that Obsidian still resolves, but programs that follow them as file paths no longer do.
     pub keep_lookup_links: bool,
     /// Lengthen links whose target is decided only by the byte order of paths.
@@ -138,6 +164,16 @@ enum Mismatch {
     Text,
 }
 
+/// What a link leads to, apart from how it is written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Aim<'a> {
+    File(&'a NotePath),
+    /// A folder, from the root of the vault.
+    Folder(String),
+    /// A path out of the vault or to a hidden file.
+    Elsewhere(String),
+}
+
 /// The most times that an edited text is parsed again to find which edits are safe.
 const MAX_ATTEMPTS: usize = 64;
 
@@ -145,6 +181,22 @@ impl RenameContext<'_> {
     /// Finds the file that a link resolves to now.
     fn target<'n>(&'n self, link: &Link, source: &'n NotePath) -> Option<&'n NotePath> {
         lookup(self.before, link, source).map(|(path, _)| path)
+    }
+
+    /// Returns what a link has to lead to after the operation. Returns `None` if it leads to nothing now.
+    fn aim_after<'n>(&'n self, link: &Link, source: &'n NotePath) -> Option<Aim<'n>> {
+        Some(match aim(self.before, &link.path, link.form.syntax(), source)? {
+            Aim::File(path) => Aim::File(self.moves.of(path)),
+            Aim::Folder(path) => Aim::Folder(self.moves.of_folder(&path)),
+            Aim::Elsewhere(path) => Aim::Elsewhere(path),
+        })
+    }
+
+    /// Returns whether the path of a link is followed as a file path, before or after the operation.
+    fn is_followed_as_path(&self, link: &Link, source: &NotePath) -> bool {
+        let follows = |names: &FileNames, at: &NotePath| names.dialects().unit_of(at).dialect.follows_paths();
+        link.form.syntax() == LinkSyntax::Markdown
+            && (follows(self.before, source) || follows(self.after, self.path_after(source)))
     }
 
     /// Returns the future path of the file whose links are written.
@@ -285,6 +337,9 @@ impl RenameContext<'_> {
         if clean(&link.path).is_empty() || is_external(&link.path) {
             return;
         }
+        if self.is_followed_as_path(link, source) {
+            return self.plan_path(file, link, level, rewritten);
+        }
         let Some(target) = self.target(link, source) else { return };
         let (wanted, place) = (self.moves.of(target), self.path_after(source));
         let found = lookup(self.after, link, place);
@@ -306,7 +361,12 @@ impl RenameContext<'_> {
         if file.is_shared(link.span) {
             return refuse("yaml-style", "the value has an anchor, alias or tag");
         }
-        let Some(linktext) = self.linktext(link, wanted, place) else {
+        let format = if self.was_exact_path(link, source, target) {
+            LinkFormat::Relative
+        } else {
+            self.options.format
+        };
+        let Some(linktext) = self.linktext(link, wanted, place, format) else {
             return refuse("name-not-linkable", "no link text resolves to the new name");
         };
         let inner = match syntax(link, text) {
@@ -323,6 +383,77 @@ impl RenameContext<'_> {
         rewritten.edits.push(Edit::replace(link.path_span, raw.clone()));
         rewritten.links += 1;
         rewritten.edits.extend(self.label(link, text, target, wanted, &raw));
+    }
+
+    /// Plans the edit of a link whose path is followed as a file path. It keeps its form, and its label stays.
+    fn plan_path(
+        &self,
+        file: &LinkingFile<'_>,
+        link: &Link,
+        level: EncodingLevel,
+        rewritten: &mut LinkRewrite,
+    ) {
+        let LinkingFile { path: source, text, ref lines, .. } = *file;
+        let place = self.path_after(source);
+        let leads = |path: &str| aim(self.after, path, LinkSyntax::Markdown, place);
+        let Some(wanted) = self.aim_after(link, source) else { return };
+        if leads(&link.path).as_ref() == Some(&wanted) {
+            return;
+        }
+        let raw = link.path_span.of(text);
+        let span = Span::new(link.path_span.start, link.path_span.start + split_query(raw).0.len());
+        let said = if raw.contains('?') { split_query(&link.path).0 } else { link.path.as_str() };
+        let spelling = match self.before.target(&link.path, LinkSyntax::Markdown, source) {
+            Some(LinkTarget::File(_, spelling)) => spelling,
+            _ => None,
+        };
+        let written = paths_to(&wanted, spelling)
+            .into_iter()
+            .flat_map(|path| self.path_texts(said, &path, place))
+            .find(|text| leads(text).as_ref() == Some(&wanted));
+        let Some(written) = written else {
+            let message = "no path leads to the new name";
+            let refusal = remark("name-not-linkable", source, text, lines, link.span, message);
+            return rewritten.remarks.push(refusal);
+        };
+        let encoded = match syntax(link, text) {
+            DestinationSyntax::Angle => angle_encode(&written, level),
+            _ => percent_encode(&written, level, link.place == LinkContext::Table),
+        };
+        // On a web page, a question mark begins a query.
+        rewritten.edits.push(Edit::replace(span, encoded.replace('?', "%3F")));
+        rewritten.links += 1;
+    }
+
+    /// Lists the texts of a link to a path, in the form of the old text first.
+    fn path_texts(&self, said: &str, path: &str, place: &NotePath) -> Vec<String> {
+        let unit = self.after.dialects().unit_of(place);
+        let relative_path = match relative(place.folder(), path) {
+            same if same.is_empty() => ".".to_owned(),
+            other => other,
+        };
+        let dotted = format!("./{relative_path}");
+        let mut texts = Vec::with_capacity(3);
+        if said.starts_with('/') {
+            texts.extend(unit.rooted(path));
+        }
+        if said.starts_with("./") && !relative_path.starts_with("../") {
+            texts.push(dotted.clone());
+        }
+        texts.extend([relative_path, dotted]);
+        if said.ends_with('/') {
+            texts.iter_mut().filter(|text| !text.ends_with('/')).for_each(|text| text.push('/'));
+        }
+        texts
+    }
+
+    /// Returns whether a Markdown link that has to change is the exact relative path of its target, with a folder.
+    fn was_exact_path(&self, link: &Link, source: &NotePath, target: &NotePath) -> bool {
+        let path = link.path.strip_prefix("./").unwrap_or(&link.path);
+        self.options.keep_exact_paths
+            && link.form.syntax() == LinkSyntax::Markdown
+            && path.contains('/')
+            && path == relative(source.folder(), target.as_str())
     }
 
     /// Returns whether a relative link was a valid file path before its note moved, and is not after the move
@@ -347,11 +478,17 @@ impl RenameContext<'_> {
 
     /// Returns the text of a link in `source` that resolves to `target` (spec/obsidian.md 4.3), without a subpath.
     /// Returns `None` if there is none.
-    fn linktext(&self, link: &Link, target: &NotePath, source: &NotePath) -> Option<String> {
+    fn linktext(
+        &self,
+        link: &Link,
+        target: &NotePath,
+        source: &NotePath,
+        format: LinkFormat,
+    ) -> Option<String> {
         if is_canvas_path(link) {
             return Some(target.as_str().to_owned());
         }
-        linktext(self.after, target, source, self.options.format, link.escape.inner == LinkEscape::Percent)
+        looked_up_text(self.after, target, source, format, link.escape.inner == LinkEscape::Percent)
     }
 
     /// Returns the edit of the alias or label that belongs to a new destination (spec/obsidian.md 4.4).
@@ -393,13 +530,15 @@ impl RenameContext<'_> {
         let edited: HashSet<Span> = edits.iter().map(|edit| edit.span).collect();
         let mut wrong = HashSet::new();
         for (old, new) in self.rewritable_links(file.note).zip(self.rewritable_links(&reparsed)) {
-            let touched = edited.contains(&old.path_span);
+            // A query behind a path is no part of the edit.
+            let touched =
+                edited.iter().any(|span| span.start == old.path_span.start && old.path_span.encloses(*span));
             let is_same = old.form == new.form && old.subpath == new.subpath && old.embed == new.embed;
             if !(touched || is_same && old.path == new.path) {
                 return Mismatch::Text;
             }
-            let wanted = self.target(old, file.path).map(|target| self.moves.of(target));
-            if touched && !(is_same && lookup(self.after, new, place).map(|(path, _)| path) == wanted) {
+            let leads = aim(self.after, &new.path, new.form.syntax(), place);
+            if touched && !(is_same && leads == self.aim_after(old, file.path)) {
                 wrong.insert(old.span);
             }
         }
@@ -414,11 +553,30 @@ fn is_canvas_path(link: &Link) -> bool {
 
 /// Finds the file that a link resolves to, and whether only the byte order of paths decided that.
 fn lookup<'n>(names: &'n FileNames, link: &Link, source: &'n NotePath) -> Option<(&'n NotePath, bool)> {
-    let found = match link.form {
-        LinkForm::CanvasFile | LinkForm::CanvasGroup => names.resolve_exact(&link.path),
-        _ => names.resolve(&link.path, source),
-    };
-    found.map(|found| (found.path, found.unstable))
+    names.follow(link, source).map(|found| (found.path, found.unstable))
+}
+
+/// Finds what a link leads to.
+fn aim<'n>(names: &'n FileNames, path: &str, syntax: LinkSyntax, source: &'n NotePath) -> Option<Aim<'n>> {
+    Some(match names.target(path, syntax, source)? {
+        LinkTarget::File(found, _) => Aim::File(found.path),
+        LinkTarget::Folder(path) => Aim::Folder(path),
+        LinkTarget::Elsewhere(path) => Aim::Elsewhere(path),
+    })
+}
+
+/// Lists the paths by which a target can be written, in the spelling of the old text first.
+fn paths_to(target: &Aim<'_>, spelling: Option<PathSpelling>) -> Vec<String> {
+    match target {
+        Aim::File(path) => {
+            let spelled = spelling.and_then(|spelling| spelling.spell(path.as_str()));
+            let shorter = (spelling == Some(PathSpelling::Folder))
+                .then(|| PathSpelling::WithoutExtension.spell(path.as_str()))
+                .flatten();
+            spelled.into_iter().chain(shorter).chain([path.as_str().to_owned()]).collect()
+        }
+        Aim::Folder(path) | Aim::Elsewhere(path) => vec![path.clone()],
+    }
 }
 
 /// Returns the text of a link in `source` that resolves to `target` (spec/obsidian.md 4.3), without a subpath. Returns
@@ -426,6 +584,22 @@ fn lookup<'n>(names: &'n FileNames, link: &Link, source: &'n NotePath) -> Option
 ///
 /// With `with_extension`, the text keeps `.md`, as in Markdown links.
 pub fn linktext(
+    names: &FileNames,
+    target: &NotePath,
+    source: &NotePath,
+    format: LinkFormat,
+    with_extension: bool,
+) -> Option<String> {
+    if with_extension && names.dialects().unit_of(source).dialect.follows_paths() {
+        let resolves = |text: &str| aim(names, text, LinkSyntax::Markdown, source) == Some(Aim::File(target));
+        let path = relative(source.folder(), target.as_str());
+        return [path.clone(), format!("./{path}")].into_iter().find(|text| resolves(text));
+    }
+    looked_up_text(names, target, source, format, with_extension)
+}
+
+/// Returns the text of a link in `source` that resolves to `target` by lookup. Returns `None` if there is none.
+fn looked_up_text(
     names: &FileNames,
     target: &NotePath,
     source: &NotePath,
@@ -454,7 +628,7 @@ pub fn linktext(
 /// Returns the relative path from a folder to a file, both given from the root of the vault.
 fn relative(folder: &str, path: &str) -> String {
     let from: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
-    let to: Vec<&str> = path.split('/').collect();
+    let to: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
     let folders = to.len().saturating_sub(1);
     let shared = from.iter().zip(&to).take(folders).take_while(|(a, b)| a == b).count();
     let up = std::iter::repeat_n("..", from.len() - shared);
@@ -577,19 +751,21 @@ pub enum PartRename {
 /// Plans the edits of the links of a file when a part of a note is renamed, which can be the file itself.
 ///
 /// `is_target` returns whether a link resolves to the note with the part, and `target` is that note before the change.
+/// `anchors` are the anchors of its headings before and after the change.
 pub fn rename_part(
-    source: &NotePath,
-    text: &str,
-    note: &Note,
+    (source, text, note): (&NotePath, &str, &Note),
     target: &Note,
     part: &PartRename,
+    anchors: &AnchorRename,
     is_target: impl Fn(&Link) -> bool,
 ) -> LinkRewrite {
     let lines = Lines::new(text);
     let parts = SubpathTable::new(target);
     let mut rewritten = LinkRewrite::default();
     for link in note.links.iter().filter(|link| !link.subpath.is_empty() && is_target(link)) {
-        let Some((span, new)) = renamed_segment(link, text, &parts, part) else { continue };
+        let by_text =
+            if anchors.is_only_by_anchor(link) { None } else { renamed_segment(link, text, &parts, part) };
+        let Some((span, new)) = by_text.or_else(|| anchors.renamed(link, text)) else { continue };
         let inner = match syntax(link, text) {
             DestinationSyntax::Wiki | DestinationSyntax::Canvas => new,
             DestinationSyntax::Plain => {
@@ -610,6 +786,44 @@ pub fn rename_part(
     }
     rewritten.work = parts.work();
     rewritten
+}
+
+/// What is percent-encoded in an anchor whose old form was encoded.
+const ANCHOR: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_');
+
+/// The anchors of a note's headings before and after one of them is renamed.
+#[derive(Debug)]
+pub struct AnchorRename {
+    /// The dialect of the notes whose links are rewritten.
+    pub dialect: LinkDialect,
+    /// The anchors before the change.
+    pub before: AnchorTable,
+    /// The anchors after the change. A heading has the same index.
+    pub after: AnchorTable,
+}
+
+impl AnchorRename {
+    /// Returns whether a link names a heading by its anchor and never by its text.
+    fn is_only_by_anchor(&self, link: &Link) -> bool {
+        self.dialect.follows_paths() && link.form.syntax() == LinkSyntax::Markdown
+    }
+
+    /// Returns the bytes of a link's anchor and the new one, if it names a heading whose anchor changes. That can also
+    /// be a heading behind the renamed one, whose anchor was counted.
+    fn renamed(&self, link: &Link, text: &str) -> Option<(Span, String)> {
+        if link.form.syntax() != LinkSyntax::Markdown {
+            return None;
+        }
+        let AnchorTarget::Heading(index) = self.before.find(&link.subpath)? else { return None };
+        let new = self.after.of_heading(index)?;
+        if self.before.of_heading(index) == Some(new) {
+            return None;
+        }
+        let span = Span::new(link.subpath_span.start + 1, link.subpath_span.end);
+        let is_encoded = span.of(text).contains('%');
+        let encoded = if is_encoded { utf8_percent_encode(new, ANCHOR).to_string() } else { new.to_owned() };
+        Some((span, encoded))
+    }
 }
 
 /// Finds the segment of a link's subpath that means the part, and its replacement.

@@ -12,6 +12,7 @@ pub mod apply;
 mod commit;
 pub(crate) mod dir;
 mod symlinks;
+pub mod link_dialects;
 pub mod undo_log;
 pub mod write_lock;
 pub mod apply_result;
@@ -22,6 +23,7 @@ use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 
+use crate::config::LinksConfig;
 use crate::error::{Error, ErrorKind, Result};
 use crate::platform;
 use crate::safe_open;
@@ -57,6 +59,8 @@ pub struct Vault {
     followed: Arc<RwLock<Option<Vec<FollowedLink>>>>,
     /// The folder of an index inside the vault, as a path from the root; empty for none.
     hidden: String,
+    /// The user's rules about link dialects.
+    links: Arc<LinksConfig>,
 }
 
 impl Vault {
@@ -81,7 +85,15 @@ impl Vault {
             follow_outside: false,
             followed: Arc::default(),
             hidden,
+            links: Arc::default(),
         })
+    }
+
+    /// Sets the user's rules about link dialects.
+    #[must_use]
+    pub fn with_link_rules(mut self, links: &LinksConfig) -> Self {
+        self.links = Arc::new(links.clone());
+        self
     }
 
     /// Sets the name of Obsidian's configuration folder (spec/obsidian.md 1.1).

@@ -26,6 +26,8 @@ const MAX_SIZE: u64 = 10_000_000;
 pub struct Settings {
     /// The format of new links (`newLinkFormat`).
     pub link_format: LinkFormat,
+    /// Whether `newLinkFormat` is set.
+    pub is_link_format_set: bool,
     /// Whether new links are Markdown links (`useMarkdownLinks`).
     pub use_markdown_links: bool,
     /// Whether Obsidian updates links without asking (`alwaysUpdateLinks`).
@@ -203,6 +205,7 @@ impl Settings {
             "absolute" => Some(LinkFormat::Absolute),
             _ => None,
         });
+        self.is_link_format_set = app.values.get("newLinkFormat").is_some_and(Value::is_string);
         self.use_markdown_links = app.flag("useMarkdownLinks");
         self.always_update_links = app.flag("alwaysUpdateLinks");
         self.trash = app.choice("trashOption", |name| match name {

@@ -44,7 +44,7 @@ fn a_cancelled_call_stops_planning_and_changes_nothing() {
     // The same operation succeeds when it is not cancelled.
     let done = store.changes().change(&rename_folder(), false).unwrap();
     assert_eq!((done.applied, done.plan.files.len()), (true, 300));
-    assert_eq!(std::fs::read_to_string(vault.root().join("links/l7.md")).unwrap(), "[n](n7.md)");
+    assert_eq!(std::fs::read_to_string(vault.root().join("links/l7.md")).unwrap(), "[n](../people/n7.md)");
 }
 
 #[test]

@@ -134,7 +134,7 @@ fn moves_rewrite_links() {
     check(
         &[("Old.md", "# Old\n"), ("s.md", "[[Old]] [t](Old.md)\n"), ("x.md", "none\n")],
         &Operation::Move(request),
-        &[("Old.md", None), ("d/New.md", Some("# Old\n")), ("s.md", Some("[[New]] [t](New.md)\n"))],
+        &[("Old.md", None), ("d/New.md", Some("# Old\n")), ("s.md", Some("[[New]] [t](d/New.md)\n"))],
     );
     let request = MoveRequest { from: owned("d"), to: owned("e"), ..MoveRequest::default() };
     check(
@@ -147,7 +147,7 @@ fn moves_rewrite_links() {
             ("e/.hidden", Some("h\n")),
             ("e/a.md", Some("[[b]]\n")),
             ("e/b.md", Some("b\n")),
-            ("s.md", Some("[x](a.md)\n")),
+            ("s.md", Some("[x](e/a.md)\n")),
         ],
     );
     let request = MoveRequest { from: owned("note"), to: owned("Note.md"), ..MoveRequest::default() };
@@ -323,7 +323,7 @@ fn notes_are_merged_and_sections_extracted() {
         &[
             (".trash/A.md", Some("---\ntags: [x, y]\nkind: a\n---\n# Head\n[[#Head]] [[C]]\n")),
             ("A.md", None),
-            ("C.md", Some("![[B#Head]] [t](B.md)\n")),
+            ("C.md", Some("![[B#Head]] [t](d/B.md)\n")),
             ("d/B.md", Some("---\ntags: [x, y]\nkind: a\n---\nb, see [[B]]\n\n# Head\n[[#Head]] [[C]]\n")),
         ],
     );
@@ -339,7 +339,7 @@ fn notes_are_merged_and_sections_extracted() {
     store.changes().change(&Operation::Extract(request), false).unwrap();
     let now = files(&vault);
     assert_eq!(now["d/n.md"], "# Top\nsee [[The part#Part]]\n\n[[The part]]\n\n## Last\nend\n");
-    assert_eq!(now["x.md"], "[[The part#Part]] [[The part#Part]] [[n#Last]] [p](The%20part.md#Part)\n");
+    assert_eq!(now["x.md"], "[[The part#Part]] [[The part#Part]] [[n#Last]] [p](d/The%20part.md#Part)\n");
     let made = &now["d/The part.md"];
     assert!(made.ends_with("---\n## Part\ntext [up](../x.md) [[n#Top]] [[#Part]]\n"), "{made}");
 }

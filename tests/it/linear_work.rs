@@ -2,10 +2,14 @@
 
 use std::fmt::Write as _;
 
+use sidenote::text::anchor::AnchorTable;
+use sidenote::text::dialect::LinkDialect;
 use sidenote::text::note::Note;
 use sidenote::text::path::NotePath;
 use sidenote::text::resolve::FileNames;
-use sidenote::text::rewrite::{Moves, PartRename, RenameContext, RewriteOptions, parse, rename_part};
+use sidenote::text::rewrite::{
+    AnchorRename, Moves, PartRename, RenameContext, RewriteOptions, parse, rename_part,
+};
 use sidenote::text::subpath::{SubpathTable, SubpathTarget};
 
 /// Checks that four times the input takes no more than five times the work.
@@ -97,7 +101,10 @@ fn parts_of_one_note_are_found_in_linear_time() {
             (0..count).map(|at| (format!("## H{at}\n\n"), format!("[[t#H{at}]]\n"))).unzip();
         let (target, text) = (Note::parse(&texts.concat()), links.concat());
         let part = PartRename::Heading(count - 1, "New".to_owned());
-        let done = rename_part(&path("s.md"), &text, &Note::parse(&text), &target, &part, |_| true);
+        let (before, after) = (AnchorTable::default(), AnchorTable::default());
+        let anchors = AnchorRename { dialect: LinkDialect::Obsidian, before, after };
+        let done =
+            rename_part((&path("s.md"), &text, &Note::parse(&text)), &target, &part, &anchors, |_| true);
         assert_eq!(done.links, 1);
         done.work
     });

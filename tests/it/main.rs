@@ -43,6 +43,7 @@ mod journal;
 mod languages;
 mod licenses;
 mod linear_work;
+mod link_dialects;
 mod link_graph;
 mod maintenance;
 mod manual;

@@ -19,6 +19,7 @@ use crate::index::catalog::delta_encoding::{unpack_ascending, unpack_positions};
 use crate::index::file_set::FileSet;
 use crate::platform;
 use crate::safe_open::is_regular;
+use crate::text::dialect::LinkDialect;
 use crate::text::path::{NotePath, key};
 
 /// The largest valid file id. A set of files takes one bit for each id up to the highest.
@@ -165,6 +166,7 @@ impl Check<'_> {
         let files = self.verify_files()?;
         self.verify_details(&files)?;
         self.verify_links(&files)?;
+        self.verify_dialects()?;
         let of_file = |row: &Row<'_>| row.get::<_, FileId>(0);
         for (query, what) in [
             ("SELECT file, key, what, spelling FROM names", "a name"),
@@ -250,11 +252,18 @@ impl Check<'_> {
         })
     }
 
+    fn verify_dialects(&self) -> Result<()> {
+        self.visit_rows("SELECT dialect FROM dialects", |row| {
+            let name = row.get_ref(0).and_then(|text| Ok(text.as_str()?)).map_err(sql("read"))?;
+            expect(name.parse::<LinkDialect>().is_ok(), "a link dialect")
+        })
+    }
+
     fn verify_links(&self, files: &HashMap<FileId, bool>) -> Result<()> {
-        self.visit_rows("SELECT id, linkpath, exact, name_key FROM linkpaths", |row| {
+        self.visit_rows("SELECT id, linkpath, syntax, name_key FROM linkpaths", |row| {
             let linkpath = row.get_ref(1).and_then(|text| Ok(text.as_str()?)).map_err(sql("read"))?;
             let is_valid = is_within(row, 0, 1, MAX_NUMBER)
-                && is_within(row, 2, 0, 1)
+                && is_within(row, 2, 0, 2)
                 && row.get_ref(3).is_ok_and(|name| name.as_str() == Ok(link_key(linkpath).as_str()));
             expect(is_valid, "the text of a link")
         })?;

@@ -11,11 +11,12 @@ use super::{CatalogReader, CatalogWriter, FileId, FileRow, LinkGroup, LinkRow, r
 use crate::error::Result;
 use crate::index::catalog::FILE_COLUMNS;
 use crate::index::catalog::delta_encoding::{pack_positions, unpack_positions};
+use crate::text::link::LinkSyntax;
 use crate::text::path::{NotePath, key};
 
 static INTO_LINKS: Inserts<5> = Inserts::new("INSERT INTO links VALUES");
 
-const COLUMNS: &str = "l.source, p.exact, p.linkpath, l.target, l.places";
+const COLUMNS: &str = "l.source, p.syntax, p.linkpath, l.target, l.places";
 /// The index of the first column after [`COLUMNS`].
 const WIDTH: usize = 5;
 
@@ -23,7 +24,7 @@ impl CatalogWriter {
     /// Inserts the links of a file.
     pub(super) fn put_links(&self, source: FileId, groups: &[LinkGroup]) -> Result<()> {
         let row = |links: &LinkGroup| -> Result<[Value; 5]> {
-            let linkpath = self.linkpath(&links.linkpath, links.exact)?;
+            let linkpath = self.linkpath(&links.linkpath, links.syntax)?;
             let count = links.positions.len() as i64;
             let target = links.target.map_or(Value::Null, Value::Integer);
             Ok([
@@ -41,8 +42,8 @@ impl CatalogWriter {
     /// Returns the id of a link text, which is inserted if it is new.
     ///
     /// During a load there is no index to look it up by, and no text that this batch did not insert itself.
-    fn linkpath(&self, linkpath: &str, exact: bool) -> Result<i64> {
-        if let Some(&id) = self.linkpaths.borrow()[usize::from(exact)].get(linkpath) {
+    fn linkpath(&self, linkpath: &str, syntax: LinkSyntax) -> Result<i64> {
+        if let Some(&id) = self.linkpaths.borrow()[code_of(syntax)].get(linkpath) {
             return Ok(id);
         }
         let found = if self.is_loading.get() {
@@ -51,10 +52,10 @@ impl CatalogWriter {
             self.reader()
                 .db
                 .prepare_cached(
-                    "SELECT id FROM linkpaths WHERE name_key = ?1 AND linkpath = ?2 AND exact = ?3",
+                    "SELECT id FROM linkpaths WHERE name_key = ?1 AND linkpath = ?2 AND syntax = ?3",
                 )
                 .and_then(|mut select| {
-                    let wanted = params![link_key(linkpath), linkpath, exact];
+                    let wanted = params![link_key(linkpath), linkpath, code_of(syntax) as i64];
                     select.query_row(wanted, |row| row.get(0)).optional()
                 })
                 .map_err(sql("read"))?
@@ -63,19 +64,19 @@ impl CatalogWriter {
             Some(id) => id,
             None => {
                 self.run(
-                    "INSERT INTO linkpaths (linkpath, exact, name_key) VALUES (?1, ?2, ?3)",
-                    params![linkpath, exact, link_key(linkpath)],
+                    "INSERT INTO linkpaths (linkpath, syntax, name_key) VALUES (?1, ?2, ?3)",
+                    params![linkpath, code_of(syntax) as i64, link_key(linkpath)],
                 )?;
                 self.reader().db.last_insert_rowid()
             }
         };
-        self.linkpaths.borrow_mut()[usize::from(exact)].insert(linkpath.to_owned(), id);
+        self.linkpaths.borrow_mut()[code_of(syntax)].insert(linkpath.to_owned(), id);
         Ok(id)
     }
 
     /// Changes the target of a note's links with one text.
     pub fn retarget(&self, source: FileId, links: &LinkGroup, target: Option<FileId>) -> Result<()> {
-        let linkpath = self.linkpath(&links.linkpath, links.exact)?;
+        let linkpath = self.linkpath(&links.linkpath, links.syntax)?;
         self.run(
             "UPDATE links SET target = ?3 WHERE source = ?1 AND linkpath = ?2",
             params![source, linkpath, target],
@@ -85,7 +86,7 @@ impl CatalogWriter {
 
 /// Queries of the catalog about links.
 #[derive(Debug, Clone, Copy)]
-pub struct LinkQueries<'a>(&'a CatalogReader);
+pub struct LinkQueries<'a>(pub(super) &'a CatalogReader);
 
 impl CatalogReader {
     /// Returns the queries about links.
@@ -164,10 +165,42 @@ impl LinkQueries<'_> {
 
     /// Lists the unresolved links of visible files, ordered by link text.
     pub fn unresolved(&self) -> Result<Vec<LinkRow>> {
-        self.link_rows(
-            "JOIN files f ON f.id = l.source WHERE l.target IS NULL AND NOT f.excluded ORDER BY lower(p.linkpath), f.path",
-            [],
-        )
+        let broken = self.without_target("AND NOT f.excluded ORDER BY lower(p.linkpath), f.path")?;
+        Ok(broken.into_iter().flat_map(|(source, links)| links.rows(source)).collect())
+    }
+
+    /// Counts the unresolved links of all files.
+    pub(super) fn count_unresolved(&self) -> Result<usize> {
+        Ok(self.without_target("AND l.count > 0")?.iter().map(|(_, links)| links.positions.len()).sum())
+    }
+
+    /// Lists groups of unresolved links with the id of their source. `rest` is the end of the query.
+    fn without_target(&self, rest: &str) -> Result<Vec<(FileId, LinkGroup)>> {
+        let groups = self.groups(&format!("WHERE l.target IS NULL {rest}"))?;
+        let dialects = self.dialects()?;
+        let mut broken = Vec::with_capacity(groups.len());
+        for (source, path, links) in groups {
+            let unit = dialects.unit_of(&path);
+            let is_path = links.syntax == LinkSyntax::Markdown && unit.dialect.follows_paths();
+            let has_folder = |folder: &str| self.0.paths().has_folder(folder);
+            if !(is_path && unit.leads_beyond_files(&links.linkpath, &path, has_folder)?) {
+                broken.push((source, links));
+            }
+        }
+        Ok(broken)
+    }
+
+    /// Lists all groups of Markdown links with the id and path of their source.
+    pub(super) fn markdown(&self) -> Result<Vec<(FileId, NotePath, LinkGroup)>> {
+        self.groups("WHERE p.syntax = 2")
+    }
+
+    /// Lists groups of links with the id and path of their source. `rest` is the end of the query.
+    fn groups(&self, rest: &str) -> Result<Vec<(FileId, NotePath, LinkGroup)>> {
+        let query = format!(
+            "SELECT {COLUMNS}, f.path FROM links l JOIN linkpaths p ON p.id = l.linkpath JOIN files f ON f.id = l.source {rest}"
+        );
+        self.0.collect(&query, [], |row| Ok((row.get(0)?, read_path(row, WIDTH)?, read_group(row)?)))
     }
 
     /// Lists the visible notes that have no link to or from another file.
@@ -203,12 +236,24 @@ fn read_group(row: &Row<'_>) -> rusqlite::Result<LinkGroup> {
             "not a list of positions".into(),
         )
     })?;
-    Ok(LinkGroup { exact: row.get(1)?, linkpath: row.get(2)?, target: row.get(3)?, positions })
+    Ok(LinkGroup { syntax: syntax_of(row.get(1)?), linkpath: row.get(2)?, target: row.get(3)?, positions })
+}
+
+/// The numbers that stand for the syntaxes of links in the catalog: the index in this list.
+const SYNTAXES: [LinkSyntax; 3] = [LinkSyntax::Lookup, LinkSyntax::Exact, LinkSyntax::Markdown];
+
+fn code_of(syntax: LinkSyntax) -> usize {
+    SYNTAXES.iter().position(|known| *known == syntax).unwrap_or(0)
+}
+
+fn syntax_of(code: i64) -> LinkSyntax {
+    usize::try_from(code).ok().and_then(|code| SYNTAXES.get(code)).copied().unwrap_or(LinkSyntax::Lookup)
 }
 
 /// Returns the form in which link texts and file names are compared: the key of the last segment, with one form of the
 /// Greek sigma, because adding or removing `.md` changes which sigma is final.
 pub(super) fn link_key(text: &str) -> String {
+    let text = text.trim_end_matches('/');
     let name = text.rsplit('/').next().unwrap_or(text);
     key(name).replace('ς', "σ")
 }

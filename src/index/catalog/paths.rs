@@ -43,6 +43,16 @@ impl PathQueries<'_> {
         )
     }
 
+    /// Returns whether a folder holds a file, directly or below.
+    pub fn has_folder(&self, folder: &str) -> Result<bool> {
+        let found = self.0.collect(
+            "SELECT 1 FROM files WHERE path > ?1 || '/' AND path < ?1 || '0' LIMIT 1",
+            [folder],
+            |row| row.get::<_, i64>(0),
+        )?;
+        Ok(!found.is_empty())
+    }
+
     /// Lists the paths with a suffix, ignoring the case of ASCII letters.
     pub fn with_suffix(&self, suffix: &str) -> Result<Vec<NotePath>> {
         // The index on paths covers the query, so no row is read.

@@ -8,6 +8,7 @@ use uuid::Uuid;
 use crate::clock::Timestamp;
 use crate::error::{Error, Result};
 pub use crate::index::file_set::FileId;
+use crate::text::link::LinkSyntax;
 use crate::text::path::NotePath;
 
 /// The content hash of a file: BLAKE3 of its bytes.
@@ -210,8 +211,8 @@ pub struct LinkRow {
     pub source: FileId,
     /// The position of the link in the file.
     pub position: LinkPosition,
-    /// Whether the link is an exact path from the vault's root, as in file nodes of a canvas.
-    pub exact: bool,
+    /// How the path of the link is read.
+    pub syntax: LinkSyntax,
     /// The decoded path part of the link.
     pub linkpath: String,
     /// The file that the link resolves to.
@@ -230,8 +231,8 @@ pub struct LinkPosition {
 /// All links of one note with the same text, which resolve to the same file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LinkGroup {
-    /// See [`LinkRow::exact`].
-    pub exact: bool,
+    /// See [`LinkRow::syntax`].
+    pub syntax: LinkSyntax,
     /// The decoded path part of the link.
     pub linkpath: String,
     /// The file that the links resolve to.
@@ -242,11 +243,11 @@ pub struct LinkGroup {
 
 impl LinkGroup {
     pub(super) fn rows(self, source: FileId) -> impl Iterator<Item = LinkRow> {
-        let Self { exact, linkpath, target, positions } = self;
+        let Self { syntax, linkpath, target, positions } = self;
         positions.into_iter().map(move |position| LinkRow {
             source,
             position,
-            exact,
+            syntax,
             linkpath: linkpath.clone(),
             target,
         })

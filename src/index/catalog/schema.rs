@@ -2,7 +2,7 @@
 
 /// The version of the schema. It is raised whenever tables change shape or parsing changes meaning; an index of another
 /// version is rebuilt.
-pub const SCHEMA_VERSION: i64 = 9;
+pub const SCHEMA_VERSION: i64 = 10;
 
 /// The tables, and the one index that is needed from the beginning.
 pub(super) const SCHEMA: &str = "
@@ -16,11 +16,12 @@ CREATE TABLE details (file INTEGER PRIMARY KEY, properties TEXT NOT NULL, proble
 CREATE TABLE property_names (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
 CREATE TABLE names (key TEXT NOT NULL, what INTEGER NOT NULL, file INTEGER NOT NULL, spelling TEXT);
 CREATE TABLE tags (key TEXT, file INTEGER, name TEXT NOT NULL, count INTEGER NOT NULL, PRIMARY KEY (key, file)) WITHOUT ROWID;
-CREATE TABLE linkpaths (id INTEGER PRIMARY KEY, linkpath TEXT NOT NULL, exact INTEGER NOT NULL, name_key TEXT NOT NULL);
+CREATE TABLE linkpaths (id INTEGER PRIMARY KEY, linkpath TEXT NOT NULL, syntax INTEGER NOT NULL, name_key TEXT NOT NULL);
 CREATE TABLE links (
   source INTEGER, linkpath INTEGER, target INTEGER, count INTEGER NOT NULL, places BLOB NOT NULL,
   PRIMARY KEY (source, linkpath)) WITHOUT ROWID;
 CREATE TABLE passages (key INTEGER, file INTEGER, ord INTEGER NOT NULL, PRIMARY KEY (key, file)) WITHOUT ROWID;
+CREATE TABLE dialects (folder TEXT PRIMARY KEY, dialect TEXT NOT NULL, root TEXT NOT NULL, below_root TEXT NOT NULL, marker TEXT, reason TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE intents (path TEXT PRIMARY KEY) WITHOUT ROWID;
 CREATE UNIQUE INDEX files_path ON files (path);
 ";

@@ -26,7 +26,7 @@ pub struct CatalogWriter {
     reader: CatalogReader,
     /// The ids of the link texts in this batch, so that each is looked up once: those of ordinary links first, then
     /// those of exact links.
-    pub(super) linkpaths: RefCell<[hashbrown::HashMap<String, i64>; 2]>,
+    pub(super) linkpaths: RefCell<[hashbrown::HashMap<String, i64>; 3]>,
     /// The ids of the property names in this batch.
     pub(super) property_names: RefCell<hashbrown::HashMap<String, i64>>,
     /// Whether a bulk load is active, during which secondary indexes are missing.

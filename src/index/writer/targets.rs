@@ -1,10 +1,14 @@
 //! Link targets of a batch: the files that links resolve to, by path.
 
+use std::sync::Arc;
+
 use hashbrown::HashMap;
 
 use crate::index::catalog::{FileId, LinkGroup};
+use crate::text::dialect::LinkDialects;
+use crate::text::link::LinkSyntax;
 use crate::text::path::{NotePath, key};
-use crate::text::resolve::{FileNames, name_keys};
+use crate::text::resolve::{FileNames, LinkTarget, name_keys};
 
 /// The files that links can resolve to.
 pub(super) struct Targets {
@@ -14,9 +18,13 @@ pub(super) struct Targets {
 
 impl Targets {
     /// Creates the table of these files.
-    pub(super) fn new<'a>(table: impl Iterator<Item = (&'a NotePath, FileId)>) -> Self {
+    pub(super) fn new<'a>(
+        dialects: &Arc<LinkDialects>,
+        table: impl Iterator<Item = (&'a NotePath, FileId)>,
+    ) -> Self {
         let (files, _) = table.size_hint();
-        let mut targets = Self { names: FileNames::with_capacity(files), ids: HashMap::with_capacity(files) };
+        let names = FileNames::with_capacity(files).with_dialects(Arc::clone(dialects));
+        let mut targets = Self { names, ids: HashMap::with_capacity(files) };
         for (path, id) in table {
             targets.names.insert(path);
             targets.ids.insert(path.as_str().to_owned(), id);
@@ -26,20 +34,19 @@ impl Targets {
 
     /// Returns the target of a link in the file `source`, whose number is `id`.
     pub(super) fn find(&self, id: FileId, source: &NotePath, link: &LinkGroup) -> Option<FileId> {
-        let path = if link.linkpath.is_empty() {
+        if link.linkpath.is_empty() {
             return Some(id);
-        } else if link.exact {
-            self.names.resolve_exact(&link.linkpath)?.path
-        } else {
-            self.names.resolve(&link.linkpath, source)?.path
-        };
-        self.ids.get(path.as_str()).copied()
+        }
+        match self.names.target(&link.linkpath, link.syntax, source)? {
+            LinkTarget::File(found, _) => self.ids.get(found.path.as_str()).copied(),
+            LinkTarget::Folder(_) | LinkTarget::Elsewhere(_) => None,
+        }
     }
 }
 
 /// Returns the keys of the file names that a link can mean.
 pub(super) fn link_names(link: &LinkGroup) -> Vec<String> {
-    if link.exact {
+    if link.syntax == LinkSyntax::Exact {
         vec![key(link.linkpath.rsplit('/').next().unwrap_or(""))]
     } else {
         name_keys(&link.linkpath)

@@ -17,10 +17,11 @@ use crate::store::lookup::Lookup;
 use crate::text::edit::{ChangeSet, FileChange, apply, single_edit};
 use crate::text::note::Note;
 use crate::text::path::{NotePath, key};
-use crate::text::rewrite::{Moves, RewriteOptions};
+use crate::text::rewrite::Moves;
 use crate::text::tag_conversion::StoredTags;
 use crate::text::{body_edit, date_format, frontmatter};
 use crate::vault::Vault;
+use crate::vault::link_dialects::GENERATORS;
 use crate::vault::obsidian::FolderSetting;
 
 /// The number of ids that are tried for a path and time.
@@ -121,7 +122,7 @@ impl Planner<'_> {
         };
         let mut plan = ChangeSet::new("new");
         plan.files.push(FileChange::create(path.clone(), text.into_bytes()));
-        let options = RewriteOptions { format: settings.link_format, ..RewriteOptions::default() };
+        let options = self.core.rewrite_options();
         follow(view, &Moves::default(), &[], std::slice::from_ref(&path), options, &mut plan)?;
         plan.remarks.splice(0..0, remarks);
         Ok(plan)
@@ -328,18 +329,6 @@ enum Source {
     /// It is generated, unless the text has the property.
     Made,
 }
-
-/// Files that mark the folder of a site or book whose pages a generator reads.
-const GENERATORS: &[&str] = &[
-    "book.toml",
-    "mkdocs.yml",
-    "mkdocs.yaml",
-    "docusaurus.config.js",
-    "docusaurus.config.ts",
-    "docusaurus.config.mjs",
-    "docusaurus.config.cjs",
-    "_config.yml",
-];
 
 /// Returns the properties of a new note, in order.
 fn properties(

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use crate::error::Result;
-use crate::store::catalog_overlay::{View, table};
+use crate::store::catalog_overlay::View;
 use crate::store::change::Planner;
 use crate::store::change::link::{add_property_edits, has_linked_id, links_to};
 use crate::store::change::move_files::add_edits;
@@ -56,7 +56,7 @@ impl Planner<'_> {
         let mut keys: BTreeSet<String> = name_keys(path.name()).into_iter().collect();
         keys.insert(key(path.name()));
         let files = view.names(&sources, keys)?;
-        let (names, mut after) = (table(files.iter()), table(files.iter()));
+        let (names, mut after) = (files.table(), files.table());
         after.remove(&path);
         let id = view.source(&path).map(|source| source.id()).ok().filter(|_| path.is_note());
         for source in &sources {
@@ -79,7 +79,7 @@ impl Planner<'_> {
                     Some(edit) => edits.push(edit),
                     None => {
                         let said = link.span.of(&source.text);
-                        let (code, message) = match after.resolve(&link.path, &source.path) {
+                        let (code, message) = match after.follow(link, &source.path) {
                             Some(other) => {
                                 ("leads-elsewhere", format!("leads to {} now: {said}", other.path))
                             }

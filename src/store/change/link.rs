@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::config::Layout;
 use crate::error::{Error, Result};
-use crate::store::catalog_overlay::{View, table};
+use crate::store::catalog_overlay::View;
 use crate::store::change::Planner;
 use crate::store::change::move_files::add_edits;
 use crate::store::source::Source;
@@ -139,7 +139,7 @@ impl Planner<'_> {
         }
         let sources = [view.source(&a)?, view.source(&b)?];
         let own = BTreeSet::from([key(a.name()), key(b.name())]);
-        let names = table(view.names(&sources, own)?.iter());
+        let names = view.names(&sources, own)?.table();
         let [first, second] = sources;
         let ids = (first.id(), second.id());
         Ok((first, second, names, ids))
@@ -148,7 +148,7 @@ impl Planner<'_> {
 
 /// Returns whether a link of a note leads to a file.
 pub(super) fn links_to(names: &FileNames, link: &Link, source: &Source, target: &NotePath) -> bool {
-    !link.path.is_empty() && names.resolve(&link.path, &source.path).is_some_and(|found| found.path == target)
+    !link.path.is_empty() && names.follow(link, &source.path).is_some_and(|found| found.path == target)
 }
 
 /// Returns whether a note has the property `links`.

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use crate::clock::Timestamp;
 use crate::error::{Error, Result};
-use crate::store::catalog_overlay::{View, table};
+use crate::store::catalog_overlay::View;
 use crate::store::change::Planner;
 use crate::store::change::create::NewRequest;
 use crate::store::change::headings::heading;
@@ -65,12 +65,11 @@ impl Planner<'_> {
             [&from, &into].iter().flat_map(|path| name_keys(path.name())).collect();
         keys.extend([key(from.name()), key(into.name())]);
         let files = view.names(&sources, keys)?;
-        let (before, mut after) = (table(files.iter()), table(files.iter()));
+        let (before, mut after) = (files.table(), files.table());
         after.remove(&from);
         let mut moves = Moves::default();
         moves.insert(from.clone(), into.clone());
-        let options =
-            RewriteOptions { format: self.core.vault.settings().link_format, ..RewriteOptions::default() };
+        let options = self.core.rewrite_options();
         let world =
             RenameContext { before: &before, after: &after, moves: &moves, destination: None, options };
         let mut plan = ChangeSet::new("merge");
@@ -183,11 +182,12 @@ impl Planner<'_> {
             own: &own,
             new: &new,
             section,
-            before: table(files.iter()),
-            after: table(files.iter().chain([&new])),
+            before: files.table(),
+            after: files.table_after(&Moves::default(), std::iter::once(&new)),
             parts: SubpathTable::new(&own.note),
             part: SubpathTable::new(&part),
             settings: self.core.vault.settings(),
+            options: self.core.rewrite_options(),
         };
         let SplitEdits { moved, left, remarks } = extraction.split();
         for source in sources.iter().filter(|source| source.path != path) {
@@ -224,6 +224,7 @@ struct Extraction<'a> {
     /// The parts of the section.
     part: SubpathTable<'a>,
     settings: Settings,
+    options: RewriteOptions,
 }
 
 /// The edits of the note that loses the section.
@@ -254,7 +255,7 @@ impl Extraction<'_> {
 
     /// Returns whether a link of a note leads to the note that has the section.
     fn leads_here(&self, link: &Link, from: &NotePath) -> bool {
-        self.before.resolve(&link.path, from).is_some_and(|found| *found.path == self.own.path)
+        self.before.follow(link, from).is_some_and(|found| *found.path == self.own.path)
     }
 
     /// Plans the edits that redirect a link in `text`, of the note at `source`, to a target.
@@ -279,7 +280,7 @@ impl Extraction<'_> {
             after: &self.after,
             moves: &moves,
             destination: Some(self.new),
-            options: RewriteOptions { format: self.settings.link_format, ..RewriteOptions::default() },
+            options: self.options,
         };
         let all = context.retarget(path, &own.text, &own.note);
         let mut moved: Vec<Edit> = all.edits.into_iter().filter(|edit| self.encloses(edit.span)).collect();

@@ -1,22 +1,25 @@
 //! Plans moves and renames of files, folders, headings and blocks, with every link to them.
 
-use std::collections::BTreeSet;
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::parallel;
-use crate::store::catalog_overlay::{GROUP, View, table};
+use crate::store::catalog_overlay::{GROUP, View};
 use crate::store::change::Planner;
 use crate::store::change::headings::heading;
 use crate::store::core::Core;
 use crate::store::source::Source;
+use crate::text::anchor::AnchorTable;
+use crate::text::dialect::LinkDialect;
 use crate::text::edit::{ChangeSet, Content, Edit, FileChange, FileLocation, FolderMove, Remark, apply};
 use crate::text::frontmatter::edit;
 use crate::text::frontmatter::edit::Refusal;
 use crate::text::path::{NotePath, key};
 use crate::text::resolve::name_keys;
 use crate::text::rewrite::{
-    Moves, PartRename, RenameContext, RewriteOptions, fits_in_wikilink, heading_clashes, heading_linktext,
-    rename_part,
+    AnchorRename, Moves, PartRename, RenameContext, RewriteOptions, fits_in_wikilink, heading_clashes,
+    heading_linktext, parse, rename_part,
 };
 use crate::vault::scan;
 
@@ -94,6 +97,7 @@ impl Planner<'_> {
                     let rest = path.as_str().strip_prefix(folder.as_str()).unwrap_or_default();
                     moves.insert(path.clone(), NotePath::parse(&format!("{to}{rest}"))?);
                 }
+                moves.insert_folder(&folder, &to);
                 plan.folders.push(FolderMove { from: folder, to });
                 (moves, inside)
             }
@@ -119,10 +123,10 @@ impl Planner<'_> {
         };
         if !request.no_update_links {
             let options = RewriteOptions {
-                format: self.core.vault.settings().link_format,
                 keep_lookup_links: request.keep_lookup_links,
                 stabilise: request.stabilise,
                 partial_properties: request.partial_properties,
+                ..self.core.rewrite_options()
             };
             follow(view, &moves, &moved, &[], options, &mut plan)?;
         }
@@ -270,16 +274,22 @@ impl Planner<'_> {
         sources.retain(|source| source.path != path);
         sources.push(view.source(&path)?);
         let files = view.names(&sources, BTreeSet::from([key(path.name())]))?;
-        let names = table(files.iter());
+        let names = files.table();
+        let mut anchors: BTreeMap<LinkDialect, AnchorRename> = BTreeMap::new();
         let operation = if request.kind == PartKind::Heading { "rename-heading" } else { "rename-block" };
         let mut plan = ChangeSet::new(operation);
         plan.remarks.extend(self.unread(&[&path])?);
         for source in sources {
             let is_target = |link: &crate::text::link::Link| {
-                names.resolve(&link.path, &source.path).is_some_and(|found| *found.path == path)
+                names.follow(link, &source.path).is_some_and(|found| *found.path == path)
             };
-            let mut rewritten =
-                rename_part(&source.path, &source.text, &source.note, &own.note, &part, is_target);
+            let dialect = view.dialects().unit_of(&source.path).dialect;
+            let anchors = match anchors.entry(dialect) {
+                Entry::Occupied(known) => known.into_mut(),
+                Entry::Vacant(unknown) => unknown.insert(anchors_of(dialect, &own, &definition)?),
+            };
+            let linking = (&source.path, source.text.as_str(), &source.note);
+            let mut rewritten = rename_part(linking, &own.note, &part, anchors, is_target);
             if source.path == path {
                 rewritten.edits.push(definition.clone());
             }
@@ -306,6 +316,16 @@ fn same_name(core: &Core, from: &NotePath, to: &NotePath) -> Result<Option<Remar
     };
     let message = format!("{who} the same name, so links to either file may need a folder");
     Ok(Some(Remark { code: "same-name".to_owned(), path: to.clone(), line: 1, column: 1, message }))
+}
+
+/// Returns the anchors of a note's headings before and after an edit that renames a part of it.
+fn anchors_of(dialect: LinkDialect, own: &Source, edit: &Edit) -> Result<AnchorRename> {
+    let edited = apply(own.text.as_bytes(), std::slice::from_ref(edit))?;
+    let edited = String::from_utf8(edited)
+        .map_err(|error| Error::internal("an edit produced invalid UTF-8").with_source(error))?;
+    let before = AnchorTable::new(dialect, &own.text, &own.note);
+    let after = AnchorTable::new(dialect, &edited, &parse(&own.path, &edited));
+    Ok(AnchorRename { dialect, before, after })
 }
 
 /// Finds the part that is meant, and the edit of the part itself.
@@ -426,12 +446,16 @@ pub(in crate::store) fn follow(
     let bare = |names: &BTreeSet<String>| -> BTreeSet<String> {
         names.iter().flat_map(|name| name_keys(name)).collect()
     };
-    let sources = view.sources(view.concerned(moved, &new_names)?)?;
+    let mut captured = new_names.clone();
+    if view.dialects().any_follows_paths() && moves.folders().next().is_some() {
+        // A link to a folder has no file as its target, and is found by the name of the folder.
+        captured.extend(moves.iter().flat_map(|(from, _)| from.folder().split('/')).map(key));
+    }
+    let sources = view.sources(view.concerned(moved, &captured)?)?;
     let mut keys: BTreeSet<String> = old_names.union(&new_names).cloned().collect();
     keys.extend(bare(&keys));
     let files = view.names(&sources, keys)?;
-    let before = table(files.iter());
-    let after = table(files.iter().map(|path| moves.of(path)).chain(coming()));
+    let (before, after) = (files.table(), files.table_after(moves, coming()));
     let world = RenameContext { before: &before, after: &after, moves, destination: None, options };
     let retarget = |(): &mut (), source: &Source| world.retarget(&source.path, &source.text, &source.note);
     let mut rewritten = Vec::with_capacity(sources.len());

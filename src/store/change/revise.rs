@@ -18,7 +18,7 @@ use crate::text::edit::{ChangeSet, Content, FileChange, FileLocation, single_edi
 use crate::text::frontmatter::edit::line_end;
 use crate::text::path::NotePath;
 use crate::text::related_section::RelatedSection;
-use crate::text::rewrite::{Moves, RewriteOptions, parse};
+use crate::text::rewrite::{Moves, parse};
 use crate::text::tag_conversion::{ORIGINALS, StoredTags};
 use crate::text::{frontmatter, related_section};
 
@@ -97,11 +97,7 @@ impl Planner<'_> {
             moves.insert(path.clone(), to.clone());
             let (from, to) = places.clone();
             plan.files.push(FileChange { from, to, before: None, content: Content::Keep });
-            let options = RewriteOptions {
-                format: self.core.vault.settings().link_format,
-                ..RewriteOptions::default()
-            };
-            follow(view, &moves, std::slice::from_ref(path), &[], options, plan)?;
+            follow(view, &moves, std::slice::from_ref(path), &[], self.core.rewrite_options(), plan)?;
             plan.remarks.extend(self.unread(&[path])?);
         }
         let own = plan.files.iter().position(|change| change.from == places.0);

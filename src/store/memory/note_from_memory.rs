@@ -17,7 +17,7 @@ use crate::store::memory_weights::MemoryWeights;
 use crate::store::redaction::Cleaned;
 use crate::text::edit::{ChangeSet, FileChange};
 use crate::text::path::NotePath;
-use crate::text::rewrite::{Moves, RewriteOptions};
+use crate::text::rewrite::Moves;
 use crate::text::tag_conversion::StoredTags;
 
 /// The longest id of an imported memory, in bytes.
@@ -146,9 +146,7 @@ impl MemoryWrites<'_> {
         let contents = made.iter().map(|(_, bytes)| bytes.clone());
         plan.files
             .extend(paths.iter().cloned().zip(contents).map(|(path, bytes)| FileChange::create(path, bytes)));
-        let options =
-            RewriteOptions { format: self.core.vault.settings().link_format, ..RewriteOptions::default() };
-        follow(view, &Moves::default(), &[], &paths, options, &mut plan)?;
+        follow(view, &Moves::default(), &[], &paths, self.core.rewrite_options(), &mut plan)?;
         Ok(plan)
     }
 }

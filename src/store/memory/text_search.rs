@@ -26,6 +26,7 @@ use crate::text::note::{Note, PieceKind, Separator};
 use crate::text::path::{NotePath, key};
 use crate::text::resolve::{FileNames, name_keys};
 use crate::text::tag_conversion;
+use std::sync::Arc;
 
 /// The least number of search results that are compared with a query.
 const POOL: usize = 100;
@@ -283,12 +284,13 @@ impl Recalls<'_> {
         };
         let links = source.note.links.iter().filter(|link| !link.path.is_empty());
         let keys: Vec<String> = links.clone().flat_map(|link| name_keys(&link.path)).collect();
-        let mut names = FileNames::default();
+        let dialects = Arc::new(self.core.index.catalog().links().dialects()?);
+        let mut names = FileNames::default().with_dialects(dialects);
         let known = self.core.index.catalog().paths().named(&keys)?;
         let unindexed = Lookup::of(self.core).unindexed_files();
         let known = known.iter().map(|(path, _)| path).filter(|path| !unindexed.is_gone(path));
         known.chain(unindexed.notes()).for_each(|path| names.insert(path));
-        let found = links.filter_map(|link| Some(names.resolve(&link.path, path)?.path.clone()));
+        let found = links.filter_map(|link| Some(names.follow(link, path)?.path.clone()));
         let found: BTreeSet<NotePath> = found.collect();
         Ok(found.into_iter().collect())
     }

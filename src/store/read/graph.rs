@@ -12,7 +12,10 @@ use crate::store::NoteItem;
 use crate::store::lookup::Lookup;
 use crate::store::read::Reads;
 use crate::store::read::list::note_item;
+use crate::text::anchor::AnchorTable;
 use crate::text::canvas;
+use crate::text::dialect::{LinkDialects, LinkPlace, split_query};
+use crate::text::link::LinkSyntax;
 use crate::text::path::NotePath;
 use crate::text::subpath::SubpathTable;
 
@@ -27,7 +30,7 @@ pub struct LinkItem {
     pub form: &'static str,
     /// Whether it embeds.
     pub embed: bool,
-    /// The path of its target.
+    /// The path of its target. A link that is followed as a path can lead to a folder, or out of the vault.
     pub resolved: Option<String>,
     /// Whether the target lacks the heading or block that it names.
     pub broken_subpath: bool,
@@ -94,7 +97,9 @@ impl Reads<'_> {
         let mut outgoing: Vec<LinkItem> = Vec::new();
         let mut unresolved = Vec::new();
         // The links to a heading or block, by target: their positions in the list, and their subpaths.
-        let mut named: BTreeMap<FileId, Vec<(usize, String)>> = BTreeMap::new();
+        let mut named: BTreeMap<FileId, Vec<(usize, String, bool)>> = BTreeMap::new();
+        let (path, dialects) = (row.path.clone(), self.core.index.catalog().links().dialects()?);
+        let dialect = dialects.unit_of(&path).dialect;
         for row in from {
             let Some((original, link)) = self.reading(&mut readings, row.source)?.and_then(|reading| {
                 let link =
@@ -111,14 +116,19 @@ impl Reads<'_> {
             if let Some(target) = target.as_ref().filter(|target| target.path.is_note())
                 && !link.subpath.is_empty()
             {
-                named.entry(target.id).or_default().push((outgoing.len(), link.subpath));
+                let is_anchor = dialect.follows_paths() && link.form.syntax() == LinkSyntax::Markdown;
+                named.entry(target.id).or_default().push((outgoing.len(), link.subpath, is_anchor));
             }
+            let resolved = match target {
+                Some(target) => Some(target.path.as_str().to_owned()),
+                None => self.place_beyond_files(&dialects, &path, &link.path, link.form.syntax())?,
+            };
             let item = LinkItem {
                 original,
                 line: link.line,
                 form: link.form.name(),
                 embed: link.embed,
-                resolved: target.map(|target| target.path.as_str().to_owned()),
+                resolved,
                 broken_subpath: false,
             };
             if item.resolved.is_some() { outgoing.push(item) } else { unresolved.push(item) }
@@ -126,9 +136,15 @@ impl Reads<'_> {
         for (target, links) in named {
             let Some(reading) = self.reading(&mut readings, target)? else { continue };
             let parts = SubpathTable::new(&reading.note);
-            for (at, subpath) in links {
+            let anchors = links.iter().any(|(_, _, is_anchor)| *is_anchor);
+            let anchors = anchors.then(|| AnchorTable::new(dialect, &reading.text, &reading.note));
+            for (at, subpath, is_anchor) in links {
                 if let Some(item) = outgoing.get_mut(at) {
-                    item.broken_subpath = parts.find(&subpath).is_none();
+                    let anchor = anchors.as_ref().filter(|_| is_anchor);
+                    item.broken_subpath = match anchor {
+                        Some(anchors) => anchors.find(&subpath).is_none(),
+                        None => parts.find(&subpath).is_none(),
+                    };
                 }
             }
         }
@@ -212,6 +228,28 @@ impl Reads<'_> {
             backlinks.extend(path_of(link.source)?.map(|path| (path, link.position.line)));
         }
         Ok((outgoing, backlinks))
+    }
+
+    /// Returns the place that a link without a file leads to, if it leads to a folder or out of the vault.
+    fn place_beyond_files(
+        &self,
+        dialects: &LinkDialects,
+        source: &NotePath,
+        linkpath: &str,
+        syntax: LinkSyntax,
+    ) -> Result<Option<String>> {
+        let unit = dialects.unit_of(source);
+        if syntax != LinkSyntax::Markdown || !unit.dialect.follows_paths() {
+            return Ok(None);
+        }
+        let catalog = self.core.index.catalog();
+        let has_folder = |folder: &str| catalog.paths().has_folder(folder);
+        let leads = unit.leads_beyond_files(linkpath, source, has_folder)?;
+        Ok(leads.then(|| match unit.place_of(split_query(linkpath).0, source) {
+            LinkPlace::Inside(place) if !linkpath.starts_with('/') => format!("{place}/"),
+            LinkPlace::Inside(_) => linkpath.to_owned(),
+            LinkPlace::Elsewhere(place) => place,
+        }))
     }
 
     /// Lists link texts without a target.

@@ -3,7 +3,9 @@
 //! Reads every note once, in parallel, and keeps of each only what the checks need. Changes no note.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::convert::Infallible;
 use std::hash::{DefaultHasher, Hash, Hasher as _};
+use std::sync::Arc;
 
 use serde::Serialize;
 
@@ -12,8 +14,10 @@ use crate::index::catalog::{FileKind, FileRow, Filter};
 use crate::parallel;
 use crate::store::sync::IndexSync;
 use crate::store::upkeep::Upkeep;
+use crate::text::anchor::AnchorTable;
 use crate::text::decode::decode;
-use crate::text::link::Link;
+use crate::text::dialect::{DialectUnit, LinkDialect};
+use crate::text::link::{Link, LinkForm, LinkSyntax};
 use crate::text::link_syntax::is_external;
 use crate::text::note::Note;
 use crate::text::path::{NotePath, clean, key};
@@ -100,6 +104,7 @@ pub const CODES: &[ProblemCode] = &[
     code(Severity::Info, "index-behind", "files changed since they were indexed"),
     code(Severity::Info, "near-duplicate", "two notes say about the same"),
     code(Severity::Info, "orphan", "a note has no links, and none lead to it"),
+    code(Severity::Info, "wikilink-as-text", "wikilinks are plain text where the notes are published"),
 ];
 
 /// Returns the severity of a code.
@@ -151,10 +156,22 @@ pub struct CheckReply {
 #[derive(Default)]
 struct CheckedNote {
     problems: Vec<Problem>,
-    /// Links into other notes, with a subpath: target, subpath, line, text.
-    parts: Vec<(NotePath, String, usize, String)>,
+    /// The links into notes with a subpath, by their target.
+    parts: Vec<(NotePath, PartLink)>,
     /// The smallest hashes of its word sequences.
     sketch: Vec<u64>,
+}
+
+/// A link to a part of a note.
+struct PartLink {
+    /// The path of the note with the link.
+    source: String,
+    line: usize,
+    subpath: String,
+    /// The link as written.
+    text: String,
+    /// The dialect by which the subpath is an anchor. Otherwise it names the part itself.
+    anchor: Option<LinkDialect>,
 }
 
 impl Upkeep<'_> {
@@ -173,17 +190,20 @@ impl Upkeep<'_> {
         let rows = catalog.select(&Filter { with_canvases: true, ..Filter::default() })?;
         let all: Vec<NotePath> = catalog.paths().all()?.into_iter().map(|(path, _)| path).collect();
         let orphans = catalog.links().orphans()?;
+        let mut names = FileNames::default().with_dialects(Arc::new(catalog.links().dialects()?));
         drop(catalog);
-        let mut names = FileNames::default();
-        all.iter().for_each(|path| names.insert(path));
+        for path in &all {
+            names.insert(path);
+            names.insert_folders_above(path);
+        }
         let looked = parallel::map(&rows, 16, || (), |(), row: &FileRow| self.look(row, &names));
         let mut problems = Vec::new();
-        let mut parts: BTreeMap<NotePath, Vec<(String, usize, String, String)>> = BTreeMap::new();
+        let mut parts: BTreeMap<NotePath, Vec<PartLink>> = BTreeMap::new();
         let mut sketches = Vec::new();
-        for (row, looked) in rows.iter().zip(looked) {
+        for looked in looked {
             problems.extend(looked.problems);
-            for (target, subpath, line, text) in looked.parts {
-                parts.entry(target).or_default().push((subpath, line, text, row.path.to_string()));
+            for (target, link) in looked.parts {
+                parts.entry(target).or_default().push(link);
             }
             sketches.push(looked.sketch);
         }
@@ -255,6 +275,7 @@ impl Upkeep<'_> {
         for link in &note.links {
             look_at_link(link, &decoded.text, path, names, &mut looked);
         }
+        looked.problems.extend(dead_wikilinks(&note, path, names));
         looked.problems.extend(conflict(path, &decoded.text));
         if !fits_in_wikilink(path.as_str()) {
             let message =
@@ -266,7 +287,7 @@ impl Upkeep<'_> {
     }
 
     /// Finds links to headings, blocks and footnotes that do not exist.
-    fn broken_parts(&self, parts: &BTreeMap<NotePath, Vec<(String, usize, String, String)>>) -> Vec<Problem> {
+    fn broken_parts(&self, parts: &BTreeMap<NotePath, Vec<PartLink>>) -> Vec<Problem> {
         let targets: Vec<_> = parts.iter().collect();
         let broken = parallel::map(
             &targets,
@@ -274,13 +295,24 @@ impl Upkeep<'_> {
             || (),
             |(), (target, links)| {
                 let Ok(bytes) = self.core.vault.read(target) else { return Vec::new() };
-                let note = Note::parse(&decode(&bytes).text);
+                let decoded = decode(&bytes);
+                let note = Note::parse(&decoded.text);
                 let parts = SubpathTable::new(&note);
-                let missing = links.iter().filter(|(subpath, ..)| parts.find(subpath).is_none());
+                let mut anchors: BTreeMap<LinkDialect, AnchorTable> = BTreeMap::new();
+                let mut is_there = |link: &PartLink| match link.anchor {
+                    None => parts.find(&link.subpath).is_some(),
+                    Some(dialect) => {
+                        let table = anchors
+                            .entry(dialect)
+                            .or_insert_with(|| AnchorTable::new(dialect, &decoded.text, &note));
+                        link.subpath == "#" || table.find(&link.subpath).is_some()
+                    }
+                };
+                let missing = links.iter().filter(|link| !is_there(link));
                 missing
-                    .map(|(subpath, line, text, path)| {
-                        let message = format!("{target} has no {subpath}: {text}");
-                        Problem::new(path.clone(), *line, "broken-subpath", message)
+                    .map(|link| {
+                        let message = format!("{target} has no {}: {}", link.subpath, link.text);
+                        Problem::new(link.source.clone(), link.line, "broken-subpath", message)
                     })
                     .collect()
             },
@@ -299,10 +331,12 @@ fn look_at_link(link: &Link, text: &str, path: &NotePath, names: &FileNames, loo
         return;
     }
     let written = link.span.of(text).to_owned();
+    let unit = names.dialects().unit_of(path);
+    let is_path = link.form.syntax() == LinkSyntax::Markdown && unit.dialect.follows_paths();
     let target = if clean(&link.path).is_empty() {
         path
     } else {
-        match names.resolve(&link.path, path) {
+        match names.follow(link, path) {
             Some(found) => {
                 if found.unstable {
                     let message = format!(
@@ -313,6 +347,7 @@ fn look_at_link(link: &Link, text: &str, path: &NotePath, names: &FileNames, loo
                 }
                 found.path
             }
+            None if is_path && leads_beyond(unit, link, path, names) => return,
             None => {
                 looked.problems.push(problem(
                     path,
@@ -325,8 +360,32 @@ fn look_at_link(link: &Link, text: &str, path: &NotePath, names: &FileNames, loo
         }
     };
     if !link.subpath.is_empty() && target.is_note() {
-        looked.parts.push((target.clone(), link.subpath.clone(), link.line, written));
+        let part = PartLink {
+            source: path.to_string(),
+            line: link.line,
+            subpath: link.subpath.clone(),
+            text: written,
+            anchor: is_path.then_some(unit.dialect),
+        };
+        looked.parts.push((target.clone(), part));
     }
+}
+
+/// Returns whether a link that is followed as a path leads to a folder, or out of what the vault contains.
+fn leads_beyond(unit: &DialectUnit, link: &Link, path: &NotePath, names: &FileNames) -> bool {
+    let has_folder = |folder: &str| Ok::<_, Infallible>(names.has_folder(folder));
+    unit.leads_beyond_files(&link.path, path, has_folder).unwrap_or_else(|never| match never {})
+}
+
+/// Reports wikilinks in a note that is published where they are plain text.
+fn dead_wikilinks(note: &Note, path: &NotePath, names: &FileNames) -> Option<Problem> {
+    let unit = names.dialects().unit_of(path);
+    let mut wikilinks = note.links.iter().filter(|link| link.form == LinkForm::Wiki);
+    let first = wikilinks.next().filter(|_| unit.dialect.follows_paths() && !unit.is_assumed())?;
+    let count = 1 + wikilinks.count();
+    let what = if count == 1 { "1 wikilink is".to_owned() } else { format!("{count} wikilinks are") };
+    let message = format!("{what} plain text where the links are those of {}", unit.dialect);
+    Some(problem(path, first.line, "wikilink-as-text", message))
 }
 
 /// Finds conflict markers of git.

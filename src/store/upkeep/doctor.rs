@@ -191,6 +191,7 @@ impl Diagnosis {
             let vault = vault
                 .with_config_dir(&config.vault.config_dir)?
                 .with_max_file_size(config.vault.max_file_bytes)
+                .with_link_rules(&config.links)
                 .with_follow_outside(config.vault.follow_outside);
             match folder.transpose()? {
                 Some(folder) => Ok((vault.with_index_in(&folder)?, Some(folder))),

@@ -1,0 +1,101 @@
+//! Anchors: the ids that headings and HTML elements have on a web page (spec/git.md 1).
+//!
+//! GitHub's rule is that of [github-slugger](https://github.com/Flet/github-slugger); mdBook's is `id_from_content` of
+//! its `utils`.
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use crate::text::dialect::LinkDialect;
+use crate::text::link_syntax::percent_decode;
+use crate::text::markdown::{PagePlace, page_places};
+use crate::text::note::Note;
+
+/// Matches what GitHub drops from the text of a heading: all but letters, marks, decimal digits, connectors such as the
+/// underscore, hyphens and spaces. `None` if the pattern does not compile, which a test excludes.
+static DROPPED: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"[^\w\- ]").ok());
+
+/// Returns the id of a heading with this text, as if it were the only one of its page.
+pub fn slug(dialect: LinkDialect, text: &str) -> String {
+    if dialect == LinkDialect::Mdbook {
+        let kept = text.trim().chars().filter_map(|c| match c {
+            c if c.is_alphanumeric() || matches!(c, '_' | '-') => Some(c.to_ascii_lowercase()),
+            c => c.is_whitespace().then_some('-'),
+        });
+        return kept.collect();
+    }
+    let lower = text.to_lowercase();
+    let kept = DROPPED.as_ref().map_or(lower.as_str().into(), |dropped| dropped.replace_all(&lower, ""));
+    kept.replace(' ', "-")
+}
+
+/// What an anchor names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AnchorTarget {
+    /// The heading with this index in the note's list.
+    Heading(usize),
+    /// A heading inside a quote or list, or an HTML element.
+    Other,
+}
+
+/// The anchors of one note.
+#[derive(Debug, Clone, Default)]
+pub struct AnchorTable {
+    /// What each anchor names, by its lower-case form.
+    targets: HashMap<String, AnchorTarget>,
+    /// The anchor of each heading of the note; empty where it has none.
+    headings: Vec<String>,
+}
+
+impl AnchorTable {
+    /// Creates the table of a note with this text. Obsidian's dialect, which has no anchors, gets GitHub's.
+    pub fn new(dialect: LinkDialect, text: &str, note: &Note) -> Self {
+        let with_attributes = matches!(dialect, LinkDialect::Mdbook | LinkDialect::Site);
+        let mut table = Self { targets: HashMap::new(), headings: vec![String::new(); note.headings.len()] };
+        let mut taken: HashMap<String, usize> = HashMap::new();
+        for place in page_places(text, note.body_start, with_attributes) {
+            match place {
+                PagePlace::Element(name) => {
+                    table.targets.entry(name.to_lowercase()).or_insert(AnchorTarget::Other);
+                }
+                PagePlace::Heading { start, text, id } => {
+                    let anchor = id.unwrap_or_else(|| free(&mut taken, slug(dialect, &text)));
+                    let index = note.headings.partition_point(|heading| heading.span.end <= start);
+                    let own = note.headings.get(index).filter(|heading| heading.span.start <= start);
+                    if let Some(slot) = own.and_then(|_| table.headings.get_mut(index)) {
+                        slot.clone_from(&anchor);
+                    }
+                    let target = own.map_or(AnchorTarget::Other, |_| AnchorTarget::Heading(index));
+                    table.targets.entry(anchor.to_lowercase()).or_insert(target);
+                }
+            }
+        }
+        table
+    }
+
+    /// Finds what a subpath names, which begins with `#` and may be percent-encoded.
+    pub fn find(&self, subpath: &str) -> Option<AnchorTarget> {
+        let anchor = subpath.strip_prefix('#').unwrap_or(subpath);
+        let found = self.targets.get(&anchor.to_lowercase());
+        found.or_else(|| self.targets.get(&percent_decode(anchor).to_lowercase())).copied()
+    }
+
+    /// Returns the anchor of a heading of the note.
+    pub fn of_heading(&self, index: usize) -> Option<&str> {
+        self.headings.get(index).map(String::as_str).filter(|anchor| !anchor.is_empty())
+    }
+}
+
+/// Returns a slug, with the first number behind it that no heading before has. (GitHub and mdBook count alike.)
+fn free(taken: &mut HashMap<String, usize>, slug: String) -> String {
+    let mut free = slug.clone();
+    while taken.contains_key(&free) {
+        let count = taken.entry(slug.clone()).or_insert(0);
+        *count += 1;
+        free = format!("{slug}-{count}");
+    }
+    taken.insert(free.clone(), 0);
+    free
+}

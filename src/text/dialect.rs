@@ -1,0 +1,344 @@
+//! Link dialects: what the path of a Markdown link means where the notes are published (spec/git.md 1).
+//!
+//! Obsidian looks a Markdown link up by name. GitHub, mdBook and site generators follow it as a path. Wikilinks are
+//! looked up by name everywhere.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::Serialize;
+
+use crate::error::Error;
+use crate::text::path::NotePath;
+
+/// The rules by which the path and the anchor of a Markdown link are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LinkDialect {
+    /// The path is looked up among the files of the vault (spec/obsidian.md 3.3); an anchor is the text of a heading.
+    #[default]
+    Obsidian,
+    /// The path is a file path; an anchor is the slug of a heading.
+    Github,
+    /// As on GitHub, within the sources of the book; `x.html` is the page of `x.md`.
+    Mdbook,
+    /// As on GitHub, within the folder of the site; extensions can be omitted.
+    Site,
+}
+
+impl LinkDialect {
+    /// All dialects.
+    pub const ALL: [Self; 4] = [Self::Obsidian, Self::Github, Self::Mdbook, Self::Site];
+
+    /// Returns the name in settings and replies.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Obsidian => "obsidian",
+            Self::Github => "github",
+            Self::Mdbook => "mdbook",
+            Self::Site => "site",
+        }
+    }
+
+    /// Returns whether Markdown links are followed as paths.
+    pub fn follows_paths(self) -> bool {
+        self != Self::Obsidian
+    }
+}
+
+impl fmt::Display for LinkDialect {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for LinkDialect {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self, Error> {
+        Self::ALL.into_iter().find(|dialect| dialect.name() == name).ok_or_else(|| {
+            Error::invalid(format!("{name:?} is not a link dialect"))
+                .with_hint("use obsidian, github, mdbook or site")
+        })
+    }
+}
+
+/// The reason of a dialect for which nothing speaks but that nothing speaks for another one.
+pub const ASSUMED: &str = "no settings of Obsidian, and no files of a site generator";
+
+/// The table of contents of a book in mdBook's form. In a folder `src`, it marks a book whose `book.toml` is elsewhere.
+pub const SUMMARY: &str = "SUMMARY.md";
+
+/// Returns whether a folder with a [`SUMMARY`] is that of a book's pages.
+pub fn is_book_source(folder: &str) -> bool {
+    folder == "src" || folder.ends_with("/src")
+}
+
+/// The dialect of the notes below one folder.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+pub struct DialectUnit {
+    /// The folder, from the root of the vault; empty for the vault.
+    pub folder: String,
+    /// The dialect.
+    pub dialect: LinkDialect,
+    /// The folder at which a link path with a leading slash begins, from the root of the vault.
+    pub root: String,
+    /// The path of the vault below that folder, if the vault is a part of a larger repository. Otherwise it is empty.
+    pub vault_below_root: String,
+    /// The file that marks the folder of a book or site, if one decided.
+    pub marker: Option<String>,
+    /// What decided, as a phrase: the path of the marker, or a setting.
+    pub reason: String,
+}
+
+/// The dialects of the folders of a vault.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LinkDialects {
+    /// The units, the deepest folders first. The last one is the vault.
+    units: Vec<DialectUnit>,
+}
+
+impl Default for LinkDialects {
+    fn default() -> Self {
+        Self::new(Vec::new())
+    }
+}
+
+impl LinkDialects {
+    /// Creates the table of these units. A vault without a unit of its own has Obsidian's dialect.
+    pub fn new(mut units: Vec<DialectUnit>) -> Self {
+        if units.iter().all(|unit| !unit.folder.is_empty()) {
+            units.push(DialectUnit::default());
+        }
+        let depth = |unit: &DialectUnit| unit.folder.split('/').filter(|part| !part.is_empty()).count();
+        units.sort_by(|a, b| depth(b).cmp(&depth(a)).then_with(|| a.folder.cmp(&b.folder)));
+        units.dedup_by(|again, first| again.folder == first.folder);
+        Self { units }
+    }
+
+    /// Lists the units, the deepest folders first. The last one is the vault.
+    pub fn units(&self) -> &[DialectUnit] {
+        &self.units
+    }
+
+    /// Returns the unit that a file belongs to.
+    pub fn unit_of(&self, path: &NotePath) -> &DialectUnit {
+        let vault = self.units.len() - 1;
+        self.units.iter().find(|unit| holds(&unit.folder, path.as_str())).unwrap_or(&self.units[vault])
+    }
+
+    /// Returns the dialects after files moved. The folder of a book or site moves with the file that marks it.
+    ///
+    /// `file_after` and `folder_after` return the path of a file and of a folder after the moves.
+    #[must_use]
+    pub fn after(&self, file_after: impl Fn(&str) -> String, folder_after: impl Fn(&str) -> String) -> Self {
+        let unit_after = |unit: &DialectUnit| {
+            let Some(marker) = &unit.marker else { return Some(unit.clone()) };
+            let moved = file_after(marker);
+            let (before, after) = (folder_of(marker), folder_of(&moved));
+            let inner = unit.folder.strip_prefix(before).unwrap_or(&unit.folder).trim_start_matches('/');
+            let beside = if inner.is_empty() || after.is_empty() {
+                format!("{after}{inner}")
+            } else {
+                format!("{after}/{inner}")
+            };
+            if marker.ends_with(SUMMARY) && !is_book_source(&beside) {
+                return None;
+            }
+            // A folder that does not move with its marker is found no more, and the marker's own folder is taken.
+            let folder = if folder_after(&unit.folder) == beside { beside } else { after.to_owned() };
+            let root = if unit.root == unit.folder { folder.clone() } else { unit.root.clone() };
+            Some(DialectUnit { folder, root, marker: Some(moved.clone()), reason: moved, ..unit.clone() })
+        };
+        Self::new(self.units.iter().filter_map(unit_after).collect())
+    }
+
+    /// Returns whether Markdown links are followed as paths anywhere.
+    pub fn any_follows_paths(&self) -> bool {
+        self.units.iter().any(|unit| unit.dialect.follows_paths())
+    }
+}
+
+/// A place that a link path leads to, before it is known what is there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LinkPlace {
+    /// A path from the root of the vault; empty for the root itself.
+    Inside(String),
+    /// A path that leads out of the vault or to a hidden file, from the root of the vault, with leading `..` if need be.
+    Elsewhere(String),
+}
+
+impl DialectUnit {
+    /// Returns the place that the path of a Markdown link in a file leads to.
+    ///
+    /// `path` is decoded, without a query and an anchor.
+    pub fn place_of(&self, path: &str, source: &NotePath) -> LinkPlace {
+        let Some(rooted) = path.strip_prefix('/') else { return reduced(source.folder(), path) };
+        if self.vault_below_root.is_empty() {
+            return reduced(&self.root, rooted);
+        }
+        let LinkPlace::Inside(from_root) = reduced("", rooted) else {
+            return LinkPlace::Elsewhere(path.to_owned());
+        };
+        match from_root.strip_prefix(self.vault_below_root.as_str()) {
+            Some("") => LinkPlace::Inside(String::new()),
+            Some(rest) if rest.starts_with('/') => reduced("", rest),
+            _ => LinkPlace::Elsewhere(path.to_owned()),
+        }
+    }
+
+    /// Lists the paths of files that a place can mean, the preferred first, each with its spelling.
+    pub fn files_at(&self, place: &str) -> Vec<(String, PathSpelling)> {
+        let mut files = Vec::new();
+        let mut add = |path: String, spelling: PathSpelling| files.push((path, spelling));
+        if !place.is_empty() {
+            add(place.to_owned(), PathSpelling::File);
+        }
+        // Only the files of the book or site become pages of it.
+        let is_page = holds(&self.folder, place) || place == self.folder;
+        if !is_page || matches!(self.dialect, LinkDialect::Obsidian | LinkDialect::Github) {
+            return files;
+        }
+        let within = |name: &str| if place.is_empty() { name.to_owned() } else { format!("{place}/{name}") };
+        if let Some(stem) = place.strip_suffix(".html") {
+            add(format!("{stem}.md"), PathSpelling::Page);
+            if stem == "index" || stem.ends_with("/index") {
+                add(
+                    format!("{}README.md", stem.strip_suffix("index").unwrap_or_default()),
+                    PathSpelling::Page,
+                );
+            }
+            return files;
+        }
+        if self.dialect == LinkDialect::Site && !place.is_empty() {
+            for extension in ["md", "mdx"] {
+                add(format!("{place}.{extension}"), PathSpelling::WithoutExtension);
+            }
+        }
+        for name in INDEX_NAMES {
+            add(within(name), PathSpelling::Folder);
+        }
+        files
+    }
+
+    /// Returns whether a link path without a file leads to a folder, or out of what the vault contains. Such a link is not
+    /// broken as far as the vault is concerned.
+    ///
+    /// # Errors
+    /// Those of `has_folder`, which tells whether the vault has a folder.
+    pub fn leads_beyond_files<E>(
+        &self,
+        link_path: &str,
+        source: &NotePath,
+        has_folder: impl Fn(&str) -> Result<bool, E>,
+    ) -> Result<bool, E> {
+        let (path, _) = split_query(link_path);
+        let LinkPlace::Inside(place) = self.place_of(path, source) else { return Ok(true) };
+        if place.is_empty() || has_folder(&place)? {
+            return Ok(true);
+        }
+        if !path.starts_with('/') {
+            return Ok(false);
+        }
+        if self.dialect == LinkDialect::Site {
+            return Ok(true);
+        }
+        // A path from the root that begins with no folder of the vault is a page of the site around it.
+        let below = place.strip_prefix(self.root.as_str()).unwrap_or(&place).trim_start_matches('/');
+        let Some((first, _)) = below.split_once('/') else { return Ok(false) };
+        let folder = if self.root.is_empty() { first.to_owned() } else { format!("{}/{first}", self.root) };
+        Ok(!has_folder(&folder)?)
+    }
+
+    /// Returns whether nothing speaks for the dialect but that nothing speaks for another one.
+    pub fn is_assumed(&self) -> bool {
+        self.reason == ASSUMED
+    }
+
+    /// Returns the path of a file or folder as it is written with a leading slash. Returns `None` outside of the root.
+    pub fn rooted(&self, path: &str) -> Option<String> {
+        if !self.vault_below_root.is_empty() {
+            return Some(format!("/{}/{path}", self.vault_below_root));
+        }
+        if self.root.is_empty() {
+            return Some(format!("/{path}"));
+        }
+        let rest = path.strip_prefix(self.root.as_str())?;
+        (rest.is_empty() || rest.starts_with('/'))
+            .then(|| if rest.is_empty() { "/".to_owned() } else { rest.to_owned() })
+    }
+}
+
+/// The names of the files that a generator shows as the page of their folder.
+const INDEX_NAMES: [&str; 3] = ["index.md", "README.md", "_index.md"];
+
+/// How a link path spells the file that it leads to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PathSpelling {
+    /// With the name of the file.
+    File,
+    /// With the name of the page that is made of it, `x.html` for `x.md`.
+    Page,
+    /// Without its extension.
+    WithoutExtension,
+    /// With its folder alone.
+    Folder,
+}
+
+impl PathSpelling {
+    /// Returns a path of a file in this spelling. Returns `None` if the file cannot be spelled so.
+    pub fn spell(self, file: &str) -> Option<String> {
+        let (folder, name) = file.rsplit_once('/').map_or(("", file), |(folder, name)| (folder, name));
+        match self {
+            Self::File => Some(file.to_owned()),
+            Self::Page => {
+                let stem = file.strip_suffix(".md")?;
+                Some(match stem.strip_suffix("README") {
+                    Some(before) if name == "README.md" => format!("{before}index.html"),
+                    _ => format!("{stem}.html"),
+                })
+            }
+            Self::WithoutExtension => {
+                let stem = file.strip_suffix(".md").or_else(|| file.strip_suffix(".mdx"))?;
+                Some(stem.to_owned())
+            }
+            Self::Folder => INDEX_NAMES.contains(&name).then(|| folder.to_owned()),
+        }
+    }
+}
+
+/// Returns whether a path is below a folder. The root holds all.
+fn holds(folder: &str, path: &str) -> bool {
+    folder.is_empty() || path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'))
+}
+
+/// Returns the folder of a path; empty for the root.
+fn folder_of(path: &str) -> &str {
+    path.rsplit_once('/').map_or("", |(folder, _)| folder)
+}
+
+/// Splits a link path at its query, which begins with `?`.
+pub fn split_query(path: &str) -> (&str, &str) {
+    path.find('?').map_or((path, ""), |at| path.split_at(at))
+}
+
+/// Joins a path to a folder, and resolves its `.` and `..`.
+fn reduced(folder: &str, path: &str) -> LinkPlace {
+    let mut above = 0;
+    let mut parts: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
+    for part in path.split('/') {
+        match part {
+            "" | "." => {}
+            ".." if parts.pop().is_none() => above += 1,
+            ".." => {}
+            name => parts.push(name),
+        }
+    }
+    let is_hidden = parts.iter().any(|part| part.starts_with('.'));
+    if above > 0 {
+        let up = std::iter::repeat_n("..", above);
+        return LinkPlace::Elsewhere(up.chain(parts).collect::<Vec<_>>().join("/"));
+    }
+    let joined = parts.join("/");
+    if is_hidden { LinkPlace::Elsewhere(joined) } else { LinkPlace::Inside(joined) }
+}
