@@ -3,7 +3,7 @@
 use insta::assert_snapshot;
 use serde_json::Value;
 
-use crate::support::{TestVault, stderr, stdout};
+use crate::support::{TestVault, program, stderr, stdout};
 
 fn small() -> TestVault {
     TestVault::new(&[
@@ -101,7 +101,7 @@ fn a_missing_vault_is_named_in_the_error() {
     let missing = vault.root().join("nowhere");
     let output = vault.command(&["status"]).env("SIDENOTE_LOG", "").output().unwrap();
     assert!(output.status.success());
-    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_sidenote"));
+    let mut command = std::process::Command::new(program());
     let output = crate::support::clean_env(&mut command, vault.root())
         .args(["status", "--vault"])
         .arg(&missing)

@@ -5,7 +5,7 @@ use std::process::{Command, Output};
 
 use sidenote::clock::Timestamp;
 
-use crate::support::{TestVault, json, run, stderr, stdout, text_of};
+use crate::support::{TestVault, json, program, run, stderr, stdout, text_of};
 
 const NOW: &str = "2026-11-21T15:00:00Z";
 
@@ -306,8 +306,12 @@ fn shells_complete_commands_notes_tags_headings_folders_and_properties() {
 
 /// Runs the program on a terminal of its own, which script(1) of util-linux makes.
 fn on_terminal(vault: &TestVault, args: &str, rows: usize, pager: &str) -> String {
-    let program = env!("CARGO_BIN_EXE_sidenote");
-    let line = format!("stty rows {rows} cols 40; {program} --vault '{}' {args}", vault.root().display());
+    let program = program();
+    let line = format!(
+        "stty rows {rows} cols 40; {} --vault '{}' {args}",
+        program.display(),
+        vault.root().display()
+    );
     let mut command = Command::new("script");
     command
         .args(["-qec", &line, "/dev/null"])

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 
-use crate::support::{TestVault, repository, run, stderr, stdout};
+use crate::support::{TestVault, program, repository, run, stderr, stdout};
 
 /// Merges settings into a file with this text, and returns the exit code, the new text and what was said. The paths of
 /// this machine are shortened.
@@ -26,7 +26,7 @@ fn merged(command: &[&str], before: &str) -> (Option<i32>, String, String) {
         assert_eq!(fs::read_to_string(&file).unwrap(), after, "a second merge changes nothing");
     }
     let after =
-        after.replace(env!("CARGO_BIN_EXE_sidenote"), "sidenote").replace(root.to_str().unwrap(), "~/notes");
+        after.replace(program().to_str().unwrap(), "sidenote").replace(root.to_str().unwrap(), "~/notes");
     let said =
         stderr(&done).replace(vault.root().to_str().unwrap(), "~").replace(root.to_str().unwrap(), "~");
     (done.status.code(), after, said)
@@ -110,7 +110,7 @@ fn new_clients_have_a_snippet_and_a_settings_file() {
         let printed = stdout(&vault.run(&["mcp", "config", client]));
         let snippet: Value = serde_json::from_str(&printed).unwrap();
         let server = &snippet[section]["sidenote"];
-        assert_eq!(server["command"], env!("CARGO_BIN_EXE_sidenote"), "{client}");
+        assert_eq!(server["command"], program().to_str().unwrap(), "{client}");
         assert_eq!(server["args"][2], "mcp", "{client}");
         if cfg!(target_os = "linux") {
             let done = vault.run(&["mcp", "config", client, "--write"]);
@@ -190,7 +190,7 @@ fn hook_config_merges_hooks_and_replaces_older_ones() {
 #[test]
 fn the_command_of_a_hook_is_quoted_for_the_shell() {
     let vault = TestVault::new(&[("it's here/a.md", "A.\n")]);
-    let mut command = Command::new(env!("CARGO_BIN_EXE_sidenote"));
+    let mut command = Command::new(program());
     let command =
         command.env_clear().env("HOME", vault.root()).arg("--vault").arg(vault.root().join("it's here"));
     let done = command.args(["hook", "config", "codex"]).output().unwrap();

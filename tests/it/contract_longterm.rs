@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::mcp_client::Client;
-use crate::support::{TestVault, journal_files, run, text_of};
+use crate::support::{TestVault, journal_files, program, run, text_of};
 
 const ABSENT: &str = "550e8400-e29b-41d4-a716-446655440000";
 
@@ -441,7 +441,7 @@ fn backups_are_written_to_the_configured_folder() {
 #[test]
 fn the_vault_can_be_named_by_an_environment_variable() {
     let vault = TestVault::new(&[("Note.md", "One.\n")]);
-    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_sidenote"));
+    let mut command = std::process::Command::new(program());
     crate::support::clean_env(&mut command, vault.root()).env("SIDENOTE_EMBED_PROVIDER", "none");
     command.env("MEMORY_DB_PATH", vault.root()).args(["mcp", "--toolset", "longterm"]);
     let mut client = Client::of(&mut command);
@@ -563,7 +563,7 @@ fn any_text_can_be_saved() {
 #[test]
 fn a_database_of_the_original_server_is_refused_with_import_instructions() {
     let vault = TestVault::new(&[("memories.db", "SQLite format 3")]);
-    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_sidenote"));
+    let mut command = std::process::Command::new(program());
     let file = vault.root().join("memories.db");
     let done = crate::support::clean_env(&mut command, vault.root())
         .env("MEMORY_DB_PATH", &file)

@@ -8,7 +8,7 @@ use std::process::{Command, Output};
 
 use tempfile::TempDir;
 
-use crate::support::{clean_env, env_number, say, set_mode, stdout, tree, was_killed};
+use crate::support::{clean_env, env_number, program, say, set_mode, stdout, tree, was_killed};
 
 /// A vault of one note and `count` that link to it.
 fn make(root: &Path, count: usize) {
@@ -22,7 +22,7 @@ fn make(root: &Path, count: usize) {
 }
 
 fn sidenote(root: &Path, args: &[&str], failpoint: Option<usize>) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_sidenote"));
+    let mut command = Command::new(program());
     clean_env(&mut command, &root.join(".home")).env("SIDENOTE_EMBED_PROVIDER", "none");
     if let Some(at) = failpoint {
         command.env("SIDENOTE_FAILPOINT", at.to_string());

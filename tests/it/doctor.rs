@@ -232,7 +232,7 @@ fn program(vault: &TestVault, path: &str, version: &str) -> String {
 #[cfg(unix)]
 #[test]
 fn settings_of_clients_are_examined() {
-    let this = env!("CARGO_BIN_EXE_sidenote");
+    let this = crate::support::program();
     let old = "OLD";
     let cases = [
         ("cursor", ".home/.cursor/mcp.json", "{}", "note", "does not name sidenote"),
@@ -284,7 +284,9 @@ fn settings_of_clients_are_examined() {
     assert_eq!(cases.len(), 9);
     for (client, file, text, level, part) in cases {
         let vault = vault();
-        let text = text.replace("THIS", this).replace(old, &program(&vault, "bin/sidenote", "0.0.9"));
+        let text = text
+            .replace("THIS", this.to_str().unwrap())
+            .replace(old, &program(&vault, "bin/sidenote", "0.0.9"));
         vault.write(file, text);
         check_findings(&vault, if level == "problem" { 8 } else { 0 }, &[(client, level, part)]);
     }

@@ -12,7 +12,7 @@ use sidenote::error::ErrorKind;
 use sidenote::index::{Index, Options};
 use sidenote::vault::Vault;
 
-use crate::support::{TestVault, path_from, stderr, stdout};
+use crate::support::{TestVault, path_from, program, stderr, stdout};
 
 fn index_files(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
@@ -295,11 +295,11 @@ fn a_batch_that_was_killed_before_its_commit_is_repeated() {
 fn a_vault_on_a_full_disk_is_searched_and_read() {
     let vault = TestVault::new(&[("a.md", "A heron stands.\n"), ("b.md", "Reeds bend.\n")]);
     let disk = tempfile::tempdir().unwrap();
-    let (place, root, program) =
-        (disk.path().display(), vault.root().display(), env!("CARGO_BIN_EXE_sidenote"));
+    let program = program();
+    let (place, root, shown) = (disk.path().display(), vault.root().display(), program.display());
     let fill = format!(
         "export HOME={root}/.home SIDENOTE_EMBED_PROVIDER=none; mount -t tmpfs -o size=3m tmpfs {place}; \
-         cp {root}/*.md {place}; cd {place}; {program} --vault . index --no-embed >/dev/null; \
+         cp {root}/*.md {place}; cd {place}; {shown} --vault . index --no-embed >/dev/null; \
          dd if=/dev/zero of=.ballast bs=4k 2>/dev/null || true; "
     );
     let cases = [
@@ -319,7 +319,7 @@ fn a_vault_on_a_full_disk_is_searched_and_read() {
         ("rm -r .sidenote; dd if=/dev/zero of=.more bs=4k 2>/dev/null || true; ", "search heron", "a.md"),
     ];
     for (before, asked, expected) in cases {
-        let mut asked_of = std::process::Command::new(program);
+        let mut asked_of = std::process::Command::new(&program);
         asked_of.arg("--vault").arg(disk.path()).args(asked.split(' '));
         asked_of.env("HOME", vault.root().join(".home")).env("SIDENOTE_EMBED_PROVIDER", "none");
         let script = format!("{fill}{before}exec \"$@\"");

@@ -25,7 +25,7 @@ use sidenote::memory::types::{MemoryType, MemoryTypes};
 use sidenote::memory::usage::{MemoryEvent, NoteRef, Usage, UsageEvent, UsageEventKind, UsageLedger};
 use sidenote::memory::{capture, duplicate};
 
-use crate::support::{TestVault, clone_journal, json, run, stderr, stdout, text_of, tree};
+use crate::support::{TestVault, clone_journal, json, program, run, stderr, stdout, text_of, tree};
 
 const WEIGHTS: Weights = Weights { similarity: 0.5, recency: 0.3, frequency: 0.2 };
 const HOUR: i64 = 3_600_000;
@@ -673,7 +673,7 @@ fn hooks_recall_and_capture_and_never_fail() {
             assert_eq!(hook(&vault, name, input), "", "{name} {input}");
         }
     }
-    let mut missing = Command::new(env!("CARGO_BIN_EXE_sidenote"));
+    let mut missing = Command::new(program());
     crate::support::clean_env(&mut missing, &vault.root().join(".home")).args([
         "--vault",
         "/nowhere/at/all",

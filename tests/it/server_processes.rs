@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use serde_json::{Value, json};
 
 use crate::mcp_client::Client;
-use crate::support::{TestVault, clean_env, json, stderr, stdout, symlink, tree, until};
+use crate::support::{TestVault, clean_env, json, program, stderr, stdout, symlink, tree, until};
 
 #[test]
 fn a_read_only_server_writes_nothing_at_all() {
@@ -192,7 +192,7 @@ fn a_notestore_is_a_vault_with_its_own_layout() {
     let vault = TestVault::new(&[]);
     let root = vault.root();
     let start = || {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_sidenote"));
+        let mut command = Command::new(program());
         clean_env(&mut command, &root.join(".home")).env("SIDENOTE_EMBED_PROVIDER", "none");
         command.env("SIDENOTE_NOW", "2026-11-21").current_dir(root).stderr(Stdio::null());
         command
@@ -225,7 +225,7 @@ fn a_relative_index_path_is_resolved_and_followed() {
     fs::create_dir_all(vault.root().join("vault")).unwrap();
     let mut followed = 0;
     for (args, variable, index) in cases {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_sidenote"));
+        let mut command = Command::new(program());
         clean_env(&mut command, &vault.root().join(".home")).env("SIDENOTE_EMBED_PROVIDER", "none");
         if !variable.is_empty() {
             command.env("SIDENOTE_INDEX", variable);
@@ -251,7 +251,7 @@ fn a_relative_index_path_is_resolved_and_followed() {
 #[test]
 fn mcp_config_prints_settings_for_each_client() {
     let vault = TestVault::new(&[]);
-    let program = env!("CARGO_BIN_EXE_sidenote");
+    let program = program();
     let root = sidenote::platform::canonicalize(vault.root()).unwrap();
     let args = json!(["--vault", root, "mcp", "--toolset", "notes,mem"]);
     for (client, section) in [
@@ -262,7 +262,7 @@ fn mcp_config_prints_settings_for_each_client() {
     ] {
         let done = vault.run(&["mcp", "config", client, "--toolset", "notes,mem"]);
         let snippet: Value = serde_json::from_str(&stdout(&done)).unwrap();
-        assert_eq!(snippet[section]["sidenote"]["command"], program);
+        assert_eq!(snippet[section]["sidenote"]["command"], program.to_str().unwrap());
         assert_eq!(snippet[section]["sidenote"]["args"], args);
     }
     let codex = stdout(&vault.run(&["mcp", "config", "codex", "--toolset", "notes,mem"]));
@@ -288,7 +288,7 @@ fn mcp_config_prints_settings_for_each_client() {
     assert!(write(&[]).status.success());
     let merged: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
     assert_eq!((&merged["theme"], &merged["mcpServers"]["other"]["command"]), (&json!("dark"), &json!("x")));
-    assert_eq!(merged["mcpServers"]["sidenote"]["command"], program);
+    assert_eq!(merged["mcpServers"]["sidenote"]["command"], program.to_str().unwrap());
     assert_eq!(fs::read_to_string(root.join(".home/settings.json.bak")).unwrap(), before);
     assert!(stdout(&write(&[])).contains("is up to date already"));
     // A file that is not JSON is not changed.

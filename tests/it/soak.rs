@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use sidenote::platform::slash_path;
 use tempfile::TempDir;
 
-use crate::support::{env_number, say, stderr, stdout, tree};
+use crate::support::{env_number, program, say, stderr, stdout, tree};
 
 /// A small generator of random numbers (Marsaglia, Xorshift RNGs, 2003).
 struct Dice(u64);
@@ -109,7 +109,7 @@ impl Soak<'_> {
     }
 
     fn command(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_sidenote"));
+        let mut command = Command::new(program());
         crate::support::clean_env(&mut command, &self.root.join(".home"))
             .env("SIDENOTE_EMBED_PROVIDER", "none");
         command.arg("--vault").arg(self.root).args(args);
