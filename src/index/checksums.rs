@@ -101,8 +101,13 @@ fn is_ours(name: &str) -> bool {
 fn is_incomplete(folder: &Path, sealed: &Sealed) -> Result<bool> {
     let log = std::fs::symlink_metadata(folder.join("catalog.db-wal"));
     let files = sealed_files(folder)?;
-    let is_named = |name: &Path| name.to_str().is_some_and(|name| sealed.files.contains_key(name));
+    let is_named = |name: &Path| sealed.files.contains_key(&sealed_name(name));
     Ok(log.is_ok_and(|log| log.len() > 0) || files.iter().any(|(name, hashed)| *hashed && !is_named(name)))
+}
+
+/// Returns the name of an index file in the seal: its path relative to the index directory, with `/` on every system.
+fn sealed_name(path: &Path) -> String {
+    platform::slash_path(path).unwrap_or_else(|| path.to_string_lossy().into_owned())
 }
 
 /// Lists the files of the index, and whether each is hashed. Logs carry checksums of their own and are not.
@@ -186,7 +191,7 @@ pub(super) fn write_seal(folder: &Path) -> Result<()> {
         let Some((size, mtime, ctime)) = stat(&path) else { return Ok(None) };
         let hash = if *hashed { Some(hash(&path)?) } else { None };
         platform::sync_file(&path).map_err(|error| Error::io("write", &path, error))?;
-        Ok(Some((name.to_string_lossy().into_owned(), SealedFile { size, mtime, ctime, hash })))
+        Ok(Some((sealed_name(name), SealedFile { size, mtime, ctime, hash })))
     };
     let files = sealed_files(folder)?;
     let entries = parallel::map(&files, 1, || (), |(), file| seal(file)).into_iter();

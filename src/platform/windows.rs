@@ -20,7 +20,7 @@ use windows_sys::Wdk::Storage::FileSystem::{
 };
 use windows_sys::Win32::Foundation::{
     ERROR_ACCESS_DENIED, ERROR_CALL_NOT_IMPLEMENTED, ERROR_DIRECTORY, ERROR_DIRECTORY_NOT_SUPPORTED,
-    ERROR_HANDLE_EOF, ERROR_INVALID_FUNCTION, ERROR_INVALID_NAME, ERROR_INVALID_PARAMETER,
+    ERROR_HANDLE_EOF, ERROR_INVALID_FUNCTION, ERROR_INVALID_NAME, ERROR_INVALID_PARAMETER, ERROR_MORE_DATA,
     ERROR_NOT_SUPPORTED, ERROR_SHARING_VIOLATION, ERROR_STOPPED_ON_SYMLINK, ERROR_TOO_MANY_OPEN_FILES,
 };
 use windows_sys::Win32::Storage::FileSystem::{
@@ -293,7 +293,25 @@ pub fn read_dir(path: &Path) -> io::Result<impl Iterator<Item = io::Result<Liste
 /// Returns the canonical absolute path: without links, `.` and `..`, and without the prefix `\\?\` where it is not
 /// needed.
 pub fn canonicalize(path: &Path) -> io::Result<PathBuf> {
-    dunce::canonicalize(path)
+    match dunce::canonicalize(path) {
+        // Wine 8 names no open file whose path has 260 characters or more.
+        Err(error) if has_code(&error, &[ERROR_MORE_DATA]) => canonicalize_long(path),
+        found => found,
+    }
+}
+
+/// Returns the canonical path of a folder or file that is no link: that of its folder, with the name as the folder
+/// lists it.
+fn canonicalize_long(path: &Path) -> io::Result<PathBuf> {
+    let path = std::path::absolute(path)?;
+    let folder = canonicalize(path.parent().ok_or_else(|| code_error(ERROR_MORE_DATA))?)?;
+    let found = entry_metadata(&path)?;
+    if found.is_symlink() {
+        return Err(code_error(ERROR_MORE_DATA));
+    }
+    let entries = list(Dir::open(&folder)?.0.as_handle())?;
+    let own = entries.into_iter().find(|(_, entry)| entry.id() == found.id());
+    own.map(|(name, _)| folder.join(name)).ok_or_else(|| io::ErrorKind::NotFound.into())
 }
 
 /// Creates a symbolic link to `target` at `path`.

@@ -149,12 +149,13 @@ fn check_name(name: &str, relaxed: bool) -> Result<()> {
     if name.ends_with('.') {
         return refuse("Windows does not allow a dot at its end");
     }
-    let device = name.split('.').next().unwrap_or(name).to_ascii_uppercase();
-    let numbered = |prefix: &str| {
-        let rest = device.strip_prefix(prefix).map(str::as_bytes);
-        matches!(rest, Some([b'1'..=b'9']))
-    };
-    if matches!(device.as_str(), "CON" | "PRN" | "AUX" | "NUL") || numbered("COM") || numbered("LPT") {
+    let device = name.split('.').next().unwrap_or(name).trim_end().to_ascii_uppercase();
+    let number = device.strip_prefix("COM").or_else(|| device.strip_prefix("LPT"));
+    let is_numbered = number.is_some_and(|rest| {
+        let mut rest = rest.chars();
+        matches!((rest.next(), rest.next()), (Some('0'..='9' | '¹' | '²' | '³'), None))
+    });
+    if matches!(device.as_str(), "CON" | "PRN" | "AUX" | "NUL" | "CONIN$" | "CONOUT$") || is_numbered {
         return refuse("it is the name of a device on Windows");
     }
     Ok(())

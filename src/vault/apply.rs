@@ -39,7 +39,7 @@ impl Vault {
     pub fn check(&self, plan: &ChangeSet) -> Result<()> {
         self.refuse_read_only()?;
         let mut look = FileCheck::open(self, plan)?;
-        let survey = PlanCheck { look: &mut look, made: Vec::new() };
+        let survey = PlanCheck { look: &mut look, made: Vec::new(), spelled: HashSet::new() };
         survey.draft(self, String::new(), Timestamp::default()).map(drop)
     }
 
@@ -73,7 +73,7 @@ impl Vault {
         }
         let id = event_id(at);
         let mut look = FileCheck::open(self, plan)?;
-        let survey = PlanCheck { look: &mut look, made: Vec::new() };
+        let survey = PlanCheck { look: &mut look, made: Vec::new(), spelled: HashSet::new() };
         let mut draft = survey.draft(self, id.simple().to_string(), at)?;
         draft.manifest.more = more;
         let mut tree = look.tree;
@@ -158,6 +158,8 @@ struct PreparedFile<'a> {
 struct PlanCheck<'a, 'b> {
     look: &'a mut FileCheck<'b>,
     made: Vec<String>,
+    /// The folders that have the spelling by which the plan names them.
+    spelled: HashSet<String>,
 }
 
 /// The check of single files of a plan, used by one thread.
@@ -295,6 +297,9 @@ impl<'a, 'b> PlanCheck<'a, 'b> {
             }
             if let Some(Some(names)) = listed.get(&parent) {
                 check_name(&path, &parent, names, &leaving, comes_back)?;
+                if !comes_back && !path.starts_with(".trash/") {
+                    self.is_spelled_so(&parent, &path)?;
+                }
             }
             if let Some(from) = from {
                 self.same_device(&from, &parent, &path)?;
@@ -308,6 +313,24 @@ impl<'a, 'b> PlanCheck<'a, 'b> {
             }
         }
         Ok(())
+    }
+
+    /// Fails if the file system found a folder by another spelling than its own: the new file would be in that folder,
+    /// and its path would be another.
+    fn is_spelled_so(&mut self, folder: &str, path: &str) -> Result<()> {
+        let (above, name) = split_path(folder);
+        if folder.is_empty() || !self.spelled.insert(folder.to_owned()) {
+            return Ok(());
+        }
+        let Some(open) = self.look.tree.find_dir(above)? else { return Ok(()) };
+        let names = open.names().map_err(|error| Error::io("list", above, error))?;
+        if !names.iter().any(|other| other == name) {
+            let mut others = names.iter().filter_map(|other| other.to_str());
+            let other = others.find(|other| key(other) == key(name)).unwrap_or(name);
+            let said = format!("would be in {other}, whose name differs only in case or accents");
+            return Err(taken(path, &said, "case-collision"));
+        }
+        self.is_spelled_so(above, path)
     }
 
     /// Lists the names in a folder by their keys; `None` if the folder does not exist.

@@ -5,7 +5,7 @@ use std::process::{Command, Output};
 
 use sidenote::clock::Timestamp;
 
-use crate::support::{TestVault, json, program, run, stderr, stdout, text_of};
+use crate::support::{SETTINGS, TestVault, json, program, run, stderr, stdout, text_of};
 
 const NOW: &str = "2026-11-21T15:00:00Z";
 
@@ -189,7 +189,8 @@ fn open_prints_the_file_and_runs_the_configured_program() {
 #[test]
 fn config_set_writes_only_the_users_file() {
     let vault = vault();
-    let file = ".home/.config/sidenote/config.toml";
+    let file = format!("{SETTINGS}/sidenote/config.toml");
+    let file = file.as_str();
     vault.write(file, "# mine\n[search]\nlimit = 5 # few\n");
     let set = |args: &[&str]| vault.run(&[&["config"], args].concat());
     assert!(stdout(&set(&["set", "search.limit", "20", "--dry-run"])).contains("would change in"));

@@ -6,8 +6,9 @@ use std::process::{Command, Stdio};
 
 use insta::assert_snapshot;
 use serde_json::{Value, json};
+use sidenote::platform::{POSIX_SHELL, canonicalize};
 
-use crate::support::{TestVault, program, repository, run, stderr, stdout};
+use crate::support::{TestVault, clean_env, json_path, program, repository, run, stderr, stdout};
 
 /// Merges settings into a file with this text, and returns the exit code, the new text and what was said. The paths of
 /// this machine are shortened.
@@ -18,15 +19,14 @@ fn merged(command: &[&str], before: &str) -> (Option<i32>, String, String) {
     fs::write(&file, before).unwrap();
     let command = [command, &["--write", "--file", file.to_str().unwrap()]].concat();
     let done = vault.run(&command);
-    let root = vault.root().canonicalize().unwrap();
+    let root = canonicalize(vault.root()).unwrap();
     let after = fs::read_to_string(&file).unwrap();
     let again = vault.run(&command);
     if done.status.success() {
         assert!(stdout(&again).contains("is up to date already"), "{}", stdout(&again));
         assert_eq!(fs::read_to_string(&file).unwrap(), after, "a second merge changes nothing");
     }
-    let after =
-        after.replace(program().to_str().unwrap(), "sidenote").replace(root.to_str().unwrap(), "~/notes");
+    let after = after.replace(&json_path(&program()), "sidenote").replace(&json_path(&root), "~/notes");
     let said =
         stderr(&done).replace(vault.root().to_str().unwrap(), "~").replace(root.to_str().unwrap(), "~");
     (done.status.code(), after, said)
@@ -191,12 +191,12 @@ fn hook_config_merges_hooks_and_replaces_older_ones() {
 fn the_command_of_a_hook_is_quoted_for_the_shell() {
     let vault = TestVault::new(&[("it's here/a.md", "A.\n")]);
     let mut command = Command::new(program());
-    let command =
-        command.env_clear().env("HOME", vault.root()).arg("--vault").arg(vault.root().join("it's here"));
+    let command = clean_env(&mut command, vault.root()).arg("--vault").arg(vault.root().join("it's here"));
     let done = command.args(["hook", "config", "codex"]).output().unwrap();
     let settings: Value = serde_json::from_str(&stdout(&done)).unwrap();
     let command = settings["hooks"]["Stop"][0]["hooks"][0]["command"].as_str().unwrap();
-    assert!(command.contains(r"it'\''s here' hook capture"), "{command}");
+    let quoted = if POSIX_SHELL { r"it'\''s here' hook capture" } else { r#"it's here" hook capture"# };
+    assert!(command.contains(quoted), "{command}");
 }
 
 /// Runs a hook as an agent does, and returns what it prints.

@@ -334,7 +334,7 @@ fn memory_commands_that_change_no_file_have_dry_runs() {
 fn creating_the_sidecar_is_reported_once() {
     let vault = TestVault::new(&[("a.md", "x\n")]);
     let first = stderr(&vault.run(&["search", "x"]));
-    assert!(first.contains("/.sidenote; the index in it can be deleted"), "{first}");
+    assert!(first.contains(".sidenote; the index in it can be deleted"), "{first}");
     assert!(!stderr(&vault.run(&["search", "x"])).contains(".sidenote"));
     let vault = TestVault::new(&[("a.md", "x\n")]);
     let quiet = stderr(&vault.run(&["search", "x", "--json"]));

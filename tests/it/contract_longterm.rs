@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::mcp_client::Client;
-use crate::support::{TestVault, journal_files, program, run, text_of};
+use crate::support::{TestVault, journal_files, json_path, program, run, text_of};
 
 const ABSENT: &str = "550e8400-e29b-41d4-a716-446655440000";
 
@@ -413,7 +413,7 @@ fn deleted_memories_are_in_the_trash() {
     let root = sidenote::platform::canonicalize(vault.root()).unwrap();
     assert_eq!(
         client.text("memory_stats", json!({})),
-        format!("{{\n  \"totalMemories\": 2,\n  \"databasePath\": \"{}\"\n}}", root.display())
+        format!("{{\n  \"totalMemories\": 2,\n  \"databasePath\": \"{}\"\n}}", json_path(&root))
     );
     client.finish();
     run(&vault, "2026-11-21", &["undo"]);

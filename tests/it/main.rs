@@ -31,6 +31,7 @@ mod duplicates;
 mod embed;
 mod endpoint;
 mod error_hints;
+mod file_names;
 mod frontmatter;
 mod frontmatter_edit;
 mod fusion;

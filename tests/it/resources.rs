@@ -12,11 +12,13 @@ use crate::support::TestVault;
 /// A text that occurs only outside of the vault.
 const SECRET: &str = "pangolin";
 
+/// A sign that a URI encodes and a file name can have, and its code.
+const SIGN: (&str, &str) = if cfg!(windows) { ("=", "%3D") } else { ("?", "%3F") };
+
 /// Makes a vault with a neighbour, and with hidden files, that hold the secret.
 fn vault() -> (TestVault, TempDir) {
     let vault = TestVault::new(&[
         ("Plan.md", "The plan.\n"),
-        ("Über den Fluss/100 % & mehr?.md", "A name to encode.\n"),
         ("Board.canvas", "{\"nodes\":[],\"edges\":[]}"),
         ("gauge.png", "not an image"),
         (".obsidian/app.json", SECRET),
@@ -25,6 +27,7 @@ fn vault() -> (TestVault, TempDir) {
         (".trash/Old.md", SECRET),
         ("Folder/.hidden/note.md", SECRET),
     ]);
+    vault.write(&format!("Über den Fluss/100 % & mehr{}.md", SIGN.0), "A name to encode.\n");
     let name = vault.root().file_name().unwrap().to_str().unwrap();
     let evil = tempfile::Builder::new().prefix(&format!("{name}-evil")).tempdir().unwrap();
     fs::write(evil.path().join("secret.md"), SECRET).unwrap();
@@ -44,7 +47,7 @@ fn resource_uris_name_files_of_the_vault() {
             "sidenote:///Board.canvas",
             "sidenote:///Plan.md",
             "sidenote:///gauge.png",
-            "sidenote:///%C3%9Cber%20den%20Fluss/100%20%25%20%26%20mehr%3F.md",
+            &format!("sidenote:///%C3%9Cber%20den%20Fluss/100%20%25%20%26%20mehr{}.md", SIGN.1),
         ]
     );
     for (uri, kind, holds) in [
@@ -53,7 +56,11 @@ fn resource_uris_name_files_of_the_vault() {
         (uris[3], "text/markdown", "A name to encode."),
         // Encoded where it need not be, and not where it should be.
         ("sidenote:///%50lan.md", "text/markdown", "The plan."),
-        ("sidenote:///Über den Fluss/100 %25 & mehr?.md", "text/markdown", "A name to encode."),
+        (
+            &format!("sidenote:///Über den Fluss/100 %25 & mehr{}.md", SIGN.0),
+            "text/markdown",
+            "A name to encode.",
+        ),
     ] {
         let contents = client.request("resources/read", json!({ "uri": uri }))["contents"][0].clone();
         assert_eq!((&contents["uri"], &contents["mimeType"]), (&json!(uri), &json!(kind)));

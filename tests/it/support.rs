@@ -152,7 +152,8 @@ pub(crate) fn program() -> PathBuf {
         );
         assert_eq!(path.file_stem().unwrap(), "sidenote", "transcripts call the program by this name");
     }
-    named.unwrap_or_else(|| PathBuf::from(env!("CARGO_BIN_EXE_sidenote")))
+    // A program that was built on another system is named without the drive.
+    named.unwrap_or_else(|| std::path::absolute(env!("CARGO_BIN_EXE_sidenote")).unwrap())
 }
 
 /// Gives a command an environment that names nothing but the home folder and what a process needs to start.
@@ -167,6 +168,19 @@ pub(crate) fn clean_env<'a>(command: &'a mut Command, home: &Path) -> &'a mut Co
             .env("LOCALAPPDATA", home.join("Local"));
     }
     command
+}
+
+/// The folder of a user's settings and data, in the home folder of [`TestVault::command`].
+pub(crate) const SETTINGS: &str = if cfg!(windows) { ".home/Roaming" } else { ".home/.config" };
+
+/// The folder of a user's models, in the home folder of [`TestVault::command`].
+pub(crate) const MODELS: &str =
+    if cfg!(windows) { ".home/Roaming/sidenote/models" } else { ".home/.local/share/sidenote/models" };
+
+/// Gives a path as a string of JSON has it.
+pub(crate) fn json_path(path: &Path) -> String {
+    let quoted = serde_json::to_string(path.to_str().unwrap()).unwrap();
+    quoted.trim_matches('"').to_owned()
 }
 
 pub(crate) fn repository() -> PathBuf {

@@ -9,7 +9,7 @@ use sidenote::journal::reader::ReadOrder;
 use sidenote::vault::Vault;
 
 use crate::apply::at;
-use crate::support::{TestVault, clone_journal, json, run, stderr, text_of, was_killed};
+use crate::support::{TestVault, clone_journal, json, path_from, run, stderr, text_of, was_killed};
 
 const NOW: &str = "2026-11-21";
 
@@ -104,7 +104,7 @@ fn a_move_that_changes_only_the_case_is_undone_and_redone() {
     let vault = TestVault::new(&[("d/note.md", "n\n"), ("s.md", "[[note]]\n")]);
     let names = || -> Vec<String> {
         let files = vault.contents().into_keys().filter(|path| !path.ends_with("s.md"));
-        files.map(|path| path.strip_prefix(vault.root()).unwrap().display().to_string()).collect()
+        files.map(|path| path_from(vault.root(), &path)).collect()
     };
     let steps: &[(&[&str], &str)] = &[
         (&["move", "note", "d/Note.md"], "d/Note.md"),

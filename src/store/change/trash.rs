@@ -6,12 +6,12 @@ use std::path::Path;
 use crate::error::{Error, Result};
 use crate::journal::Journal;
 use crate::journal::reader::ReadOrder;
-use crate::safe_open;
 use crate::store::change::Planner;
 use crate::store::source::Source;
 use crate::text::edit::{ChangeSet, Content, FileChange, FileLocation};
 use crate::text::path::{NotePath, key};
 use crate::wording::Wording;
+use crate::{platform, safe_open};
 
 impl Planner<'_> {
     /// Finds a free name in the trash that is not among `taken`, the names of the same operation (spec/obsidian.md
@@ -110,7 +110,8 @@ impl Planner<'_> {
         }
         let files = walkdir::WalkDir::new(bin).sort_by_file_name().into_iter().filter_map(|entry| {
             let entry = entry.ok().filter(|entry| entry.file_type().is_file())?;
-            NotePath::from_disk(entry.path().strip_prefix(bin).ok()?.to_str()?).filter(NotePath::is_note)
+            let inner = platform::slash_path(entry.path().strip_prefix(bin).ok()?)?;
+            NotePath::from_disk(&inner).filter(NotePath::is_note)
         });
         let wanted = key(name);
         let mut titled = Vec::new();
