@@ -131,8 +131,10 @@ def with_zig(triple):
     arguments = ["zigbuild", "--target", f"{triple}.{GLIBC}" if triple.endswith("-gnu") else triple]
     variables = {}
     if triple.startswith("x86_64"):
-        for flags in ("CFLAGS", "CXXFLAGS"):
-            variables[f"{flags}_{triple.replace('-', '_')}"] = f"-include {here / 'cross/popcnt.h'}"
+        popcnt, musl = (f"-include {here / 'cross' / header}" for header in ("popcnt.h", "musl.h"))
+        suffix = triple.replace("-", "_")
+        variables[f"CFLAGS_{suffix}"] = popcnt
+        variables[f"CXXFLAGS_{suffix}"] = f"{popcnt} {musl}" if triple.endswith("-musl") else popcnt
     else:
         # Clang refuses numkong's kernels for half precision on ARM, which nothing here calls.
         variables["NK_TARGET_NEONHALF"] = "0"
