@@ -182,8 +182,11 @@ fn values(kind: CompletionKind, prefix: &str) -> Result<Vec<String>> {
 
 /// Returns the words of the command line that is completed, without the name of the program.
 fn words() -> Vec<String> {
+    // In PowerShell and Elvish a backslash is a character like any other, as in paths of Windows.
+    let is_plain =
+        std::env::var(VARIABLE).is_ok_and(|shell| matches!(shell.as_str(), "powershell" | "elvish"));
     let words = std::env::args().skip_while(|word| word != "--").skip(2);
-    words.map(|word| unescaped(&word)).collect()
+    words.map(|word| if is_plain { word } else { unescaped(&word) }).collect()
 }
 
 /// Returns the vault that the command line or the environment names, if either does.
@@ -196,8 +199,7 @@ fn vault() -> Option<PathBuf> {
     let variable = std::env::var("SIDENOTE_VAULT").ok().filter(|value| !value.is_empty());
     let path = flag.map(str::to_owned).or(variable)?;
     // The shell has not expanded ~ yet.
-    let home =
-        path.strip_prefix("~/").and_then(|rest| Some(PathBuf::from(std::env::var_os("HOME")?).join(rest)));
+    let home = path.strip_prefix("~/").and_then(|rest| Some(etcetera::home_dir().ok()?.join(rest)));
     Some(home.unwrap_or_else(|| PathBuf::from(path)))
 }
 

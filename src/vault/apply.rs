@@ -296,10 +296,10 @@ impl<'a, 'b> PlanCheck<'a, 'b> {
                 listed.insert(parent.clone(), names);
             }
             if let Some(Some(names)) = listed.get(&parent) {
-                check_name(&path, &parent, names, &leaving, comes_back)?;
                 if !comes_back && !path.starts_with(".trash/") {
                     self.is_spelled_so(&parent, &path)?;
                 }
+                check_name(&path, &parent, names, &leaving, comes_back)?;
             }
             if let Some(from) = from {
                 self.same_device(&from, &parent, &path)?;

@@ -268,7 +268,10 @@ fn complete(vault: &TestVault, shell: &str, words: &[&str]) -> Vec<String> {
 #[test]
 fn shells_complete_commands_notes_tags_headings_folders_and_properties() {
     let vault = vault();
-    let root = vault.root().to_str().unwrap();
+    let native = vault.root().to_str().unwrap();
+    // In these shells a backslash escapes what follows.
+    let root = native.replace('\\', "/");
+    let root = root.as_str();
     let none = complete(&vault, "fish", &["sidenote", "--vault", root, "read", "c"]);
     assert!(none.is_empty(), "there is no index yet: {none:?}");
     assert!(!vault.root().join(".sidenote").exists(), "and none is made");
@@ -300,6 +303,8 @@ fn shells_complete_commands_notes_tags_headings_folders_and_properties() {
     assert_eq!(cases.len(), 12);
     let quoted = complete(&vault, "bash", &["sidenote", "--vault", root, "read", "d/a\\ "]);
     assert_eq!(quoted, [r"d/a\ b.md"]);
+    let plain = complete(&vault, "powershell", &["sidenote", "--vault", native, "read", "d/"]);
+    assert!(plain.iter().any(|line| line.contains("d/a b.md")), "{plain:?}");
     for shell in ["bash", "zsh", "fish"] {
         assert!(stdout(&vault.run(&["completions", shell])).contains("COMPLETE"), "{shell}");
     }

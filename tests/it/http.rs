@@ -795,6 +795,7 @@ fn listening_beyond_loopback_requires_a_token() {
 }
 
 #[test]
+#[cfg_attr(not(target_os = "linux"), ignore = "it reads the memory of the server from /proc")]
 fn old_sessions_are_evicted_and_memory_stays_bounded() {
     let vault = vault();
     let server = Server::start(&vault, &[]);
@@ -886,6 +887,7 @@ fn slow_and_silent_clients_do_not_block_others() {
 }
 
 #[test]
+#[cfg_attr(windows, ignore = "no signal reaches a program without a console")]
 fn shutdown_closes_open_streams() {
     let vault = vault();
     let server = Server::start(&vault, &[]);
