@@ -289,7 +289,7 @@ impl<'a> UnfinishedBackup<'a> {
         let list = serde_json::to_vec(&self.manifest)
             .map_err(|error| Error::internal("a backup cannot be listed").with_source(error))?;
         fs::write(self.aside.join(LIST), list).map_err(failed)?;
-        platform::sync_file_system(&self.folder).map_err(failed)?;
+        platform::sync_file_system(&self.aside).map_err(failed)?;
         let place = free(&self.folder, name)?;
         fs::rename(&self.aside, &place).map_err(failed)?;
         platform::Dir::open(&self.folder).and_then(|folder| folder.sync()).map_err(failed)?;
@@ -667,8 +667,8 @@ pub fn restore(vault: &Vault, backup: &Path, to: &Path) -> Result<BackupManifest
     }
     let written = fs::create_dir(&aside).map_err(failed).and_then(|()| write_all(backup, &manifest, &aside));
     let synced = written.and_then(|()| {
-        platform::sync_file_system(parent).map_err(failed)?;
-        fs::rename(&aside, &absolute).map_err(failed)?;
+        platform::sync_file_system(&aside).map_err(failed)?;
+        place(&aside, &absolute).map_err(failed)?;
         platform::Dir::open(parent).and_then(|folder| folder.sync()).map_err(failed)
     });
     if let Err(error) = synced {
@@ -678,6 +678,15 @@ pub fn restore(vault: &Vault, backup: &Path, to: &Path) -> Result<BackupManifest
         return Err(error);
     }
     Ok(manifest)
+}
+
+/// Gives a folder its name. An empty folder of that name is replaced.
+fn place(aside: &Path, absolute: &Path) -> io::Result<()> {
+    match fs::rename(aside, absolute) {
+        // Not every system replaces a folder. One that is not empty is not removed.
+        Err(_) if absolute.is_dir() => fs::remove_dir(absolute).and_then(|()| fs::rename(aside, absolute)),
+        renamed => renamed,
+    }
 }
 
 /// Writes what a backup holds to the places that it had, links last, so that nothing is written through one.

@@ -148,6 +148,7 @@ fn importance_is_written_back_once_and_decays_from_there() {
     let old = Timestamp::parse("2025-01-01").unwrap().millis() as u64;
     let file = fs::File::options().write(true).open(vault.root().join("y.md")).unwrap();
     file.set_modified(std::time::UNIX_EPOCH + std::time::Duration::from_millis(old)).unwrap();
+    drop(file);
     run(&vault, "2026-05-01", &["memory", "maintain", "--write-back"]);
     let read = |path: &str| fs::read_to_string(vault.root().join(path)).unwrap();
     assert_eq!(read("y.md"), "---\nimportance: 1\ncreated_at: \"2025-01-01T00:00:00Z\"\n---\ny\n");

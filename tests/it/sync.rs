@@ -268,7 +268,7 @@ fn a_hostile_file_affects_no_other_file() {
     let vault = TestVault::new(&[("fine.md", "heron")]);
     vault.write("utf16.md", [0xFF, 0xFE, b'h', 0, b'i', 0]);
     vault.write("bytes.md", b"otter \xFF\xFE caf\xE9 end");
-    vault.write("nul.md", "badger\0\0\0".repeat(100));
+    vault.write("zeros.md", "badger\0\0\0".repeat(100));
     vault.write("empty.md", "");
     // Windows has no such name.
     let two_lines = if cfg!(windows) { "one line.md" } else { "new\nline.md" };
@@ -280,7 +280,7 @@ fn a_hostile_file_affects_no_other_file() {
     for (word, path) in [
         ("heron", "fine.md"),
         ("otter", "bytes.md"),
-        ("badger", "nul.md"),
+        ("badger", "zeros.md"),
         ("marten", two_lines),
         ("stoat", "yaml.md"),
     ] {

@@ -345,6 +345,7 @@ fn one_unreadable_link_does_not_disable_watching() {
 }
 
 #[test]
+#[cfg_attr(windows, ignore = "Windows removes no database that is open")]
 fn an_index_removed_while_watched_is_rebuilt() {
     let vault = TestVault::new(&[("a.md", "zebra\n")]);
     let following = Following::new(&vault);
@@ -355,6 +356,7 @@ fn an_index_removed_while_watched_is_rebuilt() {
 }
 
 #[test]
+#[cfg_attr(windows, ignore = "Windows removes no database that is open")]
 fn an_index_rebuilt_by_another_process_is_not_written_without_its_lock() {
     let vault = TestVault::new(&[("a.md", "zebra\n")]);
     let following = Following::new(&vault);
@@ -478,6 +480,7 @@ fn another_process_becomes_the_writer_when_the_writer_dies() {
 }
 
 #[test]
+#[cfg_attr(windows, ignore = "Windows removes no database that is open")]
 fn an_index_removed_or_rebuilt_under_a_process_is_reopened() {
     let vault = TestVault::new(&[("a.md", "zebra\n")]);
     let store = vault.open("none");

@@ -245,7 +245,9 @@ impl Planner<'_> {
         if !extension.is_empty() && !is_named {
             text = format!("{text}.{extension}");
         }
-        let path = self.core.vault.canonical_path(&NotePath::parse(&text)?)?;
+        let path = self.core.vault.canonical_path(&NotePath::parse(&text)?);
+        // Some systems cannot look up a name that no new file may have.
+        let path = path.or_else(|error| NotePath::parse_new(&text, request.relaxed).and(Err(error)))?;
         // Existing folders are accepted, whatever their names.
         let mut known = String::new();
         for segment in path.as_str().split('/') {
