@@ -2,9 +2,9 @@
 //!
 //! Layers, each using only those above it in this list; `ARCHITECTURE.md` tells why.
 //!
-//! - [`wording`], [`platform`], [`mod@error`], [`parallel`], [`safe_open`], [`atomic_file`], [`clock`], [`config`]:
+//! - [`wording`], [`platform`], [`mod@error`], [`parallel`], [`safe_open`], [`atomic_file`], [`clock`], [`config`], [`git`]:
 //!   sentences for people and agents, what differs between operating systems, errors, parallel map, opening files without
-//!   following links, replacing files, time, settings
+//!   following links, replacing files, time, settings, git
 //! - [`text`]: parsing and editing of one note; pure
 //! - [`memory`]: importance, tiers and recall of memories; pure
 //! - [`vault`]: the notes on disk
@@ -22,6 +22,7 @@ pub mod safe_open;
 pub mod atomic_file;
 pub mod clock;
 pub mod config;
+pub mod git;
 pub mod text;
 pub mod memory;
 pub mod vault;

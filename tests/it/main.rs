@@ -36,6 +36,7 @@ mod frontmatter;
 mod frontmatter_edit;
 mod fusion;
 mod git;
+mod git_history;
 mod http;
 mod incremental_index;
 mod index_damage;

@@ -1,0 +1,158 @@
+//! Git: the repository around a folder, and what its history says. The only module that runs the `git` program
+//! (spec/git.md 9).
+//!
+//! A vault can be a download with a hostile `.git/config`. Reading uses plumbing commands alone, which run no program that
+//! a repository names, and never changes the repository.
+
+mod command;
+mod history;
+mod objects;
+mod state;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use crate::error::{Error, Result};
+use crate::{platform, safe_open};
+
+pub use crate::git::command::MIN_VERSION;
+pub use crate::git::history::{BlamedLine, CommitInfo, FileStep, PathChange};
+pub use crate::git::objects::{Objects, TreeFile};
+pub use crate::git::state::{Unfinished, describe_head};
+
+/// The largest `.git` file that is read, in bytes.
+const MAX_GIT_FILE: u64 = 65_536;
+
+/// The id of a commit or of a file's content, in hexadecimal.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ObjectId(String);
+
+impl ObjectId {
+    /// Reads an id of 40 or 64 hexadecimal digits.
+    pub fn parse(text: &str) -> Option<Self> {
+        let is_id = matches!(text.len(), 40 | 64) && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+        is_id.then(|| Self(text.to_ascii_lowercase()))
+    }
+
+    /// Returns the id as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Returns the first ten digits, as messages show them.
+    pub fn short(&self) -> &str {
+        self.0.get(..10).unwrap_or(&self.0)
+    }
+
+    /// Returns whether the id is all zeros, which stands for no object.
+    fn is_null(&self) -> bool {
+        self.0.bytes().all(|byte| byte == b'0')
+    }
+}
+
+impl std::fmt::Display for ObjectId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// The git repository that a folder belongs to.
+///
+/// Paths of files are relative to that folder, with forward slashes. What lies outside of the folder is left out.
+#[derive(Debug, Clone)]
+pub struct Repository {
+    /// The top folder of the working tree.
+    work_tree: PathBuf,
+    /// The folder of the repository's data for this working tree.
+    git_dir: PathBuf,
+    /// The path of the folder in the working tree, with a slash at the end; empty at the top.
+    prefix: String,
+    /// Whether the caller is a hook of git, whose `GIT_*` variables name the index to read.
+    is_in_hook: bool,
+    /// Whether git is known to be there and new enough.
+    is_checked: Arc<AtomicBool>,
+}
+
+impl Repository {
+    /// Finds the repository that a folder belongs to, from the files alone: no program is run. Returns `None` if there is
+    /// none.
+    ///
+    /// # Errors
+    /// `Io` if a `.git` file cannot be read; `Invalid` if it names no folder.
+    pub fn discover(folder: &Path) -> Result<Option<Self>> {
+        let folder =
+            platform::canonicalize(folder).map_err(|error| Error::io("look for git in", folder, error))?;
+        for above in folder.ancestors() {
+            let Some(git_dir) = git_dir_in(above)? else { continue };
+            let below = folder.strip_prefix(above).unwrap_or(Path::new(""));
+            let mut prefix = String::new();
+            for part in below.components() {
+                let Some(part) = part.as_os_str().to_str() else { return Ok(None) };
+                prefix.push_str(part);
+                prefix.push('/');
+            }
+            return Ok(Some(Self {
+                work_tree: above.to_owned(),
+                git_dir,
+                prefix,
+                is_in_hook: false,
+                is_checked: Arc::default(),
+            }));
+        }
+        Ok(None)
+    }
+
+    /// Lets the `GIT_*` variables of the caller count, as a hook of git needs: they name the index of the commit in
+    /// progress.
+    #[must_use]
+    pub fn in_hook(mut self) -> Self {
+        self.is_in_hook = true;
+        self
+    }
+
+    /// Returns the top folder of the working tree.
+    pub fn work_tree(&self) -> &Path {
+        &self.work_tree
+    }
+
+    /// Returns the folder of the repository's data for this working tree, such as `.git`.
+    pub fn git_dir(&self) -> &Path {
+        &self.git_dir
+    }
+
+    /// Returns the path of the folder in the working tree, with a slash at the end; empty at the top.
+    pub fn prefix(&self) -> &str {
+        &self.prefix
+    }
+
+    /// Returns the path of a file in the working tree.
+    fn in_tree(&self, path: &str) -> String {
+        format!("{}{path}", self.prefix)
+    }
+
+    /// Returns the path from the folder of a path in the working tree; `None` outside of the folder or if it is not UTF-8.
+    fn below(&self, path: &[u8]) -> Option<String> {
+        let path = std::str::from_utf8(path).ok()?;
+        path.strip_prefix(&self.prefix).map(str::to_owned)
+    }
+}
+
+/// Returns the folder of a repository's data that belongs to a working tree's top folder; `None` if the folder is none.
+fn git_dir_in(folder: &Path) -> Result<Option<PathBuf>> {
+    let git = folder.join(".git");
+    let Ok(found) = std::fs::metadata(&git) else { return Ok(None) };
+    if found.is_dir() {
+        // An empty folder of that name is no repository.
+        return Ok(git.join("HEAD").symlink_metadata().is_ok().then_some(git));
+    }
+    let failed = |error| Error::io("read", &git, error);
+    // A worktree or a submodule has a file that names the folder.
+    let text = safe_open::read_in_place(&git, MAX_GIT_FILE).map_err(failed)?;
+    let text = String::from_utf8_lossy(&text);
+    let Some(named) = text.strip_prefix("gitdir:") else {
+        return Err(Error::invalid(format!("{} names no folder of git", git.display()))
+            .with_hint("restore the file, or remove it if the folder is in no repository"));
+    };
+    Ok(Some(folder.join(named.trim())))
+}

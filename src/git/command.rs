@@ -1,0 +1,165 @@
+//! How git is run: which arguments and variables every call has, and what its failures mean.
+
+use std::ffi::OsStr;
+use std::io::Write as _;
+use std::process::{Command, Stdio};
+use std::sync::atomic::Ordering;
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::git::Repository;
+
+/// The oldest version of git that is used: the first with `cat-file --batch-command -z`.
+pub const MIN_VERSION: (u32, u32) = (2, 38);
+
+/// Settings that every reading call overrides, so that a repository's own settings start no program and open no connection.
+const SAFE_SETTINGS: [&str; 8] = [
+    "core.fsmonitor=false",
+    "core.hooksPath=/dev/null",
+    "core.pager=cat",
+    "core.attributesFile=/dev/null",
+    "core.quotePath=false",
+    "diff.external=",
+    "log.showSignature=false",
+    "protocol.allow=never",
+];
+
+/// What a call of git printed, and how it ended.
+#[derive(Debug, Clone)]
+pub(super) struct GitOutput {
+    /// The exit code; -1 if a signal ended the call.
+    pub(super) code: i32,
+    /// What was printed on standard output.
+    pub(super) stdout: Vec<u8>,
+    /// What was printed on standard error.
+    pub(super) stderr: String,
+}
+
+impl Repository {
+    /// Creates a call of a plumbing command that only reads. Its paths are from the top of the working tree.
+    pub(super) fn plumbing(&self) -> Command {
+        let mut command = self.bare_command();
+        for setting in SAFE_SETTINGS {
+            command.args(["-c", setting]);
+        }
+        command
+    }
+
+    /// Creates a call of git with the variables that every call has, and no settings.
+    fn bare_command(&self) -> Command {
+        let mut command = Command::new("git");
+        command.current_dir(&self.work_tree);
+        if !self.is_in_hook {
+            let of_git = |name: &OsStr| name.to_str().is_some_and(|name| name.starts_with("GIT_"));
+            std::env::vars_os().filter(|(name, _)| of_git(name)).for_each(|(name, _)| {
+                command.env_remove(name);
+            });
+        }
+        command
+            .env("GIT_OPTIONAL_LOCKS", "0")
+            .env("GIT_NO_LAZY_FETCH", "1")
+            .env("GIT_TERMINAL_PROMPT", "0")
+            .env("GIT_PAGER", "cat")
+            .env("LC_ALL", "C")
+            .arg("--no-pager")
+            .arg("--no-replace-objects")
+            .arg("--literal-pathspecs")
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        command
+    }
+
+    /// Checks once that git is installed and new enough.
+    ///
+    /// # Errors
+    /// `NotFound` if there is no git; `Invalid` if it is too old.
+    pub(super) fn check_version(&self) -> Result<()> {
+        if self.is_checked.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        let said = output(self.bare_command().arg("version"), None)?;
+        let text = String::from_utf8_lossy(&said.stdout).into_owned();
+        let version = text.trim().strip_prefix("git version ").unwrap_or_default();
+        let mut numbers = version.split('.').map(|part| part.parse::<u32>().unwrap_or(0));
+        let found = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
+        if found < MIN_VERSION {
+            let (major, minor) = MIN_VERSION;
+            return Err(Error::invalid(format!("git {version} is too old"))
+                .with_hint(format!("install git {major}.{minor} or newer")));
+        }
+        self.is_checked.store(true, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Runs a plumbing command that only reads, and returns what it printed. A path among the arguments is one from the top
+    /// of the working tree.
+    ///
+    /// # Errors
+    /// `NotFound` if there is no git; `Invalid` if git is too old or refuses, with what git said.
+    pub(super) fn read<S: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = S>) -> Result<Vec<u8>> {
+        let said = self.try_read(arguments, None)?;
+        if said.code == 0 { Ok(said.stdout) } else { Err(self.refusal(&said.stderr)) }
+    }
+
+    /// Runs a plumbing command that only reads, with input, and returns how it ended, too.
+    ///
+    /// # Errors
+    /// `NotFound` if there is no git; `Invalid` if git is too old; `Io` if it cannot be run.
+    pub(super) fn try_read<S: AsRef<OsStr>>(
+        &self,
+        arguments: impl IntoIterator<Item = S>,
+        input: Option<&[u8]>,
+    ) -> Result<GitOutput> {
+        self.check_version()?;
+        output(self.plumbing().args(arguments), input)
+    }
+
+    /// Returns the error for a call that git refused.
+    pub(super) fn refusal(&self, stderr: &str) -> Error {
+        let said = stderr.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or("it gave no reason");
+        let said = said.trim_start_matches("fatal: ").trim_start_matches("error: ");
+        let error = Error::invalid(format!("git refuses in {}: {said}", self.work_tree.display()));
+        if stderr.contains("safe.directory") {
+            let folder = self.work_tree.display();
+            return error.with_hints(
+                format!("if you trust its owner, run: git config --global --add safe.directory {folder}"),
+                "ask the user whether the repository's owner is to be trusted (safe.directory)",
+            );
+        }
+        error
+    }
+}
+
+/// Returns the error that git cannot be started.
+pub(super) fn cannot_start(error: std::io::Error) -> Error {
+    if error.kind() == std::io::ErrorKind::NotFound {
+        return Error::new(ErrorKind::NotFound, "git is not installed, or not on the PATH")
+            .with_hint("install git 2.38 or newer; everything but git's own history works without it");
+    }
+    Error::io("run", "git", error)
+}
+
+/// Runs a call to its end, and gives it input meanwhile.
+fn output(command: &mut Command, input: Option<&[u8]>) -> Result<GitOutput> {
+    if input.is_some() {
+        command.stdin(Stdio::piped());
+    }
+    let mut child = command.spawn().map_err(cannot_start)?;
+    let pipe = child.stdin.take();
+    let ended = std::thread::scope(|scope| {
+        let write = scope.spawn(move || match (pipe, input) {
+            // Git may end before it has read everything. What it says then counts.
+            (Some(mut pipe), Some(input)) => drop(pipe.write_all(input)),
+            _ => {}
+        });
+        let ended = child.wait_with_output();
+        drop(write.join());
+        ended
+    });
+    let ended = ended.map_err(|error| Error::io("run", "git", error))?;
+    Ok(GitOutput {
+        code: ended.status.code().unwrap_or(-1),
+        stdout: ended.stdout,
+        stderr: String::from_utf8_lossy(&ended.stderr).into_owned(),
+    })
+}

@@ -1,0 +1,225 @@
+//! Trees and contents of files in the repository, read by one long-lived `git cat-file`.
+
+use std::collections::VecDeque;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+
+use crate::error::{Error, Result};
+use crate::git::command::cannot_start;
+use crate::git::{ObjectId, Repository};
+
+/// A file in the tree of a commit or in the index of git.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TreeFile {
+    /// The path from the repository's folder.
+    pub path: String,
+    /// The id of the content.
+    pub blob: ObjectId,
+    /// Whether it is a symbolic link.
+    pub is_link: bool,
+}
+
+impl Repository {
+    /// Returns the id of the commit that a revision names: anything that `git rev-parse` takes. Returns `None` if it names
+    /// none.
+    ///
+    /// # Errors
+    /// Those of running git.
+    pub fn commit(&self, revision: &str) -> Result<Option<ObjectId>> {
+        let revision = format!("{revision}^{{commit}}");
+        let arguments = ["rev-parse", "--verify", "--quiet", "--end-of-options", &revision];
+        let said = self.try_read(arguments, None)?;
+        if said.code != 0 && said.stderr.contains("safe.directory") {
+            return Err(self.refusal(&said.stderr));
+        }
+        let text = String::from_utf8_lossy(&said.stdout);
+        Ok(if said.code == 0 { ObjectId::parse(text.trim()) } else { None })
+    }
+
+    /// Returns the commit at which the working tree is; `None` before the first commit.
+    ///
+    /// # Errors
+    /// Those of running git.
+    pub fn head(&self) -> Result<Option<ObjectId>> {
+        self.commit("HEAD")
+    }
+
+    /// Lists the files below the repository's folder in the tree of a commit, ordered by path. Submodules are left out.
+    ///
+    /// # Errors
+    /// Those of running git.
+    pub fn tree(&self, commit: &ObjectId) -> Result<Vec<TreeFile>> {
+        let mut arguments = vec!["ls-tree", "-r", "-z", "--full-tree", commit.as_str()];
+        let folder = self.prefix.trim_end_matches('/');
+        if !folder.is_empty() {
+            arguments.extend(["--", folder]);
+        }
+        let listed = self.read(arguments)?;
+        let entries = listed.split(|byte| *byte == 0).filter(|entry| !entry.is_empty());
+        Ok(entries.filter_map(|entry| self.tree_file(entry)).collect())
+    }
+
+    /// Reads an entry such as `100644 blob ID<tab>PATH`.
+    fn tree_file(&self, entry: &[u8]) -> Option<TreeFile> {
+        let tab = entry.iter().position(|byte| *byte == b'\t')?;
+        let mut fields = std::str::from_utf8(&entry[..tab]).ok()?.split(' ');
+        let (mode, kind, blob) = (fields.next()?, fields.next()?, ObjectId::parse(fields.next()?)?);
+        let path = self.below(&entry[tab + 1..])?;
+        (kind == "blob").then(|| TreeFile { path, blob, is_link: mode == "120000" })
+    }
+
+    /// Lists the files below the repository's folder in the index of git, without those in conflict, ordered by path.
+    ///
+    /// # Errors
+    /// Those of running git.
+    pub fn staged(&self) -> Result<Vec<TreeFile>> {
+        let listed = self.read(["ls-files", "--stage", "-z", "--full-name"])?;
+        let entries = listed.split(|byte| *byte == 0).filter(|entry| !entry.is_empty());
+        Ok(entries.filter_map(|entry| self.staged_file(entry)).collect())
+    }
+
+    /// Reads an entry such as `100644 ID 0<tab>PATH`.
+    fn staged_file(&self, entry: &[u8]) -> Option<TreeFile> {
+        let tab = entry.iter().position(|byte| *byte == b'\t')?;
+        let mut fields = std::str::from_utf8(&entry[..tab]).ok()?.split(' ');
+        let (mode, blob, stage) = (fields.next()?, ObjectId::parse(fields.next()?)?, fields.next()?);
+        let path = self.below(&entry[tab + 1..])?;
+        (stage == "0" && mode != "160000").then(|| TreeFile { path, blob, is_link: mode == "120000" })
+    }
+
+    /// Starts the process that reads contents.
+    ///
+    /// # Errors
+    /// Those of running git.
+    pub fn objects(&self) -> Result<Objects> {
+        self.check_version()?;
+        let mut command = self.plumbing();
+        command.args(["cat-file", "--batch-command", "-z"]).stdin(Stdio::piped()).stderr(Stdio::null());
+        let mut child = command.spawn().map_err(cannot_start)?;
+        let pipes = child.stdin.take().zip(child.stdout.take());
+        let (input, output) = pipes.ok_or_else(|| Error::internal("git has no pipes"))?;
+        Ok(Objects { child, input: Some(input), output: BufReader::new(output), prefix: self.prefix.clone() })
+    }
+}
+
+/// A running `git cat-file`. It ends when this is dropped.
+#[derive(Debug)]
+pub struct Objects {
+    child: Child,
+    input: Option<ChildStdin>,
+    output: BufReader<ChildStdout>,
+    prefix: String,
+}
+
+impl Objects {
+    /// Reads the content of a file in the tree of a commit. Returns `None` if the tree has no such file.
+    ///
+    /// # Errors
+    /// `Io` if git ends.
+    pub fn file(&mut self, commit: &ObjectId, path: &str) -> Result<Option<Vec<u8>>> {
+        let name = format!("{commit}:{}{path}", self.prefix);
+        self.ask("contents", &name)
+    }
+
+    /// Returns the id of the content of a file in the tree of a commit. Returns `None` if the tree has no such file.
+    ///
+    /// # Errors
+    /// `Io` if git ends.
+    pub fn blob_at(&mut self, commit: &ObjectId, path: &str) -> Result<Option<ObjectId>> {
+        let name = format!("{commit}:{}{path}", self.prefix);
+        if !is_name(&name) {
+            return Ok(None);
+        }
+        self.send("info", &name)?;
+        let Some((id, kind, _)) = self.header()? else { return Ok(None) };
+        Ok((kind == "blob").then_some(id))
+    }
+
+    /// Reads a content by its id. Returns `None` if there is no such object, or if it is in another place and would have to
+    /// be fetched.
+    ///
+    /// # Errors
+    /// `Io` if git ends.
+    pub fn blob(&mut self, id: &ObjectId) -> Result<Option<Vec<u8>>> {
+        self.ask("contents", id.as_str())
+    }
+
+    /// Reads many contents by their ids, in order.
+    ///
+    /// # Errors
+    /// `Io` if git ends.
+    pub fn blobs(&mut self, ids: &[ObjectId]) -> Result<Vec<Option<Vec<u8>>>> {
+        // A few requests are under way at a time: a pipe holds them, so neither side waits for the other.
+        const AHEAD: usize = 64;
+        let mut found = Vec::with_capacity(ids.len());
+        let mut waiting = VecDeque::new();
+        for id in ids {
+            if waiting.len() == AHEAD {
+                waiting.pop_front();
+                found.push(self.content()?);
+            }
+            self.send("contents", id.as_str())?;
+            waiting.push_back(());
+        }
+        for () in waiting {
+            found.push(self.content()?);
+        }
+        Ok(found)
+    }
+
+    fn ask(&mut self, command: &str, name: &str) -> Result<Option<Vec<u8>>> {
+        if !is_name(name) {
+            return Ok(None);
+        }
+        self.send(command, name)?;
+        self.content()
+    }
+
+    fn send(&mut self, command: &str, name: &str) -> Result<()> {
+        let input = self.input.as_mut().ok_or_else(|| Error::internal("git has no input"))?;
+        input
+            .write_all(format!("{command} {name}\0").as_bytes())
+            .map_err(|error| Error::io("ask", "git cat-file", error))
+    }
+
+    /// Reads the first line of an answer: the id, the kind and the size. Returns `None` for a missing object.
+    fn header(&mut self) -> Result<Option<(ObjectId, String, usize)>> {
+        let failed = |error| Error::io("read from", "git cat-file", error);
+        let mut line = Vec::new();
+        self.output.read_until(b'\n', &mut line).map_err(failed)?;
+        if line.is_empty() {
+            return Err(Error::io("read from", "git cat-file", std::io::ErrorKind::UnexpectedEof.into()));
+        }
+        let line = String::from_utf8_lossy(&line);
+        let mut fields = line.trim_end().split(' ');
+        let header = (|| {
+            let (id, kind) = (ObjectId::parse(fields.next()?)?, fields.next()?.to_owned());
+            Some((id, kind, fields.next()?.parse().ok()?))
+        })();
+        Ok(header)
+    }
+
+    fn content(&mut self) -> Result<Option<Vec<u8>>> {
+        let Some((_, kind, size)) = self.header()? else { return Ok(None) };
+        let failed = |error| Error::io("read from", "git cat-file", error);
+        let mut content = vec![0; size];
+        self.output.read_exact(&mut content).map_err(failed)?;
+        self.output.read_exact(&mut [0]).map_err(failed)?;
+        Ok((kind == "blob").then_some(content))
+    }
+}
+
+/// Returns whether a name can be asked for. One with a line break would be answered in several lines.
+fn is_name(name: &str) -> bool {
+    !name.contains(['\0', '\n'])
+}
+
+impl Drop for Objects {
+    fn drop(&mut self) {
+        // Git ends when its input is closed.
+        self.input = None;
+        if let Err(error) = self.child.wait() {
+            tracing::debug!("git cat-file has no end: {error}");
+        }
+    }
+}

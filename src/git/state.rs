@@ -1,0 +1,92 @@
+//! The state of a repository as its files tell: what is unfinished, and where HEAD is. No program is run.
+
+use std::fmt;
+use std::path::Path;
+use std::time::SystemTime;
+
+use crate::git::Repository;
+use crate::safe_open;
+
+/// The largest file of git's state that is read, in bytes.
+const MAX_STATE_FILE: u64 = 4096;
+
+/// An operation of git that is not finished.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unfinished {
+    /// A merge.
+    Merge,
+    /// A rebase, or patches that are applied.
+    Rebase,
+    /// A cherry-pick.
+    CherryPick,
+    /// A revert.
+    Revert,
+    /// A bisection.
+    Bisect,
+    /// A command that holds the lock of git's index.
+    Locked,
+}
+
+impl Unfinished {
+    /// The files and folders in the repository's data that show an unfinished operation.
+    const MARKS: [(&'static str, Self); 7] = [
+        ("MERGE_HEAD", Self::Merge),
+        ("rebase-merge", Self::Rebase),
+        ("rebase-apply", Self::Rebase),
+        ("CHERRY_PICK_HEAD", Self::CherryPick),
+        ("REVERT_HEAD", Self::Revert),
+        ("BISECT_LOG", Self::Bisect),
+        ("index.lock", Self::Locked),
+    ];
+}
+
+impl fmt::Display for Unfinished {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Merge => "a merge",
+            Self::Rebase => "a rebase",
+            Self::CherryPick => "a cherry-pick",
+            Self::Revert => "a revert",
+            Self::Bisect => "a bisection",
+            Self::Locked => "a command of git",
+        })
+    }
+}
+
+impl Repository {
+    /// Returns the operation of git that is not finished, if there is one.
+    pub fn unfinished(&self) -> Option<Unfinished> {
+        let is_there = |name: &str| self.git_dir.join(name).symlink_metadata().is_ok();
+        Unfinished::MARKS.into_iter().find(|(name, _)| is_there(name)).map(|(_, what)| what)
+    }
+
+    /// Returns the time at which HEAD last moved; `None` if the repository does not record it.
+    pub fn head_moved_at(&self) -> Option<SystemTime> {
+        // Each move of HEAD appends a line to its log.
+        let modified =
+            |name: &str| self.git_dir.join(name).metadata().and_then(|found| found.modified()).ok();
+        modified("logs/HEAD").or_else(|| modified("HEAD"))
+    }
+}
+
+/// Returns a text that changes when HEAD moves to another commit, from the files of a repository: the commit, or what
+/// stands for it. Returns `None` where that cannot be told without running git.
+pub fn describe_head(repository: &Repository) -> Option<String> {
+    let head = read(&repository.git_dir.join("HEAD"))?;
+    let Some(reference) = head.trim().strip_prefix("ref: ") else { return Some(head.trim().to_owned()) };
+    // The data of a worktree name the folder that all worktrees share.
+    let shared = match read(&repository.git_dir.join("commondir")) {
+        Some(common) => repository.git_dir.join(common.trim()),
+        None => repository.git_dir.clone(),
+    };
+    if let Some(commit) = read(&shared.join(reference)) {
+        return Some(commit.trim().to_owned());
+    }
+    // Packed references are written anew as a whole, so their time changes with each of them. The log tells which moved.
+    let log = repository.git_dir.join("logs/HEAD").metadata().ok()?;
+    Some(format!("{reference} {}", log.len()))
+}
+
+fn read(path: &Path) -> Option<String> {
+    String::from_utf8(safe_open::read_in_place(path, MAX_STATE_FILE).ok()?).ok()
+}
