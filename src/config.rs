@@ -146,6 +146,25 @@ pub enum UseRecording {
     Off,
 }
 
+/// Which links a process that follows the files repairs by itself (spec/git.md 3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum AutomaticRepair {
+    /// None.
+    #[default]
+    Off,
+    /// Those whose meaning is certain.
+    Certain,
+}
+
+/// Settings about the repair of links.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RepairConfig {
+    /// Which links `watch` and `mcp` repair by themselves after files moved without sidenote.
+    pub auto: AutomaticRepair,
+}
+
 /// Settings about taking operations back.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -463,6 +482,8 @@ pub struct Config {
     pub search: SearchConfig,
     /// About links.
     pub links: LinksConfig,
+    /// About the repair of links.
+    pub repair: RepairConfig,
     /// About taking operations back.
     pub undo: UndoConfig,
     /// About vectors.
@@ -487,6 +508,7 @@ struct ConfigSections {
     notes: NotesConfig,
     search: SearchConfig,
     links: LinksConfig,
+    repair: RepairConfig,
     undo: UndoConfig,
     embed: EmbedConfig,
     rerank: RerankConfig,
@@ -542,6 +564,7 @@ impl Config {
             notes: sections.notes,
             search: sections.search,
             links: sections.links.checked()?,
+            repair: sections.repair,
             undo: sections.undo,
             embed: sections.embed,
             rerank: sections.rerank,

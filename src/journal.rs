@@ -378,6 +378,30 @@ impl Journal {
         Ok(None)
     }
 
+    /// Returns those of some moves that no recent change recorded, so that another program made them.
+    ///
+    /// # Errors
+    /// `Io` if the journal cannot be read.
+    pub fn unrecorded(&self, mut moves: Vec<(NotePath, NotePath)>) -> Result<Vec<(NotePath, NotePath)>> {
+        for event in self.events(ReadOrder::NewestFirst)?.of_changes().take(RECENT) {
+            let event = event?;
+            let recorded: HashSet<(&FileLocation, &FileLocation)> =
+                event.files.iter().filter_map(|file| Some((&file.path, file.to.as_ref()?))).collect();
+            moves.retain(|(from, to)| {
+                let (from, to) = (FileLocation::Vault(from.clone()), FileLocation::Vault(to.clone()));
+                let is_with_folder = event
+                    .folders
+                    .iter()
+                    .any(|folder| replaced(&from, &folder.from, &folder.to).as_ref() == Some(&to));
+                !is_with_folder && !recorded.contains(&(&from, &to))
+            });
+            if moves.is_empty() {
+                break;
+            }
+        }
+        Ok(moves)
+    }
+
     /// Returns the present location of each file that was at one of `places` right after an operation and moved since;
     /// `None` for one that was removed. The map is empty if the operation is not in the journal.
     ///

@@ -12,6 +12,7 @@ mod move_file;
 mod new;
 mod property;
 mod rename;
+mod repair;
 mod replace;
 mod report;
 mod restore;
@@ -63,6 +64,7 @@ pub(super) enum ChangeCommand {
     RenameTag(rename::RenameEverywhereArgs),
     /// Rename a property in every note.
     RenameProperty(rename::RenameEverywhereArgs),
+    Repair(repair::RepairArgs),
     /// Link two notes to each other in their related sections.
     Link(link::LinkArgs),
     /// Remove the links between two notes that `link` made.
@@ -94,6 +96,7 @@ pub(super) fn run(context: &CommandContext, command: ChangeCommand) -> Result<()
         ChangeCommand::RenameBlock(args) => rename::rename_block(context, args),
         ChangeCommand::RenameTag(args) => rename::rename_tag(context, args),
         ChangeCommand::RenameProperty(args) => rename::rename_property(context, args),
+        ChangeCommand::Repair(args) => repair::run(context, args),
         ChangeCommand::Link(args) => link::link(context, args),
         ChangeCommand::Unlink(args) => link::unlink(context, args),
         ChangeCommand::Merge(args) => merge::run(context, args),

@@ -112,6 +112,13 @@ impl<'a> View<'a> {
         self.drift.added.iter().chain(&self.drift.changed).cloned()
     }
 
+    /// Lists all files.
+    pub(super) fn all_files(&self) -> Result<Vec<NotePath>> {
+        let known = self.catalog().paths().all()?.into_iter().map(|(path, _)| path);
+        let known = known.filter(|path| !self.gone.contains(path));
+        Ok(known.chain(self.drift.added.iter().cloned()).collect())
+    }
+
     /// Lists the files below a folder.
     pub(super) fn below(&self, folder: &NotePath) -> Result<Vec<NotePath>> {
         let prefix = format!("{folder}/");

@@ -132,6 +132,8 @@ pub(super) struct SharedState {
     pub(in crate::store) last_maintenance_at: AtomicI64,
     /// The time of the last check of this process whether a backup is due.
     pub(in crate::store) last_backup_check: AtomicI64,
+    /// Whether files moved without sidenote since the last automatic repair of links.
+    pub(in crate::store) repair_is_due: AtomicBool,
     /// The files that differed from the index at the last check of this process.
     pub(in crate::store) unindexed_files: Mutex<Arc<UnindexedFiles>>,
     /// The lock that a call with an operation id holds while it runs.

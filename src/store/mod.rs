@@ -52,6 +52,9 @@ pub use crate::store::change::move_files::{MoveRequest, PartKind, PartRequest};
 pub use crate::store::change::naming::number;
 pub use crate::store::change::operation::{ChangeReply, Operation};
 pub use crate::store::change::rename::{RenameKind, RenameRequest};
+pub use crate::store::change::repair::{
+    Certainty, ChosenTarget, Evidence, EvidenceKind, RepairItem, RepairReply, RepairRequest,
+};
 pub use crate::store::change::revise::ReviseRequest;
 pub use crate::store::change::undo::UndoRequest;
 pub use crate::store::change::{Changes, Planner};
@@ -188,6 +191,7 @@ impl Store {
             last_maintenance_at: AtomicI64::new(0),
             last_backup_check: AtomicI64::new(0),
             projection: Mutex::new(None),
+            repair_is_due: AtomicBool::new(true),
             unindexed_files: Mutex::default(),
             named_call_lock: Mutex::default(),
         };

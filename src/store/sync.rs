@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
@@ -16,7 +17,6 @@ use crate::store::core::{Core, former_of};
 use crate::store::lookup::Lookup;
 use crate::text::dialect::DialectUnit;
 use crate::text::edit::FileLocation;
-use crate::text::path::NotePath;
 use crate::vault::link_dialects::PathLinkCounts;
 
 /// The time that a search waits for changes to be indexed. After it, the reply says that the index is behind.
@@ -103,32 +103,26 @@ impl IndexSync<'_> {
         }
     }
 
-    /// Records in the journal where used notes were moved by other programs, so that they keep their uses. A failure is
-    /// logged.
+    /// Records in the journal where notes were moved by other programs, so that they keep their uses and links to them can
+    /// be repaired. A failure is logged.
     pub(in crate::store) fn note_moves(&self) {
         let moves = self.core.index.take_moves();
         if moves.is_empty() || self.core.vault.is_read_only() {
             return;
         }
         let journal = || -> Result<()> {
-            let projection = self.core.projection()?;
-            let is_known = |path: &NotePath| {
-                projection.as_ref().is_some_and(|projection| {
-                    !projection.ledger().usage(None, path.as_str()).events().is_empty()
-                })
-            };
             // Moves by sidenote itself are in the journal already.
-            let files = moves.into_iter().filter(|(from, _)| is_known(from)).map(|(from, to)| TouchedFile {
+            let files = self.core.journal().unrecorded(moves)?.into_iter().map(|(from, to)| TouchedFile {
                 path: FileLocation::Vault(from),
                 to: Some(FileLocation::Vault(to)),
                 before: None,
                 after: None,
             });
             let files: Vec<TouchedFile> = files.collect();
-            drop(projection);
             if files.is_empty() {
                 return Ok(());
             }
+            self.core.state.repair_is_due.store(true, Ordering::Relaxed);
             self.core.journal().append(&Event { files, ..Event::new(OP_MOVED, self.core.clock.now()) })
         };
         if let Err(error) = journal() {

@@ -12,6 +12,7 @@ pub mod link_syntax;
 pub mod line;
 pub mod span;
 pub mod parse;
+pub mod content_similarity;
 pub mod decode;
 pub mod markdown;
 pub mod note;

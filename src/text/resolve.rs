@@ -136,6 +136,12 @@ impl FileNames {
         self
     }
 
+    /// Creates an empty table with the same dialects.
+    #[must_use]
+    pub fn empty_table(&self) -> Self {
+        Self::default().with_dialects(Arc::clone(&self.dialects))
+    }
+
     /// Returns the dialects of the vault.
     pub fn dialects(&self) -> &LinkDialects {
         &self.dialects
@@ -190,6 +196,12 @@ impl FileNames {
             many.by_key.insert(by_key, id);
             many.by_rank.insert(by_rank, id);
         }
+    }
+
+    /// Returns whether the table has a file.
+    pub fn contains(&self, path: &NotePath) -> bool {
+        let ids = self.by_name.get(key(path.name()).as_str());
+        ids.is_some_and(|ids| self.positions_of(ids, &NamedFile::new(path)).0.is_ok())
     }
 
     /// Removes a file, if it is in the table.

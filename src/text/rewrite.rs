@@ -2,6 +2,8 @@
 //!
 //! A link whose text still resolves to the right file keeps every byte. A link that cannot be written safely is refused.
 
+mod relink;
+
 use std::collections::{BTreeMap, HashSet};
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode_byte, utf8_percent_encode};
@@ -20,6 +22,8 @@ use crate::text::resolve::{FileNames, LinkFormat, LinkTarget};
 use crate::text::span::Span;
 use crate::text::subpath::{SubpathTable, SubpathTarget};
 use crate::text::unlinked_reference::{UnlinkedReference, UnlinkedReferenceKind};
+
+pub use crate::text::rewrite::relink::{Relink, relink};
 
 /// Parses a note or a canvas, depending on the path.
 pub fn parse(path: &NotePath, text: &str) -> Note {

@@ -69,6 +69,8 @@ mod redaction;
 mod reference;
 mod related_notes;
 mod resolve;
+mod repair;
+mod repair_histories;
 mod resources;
 mod rewrite;
 mod scan_diff;

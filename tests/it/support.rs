@@ -78,6 +78,10 @@ impl TestVault {
         fs::write(disk, text).unwrap();
     }
 
+    pub(crate) fn read(&self, path: &str) -> String {
+        fs::read_to_string(self.root().join(path)).unwrap()
+    }
+
     pub(crate) fn remove(&self, path: &str) {
         fs::remove_file(self.root().join(path)).unwrap();
     }

@@ -12,8 +12,9 @@ use crate::mcp::notes::change::ChangeOutput;
 use crate::mcp::notes::find::{empty_list_reasons, parse_cursor};
 use crate::mcp::tool::{Answer, Effect, Tool, within};
 use crate::store::{
-    EditRequest, ExtractRequest, FieldsItem, ListRequest, MergeRequest, NewRequest, NoteEdit, Operation,
-    PartKind, PartRequest, Problem, PropertyCondition, RenameKind, RenameRequest, SortBy, Store,
+    Certainty, EditRequest, ExtractRequest, FieldsItem, ListRequest, MergeRequest, NewRequest, NoteEdit,
+    Operation, PartKind, PartRequest, Problem, PropertyCondition, RenameKind, RenameRequest, RepairItem,
+    RepairRequest, SortBy, Store,
 };
 
 /// The largest number of edits of one call.
@@ -94,6 +95,15 @@ pub(in crate::mcp) fn tools() -> Vec<Tool> {
             "Find broken and ambiguous links, names that differ only in case or accents, unreadable frontmatter and other problems.",
             r#"{"codes": ["broken-link"], "path": "Projects"}"#,
             check,
+        )
+        .with_structured_output()
+        .strict(),
+        Tool::new(
+            "repair_links",
+            Effect::IdempotentDestructive,
+            "Repair links that are dead because files moved without this server, as by git mv. Without apply, lists what each link meant, with the evidence. A certain meaning is proven, a strong one very likely.",
+            r#"{"apply": "certain", "paths": ["Projects"], "dry_run": true}"#,
+            repair,
         )
         .with_structured_output()
         .strict(),
@@ -514,6 +524,87 @@ fn check(store: &Store, input: CheckInput) -> Result<Answer> {
         total,
         next_cursor,
     })
+}
+
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum LeastCertaintyInput {
+    Certain,
+    Strong,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+struct RepairInput {
+    /// Only links in these notes and folders
+    #[serde(default)]
+    paths: Vec<String>,
+    /// Repair links of at least this certainty
+    apply: Option<LeastCertaintyInput>,
+    #[serde(default)]
+    dry_run: bool,
+    cursor: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct RepairOutput {
+    links: Vec<RepairItem>,
+    total: usize,
+    unexplained: usize,
+    repaired: usize,
+    applied: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    operation_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_cursor: Option<String>,
+}
+
+fn repair(store: &Store, input: RepairInput) -> Result<Answer> {
+    let start = parse_cursor(input.cursor.as_deref())?;
+    let request = RepairRequest {
+        paths: input.paths,
+        apply: input.apply.map(|least| match least {
+            LeastCertaintyInput::Certain => Certainty::Certain,
+            LeastCertaintyInput::Strong => Certainty::Strong,
+        }),
+        dry_run: input.dry_run,
+        ..RepairRequest::default()
+    };
+    let reply = store.changes().repair(&request)?;
+    let total = reply.links.len();
+    let (links, next_cursor) =
+        page(reply.links, start, |item| item.path.len() + item.link.len() + 160 * (1 + item.evidence.len()));
+    let mut text: String = links.iter().map(repair_line).collect();
+    let repaired = reply.repaired;
+    text.push_str(&match reply.change.applied {
+        true => format!("{repaired} links repaired\n"),
+        false => format!("{repaired} links would follow\n"),
+    });
+    Answer::text(with_cursor(text, next_cursor.as_deref())).with_structured(&RepairOutput {
+        links,
+        total,
+        unexplained: reply.unexplained,
+        repaired,
+        applied: reply.change.applied,
+        operation_id: reply.change.id,
+        next_cursor,
+    })
+}
+
+/// Formats what one link meant.
+fn repair_line(item: &RepairItem) -> String {
+    let place = format!("{}:{}: {}", item.path, item.line, item.link);
+    match (&item.to, &item.deleted) {
+        (Some(to), _) => {
+            let certainty = item.certainty.map_or("weak", Certainty::name);
+            let why = item.evidence.first().map_or("", |evidence| evidence.detail.as_str());
+            format!("{place} -> {to} ({certainty}: {why})\n")
+        }
+        (None, Some(by)) => format!("{place}: its file was deleted by {by}\n"),
+        (None, None) => {
+            let targets: Vec<&str> = item.evidence.iter().map(|evidence| evidence.to.as_str()).collect();
+            format!("{place} could mean {}\n", targets.join(" or "))
+        }
+    }
 }
 
 /// Returns the items from `start` on that a reply has room for, at least one, and the cursor of the next page.

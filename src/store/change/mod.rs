@@ -17,6 +17,7 @@ pub(super) mod operation;
 pub(super) mod properties;
 pub(super) mod redact;
 pub(super) mod rename;
+pub(super) mod repair;
 pub(super) mod revise;
 pub(super) mod trash;
 pub(super) mod undo;

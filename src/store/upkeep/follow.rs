@@ -6,8 +6,11 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use crate::clock::Timestamp;
-use crate::error::{Error, Result};
+use crate::config::AutomaticRepair;
+use crate::error::{Error, ErrorKind, Result};
 pub use crate::index::follow::Followed;
+use crate::store::change::Changes;
+use crate::store::change::repair::{Certainty, RepairRequest};
 use crate::store::core::Core;
 use crate::store::memory::Maintenance;
 use crate::store::memory::maintain::{MaintainRequest, RETRY};
@@ -94,7 +97,41 @@ impl Upkeep<'_> {
             })
             .map_err(unstarted)?;
         follower.threads.push(tending);
+        if self.core.config.repair.auto == AutomaticRepair::Certain && !self.core.vault.is_read_only() {
+            follower.threads.push(self.repair_links_meanwhile(&follower.stop)?);
+        }
         Ok(follower)
+    }
+
+    /// Starts a thread that repairs links after files moved without sidenote, and once at its start.
+    fn repair_links_meanwhile(&self, stop: &Arc<AtomicBool>) -> Result<JoinHandle<()>> {
+        let (core, stop) = (self.core.clone(), Arc::clone(stop));
+        let request =
+            RepairRequest { apply: Some(Certainty::Certain), is_automatic: true, ..RepairRequest::default() };
+        let repair = move || {
+            while !stop.load(Ordering::Relaxed) {
+                std::thread::park_timeout(TURN);
+                let is_due = &core.state.repair_is_due;
+                let is_ready = !stop.load(Ordering::Relaxed) && IndexSync::of(&core).is_following();
+                if !is_ready || !is_due.swap(false, Ordering::Relaxed) {
+                    continue;
+                }
+                match Changes::of(&core).repair(&request) {
+                    // Git is in the middle of something, or another process writes.
+                    Ok(reply) if reply.waits_for.is_some() => is_due.store(true, Ordering::Relaxed),
+                    Ok(reply) => {
+                        if reply.repaired > 0 {
+                            tracing::info!("{} links were repaired", reply.repaired);
+                        }
+                    }
+                    Err(error) => {
+                        tracing::warn!("links are not repaired now: {error}");
+                        is_due.store(error.kind() == ErrorKind::Conflict, Ordering::Relaxed);
+                    }
+                }
+            }
+        };
+        std::thread::Builder::new().name("sidenote-repair".to_owned()).spawn(repair).map_err(unstarted)
     }
 
     /// Runs the automatic tasks of a long-running process: maintenance every six hours, and backups if the settings

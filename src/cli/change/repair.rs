@@ -1,0 +1,180 @@
+//! `sidenote repair`: repairs links that are dead, or lead elsewhere than they meant, after files moved without sidenote.
+
+use std::io::{BufRead as _, IsTerminal as _};
+
+use clap::{Args, ValueEnum};
+
+use super::report::{print_remarks, show_change};
+use crate::cli::args::DryRunArgs;
+use crate::cli::{CommandContext, output};
+use crate::error::{Error, Result};
+use crate::store::{Certainty, ChosenTarget, RepairItem, RepairReply, RepairRequest};
+
+/// Repair links that are dead because files moved without sidenote.
+///
+/// After `git mv`, a rename in a file manager or a merge, links can lead to nothing, or to another file than they meant.
+/// What each link meant is found out from the index, the journal and the history of git. Without --apply and --choose,
+/// nothing is changed: the links are listed with the evidence, and a diff shows what --apply strong would do.
+///
+/// A repair is certain if each step of the file is recorded or kept its content, strong if its content is mostly the same
+/// and nothing else comes near, and weak otherwise. A file that was deleted is never replaced by another one.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  sidenote repair                        list what would follow, with a diff
+  sidenote repair --apply certain        repair what is certain
+  sidenote repair docs/ --apply strong   also what is very likely, in one folder
+  sidenote repair --choose               ask for each other link")]
+pub(in crate::cli) struct RepairArgs {
+    /// Only links in these notes and folders.
+    #[arg(value_name = "PATH")]
+    paths: Vec<String>,
+    /// Repair links of at least this certainty.
+    #[arg(long, value_enum, value_name = "CERTAINTY")]
+    apply: Option<LeastCertainty>,
+    /// Ask for a target of each link whose repair is not applied.
+    #[arg(long)]
+    choose: bool,
+    #[command(flatten)]
+    dry_run: DryRunArgs,
+}
+
+/// The values of `--apply`.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum LeastCertainty {
+    /// What is proven.
+    Certain,
+    /// What is proven, and what is very likely.
+    Strong,
+}
+
+impl From<LeastCertainty> for Certainty {
+    fn from(least: LeastCertainty) -> Self {
+        match least {
+            LeastCertainty::Certain => Self::Certain,
+            LeastCertainty::Strong => Self::Strong,
+        }
+    }
+}
+
+pub(super) fn run(context: &CommandContext, args: RepairArgs) -> Result<()> {
+    let store = context.fresh_store()?;
+    let mut request = RepairRequest {
+        paths: args.paths,
+        apply: args.apply.map(Certainty::from),
+        dry_run: args.dry_run.is_set(),
+        ..RepairRequest::default()
+    };
+    if args.choose {
+        let report = store.changes().repair(&RepairRequest { apply: None, ..request.clone() })?;
+        request.chosen = choose(context, &report, request.apply)?;
+        if request.apply.is_none() && request.chosen.is_empty() {
+            context.out.message("nothing was chosen, so nothing is changed");
+            return Ok(());
+        }
+    }
+    let is_report = request.apply.is_none() && request.chosen.is_empty();
+    let reply = store.changes().repair(&request)?;
+    context.out.reply(&reply, |reply| show(reply, is_report, request.apply))?;
+    print_remarks(context, &reply.change);
+    Ok(())
+}
+
+/// Asks for the targets of links that are not repaired by themselves.
+fn choose(
+    context: &CommandContext,
+    report: &RepairReply,
+    apply: Option<Certainty>,
+) -> Result<Vec<ChosenTarget>> {
+    if context.out.is_json() || !std::io::stdin().is_terminal() {
+        return Err(Error::invalid("--choose asks on a terminal, and there is none")
+            .with_hint("run `sidenote repair --json`, which lists the candidates of each link"));
+    }
+    let is_open =
+        |item: &&RepairItem| !item.evidence.is_empty() && (apply.is_none() || item.certainty < apply);
+    let mut chosen = Vec::new();
+    let mut lines = std::io::stdin().lock().lines();
+    for item in report.links.iter().filter(is_open) {
+        context.out.message(&headline(item));
+        let mut targets: Vec<&str> = Vec::new();
+        for evidence in &item.evidence {
+            if !targets.contains(&evidence.to.as_str()) {
+                targets.push(&evidence.to);
+                let (to, detail) = (output::plain(&evidence.to), output::plain(&evidence.detail));
+                context.out.message(&format!("  {}  {to}  ({detail})", targets.len()));
+            }
+        }
+        context.out.message("number, or Enter to leave the link as it is:");
+        let Some(line) = lines.next() else { break };
+        let line = line.map_err(|error| Error::io("read", "standard input", error))?;
+        let number = line.trim().parse::<usize>().ok().and_then(|number| number.checked_sub(1));
+        if let Some(to) = number.and_then(|number| targets.get(number)) {
+            chosen.push(ChosenTarget { path: item.path.clone(), span: item.span, to: (*to).to_owned() });
+        }
+    }
+    Ok(chosen)
+}
+
+/// Formats the first line about a link.
+fn headline(item: &RepairItem) -> String {
+    let problem = if item.dead { "" } else { "  leads elsewhere" };
+    format!("{}:{}  {}{problem}", output::plain(&item.path), item.line, output::plain(&item.link))
+}
+
+fn show(reply: &RepairReply, is_report: bool, apply: Option<Certainty>) -> String {
+    let mut out = String::new();
+    let is_shown = |item: &&RepairItem| is_report || apply.is_none() || item.certainty < apply;
+    for item in reply.links.iter().filter(is_shown) {
+        out.push_str(&headline(item));
+        out.push('\n');
+        if let Some(by) = &item.deleted {
+            let was = item.was.as_deref().unwrap_or_default();
+            out.push_str(&format!(
+                "    deleted  {} was deleted by {}\n",
+                output::plain(was),
+                output::plain(by)
+            ));
+        }
+        for evidence in &item.evidence {
+            let certainty = if item.to.is_some() { evidence.certainty } else { Certainty::Weak };
+            out.push_str(&format!(
+                "    {:7}  -> {}  ({}: {})\n",
+                certainty.name(),
+                output::plain(&evidence.to),
+                evidence.kind.name(),
+                output::plain(&evidence.detail)
+            ));
+        }
+    }
+    let notes = reply.change.plan.files.len();
+    let (links, notes) = (output::count(reply.repaired, "link"), output::count(notes, "note"));
+    if reply.change.applied {
+        out.push_str(&show_change(&reply.change));
+        out.push_str(&format!("{links} in {notes} repaired\n"));
+    } else if reply.repaired > 0 {
+        out.push_str(&show_change(&reply.change));
+        out.push_str(&format!("{links} in {notes} would follow\n"));
+    } else {
+        out.push_str("nothing to repair\n");
+    }
+    out.push_str(&summary(reply));
+    out
+}
+
+/// Formats how many links of each certainty there are, and what is known of none.
+fn summary(reply: &RepairReply) -> String {
+    let mut counts: Vec<String> = Vec::new();
+    for certainty in [Certainty::Certain, Certainty::Strong, Certainty::Weak] {
+        let count = reply.links.iter().filter(|item| item.certainty == Some(certainty)).count();
+        if count > 0 {
+            counts.push(format!("{count} {}", certainty.name()));
+        }
+    }
+    let deleted = reply.links.iter().filter(|item| item.deleted.is_some()).count();
+    if deleted > 0 {
+        counts.push(format!("{deleted} to deleted files"));
+    }
+    if reply.unexplained > 0 {
+        counts.push(format!("{} of which nothing is known", reply.unexplained));
+    }
+    if counts.is_empty() { String::new() } else { format!("found: {}\n", counts.join(", ")) }
+}

@@ -1,0 +1,377 @@
+//! `repair`: links that are dead, or lead elsewhere than they meant, because files moved without sidenote.
+
+use std::fs;
+use std::process::Command;
+
+use serde_json::Value;
+use sidenote::index::silent;
+use sidenote::store::{Certainty, RepairRequest};
+
+use crate::git::{git, init};
+use crate::support::{TestVault, json, program, run, until};
+
+const NOW: &str = "2026-11-20";
+
+/// Makes a vault in git, which has the dialect of GitHub unless it has settings of Obsidian.
+fn repository(files: &[(&str, &str)]) -> TestVault {
+    let vault = TestVault::new(files);
+    vault.write(".gitignore", ".home/\n.sidenote/\n");
+    init(&vault);
+    vault
+}
+
+fn commit(vault: &TestVault, message: &str) {
+    git(vault.root(), &["add", "--all"]);
+    git(vault.root(), &["commit", "-qm", message]);
+}
+
+/// A note of some length, so that git recognises it.
+fn page(title: &str) -> String {
+    let lines: String = (0..20).map(|line| format!("{title}, line {line} of a page with words.\n")).collect();
+    format!("# {title}\n\n{lines}")
+}
+
+/// Lists the links of a reply as `path:line link -> target certainty [kinds]`.
+fn told(reply: &Value) -> Vec<String> {
+    let item = |item: &Value| {
+        let text = |name: &str| item[name].as_str().unwrap_or("-").to_owned();
+        let kinds: Vec<&str> = item["evidence"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|found| found["kind"].as_str().unwrap())
+            .collect();
+        let deleted = if item["deleted"].is_null() { "" } else { " deleted" };
+        format!(
+            "{}:{} {} -> {} {} {kinds:?}{deleted}",
+            text("path"),
+            item["line"],
+            text("link"),
+            text("to"),
+            text("certainty")
+        )
+    };
+    reply["links"].as_array().unwrap().iter().map(item).collect()
+}
+
+/// Checks what `repair` says, repairs with `--apply`, and checks a note. A second run must find nothing.
+#[track_caller]
+fn check_repair(vault: &TestVault, apply: &str, expected: &[&str], notes: &[(&str, &str)]) {
+    let report = json(vault, NOW, &["repair"]);
+    assert_eq!(told(&report), expected);
+    let before: Vec<String> = notes.iter().map(|(path, _)| vault.read(path)).collect();
+    let reply = json(vault, NOW, &["repair", "--apply", apply]);
+    for (path, text) in notes {
+        assert_eq!(vault.read(path), *text, "{path}");
+    }
+    let again = json(vault, NOW, &["repair", "--apply", apply]);
+    assert_eq!(again["repaired"], 0, "{again}");
+    if reply["repaired"] != 0 {
+        json(vault, NOW, &["undo"]);
+        let undone: Vec<String> = notes.iter().map(|(path, _)| vault.read(path)).collect();
+        assert_eq!(undone, before);
+    }
+}
+
+#[test]
+fn links_follow_a_git_mv_that_is_not_committed() {
+    let vault = repository(&[
+        ("docs/guide.md", &page("Guide")),
+        ("README.md", "See [guide](docs/guide.md#guide) and [home](README.md).\n"),
+    ]);
+    git(vault.root(), &["mv", "docs/guide.md", "docs/handbook.md"]);
+    check_repair(
+        &vault,
+        "certain",
+        &["README.md:1 [guide](docs/guide.md#guide) -> docs/handbook.md certain [\"git\"]"],
+        &[("README.md", "See [guide](docs/handbook.md#guide) and [home](README.md).\n")],
+    );
+}
+
+#[test]
+fn links_follow_renames_in_commits_step_by_step() {
+    let vault = repository(&[("a.md", &page("A")), ("index.md", "A line.\n\n[a](a.md)\n")]);
+    fs::create_dir(vault.root().join("deep")).unwrap();
+    git(vault.root(), &["mv", "a.md", "deep/a.md"]);
+    commit(&vault, "move it");
+    git(vault.root(), &["mv", "deep/a.md", "deep/b.md"]);
+    vault.write("index.md", "Another line.\n\n[a](a.md)\n");
+    commit(&vault, "rename it");
+    git(vault.root(), &["mv", "deep/b.md", "c.md"]);
+    check_repair(
+        &vault,
+        "certain",
+        &["index.md:3 [a](a.md) -> c.md certain [\"git\"]"],
+        &[("index.md", "Another line.\n\n[a](c.md)\n")],
+    );
+}
+
+#[test]
+fn links_inside_a_moved_note_lead_to_the_same_files() {
+    let vault = repository(&[
+        ("docs/a/guide.md", "[near](near.md) ![](../img/x.png) [home](README.md)\n"),
+        ("docs/a/near.md", &page("Near")),
+        ("docs/a/README.md", &page("A")),
+        ("docs/README.md", &page("Docs")),
+        ("docs/img/x.png", "png\n"),
+    ]);
+    git(vault.root(), &["mv", "docs/a/guide.md", "docs/guide.md"]);
+    let expected = [
+        "docs/guide.md:1 [near](near.md) -> docs/a/near.md certain [\"git\"]",
+        "docs/guide.md:1 ![](../img/x.png) -> docs/img/x.png certain [\"git\"]",
+        "docs/guide.md:1 [home](README.md) -> docs/a/README.md certain [\"git\"]",
+    ];
+    let repaired = "[near](a/near.md) ![](img/x.png) [home](a/README.md)\n";
+    check_repair(&vault, "certain", &expected, &[("docs/guide.md", repaired)]);
+    // The same in the next commits.
+    commit(&vault, "move it");
+    vault.write("other.md", "Another note.\n");
+    commit(&vault, "another");
+    check_repair(&vault, "certain", &expected, &[("docs/guide.md", repaired)]);
+}
+
+#[test]
+fn a_link_of_another_branch_follows_a_merge() {
+    let vault = repository(&[("a.md", &page("A")), ("b.md", "B\n")]);
+    git(vault.root(), &["switch", "-qc", "side"]);
+    vault.write("new.md", "A new link to [a](a.md).\n");
+    commit(&vault, "link");
+    git(vault.root(), &["switch", "-q", "main"]);
+    git(vault.root(), &["mv", "a.md", "z.md"]);
+    commit(&vault, "rename");
+    git(vault.root(), &["merge", "-q", "--no-edit", "side"]);
+    check_repair(
+        &vault,
+        "certain",
+        &["new.md:1 [a](a.md) -> z.md certain [\"git\"]"],
+        &[("new.md", "A new link to [a](z.md).\n")],
+    );
+}
+
+#[test]
+fn a_file_that_changed_on_its_way_is_strong_and_two_candidates_are_weak() {
+    let vault = repository(&[("a.md", &page("A")), ("index.md", "[a](a.md)\n")]);
+    git(vault.root(), &["mv", "a.md", "b.md"]);
+    vault.write("b.md", page("A").replace("line 3 ", "line three "));
+    commit(&vault, "rename and edit");
+    check_repair(
+        &vault,
+        "certain",
+        &["index.md:1 [a](a.md) -> b.md strong [\"git\"]"],
+        &[("index.md", "[a](a.md)\n")],
+    );
+    check_repair(
+        &vault,
+        "strong",
+        &["index.md:1 [a](a.md) -> b.md strong [\"git\"]"],
+        &[("index.md", "[a](b.md)\n")],
+    );
+
+    let vault = repository(&[("a.md", &page("A")), ("index.md", "[a](a.md)\n")]);
+    fs::remove_file(vault.root().join("a.md")).unwrap();
+    vault.write("b.md", page("A").replace("line 3 ", "line three "));
+    vault.write("c.md", page("A").replace("line 4 ", "line four "));
+    commit(&vault, "two copies");
+    let report = json(&vault, NOW, &["repair"]);
+    assert_eq!(
+        (&report["links"][0]["certainty"], &report["repaired"]),
+        (&Value::from("weak"), &Value::from(0))
+    );
+}
+
+#[test]
+fn a_deleted_file_is_never_replaced_and_an_unwritten_note_is_left() {
+    let vault = repository(&[
+        ("a.md", &page("A")),
+        ("other.md", &page("Other")),
+        ("index.md", "[a](a.md) [later](later.md)\n"),
+    ]);
+    git(vault.root(), &["rm", "-q", "a.md"]);
+    commit(&vault, "remove it");
+    let report = json(&vault, NOW, &["repair"]);
+    assert_eq!(told(&report), ["index.md:1 [a](a.md) -> - - [] deleted"]);
+    assert_eq!((&report["unexplained"], &report["repaired"]), (&Value::from(1), &Value::from(0)));
+    let said = run(&vault, NOW, &["repair"]);
+    assert!(said.contains("a.md was deleted by") && said.contains("remove it"), "{said}");
+}
+
+#[test]
+fn an_id_or_the_same_content_tells_a_note_that_git_lost() {
+    let with_id = |text: &str| format!("---\nid: heron-7\n---\n{text}");
+    let vault = repository(&[
+        ("a.md", &with_id("Short.\n")),
+        ("c.md", &page("C")),
+        ("index.md", "[a](a.md) [c](c.md)\n"),
+    ]);
+    git(vault.root(), &["rm", "-q", "a.md", "c.md"]);
+    commit(&vault, "remove");
+    vault.write("deep/new.md", with_id("Something else entirely, in other words and more of them.\n"));
+    vault.write("deep/c2.md", page("C"));
+    commit(&vault, "bring back");
+    check_repair(
+        &vault,
+        "certain",
+        &[
+            "index.md:1 [a](a.md) -> deep/new.md certain [\"id\"]",
+            "index.md:1 [c](c.md) -> deep/c2.md certain [\"content\"]",
+        ],
+        &[("index.md", "[a](deep/new.md) [c](deep/c2.md)\n")],
+    );
+}
+
+#[test]
+fn copies_are_told_apart_by_their_folders() {
+    let vault = repository(&[
+        ("x/index.md", "Same.\n"),
+        ("y/index.md", "Same.\n"),
+        ("x/one.md", &page("One")),
+        ("y/two.md", &page("Two")),
+        ("list.md", "[x](x/index.md) [y](y/index.md)\n"),
+    ]);
+    fs::rename(vault.root().join("x"), vault.root().join("p")).unwrap();
+    fs::rename(vault.root().join("y"), vault.root().join("q")).unwrap();
+    check_repair(
+        &vault,
+        "certain",
+        &[
+            "list.md:1 [x](x/index.md) -> p/index.md certain [\"git\"]",
+            "list.md:1 [y](y/index.md) -> q/index.md certain [\"git\"]",
+        ],
+        &[("list.md", "[x](p/index.md) [y](q/index.md)\n")],
+    );
+}
+
+#[test]
+fn a_vault_of_obsidian_keeps_its_forms() {
+    let vault = repository(&[
+        (".obsidian/app.json", "{}"),
+        ("Notes/Plan.md", &page("Plan")),
+        (
+            "A.md",
+            "---\nup: \"[[Plan]]\"\n---\n[[Plan#Plan|the plan]] ![[Plan]] [p](Notes/Plan.md) [[Notes/Plan]]\n",
+        ),
+    ]);
+    git(vault.root(), &["mv", "Notes/Plan.md", "Notes/Roadmap.md"]);
+    let report = json(&vault, NOW, &["repair", "--apply", "certain"]);
+    assert_eq!(report["repaired"], 5, "{report}");
+    assert_eq!(
+        vault.read("A.md"),
+        "---\nup: \"[[Roadmap]]\"\n---\n[[Roadmap#Plan|the plan]] ![[Roadmap]] [p](Notes/Roadmap.md) [[Roadmap]]\n"
+    );
+}
+
+#[test]
+fn without_git_the_index_remembers_where_a_note_went() {
+    let vault = TestVault::new(&[("docs/a.md", &page("A")), ("index.md", "[a](docs/a.md)\n")]);
+    json(&vault, NOW, &["index"]);
+    fs::rename(vault.root().join("docs/a.md"), vault.root().join("docs/b.md")).unwrap();
+    json(&vault, NOW, &["list"]);
+    fs::rename(vault.root().join("docs/b.md"), vault.root().join("c.md")).unwrap();
+    check_repair(
+        &vault,
+        "certain",
+        &["index.md:1 [a](docs/a.md) -> c.md certain [\"index\"]"],
+        &[("index.md", "[a](c.md)\n")],
+    );
+}
+
+#[test]
+fn a_path_limits_a_repair() {
+    let vault =
+        repository(&[("a.md", &page("A")), ("x/one.md", "[a](../a.md)\n"), ("y/two.md", "[a](../a.md)\n")]);
+    git(vault.root(), &["mv", "a.md", "b.md"]);
+    let reply = json(&vault, NOW, &["repair", "x/", "--apply", "certain"]);
+    assert_eq!(reply["repaired"], 1, "{reply}");
+    assert_eq!(
+        (vault.read("x/one.md").as_str(), vault.read("y/two.md").as_str()),
+        ("[a](../b.md)\n", "[a](../a.md)\n")
+    );
+    let wrong = vault.run(&["repair", "z/"]);
+    assert_eq!(wrong.status.code(), Some(3));
+}
+
+#[test]
+fn a_process_that_follows_the_files_repairs_certain_links_if_it_is_set() {
+    let vault = TestVault::new(&[("docs/a.md", &page("A")), ("index.md", "[a](docs/a.md)\n")]);
+    let store = vault.open_set(&[("embed.provider", "none"), ("repair.auto", "certain")]);
+    store.index().sync(silent()).unwrap();
+    let follower = store.upkeep().follow(|_| {}).unwrap();
+    vault.rename("docs/a.md", "notes/b.md");
+    until("the link follows", || vault.read("index.md") == "[a](notes/b.md)\n");
+    drop(follower);
+}
+
+#[test]
+fn an_automatic_repair_waits_for_git() {
+    let vault = repository(&[("a.md", &page("A")), ("index.md", "[a](a.md)\n")]);
+    git(vault.root(), &["mv", "a.md", "b.md"]);
+    let store = vault.store();
+    let automatic =
+        RepairRequest { apply: Some(Certainty::Certain), is_automatic: true, ..RepairRequest::default() };
+    for (mark, waits_for) in [
+        ("MERGE_HEAD", "a merge"),
+        ("rebase-merge", "a rebase"),
+        ("CHERRY_PICK_HEAD", "a cherry-pick"),
+        ("BISECT_LOG", "a bisection"),
+        ("index.lock", "a command of git"),
+    ] {
+        vault.write(&format!(".git/{mark}"), "");
+        let reply = store.changes().repair(&automatic).unwrap();
+        assert_eq!(reply.waits_for, Some(format!("{waits_for} is not finished")));
+        assert_eq!((reply.repaired, vault.read("index.md").as_str()), (0, "[a](a.md)\n"));
+        vault.remove(&format!(".git/{mark}"));
+    }
+    until("git is quiet", || store.changes().repair(&automatic).unwrap().waits_for.is_none());
+    assert_eq!(vault.read("index.md"), "[a](b.md)\n");
+}
+
+#[test]
+fn evidence_that_disagrees_is_weak() {
+    let with_id = |id: &str, text: &str| format!("---\nid: {id}\n---\n{text}");
+    let vault = repository(&[("a.md", &with_id("one", &page("A"))), ("index.md", "[a](a.md)\n")]);
+    // Most of the text goes to one note, and the id to another.
+    vault.remove("a.md");
+    vault.write("text.md", with_id("two", &page("A")));
+    vault.write("id.md", with_id("one", "Something else entirely, in other words.\n"));
+    commit(&vault, "split");
+    let report = json(&vault, NOW, &["repair"]);
+    assert_eq!(told(&report), ["index.md:1 [a](a.md) -> - weak [\"id\", \"git\"]"]);
+    let applied = json(&vault, NOW, &["repair", "--apply", "strong"]);
+    assert_eq!((applied["repaired"].as_u64(), vault.read("index.md").as_str()), (Some(0), "[a](a.md)\n"));
+}
+
+#[test]
+fn files_of_other_kinds_are_followed_and_crlf_stays() {
+    let vault = repository(&[
+        ("img/a.png", "png one\n"),
+        ("img/b.png", "png two\n"),
+        ("index.md", "# T\r\n\r\n![](img/a.png) ![b](<img/b.png>)\r\n"),
+    ]);
+    git(vault.root(), &["mv", "img", "assets"]);
+    let reply = json(&vault, NOW, &["repair", "--apply", "certain"]);
+    assert_eq!(reply["repaired"], 2, "{reply}");
+    assert_eq!(vault.read("index.md"), "# T\r\n\r\n![](assets/a.png) ![b](<assets/b.png>)\r\n");
+}
+
+#[test]
+fn a_vault_in_a_subfolder_is_repaired_by_the_history_of_the_repository() {
+    let outer = TestVault::new(&[
+        ("wiki/docs/a.md", &page("A")),
+        ("wiki/index.md", "[a](docs/a.md)\n"),
+        ("code.rs", "\n"),
+    ]);
+    outer.write(".gitignore", ".home/\n.sidenote/\n");
+    init(&outer);
+    fs::create_dir(outer.root().join("wiki/new")).unwrap();
+    git(outer.root(), &["mv", "wiki/docs/a.md", "wiki/new/b.md"]);
+    git(outer.root(), &["commit", "-qm", "move"]);
+    let reply = Command::new(program())
+        .env("SIDENOTE_EMBED_PROVIDER", "none")
+        .env("HOME", outer.root().join(".home"))
+        .args(["repair", "--apply", "certain", "--vault"])
+        .arg(outer.root().join("wiki"))
+        .output()
+        .unwrap();
+    assert!(reply.status.success(), "{reply:?}");
+    assert_eq!(outer.read("wiki/index.md"), "[a](new/b.md)\n");
+}
