@@ -222,6 +222,21 @@ fn hook_config_merges_into_flat_lists_too() {
 }
 
 #[test]
+fn a_server_of_existing_vaults_creates_none() {
+    let vault = TestVault::new(&[("heron.md", "The heron nests in the old alder.\n")]);
+    let serve = || vault.command(&["mcp", "--existing"]).stdin(Stdio::null()).output().unwrap();
+    let done = serve();
+    assert_eq!(done.status.code(), Some(3), "{}", stderr(&done));
+    assert!(stderr(&done).contains("has no index yet"), "{}", stderr(&done));
+    assert!(!vault.root().join(".sidenote").exists());
+    run(&vault, "2026-11-21", &["index", "--no-embed"]);
+    assert!(serve().status.success());
+    let settings: Value =
+        serde_json::from_str(&stdout(&vault.run(&["mcp", "config", "cursor", "--existing"]))).unwrap();
+    assert_eq!(settings["mcpServers"]["sidenote"]["args"][3], "--existing");
+}
+
+#[test]
 fn each_agent_has_its_hooks_in_its_own_file() {
     let all: &[&str] = &["session-start", "recall", "capture", "session-end"];
     let cases: &[(&str, &str, &[&str], &[&str])] = &[
@@ -307,6 +322,34 @@ fn play(vault: &TestVault, arguments: &[&str], input: &Value) -> String {
     let done = child.wait_with_output().unwrap();
     assert_eq!(done.status.code(), Some(0), "{}", stderr(&done));
     stdout(&done)
+}
+
+#[test]
+fn the_plugin_for_codex_shares_the_skill_and_names_the_vault_by_its_variable() {
+    let packaging = repository().join("packaging");
+    let read = |name: &str| -> Value {
+        serde_json::from_str(&fs::read_to_string(packaging.join("codex-plugin").join(name)).unwrap()).unwrap()
+    };
+    let manifest = read(".codex-plugin/plugin.json");
+    assert_eq!(manifest["name"], "sidenote");
+    assert_eq!(manifest["skills"], "./skills/");
+    assert!(packaging.join("claude-plugin/skills/sidenote/SKILL.md").is_file());
+    assert!(!packaging.join("codex-plugin/skills").exists(), "the skill is copied when the plugin is made");
+    let server = &read(".mcp.json")["mcpServers"]["sidenote"];
+    assert_eq!((&server["command"], &server["args"]), (&json!("sidenote"), &json!(["mcp", "--existing"])));
+    assert_eq!(server["env_vars"], json!(["SIDENOTE_VAULT", "SIDENOTE_INDEX"]));
+    let vault = TestVault::new(&[]);
+    let printed = stdout(&vault.run(&["hook", "config", "codex"]));
+    let expected: Value = serde_json::from_str(&printed).unwrap();
+    let hooks = read("hooks/hooks.json");
+    // Versions of Codex refuse a file of hooks with another key.
+    assert_eq!(hooks.as_object().unwrap().len(), 1);
+    for (event, groups) in expected["hooks"].as_object().unwrap() {
+        let command = groups[0]["hooks"][0]["command"].as_str().unwrap();
+        let (_, hook) = command.rsplit_once(" hook ").unwrap();
+        assert_eq!(hooks["hooks"][event][0]["hooks"][0]["command"], format!("sidenote hook {hook}"));
+    }
+    assert_eq!(hooks["hooks"].as_object().unwrap().len(), 4);
 }
 
 #[test]
