@@ -288,23 +288,30 @@ def check_bundle(dist, bare):
     return f"{said}; mcpb validate passes"
 
 
-def check_plugin(dist, bare):
-    """The plugin's MCP server and four hooks, as Claude Code runs them."""
-    plugin = dist / "claude-marketplace/sidenote"
+def unpacked(dist, bare):
+    """Puts the program of the archive into PATH."""
     with tarfile.open(dist / HERE.archive) as file:
         file.extractall(bare.folder)
     program = bare.folder / f"sidenote-{project.VERSION}-{HERE.triple}"
     bare.environment["PATH"] = f"{program}:{bare.environment['PATH']}"
+
+
+DECISION = "We decided to keep the heron counts in one table for each reed bed, because one table for all was too slow to read."
+
+
+def check_plugin(dist, bare):
+    """The plugin's MCP server and four hooks, as Claude Code runs them."""
+    plugin = dist / "claude-marketplace/sidenote"
+    unpacked(dist, bare)
     filled = lambda part: part.replace("${user_config.vault}", str(bare.vault))
     server = json.loads((plugin / ".mcp.json").read_text())["mcpServers"]["sidenote"]
     bare.run("sidenote", "--vault", bare.vault, "index")
     took = handshake([server["command"], *map(filled, server["args"])], bare.environment)
     hooks = json.loads((plugin / "hooks/hooks.json").read_text())["hooks"]
     transcript = bare.folder / "transcript.jsonl"
-    decision = "We decided to keep the heron counts in one table for each reed bed, because one table for all was too slow to read."
     lines = [
         {"type": "user", "message": {"role": "user", "content": "Where do the heron counts go?"}},
-        {"type": "assistant", "message": {"role": "assistant", "content": [{"type": "text", "text": decision}]}},
+        {"type": "assistant", "message": {"role": "assistant", "content": [{"type": "text", "text": DECISION}]}},
     ]
     transcript.write_text("".join(json.dumps(line) + "\n" for line in lines))
 
@@ -338,6 +345,85 @@ def check_plugin(dist, bare):
     return f"{said}; claude validates and installs it"
 
 
+class Model(http.server.BaseHTTPRequestHandler):
+    """A model that answers every request with the same message, and keeps the requests."""
+
+    asked = []
+
+    def log_message(self, *_):
+        pass
+
+    def reply(self, kind, body):
+        self.send_response(200)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def do_GET(self):
+        self.reply("application/json", b'{"object": "list", "data": [], "models": []}')
+
+    def do_POST(self):
+        Model.asked.append(self.rfile.read(int(self.headers["Content-Length"])).decode())
+        item = {"type": "message", "id": "m1", "role": "assistant", "content": [{"type": "output_text", "text": DECISION}]}
+        usage = {"input_tokens": 1, "input_tokens_details": None, "output_tokens": 1, "output_tokens_details": None, "total_tokens": 2}
+        events = [
+            {"type": "response.created", "response": {"id": "r1"}},
+            {"type": "response.output_item.done", "item": item},
+            {"type": "response.completed", "response": {"id": "r1", "usage": usage}},
+        ]
+        text = "".join(f"event: {event['type']}\ndata: {json.dumps(event)}\n\n" for event in events)
+        self.reply("text/event-stream", text.encode())
+
+
+def check_codex(dist, bare):
+    """The Codex plugin's MCP server and hooks, in Codex itself with a model on this machine if codex is installed."""
+    marketplace = dist / "codex-marketplace"
+    plugin = marketplace / "sidenote"
+    unpacked(dist, bare)
+    skill = pathlib.Path("skills/sidenote/SKILL.md")
+    assert (plugin / skill).read_bytes() == (dist / "claude-marketplace/sidenote" / skill).read_bytes()
+    assert json.loads((plugin / ".codex-plugin/plugin.json").read_text())["version"] == project.VERSION
+    project_folder = bare.folder / "project"
+    project_folder.mkdir()
+    server = json.loads((plugin / ".mcp.json").read_text())["mcpServers"]["sidenote"]
+    # Without the variable, in a folder that is no vault, nothing is created.
+    bare.run(server["command"], *server["args"], status=3, cwd=project_folder)
+    hooks = json.loads((plugin / "hooks/hooks.json").read_text())["hooks"]
+    line = hooks["UserPromptSubmit"][0]["hooks"][0]["command"]
+    prompt = json.dumps({"hook_event_name": "UserPromptSubmit", "prompt": "how do links survive a rename?"})
+    assert bare.run("sh", "-c", line, input=prompt, cwd=project_folder) == ""
+    assert not left(project_folder)
+    bare.environment["SIDENOTE_VAULT"] = str(bare.vault)
+    bare.run("sidenote", "index")
+    took = handshake([server["command"], *server["args"]], bare.environment)
+    assert ANSWER in bare.run("sh", "-c", line, input=prompt, cwd=project_folder)
+    said = f"server and recall; first tool reply after {took:.2f} s"
+    if not shutil.which("codex"):
+        return f"{said}; codex is not installed"
+    model = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Model)
+    threading.Thread(target=model.serve_forever, daemon=True).start()
+    (bare.home / ".codex").mkdir()
+    (bare.home / ".codex/config.toml").write_text(
+        'model = "check"\nmodel_provider = "check"\n[model_providers.check]\nname = "check"\n'
+        f'base_url = "http://127.0.0.1:{model.server_port}/v1"\nwire_api = "responses"\n'
+    )
+    bare.run("codex", "plugin", "marketplace", "add", marketplace)
+    bare.run("codex", "plugin", "add", "sidenote@sidenote")
+    bare.run("sidenote", "memory", "set-context", "Counting herons")
+    # Its hooks are trusted by a person; here, by the flag for automation.
+    exec_flags = ["--skip-git-repo-check", "--dangerously-bypass-hook-trust"]
+    bare.run("codex", "exec", *exec_flags, "how do links survive a rename?", cwd=project_folder, stdin=subprocess.DEVNULL)
+    asked = "".join(Model.asked)
+    for part in ("Counting herons", ANSWER, "search_notes", "sidenote:sidenote"):
+        assert part in asked, f"the model was not told {part!r}"
+    saved = [path for path in left(bare.vault / "Memories") if "heron counts" in path.read_text()]
+    assert len(saved) == 1, saved
+    assert not left(project_folder)
+    version = next(line for line in bare.run("codex", "--version").splitlines() if line.startswith("codex"))
+    return f"{said}; in {version}, the model gets context, memories, tools and skill, and its answer is saved"
+
+
 def check_recipes(dist, bare):
     """The syntax of the recipes for package managers that are not here."""
     said = []
@@ -368,7 +454,7 @@ def main():
     dist = given.dist.resolve()
     checks = {
         "wheel": check_wheel, "npm": check_npm, "script": check_script, "rpm": check_rpm, "bundle": check_bundle,
-        "plugin": check_plugin, "recipes": check_recipes,
+        "plugin": check_plugin, "codex": check_codex, "recipes": check_recipes,
         "deb": lambda dist, bare: check_deb(dist, bare, given.chroot),
     }
     for name, check in checks.items():

@@ -128,20 +128,29 @@ def scoop(path, sums):
     return json.dumps(manifest, indent=4) + "\n"
 
 
-def plugin(out):
-    """Writes the plugin for Claude Code with the version of Cargo.toml, in a marketplace of one plugin."""
-    marketplace = out / "claude-marketplace"
-    shutil.copytree(here / "claude-plugin", marketplace / "sidenote")
-    manifest = marketplace / "sidenote/.claude-plugin/plugin.json"
+def plugin(recipe, out, catalogue, **entry):
+    """Writes a plugin with the version of Cargo.toml and the shared skill, in a marketplace of one plugin."""
+    folder = out / "sidenote"
+    shutil.copytree(recipe, folder)
+    shutil.copytree(here / "claude-plugin/skills", folder / "skills", dirs_exist_ok=True)
+    manifest = next(folder.glob(".*-plugin/plugin.json"))
     said = json.loads(manifest.read_text())
     manifest.write_text(json.dumps(said | {"version": project.VERSION}, indent=2) + "\n")
-    catalogue = {
-        "name": "sidenote",
-        "owner": {"name": "The sidenote authors"},
-        "plugins": [{"name": "sidenote", "source": "./sidenote", "description": said["description"]}],
-    }
-    (marketplace / ".claude-plugin").mkdir()
-    (marketplace / ".claude-plugin/marketplace.json").write_text(json.dumps(catalogue, indent=2) + "\n")
+    listed = {"name": "sidenote", "description": said["description"], **entry}
+    text = {"name": "sidenote", "owner": {"name": "The sidenote authors"}, "plugins": [listed]}
+    (out / catalogue).parent.mkdir(parents=True)
+    (out / catalogue).write_text(json.dumps(text, indent=2) + "\n")
+
+
+def plugins(out):
+    """Writes the plugins for Claude Code and for Codex."""
+    plugin(here / "claude-plugin", out / "claude-marketplace", ".claude-plugin/marketplace.json", source="./sidenote")
+    plugin(
+        here / "codex-plugin", out / "codex-marketplace", ".agents/plugins/marketplace.json",
+        source={"source": "local", "path": "./sidenote"},
+        policy={"installation": "AVAILABLE", "authentication": "ON_INSTALL"},
+        category="Productivity",
+    )
 
 
 def oci(target, binary, out):
@@ -220,7 +229,7 @@ def main(binaries, out):
     for name in ("install.sh", "install.ps1"):
         (out / name).write_text(project.filled((here / name).read_text()))
     (out / "install.sh").chmod(0o755)
-    plugin(out)
+    plugins(out)
     lines = [
         f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n"
         for path in sorted(out.iterdir())

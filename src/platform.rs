@@ -16,6 +16,9 @@ mod windows;
 #[cfg(windows)]
 use windows as system;
 
+mod shell;
+
+pub use shell::Shell;
 pub use system::{
     Attributes, Dir, ListedEntry, canonicalize, create_symlink, entry_metadata, file_metadata,
     is_not_openable, is_on_read_only_file_system, is_private, is_symlink_refusal, is_too_many_open_files,
@@ -34,9 +37,6 @@ pub const LIBRARIES_OPEN_ANY_PATH: bool = !cfg!(windows);
 
 /// Whether a file can be replaced while SQLite has it open.
 pub const REPLACES_OPEN_FILES: bool = !cfg!(windows);
-
-/// Whether the shell with which other programs start a command quotes words as POSIX says.
-pub const POSIX_SHELL: bool = !cfg!(windows);
 
 /// The command that opens an address or a file with the program that the user chose for it.
 pub const OPENER: &str = if cfg!(windows) {

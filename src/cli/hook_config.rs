@@ -8,9 +8,9 @@ use serde_json::{Map, Value, json};
 use super::CommandContext;
 use super::args::SettingsFileArgs;
 use super::clients::{home_folder, merge_into_file, pretty};
-use super::settings_json::SettingsJson;
+use super::settings_json::{HookShape, SettingsJson};
 use crate::error::{Error, Result};
-use crate::platform::POSIX_SHELL;
+use crate::platform::Shell;
 
 /// A coding agent that runs hooks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -21,6 +21,10 @@ enum Agent {
     Codex,
     /// Gemini CLI: ~/.gemini/settings.json.
     Gemini,
+    /// Cursor: ~/.cursor/hooks.json.
+    Cursor,
+    /// Windsurf: ~/.codeium/windsurf/hooks.json.
+    Windsurf,
 }
 
 #[derive(Debug, Args)]
@@ -35,26 +39,44 @@ impl Agent {
     /// Returns the events of the agent, each with our hook for it.
     fn hooks(self) -> &'static [(&'static str, &'static str)] {
         match self {
-            Self::ClaudeCode => &[
+            Self::ClaudeCode | Self::Codex => &[
                 ("SessionStart", "session-start"),
                 ("UserPromptSubmit", "recall"),
                 ("Stop", "capture"),
                 ("SessionEnd", "session-end"),
             ],
-            // The end of a session is no event of Codex, and that of Gemini CLI does not say what was answered.
-            Self::Codex => {
-                &[("SessionStart", "session-start"), ("UserPromptSubmit", "recall"), ("Stop", "capture")]
-            }
+            // The end of a session of Gemini CLI does not say what was answered.
             Self::Gemini => {
                 &[("SessionStart", "session-start"), ("BeforeAgent", "recall"), ("AfterAgent", "capture")]
             }
+            Self::Cursor => &[
+                ("sessionStart", "session-start"),
+                ("beforeSubmitPrompt", "recall"),
+                ("afterAgentResponse", "capture"),
+                ("sessionEnd", "session-end"),
+            ],
+            // No event of Windsurf adds text to a conversation.
+            Self::Windsurf => &[("post_cascade_response", "capture")],
         }
+    }
+
+    /// Returns how the settings of the agent list hooks.
+    fn shape(self) -> HookShape {
+        match self {
+            Self::ClaudeCode | Self::Codex | Self::Gemini => HookShape::Grouped,
+            Self::Cursor | Self::Windsurf => HookShape::Flat,
+        }
+    }
+
+    /// Returns the version of the format that the settings of the agent have to name.
+    fn version(self) -> Option<u32> {
+        (self == Self::Cursor).then_some(1)
     }
 
     /// Returns the flags after the name of a hook. Gemini CLI reads nothing but JSON.
     fn flags(self) -> &'static str {
         match self {
-            Self::ClaudeCode | Self::Codex => "",
+            Self::ClaudeCode | Self::Codex | Self::Cursor | Self::Windsurf => "",
             Self::Gemini => " --json",
         }
     }
@@ -62,11 +84,22 @@ impl Agent {
     /// Returns the path of the settings file of the agent.
     fn file(self) -> Result<PathBuf> {
         let (folder, file) = match self {
-            Self::ClaudeCode => (".claude", "settings.json"),
-            Self::Codex => (".codex", "hooks.json"),
-            Self::Gemini => (".gemini", "settings.json"),
+            Self::ClaudeCode => (Path::new(".claude").to_owned(), "settings.json"),
+            Self::Codex => (Path::new(".codex").to_owned(), "hooks.json"),
+            Self::Gemini => (Path::new(".gemini").to_owned(), "settings.json"),
+            Self::Cursor => (Path::new(".cursor").to_owned(), "hooks.json"),
+            Self::Windsurf => (Path::new(".codeium").join("windsurf"), "hooks.json"),
         };
         Ok(home_folder()?.join(folder).join(file))
+    }
+
+    /// Returns the shell with which the agent starts a hook.
+    fn shell(self) -> Shell {
+        match (self, Shell::SYSTEM) {
+            // Cursor uses PowerShell on Windows.
+            (Self::Cursor, Shell::Cmd) => Shell::PowerShell,
+            (_, shell) => shell,
+        }
     }
 
     /// Merges our hooks into the text of a settings file. `program` is the program with the vault, for a shell.
@@ -76,21 +109,24 @@ impl Agent {
             let entries: Map<String, Value> = self
                 .hooks()
                 .iter()
-                .map(|(event, hook)| {
-                    let handler = json!({ "type": "command", "command": command(hook) });
-                    ((*event).to_owned(), json!([{ "hooks": [handler] }]))
-                })
+                .map(|(event, hook)| ((*event).to_owned(), json!([self.shape().entry(&command(hook))])))
                 .collect();
-            return pretty(&json!({ "hooks": entries }));
+            return pretty(&match self.version() {
+                Some(version) => json!({ "version": version, "hooks": entries }),
+                None => json!({ "hooks": entries }),
+            });
         }
         let settings = SettingsJson::parse(text, file)?;
+        if let Some(version) = self.version() {
+            settings.set_missing("version", &json!(version))?;
+        }
         for (event, hook) in self.hooks() {
             // A hook of another vault, or of a program in another folder, is replaced.
             let is_ours = |found: &str| {
                 let found = found.trim_end().trim_end_matches(" --json");
                 found.contains("sidenote") && found.ends_with(&format!(" hook {hook}"))
             };
-            settings.set_hook(event, &command(hook), is_ours)?;
+            settings.set_hook(self.shape(), event, &command(hook), is_ours)?;
         }
         Ok(settings.text())
     }
@@ -100,13 +136,13 @@ impl Agent {
 pub(super) fn run(context: &CommandContext, args: &HookConfigArgs) -> Result<()> {
     let program = std::env::current_exe().map_err(|error| Error::io("find", "this program", error))?;
     let vault = super::mcp::absolute_vault(context)?;
-    let mut line = vec![shell_word(&program.display().to_string())];
+    let mut words = vec![program.display().to_string()];
     if let Some(index) = &context.open.index {
         let index = std::path::absolute(index).map_err(|error| Error::io("find", index, error))?;
-        line.extend(["--index".to_owned(), shell_word(&index.display().to_string())]);
+        words.extend(["--index".to_owned(), index.display().to_string()]);
     }
-    line.extend(["--vault".to_owned(), shell_word(&vault.display().to_string())]);
-    let line = line.join(" ");
+    words.extend(["--vault".to_owned(), vault.display().to_string()]);
+    let line = args.client.shell().line(&words);
     if !args.settings.write {
         return context.out.print(&args.client.merged("", Path::new("the snippet"), &line)?);
     }
@@ -117,15 +153,4 @@ pub(super) fn run(context: &CommandContext, args: &HookConfigArgs) -> Result<()>
     let reply =
         merge_into_file(file, args.settings.dry_run, |text, file| args.client.merged(text, file, &line))?;
     context.out.reply(&reply, |reply| reply.to_string())
-}
-
-/// Quotes a word for the shell with which agents start hooks.
-fn shell_word(word: &str) -> String {
-    let plain =
-        |c: char| c.is_ascii_alphanumeric() || "-_./:@%+=,".contains(c) || (!POSIX_SHELL && c == '\\');
-    match word {
-        _ if !word.is_empty() && word.chars().all(plain) => word.to_owned(),
-        _ if !POSIX_SHELL => format!("\"{word}\""),
-        _ => format!("'{}'", word.replace('\'', r"'\''")),
-    }
 }

@@ -56,6 +56,9 @@ struct ServeArgs {
     /// Offer no tool that writes, and write no file, not even the journal.
     #[arg(long)]
     read_only: bool,
+    /// Serve only a vault that has an index already. In another folder, the server ends with an error and creates nothing.
+    #[arg(long)]
+    existing: bool,
     /// Serve HTTP at this address (POST /mcp) instead of standard input and output.
     #[arg(long, value_name = "ADDRESS", num_args = 0..=1, default_missing_value = "127.0.0.1:3000")]
     http: Option<SocketAddr>,
@@ -102,6 +105,7 @@ fn serve(context: &mut CommandContext, args: &ServeArgs) -> Result<()> {
     apply_compatibility_settings(context, args, &sets)?;
     context.open.fill = true;
     context.open.read_only = args.read_only;
+    context.open.existing = args.existing;
     // Over standard input and output, the connection is the session. Over HTTP, each client begins its own, and calls
     // without a session share this one.
     if args.http.is_none() {
@@ -222,6 +226,9 @@ fn configure(context: &CommandContext, args: &ConfigArgs) -> Result<()> {
     }
     if args.serve.read_only {
         line.push("--read-only".to_owned());
+    }
+    if args.serve.existing {
+        line.push("--existing".to_owned());
     }
     let program = std::env::current_exe().map_err(|error| Error::io("find", "this program", error))?;
     let server = clients::ServerCommand { program: program.display().to_string(), arguments: line };

@@ -17,6 +17,7 @@ mod format;
 mod handoff;
 mod hook;
 mod hook_config;
+mod hook_input;
 mod index;
 mod inspect;
 mod links;

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use jsonc_parser::ParseOptions;
 use jsonc_parser::cst::{CstArray, CstInputValue, CstObject, CstObjectProp, CstRootNode};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::error::{Error, Result};
 
@@ -26,6 +26,25 @@ const OPTIONS: ParseOptions = ParseOptions {
 /// Returns the value of a text in JSON, which may have comments and trailing commas; `None` if it is not JSON.
 pub(super) fn value_of(text: &str) -> Option<Value> {
     CstRootNode::parse(text, &OPTIONS).ok()?.to_serde_value()
+}
+
+/// How a settings file lists the hooks of an event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum HookShape {
+    /// `[{"hooks": [{"type": "command", "command"}]}]`.
+    Grouped,
+    /// `[{"command"}]`.
+    Flat,
+}
+
+impl HookShape {
+    /// Returns the entry of an event that runs a command.
+    pub(super) fn entry(self, command: &str) -> Value {
+        match self {
+            Self::Grouped => json!({ "hooks": [{ "type": "command", "command": command }] }),
+            Self::Flat => json!({ "command": command }),
+        }
+    }
 }
 
 /// The text of a settings file while it is edited.
@@ -68,19 +87,45 @@ impl<'a> SettingsJson<'a> {
         Ok(())
     }
 
-    /// Sets the command of a hook: of the one under `hooks.EVENT` whose command `is_ours`, or of a new one.
+    /// Sets a key at the top that is missing. A key that is there keeps its value.
     ///
     /// # Errors
-    /// `Invalid` if the hooks have another shape than `{"EVENT": [{"hooks": [{"type", "command"}]}]}`.
-    pub(super) fn set_hook(&self, event: &str, command: &str, is_ours: impl Fn(&str) -> bool) -> Result<()> {
+    /// `Invalid` if the key is named twice.
+    pub(super) fn set_missing(&self, key: &str, value: &Value) -> Result<()> {
+        if self.property(&self.top, key)?.is_none() {
+            self.top.append(key, input(value));
+        }
+        Ok(())
+    }
+
+    /// Sets the command of a hook: of the one under `hooks.EVENT` whose command `is_ours`, or of a new one. Other keys of
+    /// the hook stay.
+    ///
+    /// # Errors
+    /// `Invalid` if the hooks have another shape.
+    pub(super) fn set_hook(
+        &self,
+        shape: HookShape,
+        event: &str,
+        command: &str,
+        is_ours: impl Fn(&str) -> bool,
+    ) -> Result<()> {
         let hooks = self.object(&self.top, "hooks")?;
-        let groups = self.array(&hooks, event)?;
-        for group in groups.elements() {
-            let wrong = || unreadable(self.file, &format!("has hooks of another shape under hooks.{event}"));
-            let group = group.as_object().ok_or_else(wrong)?;
-            let Some(handlers) = self.property(&group, "hooks")? else { return Err(wrong()) };
-            for handler in handlers.array_value().ok_or_else(wrong)?.elements() {
-                let handler = handler.as_object().ok_or_else(wrong)?;
+        let entries = self.array(&hooks, event)?;
+        let wrong = || unreadable(self.file, &format!("has hooks of another shape under hooks.{event}"));
+        for entry in entries.elements() {
+            let entry = entry.as_object().ok_or_else(wrong)?;
+            let handlers = match shape {
+                HookShape::Flat => vec![entry],
+                HookShape::Grouped => {
+                    let Some(handlers) = self.property(&entry, "hooks")? else { return Err(wrong()) };
+                    let handlers = handlers.array_value().ok_or_else(wrong)?.elements();
+                    let handlers: Option<Vec<_>> =
+                        handlers.iter().map(|handler| handler.as_object()).collect();
+                    handlers.ok_or_else(wrong)?
+                }
+            };
+            for handler in handlers {
                 let Some(property) = self.property(&handler, "command")? else { continue };
                 let Some(Value::String(found)) = property.to_serde_value() else { return Err(wrong()) };
                 if found == command {
@@ -92,12 +137,7 @@ impl<'a> SettingsJson<'a> {
                 }
             }
         }
-        let handler = vec![
-            ("type".to_owned(), CstInputValue::from("command")),
-            ("command".to_owned(), CstInputValue::from(command)),
-        ];
-        let group = vec![("hooks".to_owned(), CstInputValue::Array(vec![CstInputValue::Object(handler)]))];
-        groups.append(CstInputValue::Object(group));
+        entries.append(input(&shape.entry(command)));
         Ok(())
     }
 

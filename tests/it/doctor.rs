@@ -317,6 +317,62 @@ fn a_program_that_settings_of_a_project_name_is_not_run() {
     assert!(!vault.root().join("ran").exists());
 }
 
+/// Files with their texts, and what is said of git for them.
+type GitCase = (&'static [(&'static str, &'static str)], Option<&'static str>);
+
+/// Checks what is said of git for a vault in `notes` below the folder with these files; `None` if nothing is.
+#[track_caller]
+fn check_git(files: &[(&str, &str)], expected: Option<&str>) {
+    let outer = TestVault::new(&[("notes/a.md", "The heron waits.")]);
+    for (path, text) in files {
+        outer.write(path, text.replace("OUTER", outer.root().to_str().unwrap()));
+    }
+    let notes = outer.root().join("notes");
+    let done = outer.run(&["doctor", "--vault", notes.to_str().unwrap(), "--json"]);
+    let reply: Value = serde_json::from_str(&stdout(&done)).unwrap();
+    let findings = reply["findings"].as_array().unwrap();
+    let found = findings.iter().find(|finding| finding["check"] == "git");
+    let state = found.map(|finding| finding["state"].as_str().unwrap());
+    let is_as_expected = match (state, expected) {
+        (Some(state), Some(part)) => state.contains(part),
+        (None, None) => true,
+        _ => false,
+    };
+    assert!(is_as_expected, "{files:?}: {state:?}, not {expected:?}");
+    assert_eq!(done.status.code(), Some(0), "{files:?}");
+}
+
+#[test]
+fn a_merge_is_seen_from_a_subfolder_and_in_a_worktree() {
+    let (merge, rebase) = (Some("a merge is under way"), Some("a rebase is under way"));
+    let cases: &[GitCase] = &[
+        (&[], None),
+        // A repository in the vault, and one around it.
+        (&[("notes/.git/HEAD", "")], None),
+        (&[("notes/.git/HEAD", ""), ("notes/.git/MERGE_HEAD", "")], merge),
+        (&[(".git/HEAD", ""), (".git/MERGE_HEAD", "")], merge),
+        (&[(".git/HEAD", ""), (".git/rebase-merge/onto", "")], rebase),
+        (&[(".git/HEAD", ""), (".git/rebase-apply/next", "")], rebase),
+        // The nearest repository counts.
+        (&[(".git/HEAD", ""), (".git/MERGE_HEAD", ""), ("notes/.git/HEAD", "")], None),
+        // A worktree: its own folder has the state, and not the repository.
+        (&[(".git", "gitdir: OUTER/repo/worktrees/w\n"), ("repo/worktrees/w/MERGE_HEAD", "")], merge),
+        (&[(".git", "gitdir: OUTER/repo/worktrees/w\n"), ("repo/MERGE_HEAD", "")], None),
+        (
+            &[("notes/.git", "gitdir: ../repo/modules/n\r\n"), ("repo/modules/n/rebase-merge/onto", "")],
+            rebase,
+        ),
+        // What is no such file says nothing; git refuses it too.
+        (&[(".git", "gitdir:\n"), ("MERGE_HEAD", "")], None),
+        (&[(".git", "nothing"), ("MERGE_HEAD", "")], None),
+        (&[(".git", "gitdir: //host/share\n")], None),
+        (&[(".git", "gitdir: \\\\host\\share\n")], None),
+    ];
+    for (files, expected) in cases {
+        check_git(files, *expected);
+    }
+}
+
 #[test]
 fn a_finding_is_one_line_and_says_what_to_do_in_the_next() {
     let vault = vault();
