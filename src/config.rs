@@ -2,6 +2,7 @@
 //!
 //! Defaults < user file < vault file < environment < flags. An unknown key fails; a vault's file may set safe keys only,
 //! because a vault can be a download.
+// size: every setting, with its type and its documentation.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -161,7 +162,7 @@ pub enum AutomaticRepair {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RepairConfig {
-    /// Which links `watch` and `mcp` repair by themselves after files moved without sidenote.
+    /// Which links are repaired without a command.
     pub auto: AutomaticRepair,
 }
 

@@ -79,12 +79,16 @@ impl Repository {
     /// none.
     ///
     /// # Errors
-    /// `Io` if a `.git` file cannot be read; `Invalid` if it names no folder.
+    /// `Io` if a `.git` file cannot be read.
     pub fn discover(folder: &Path) -> Result<Option<Self>> {
         let folder =
             platform::canonicalize(folder).map_err(|error| Error::io("look for git in", folder, error))?;
         for above in folder.ancestors() {
-            let Some(git_dir) = git_dir_in(above)? else { continue };
+            let git = above.join(".git");
+            if git.symlink_metadata().is_err() {
+                continue;
+            }
+            let Some(git_dir) = named_by(git)? else { return Ok(None) };
             let below = folder.strip_prefix(above).unwrap_or(Path::new(""));
             let mut prefix = String::new();
             for part in below.components() {
@@ -138,21 +142,24 @@ impl Repository {
     }
 }
 
-/// Returns the folder of a repository's data that belongs to a working tree's top folder; `None` if the folder is none.
-fn git_dir_in(folder: &Path) -> Result<Option<PathBuf>> {
-    let git = folder.join(".git");
-    let Ok(found) = std::fs::metadata(&git) else { return Ok(None) };
-    if found.is_dir() {
-        // An empty folder of that name is no repository.
-        return Ok(git.join("HEAD").symlink_metadata().is_ok().then_some(git));
+/// Returns the folder of a repository's data that a `.git` is or names; `None` for a file that names none, which git refuses,
+/// too.
+fn named_by(git: PathBuf) -> Result<Option<PathBuf>> {
+    if git.is_dir() {
+        return Ok(Some(git));
     }
-    let failed = |error| Error::io("read", &git, error);
     // A worktree or a submodule has a file that names the folder.
-    let text = safe_open::read_in_place(&git, MAX_GIT_FILE).map_err(failed)?;
+    let text =
+        safe_open::read_in_place(&git, MAX_GIT_FILE).map_err(|error| Error::io("read", &git, error))?;
     let text = String::from_utf8_lossy(&text);
-    let Some(named) = text.strip_prefix("gitdir:") else {
-        return Err(Error::invalid(format!("{} names no folder of git", git.display()))
-            .with_hint("restore the file, or remove it if the folder is in no repository"));
-    };
-    Ok(Some(folder.join(named.trim())))
+    // A vault can be a download, and to look at a path on another machine would be a connection.
+    let named = text.strip_prefix("gitdir:").map(str::trim);
+    let named = named.filter(|named| !named.is_empty() && !is_remote(named));
+    Ok(named.map(|named| git.with_file_name("").join(named)))
+}
+
+/// Returns whether a path is one on another machine, as Windows writes it: `\\host\share`.
+fn is_remote(path: &str) -> bool {
+    let mut first = path.chars().take(2);
+    first.all(|sign| matches!(sign, '/' | '\\')) && path.len() > 1
 }

@@ -38,6 +38,11 @@ impl Unfinished {
         ("BISECT_LOG", Self::Bisect),
         ("index.lock", Self::Locked),
     ];
+
+    /// Returns whether it can leave conflict marks in files.
+    pub fn leaves_conflict_marks(self) -> bool {
+        matches!(self, Self::Merge | Self::Rebase | Self::CherryPick | Self::Revert)
+    }
 }
 
 impl fmt::Display for Unfinished {

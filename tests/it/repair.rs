@@ -375,3 +375,15 @@ fn a_vault_in_a_subfolder_is_repaired_by_the_history_of_the_repository() {
     assert!(reply.status.success(), "{reply:?}");
     assert_eq!(outer.read("wiki/index.md"), "[a](new/b.md)\n");
 }
+
+#[test]
+fn a_link_that_leads_out_of_the_vault_since_its_note_moved_up_is_repaired() {
+    let vault = repository(&[
+        ("a/b/note.md", "[x](../../x.md) [out](../../../elsewhere.md)\n"),
+        ("x.md", &page("X")),
+    ]);
+    git(vault.root(), &["mv", "a/b/note.md", "note.md"]);
+    let reply = json(&vault, NOW, &["repair", "--apply", "certain"]);
+    assert_eq!((reply["repaired"].as_u64(), reply["unexplained"].as_u64()), (Some(1), Some(0)), "{reply}");
+    assert_eq!(vault.read("note.md"), "[x](x.md) [out](../../../elsewhere.md)\n");
+}

@@ -169,6 +169,12 @@ impl LinkQueries<'_> {
         Ok(broken.into_iter().flat_map(|(source, links)| links.rows(source)).collect())
     }
 
+    /// Lists the paths of the files with a link without a target that leads above its folder, and so perhaps out of the vault.
+    pub fn sources_of_links_above(&self) -> Result<Vec<NotePath>> {
+        let groups = self.groups("WHERE l.target IS NULL AND p.linkpath LIKE '../%'")?;
+        Ok(groups.into_iter().map(|(_, path, _)| path).collect())
+    }
+
     /// Counts the unresolved links of all files.
     pub(super) fn count_unresolved(&self) -> Result<usize> {
         Ok(self.without_target("AND l.count > 0")?.iter().map(|(_, links)| links.positions.len()).sum())

@@ -21,6 +21,7 @@ use crate::store::{
 const MAX_EDITS: usize = 500;
 
 /// Returns the tools of the toolset.
+// size: a table with one entry for each tool.
 pub(in crate::mcp) fn tools() -> Vec<Tool> {
     vec![
         Tool::new(

@@ -124,7 +124,8 @@ impl Changes<'_> {
         let mut present = Present::new(self.core, &view, &request.paths)?;
         let mut meanings = self.meanings(&mut present, repository)?;
         meanings.sort_by(|a, b| (a.source, a.span).cmp(&(b.source, b.span)));
-        let unexplained = meanings.iter().filter(|meaning| meaning.is_unexplained()).count();
+        let unexplained =
+            meanings.iter().filter(|meaning| meaning.is_dead && meaning.is_unexplained()).count();
         let is_report = request.apply.is_none() && request.chosen.is_empty();
         let least = if is_report { Some(Certainty::Strong) } else { request.apply };
         let mut relinks: BTreeMap<usize, Vec<Relink>> = BTreeMap::new();

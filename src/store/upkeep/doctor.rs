@@ -8,11 +8,11 @@ use serde::Serialize;
 
 use crate::config::{self, Config, Origin};
 use crate::error::Error;
+use crate::git::Repository;
 use crate::index::embed::model_selection::{self, Selection};
 use crate::index::embed::{Embed, ModelId};
 use crate::index::health::{IndexContents, IndexHealth, VectorHealth};
 use crate::platform;
-use crate::safe_open;
 use crate::store::Open;
 use crate::vault::scan::scan;
 use crate::vault::{STATE_DIR, Vault, canonical_path_of};
@@ -473,16 +473,14 @@ impl Diagnosis {
 
     /// Says whether git is in the middle of something that leaves conflict marks in notes. No program is run.
     fn git(&mut self, vault: &Vault) {
-        let git = match git_folder(vault.root()) {
-            Ok(Some(git)) => git,
-            Ok(None) => return,
-            Err((file, error)) => {
-                let state = format!("{} cannot be read, so a merge is not seen: {error}", file.display());
+        let unfinished = match Repository::discover(vault.root()) {
+            Ok(repository) => repository.and_then(|repository| repository.unfinished()),
+            Err(error) => {
+                let state = format!("a merge is not seen: {error}");
                 return self.add(Finding::new("git", Level::Note, state));
             }
         };
-        let states = [("MERGE_HEAD", "a merge"), ("rebase-merge", "a rebase"), ("rebase-apply", "a rebase")];
-        for (_, what) in states.iter().filter(|(name, _)| git.join(name).exists()).take(1) {
+        if let Some(what) = unfinished.filter(|what| what.leaves_conflict_marks()) {
             self.add(
                 Finding::new(
                     "git",
@@ -496,35 +494,6 @@ impl Diagnosis {
             );
         }
     }
-}
-
-/// The largest file `.git` that is read, in bytes.
-const MAX_GIT_FILE: u64 = 64 << 10;
-
-/// Returns the folder with the state of git for a vault: the nearest `.git` from the vault upwards, or the folder that it
-/// names where it is a file, as in a worktree and in a submodule.
-///
-/// # Errors
-/// The file `.git` and why it cannot be read.
-fn git_folder(root: &Path) -> Result<Option<PathBuf>, (PathBuf, std::io::Error)> {
-    let with_git = root.ancestors().find(|folder| folder.join(".git").symlink_metadata().is_ok());
-    let Some(folder) = with_git else { return Ok(None) };
-    let git = folder.join(".git");
-    if git.is_dir() {
-        return Ok(Some(git));
-    }
-    match safe_open::read_in_place(&git, MAX_GIT_FILE) {
-        Ok(text) => Ok(named_git_folder(&String::from_utf8_lossy(&text)).map(|named| folder.join(named))),
-        Err(error) => Err((git, error)),
-    }
-}
-
-/// Returns the path that the text of a file `.git` names. A path on another machine is none, because a vault can be a
-/// download, and to look there would be a connection.
-fn named_git_folder(text: &str) -> Option<&str> {
-    let named = text.strip_prefix("gitdir:")?.trim();
-    let is_remote = named.starts_with(['/', '\\']) && named[1..].starts_with(['/', '\\']);
-    (!named.is_empty() && !is_remote).then_some(named)
 }
 
 /// Describes a sound index in one line.

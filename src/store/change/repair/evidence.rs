@@ -116,7 +116,7 @@ pub(super) struct LinkMeaning {
     pub(super) source: usize,
     pub(super) span: Span,
     link: usize,
-    is_dead: bool,
+    pub(super) is_dead: bool,
     clues: Vec<Clue>,
     /// The files of the same name, where nothing else is known.
     namesakes: Vec<NotePath>,

@@ -211,14 +211,19 @@ impl<'a> GitEvidence<'a> {
         let names = self.names_in(present, &origin.commit)?;
         let mut misled = Vec::new();
         for (at, link) in source.note.links.iter().enumerate().filter(|(_, link)| is_judged(link)) {
-            let Some(leads_to) = file_of(&present.names, link, path) else { continue };
+            let leads_to = file_of(&present.names, link, path);
+            // A link to nothing, or out of the vault, is judged already.
+            if leads_to.is_none() && present.leads_nowhere(link, path) {
+                continue;
+            }
             if !then.note.links.iter().any(|old| is_same_link(old, link)) {
                 continue;
             }
             let Some(target) = file_of(&names, link, &origin.source) else { continue };
             let meant = self.follow(&origin.commit, target)?.at;
-            if meant.is_some_and(|meant| present.has(&meant) && meant != *leads_to) {
-                misled.push(LinkCase { source: number, link: at, is_dead: false });
+            let case = LinkCase { source: number, link: at, is_dead: false };
+            if meant.is_some_and(|meant| present.has(&meant) && Some(&meant) != leads_to) {
+                misled.push(case);
             }
         }
         for case in misled {

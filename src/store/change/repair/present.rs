@@ -33,7 +33,7 @@ pub(super) struct Present {
     /// The notes and canvases with links to judge.
     pub(super) sources: Vec<Source>,
     by_path: HashMap<NotePath, usize>,
-    /// The dead links.
+    /// The dead links, and those that lead out of the vault, where there may be a file.
     pub(super) dead: Vec<LinkCase>,
     /// The links that lead elsewhere than they meant, as far as they were found.
     pub(super) misled: Vec<LinkCase>,
@@ -62,6 +62,7 @@ impl Present {
         let ids: BTreeSet<_> = unresolved.iter().map(|link| link.source).collect();
         let by_id: HashMap<_, _> = files.values().flatten().map(|row| (row.id, row.path.clone())).collect();
         let mut paths: BTreeSet<NotePath> = ids.iter().filter_map(|id| by_id.get(id).cloned()).collect();
+        paths.extend(catalog.links().sources_of_links_above()?);
         drop(catalog);
         paths.extend(view.unindexed().filter(|path| FileKind::of(path) != FileKind::Attachment));
         let scope = scope.iter().map(|path| scope_of(path, &files)).collect::<Result<Vec<_>>>()?;
@@ -128,9 +129,26 @@ impl Present {
         let Some(source) = self.sources.get(at) else { return Vec::new() };
         let links = source.note.links.iter().enumerate().filter(|(_, link)| is_judged(link));
         links
-            .filter(|(_, link)| self.is_dead(link, &source.path))
-            .map(|(link, _)| LinkCase { source: at, link, is_dead: true })
+            .filter_map(|(number, link)| {
+                let is_dead = self.is_dead(link, &source.path);
+                self.leads_nowhere(link, &source.path).then_some(LinkCase {
+                    source: at,
+                    link: number,
+                    is_dead,
+                })
+            })
             .collect()
+    }
+
+    /// Returns whether a link leads to nothing that is known, or above the root of the vault.
+    pub(super) fn leads_nowhere(&self, link: &Link, source: &NotePath) -> bool {
+        self.is_dead(link, source) || self.leads_above(link, source)
+    }
+
+    /// Returns whether a link leads above the root of the vault.
+    fn leads_above(&self, link: &Link, source: &NotePath) -> bool {
+        let target = self.names.target(&link.path, link.form.syntax(), source);
+        matches!(target, Some(LinkTarget::Elsewhere(path)) if path.starts_with("../"))
     }
 
     /// Returns whether a link leads to nothing: no file, no folder, and nothing beyond the vault.
