@@ -29,6 +29,7 @@ pub mod body_edit;
 pub mod date_format;
 pub mod escapes;
 pub mod media_type;
+pub mod merge;
 pub mod pattern_limits;
 pub mod piece_table;
 pub mod related_section;

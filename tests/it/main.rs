@@ -55,6 +55,7 @@ mod mcp_client;
 mod mcp_replies;
 mod mcp_scenario;
 mod memory;
+mod merge;
 mod model;
 mod new_notes;
 mod output_escaping;
