@@ -8,7 +8,8 @@ mod properties;
 mod regions;
 mod retarget;
 
-pub use self::regions::{Markers, merge_lines};
+pub use self::preserve::has_every_line;
+pub use self::regions::{Markers, count_changed_lines, merge_lines};
 
 use crate::error::Result;
 use crate::text::note::Note;
@@ -132,4 +133,18 @@ fn unchanged_side<T: PartialEq>(base: T, ours: T, theirs: T) -> Option<T> {
     } else {
         None
     }
+}
+
+/// Finds the first pair of conflict markers that git left in a text. Returns the line of the first marker, counted
+/// from 1.
+pub fn first_conflict(text: &str) -> Option<usize> {
+    let mut open = None;
+    for (at, line) in text.lines().enumerate() {
+        if line.starts_with("<<<<<<< ") {
+            open = Some(at + 1);
+        } else if line.starts_with(">>>>>>> ") && open.is_some() {
+            return open;
+        }
+    }
+    None
 }

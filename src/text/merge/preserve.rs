@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use crate::text::link::Link;
+use crate::text::merge::properties::has_properties;
 use crate::text::merge::retarget::lines_without_destinations;
 use crate::text::merge::{Merged, ParsedVersions};
 use crate::text::note::Note;
@@ -69,4 +70,24 @@ fn has_lines(parsed: &ParsedVersions<'_>, merged: &Merged, result: &Note) -> boo
     let mut found: HashSet<String> = lines_without_destinations(&merged.text, result).into_iter().collect();
     found.extend(merged.text.lines().map(str::to_owned));
     expected(&base, &ours, &theirs).all(|line| found.contains(line))
+}
+
+/// Returns whether a merged text has every line of a version that its base lacks. Destinations of links may have been
+/// written anew. Properties are compared by their values: items of united lists, and times of which the later or earlier
+/// one was taken.
+pub fn has_every_line(version: &str, base: &str, merged: &str) -> bool {
+    let (note, old, result) = (Note::parse(version), Note::parse(base), Note::parse(merged));
+    let mut known: HashSet<String> = lines_without_destinations(merged, &result).into_iter().collect();
+    known.extend(lines_without_destinations(base, &old));
+    known.extend(merged.lines().map(str::to_owned));
+    let head = version.get(..note.body_start).unwrap_or("").lines().count();
+    let lines = lines_without_destinations(version, &note);
+    let is_readable = |note: &Note| note.frontmatter.as_ref().is_some_and(|block| block.error.is_none());
+    let has_head = || match (&note.frontmatter, &result.frontmatter) {
+        (Some(own), Some(other)) if is_readable(&note) && is_readable(&result) => {
+            has_properties(own, old.frontmatter.as_ref(), other)
+        }
+        _ => lines.iter().take(head).all(|line| known.contains(line)),
+    };
+    lines.iter().skip(head).all(|line| known.contains(line)) && has_head()
 }

@@ -221,6 +221,26 @@ fn by_time(key: &str, ours: &Property, theirs: &Property) -> Option<bool> {
     Some(if is_later { order.is_ge() } else { order.is_le() })
 }
 
+/// Returns whether a merged frontmatter has the properties of a version that its base lacks, apart from what the rules
+/// decide by value.
+pub(super) fn has_properties(own: &Frontmatter, base: Option<&Frontmatter>, merged: &Frontmatter) -> bool {
+    own.properties.iter().all(|property| {
+        let old = base.and_then(|base| base.get(&property.key));
+        if old.is_some_and(|old| old.value == property.value) {
+            return true;
+        }
+        let Some(found) = merged.get(&property.key) else { return false };
+        let key = path::key(&property.key);
+        if UNITED.contains(&key.as_str())
+            && let (Some(own), Some(united)) = (items(&property.value), items(&found.value))
+        {
+            let old = old.and_then(|old| items(&old.value)).unwrap_or_default();
+            return own.iter().all(|item| united.contains(item) || old.contains(item));
+        }
+        found.value == property.value || by_time(&key, found, property) == Some(true)
+    })
+}
+
 impl<'t> Block<'t> {
     /// Splits the frontmatter of a version. Returns `None` if there is none, or if its entries are not whole lines.
     fn of(text: &'t str, note: &'t Note) -> Option<Self> {

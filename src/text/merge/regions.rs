@@ -166,3 +166,9 @@ fn push_conflict(text: &mut String, ours: &[&str], theirs: &[&str], markers: &Ma
     text.push_str(&marker('>', &markers.theirs));
     text.push_str(&text_of(ours, &(ours.len() - tail..ours.len())));
 }
+
+/// Counts the lines in which two texts differ: those that one has and the other has not.
+pub fn count_changed_lines(old: &str, new: &str) -> usize {
+    let changes = changes(&lines_of(old), &lines_of(new));
+    changes.iter().map(|change| change.base.len() + change.new.len()).sum()
+}
