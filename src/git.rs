@@ -6,8 +6,11 @@
 
 mod command;
 mod history;
+mod merge_file;
 mod objects;
+mod settings;
 mod state;
+mod versions;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -18,8 +21,10 @@ use crate::{platform, safe_open};
 
 pub use crate::git::command::MIN_VERSION;
 pub use crate::git::history::{BlamedLine, CommitInfo, FileStep, PathChange};
+pub use crate::git::merge_file::{ConflictMarkers, FileVersions, MergedFile, merge_file};
 pub use crate::git::objects::{Objects, TreeFile};
 pub use crate::git::state::{Unfinished, describe_head};
+pub use crate::git::versions::FileVersion;
 
 /// The largest `.git` file that is read, in bytes.
 const MAX_GIT_FILE: u64 = 65_536;

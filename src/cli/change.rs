@@ -22,7 +22,7 @@ mod undo;
 
 use clap::{Args, Subcommand};
 
-pub(super) use report::show_change;
+pub(super) use report::{coloured, print_remarks, show_change};
 
 use super::CommandContext;
 use super::args::DryRunArgs;

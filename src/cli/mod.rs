@@ -11,9 +11,11 @@ mod client_check;
 mod clients;
 mod completions;
 mod config;
+mod conflicts;
 mod doctor;
 mod eval;
 mod format;
+mod git;
 mod handoff;
 mod hook;
 mod hook_config;
@@ -26,6 +28,7 @@ mod man;
 mod mcp;
 mod memory;
 mod mentions;
+mod merge_driver;
 mod model;
 mod open;
 mod outline;
@@ -79,7 +82,11 @@ Exit codes: 0 done, 1 internal error, 2 wrong usage or invalid input,
 /// Every exit code: the number, its name in `--help`, and when a command ends with it.
 pub const EXIT_CODES: [(u8, &str, &str); 10] = [
     (0, "done", "The command succeeded."),
-    (1, "internal error", "There is a bug in sidenote. The message says which step failed."),
+    (
+        1,
+        "internal error",
+        "There is a bug in sidenote. The message says which step failed. `merge-driver` ends with it where there are conflicts, as git expects.",
+    ),
     (2, "wrong usage or invalid input", "A flag, argument, query, setting or input file is invalid."),
     (3, "not found", "No note, heading, operation or file has this name."),
     (4, "exists or ambiguous", "The name is taken, or several notes have it."),
@@ -143,6 +150,7 @@ enum Command {
     /// Show the state of the vault and its index.
     Status,
     Check(check::CheckArgs),
+    Conflicts(conflicts::ConflictsArgs),
     Doctor(doctor::DoctorArgs),
     SelfCheck(self_check::SelfCheckArgs),
     #[command(flatten)]
@@ -160,6 +168,8 @@ enum Command {
     Export(memory::export::ExportArgs),
     #[command(hide = true)]
     Import(memory::import::ImportArgs),
+    Git(git::GitArgs),
+    MergeDriver(merge_driver::MergeDriverArgs),
     Hook(hook::HookArgs),
     Eval(eval::EvalArgs),
     Model(model::ModelArgs),
@@ -182,6 +192,8 @@ enum Outcome {
     ProblemsFound,
     /// Ctrl-C stopped it before it was done.
     Interrupted,
+    /// The merge driver ended with this code, of which git knows the meaning.
+    MergeDriver(u8),
 }
 
 impl Outcome {
@@ -191,6 +203,7 @@ impl Outcome {
             Self::ProblemsFound => 8,
             // The number with which shells report a process that SIGINT ended: 128 + 2.
             Self::Interrupted => 130,
+            Self::MergeDriver(code) => code,
         }
     }
 }
@@ -357,6 +370,9 @@ fn run(cli: Cli, verb: String, out: Output) -> Result<Outcome> {
         Command::Inspect(args) => inspect::run(&context, &args),
         Command::Status => status::run(&context),
         Command::Check(args) => return check::run(&context, &args),
+        Command::Conflicts(args) => conflicts::run(&context, args),
+        Command::Git(args) => git::run(&context, args),
+        Command::MergeDriver(args) => return Ok(merge_driver::run(&context, args)),
         Command::Doctor(args) => return doctor::run(&context, &args),
         Command::SelfCheck(args) => return self_check::run(&context, &args),
         Command::Change(command) => change::run(&context, command),

@@ -45,7 +45,7 @@ impl Repository {
     }
 
     /// Creates a call of git with the variables that every call has, and no settings.
-    fn bare_command(&self) -> Command {
+    pub(super) fn bare_command(&self) -> Command {
         let mut command = Command::new("git");
         command.current_dir(&self.work_tree);
         if !self.is_in_hook {
@@ -140,7 +140,7 @@ pub(super) fn cannot_start(error: std::io::Error) -> Error {
 }
 
 /// Runs a call to its end, and gives it input meanwhile.
-fn output(command: &mut Command, input: Option<&[u8]>) -> Result<GitOutput> {
+pub(super) fn output(command: &mut Command, input: Option<&[u8]>) -> Result<GitOutput> {
     if input.is_some() {
         command.stdin(Stdio::piped());
     }

@@ -48,6 +48,7 @@ pub use crate::store::change::edit::{EditRequest, NoteEdit};
 pub use crate::store::change::editor::Edited;
 pub use crate::store::change::link::{LinkRequest, display_text};
 pub use crate::store::change::merge::{ExtractRequest, MergeRequest};
+pub use crate::store::change::merge_copies::{MergeCopiesReply, MergeCopiesRequest, MergedCopy};
 pub use crate::store::change::move_files::{MoveRequest, PartKind, PartRequest};
 pub use crate::store::change::naming::number;
 pub use crate::store::change::operation::{ChangeReply, Operation};
@@ -99,8 +100,15 @@ pub use crate::store::sync::Status;
 pub use crate::store::upkeep::Upkeep;
 pub use crate::store::upkeep::backup::{BackupItem, RestoreReply};
 pub use crate::store::upkeep::check::{CODES as PROBLEM_CODES, CheckReply, Problem, ProblemCode, Severity};
+pub use crate::store::upkeep::conflicts::{ConflictCopy, ConflictsReply, MarkedNote};
 pub use crate::store::upkeep::doctor::{Diagnosis, Finding, Level};
 pub use crate::store::upkeep::follow::{Followed, Follower};
+pub use crate::store::upkeep::git_init::{
+    GitInitReply, GitInitRequest, GitInitState, GitInitStep, prepare_repository,
+};
+pub use crate::store::upkeep::merge_driver::{
+    MergeDriverReply, MergeDriverRequest, TIME_LIMIT as MERGE_TIME_LIMIT, drive_merge,
+};
 pub use crate::store::upkeep::models::{
     Check as ModelCheck, Installed, ModelItem, ModelKind, ModelSet, ModelState, ModelUse, Models,
     ModelsShown, Verified,

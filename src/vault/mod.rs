@@ -12,6 +12,7 @@ pub mod apply;
 mod commit;
 pub(crate) mod dir;
 mod symlinks;
+pub mod git_files;
 pub mod link_dialects;
 pub mod undo_log;
 pub mod write_lock;

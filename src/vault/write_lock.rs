@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::platform;
+use crate::text::line_list::with_lines;
 use crate::vault::dir::{Dir, symlink_error};
+use crate::vault::git_files::{RECORDS_IGNORES, STATE_IGNORES};
 use crate::vault::transaction_records::PENDING;
 use crate::vault::{STATE_DIR, Vault};
 
@@ -75,13 +77,13 @@ impl Vault {
     pub(crate) fn create_records_dir(&self, records: &Path) -> Result<Dir> {
         let folder = create_state_dir(self, records)?;
         let failed = |error| Error::io("make", records, error);
-        folder.create_missing(".gitignore", "lock\npending/\nundo/\nconflicts/\n").map_err(failed)?;
+        folder.create_missing(".gitignore", &with_lines("", &RECORDS_IGNORES)).map_err(failed)?;
         // Other git files are written only into sidenote's own folder.
         let is_own = records.file_name().is_some_and(|name| name == "records")
             && records.parent().and_then(Path::file_name).is_some_and(|name| name == STATE_DIR);
         if let Some(state) = records.parent().filter(|_| is_own && records.starts_with(self.root())) {
             let state = create_state_dir(self, state)?;
-            state.create_missing(".gitignore", "index/\nbackups/\nlocal/\n").map_err(failed)?;
+            state.create_missing(".gitignore", &with_lines("", &STATE_IGNORES)).map_err(failed)?;
             state.create_missing(".gitattributes", "records/*.jsonl merge=union\n").map_err(failed)?;
         }
         Ok(folder)

@@ -37,7 +37,7 @@ pub(in crate::cli) fn show_change(reply: &ChangeReply) -> String {
 }
 
 /// Colours the lines of a unified diff.
-fn coloured(diff: &str) -> String {
+pub(in crate::cli) fn coloured(diff: &str) -> String {
     let coloured_line = |line: &str| {
         let plain = output::plain(line);
         let styled = match line.as_bytes().first() {
@@ -52,7 +52,7 @@ fn coloured(diff: &str) -> String {
 }
 
 /// Prints to standard error what an operation left unchanged and what its reply warns of. JSON replies hold both.
-pub(super) fn print_remarks(context: &CommandContext, reply: &ChangeReply) {
+pub(in crate::cli) fn print_remarks(context: &CommandContext, reply: &ChangeReply) {
     if context.out.is_json() {
         return;
     }

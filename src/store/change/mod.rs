@@ -10,6 +10,7 @@ pub(super) mod headings;
 pub(super) mod history;
 pub(super) mod link;
 pub(super) mod merge;
+pub(super) mod merge_copies;
 pub(super) mod merge_properties;
 pub(super) mod move_files;
 pub(super) mod naming;

@@ -2,9 +2,8 @@
 //!
 //! Reads every note once, in parallel, and keeps of each only what the checks need. Changes no note.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::convert::Infallible;
-use std::hash::{DefaultHasher, Hash, Hasher as _};
 use std::sync::Arc;
 
 use serde::Serialize;
@@ -14,30 +13,20 @@ use crate::index::catalog::{FileKind, FileRow, Filter};
 use crate::parallel;
 use crate::store::sync::IndexSync;
 use crate::store::upkeep::Upkeep;
+use crate::store::upkeep::conflicts::ConflictCopies;
 use crate::text::anchor::AnchorTable;
 use crate::text::decode::decode;
 use crate::text::dialect::{DialectUnit, LinkDialect};
 use crate::text::link::{Link, LinkForm, LinkSyntax};
 use crate::text::link_syntax::is_external;
+use crate::text::merge::first_conflict;
 use crate::text::note::Note;
 use crate::text::path::{NotePath, clean, key};
 use crate::text::resolve::FileNames;
 use crate::text::rewrite::{fits_in_wikilink, parse};
 use crate::text::subpath::SubpathTable;
-use crate::text::terms::Terms;
+use crate::text::word_sketch::{ALIKE, WordSketch};
 use crate::vault::undo_log::UndoLog;
-
-/// The number of hashes of word sequences that are kept of each note.
-const SKETCH: usize = 32;
-
-/// The number of words of a sequence.
-const SHINGLE: usize = 4;
-
-/// The number of sequences below which a note is too short to be compared.
-const SHORTEST: usize = 12;
-
-/// The share of common sequences above which two notes are near duplicates.
-const ALIKE: f64 = 0.8;
 
 /// The number of notes above which a shared sequence counts as part of a template.
 const CROWD: usize = 40;
@@ -99,6 +88,7 @@ pub const CODES: &[ProblemCode] = &[
     code(Severity::Error, "utf-16", "the file is UTF-16, which is not read"),
     code(Severity::Error, "yaml-unparsable", "the frontmatter cannot be read"),
     code(Severity::Warning, "ambiguous-link", "a link could mean several files"),
+    code(Severity::Warning, "conflict-copy", "a synchronisation program left a second version of a note"),
     code(Severity::Warning, "name-not-linkable", "no link can name the file"),
     code(Severity::Warning, "nested-too-deep", "a passage is nested too deep to be read"),
     code(Severity::Info, "index-behind", "files changed since they were indexed"),
@@ -158,8 +148,8 @@ struct CheckedNote {
     problems: Vec<Problem>,
     /// The links into notes with a subpath, by their target.
     parts: Vec<(NotePath, PartLink)>,
-    /// The smallest hashes of its word sequences.
-    sketch: Vec<u64>,
+    /// A sample of its word sequences.
+    sketch: WordSketch,
 }
 
 /// A link to a part of a note.
@@ -211,6 +201,8 @@ impl Upkeep<'_> {
         problems.extend(clashes(&all));
         problems.extend(twice(&rows));
         problems.extend(near_duplicates(&rows, &sketches));
+        let copies = ConflictCopies::of(self.core, &rows).find();
+        problems.extend(copies.iter().map(|copy| problem(&copy.copy, 0, "conflict-copy", copy.describe())));
         let alone = |row: FileRow| {
             problem(&row.path, 0, "orphan", "links to no note, and no note links to it".into())
         };
@@ -282,7 +274,7 @@ impl Upkeep<'_> {
                 "no wikilink can name it: a name with # ^ | [[ ]] or %% ends or splits a link".to_owned();
             looked.problems.push(problem(path, 0, "name-not-linkable", message));
         }
-        looked.sketch = sketch(&note, &decoded.text);
+        looked.sketch = WordSketch::of(&note, &decoded.text);
         looked
     }
 
@@ -390,16 +382,8 @@ fn dead_wikilinks(note: &Note, path: &NotePath, names: &FileNames) -> Option<Pro
 
 /// Finds conflict markers of git.
 fn conflict(path: &NotePath, text: &str) -> Option<Problem> {
-    let mut open = None;
-    for (at, line) in text.lines().enumerate() {
-        if line.starts_with("<<<<<<< ") {
-            open = Some(at + 1);
-        } else if line.starts_with(">>>>>>> ") && open.is_some() {
-            let message = "two versions stand in the note, between marks of git".to_owned();
-            return open.map(|line| problem(path, line, "conflict-markers", message));
-        }
-    }
-    None
+    let message = "two versions stand in the note, between marks of git".to_owned();
+    first_conflict(text).map(|line| problem(path, line, "conflict-markers", message))
 }
 
 /// Finds names that differ only in case or accents, which some file systems do not distinguish.
@@ -443,32 +427,13 @@ fn twice(rows: &[FileRow]) -> Vec<Problem> {
     found
 }
 
-/// Returns the smallest hashes of the word sequences of a note. The share of common hashes estimates the share of
-/// common sequences (Broder, On the resemblance and containment of documents, 1997).
-fn sketch(note: &Note, text: &str) -> Vec<u64> {
-    let body = text.get(note.body_start..).unwrap_or("");
-    let mut walk = Terms::new(body);
-    let mut words = Vec::new();
-    while walk.advance() {
-        words.push(hash(&walk.term().text));
-    }
-    let hashes: BTreeSet<u64> = words.windows(SHINGLE).map(hash).collect();
-    if hashes.len() < SHORTEST { Vec::new() } else { hashes.into_iter().take(SKETCH).collect() }
-}
-
-fn hash<T: Hash + ?Sized>(value: &T) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    value.hash(&mut hasher);
-    hasher.finish()
-}
-
 /// Finds notes with almost the same text. Only notes that share one of their four smallest hashes are compared, so the
 /// cost grows linearly with the number of notes.
-fn near_duplicates(rows: &[FileRow], sketches: &[Vec<u64>]) -> Vec<Problem> {
+fn near_duplicates(rows: &[FileRow], sketches: &[WordSketch]) -> Vec<Problem> {
     let mut holding: HashMap<u64, Vec<usize>> = HashMap::new();
     for (at, sketch) in sketches.iter().enumerate() {
-        for hash in sketch.iter().take(4) {
-            holding.entry(*hash).or_default().push(at);
+        for hash in sketch.smallest() {
+            holding.entry(hash).or_default().push(at);
         }
     }
     let mut pairs: HashSet<(usize, usize)> = HashSet::new();
@@ -481,10 +446,7 @@ fn near_duplicates(rows: &[FileRow], sketches: &[Vec<u64>]) -> Vec<Problem> {
     for (one, other) in pairs {
         let (Some(a), Some(b)) = (sketches.get(one), sketches.get(other)) else { continue };
         let (Some(row), Some(twin)) = (rows.get(one), rows.get(other)) else { continue };
-        let merged: BTreeSet<u64> = a.iter().chain(b).copied().collect();
-        let smallest: Vec<u64> = merged.into_iter().take(SKETCH).collect();
-        let common = smallest.iter().filter(|hash| a.contains(hash) && b.contains(hash)).count();
-        let share = common as f64 / smallest.len().max(1) as f64;
+        let share = a.share(b);
         if share >= ALIKE {
             let message = format!(
                 "has about the same text as {} ({:.0} % of its word sequences)",

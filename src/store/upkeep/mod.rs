@@ -2,8 +2,11 @@
 
 pub(super) mod backup;
 pub(super) mod check;
+pub(super) mod conflicts;
 pub(super) mod doctor;
 pub(super) mod follow;
+pub(super) mod git_init;
+pub(super) mod merge_driver;
 pub(super) mod models;
 pub(super) mod transfer;
 

@@ -58,6 +58,10 @@ const REPLIES: &[Reply] = &[
     ),
     Reply("status", "Status", &[&["status"]], ""),
     Reply("check", "CheckReply", &[&["check"]], ""),
+    Reply("conflicts", "ConflictsReply", &[&["conflicts"]], ""),
+    Reply("conflicts merge", "MergeCopiesReply", &[], ""),
+    Reply("git init", "GitInitReply", &[], ""),
+    Reply("merge-driver", "MergeDriverReply", &[], ""),
     Reply("doctor", "Diagnosis", &[&["doctor"]], ""),
     Reply("self-check", "SelfCheckReply", &[], ""),
     Reply("task", CHANGE, &[&["task", "Projects/Boat/Plan", "New rubbing strake"]], ""),
@@ -192,11 +196,12 @@ const OTHERS: [(&str, &str); 4] = [
 ];
 
 /// Types that write themselves, with the kind of JSON value that they are and what it says.
-const LEAVES: [(&str, &str, &str); 11] = [
+const LEAVES: [(&str, &str, &str); 12] = [
     ("Timestamp", "string", "string (RFC 3339)"),
     ("NotePath", "string", "string"),
     ("ContentHash", "string", "string"),
     ("LinkForm", "string", "string"),
+    ("SyncProgram", "string", "string"),
     ("Origin", "any", "string or object"),
     ("Span", "any", "span"),
     ("FileLocation", "any", "object with `vault` or `trash`, a path"),

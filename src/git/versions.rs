@@ -1,0 +1,37 @@
+//! The versions of a file in the history of the current branch.
+
+use crate::error::Result;
+use crate::git::{ObjectId, Repository};
+
+/// A version of a file, with the commit that wrote it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileVersion {
+    /// The commit.
+    pub commit: ObjectId,
+    /// The bytes.
+    pub bytes: Vec<u8>,
+}
+
+impl Repository {
+    /// Lists the versions of a file that commits wrote, newest first, at most `limit`. There are none before the first
+    /// commit.
+    ///
+    /// # Errors
+    /// Those of running git.
+    pub fn versions(&self, path: &str, limit: usize) -> Result<Vec<FileVersion>> {
+        let Some(head) = self.head()? else { return Ok(Vec::new()) };
+        let count = format!("--max-count={limit}");
+        let path_in_tree = self.in_tree(path);
+        let listed = self.read(["rev-list", &count, head.as_str(), "--", &path_in_tree])?;
+        let listed = String::from_utf8_lossy(&listed);
+        let mut objects = self.objects()?;
+        let mut versions = Vec::new();
+        for commit in listed.lines().filter_map(ObjectId::parse) {
+            // The commit that removed the file has no version of it.
+            if let Some(bytes) = objects.file(&commit, path)? {
+                versions.push(FileVersion { commit, bytes });
+            }
+        }
+        Ok(versions)
+    }
+}

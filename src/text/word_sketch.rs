@@ -1,0 +1,60 @@
+//! The share of word sequences that two notes have in common, estimated by a small sample of each (Broder, On the
+//! resemblance and containment of documents, 1997).
+
+use std::collections::BTreeSet;
+use std::hash::{DefaultHasher, Hash, Hasher as _};
+
+use crate::text::note::Note;
+use crate::text::terms::Terms;
+
+/// The number of hashes of word sequences that are kept of each note.
+const SKETCH: usize = 32;
+
+/// The number of words of a sequence.
+const SHINGLE: usize = 4;
+
+/// The number of sequences below which a note is too short to be compared.
+const SHORTEST: usize = 12;
+
+/// The share of common sequences from which on two notes say about the same.
+pub const ALIKE: f64 = 0.8;
+
+/// The smallest hashes of the word sequences of a note. It is empty for a note that is too short.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct WordSketch(Vec<u64>);
+
+impl WordSketch {
+    /// Makes the sketch of the body of a note.
+    pub fn of(note: &Note, text: &str) -> Self {
+        let body = text.get(note.body_start..).unwrap_or("");
+        let mut walk = Terms::new(body);
+        let mut words = Vec::new();
+        while walk.advance() {
+            words.push(hash(&walk.term().text));
+        }
+        let hashes: BTreeSet<u64> = words.windows(SHINGLE).map(hash).collect();
+        if hashes.len() < SHORTEST {
+            return Self::default();
+        }
+        Self(hashes.into_iter().take(SKETCH).collect())
+    }
+
+    /// Returns the smallest hashes. Two notes that are alike share one of them almost certainly.
+    pub fn smallest(&self) -> impl Iterator<Item = u64> {
+        self.0.iter().take(4).copied()
+    }
+
+    /// Estimates the share of word sequences that two notes have in common, from 0 to 1.
+    pub fn share(&self, other: &Self) -> f64 {
+        let merged: BTreeSet<u64> = self.0.iter().chain(&other.0).copied().collect();
+        let smallest: Vec<u64> = merged.into_iter().take(SKETCH).collect();
+        let common = smallest.iter().filter(|hash| self.0.contains(hash) && other.0.contains(hash)).count();
+        common as f64 / smallest.len().max(1) as f64
+    }
+}
+
+fn hash<T: Hash + ?Sized>(value: &T) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    value.hash(&mut hasher);
+    hasher.finish()
+}
