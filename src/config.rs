@@ -3,6 +3,8 @@
 //! Defaults < user file < vault file < environment < flags. An unknown key fails; a vault's file may set safe keys only,
 //! because a vault can be a download.
 
+mod check;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -15,6 +17,8 @@ use crate::atomic_file::AtomicFile;
 use crate::error::{Error, Result};
 use crate::platform;
 use crate::safe_open;
+
+pub use crate::config::check::CheckConfig;
 
 const DEFAULTS: &str = include_str!("config.toml");
 
@@ -484,6 +488,8 @@ pub struct Config {
     pub links: LinksConfig,
     /// About the repair of links.
     pub repair: RepairConfig,
+    /// About checking.
+    pub check: CheckConfig,
     /// About taking operations back.
     pub undo: UndoConfig,
     /// About vectors.
@@ -509,6 +515,7 @@ struct ConfigSections {
     search: SearchConfig,
     links: LinksConfig,
     repair: RepairConfig,
+    check: CheckConfig,
     undo: UndoConfig,
     embed: EmbedConfig,
     rerank: RerankConfig,
@@ -565,6 +572,7 @@ impl Config {
             search: sections.search,
             links: sections.links.checked()?,
             repair: sections.repair,
+            check: sections.check,
             undo: sections.undo,
             embed: sections.embed,
             rerank: sections.rerank,
@@ -574,6 +582,11 @@ impl Config {
             types: checked(sections.types)?,
             origins,
         })
+    }
+
+    /// Returns the origin of a setting's value.
+    pub fn origin_of(&self, key: &str) -> &Origin {
+        self.origins.get(key).map_or(&Origin::Default, |(_, origin)| origin)
     }
 
     /// Lists every key with its value, as TOML, and its origin.
