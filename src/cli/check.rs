@@ -9,6 +9,7 @@ use std::path::{Component, Path, PathBuf};
 
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args, ValueEnum};
+use serde::Serialize;
 
 use super::{CommandContext, Outcome, output};
 use crate::atomic_file::AtomicFile;
@@ -36,7 +37,8 @@ use crate::vault::{Vault, path_in_repository};
   sidenote check --only broken-link --only broken-subpath
   sidenote check --strict docs/ README.md
   sidenote check --strict=info --json
-  sidenote check --strict --format github
+  sidenote check --strict --since origin/main --format github
+  sidenote check --strict --staged
   sidenote check --format sarif > check.sarif
   sidenote check --write-baseline .sidenote/check-baseline.json
   sidenote check --strict --baseline .sidenote/check-baseline.json")]
@@ -54,6 +56,14 @@ pub(super) struct CheckArgs {
     #[arg(long, value_enum, value_name = "SEVERITY", num_args = 0..=1, require_equals = true,
           default_missing_value = "error")]
     strict: Option<SeverityArg>,
+    /// Report only problems of files that changed since this revision of git, and of links into them.
+    ///
+    /// Files are compared with the commit at which the present branch left REV, as in a pull request.
+    #[arg(long, value_name = "REV")]
+    since: Option<String>,
+    /// Check the files that git has staged, as they will be in the next commit, instead of those on the disk.
+    #[arg(long, conflicts_with = "fix")]
+    staged: bool,
     /// How to print the problems.
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
     format: FormatArg,
@@ -61,7 +71,7 @@ pub(super) struct CheckArgs {
     #[arg(long, value_name = "FILE")]
     baseline: Option<PathBuf>,
     /// Record all problems of the vault in this file, to report only new ones later, with --baseline.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["paths", "only", "baseline", "format"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["paths", "only", "since", "baseline", "format"])]
     write_baseline: Option<PathBuf>,
 }
 
@@ -126,11 +136,13 @@ pub(super) fn run(context: &CommandContext, args: &CheckArgs) -> Result<Outcome>
     let request = CheckRequest {
         fix: args.fix,
         paths: paths_in_vault(&root, &args.paths, context.out)?,
+        since: args.since.clone(),
+        is_staged: args.staged,
         baseline: args.baseline.as_deref().map(read_baseline).transpose()?,
-        ..CheckRequest::default()
     };
     // A check needs no index, and makes none.
-    let mut reply = if args.fix || Store::has_index(&context.open)? {
+    let uses_index = args.fix || !args.staged && Store::has_index(&context.open)?;
+    let mut reply = if uses_index {
         context.store()?.upkeep().check_with(&request)?
     } else {
         Store::check_without_index(&context.open, &request)?
@@ -243,9 +255,10 @@ fn path_in_vault(root: &Path, here: &Path, path: &Path) -> Result<String> {
     let real = || platform::canonicalize(&from_here).ok().and_then(|real| below_root(&real));
     let named = below_root(&from_here).or_else(real);
     // In a subfolder, a path from the root of the vault is meant only if there is nothing of this name.
-    let is_missing = named.as_ref().is_none_or(|inner| !root.join(inner).exists());
-    let from_root = below_root(&root.join(path)).filter(|inner| is_missing && root.join(inner).exists());
-    from_root.or(named).ok_or_else(|| {
+    let from_root = below_root(&root.join(path)).filter(|_| path.is_relative());
+    let is_there = |inner: &Option<String>| inner.as_ref().is_some_and(|inner| root.join(inner).exists());
+    let inner = if is_there(&named) || !is_there(&from_root) { named.or(from_root) } else { from_root };
+    inner.ok_or_else(|| {
         Error::invalid(format!("{} is not in the vault {}", path.display(), root.display()))
             .with_hint("name notes or folders of the vault, or another vault with --vault")
     })
@@ -266,10 +279,21 @@ fn normalized(path: &Path) -> PathBuf {
 
 fn read_baseline(file: &Path) -> Result<Baseline> {
     let text = std::fs::read_to_string(file).map_err(|error| {
-        Error::io("read the baseline", file, error)
-            .with_hint(format!("record the present problems: sidenote check --write-baseline {}", file.display()))
+        Error::io("read the baseline", file, error).with_hint(format!(
+            "record the present problems: sidenote check --write-baseline {}",
+            file.display()
+        ))
     })?;
     Baseline::parse(&text, file)
+}
+
+/// A baseline that was written.
+#[derive(Debug, Serialize)]
+struct BaselineWritten {
+    /// The file.
+    file: PathBuf,
+    /// The number of problems that it records.
+    problems: usize,
 }
 
 /// Records the problems of a reply in a file.
@@ -279,7 +303,10 @@ fn write_baseline(out: Output, file: &Path, reply: &CheckReply) -> Result<Outcom
     let text = baseline.to_json()?;
     let failed = |error| Error::io("write the baseline", file, error);
     AtomicFile::new(file).sync().write(failed, |to| to.write_all(text.as_bytes()).map_err(failed))?;
-    out.message(&format!("recorded {} in {}", output::count(baseline.count(), "problem"), file.display()));
+    let written = BaselineWritten { file: file.to_owned(), problems: baseline.count() };
+    out.reply(&written, |written| {
+        format!("{} recorded in {}\n", output::count(written.problems, "problem"), written.file.display())
+    })?;
     Ok(Outcome::Done)
 }
 

@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 /// Settings about checking.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, default)]
 pub struct CheckConfig {
     /// The severity of codes: `off`, `info`, `warning` or `error`.
     pub severity: BTreeMap<String, String>,

@@ -101,10 +101,11 @@ pub use crate::store::upkeep::Upkeep;
 pub use crate::store::upkeep::backup::{BackupItem, RestoreReply};
 pub use crate::store::upkeep::check::baseline::{Baseline, BaselineCounts};
 pub use crate::store::upkeep::check::codes::{
-    CODES as PROBLEM_CODES, ProblemCode, Scope as ProblemScope, Severity, hint_of_unknown as hint_of_unknown_code,
+    CODES as PROBLEM_CODES, ProblemCode, Scope as ProblemScope, Severity,
 };
 pub use crate::store::upkeep::check::problem::{Fix, FixEdit, Problem};
-pub use crate::store::upkeep::check::{CheckReply, CheckRequest, VaultChanges};
+pub use crate::store::upkeep::check::rules::refuse_invalid_check_settings;
+pub use crate::store::upkeep::check::{CheckReply, CheckRequest};
 pub use crate::store::upkeep::doctor::{Diagnosis, Finding, Level};
 pub use crate::store::upkeep::follow::{Followed, Follower};
 pub use crate::store::upkeep::models::{
@@ -211,8 +212,8 @@ impl Store {
     /// Checks the vault that `open` means without an index, and writes nothing.
     ///
     /// # Errors
-    /// `NotFound` if the folder of the vault, or a path of the request, does not exist; `Invalid` if the settings are
-    /// invalid; `Io` if the files cannot be read.
+    /// `NotFound` if the folder of the vault, or a path or revision of the request, does not exist; `Invalid` if the
+    /// settings are invalid; `Io` if the files cannot be read; those of running git if the request needs it.
     pub fn check_without_index(open: &Open, request: &CheckRequest) -> Result<CheckReply> {
         let OpenedVault { vault, config, .. } = OpenedVault::of(open)?;
         check_without_index(&vault, &config, request)

@@ -17,8 +17,7 @@ pub(super) const MAX_RESULTS: usize = 25_000;
 const BASE: &str = "%SRCROOT%";
 
 /// The characters of a path that are encoded in a URI: all but those that are never special, and the slash.
-const ENCODED: &AsciiSet =
-    &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'/');
+const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'/');
 
 /// Formats a report. The worst problems come first, and what is beyond `limit` results is cut and said.
 ///
@@ -98,9 +97,7 @@ fn result<'p>(
 }
 
 fn fix(fix: &Fix, location: &Value) -> Value {
-    let replacement = |edit: &crate::store::FixEdit| {
-        json!({ "deletedRegion": region(edit.region), "insertedContent": { "text": edit.text } })
-    };
+    let replacement = |edit: &crate::store::FixEdit| json!({ "deletedRegion": region(edit.region), "insertedContent": { "text": edit.text } });
     let replacements: Vec<Value> = fix.edits.iter().map(replacement).collect();
     json!({
         "description": { "text": plain_message(&fix.description) },

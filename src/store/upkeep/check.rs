@@ -7,10 +7,11 @@ pub(in crate::store) mod codes;
 pub(in crate::store) mod problem;
 mod compare;
 mod files;
+mod git_files;
 mod note;
-mod rules;
+pub(in crate::store) mod rules;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use serde::Serialize;
 
@@ -23,6 +24,7 @@ use crate::store::upkeep::Upkeep;
 use crate::store::upkeep::check::baseline::{Baseline, BaselineCounts};
 use crate::store::upkeep::check::compare::{duplicate_ids, name_clashes, near_duplicates, orphans};
 use crate::store::upkeep::check::files::CheckedFiles;
+use crate::store::upkeep::check::git_files::{CheckedRepository, VaultChanges};
 use crate::store::upkeep::check::note::{CheckedNote, LinkNames, PartLink, check_note};
 use crate::store::upkeep::check::problem::{Fix, Problem};
 use crate::store::upkeep::check::rules::Rules;
@@ -42,19 +44,13 @@ pub struct CheckRequest {
     pub fix: bool,
     /// The notes and folders whose problems are reported, as paths from the root of the vault; all if not given.
     pub paths: Option<Vec<String>>,
-    /// The changes whose problems are reported; all problems if not given.
-    pub changes: Option<VaultChanges>,
+    /// The revision of git since which a file must have changed, if one is given. Only problems of these files, and of
+    /// links into them, are reported.
+    pub since: Option<String>,
+    /// Whether the files that git has staged are checked, instead of those on the disk.
+    pub is_staged: bool,
     /// The known problems, which are not reported.
     pub baseline: Option<Baseline>,
-}
-
-/// The files that changed between two states of a vault.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct VaultChanges {
-    /// The files that are new or different.
-    pub changed: BTreeSet<NotePath>,
-    /// The files that are gone, also by a move.
-    pub removed: BTreeSet<NotePath>,
 }
 
 /// The result of a check.
@@ -89,8 +85,8 @@ impl Upkeep<'_> {
     /// Checks the vault and its index, and reports what the request asks for. Notes are never changed.
     ///
     /// # Errors
-    /// `NotFound` if the request names a path that the vault does not have; `Invalid` for settings of `check` that are
-    /// invalid; `Io` if the vault cannot be listed.
+    /// `NotFound` if the request names a path or a revision that there is not; `Invalid` for settings of `check` that are
+    /// invalid; `Io` if the vault cannot be listed; those of running git if the request needs it.
     #[tracing::instrument(skip_all)]
     pub fn check_with(&self, request: &CheckRequest) -> Result<CheckReply> {
         let core = self.core;
@@ -102,8 +98,7 @@ impl Upkeep<'_> {
             let message = format!("{behind} files differed from the index");
             of_index.push(Problem::of_file(core.index.folder().display(), "index-behind", message));
         }
-        let reply = VaultCheck::new(&core.vault, &core.config, request)?
-            .run(&CheckedFiles::on_disk(&core.vault), of_index)?;
+        let reply = check_files(&core.vault, &core.config, request, of_index)?;
         Ok(CheckReply { behind, fixed: is_in_step, ..reply })
     }
 }
@@ -118,7 +113,30 @@ pub(in crate::store) fn check_without_index(
     config: &Config,
     request: &CheckRequest,
 ) -> Result<CheckReply> {
-    VaultCheck::new(vault, config, request)?.run(&CheckedFiles::on_disk(vault), Vec::new())
+    check_files(vault, config, request, Vec::new())
+}
+
+/// Checks the files that the request means, and adds problems that were found elsewhere.
+fn check_files(
+    vault: &Vault,
+    config: &Config,
+    request: &CheckRequest,
+    found: Vec<Problem>,
+) -> Result<CheckReply> {
+    let rules = Rules::new(config)?;
+    let needs_git = request.is_staged || request.since.is_some();
+    let repository = needs_git.then(|| CheckedRepository::of(vault)).transpose()?;
+    let files = match &repository {
+        Some(repository) if request.is_staged => repository.staged()?,
+        _ => CheckedFiles::on_disk(vault),
+    };
+    let changes = match (&repository, &request.since) {
+        (Some(repository), Some(revision)) => {
+            Some(repository.changes_since(revision, &files, request.is_staged)?)
+        }
+        _ => None,
+    };
+    VaultCheck { vault, request, rules, changes }.run(&files, found)
 }
 
 /// One check of a vault.
@@ -126,13 +144,11 @@ struct VaultCheck<'a> {
     vault: &'a Vault,
     request: &'a CheckRequest,
     rules: Rules,
+    /// The changes whose problems are reported; all problems if not given.
+    changes: Option<VaultChanges>,
 }
 
-impl<'a> VaultCheck<'a> {
-    fn new(vault: &'a Vault, config: &Config, request: &'a CheckRequest) -> Result<Self> {
-        Ok(Self { vault, request, rules: Rules::new(config)? })
-    }
-
+impl VaultCheck<'_> {
     /// Checks files, and adds problems that were found elsewhere.
     fn run(&self, files: &CheckedFiles<'_>, found: Vec<Problem>) -> Result<CheckReply> {
         self.refuse_unknown_paths(files)?;
@@ -167,7 +183,7 @@ impl<'a> VaultCheck<'a> {
     /// Finds the problems of these notes. Links of other notes count, too, as links to them.
     fn problems_of(&self, files: &CheckedFiles<'_>, visible: &[&NotePath]) -> Result<Vec<Problem>> {
         let names = files.names(self.vault)?;
-        let removed = self.request.changes.as_ref().map(|changes| &changes.removed);
+        let removed = self.changes.as_ref().map(|changes| &changes.removed);
         let former = match removed.filter(|removed| !removed.is_empty()) {
             Some(removed) => {
                 let mut former = files.names(self.vault)?;
@@ -262,9 +278,9 @@ impl<'a> VaultCheck<'a> {
 
     /// Returns whether the request asks for a problem.
     fn is_reported(&self, problem: &Problem) -> bool {
-        let CheckRequest { paths, changes, .. } = self.request;
+        let (paths, changes) = (&self.request.paths, &self.changes);
         if problem.is_of_vault() {
-            return paths.is_none() && changes.is_none();
+            return paths.is_none() && changes.is_none() && !self.request.is_staged;
         }
         let is_in_paths = |paths: &Vec<String>| paths.iter().any(|path| lies_in(&problem.path, path));
         let is_of_changes = |changes: &VaultChanges| {

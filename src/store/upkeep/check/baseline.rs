@@ -66,7 +66,10 @@ impl Baseline {
     pub fn parse(text: &str, path: &Path) -> Result<Self> {
         let invalid = |what: &str| {
             Error::invalid(format!("{} {what}", path.display())).with_hints(
-                format!("record the present problems anew: sidenote check --write-baseline {}", path.display()),
+                format!(
+                    "record the present problems anew: sidenote check --write-baseline {}",
+                    path.display()
+                ),
                 "ask the user to write the baseline anew",
             )
         };
@@ -112,7 +115,9 @@ impl Baseline {
             !take(of_note.and_then(|counts| counts.get_mut(problem.fingerprint.as_str())))
         });
         let mut moved: BTreeMap<&str, usize> = BTreeMap::new();
-        for (fingerprint, count) in left.iter().filter(|(path, _)| !is_there(path)).flat_map(|(_, counts)| counts) {
+        for (fingerprint, count) in
+            left.iter().filter(|(path, _)| !is_there(path)).flat_map(|(_, counts)| counts)
+        {
             *moved.entry(fingerprint).or_default() += count;
         }
         let mut followed = 0;

@@ -67,11 +67,7 @@ const fn info(code: &'static str, scope: Scope, meaning: &'static str) -> Proble
 /// All codes that `check` can report, by severity and name.
 pub const CODES: &[ProblemCode] = &[
     error("broken-link", Scope::Place, "a link leads to no file"),
-    error(
-        "broken-subpath",
-        Scope::Place,
-        "a link names a heading, block or footnote that is not there",
-    ),
+    error("broken-subpath", Scope::Place, "a link names a heading, block or footnote that is not there"),
     error("conflict-markers", Scope::Place, "git left two versions of a passage in the note"),
     error(
         "damaged-before-images",
@@ -109,14 +105,14 @@ pub(in crate::store) fn find(code: &str) -> Option<&'static ProblemCode> {
 const NEAR: f64 = 0.8;
 
 /// Returns the known code that is most similar to an unknown one, if any is similar.
-fn near_miss(unknown: &str) -> Option<&'static str> {
+pub(in crate::store) fn near_miss(unknown: &str) -> Option<&'static str> {
     let similarity = |known: &ProblemCode| strsim::jaro_winkler(known.code, &unknown.to_lowercase());
     let scored = CODES.iter().map(|known| (similarity(known), known.code));
     scored.filter(|(score, _)| *score >= NEAR).max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, code)| code)
 }
 
 /// Returns a hint about an unknown code: the code that was probably meant, or all codes.
-pub fn hint_of_unknown(unknown: &str) -> String {
+pub(in crate::store) fn hint_of_unknown(unknown: &str) -> String {
     match near_miss(unknown) {
         Some(near) => format!("did you mean {near}?"),
         None => {

@@ -53,9 +53,7 @@ pub(super) fn duplicate_ids<'a>(notes: impl IntoIterator<Item = (&'a NotePath, &
         match first.get(&key(id)) {
             Some(other) => {
                 let message = format!("{other} has the id {id} too");
-                found.push(
-                    Problem::of_file(path, "duplicate-id", message).related_to([(*other).clone()]),
-                );
+                found.push(Problem::of_file(path, "duplicate-id", message).related_to([(*other).clone()]));
             }
             None => {
                 first.insert(key(id), path);

@@ -43,6 +43,12 @@ impl<'a> CheckedFiles<'a> {
         }
     }
 
+    /// Creates the list of given files, whose bytes `read` returns.
+    pub(super) fn given(mut paths: Vec<NotePath>, read: Box<ReadBytes<'a>>) -> Self {
+        paths.sort_unstable();
+        Self { paths, gaps: Vec::new(), read }
+    }
+
     /// Returns the paths of all files, in order.
     pub(super) fn paths(&self) -> &[NotePath] {
         &self.paths
@@ -97,9 +103,7 @@ impl<'a> CheckedFiles<'a> {
                 let note = parse(path, &decode(&bytes).text);
                 for link in &note.links {
                     if link.form.syntax() == LinkSyntax::Markdown && link.path.contains('/') {
-                        counts.add(&link.path, path, |place| {
-                            self.has_file(place) || names.has_folder(place)
-                        });
+                        counts.add(&link.path, path, |place| self.has_file(place) || names.has_folder(place));
                     }
                 }
                 counts

@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 
-use crate::store::upkeep::check::codes::{self, Scope, hint_of_unknown};
+use crate::store::upkeep::check::codes::{self, Scope, near_miss};
 use crate::store::upkeep::check::compare::sketch;
 use crate::store::upkeep::check::problem::{Fix, Place, Problem};
 use crate::text::decode::decode;
@@ -248,7 +248,10 @@ impl NoteChecker<'_> {
                 checked.problems.push(Problem::at(self.path, &place, "invalid-ignore", message));
             };
             if comment.codes.is_empty() {
-                invalid(comment.span, "the comment names no code; write <!-- sidenote-ignore CODE -->".into());
+                invalid(
+                    comment.span,
+                    "the comment names no code; write <!-- sidenote-ignore CODE -->".into(),
+                );
             }
             match comment.range {
                 IgnoreRange::NoBlock => {
@@ -263,7 +266,13 @@ impl NoteChecker<'_> {
             }
             for (code, span) in &comment.codes {
                 match codes::find(code) {
-                    None => invalid(*span, format!("there is no code {code}; {}", hint_of_unknown(code))),
+                    None => invalid(
+                        *span,
+                        match near_miss(code) {
+                            Some(near) => format!("there is no code {code}; did you mean {near}?"),
+                            None => format!("there is no code {code}"),
+                        },
+                    ),
                     Some(known) if known.scope == Scope::Vault => invalid(
                         *span,
                         format!("{code} is a problem of the vault, so no comment in a note turns it off"),
@@ -271,7 +280,9 @@ impl NoteChecker<'_> {
                     Some(known) if comment.range == IgnoreRange::File => checked.ignored.push(known.code),
                     Some(known) if known.scope == Scope::Note => invalid(
                         *span,
-                        format!("{code} is a problem of the whole note; write <!-- sidenote-ignore-file {code} -->"),
+                        format!(
+                            "{code} is a problem of the whole note; write <!-- sidenote-ignore-file {code} -->"
+                        ),
                     ),
                     Some(_) => {}
                 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use globset::GlobSet;
 
-use crate::config::Config;
+use crate::config::{CheckConfig, Config};
 use crate::error::{Error, Result};
 use crate::search::path_glob;
 use crate::store::upkeep::check::codes::{self, Severity, hint_of_unknown};
@@ -32,8 +32,11 @@ impl Rules {
     /// # Errors
     /// `Invalid` for an unknown code, an unknown severity or a malformed glob, with the file or flag that has it.
     pub(super) fn new(config: &Config) -> Result<Self> {
-        let check = &config.check;
-        let within = |key: &str| format!("{}: {key}", config.origin_of(key));
+        Self::of(&config.check, |key| format!("{}: {key}", config.origin_of(key)))
+    }
+
+    /// Reads settings; `within` names a key in messages.
+    fn of(check: &CheckConfig, within: impl Fn(&str) -> String) -> Result<Self> {
         let known = |key: &str, code: &str| {
             let found = codes::find(code).map(|known| known.code);
             found.ok_or_else(|| {
@@ -42,7 +45,10 @@ impl Rules {
             })
         };
         let globs = |key: &str, patterns: &[String]| -> Result<Vec<GlobSet>> {
-            patterns.iter().map(|pattern| path_glob(pattern).map_err(|error| error.of(&within(key)))).collect()
+            patterns
+                .iter()
+                .map(|pattern| path_glob(pattern).map_err(|error| error.of(&within(key))))
+                .collect()
         };
         let mut severities = BTreeMap::new();
         for (code, name) in &check.severity {
@@ -71,4 +77,12 @@ impl Rules {
         let mut globs = self.ignored.iter().chain(by_code);
         problem.is_of_vault() || !globs.any(|glob| glob.is_match(&problem.path))
     }
+}
+
+/// Refuses settings of `check` with an unknown code, an unknown severity or a malformed glob.
+///
+/// # Errors
+/// `Invalid` for these.
+pub fn refuse_invalid_check_settings(check: &CheckConfig) -> Result<()> {
+    Rules::of(check, str::to_owned).map(drop)
 }
