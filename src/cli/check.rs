@@ -56,9 +56,8 @@ pub(super) struct CheckArgs {
     #[arg(long, value_enum, value_name = "SEVERITY", num_args = 0..=1, require_equals = true,
           default_missing_value = "error")]
     strict: Option<SeverityArg>,
-    /// Report only problems of files that changed since this revision of git, and of links into them.
-    ///
-    /// Files are compared with the commit at which the present branch left REV, as in a pull request.
+    /// Report only problems of files that changed since the present branch left this revision of git, and of links into
+    /// these files.
     #[arg(long, value_name = "REV")]
     since: Option<String>,
     /// Check the files that git has staged, as they will be in the next commit, instead of those on the disk.
@@ -302,6 +301,10 @@ fn write_baseline(out: Output, file: &Path, reply: &CheckReply) -> Result<Outcom
     let baseline = Baseline::of(&reply.problems);
     let text = baseline.to_json()?;
     let failed = |error| Error::io("write the baseline", file, error);
+    if let Some(folder) = file.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+        #[expect(clippy::disallowed_methods, reason = "the folder of a file that the user names")]
+        std::fs::create_dir_all(folder).map_err(|error| Error::io("create", folder, error))?;
+    }
     AtomicFile::new(file).sync().write(failed, |to| to.write_all(text.as_bytes()).map_err(failed))?;
     let written = BaselineWritten { file: file.to_owned(), problems: baseline.count() };
     out.reply(&written, |written| {

@@ -12,6 +12,7 @@ mod cancellation;
 mod canvas;
 mod change;
 mod check;
+mod check_ci;
 mod check_formats;
 mod check_ignored;
 mod check_reported;

@@ -57,7 +57,12 @@ const REPLIES: &[Reply] = &[
         "Spans are byte offsets in the file.",
     ),
     Reply("status", "Status", &[&["status"]], ""),
-    Reply("check", "CheckReply", &[&["check"]], ""),
+    Reply(
+        "check",
+        "CheckReply",
+        &[&["check"]],
+        "With `--write-baseline` an object with `file` and `problems`, the number recorded.",
+    ),
     Reply("doctor", "Diagnosis", &[&["doctor"]], ""),
     Reply("self-check", "SelfCheckReply", &[], ""),
     Reply("task", CHANGE, &[&["task", "Projects/Boat/Plan", "New rubbing strake"]], ""),
