@@ -322,6 +322,9 @@ fn show(reply: &CheckReply) -> String {
         };
         let (path, message) = (output::plain(&problem.path), output::plain(&problem.message));
         text.push_str(&format!("{path}{place}  {}  {message}\n", problem.code));
+        for fix in &problem.fixes {
+            text.push_str(&format!("  -> {}\n", output::plain(&fix.description)));
+        }
     }
     let counts: Vec<String> = reply.counts.iter().map(|(code, count)| format!("{count} {code}")).collect();
     let summary = if counts.is_empty() { "no problems".to_owned() } else { counts.join(", ") };

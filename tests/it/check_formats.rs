@@ -32,6 +32,7 @@ fn people_read_a_line_for_each_problem() {
     insta::assert_snapshot!(print(&vault(), "human"), @r#"
     a, b: 100%.md:1:5  broken-link  no such file: [x](gone.md)
     a, b: 100%.md:1:18  broken-link  no such file: [b](B.md)
+      -> Spell the path as the file is named: b.md
     b.md:3:22  invalid-ignore  there is no code nonsense
     lone <&">.md  orphan  links to no note, and no note links to it
     3 notes: 2 broken-link, 1 invalid-ignore, 1 orphan
@@ -87,7 +88,7 @@ fn json_has_columns_targets_fingerprints_and_fixes() {
 fn github_annotates_the_worst_first() {
     insta::assert_snapshot!(print(&vault(), "github"), @r#"
     ::error file=a%2C b%3A 100%25.md,line=1,endLine=1,col=5,endColumn=16,title=broken-link::no such file: [x](gone.md)
-    ::error file=a%2C b%3A 100%25.md,line=1,endLine=1,col=18,endColumn=26,title=broken-link::no such file: [b](B.md)
+    ::error file=a%2C b%3A 100%25.md,line=1,endLine=1,col=18,endColumn=26,title=broken-link::no such file: [b](B.md)%0ASpell the path as the file is named: b.md
     ::warning file=b.md,line=3,endLine=3,col=22,endColumn=29,title=invalid-ignore::there is no code nonsense
     ::notice file=lone <&">.md,title=orphan::links to no note, and no note links to it
     "#);

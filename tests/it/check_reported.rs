@@ -96,7 +96,7 @@ fn a_path_that_is_not_there_is_refused() {
 }
 
 #[test]
-fn a_check_makes_no_index_and_reads_a_folder_that_cannot_be_written() {
+fn a_check_makes_no_index_and_writes_nothing() {
     let vault = vault_with_broken_links();
     let before = vault.contents();
     let done = vault.run(&["check", "--strict"]);

@@ -16,6 +16,7 @@ fn annotation(report: &Report<'_>, problem: &Problem) -> String {
     };
     let mut properties = Vec::new();
     let mut message = problem.message.clone();
+    problem.fixes.iter().for_each(|fix| message.push_str(&format!("\n{}", fix.description)));
     if problem.is_of_vault() {
         message = format!("{}: {message}", problem.path);
     } else {
