@@ -4,6 +4,8 @@
 //! because a vault can be a download.
 // size: every setting, with its type and its documentation.
 
+mod check;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -16,6 +18,8 @@ use crate::atomic_file::AtomicFile;
 use crate::error::{Error, Result};
 use crate::platform;
 use crate::safe_open;
+
+pub use crate::config::check::CheckConfig;
 
 const DEFAULTS: &str = include_str!("config.toml");
 
@@ -485,6 +489,8 @@ pub struct Config {
     pub links: LinksConfig,
     /// About the repair of links.
     pub repair: RepairConfig,
+    /// About checking.
+    pub check: CheckConfig,
     /// About taking operations back.
     pub undo: UndoConfig,
     /// About vectors.
@@ -510,6 +516,7 @@ struct ConfigSections {
     search: SearchConfig,
     links: LinksConfig,
     repair: RepairConfig,
+    check: CheckConfig,
     undo: UndoConfig,
     embed: EmbedConfig,
     rerank: RerankConfig,
@@ -566,6 +573,7 @@ impl Config {
             search: sections.search,
             links: sections.links.checked()?,
             repair: sections.repair,
+            check: sections.check,
             undo: sections.undo,
             embed: sections.embed,
             rerank: sections.rerank,
@@ -575,6 +583,11 @@ impl Config {
             types: checked(sections.types)?,
             origins,
         })
+    }
+
+    /// Returns the origin of a setting's value.
+    pub fn origin_of(&self, key: &str) -> &Origin {
+        self.origins.get(key).map_or(&Origin::Default, |(_, origin)| origin)
     }
 
     /// Lists every key with its value, as TOML, and its origin.

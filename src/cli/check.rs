@@ -1,24 +1,51 @@
-//! `sidenote check`: finds the problems of a vault and prints them by kind.
+//! `sidenote check`: finds the problems of a vault and prints them for people or for programs.
+
+mod github;
+mod junit;
+mod sarif;
+
+use std::borrow::Cow;
+use std::path::{Component, Path, PathBuf};
 
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args, ValueEnum};
+use serde::Serialize;
 
 use super::{CommandContext, Outcome, output};
-use crate::error::Result;
-use crate::store::{CheckReply, PROBLEM_CODES, ProblemCode, Severity};
+use crate::atomic_file::AtomicFile;
+use crate::cli::output::Output;
+use crate::error::{Error, Result};
+use crate::platform;
+use crate::store::{
+    Baseline, CheckReply, CheckRequest, PROBLEM_CODES, Problem, ProblemCode, Severity, Store,
+};
+use crate::text::path::NotePath;
+use crate::vault::{Vault, path_in_repository};
 
 /// Report problems of the vault, such as broken links.
 ///
 /// Problems are broken and ambiguous links, names that differ only in case or accents, duplicate ids and notes, invalid
-/// frontmatter, merge conflicts and more; --only lists all kinds. No note is changed. The exit code is 0 even if
-/// problems are found; with --strict it is 8 if a problem of that severity or above is shown.
+/// frontmatter, merge conflicts and more; --only lists all kinds. No note is changed, and no index is needed. The exit
+/// code is 0 even if problems are found; with --strict it is 8 if a problem of that severity or above is shown.
+///
+/// The settings check.severity, check.ignore and check.ignore_code change severities and leave out paths. In a note,
+/// <!-- sidenote-ignore CODE --> on a line of its own turns a code off for the next block, and
+/// <!-- sidenote-ignore-file CODE --> for the whole note.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   sidenote check
   sidenote check --only broken-link --only broken-subpath
-  sidenote check --strict || echo \"the vault has errors\"
-  sidenote check --strict=info --json")]
+  sidenote check --strict docs/ README.md
+  sidenote check --strict=info --json
+  sidenote check --strict --since origin/main --format github
+  sidenote check --strict --staged
+  sidenote check --format sarif > check.sarif
+  sidenote check --write-baseline .sidenote/check-baseline.json
+  sidenote check --strict --baseline .sidenote/check-baseline.json")]
 pub(super) struct CheckArgs {
+    /// Report only problems of these notes and of the notes in these folders. Links are resolved in the whole vault.
+    #[arg(value_name = "PATH")]
+    paths: Vec<PathBuf>,
     /// Update the index, instead of reporting that it is out of date.
     #[arg(long)]
     fix: bool,
@@ -29,6 +56,22 @@ pub(super) struct CheckArgs {
     #[arg(long, value_enum, value_name = "SEVERITY", num_args = 0..=1, require_equals = true,
           default_missing_value = "error")]
     strict: Option<SeverityArg>,
+    /// Report only problems of files that changed since the present branch left this revision of git, and of links into
+    /// these files.
+    #[arg(long, value_name = "REV")]
+    since: Option<String>,
+    /// Check the files that git has staged, as they will be in the next commit, instead of those on the disk.
+    #[arg(long, conflicts_with = "fix")]
+    staged: bool,
+    /// How to print the problems.
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
+    format: FormatArg,
+    /// Do not report the problems that this file records. --write-baseline writes such a file.
+    #[arg(long, value_name = "FILE")]
+    baseline: Option<PathBuf>,
+    /// Record all problems of the vault in this file, to report only new ones later, with --baseline.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["paths", "only", "since", "baseline", "format"])]
+    write_baseline: Option<PathBuf>,
 }
 
 /// The values of `--strict`.
@@ -52,6 +95,29 @@ impl From<SeverityArg> for Severity {
     }
 }
 
+/// The values of `--format`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+enum FormatArg {
+    /// A line for each problem, and the counts.
+    #[default]
+    Human,
+    /// The same as --json.
+    Json,
+    /// SARIF 2.1.0, for code scanning and editors.
+    Sarif,
+    /// Workflow commands of GitHub Actions, which annotate lines.
+    Github,
+    /// JUnit XML, for CI systems that show test reports.
+    Junit,
+}
+
+impl CheckArgs {
+    /// Returns whether the problems are printed as JSON.
+    pub(super) fn prints_json(&self) -> bool {
+        self.format == FormatArg::Json
+    }
+}
+
 /// Returns a parser that accepts the known codes. `--help` lists them with their meanings.
 fn code_parser() -> PossibleValuesParser {
     let value = |known: &ProblemCode| {
@@ -61,25 +127,204 @@ fn code_parser() -> PossibleValuesParser {
 }
 
 pub(super) fn run(context: &CommandContext, args: &CheckArgs) -> Result<Outcome> {
-    // Without --fix the index is compared with the files and not updated.
-    let store = context.store()?;
-    let mut reply = store.upkeep().check(args.fix)?;
+    if context.out.is_json() && !matches!(args.format, FormatArg::Human | FormatArg::Json) {
+        return Err(Error::invalid("--json cannot be combined with another --format")
+            .with_hint("leave out one of them"));
+    }
+    let root = root(context)?;
+    let request = CheckRequest {
+        fix: args.fix,
+        paths: paths_in_vault(&root, &args.paths, context.out)?,
+        since: args.since.clone(),
+        is_staged: args.staged,
+        baseline: args.baseline.as_deref().map(read_baseline).transpose()?,
+    };
+    // A check needs no index, and makes none.
+    let uses_index = args.fix || !args.staged && Store::has_index(&context.open)?;
+    let mut reply = if uses_index {
+        context.store()?.upkeep().check_with(&request)?
+    } else {
+        Store::check_without_index(&context.open, &request)?
+    };
+    if let Some(file) = &args.write_baseline {
+        return write_baseline(context.out, file, &reply);
+    }
     if !args.only.is_empty() {
         reply.problems.retain(|problem| args.only.iter().any(|code| code == problem.code));
     }
-    context.out.reply(&reply, show)?;
+    print(context.out, args.format, &root, &reply)?;
     let min_severity = args.strict.map(Severity::from);
     let is_found =
         min_severity.is_some_and(|min| reply.problems.iter().any(|problem| problem.severity >= min));
     Ok(if is_found { Outcome::ProblemsFound } else { Outcome::Done })
 }
 
+/// The problems of a check, and where the vault is.
+struct Report<'a> {
+    problems: &'a [Problem],
+    /// The path of the vault below the root of the repository, or below the current folder; empty if it is that folder.
+    prefix: String,
+}
+
+impl Report<'_> {
+    /// Returns the path of the file with a problem, from the root of the repository.
+    fn path_of(&self, problem: &Problem) -> String {
+        match self.prefix.as_str() {
+            "" => problem.path.clone(),
+            prefix => format!("{prefix}/{}", problem.path),
+        }
+    }
+}
+
+/// Returns problems with the worst first, and otherwise in their order.
+fn worst_first(problems: &[Problem]) -> Vec<&Problem> {
+    let mut sorted: Vec<&Problem> = problems.iter().collect();
+    sorted.sort_by_key(|problem| std::cmp::Reverse(problem.severity));
+    sorted
+}
+
+fn print(out: Output, format: FormatArg, root: &Path, reply: &CheckReply) -> Result<()> {
+    let report = Report { problems: &reply.problems, prefix: prefix_of(root)? };
+    match format {
+        FormatArg::Human | FormatArg::Json => out.reply(reply, show),
+        FormatArg::Github => out.print(&github::format(&report)),
+        FormatArg::Junit => out.print(&junit::format(&report)),
+        FormatArg::Sarif => {
+            if reply.problems.len() > sarif::MAX_RESULTS {
+                out.message(&format!(
+                    "notice: only the {} worst of {} problems are in the report, the most that GitHub accepts",
+                    sarif::MAX_RESULTS,
+                    reply.problems.len()
+                ));
+            }
+            out.print(&sarif::format(&report, sarif::MAX_RESULTS)?)
+        }
+    }
+}
+
+/// Returns the canonical root of the vault.
+fn root(context: &CommandContext) -> Result<PathBuf> {
+    let root = match &context.open.vault {
+        Some(root) => root.clone(),
+        None => Vault::discover(&current_folder()?),
+    };
+    platform::canonicalize(&root).map_err(|error| Error::io("open the vault", &root, error))
+}
+
+fn current_folder() -> Result<PathBuf> {
+    let here = std::env::current_dir().map_err(|error| Error::io("find", ".", error))?;
+    platform::canonicalize(&here).map_err(|error| Error::io("find", &here, error))
+}
+
+/// Returns the path of the vault below the root of its repository. Without a repository, it is the path below the current
+/// folder; it is empty if the vault is not below that.
+fn prefix_of(root: &Path) -> Result<String> {
+    if let Some(inner) = path_in_repository(root) {
+        return Ok(inner);
+    }
+    let here = current_folder()?;
+    Ok(root.strip_prefix(&here).ok().and_then(platform::slash_path).unwrap_or_default())
+}
+
+/// Returns the arguments as paths from the root of the vault. Each is a path from the current folder, or else one from
+/// the root. Paths that are no part of any vault, such as hidden ones, are skipped with a notice.
+fn paths_in_vault(root: &Path, paths: &[PathBuf], out: Output) -> Result<Option<Vec<String>>> {
+    if paths.is_empty() {
+        return Ok(None);
+    }
+    let here = current_folder()?;
+    let mut inner_paths = Vec::new();
+    for path in paths {
+        let inner = path_in_vault(root, &here, path)?;
+        if inner.is_empty() || NotePath::from_disk(&inner).is_some() {
+            inner_paths.push(inner);
+        } else {
+            out.message(&format!("notice: {} is hidden, so it is not checked", path.display()));
+        }
+    }
+    Ok(Some(inner_paths))
+}
+
+fn path_in_vault(root: &Path, here: &Path, path: &Path) -> Result<String> {
+    let below_root = |absolute: &Path| {
+        let inner = normalized(absolute).strip_prefix(root).ok()?.to_owned();
+        platform::slash_path(&inner)
+    };
+    let from_here = here.join(path);
+    let real = || platform::canonicalize(&from_here).ok().and_then(|real| below_root(&real));
+    let named = below_root(&from_here).or_else(real);
+    // In a subfolder, a path from the root of the vault is meant only if there is nothing of this name.
+    let from_root = below_root(&root.join(path)).filter(|_| path.is_relative());
+    let is_there = |inner: &Option<String>| inner.as_ref().is_some_and(|inner| root.join(inner).exists());
+    let inner = if is_there(&named) || !is_there(&from_root) { named.or(from_root) } else { from_root };
+    inner.ok_or_else(|| {
+        Error::invalid(format!("{} is not in the vault {}", path.display(), root.display()))
+            .with_hint("name notes or folders of the vault, or another vault with --vault")
+    })
+}
+
+/// Resolves `.` and `..` of an absolute path without looking at the disk.
+fn normalized(path: &Path) -> PathBuf {
+    let mut parts = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir => _ = parts.pop(),
+            part => parts.push(part),
+        }
+    }
+    parts
+}
+
+fn read_baseline(file: &Path) -> Result<Baseline> {
+    let text = std::fs::read_to_string(file).map_err(|error| {
+        Error::io("read the baseline", file, error).with_hint(format!(
+            "record the present problems: sidenote check --write-baseline {}",
+            file.display()
+        ))
+    })?;
+    Baseline::parse(&text, file)
+}
+
+/// A baseline that was written.
+#[derive(Debug, Serialize)]
+struct BaselineWritten {
+    /// The file.
+    file: PathBuf,
+    /// The number of problems that it records.
+    problems: usize,
+}
+
+/// Records the problems of a reply in a file.
+fn write_baseline(out: Output, file: &Path, reply: &CheckReply) -> Result<Outcome> {
+    use std::io::Write as _;
+    let baseline = Baseline::of(&reply.problems);
+    let text = baseline.to_json()?;
+    let failed = |error| Error::io("write the baseline", file, error);
+    if let Some(folder) = file.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+        #[expect(clippy::disallowed_methods, reason = "the folder of a file that the user names")]
+        std::fs::create_dir_all(folder).map_err(|error| Error::io("create", folder, error))?;
+    }
+    AtomicFile::new(file).sync().write(failed, |to| to.write_all(text.as_bytes()).map_err(failed))?;
+    let written = BaselineWritten { file: file.to_owned(), problems: baseline.count() };
+    out.reply(&written, |written| {
+        format!("{} recorded in {}\n", output::count(written.problems, "problem"), written.file.display())
+    })?;
+    Ok(Outcome::Done)
+}
+
 fn show(reply: &CheckReply) -> String {
     let mut text = String::new();
     for problem in &reply.problems {
-        let line = if problem.line > 0 { format!(":{}", problem.line) } else { String::new() };
+        let place: Cow<'_, str> = match problem.line {
+            0 => "".into(),
+            line => format!(":{line}:{}", problem.column).into(),
+        };
         let (path, message) = (output::plain(&problem.path), output::plain(&problem.message));
-        text.push_str(&format!("{path}{line}  {}  {message}\n", problem.code));
+        text.push_str(&format!("{path}{place}  {}  {message}\n", problem.code));
+        for fix in &problem.fixes {
+            text.push_str(&format!("  -> {}\n", output::plain(&fix.description)));
+        }
     }
     let counts: Vec<String> = reply.counts.iter().map(|(code, count)| format!("{count} {code}")).collect();
     let summary = if counts.is_empty() { "no problems".to_owned() } else { counts.join(", ") };
@@ -89,8 +334,8 @@ fn show(reply: &CheckReply) -> String {
         count => format!(", {count} canvases"),
     };
     text.push_str(&format!("{}{canvases}: {summary}\n", output::count(reply.notes, "note")));
-    if !reply.fixed {
-        text.push_str("another process writes the index and has not read every changed file yet\n");
+    if let Some(baseline) = &reply.baseline {
+        text.push_str(&format!("baseline: {} known, {} fixed\n", baseline.known, baseline.fixed));
     }
     text
 }

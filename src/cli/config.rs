@@ -5,11 +5,12 @@ use serde::Serialize;
 
 use super::args::DryRunArgs;
 use crate::cli::{CommandContext, output, terminal};
-use crate::config::{self, Config, ConfigEdit};
+use crate::config::{self, CheckConfig, Config, ConfigEdit};
 use crate::error::{Error, Result};
 use crate::index::embed::model_selection;
 use crate::search::Mode;
 use crate::search::fuse::Fusion;
+use crate::store::refuse_invalid_check_settings;
 use crate::vault::Vault;
 
 /// Show and change settings.
@@ -86,13 +87,22 @@ pub(super) fn run(context: &CommandContext, args: &ConfigArgs) -> Result<()> {
     }
 }
 
-/// Refuses an unknown mode, fusion method or embedder, because each later command would fail with it.
+/// Refuses an unknown mode, fusion method, embedder or problem code, because each later command would fail with it.
 fn check_name(key: &str, value: &str) -> Result<()> {
     match key {
         "search.mode" => Mode::parse(value).map(drop),
         "search.fusion" => Fusion::parse(value).map(drop),
         "embed.provider" => model_selection::check_provider(value),
-        _ => Ok(()),
+        _ => key.strip_prefix("check.").map_or(Ok(()), |name| check_of_check(name, value)),
+    }
+}
+
+/// Refuses a setting of `check` with an unknown code or severity or a malformed glob. What is no TOML, or of another type,
+/// is refused later.
+fn check_of_check(name: &str, value: &str) -> Result<()> {
+    match toml::from_str::<CheckConfig>(&format!("{name} = {value}")) {
+        Ok(check) => refuse_invalid_check_settings(&check),
+        Err(_) => Ok(()),
     }
 }
 

@@ -282,7 +282,8 @@ pub fn main() -> ExitCode {
         Err(error) => error.exit(),
     };
     cli.global.color.apply();
-    let out = Output::new(cli.global.json).with_pager(!cli.global.no_pager);
+    let prints_json = cli.global.json || matches!(&cli.command, Command::Check(args) if args.prints_json());
+    let out = Output::new(prints_json).with_pager(!cli.global.no_pager);
     match run(cli, verb, out) {
         Ok(outcome) => ExitCode::from(outcome.exit_code()),
         Err(error) => {

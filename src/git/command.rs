@@ -147,10 +147,11 @@ pub(super) fn output(command: &mut Command, input: Option<&[u8]>) -> Result<GitO
     let mut child = command.spawn().map_err(cannot_start)?;
     let pipe = child.stdin.take();
     let ended = std::thread::scope(|scope| {
-        let write = scope.spawn(move || match (pipe, input) {
-            // Git may end before it has read everything. What it says then counts.
-            (Some(mut pipe), Some(input)) => drop(pipe.write_all(input)),
-            _ => {}
+        let write = scope.spawn(move || {
+            if let (Some(mut pipe), Some(input)) = (pipe, input) {
+                // Git may end before it has read everything. What it says then counts.
+                drop(pipe.write_all(input));
+            }
         });
         let ended = child.wait_with_output();
         drop(write.join());

@@ -87,6 +87,22 @@ impl Repository {
         (stage == "0" && mode != "160000").then(|| TreeFile { path, blob, is_link: mode == "120000" })
     }
 
+    /// Lists the paths of the files in conflict below the repository's folder.
+    ///
+    /// # Errors
+    /// Those of running git.
+    pub fn conflicted(&self) -> Result<Vec<String>> {
+        let listed = self.read(["ls-files", "--unmerged", "-z", "--full-name"])?;
+        let entries = listed.split(|byte| *byte == 0).filter(|entry| !entry.is_empty());
+        let path = |entry: &[u8]| {
+            let tab = entry.iter().position(|byte| *byte == b'\t')?;
+            self.below(entry.get(tab + 1..)?)
+        };
+        let mut paths: Vec<String> = entries.filter_map(path).collect();
+        paths.dedup();
+        Ok(paths)
+    }
+
     /// Starts the process that reads contents.
     ///
     /// # Errors

@@ -246,7 +246,8 @@ pub(super) fn to_json(value: &impl Serialize) -> Result<Value> {
 }
 
 /// The arguments of our tools that name notes.
-const NOTE_ARGUMENTS: [&str; 9] = ["note", "notes", "from", "to", "a", "b", "around", "into", "path"];
+const NOTE_ARGUMENTS: [&str; 10] =
+    ["note", "notes", "from", "to", "a", "b", "around", "into", "path", "paths"];
 
 /// Makes the title of a tool from its name.
 fn title_of(name: &str) -> String {

@@ -35,6 +35,7 @@ use crate::store::call_context::{Call, Once};
 use crate::store::change::apply::end_unfinished_at_start;
 use crate::store::core::{Core, SharedState};
 use crate::store::idempotency::LONGEST;
+use crate::store::upkeep::check::check_without_index;
 use crate::vault::{Vault, canonical_path_of};
 
 pub use crate::journal::event::Event;
@@ -99,7 +100,13 @@ pub use crate::store::sync::IndexSync;
 pub use crate::store::sync::Status;
 pub use crate::store::upkeep::Upkeep;
 pub use crate::store::upkeep::backup::{BackupItem, RestoreReply};
-pub use crate::store::upkeep::check::{CODES as PROBLEM_CODES, CheckReply, Problem, ProblemCode, Severity};
+pub use crate::store::upkeep::check::baseline::{Baseline, BaselineCounts};
+pub use crate::store::upkeep::check::codes::{
+    CODES as PROBLEM_CODES, ProblemCode, Scope as ProblemScope, Severity,
+};
+pub use crate::store::upkeep::check::problem::{Fix, FixEdit, Problem};
+pub use crate::store::upkeep::check::rules::refuse_invalid_check_settings;
+pub use crate::store::upkeep::check::{CheckReply, CheckRequest};
 pub use crate::store::upkeep::conflicts::{ConflictCopy, ConflictsReply, MarkedNote};
 pub use crate::store::upkeep::doctor::{Diagnosis, Finding, Level};
 pub use crate::store::upkeep::follow::{Followed, Follower};
@@ -144,30 +151,7 @@ impl Store {
     /// `NotFound` if the folder of the vault does not exist; `Invalid` if the settings cannot be parsed; `Io` if the
     /// folder or the index cannot be read or written; `Corrupt` if the index is damaged and cannot be rebuilt.
     pub fn open(open: Open) -> Result<Self> {
-        let root = match &open.vault {
-            Some(root) => root.clone(),
-            None => {
-                let here = std::env::current_dir().map_err(|error| Error::io("find", ".", error))?;
-                Vault::discover(&here)
-            }
-        };
-        let vault = Vault::open(&root)?;
-        vault.refuse_linked_state()?;
-        let config = Config::load(vault.root(), &open.flags)?;
-        // Events of the file system have canonical paths.
-        let index_folder = open
-            .index
-            .as_deref()
-            .map(|folder| canonical_path_of(folder).map_err(|error| Error::io("find", folder, error)));
-        let index_folder = index_folder.transpose()?;
-        let vault =
-            vault.with_config_dir(&config.vault.config_dir)?.with_max_file_size(config.vault.max_file_bytes);
-        let vault = vault.with_link_rules(&config.links);
-        let vault = vault.with_read_only(open.read_only).with_follow_outside(config.vault.follow_outside);
-        let vault = match &index_folder {
-            Some(folder) => vault.with_index_in(folder)?,
-            None => vault,
-        };
+        let OpenedVault { vault, config, index: index_folder } = OpenedVault::of(&open)?;
         let vault = Arc::new(vault);
         let Selection { model: embedder, problem } = model_selection::embedder(&config.embed)?;
         if let Some(embedder) = &embedder {
@@ -221,6 +205,26 @@ impl Store {
             call: Arc::default(),
         };
         Ok(Self { core })
+    }
+
+    /// Returns whether the vault that `open` means has an index.
+    ///
+    /// # Errors
+    /// `NotFound` if the folder of the vault does not exist; `Invalid` if the settings cannot be parsed; `Io` if the
+    /// folder of the index cannot be found.
+    pub fn has_index(open: &Open) -> Result<bool> {
+        let OpenedVault { vault, index, .. } = OpenedVault::of(open)?;
+        Index::is_there(&vault, index.as_deref())
+    }
+
+    /// Checks the vault that `open` means without an index, and writes nothing.
+    ///
+    /// # Errors
+    /// `NotFound` if the folder of the vault, or a path or revision of the request, does not exist; `Invalid` if the
+    /// settings are invalid; `Io` if the files cannot be read; those of running git if the request needs it.
+    pub fn check_without_index(open: &Open, request: &CheckRequest) -> Result<CheckReply> {
+        let OpenedVault { vault, config, .. } = OpenedVault::of(open)?;
+        check_without_index(&vault, &config, request)
     }
 
     /// Returns the same store for changes of another session.
@@ -307,6 +311,45 @@ pub struct Open {
     pub verb: String,
     /// The source of the time.
     pub clock: Clock,
+}
+
+/// A vault as its settings ask for, before its index is opened.
+struct OpenedVault {
+    vault: Vault,
+    config: Config,
+    /// The canonical path of the index folder, if one was given.
+    index: Option<PathBuf>,
+}
+
+impl OpenedVault {
+    /// Finds the vault, and reads its settings.
+    fn of(open: &Open) -> Result<Self> {
+        let root = match &open.vault {
+            Some(root) => root.clone(),
+            None => {
+                let here = std::env::current_dir().map_err(|error| Error::io("find", ".", error))?;
+                Vault::discover(&here)
+            }
+        };
+        let vault = Vault::open(&root)?;
+        vault.refuse_linked_state()?;
+        let config = Config::load(vault.root(), &open.flags)?;
+        // Events of the file system have canonical paths.
+        let index = open
+            .index
+            .as_deref()
+            .map(|folder| canonical_path_of(folder).map_err(|error| Error::io("find", folder, error)));
+        let index = index.transpose()?;
+        let vault =
+            vault.with_config_dir(&config.vault.config_dir)?.with_max_file_size(config.vault.max_file_bytes);
+        let vault = vault.with_link_rules(&config.links);
+        let vault = vault.with_read_only(open.read_only).with_follow_outside(config.vault.follow_outside);
+        let vault = match &index {
+            Some(folder) => vault.with_index_in(folder)?,
+            None => vault,
+        };
+        Ok(Self { vault, config, index })
+    }
 }
 
 /// A vault with its index. Services read, search, change and maintain it. Clones share everything but the session.

@@ -5,6 +5,7 @@
 
 mod anchors;
 mod blocks;
+mod ignore_comments;
 pub(super) mod entity;
 mod nesting;
 pub(super) mod whole_link;
@@ -15,6 +16,7 @@ use pulldown_cmark::{CodeBlockKind, Event, LinkType, Options, Parser, Tag, TagEn
 
 pub use self::anchors::{PagePlace, page_places};
 pub use self::blocks::blocks;
+pub use self::ignore_comments::{IgnoreComment, IgnoreRange, ignore_comments};
 use self::nesting::{LeafKind, trimmed};
 use self::whole_link::label_end;
 use crate::text::inline::{InlineRun, LeafBlock, MdKind, MdLink, RunKind, Scanner};

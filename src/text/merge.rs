@@ -13,6 +13,7 @@ pub use self::regions::{Markers, count_changed_lines, merge_lines};
 
 use crate::error::Result;
 use crate::text::note::Note;
+use crate::text::span::Span;
 
 /// The three versions of a text that is merged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -135,13 +136,15 @@ fn unchanged_side<T: PartialEq>(base: T, ours: T, theirs: T) -> Option<T> {
     }
 }
 
-/// Finds the first pair of conflict markers that git left in a text. Returns the line of the first marker, counted
-/// from 1.
-pub fn first_conflict(text: &str) -> Option<usize> {
-    let mut open = None;
-    for (at, line) in text.lines().enumerate() {
+/// Returns the first line of the first conflict that git left in a text: the line of its opening marker, without the line
+/// end. Returns `None` if there is none.
+pub fn first_conflict(text: &str) -> Option<Span> {
+    let (mut open, mut at) = (None, 0);
+    for line in text.split_inclusive('\n') {
+        let span = Span::new(at, at + line.trim_end_matches(['\r', '\n']).len());
+        at += line.len();
         if line.starts_with("<<<<<<< ") {
-            open = Some(at + 1);
+            open = Some(span);
         } else if line.starts_with(">>>>>>> ") && open.is_some() {
             return open;
         }

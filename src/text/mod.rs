@@ -10,6 +10,7 @@ pub mod inline;
 pub mod link;
 pub mod link_syntax;
 pub mod line;
+pub mod line_column;
 pub mod span;
 pub mod parse;
 pub mod content_similarity;

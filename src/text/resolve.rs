@@ -230,6 +230,37 @@ impl FileNames {
         self.by_name.get(key(path.name()).as_str()).is_none_or(|ids| ids.by_key().len() == 1)
     }
 
+    /// Lists the files with the name of a file, that file included, ordered by preference.
+    pub fn with_name_of(&self, path: &NotePath) -> impl Iterator<Item = &NotePath> {
+        let ids = self.by_name.get(key(path.name()).as_str()).map_or(&[][..], FileIds::by_rank);
+        ids.iter().map(|&id| &self.file(id).path)
+    }
+
+    /// Returns the path of a Markdown link as it should be spelled, if it leads to no file, and differs from a path that
+    /// leads to one file in case or accents alone. The link is one of `source`, where links are read as paths.
+    pub fn respelled(&self, linkpath: &str, source: &NotePath) -> Option<String> {
+        let unit = self.dialects.unit_of(source);
+        let LinkPlace::Inside(place) = unit.place_of(linkpath, source) else { return None };
+        for (path, spelling) in unit.files_at(&place) {
+            let wanted = key(&path);
+            let ids = self.by_name.get(last_segment(&wanted)).map_or(&[][..], FileIds::by_key);
+            let mut fitting = ids.iter().map(|&id| self.file(id)).filter(|file| file.key() == wanted);
+            let (Some(file), None) = (fitting.next(), fitting.next()) else { continue };
+            // The segments of the link that name the file or its folders are those of the file, from the end.
+            let spelled = spelling.spell(file.path.as_str())?;
+            let written: Vec<&str> = linkpath.split('/').collect();
+            let named = written.iter().rev().take_while(|part| !matches!(**part, "" | "." | "..")).count();
+            let of_file: Vec<&str> = spelled.split('/').collect();
+            let (kept, taken) = (written.len() - named, of_file.len().checked_sub(named)?);
+            let new = [written.get(..kept)?, of_file.get(taken..)?].concat().join("/");
+            return match self.follow_path(&new, source) {
+                Some(LinkTarget::File(found, _)) if *found.path == file.path => Some(new),
+                _ => None,
+            };
+        }
+        None
+    }
+
     /// Finds the positions of a file in the two orders of its name, or the positions at which to insert it.
     fn positions_of(&self, ids: &FileIds, file: &NamedFile) -> (Result<usize, usize>, Result<usize, usize>) {
         (

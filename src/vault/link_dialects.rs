@@ -3,13 +3,13 @@
 //! The settings decide first, then the files that mark the folder of a book or site, then Obsidian's settings, then the
 //! links themselves.
 
-use std::path::Path;
-
 use crate::config::LinksFolder;
 use crate::error::Result;
-use crate::text::dialect::{ASSUMED, DialectUnit, LinkDialect, LinkDialects, SUMMARY, is_book_source};
+use crate::text::dialect::{
+    ASSUMED, DialectUnit, LinkDialect, LinkDialects, LinkPlace, SUMMARY, is_book_source, split_query,
+};
 use crate::text::path::NotePath;
-use crate::vault::Vault;
+use crate::vault::{Vault, path_in_repository};
 
 /// Files that mark the folder of a site or book whose pages a generator reads.
 pub const GENERATORS: &[&str] = &[
@@ -38,9 +38,31 @@ pub struct PathLinkCounts {
 }
 
 impl PathLinkCounts {
+    /// Counts a Markdown link of a note whose path has a folder. `is_there` tells whether the vault has a file or folder
+    /// with a path.
+    pub fn add(&mut self, link_path: &str, source: &NotePath, is_there: impl FnOnce(&str) -> bool) {
+        self.all += 1;
+        self.exact += usize::from(inner_path(link_path, source).is_some_and(|place| is_there(&place)));
+    }
+
+    /// Adds two counts.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self { all: self.all + other.all, exact: self.exact + other.exact }
+    }
+
     /// Returns whether the links decide for GitHub's dialect.
     pub fn favour_paths(self) -> bool {
         self.all >= ENOUGH_LINKS && self.exact * 100 >= self.all * EXACT_PERCENT
+    }
+}
+
+/// Returns the path in the vault that a Markdown link of a note leads to if it is an exact relative path.
+pub fn inner_path(link_path: &str, source: &NotePath) -> Option<String> {
+    let (path, _) = split_query(link_path);
+    match DialectUnit::default().place_of(path, source) {
+        LinkPlace::Inside(place) if !path.starts_with('/') => Some(place),
+        _ => None,
     }
 }
 
@@ -188,9 +210,6 @@ impl<'a> DialectRules<'a> {
 
     /// Returns the path of the vault below the root of its git repository; empty if it is that root or in none.
     fn path_in_repository(self) -> String {
-        let is_root = |folder: &&Path| folder.join(".git").symlink_metadata().is_ok();
-        let root = self.vault.root.ancestors().find(is_root);
-        let below = root.and_then(|root| self.vault.root.strip_prefix(root).ok());
-        below.and_then(crate::platform::slash_path).unwrap_or_default()
+        path_in_repository(&self.vault.root).unwrap_or_default()
     }
 }

@@ -333,6 +333,14 @@ impl Vault {
     }
 }
 
+/// Returns the path of a vault below the root of its git repository, which is the nearest folder with `.git`; empty if it
+/// is that root. Returns `None` if it is in no repository.
+pub fn path_in_repository(root: &Path) -> Option<String> {
+    let is_repository = |folder: &&Path| folder.join(".git").symlink_metadata().is_ok();
+    let repository = root.ancestors().find(is_repository)?;
+    root.strip_prefix(repository).ok().and_then(platform::slash_path)
+}
+
 /// Returns the canonical path of a folder, which need not exist yet.
 ///
 /// # Errors

@@ -14,7 +14,7 @@ use std::fs;
 use sidenote::cli::{self, EXIT_CODES};
 use sidenote::error::ErrorKind;
 use sidenote::search::query_parser::OPERATORS;
-use sidenote::store::PROBLEM_CODES;
+use sidenote::store::{PROBLEM_CODES, ProblemScope};
 use similar::TextDiff;
 
 use crate::support::{TestVault, repository, say, stderr, stdout};
@@ -109,13 +109,22 @@ fn check_codes_of_the_reference_are_those_of_the_program() {
     let mut page = format!(
         "# Check codes\n\n{MADE}\n\n`sidenote check` reports problems by these codes. `--strict` exits with 8 where \
          an error is found, `--strict=warning` also for a warning, `--strict=info` for anything. `--only CODE` counts \
-         problems of this code alone.\n\n| Code | Severity | Meaning |\n| --- | --- | --- |\n"
+         problems of this code alone.\n\nThe setting `check.severity` changes the severity of a code or turns it off. \
+         In a note, `<!-- sidenote-ignore CODE -->` turns off a code of a place, and `<!-- sidenote-ignore-file CODE \
+         -->` one of the whole note, too; see [Checking a vault in CI](../recipes/ci.md#turn-codes-off).\n\n| Code | \
+         Severity | Of | Meaning |\n| --- | --- | --- | --- |\n"
     );
     assert!(PROBLEM_CODES.len() >= 18, "only {} codes were found", PROBLEM_CODES.len());
     for known in PROBLEM_CODES {
         let severity = serde_json::to_value(known.severity).unwrap();
         let meaning = prose(&sentence(known.meaning));
-        writeln!(page, "| `{}` | {} | {meaning} |", known.code, severity.as_str().unwrap()).unwrap();
+        let scope = match known.scope {
+            ProblemScope::Place => "a place",
+            ProblemScope::Note => "the note",
+            ProblemScope::Vault => "the vault",
+        };
+        writeln!(page, "| `{}` | {} | {scope} | {meaning} |", known.code, severity.as_str().unwrap())
+            .unwrap();
     }
     check_page("check-codes.md", &page);
 }

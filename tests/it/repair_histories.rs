@@ -224,7 +224,7 @@ fn check_history(seed: u64) -> u64 {
     // Links that are written on a branch while the other one moves their targets.
     let all = history.meanings().values().sum::<usize>();
     history.branch_and_merge();
-    let reply = json(&history.vault, NOW, &["repair", "--apply", "certain"]);
+    let reply = json(&history.vault, NOW, &["repair", "--apply", "strong"]);
     repaired += reply["repaired"].as_u64().unwrap();
     assert_eq!(history.meanings().values().sum::<usize>(), all + 5, "seed {seed}");
     let again = json(&history.vault, NOW, &["repair", "--apply", "strong"]);

@@ -212,8 +212,17 @@ fn problems_are_found_by_code_and_folder() {
     let (_, reply) = call("check_vault", json!({ "codes": ["broken-link"], "path": "Plans/" }));
     let found = &reply["structuredContent"];
     assert_eq!((&found["total"], &found["problems"][0]["path"]), (&json!(1), &json!("Plans/Trip.md")));
-    let (_, reply) = call("check_vault", json!({ "codes": ["broken-link"], "path": "Plan" }));
-    assert_eq!(reply["structuredContent"]["total"], 0);
+    check_refused(
+        "check_vault",
+        json!({ "codes": ["broken-link"], "path": "Plan" }),
+        "no note or folder Plan",
+    );
+    let (_, reply) = call("check_vault", json!({ "paths": ["Plans", "Boat.md"], "severity": "error" }));
+    let problems = reply["structuredContent"]["problems"].as_array().unwrap();
+    assert!(problems.iter().all(|problem| problem["severity"] == "error"), "{problems:?}");
+    assert!(
+        problems.iter().any(|problem| problem["path"] == "Plans/Trip.md" && problem["target"].is_string())
+    );
     check_refused("check_vault", json!({ "codes": ["nonsense"] }), "broken-link");
 }
 

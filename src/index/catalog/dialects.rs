@@ -5,9 +5,9 @@ use rusqlite::params;
 use super::links::LinkQueries;
 use super::{CatalogWriter, read_path};
 use crate::error::Result;
-use crate::text::dialect::{DialectUnit, LinkDialects, LinkPlace, split_query};
+use crate::text::dialect::{DialectUnit, LinkDialects};
 use crate::text::path::NotePath;
-use crate::vault::link_dialects::PathLinkCounts;
+use crate::vault::link_dialects::{PathLinkCounts, inner_path};
 
 /// Finds every Markdown link whose path has a folder: its text, its source, and how often it is there.
 const PATH_LINKS: &str =
@@ -45,14 +45,11 @@ impl LinkQueries<'_> {
     pub fn count_path_links(&self) -> Result<PathLinkCounts> {
         let links: Vec<(NotePath, String, i64)> =
             self.0.collect(PATH_LINKS, [], |row| Ok((read_path(row, 0)?, row.get(1)?, row.get(2)?)))?;
-        let unit = DialectUnit::default();
         let mut counts = PathLinkCounts::default();
         for (source, linkpath, count) in links {
             let count = usize::try_from(count).unwrap_or(0);
-            let (path, _) = split_query(&linkpath);
             counts.all += count;
-            if !path.starts_with('/')
-                && let LinkPlace::Inside(place) = unit.place_of(path, &source)
+            if let Some(place) = inner_path(&linkpath, &source)
                 && (self.0.row_at(&place)?.is_some() || self.0.paths().has_folder(&place)?)
             {
                 counts.exact += count;

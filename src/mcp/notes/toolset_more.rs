@@ -2,7 +2,7 @@
 //! queries of properties, and checks.
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
 use crate::error::{Error, Result};
@@ -12,9 +12,9 @@ use crate::mcp::notes::change::ChangeOutput;
 use crate::mcp::notes::find::{empty_list_reasons, parse_cursor};
 use crate::mcp::tool::{Answer, Effect, Tool, within};
 use crate::store::{
-    Certainty, EditRequest, ExtractRequest, FieldsItem, ListRequest, MergeRequest, NewRequest, NoteEdit,
-    Operation, PartKind, PartRequest, Problem, PropertyCondition, RenameKind, RenameRequest, RepairItem,
-    RepairRequest, SortBy, Store,
+    Certainty, CheckRequest, EditRequest, ExtractRequest, FieldsItem, ListRequest, MergeRequest, NewRequest,
+    NoteEdit, Operation, PROBLEM_CODES, PartKind, PartRequest, Problem, PropertyCondition, RenameKind,
+    RenameRequest, RepairItem, RepairRequest, Severity, SortBy, Store,
 };
 
 /// The largest number of edits of one call.
@@ -94,10 +94,11 @@ pub(in crate::mcp) fn tools() -> Vec<Tool> {
             "check_vault",
             Effect::ReadOnly,
             "Find broken and ambiguous links, names that differ only in case or accents, unreadable frontmatter and other problems.",
-            r#"{"codes": ["broken-link"], "path": "Projects"}"#,
+            r#"{"paths": ["Projects"], "severity": "warning"}"#,
             check,
         )
         .with_structured_output()
+        .with_aliases(&[("path", "paths")])
         .strict(),
         Tool::new(
             "repair_links",
@@ -479,9 +480,44 @@ fn shown(fields: &Map<String, Value>) -> String {
 struct CheckInput {
     #[serde(default)]
     codes: Vec<String>,
-    /// A note or folder
-    path: Option<String>,
+    /// Notes or folders
+    #[serde(default, deserialize_with = "one_or_many")]
+    paths: Vec<String>,
+    /// The least; info
+    severity: Option<SeverityInput>,
     cursor: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum SeverityInput {
+    Info,
+    Warning,
+    Error,
+}
+
+impl From<SeverityInput> for Severity {
+    fn from(severity: SeverityInput) -> Self {
+        match severity {
+            SeverityInput::Info => Self::Info,
+            SeverityInput::Warning => Self::Warning,
+            SeverityInput::Error => Self::Error,
+        }
+    }
+}
+
+/// Deserializes a list of texts, or one text as a list of one.
+fn one_or_many<'de, D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Vec<String>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum OneOrMany {
+        One(String),
+        Many(Vec<String>),
+    }
+    Ok(match OneOrMany::deserialize(deserializer)? {
+        OneOrMany::One(text) => vec![text],
+        OneOrMany::Many(texts) => texts,
+    })
 }
 
 #[derive(Debug, Serialize)]
@@ -494,25 +530,24 @@ struct CheckOutput {
 
 fn check(store: &Store, input: CheckInput) -> Result<Answer> {
     let start = parse_cursor(input.cursor.as_deref())?;
-    let known = crate::store::PROBLEM_CODES;
-    if let Some(unknown) = input.codes.iter().find(|code| !known.iter().any(|known| known.code == **code)) {
-        let codes: Vec<&str> = known.iter().map(|known| known.code).collect();
+    if let Some(unknown) =
+        input.codes.iter().find(|code| !PROBLEM_CODES.iter().any(|known| known.code == **code))
+    {
+        let codes: Vec<&str> = PROBLEM_CODES.iter().map(|known| known.code).collect();
         return Err(Error::invalid(format!("there is no problem code {unknown:?}"))
             .with_hint(format!("The codes are {}", codes.join(", "))));
     }
-    let mut problems = store.upkeep().check(false)?.problems;
-    let folder = input.path.as_deref().map(|path| path.trim_matches('/'));
+    let paths: Vec<String> = input.paths.iter().map(|path| path.trim_matches('/').to_owned()).collect();
+    let request = CheckRequest { paths: (!paths.is_empty()).then_some(paths), ..CheckRequest::default() };
+    let mut problems = store.upkeep().check_with(&request)?.problems;
+    let least = input.severity.map_or(Severity::Info, Severity::from);
     problems.retain(|problem| {
         let is_meant = input.codes.is_empty() || input.codes.iter().any(|code| code == problem.code);
-        is_meant
-            && folder.is_none_or(|folder| {
-                let below = problem.path.strip_prefix(folder);
-                folder.is_empty() || below.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-            })
+        is_meant && problem.severity >= least
     });
     let total = problems.len();
     let (problems, next_cursor) =
-        page(problems, start, |problem| problem.path.len() + problem.message.len() + 80);
+        page(problems, start, |problem| problem.path.len() + problem.message.len() + 240);
     let lines = problems.iter().map(|problem| {
         format!("{}:{}: {} ({})\n", problem.path, problem.line, problem.message, problem.code)
     });

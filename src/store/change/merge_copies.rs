@@ -146,7 +146,8 @@ impl CopyMerge<'_> {
     /// Finds the copies of a note, or the note of a copy.
     fn copies_of(&self, view: &View<'_>, named: &NotePath) -> Result<(NotePath, Vec<ConflictCopy>)> {
         let rows = self.core.index.catalog().select(&Filter::default())?;
-        let known = ConflictCopies::of(self.core, &rows);
+        let paths = rows.iter().map(|row| &row.path);
+        let known = ConflictCopies::of(paths, |path| self.core.vault.read(path).ok());
         if let Some(copy) = known.copy_at(named) {
             if !copy.exists || !view.is_there(&copy.note) {
                 return Err(Error::not_found(format!(

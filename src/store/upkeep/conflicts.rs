@@ -8,12 +8,12 @@ use serde::Serialize;
 use crate::error::Result;
 use crate::index::catalog::{FileKind, FileRow, Filter};
 use crate::parallel;
-use crate::store::core::Core;
 use crate::store::source::Source;
 use crate::store::sync::IndexSync;
 use crate::store::upkeep::Upkeep;
 use crate::text::conflict_copy::{ConflictName, SyncProgram, conflict_names};
 use crate::text::decode::decode;
+use crate::text::line::Lines;
 use crate::text::merge::first_conflict;
 use crate::text::path::{NotePath, key};
 use crate::text::word_sketch::{ALIKE, WordSketch};
@@ -58,24 +58,22 @@ impl ConflictCopy {
     }
 }
 
-/// The search for conflict copies among the files of a vault.
-pub(in crate::store) struct ConflictCopies<'a> {
-    core: &'a Core,
+/// The search for conflict copies among the files of a vault. `R` reads a file; a file that cannot be read is no evidence.
+pub(in crate::store) struct ConflictCopies<'a, R> {
     paths: HashMap<String, &'a NotePath>,
-    rows: &'a [FileRow],
+    read: R,
 }
 
-impl<'a> ConflictCopies<'a> {
+impl<'a, R: Fn(&NotePath) -> Option<Vec<u8>>> ConflictCopies<'a, R> {
     /// Prepares a search among these notes and canvases.
-    pub(in crate::store) fn of(core: &'a Core, rows: &'a [FileRow]) -> Self {
-        let paths = rows.iter().map(|row| (key(row.path.as_str()), &row.path)).collect();
-        Self { core, paths, rows }
+    pub(in crate::store) fn of(files: impl IntoIterator<Item = &'a NotePath>, read: R) -> Self {
+        Self { paths: files.into_iter().map(|path| (key(path.as_str()), path)).collect(), read }
     }
 
     /// Finds the conflict copies, by path.
     pub(in crate::store) fn find(&self) -> Vec<ConflictCopy> {
         let mut copies: Vec<ConflictCopy> =
-            self.rows.iter().filter_map(|row| self.copy_at(&row.path)).collect();
+            self.paths.values().filter_map(|path| self.copy_at(path)).collect();
         copies.sort_by(|one, other| one.copy.cmp(&other.copy));
         copies
     }
@@ -97,11 +95,7 @@ impl<'a> ConflictCopies<'a> {
 
     /// Returns whether two notes have one id, or about the same text.
     fn are_alike(&self, one: &NotePath, other: &NotePath) -> bool {
-        // A note that cannot be read is no evidence.
-        let source = |path: &NotePath| {
-            let bytes = self.core.vault.read(path).ok()?;
-            Some(Source::unplaced(path.clone(), &bytes))
-        };
+        let source = |path: &NotePath| Some(Source::unplaced(path.clone(), &(self.read)(path)?));
         let (Some(one), Some(other)) = (source(one), source(other)) else { return false };
         if let (Some(one), Some(other)) = (one.own_id(), other.own_id())
             && key(&one) == key(&other)
@@ -120,11 +114,13 @@ impl Upkeep<'_> {
     pub fn conflicts(&self) -> Result<ConflictsReply> {
         IndexSync::of(self.core).refresh()?;
         let rows = self.core.index.catalog().select(&Filter { with_canvases: true, ..Filter::default() })?;
-        let copies = ConflictCopies::of(self.core, &rows).find();
+        let paths = rows.iter().map(|row| &row.path);
+        let copies = ConflictCopies::of(paths, |path| self.core.vault.read(path).ok()).find();
         let mark = |row: &FileRow| {
             // A note that cannot be read has no markers; `check` reports it.
             let bytes = self.core.vault.read(&row.path).ok()?;
-            let line = first_conflict(&decode(&bytes).text)?;
+            let decoded = decode(&bytes);
+            let line = Lines::new(&decoded.text).of(first_conflict(&decoded.text)?.start);
             Some(MarkedNote { path: row.path.clone(), line })
         };
         let notes: Vec<&FileRow> = rows.iter().filter(|row| row.kind == FileKind::Note).collect();

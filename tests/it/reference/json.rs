@@ -57,7 +57,12 @@ const REPLIES: &[Reply] = &[
         "Spans are byte offsets in the file.",
     ),
     Reply("status", "Status", &[&["status"]], ""),
-    Reply("check", "CheckReply", &[&["check"]], ""),
+    Reply(
+        "check",
+        "CheckReply",
+        &[&["check"]],
+        "With `--write-baseline` an object with `file` and `problems`, the number recorded.",
+    ),
     Reply("conflicts", "ConflictsReply", &[&["conflicts"]], ""),
     Reply("conflicts merge", "MergeCopiesReply", &[], ""),
     Reply("git init", "GitInitReply", &[], ""),

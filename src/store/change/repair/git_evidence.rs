@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 
 use crate::error::Result;
-use crate::git::{BlamedLine, ObjectId, Objects, PathChange, Repository};
+use crate::git::{BlamedLine, FileStep, ObjectId, Objects, PathChange, Repository};
 use crate::index::catalog::FileKind;
 use crate::store::change::repair::evidence::{Certainty, Clue, EvidenceKind, Fate};
 use crate::store::change::repair::moved_files::{FileMove, MARGIN, pair_equal, pair_similar};
@@ -16,7 +16,8 @@ use crate::store::change::repair::present::{LinkCase, Present, file_of, is_judge
 use crate::store::core::Core;
 use crate::store::source::Source;
 use crate::text::content_similarity::ContentPieces;
-use crate::text::link::{Link, LinkForm};
+use crate::text::dialect::{LinkPlace, split_query};
+use crate::text::link::{Link, LinkForm, LinkSyntax};
 use crate::text::path::NotePath;
 use crate::text::resolve::FileNames;
 
@@ -28,6 +29,8 @@ const MAX_STEPS_BACK: usize = 10;
 const STRONG_PERCENT: u8 = 70;
 /// The least length of a body whose content identifies a note, in bytes.
 const LEAST_BODY: usize = 64;
+/// The most paths whose last removal is looked for in the whole history.
+const MAX_FORMER_PATHS: usize = 500;
 /// The most new files of a commit that are compared with a file that it removed.
 const MAX_CANDIDATES: usize = 500;
 
@@ -75,6 +78,8 @@ pub(super) struct GitEvidence<'a> {
     blamed: HashMap<NotePath, HashMap<usize, BlamedLine>>,
     /// The states in which links were right that lead elsewhere now.
     origins: HashMap<LinkCase, Origin>,
+    /// The last commit that removed each path that was asked for.
+    last_removals: HashMap<NotePath, Option<FileStep>>,
     /// The notes by the hash of their content, made when it is first asked for.
     by_content: Option<HashMap<[u8; 32], Vec<NotePath>>>,
 }
@@ -104,6 +109,7 @@ impl<'a> GitEvidence<'a> {
             notes: HashMap::new(),
             blamed: HashMap::new(),
             origins: HashMap::new(),
+            last_removals: HashMap::new(),
             by_content: None,
         };
         evidence.moved = evidence.moves_in_working_tree(present)?;
@@ -245,7 +251,7 @@ impl<'a> GitEvidence<'a> {
             Some(origin) => Some(origin.clone()),
             None => self.origin(present, source, link)?,
         };
-        let Some(origin) = origin else { return Ok(Vec::new()) };
+        let Some(origin) = origin else { return self.clues_of_former_paths(present, source, link) };
         let names = self.names_in(present, &origin.commit)?;
         let Some(target) = file_of(&names, link, &origin.source).cloned() else { return Ok(Vec::new()) };
         let followed = self.follow(&origin.commit, &target)?;
@@ -258,6 +264,34 @@ impl<'a> GitEvidence<'a> {
             clues.extend(self.clues_of_content(present, &origin, &target)?);
         }
         Ok(clues)
+    }
+
+    /// Returns clues for a link that leads nowhere in any commit that has it: another branch wrote it, and came as one commit.
+    /// A file that once had the path of the link is what it meant, most likely.
+    fn clues_of_former_paths(
+        &mut self,
+        present: &Present,
+        source: &Source,
+        link: &Link,
+    ) -> Result<Vec<Clue>> {
+        for path in former_paths(present, source, link) {
+            let last = match self.last_removals.get(&path) {
+                Some(known) => known.clone(),
+                None if self.last_removals.len() >= MAX_FORMER_PATHS => return Ok(Vec::new()),
+                None => {
+                    let found = self.repository.removals(None, &self.head, path.as_str())?.pop();
+                    self.last_removals.insert(path.clone(), found.clone());
+                    found
+                }
+            };
+            let Some(last) = last else { continue };
+            let origin = Origin { commit: last.parent, source: source.path.clone() };
+            let followed = self.follow(&origin.commit, &path)?;
+            let mut clue = self.clue_of_history(&origin, &path, &followed, source)?;
+            clue.certainty = clue.certainty.min(Certainty::Strong);
+            return Ok(vec![clue]);
+        }
+        Ok(Vec::new())
     }
 
     /// Returns the clue that a file was followed.
@@ -596,6 +630,24 @@ impl<'a> GitEvidence<'a> {
             contents.iter().flatten().map(|other| content.percent_in_common(&ContentPieces::of(other)));
         Ok(nearest.max().unwrap_or(0).saturating_add(MARGIN) <= percent)
     }
+}
+
+/// Lists the paths that a dead link can mean exactly as it is written.
+fn former_paths(present: &Present, source: &Source, link: &Link) -> Vec<NotePath> {
+    let unit = present.names.dialects().unit_of(&source.path);
+    let is_path = link.form.syntax() == LinkSyntax::Markdown && unit.dialect.follows_paths();
+    let (plain, _) = split_query(&link.path);
+    let paths = if is_path {
+        match unit.place_of(plain, &source.path) {
+            LinkPlace::Inside(place) => unit.files_at(&place).into_iter().map(|(path, _)| path).collect(),
+            LinkPlace::Elsewhere(_) => Vec::new(),
+        }
+    } else if link.path.contains('/') {
+        vec![link.path.clone(), format!("{}.md", link.path)]
+    } else {
+        Vec::new()
+    };
+    paths.iter().filter_map(|path| NotePath::from_disk(path)).collect()
 }
 
 /// Returns whether two links are written with the same destination.
