@@ -5,8 +5,10 @@
 //! a repository names, and never changes the repository.
 
 mod command;
+mod file_history;
 mod history;
 mod objects;
+mod revision;
 mod state;
 
 use std::path::{Path, PathBuf};
@@ -17,8 +19,10 @@ use crate::error::{Error, Result};
 use crate::{platform, safe_open};
 
 pub use crate::git::command::MIN_VERSION;
+pub use crate::git::file_history::{FileCommit, FileVersion};
 pub use crate::git::history::{BlamedLine, CommitInfo, FileStep, PathChange};
 pub use crate::git::objects::{Objects, TreeFile};
+pub use crate::git::revision::NamedCommit;
 pub use crate::git::state::{Unfinished, describe_head};
 
 /// The largest `.git` file that is read, in bytes.

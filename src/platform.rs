@@ -35,6 +35,9 @@ pub const LIBRARIES_OPEN_ANY_PATH: bool = !cfg!(windows);
 /// Whether a file can be replaced while SQLite has it open.
 pub const REPLACES_OPEN_FILES: bool = !cfg!(windows);
 
+/// Whether some file names are dangerous: they open a device, another stream of a file, or lead to another folder.
+pub const HAS_DANGEROUS_NAMES: bool = cfg!(windows);
+
 /// Whether the shell with which other programs start a command quotes words as POSIX says.
 pub const POSIX_SHELL: bool = !cfg!(windows);
 

@@ -3,6 +3,7 @@
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args, ValueEnum};
 
+use super::args::AtArgs;
 use super::{CommandContext, Outcome, output};
 use crate::error::Result;
 use crate::store::{CheckReply, PROBLEM_CODES, ProblemCode, Severity};
@@ -17,10 +18,11 @@ use crate::store::{CheckReply, PROBLEM_CODES, ProblemCode, Severity};
   sidenote check
   sidenote check --only broken-link --only broken-subpath
   sidenote check --strict || echo \"the vault has errors\"
-  sidenote check --strict=info --json")]
+  sidenote check --strict=info --json
+  sidenote check --at HEAD~1 --only broken-link")]
 pub(super) struct CheckArgs {
     /// Update the index, instead of reporting that it is out of date.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "at")]
     fix: bool,
     /// Show only problems with this code; may be repeated.
     #[arg(long, value_name = "CODE", value_parser = code_parser())]
@@ -29,6 +31,8 @@ pub(super) struct CheckArgs {
     #[arg(long, value_enum, value_name = "SEVERITY", num_args = 0..=1, require_equals = true,
           default_missing_value = "error")]
     strict: Option<SeverityArg>,
+    #[command(flatten)]
+    at: AtArgs,
 }
 
 /// The values of `--strict`.
@@ -62,7 +66,7 @@ fn code_parser() -> PossibleValuesParser {
 
 pub(super) fn run(context: &CommandContext, args: &CheckArgs) -> Result<Outcome> {
     // Without --fix the index is compared with the files and not updated.
-    let store = context.store()?;
+    let store = context.store_at(&args.at)?;
     let mut reply = store.upkeep().check(args.fix)?;
     if !args.only.is_empty() {
         reply.problems.retain(|problem| args.only.iter().any(|code| code == problem.code));

@@ -11,6 +11,7 @@ mod client_check;
 mod clients;
 mod completions;
 mod config;
+mod diff;
 mod doctor;
 mod eval;
 mod format;
@@ -48,6 +49,7 @@ use std::process::ExitCode;
 
 use clap::{ArgMatches, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
+use crate::cli::args::AtArgs;
 use crate::clock::{Clock, Timestamp};
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::{Open, Store};
@@ -142,6 +144,7 @@ enum Command {
     /// Show the state of the vault and its index.
     Status,
     Check(check::CheckArgs),
+    Diff(diff::DiffArgs),
     Doctor(doctor::DoctorArgs),
     SelfCheck(self_check::SelfCheckArgs),
     #[command(flatten)]
@@ -208,7 +211,12 @@ impl CommandContext {
 
     /// Opens the store and prints its notices, such as a repair of the index.
     fn store(&self) -> Result<Store> {
-        let store = Store::open(self.open.clone())?;
+        self.store_at(&AtArgs { at: None })
+    }
+
+    /// Opens the store as [`CommandContext::store`] does, or one of the notes of a git revision.
+    fn store_at(&self, at: &AtArgs) -> Result<Store> {
+        let store = Store::open(Open { at: at.at.clone(), ..self.open.clone() })?;
         for notice in store.notices() {
             self.out.message(&format!("notice: {notice}"));
         }
@@ -231,7 +239,12 @@ impl CommandContext {
 
     /// Opens the store and updates the index, unless another process writes it.
     fn fresh_store(&self) -> Result<Store> {
-        let store = self.store()?;
+        self.fresh_store_at(&AtArgs { at: None })
+    }
+
+    /// Opens the store as [`CommandContext::fresh_store`] does, or one of the notes of a git revision.
+    fn fresh_store_at(&self, at: &AtArgs) -> Result<Store> {
+        let store = self.store_at(at)?;
         let behind = store.index().refresh()?;
         if behind > 0 {
             let reason = if store.lookup().is_index_written_elsewhere() {
@@ -356,6 +369,7 @@ fn run(cli: Cli, verb: String, out: Output) -> Result<Outcome> {
         Command::Inspect(args) => inspect::run(&context, &args),
         Command::Status => status::run(&context),
         Command::Check(args) => return check::run(&context, &args),
+        Command::Diff(args) => diff::run(&context, &args),
         Command::Doctor(args) => return doctor::run(&context, &args),
         Command::SelfCheck(args) => return self_check::run(&context, &args),
         Command::Change(command) => change::run(&context, command),

@@ -15,6 +15,7 @@ pub mod parse;
 pub mod decode;
 pub mod markdown;
 pub mod note;
+pub mod note_diff;
 pub mod note_names;
 pub mod passage;
 pub mod path;

@@ -13,6 +13,7 @@ mod commit;
 pub(crate) mod dir;
 mod symlinks;
 pub mod link_dialects;
+pub mod revision_files;
 pub mod undo_log;
 pub mod write_lock;
 pub mod apply_result;
