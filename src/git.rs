@@ -5,9 +5,11 @@
 //! a repository names, and never changes the repository.
 
 mod command;
+mod file_history;
 mod history;
 mod merge_file;
 mod objects;
+mod revision;
 mod settings;
 mod state;
 mod versions;
@@ -20,11 +22,13 @@ use crate::error::{Error, Result};
 use crate::{platform, safe_open};
 
 pub use crate::git::command::MIN_VERSION;
+pub use crate::git::file_history::{FileCommit, FileVersion};
 pub use crate::git::history::{BlamedLine, CommitInfo, FileStep, PathChange};
 pub use crate::git::merge_file::{ConflictMarkers, FileVersions, MergedFile, merge_file};
 pub use crate::git::objects::{Objects, TreeFile};
+pub use crate::git::revision::NamedCommit;
 pub use crate::git::state::{Unfinished, describe_head};
-pub use crate::git::versions::FileVersion;
+pub use crate::git::versions::CommittedFile;
 
 /// The largest `.git` file that is read, in bytes.
 const MAX_GIT_FILE: u64 = 65_536;

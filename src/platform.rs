@@ -38,6 +38,9 @@ pub const LIBRARIES_OPEN_ANY_PATH: bool = !cfg!(windows);
 /// Whether a file can be replaced while SQLite has it open.
 pub const REPLACES_OPEN_FILES: bool = !cfg!(windows);
 
+/// Whether some file names are dangerous: they open a device, another stream of a file, or lead to another folder.
+pub const HAS_DANGEROUS_NAMES: bool = cfg!(windows);
+
 /// The command that opens an address or a file with the program that the user chose for it.
 pub const OPENER: &str = if cfg!(windows) {
     "rundll32 url.dll,FileProtocolHandler"

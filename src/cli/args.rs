@@ -22,6 +22,15 @@ impl DryRunArgs {
     }
 }
 
+/// The flag `--at` of the commands that can read the vault of a commit.
+#[derive(Debug, Args)]
+pub(super) struct AtArgs {
+    /// Read the notes of this git revision, not the present ones: a branch, a tag, a commit, HEAD~3, or a date such as
+    /// 2026-01-01, yesterday or 7d, which means the last commit before the end of that day. Search is by words.
+    #[arg(long, value_name = "REV")]
+    pub(super) at: Option<String>,
+}
+
 /// The flags of the commands that print settings of a client, or write them.
 #[derive(Debug, Args)]
 pub(super) struct SettingsFileArgs {

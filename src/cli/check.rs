@@ -11,6 +11,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 
+use super::args::AtArgs;
 use super::{CommandContext, Outcome, output};
 use crate::atomic_file::AtomicFile;
 use crate::cli::output::Output;
@@ -41,13 +42,14 @@ use crate::vault::{Vault, path_in_repository};
   sidenote check --strict --staged
   sidenote check --format sarif > check.sarif
   sidenote check --write-baseline .sidenote/check-baseline.json
-  sidenote check --strict --baseline .sidenote/check-baseline.json")]
+  sidenote check --strict --baseline .sidenote/check-baseline.json
+  sidenote check --at HEAD~1 --only broken-link")]
 pub(super) struct CheckArgs {
     /// Report only problems of these notes and of the notes in these folders. Links are resolved in the whole vault.
     #[arg(value_name = "PATH")]
     paths: Vec<PathBuf>,
     /// Update the index, instead of reporting that it is out of date.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "at")]
     fix: bool,
     /// Show only problems with this code; may be repeated.
     #[arg(long, value_name = "CODE", value_parser = code_parser())]
@@ -58,10 +60,10 @@ pub(super) struct CheckArgs {
     strict: Option<SeverityArg>,
     /// Report only problems of files that changed since the present branch left this revision of git, and of links into
     /// these files.
-    #[arg(long, value_name = "REV")]
+    #[arg(long, value_name = "REV", conflicts_with = "at")]
     since: Option<String>,
     /// Check the files that git has staged, as they will be in the next commit, instead of those on the disk.
-    #[arg(long, conflicts_with = "fix")]
+    #[arg(long, conflicts_with_all = ["fix", "at"])]
     staged: bool,
     /// How to print the problems.
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
@@ -72,6 +74,8 @@ pub(super) struct CheckArgs {
     /// Record all problems of the vault in this file, to report only new ones later, with --baseline.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["paths", "only", "since", "baseline", "format"])]
     write_baseline: Option<PathBuf>,
+    #[command(flatten)]
+    at: AtArgs,
 }
 
 /// The values of `--strict`.
@@ -140,9 +144,9 @@ pub(super) fn run(context: &CommandContext, args: &CheckArgs) -> Result<Outcome>
         baseline: args.baseline.as_deref().map(read_baseline).transpose()?,
     };
     // A check needs no index, and makes none.
-    let uses_index = args.fix || !args.staged && Store::has_index(&context.open)?;
+    let uses_index = args.fix || args.at.at.is_some() || !args.staged && Store::has_index(&context.open)?;
     let mut reply = if uses_index {
-        context.store()?.upkeep().check_with(&request)?
+        context.store_at(&args.at)?.upkeep().check_with(&request)?
     } else {
         Store::check_without_index(&context.open, &request)?
     };

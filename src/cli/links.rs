@@ -2,6 +2,7 @@
 
 use clap::Args;
 
+use super::args::AtArgs;
 use super::list::show_notes;
 use super::{CommandContext, output};
 use crate::cli::format::ListFormat;
@@ -12,9 +13,14 @@ use crate::store::{Backlink, LinkItem, LinksReply, PathReply, UnresolvedItem};
 ///
 /// Each link is printed with its line.
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  sidenote links Projects/Plan.md
+  sidenote links \"Start here\" --at v1.0")]
 pub(super) struct LinksArgs {
     /// The note: path, id, title, alias, file name or [[wikilink]].
     note: String,
+    #[command(flatten)]
+    at: AtArgs,
 }
 
 /// List the backlinks of a note: the links of other notes to it.
@@ -55,7 +61,7 @@ pub(super) struct PathArgs {
 }
 
 pub(super) fn run(context: &CommandContext, args: &LinksArgs) -> Result<()> {
-    let store = context.fresh_store()?;
+    let store = context.fresh_store_at(&args.at)?;
     context.out.reply(&store.reads().links(&args.note)?, show)
 }
 

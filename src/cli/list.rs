@@ -2,6 +2,7 @@
 
 use clap::{Args, ValueEnum};
 
+use super::args::AtArgs;
 use super::search::FilterArgs;
 use super::{CommandContext, output};
 use crate::cli::format::ListFormat;
@@ -14,7 +15,8 @@ use crate::store::{ListRequest, NoteItem, PropertyCondition, SortBy};
   sidenote list --folder Projects --sort updated
   sidenote list --tag recipe --property vegetarian=true
   sidenote list --updated-after yesterday --format '{path}\\t{title}'
-  sidenote list --tag draft -0 | xargs -0 wc -w")]
+  sidenote list --tag draft -0 | xargs -0 wc -w
+  sidenote list --folder Projects --at v1.0")]
 pub(super) struct ListArgs {
     /// Only notes in this folder or below it.
     #[arg(long)]
@@ -30,6 +32,8 @@ pub(super) struct ListArgs {
     /// The maximum number of notes.
     #[arg(long, short = 'n')]
     limit: Option<usize>,
+    #[command(flatten)]
+    at: AtArgs,
     #[command(flatten)]
     format: ListFormat,
 }
@@ -57,7 +61,7 @@ pub(super) fn run(context: &CommandContext, args: &ListArgs) -> Result<()> {
         SortArg::Title => SortBy::Title,
         SortArg::Path => SortBy::Path,
     };
-    let store = context.fresh_store()?;
+    let store = context.fresh_store_at(&args.at)?;
     if let Some(folder) = &args.folder {
         store.reads().refuse_missing_folder(folder)?;
     }

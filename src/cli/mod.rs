@@ -12,6 +12,7 @@ mod clients;
 mod completions;
 mod config;
 mod conflicts;
+mod diff;
 mod doctor;
 mod eval;
 mod format;
@@ -52,6 +53,7 @@ use std::process::ExitCode;
 
 use clap::{ArgMatches, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
+use crate::cli::args::AtArgs;
 use crate::clock::{Clock, Timestamp};
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::{Open, Store};
@@ -151,6 +153,7 @@ enum Command {
     Status,
     Check(check::CheckArgs),
     Conflicts(conflicts::ConflictsArgs),
+    Diff(diff::DiffArgs),
     Doctor(doctor::DoctorArgs),
     SelfCheck(self_check::SelfCheckArgs),
     #[command(flatten)]
@@ -222,7 +225,12 @@ impl CommandContext {
 
     /// Opens the store and prints its notices, such as a repair of the index.
     fn store(&self) -> Result<Store> {
-        let store = Store::open(self.open.clone())?;
+        self.store_at(&AtArgs { at: None })
+    }
+
+    /// Opens the store as [`CommandContext::store`] does, or one of the notes of a git revision.
+    fn store_at(&self, at: &AtArgs) -> Result<Store> {
+        let store = Store::open(Open { at: at.at.clone(), ..self.open.clone() })?;
         for notice in store.notices() {
             self.out.message(&format!("notice: {notice}"));
         }
@@ -245,7 +253,12 @@ impl CommandContext {
 
     /// Opens the store and updates the index, unless another process writes it.
     fn fresh_store(&self) -> Result<Store> {
-        let store = self.store()?;
+        self.fresh_store_at(&AtArgs { at: None })
+    }
+
+    /// Opens the store as [`CommandContext::fresh_store`] does, or one of the notes of a git revision.
+    fn fresh_store_at(&self, at: &AtArgs) -> Result<Store> {
+        let store = self.store_at(at)?;
         let behind = store.index().refresh()?;
         if behind > 0 {
             let reason = if store.lookup().is_index_written_elsewhere() {
@@ -374,6 +387,7 @@ fn run(cli: Cli, verb: String, out: Output) -> Result<Outcome> {
         Command::Conflicts(args) => conflicts::run(&context, args),
         Command::Git(args) => git::run(&context, args),
         Command::MergeDriver(args) => return Ok(merge_driver::run(&context, args)),
+        Command::Diff(args) => diff::run(&context, &args),
         Command::Doctor(args) => return doctor::run(&context, &args),
         Command::SelfCheck(args) => return self_check::run(&context, &args),
         Command::Change(command) => change::run(&context, command),

@@ -3,6 +3,7 @@
 use clap::Args;
 
 use super::CommandContext;
+use super::args::AtArgs;
 use crate::error::{Error, Result};
 use crate::store::ReadRequest;
 
@@ -14,7 +15,8 @@ use crate::store::ReadRequest;
   sidenote read Projects/Plan.md
   sidenote read '[[Start here#Search]]'
   sidenote read \"Start here\" --section ^first-step
-  sidenote read Inbox --lines 1-10")]
+  sidenote read Inbox --lines 1-10
+  sidenote read Inbox --at yesterday")]
 pub(super) struct ReadArgs {
     /// The note: path, id, title, alias, file name or [[wikilink]].
     note: String,
@@ -24,10 +26,12 @@ pub(super) struct ReadArgs {
     /// Print only these lines, such as 10-20.
     #[arg(long, value_name = "A-B")]
     lines: Option<String>,
+    #[command(flatten)]
+    at: AtArgs,
 }
 
 pub(super) fn run(context: &CommandContext, args: &ReadArgs) -> Result<()> {
-    let store = context.fresh_store()?;
+    let store = context.fresh_store_at(&args.at)?;
     let reply = store.reads().read(&ReadRequest {
         note: args.note.clone(),
         section: args.section.clone(),

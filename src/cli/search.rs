@@ -3,6 +3,7 @@
 use clap::{Args, ValueEnum};
 use console::style;
 
+use crate::cli::args::AtArgs;
 use crate::cli::format::ListFormat;
 use crate::cli::{CommandContext, output, terminal};
 use crate::clock::Timestamp;
@@ -40,7 +41,8 @@ const SUMMARY: &str = "Search the notes by words and meaning, or in Obsidian's s
   sidenote search 'created:>2026-01 (boat OR \"old mill\") -path:Archive'
   sidenote search espresso --mode bm25 --path 'Recipes/**' --explain
   sidenote search boats --updated-after 7d --format '{score} {path}'
-  sidenote search draft -0 | xargs -0 wc -w"
+  sidenote search draft -0 | xargs -0 wc -w
+  sidenote search \"release plan\" --at v1.0"
 )]
 pub(super) struct SearchArgs {
     /// The query. If it begins with a minus, write `--` before it: `search -- -draft`.
@@ -54,6 +56,8 @@ pub(super) struct SearchArgs {
     /// Do not update the index first.
     #[arg(long)]
     no_sync: bool,
+    #[command(flatten)]
+    at: AtArgs,
     #[command(flatten)]
     format: ListFormat,
 }
@@ -157,8 +161,12 @@ impl FilterArgs {
 }
 
 pub(super) fn run(context: &CommandContext, args: &SearchArgs) -> Result<()> {
-    let store = context.store()?;
+    let store = context.store_at(&args.at)?;
     let request = args.ranking.request(args.query.join(" "), store.now())?;
+    let is_by_words = matches!(request.mode, None | Some(Mode::Bm25));
+    let by_words =
+        (args.at.at.is_some() && !is_by_words).then(|| "--at searches by words; --mode is not used");
+    let request = if by_words.is_some() { SearchRequest { mode: None, ..request } } else { request };
     let (filter, path) = (request.filter.clone(), request.path.clone());
     // A program that reads the list must not get notes that do not meet the condition.
     let request =
@@ -168,6 +176,7 @@ pub(super) fn run(context: &CommandContext, args: &SearchArgs) -> Result<()> {
         no_sync: args.no_sync,
         ..request
     })?;
+    reply.notes.extend(by_words.map(|text| text.to_owned().into()));
     if reply.results.is_empty() {
         reply.notes.extend(store.reads().absent(&filter, None, path.as_deref())?.into_iter().map(Into::into));
     }

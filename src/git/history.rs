@@ -80,6 +80,8 @@ pub struct CommitInfo {
     pub parents: Vec<ObjectId>,
     /// The time at which the author wrote it, in seconds since 1970.
     pub authored_at: i64,
+    /// The time at which it was committed, in seconds since 1970.
+    pub committed_at: i64,
     /// The name of the author.
     pub author: String,
     /// The first line of the message.
@@ -285,16 +287,44 @@ impl Repository {
     /// # Errors
     /// Those of running git.
     pub fn describe(&self, commit: &ObjectId) -> Result<CommitInfo> {
-        let format = "--format=%H%x00%P%x00%at%x00%an%x00%s";
-        let said = self.read(["rev-list", "--max-count=1", "--no-commit-header", format, commit.as_str()])?;
-        let text = String::from_utf8_lossy(&said).into_owned();
-        info_of(text.trim_end_matches('\n'))
-            .ok_or_else(|| Error::internal("git describes a commit in another form than expected"))
+        self.describe_all(std::slice::from_ref(commit))?.pop().ok_or_else(bad_description)
+    }
+
+    /// Describes several commits, in order.
+    ///
+    /// # Errors
+    /// Those of running git.
+    pub fn describe_all(&self, commits: &[ObjectId]) -> Result<Vec<CommitInfo>> {
+        if commits.is_empty() {
+            return Ok(Vec::new());
+        }
+        let arguments = [
+            "rev-list",
+            "--no-walk=unsorted",
+            "--no-commit-header",
+            "--encoding=UTF-8",
+            "--format=%H%x00%P%x00%at%x00%ct%x00%an%x00%s",
+            "--stdin",
+        ];
+        let input: String = commits.iter().map(|commit| format!("{commit}\n")).collect();
+        let said = self.try_read(arguments, Some(input.as_bytes()))?;
+        if said.code != 0 {
+            return Err(self.refusal(&said.stderr));
+        }
+        let text = String::from_utf8_lossy(&said.stdout);
+        // git describes a commit that is named twice once.
+        let told: HashMap<ObjectId, CommitInfo> =
+            text.lines().filter_map(info_of).map(|info| (info.id.clone(), info)).collect();
+        commits.iter().map(|commit| told.get(commit).cloned().ok_or_else(bad_description)).collect()
     }
 }
 
+fn bad_description() -> Error {
+    Error::internal("git describes a commit in another form than expected")
+}
+
 /// Iterates over the lines of an output that are UTF-8.
-fn lines_of(bytes: &[u8]) -> impl Iterator<Item = &str> {
+pub(super) fn lines_of(bytes: &[u8]) -> impl Iterator<Item = &str> {
     bytes.split(|byte| *byte == b'\n').filter_map(|line| std::str::from_utf8(line).ok())
 }
 
@@ -304,11 +334,13 @@ fn info_of(text: &str) -> Option<CommitInfo> {
     let id = ObjectId::parse(fields.next()?.trim())?;
     let parents = fields.next()?.split(' ').filter_map(ObjectId::parse).collect();
     let authored_at = fields.next()?.parse().ok()?;
+    let committed_at = fields.next()?.parse().ok()?;
     let author = fields.next()?.to_owned();
     Some(CommitInfo {
         id,
         parents,
         authored_at,
+        committed_at,
         author,
         subject: fields.next().unwrap_or_default().to_owned(),
     })

@@ -8,6 +8,9 @@ use crate::error::{Error, Result};
 use crate::git::command::cannot_start;
 use crate::git::{ObjectId, Repository};
 
+/// So many requests to a process are under way at a time. A pipe holds them, so neither side waits for the other.
+const AHEAD: usize = 64;
+
 /// A file in the tree of a commit or in the index of git.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TreeFile {
@@ -42,6 +45,17 @@ impl Repository {
     /// Those of running git.
     pub fn head(&self) -> Result<Option<ObjectId>> {
         self.commit("HEAD")
+    }
+
+    /// Returns the id of the tree below the repository's folder in a commit. Returns `None` if the commit has no such folder.
+    ///
+    /// # Errors
+    /// Those of running git.
+    pub fn tree_id(&self, commit: &ObjectId) -> Result<Option<ObjectId>> {
+        let tree = format!("{commit}:{}", self.prefix.trim_end_matches('/'));
+        let said = self.try_read(["rev-parse", "--verify", "--quiet", "--end-of-options", &tree], None)?;
+        let text = String::from_utf8_lossy(&said.stdout);
+        Ok(if said.code == 0 { ObjectId::parse(text.trim()) } else { None })
     }
 
     /// Lists the files below the repository's folder in the tree of a commit, ordered by path. Submodules are left out.
@@ -165,8 +179,6 @@ impl Objects {
     /// # Errors
     /// `Io` if git ends.
     pub fn blobs(&mut self, ids: &[ObjectId]) -> Result<Vec<Option<Vec<u8>>>> {
-        // A few requests are under way at a time: a pipe holds them, so neither side waits for the other.
-        const AHEAD: usize = 64;
         let mut found = Vec::with_capacity(ids.len());
         let mut waiting = VecDeque::new();
         for id in ids {
@@ -181,6 +193,24 @@ impl Objects {
             found.push(self.content()?);
         }
         Ok(found)
+    }
+
+    /// Returns the sizes of many contents by their ids, in order. A content that is not there has none.
+    ///
+    /// # Errors
+    /// `Io` if git ends.
+    pub fn sizes(&mut self, ids: &[ObjectId]) -> Result<Vec<Option<u64>>> {
+        let mut sizes = Vec::with_capacity(ids.len());
+        for group in ids.chunks(AHEAD) {
+            for id in group {
+                self.send("info", id.as_str())?;
+            }
+            for _ in group {
+                let header = self.header()?.filter(|(_, kind, _)| kind == "blob");
+                sizes.push(header.and_then(|(_, _, size)| u64::try_from(size).ok()));
+            }
+        }
+        Ok(sizes)
     }
 
     fn ask(&mut self, command: &str, name: &str) -> Result<Option<Vec<u8>>> {

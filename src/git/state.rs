@@ -1,7 +1,7 @@
 //! The state of a repository as its files tell: what is unfinished, and where HEAD is. No program is run.
 
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use crate::git::Repository;
@@ -65,6 +65,20 @@ impl Repository {
         Unfinished::MARKS.into_iter().find(|(name, _)| is_there(name)).map(|(_, what)| what)
     }
 
+    /// Returns the folder of the data that all worktrees of the repository share.
+    fn common_dir(&self) -> PathBuf {
+        // The data of a worktree name it.
+        match read(&self.git_dir.join("commondir")) {
+            Some(common) => self.git_dir.join(common.trim()),
+            None => self.git_dir.clone(),
+        }
+    }
+
+    /// Returns whether the clone has only the last part of the history.
+    pub fn is_shallow(&self) -> bool {
+        self.common_dir().join("shallow").symlink_metadata().is_ok()
+    }
+
     /// Returns the time at which HEAD last moved; `None` if the repository does not record it.
     pub fn head_moved_at(&self) -> Option<SystemTime> {
         // Each move of HEAD appends a line to its log.
@@ -79,11 +93,7 @@ impl Repository {
 pub fn describe_head(repository: &Repository) -> Option<String> {
     let head = read(&repository.git_dir.join("HEAD"))?;
     let Some(reference) = head.trim().strip_prefix("ref: ") else { return Some(head.trim().to_owned()) };
-    // The data of a worktree name the folder that all worktrees share.
-    let shared = match read(&repository.git_dir.join("commondir")) {
-        Some(common) => repository.git_dir.join(common.trim()),
-        None => repository.git_dir.clone(),
-    };
+    let shared = repository.common_dir();
     if let Some(commit) = read(&shared.join(reference)) {
         return Some(commit.trim().to_owned());
     }

@@ -5,7 +5,7 @@ use crate::git::{ObjectId, Repository};
 
 /// A version of a file, with the commit that wrote it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FileVersion {
+pub struct CommittedFile {
     /// The commit.
     pub commit: ObjectId,
     /// The bytes.
@@ -18,7 +18,7 @@ impl Repository {
     ///
     /// # Errors
     /// Those of running git.
-    pub fn versions(&self, path: &str, limit: usize) -> Result<Vec<FileVersion>> {
+    pub fn versions(&self, path: &str, limit: usize) -> Result<Vec<CommittedFile>> {
         let Some(head) = self.head()? else { return Ok(Vec::new()) };
         let count = format!("--max-count={limit}");
         let path_in_tree = self.in_tree(path);
@@ -29,7 +29,7 @@ impl Repository {
         for commit in listed.lines().filter_map(ObjectId::parse) {
             // The commit that removed the file has no version of it.
             if let Some(bytes) = objects.file(&commit, path)? {
-                versions.push(FileVersion { commit, bytes });
+                versions.push(CommittedFile { commit, bytes });
             }
         }
         Ok(versions)

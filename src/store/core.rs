@@ -20,6 +20,7 @@ use crate::store::unindexed::UnindexedFiles;
 use crate::text::path::NotePath;
 use crate::text::rewrite::RewriteOptions;
 use crate::vault::Vault;
+use crate::vault::revision_files::RevisionFiles;
 
 impl Core {
     pub(in crate::store) fn journal(&self) -> Journal {
@@ -120,6 +121,9 @@ pub(super) struct Core {
 #[derive(Debug)]
 pub(super) struct SharedState {
     pub(in crate::store) notices: Vec<String>,
+    /// The files of the commit that is read as a vault, which are not removed meanwhile.
+    #[expect(dead_code, reason = "it holds the lock of the files")]
+    pub(in crate::store) revision_files: Option<RevisionFiles>,
     /// The state folder of the vault, if opening the store created it.
     pub(in crate::store) created_state_dir: Option<PathBuf>,
     pub(in crate::store) query_vectors: Mutex<LruCache<String, Arc<Vec<f32>>>>,

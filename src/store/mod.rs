@@ -11,6 +11,7 @@ mod memory;
 mod query;
 mod read;
 mod redaction;
+mod revision;
 mod source;
 mod sync;
 mod unindexed;
@@ -35,8 +36,9 @@ use crate::store::call_context::{Call, Once};
 use crate::store::change::apply::end_unfinished_at_start;
 use crate::store::core::{Core, SharedState};
 use crate::store::idempotency::LONGEST;
+use crate::store::revision::at::open_at;
+use crate::store::revision::{OpenedVault, open_vault};
 use crate::store::upkeep::check::check_without_index;
-use crate::vault::{Vault, canonical_path_of};
 
 pub use crate::journal::event::Event;
 pub use crate::memory::context::WorkContext;
@@ -96,6 +98,11 @@ pub use crate::store::read::list::{
 };
 pub use crate::store::read::note::{InspectReply, ReadReply, ReadRequest};
 pub use crate::store::read::tasks::{TaskItem, TasksRequest};
+pub use crate::store::revision::Revisions;
+pub use crate::store::revision::diff::{
+    DiffReply, DiffRequest, DiffSide, DiffTotals, NoteChange, NoteChangeKind,
+};
+pub use crate::store::revision::note_history::{NoteCommit, NoteHistory};
 pub use crate::store::sync::IndexSync;
 pub use crate::store::sync::Status;
 pub use crate::store::upkeep::Upkeep;
@@ -145,13 +152,20 @@ impl Store {
         Self { core: Core { call, ..self.core.clone() } }
     }
 
-    /// Opens a vault and its index, and repairs a damaged index.
+    /// Opens a vault and its index, and repairs a damaged index. With `at`, the vault is that of a commit, and read-only.
     ///
     /// # Errors
-    /// `NotFound` if the folder of the vault does not exist; `Invalid` if the settings cannot be parsed; `Io` if the
-    /// folder or the index cannot be read or written; `Corrupt` if the index is damaged and cannot be rebuilt.
+    /// `NotFound` if the folder of the vault does not exist, or the revision; `Invalid` if the settings cannot be parsed;
+    /// `Io` if the folder or the index cannot be read or written; `Corrupt` if the index is damaged and cannot be rebuilt.
     pub fn open(open: Open) -> Result<Self> {
-        let OpenedVault { vault, config, index: index_folder } = OpenedVault::of(&open)?;
+        let (open, files) = match &open.at {
+            Some(revision) => {
+                let (at, files) = open_at(&open, revision)?;
+                (at, Some(files))
+            }
+            None => (open, None),
+        };
+        let OpenedVault { vault, config, index_folder } = open_vault(&open)?;
         let vault = Arc::new(vault);
         let Selection { model: embedder, problem } = model_selection::embedder(&config.embed)?;
         if let Some(embedder) = &embedder {
@@ -174,8 +188,10 @@ impl Store {
         let had_state = state.exists();
         let index = Index::open(Arc::clone(&vault), options)?;
         let created_state_dir = !had_state && state.exists();
+        let left_out = files.iter().flat_map(|files| files.left_out()).cloned();
         let mut state = SharedState {
-            notices: index.notices().to_vec(),
+            notices: left_out.chain(index.notices().iter().cloned()).collect(),
+            revision_files: files,
             created_state_dir: created_state_dir.then_some(state),
             reranker: model_selection::reranker(&config.rerank, &config.embed),
             embedder_error: problem,
@@ -213,7 +229,7 @@ impl Store {
     /// `NotFound` if the folder of the vault does not exist; `Invalid` if the settings cannot be parsed; `Io` if the
     /// folder of the index cannot be found.
     pub fn has_index(open: &Open) -> Result<bool> {
-        let OpenedVault { vault, index, .. } = OpenedVault::of(open)?;
+        let OpenedVault { vault, index_folder: index, .. } = open_vault(open)?;
         Index::is_there(&vault, index.as_deref())
     }
 
@@ -223,7 +239,7 @@ impl Store {
     /// `NotFound` if the folder of the vault, or a path or revision of the request, does not exist; `Invalid` if the
     /// settings are invalid; `Io` if the files cannot be read; those of running git if the request needs it.
     pub fn check_without_index(open: &Open, request: &CheckRequest) -> Result<CheckReply> {
-        let OpenedVault { vault, config, .. } = OpenedVault::of(open)?;
+        let OpenedVault { vault, config, .. } = open_vault(open)?;
         check_without_index(&vault, &config, request)
     }
 
@@ -302,6 +318,8 @@ pub struct Open {
     pub fill: bool,
     /// Whether nothing may be written to the vault and the journal.
     pub read_only: bool,
+    /// The revision of git whose files are the vault, instead of those on the disk: what `git rev-parse` takes, or a date.
+    pub at: Option<String>,
     /// Settings from command line flags: (key, value, flag).
     pub flags: Vec<(&'static str, String, &'static str)>,
     /// The session of changes.
@@ -311,45 +329,6 @@ pub struct Open {
     pub verb: String,
     /// The source of the time.
     pub clock: Clock,
-}
-
-/// A vault as its settings ask for, before its index is opened.
-struct OpenedVault {
-    vault: Vault,
-    config: Config,
-    /// The canonical path of the index folder, if one was given.
-    index: Option<PathBuf>,
-}
-
-impl OpenedVault {
-    /// Finds the vault, and reads its settings.
-    fn of(open: &Open) -> Result<Self> {
-        let root = match &open.vault {
-            Some(root) => root.clone(),
-            None => {
-                let here = std::env::current_dir().map_err(|error| Error::io("find", ".", error))?;
-                Vault::discover(&here)
-            }
-        };
-        let vault = Vault::open(&root)?;
-        vault.refuse_linked_state()?;
-        let config = Config::load(vault.root(), &open.flags)?;
-        // Events of the file system have canonical paths.
-        let index = open
-            .index
-            .as_deref()
-            .map(|folder| canonical_path_of(folder).map_err(|error| Error::io("find", folder, error)));
-        let index = index.transpose()?;
-        let vault =
-            vault.with_config_dir(&config.vault.config_dir)?.with_max_file_size(config.vault.max_file_bytes);
-        let vault = vault.with_link_rules(&config.links);
-        let vault = vault.with_read_only(open.read_only).with_follow_outside(config.vault.follow_outside);
-        let vault = match &index {
-            Some(folder) => vault.with_index_in(folder)?,
-            None => vault,
-        };
-        Ok(Self { vault, config, index })
-    }
 }
 
 /// A vault with its index. Services read, search, change and maintain it. Clones share everything but the session.
@@ -422,6 +401,14 @@ impl Store {
     /// Follows the files, checks the vault, and makes backups.
     pub fn upkeep(&self) -> Upkeep<'_> {
         Upkeep::of(&self.core)
+    }
+
+    /// Reads what git knows of the vault.
+    ///
+    /// # Errors
+    /// `NotFound` if the vault is in no git repository.
+    pub fn revisions(&self) -> Result<Revisions> {
+        Revisions::of(&self.core)
     }
 
     /// Computes the state of notes as memories.

@@ -17,6 +17,7 @@ pub mod content_similarity;
 pub mod decode;
 pub mod markdown;
 pub mod note;
+pub mod note_diff;
 pub mod note_names;
 pub mod passage;
 pub mod path;

@@ -149,16 +149,28 @@ fn check_name(name: &str, relaxed: bool) -> Result<()> {
     if name.ends_with('.') {
         return refuse("Windows does not allow a dot at its end");
     }
+    if is_device(name) {
+        return refuse("it is the name of a device on Windows");
+    }
+    Ok(())
+}
+
+/// Returns whether a name opens a device on Windows.
+fn is_device(name: &str) -> bool {
     let device = name.split('.').next().unwrap_or(name).trim_end().to_ascii_uppercase();
     let number = device.strip_prefix("COM").or_else(|| device.strip_prefix("LPT"));
     let is_numbered = number.is_some_and(|rest| {
         let mut rest = rest.chars();
         matches!((rest.next(), rest.next()), (Some('0'..='9' | '¹' | '²' | '³'), None))
     });
-    if matches!(device.as_str(), "CON" | "PRN" | "AUX" | "NUL" | "CONIN$" | "CONOUT$") || is_numbered {
-        return refuse("it is the name of a device on Windows");
-    }
-    Ok(())
+    matches!(device.as_str(), "CON" | "PRN" | "AUX" | "NUL" | "CONIN$" | "CONOUT$") || is_numbered
+}
+
+/// Returns whether a segment of a path can be stored by Windows and means only a file of this name there: no device, no
+/// stream, no other folder.
+pub fn is_safe_on_windows(segment: &str) -> bool {
+    let forbidden = |c: char| c.is_control() || matches!(c, '\\' | ':' | '*' | '?' | '"' | '<' | '>' | '|');
+    !segment.contains(forbidden) && !segment.ends_with(['.', ' ']) && !is_device(segment)
 }
 
 /// Returns whether a path from outside must not contain a character.

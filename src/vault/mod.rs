@@ -14,6 +14,7 @@ pub(crate) mod dir;
 mod symlinks;
 pub mod git_files;
 pub mod link_dialects;
+pub mod revision_files;
 pub mod undo_log;
 pub mod write_lock;
 pub mod apply_result;

@@ -67,6 +67,7 @@ const REPLIES: &[Reply] = &[
     Reply("conflicts merge", "MergeCopiesReply", &[], ""),
     Reply("git init", "GitInitReply", &[], ""),
     Reply("merge-driver", "MergeDriverReply", &[], ""),
+    Reply("diff", "DiffReply", &[&["diff", "first", "HEAD"], &["diff", "first"]], ""),
     Reply("doctor", "Diagnosis", &[&["doctor"]], ""),
     Reply("self-check", "SelfCheckReply", &[], ""),
     Reply("task", CHANGE, &[&["task", "Projects/Boat/Plan", "New rubbing strake"]], ""),
@@ -108,7 +109,7 @@ const REPLIES: &[Reply] = &[
     Reply("restore", CHANGE, &[&["restore", "Winter moorings"]], ""),
     Reply("undo", "Vec<ChangeReply>", &[&["undo"]], "One for each operation that was taken back."),
     Reply("redo", CHANGE, &[&["redo"]], ""),
-    Reply("history", "Vec<Event>", &[&["history"]], "The newest first."),
+    Reply("history", "Vec<Event>", &[&["history"]], "The newest first. With `--git` a NoteHistory."),
     Reply(
         "memory save",
         "SaveReply",
