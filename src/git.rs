@@ -27,7 +27,7 @@ pub use crate::git::history::{BlamedLine, CommitInfo, FileStep, PathChange};
 pub use crate::git::merge_file::{ConflictMarkers, FileVersions, MergedFile, merge_file};
 pub use crate::git::objects::{Objects, TreeFile};
 pub use crate::git::revision::NamedCommit;
-pub use crate::git::state::{Unfinished, describe_head};
+pub use crate::git::state::Unfinished;
 pub use crate::git::versions::CommittedFile;
 
 /// The largest `.git` file that is read, in bytes.

@@ -18,7 +18,8 @@ use crate::cli::output::Output;
 use crate::error::{Error, Result};
 use crate::platform;
 use crate::store::{
-    Baseline, CheckReply, CheckRequest, PROBLEM_CODES, Problem, ProblemCode, Severity, Store,
+    Baseline, Certainty, CheckReply, CheckRequest, PROBLEM_CODES, Problem, ProblemCode, RepairRequest,
+    Severity, Store,
 };
 use crate::text::path::NotePath;
 use crate::vault::{Vault, path_in_repository};
@@ -26,8 +27,8 @@ use crate::vault::{Vault, path_in_repository};
 /// Report problems of the vault, such as broken links.
 ///
 /// Problems are broken and ambiguous links, names that differ only in case or accents, duplicate ids and notes, invalid
-/// frontmatter, merge conflicts and more; --only lists all kinds. No note is changed, and no index is needed. The exit
-/// code is 0 even if problems are found; with --strict it is 8 if a problem of that severity or above is shown.
+/// frontmatter, merge conflicts and more; --only lists all kinds. No note is changed without --fix=links, and no index is
+/// needed. The exit code is 0 even if problems are found; with --strict it is 8 if a problem of that severity or above is shown.
 ///
 /// The settings check.severity, check.ignore and check.ignore_code change severities and leave out paths. In a note,
 /// <!-- sidenote-ignore CODE --> on a line of its own turns a code off for the next block, and
@@ -40,6 +41,7 @@ use crate::vault::{Vault, path_in_repository};
   sidenote check --strict=info --json
   sidenote check --strict --since origin/main --format github
   sidenote check --strict --staged
+  sidenote check --fix=links
   sidenote check --format sarif > check.sarif
   sidenote check --write-baseline .sidenote/check-baseline.json
   sidenote check --strict --baseline .sidenote/check-baseline.json
@@ -48,9 +50,11 @@ pub(super) struct CheckArgs {
     /// Report only problems of these notes and of the notes in these folders. Links are resolved in the whole vault.
     #[arg(value_name = "PATH")]
     paths: Vec<PathBuf>,
-    /// Update the index, instead of reporting that it is out of date.
-    #[arg(long, conflicts_with = "at")]
-    fix: bool,
+    /// Update the index, instead of reporting that it is out of date. With links: also repair links whose meaning is
+    /// certain, as `repair --apply certain` does.
+    #[arg(long, value_enum, value_name = "WHAT", num_args = 0..=1, require_equals = true,
+          default_missing_value = "index", conflicts_with = "at")]
+    fix: Option<FixArg>,
     /// Show only problems with this code; may be repeated.
     #[arg(long, value_name = "CODE", value_parser = code_parser())]
     only: Vec<String>,
@@ -76,6 +80,15 @@ pub(super) struct CheckArgs {
     write_baseline: Option<PathBuf>,
     #[command(flatten)]
     at: AtArgs,
+}
+
+/// The values of `--fix`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum FixArg {
+    /// The index.
+    Index,
+    /// The index, and links whose files moved without sidenote.
+    Links,
 }
 
 /// The values of `--strict`.
@@ -137,16 +150,21 @@ pub(super) fn run(context: &CommandContext, args: &CheckArgs) -> Result<Outcome>
     }
     let root = root(context)?;
     let request = CheckRequest {
-        fix: args.fix,
+        fix: args.fix.is_some(),
         paths: paths_in_vault(&root, &args.paths, context.out)?,
         since: args.since.clone(),
         is_staged: args.staged,
         baseline: args.baseline.as_deref().map(read_baseline).transpose()?,
     };
     // A check needs no index, and makes none.
-    let uses_index = args.fix || args.at.at.is_some() || !args.staged && Store::has_index(&context.open)?;
+    let uses_index =
+        args.fix.is_some() || args.at.at.is_some() || !args.staged && Store::has_index(&context.open)?;
     let mut reply = if uses_index {
-        context.store_at(&args.at)?.upkeep().check_with(&request)?
+        let store = context.store_at(&args.at)?;
+        if args.fix == Some(FixArg::Links) {
+            repair_links(context.out, &store, request.paths.clone())?;
+        }
+        store.upkeep().check_with(&request)?
     } else {
         Store::check_without_index(&context.open, &request)?
     };
@@ -161,6 +179,21 @@ pub(super) fn run(context: &CommandContext, args: &CheckArgs) -> Result<Outcome>
     let is_found =
         min_severity.is_some_and(|min| reply.problems.iter().any(|problem| problem.severity >= min));
     Ok(if is_found { Outcome::ProblemsFound } else { Outcome::Done })
+}
+
+/// Repairs the links whose meaning is certain, and says so on standard error.
+fn repair_links(out: Output, store: &Store, paths: Option<Vec<String>>) -> Result<()> {
+    let request = RepairRequest {
+        paths: paths.unwrap_or_default(),
+        apply: Some(Certainty::Certain),
+        ..RepairRequest::default()
+    };
+    let reply = store.changes().repair(&request)?;
+    if reply.repaired > 0 && !out.is_json() {
+        let notes = output::count(reply.change.plan.files.len(), "note");
+        out.message(&format!("notice: {} in {notes} repaired", output::count(reply.repaired, "link")));
+    }
+    Ok(())
 }
 
 /// The problems of a check, and where the vault is.

@@ -36,7 +36,7 @@ enum ConflictsCommand {
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   sidenote conflicts merge \"Plan\" --dry-run
-  sidenote conflicts merge Projects/Plan.md && sidenote check --only conflict-markers")]
+  sidenote conflicts merge Projects/Plan.md && sidenote conflicts")]
 struct MergeCopiesArgs {
     /// The note whose copies are merged, or one copy: path, id, title, alias, file name or [[wikilink]].
     note: String,

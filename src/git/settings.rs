@@ -6,10 +6,7 @@ use std::path::PathBuf;
 use crate::error::Result;
 use crate::git::Repository;
 use crate::git::command::output;
-use crate::{platform, safe_open};
-
-/// The longest `commondir` file that is read, in bytes.
-const MAX_COMMON_DIR_FILE: u64 = 65_536;
+use crate::platform;
 
 impl Repository {
     /// Runs `git config`, which starts no program. Returns the exit code and what was printed.
@@ -49,13 +46,6 @@ impl Repository {
             (0, ..) => Ok(()),
             (_, _, stderr) => Err(self.refusal(&stderr)),
         }
-    }
-
-    /// Returns the folder that all working trees of the repository share, usually `.git`.
-    pub fn common_dir(&self) -> PathBuf {
-        let named = safe_open::read_in_place(&self.git_dir.join("commondir"), MAX_COMMON_DIR_FILE).ok();
-        let named = named.and_then(|bytes| String::from_utf8(bytes).ok());
-        named.map_or_else(|| self.git_dir.clone(), |named| self.git_dir.join(named.trim()))
     }
 
     /// Returns the folder of the hooks, from the setting `core.hooksPath` or the default one. The second value says

@@ -66,7 +66,7 @@ impl Repository {
     }
 
     /// Returns the folder of the data that all worktrees of the repository share.
-    fn common_dir(&self) -> PathBuf {
+    pub fn common_dir(&self) -> PathBuf {
         // The data of a worktree name it.
         match read(&self.git_dir.join("commondir")) {
             Some(common) => self.git_dir.join(common.trim()),
@@ -86,20 +86,6 @@ impl Repository {
             |name: &str| self.git_dir.join(name).metadata().and_then(|found| found.modified()).ok();
         modified("logs/HEAD").or_else(|| modified("HEAD"))
     }
-}
-
-/// Returns a text that changes when HEAD moves to another commit, from the files of a repository: the commit, or what
-/// stands for it. Returns `None` where that cannot be told without running git.
-pub fn describe_head(repository: &Repository) -> Option<String> {
-    let head = read(&repository.git_dir.join("HEAD"))?;
-    let Some(reference) = head.trim().strip_prefix("ref: ") else { return Some(head.trim().to_owned()) };
-    let shared = repository.common_dir();
-    if let Some(commit) = read(&shared.join(reference)) {
-        return Some(commit.trim().to_owned());
-    }
-    // Packed references are written anew as a whole, so their time changes with each of them. The log tells which moved.
-    let log = repository.git_dir.join("logs/HEAD").metadata().ok()?;
-    Some(format!("{reference} {}", log.len()))
 }
 
 fn read(path: &Path) -> Option<String> {

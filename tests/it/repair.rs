@@ -387,3 +387,12 @@ fn a_link_that_leads_out_of_the_vault_since_its_note_moved_up_is_repaired() {
     assert_eq!((reply["repaired"].as_u64(), reply["unexplained"].as_u64()), (Some(1), Some(0)), "{reply}");
     assert_eq!(vault.read("note.md"), "[x](x.md) [out](../../../elsewhere.md)\n");
 }
+
+#[test]
+fn check_repairs_links_on_request() {
+    let vault = repository(&[("a.md", &page("A")), ("index.md", "[a](a.md) [no](no.md)\n")]);
+    git(vault.root(), &["mv", "a.md", "b.md"]);
+    let reply = json(&vault, NOW, &["check", "--fix=links", "--only", "broken-link"]);
+    assert_eq!(vault.read("index.md"), "[a](b.md) [no](no.md)\n");
+    assert_eq!(reply["problems"].as_array().unwrap().len(), 1, "{reply}");
+}

@@ -65,6 +65,7 @@ fn the_tools_are_listed_only_on_request() {
         "outline_note",
         "query_properties",
         "check_vault",
+        "repair_links",
     ];
     assert_eq!(names(&["--toolset", "more"]), more);
     assert_eq!(
@@ -301,4 +302,20 @@ fn a_piece_table_keeps_what_no_edit_touched() {
     assert!(table.apply(&[Edit::remove(Span::new(0, 2)), Edit::remove(Span::new(1, 3))]).is_err());
     let mut table = PieceTable::new("abc");
     assert!(table.apply(&[Edit::remove(Span::new(2, 4))]).is_err());
+}
+
+#[test]
+fn links_are_repaired_after_a_move_by_another_program() {
+    let vault = vault();
+    vault.write("Old/Place.md", "# Place\n\nA place with a text of its own.\n");
+    vault.write("Way.md", "See [[Old/Place]].\n");
+    let mut client = Client::start(&vault, &["--toolset", "more"]);
+    client.call("check_vault", json!({}));
+    vault.rename("Old/Place.md", "New/Site.md");
+    let reply = client.call("repair_links", json!({}));
+    assert_eq!(reply["structuredContent"]["links"][0]["to"], "New/Site.md", "{reply}");
+    let reply = client.call("repair_links", json!({ "apply": "certain", "paths": ["Way.md"] }));
+    assert_eq!(reply["structuredContent"]["repaired"], 1, "{reply}");
+    client.finish();
+    assert_eq!(vault.read("Way.md"), "See [[Site]].\n");
 }

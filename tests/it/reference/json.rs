@@ -63,6 +63,7 @@ const REPLIES: &[Reply] = &[
         &[&["check"]],
         "With `--write-baseline` an object with `file` and `problems`, the number recorded.",
     ),
+    Reply("repair", "RepairReply", &[&["repair"]], ""),
     Reply("conflicts", "ConflictsReply", &[&["conflicts"]], ""),
     Reply("conflicts merge", "MergeCopiesReply", &[], ""),
     Reply("git init", "GitInitReply", &[], ""),
