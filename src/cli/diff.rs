@@ -157,8 +157,8 @@ fn show_note(note: &NoteChange) -> String {
     format!("{head}\n{text}")
 }
 
-/// Formats the links that are dead in a new note, and the number of words of a new or removed one.
-fn show_whole(diff: &NoteDiff) -> String {
+/// Formats a note that is new or gone: the links that are dead in it, and the number of its words and links.
+pub(super) fn show_whole(diff: &NoteDiff) -> String {
     let dead = diff.links.added.iter().filter(|link| link.dead);
     let mut text: String = dead.map(|link| show_link("dead", link)).collect();
     let links = diff.links.added.len() + diff.links.removed.len();
@@ -176,12 +176,12 @@ fn show_link(what: &str, link: &LinkRef) -> String {
 
 fn show_link_change(what: &str, change: &LinkChange) -> String {
     let (before, after) = (&change.before, &change.after);
-    let target = |link: &LinkRef| link.target.as_deref().map(|target| output::plain(target));
+    let target = |link: &LinkRef| link.target.as_deref().map(output::plain);
     let shown = match (before.text == after.text, target(before), target(after)) {
         // The link is the same text, and another file has the name.
         (true, Some(was), Some(is)) => format!("{}: {was} → {is}", output::plain(&after.text)),
-        (true, Some(was), None) => format!("{}: {was} is gone", output::plain(&after.text)),
-        (true, None, Some(is)) => format!("{}: {is}", output::plain(&after.text)),
+        (true, Some(was), None) => format!("{} led to {was}", output::plain(&after.text)),
+        (true, None, Some(is)) => format!("{} leads to {is}", output::plain(&after.text)),
         (true, None, None) => output::plain(&after.text),
         (false, ..) => format!("{} → {}", output::plain(&before.text), output::plain(&after.text)),
     };

@@ -165,7 +165,7 @@ pub(super) fn run(context: &CommandContext, args: &SearchArgs) -> Result<()> {
     let request = args.ranking.request(args.query.join(" "), store.now())?;
     let is_by_words = matches!(request.mode, None | Some(Mode::Bm25));
     let by_words =
-        (args.at.at.is_some() && !is_by_words).then(|| "--at searches by words; --mode is not used");
+        (args.at.at.is_some() && !is_by_words).then_some("--at searches by words; --mode is not used");
     let request = if by_words.is_some() { SearchRequest { mode: None, ..request } } else { request };
     let (filter, path) = (request.filter.clone(), request.path.clone());
     // A program that reads the list must not get notes that do not meet the condition.

@@ -119,12 +119,9 @@ impl Walk<'_> {
             let Some(info) = listed.infos.get(&commit) else { continue };
             self.times.insert(commit.clone(), info.committed_at);
             let sources = self.look(info, path)?;
-            let earlier = listed.earlier.get(&commit).into_iter().flatten();
-            for before in earlier {
-                if self.is_under_name(before, info, &sources)? {
-                    self.order.push((commit.clone(), before.clone()));
-                    open.push(before.clone());
-                }
+            for before in self.earlier_under_name(listed, info, path, &sources)? {
+                self.order.push((commit.clone(), before.clone()));
+                open.push(before);
             }
             renamed.extend(sources.into_iter().map(|source| (Some(commit.clone()), source)));
         }
@@ -148,7 +145,7 @@ impl Walk<'_> {
             befores.push(before);
         }
         // A merge that took the file from one parent as it was there did not touch it.
-        let is_taken = befores.iter().any(|before| *before == after);
+        let is_taken = befores.contains(&after);
         if !is_taken && (after.is_some() || info.parents.len() == 1) {
             let before = befores.into_iter().flatten().next();
             let after = match (after, &before) {
@@ -183,19 +180,27 @@ impl Walk<'_> {
         }))
     }
 
-    /// Returns whether a commit before another one is reached through a parent that has the file under the same name. A file
-    /// that had the name before a rename gave it to this one is another file.
-    fn is_under_name(&self, before: &ObjectId, info: &CommitInfo, sources: &[Step]) -> Result<bool> {
+    /// Returns the listed commits next before a commit, but for those through parents that have the file under another name:
+    /// a file that had this name there is another file.
+    fn earlier_under_name(
+        &self,
+        listed: &PathCommits,
+        info: &CommitInfo,
+        path: &str,
+        sources: &[Step],
+    ) -> Result<Vec<ObjectId>> {
         if sources.is_empty() {
-            return Ok(true);
+            return Ok(listed.earlier.get(&info.id).cloned().unwrap_or_default());
         }
         let others = info.parents.iter().filter(|parent| sources.iter().all(|(source, _)| source != *parent));
+        let mut earlier = Vec::new();
         for parent in others {
-            if self.repository.is_ancestor(before, parent)? {
-                return Ok(true);
-            }
+            let arguments = ["rev-list", "--topo-order", "--full-history", "--parents", "--max-count=1"];
+            let path = self.repository.in_tree(path);
+            let said = self.repository.read(arguments.into_iter().chain([parent.as_str(), "--", &path]))?;
+            earlier.extend(lines_of(&said).filter_map(|line| ObjectId::parse(line.split(' ').next()?)));
         }
-        Ok(false)
+        Ok(earlier)
     }
 }
 

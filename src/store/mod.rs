@@ -158,14 +158,20 @@ impl Store {
     /// `NotFound` if the folder of the vault does not exist, or the revision; `Invalid` if the settings cannot be parsed;
     /// `Io` if the folder or the index cannot be read or written; `Corrupt` if the index is damaged and cannot be rebuilt.
     pub fn open(open: Open) -> Result<Self> {
-        let (open, files) = match &open.at {
+        let revision = open.at.clone();
+        let (open, files) = match &revision {
             Some(revision) => {
                 let (at, files) = open_at(&open, revision)?;
                 (at, Some(files))
             }
             None => (open, None),
         };
-        let OpenedVault { vault, config, index_folder } = open_vault(&open)?;
+        // The folder of a revision says nothing to the user.
+        let OpenedVault { vault, config, index_folder } =
+            open_vault(&open).map_err(|error| match &revision {
+                Some(revision) => error.of(&format!("the notes of {revision}")),
+                None => error,
+            })?;
         let vault = Arc::new(vault);
         let Selection { model: embedder, problem } = model_selection::embedder(&config.embed)?;
         if let Some(embedder) = &embedder {

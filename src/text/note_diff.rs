@@ -39,7 +39,9 @@ impl LinkEnd {
         }
     }
 
-    fn identity(&self) -> Option<&str> {
+    /// Returns the path by which the place is recognised in both states; `None` if the link leads nowhere, or was not looked
+    /// up.
+    pub fn identity(&self) -> Option<&str> {
         match self {
             Self::Place { identity, .. } => Some(identity),
             Self::Unknown | Self::Nowhere => None,

@@ -23,6 +23,8 @@ use crate::vault::link_dialects::is_marker_name;
 const KEPT_TREES: usize = 3;
 /// How long a process waits for another one that removes trees.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(30);
+/// The beginning of the name of a folder that is not complete, or temporary.
+const DRAFT: &str = "new-";
 /// So many contents are in memory at a time.
 const GROUP: usize = 256;
 /// An attachment of an unknown type above this size is written without its content.
@@ -61,10 +63,10 @@ impl RevisionFiles {
         };
         let base = cache_of(repository)?;
         let folder = base.join(format!("{tree}-{}", env!("CARGO_PKG_VERSION")));
-        let lock = Self::lock(&base, &folder)?;
+        let lock = lock_trees(&base, folder.is_dir())?;
         let root = folder.join("files").join(repository.prefix());
         if !folder.is_dir() {
-            let draft = base.join(format!("new-{}-{}", std::process::id(), draft_number()));
+            let draft = base.join(format!("{DRAFT}{}-{}", std::process::id(), draft_number()));
             let written = Draft { folder: draft.clone() };
             let writer = TreeWriter::new(repository, commit, &draft.join("files"), config_dir)?;
             let left_out = writer.write_all(max_file_size)?;
@@ -100,27 +102,6 @@ impl RevisionFiles {
     pub fn left_out(&self) -> &[String] {
         &self.left_out
     }
-
-    /// Takes the lock of a repository's trees to use them. Before that, trees that were not used for the longest time are
-    /// removed, unless another process uses any.
-    fn lock(base: &Path, folder: &Path) -> Result<File> {
-        let path = base.join("lock");
-        let failed = |error| Error::io("lock", &path, error);
-        let lock = safe_open::open_or_create(&path, 0o600).map_err(failed)?;
-        if !folder.is_dir() && platform::try_lock(&lock).map_err(failed)? {
-            remove_old_trees(base)?;
-            platform::unlock(&lock).map_err(failed)?;
-        }
-        let end = Instant::now() + LOCK_TIMEOUT;
-        while !platform::try_lock_shared(&lock).map_err(failed)? {
-            if Instant::now() > end {
-                return Err(Error::new(ErrorKind::Conflict, format!("{} is locked", path.display()))
-                    .with_hint("another sidenote process removes old trees; try again in a moment"));
-            }
-            std::thread::sleep(Duration::from_millis(10));
-        }
-        Ok(lock)
-    }
 }
 
 /// The settings of a commit, and the files and folders by which the link dialects are decided, in a temporary folder.
@@ -128,6 +109,8 @@ impl RevisionFiles {
 pub struct RevisionSettings {
     draft: Draft,
     root: PathBuf,
+    /// The lock that keeps other processes from removing the folder.
+    _lock: File,
 }
 
 impl RevisionSettings {
@@ -137,10 +120,11 @@ impl RevisionSettings {
     /// `Io` if the cache cannot be written; those of running git.
     pub fn write(repository: &Repository, commit: &CommitInfo, config_dir: &str) -> Result<Self> {
         let base = cache_of(repository)?;
-        let folder = base.join(format!("settings-{}-{}", std::process::id(), draft_number()));
+        let lock = lock_trees(&base, true)?;
+        let folder = base.join(format!("{DRAFT}{}-{}", std::process::id(), draft_number()));
         let draft = Draft { folder: folder.clone() };
         TreeWriter::new(repository, commit, &folder.join("files"), config_dir)?.write_settings()?;
-        Ok(Self { draft, root: folder.join("files").join(repository.prefix()) })
+        Ok(Self { draft, root: folder.join("files").join(repository.prefix()), _lock: lock })
     }
 
     /// Returns the folder of the vault.
@@ -204,6 +188,27 @@ fn cache_of(repository: &Repository) -> Result<PathBuf> {
     Ok(base)
 }
 
+/// Takes the lock of a repository's trees to use them. If there will be a new one, those that were not used for the longest
+/// time are removed before, unless another process uses any.
+fn lock_trees(base: &Path, is_there: bool) -> Result<File> {
+    let path = base.join("lock");
+    let failed = |error| Error::io("lock", &path, error);
+    let lock = safe_open::open_or_create(&path, 0o600).map_err(failed)?;
+    if !is_there && platform::try_lock(&lock).map_err(failed)? {
+        remove_old_trees(base)?;
+        platform::unlock(&lock).map_err(failed)?;
+    }
+    let end = Instant::now() + LOCK_TIMEOUT;
+    while !platform::try_lock_shared(&lock).map_err(failed)? {
+        if Instant::now() > end {
+            return Err(Error::new(ErrorKind::Conflict, format!("{} is locked", path.display()))
+                .with_hint("another sidenote process removes old trees; try again in a moment"));
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    Ok(lock)
+}
+
 /// Removes what was left of processes that ended early, and all trees but the newest, so that one more has room. The caller
 /// holds the lock alone.
 fn remove_old_trees(base: &Path) -> Result<()> {
@@ -212,6 +217,12 @@ fn remove_old_trees(base: &Path) -> Result<()> {
     for entry in entries {
         let path = entry.map_err(|error| Error::io("list", base, error))?.path();
         if !path.is_dir() {
+            continue;
+        }
+        let is_draft =
+            path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(DRAFT.as_bytes()));
+        if is_draft {
+            drop(Draft { folder: path });
             continue;
         }
         // A folder that was never used is the first to go.
@@ -407,16 +418,20 @@ impl LeftOut {
     /// Returns a sentence for each reason.
     fn sentences(self) -> Vec<String> {
         let reasons = [
-            (self.links, "is a symbolic link", "are symbolic links"),
-            (self.dangerous, "has a name that is not safe here", "have names that are not safe here"),
-            (self.clashing, "has the name of another file here", "have the names of other files here"),
-            (self.missing, "is not in this clone", "are not in this clone"),
+            (self.links, "it is a symbolic link", "they are symbolic links"),
+            (self.dangerous, "it has a name that is not safe here", "they have names that are not safe here"),
+            (
+                self.clashing,
+                "it has the name of another file here",
+                "they have the names of other files here",
+            ),
+            (self.missing, "it is not in this clone", "they are not in this clone"),
         ];
         let said = reasons.into_iter().filter_map(|(paths, one, many)| {
             let first = paths.first()?;
             Some(match paths.len() {
-                1 => format!("{first} is left out: it {one}"),
-                count => format!("{first} and {} other files are left out: they {many}", count - 1),
+                1 => format!("{first} is left out: {one}"),
+                count => format!("{first} and {} more are left out: {many}", count - 1),
             })
         });
         said.collect()

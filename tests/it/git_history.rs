@@ -219,9 +219,18 @@ fn a_hostile_repository_runs_nothing() {
     found.changes(&first, &second, true).unwrap();
     found.describe(&second).unwrap();
     found.merge_base(&first, &second).unwrap();
+    assert_eq!(found.file_history(&second, "c.md").unwrap().len(), 2);
+    found.tree_id(&second).unwrap().unwrap();
+    found.named_commit("2030-01-01", sidenote::clock::Timestamp::from_millis(0)).unwrap();
+    let run = |args: &[&str]| assert!(vault.run(args).status.success(), "{args:?}");
+    run(&["diff", first.as_str(), second.as_str()]);
+    run(&["diff", first.as_str()]);
+    run(&["search", "otter", "--at", first.as_str()]);
+    run(&["history", "c.md", "--git"]);
     let mut objects = found.objects().unwrap();
     objects.file(&second, "c.md").unwrap().unwrap();
     assert_eq!(objects.blob(&missing).unwrap(), None);
+    assert_eq!(objects.sizes(&[missing]).unwrap(), [None]);
     drop(objects);
     assert!(!ran.exists(), "{}", fs::read_to_string(&ran).unwrap());
 

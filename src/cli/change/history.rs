@@ -3,7 +3,7 @@
 use clap::Args;
 use console::style;
 
-use crate::cli::diff::show_difference;
+use crate::cli::diff::{show_difference, show_whole};
 use crate::cli::{CommandContext, output};
 use crate::error::Result;
 use crate::store::{Event, NoteCommit, NoteHistory};
@@ -71,6 +71,7 @@ fn show_commit(commit: &NoteCommit) -> String {
         Some(was) => format!("    renamed    {} → {path}\n", output::plain(was)),
         None => format!("    {path}\n"),
     });
-    text.push_str(&show_difference(&commit.diff));
+    let is_whole = commit.created || commit.removed;
+    text.push_str(&if is_whole { show_whole(&commit.diff) } else { show_difference(&commit.diff) });
     text
 }

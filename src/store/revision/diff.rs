@@ -12,8 +12,7 @@ use crate::parallel;
 use crate::search::path_glob;
 use crate::store::revision::Revisions;
 use crate::store::revision::renames::{NamedContent, is_document, renames};
-use crate::store::revision::side::{GROUP, Place, ReadNote, Side};
-use crate::text::note::Note;
+use crate::store::revision::side::{GROUP, Place, ReadNote, Side, SideNames};
 use crate::text::note_diff::{LinkEnd, NoteDiff, NoteState};
 use crate::text::path::NotePath;
 
@@ -274,6 +273,14 @@ fn is_asked_for(pair: &NotePair, globs: &[GlobSet]) -> bool {
     globs.is_empty() || paths.any(|path| globs.iter().any(|glob| glob.is_match(path.as_str())))
 }
 
+/// A note on both sides, with its contents.
+struct ReadPair<'a> {
+    pair: &'a NotePair,
+    before: Vec<u8>,
+    /// `None` if it is the content before.
+    after: Option<Vec<u8>>,
+}
+
 /// Compares some notes.
 fn compare(
     pairs: &[NotePair],
@@ -281,58 +288,65 @@ fn compare(
     after: &mut Side,
     moves: &FileMoves,
 ) -> Result<Vec<NoteChange>> {
-    let paths = |of: fn(&NotePair) -> Option<&NotePath>| -> Vec<NotePath> {
-        pairs.iter().filter_map(of).cloned().collect()
-    };
-    let mut old = before.read(&paths(|pair| pair.before.as_ref()))?.into_iter();
-    let mut new = after.read(&paths(|pair| pair.after.as_ref()))?.into_iter();
-    let read: Vec<(&NotePair, Vec<u8>, Vec<u8>)> = pairs
+    let old: Vec<NotePath> = pairs.iter().filter_map(|pair| pair.before.clone()).collect();
+    let new = pairs.iter().filter(|pair| !pair.is_same_content);
+    let new: Vec<NotePath> = new.filter_map(|pair| pair.after.clone()).collect();
+    let (mut old, mut new) = (before.read(&old)?.into_iter(), after.read(&new)?.into_iter());
+    let read: Vec<ReadPair<'_>> = pairs
         .iter()
         .map(|pair| {
-            let was = pair.before.as_ref().and_then(|_| old.next().flatten());
-            let is = pair.after.as_ref().and_then(|_| new.next().flatten());
-            (pair, was.unwrap_or_default(), is.unwrap_or_default())
+            let was = pair.before.as_ref().and_then(|_| old.next().flatten()).unwrap_or_default();
+            let is = match &pair.after {
+                _ if pair.is_same_content => None,
+                after => after.as_ref().and_then(|_| new.next().flatten()).or_else(|| Some(Vec::new())),
+            };
+            let after = is.filter(|is| pair.before != pair.after || *is != was);
+            ReadPair { pair, before: was, after }
         })
         .collect();
     let (before, after) = (before.names(), after.names());
-    let compared = parallel::map(
-        &read,
-        16,
-        || (),
-        |(), (pair, was, is)| {
-            let notes = [(&pair.before, was), (&pair.after, is)]
-                .map(|(path, content)| path.as_ref().map(|path| (path, ReadNote::of(path, content))));
-            let [one, other] = &notes;
-            let old_ends = one.as_ref().map_or_else(Vec::new, |(path, read)| {
-                before.ends(path, &read.note, |path| moves.identity(path))
-            });
-            let new_ends = other
-                .as_ref()
-                .map_or_else(Vec::new, |(path, read)| after.ends(path, &read.note, str::to_owned));
-            let none = Note::default();
-            let diff = NoteDiff::of(state_of(one, &none, &old_ends), state_of(other, &none, &new_ends));
-            change_of(pair, is_same_text(was, is), diff)
-        },
-    );
+    let compared = parallel::map(&read, 16, || (), |(), read| compare_one(read, before, after, moves));
     Ok(compared.into_iter().flatten().collect())
 }
 
-/// Returns one state of a note. A note that is not there is an empty one.
-fn state_of<'a>(
-    read: &'a Option<(&NotePath, ReadNote)>,
-    none: &'a Note,
-    ends: &'a [LinkEnd],
-) -> NoteState<'a> {
-    match read {
-        Some((_, read)) => NoteState { text: &read.text, note: &read.note, ends },
-        None => NoteState { text: "", note: none, ends },
+/// Compares one note. Returns `None` if nothing differs.
+fn compare_one(
+    read: &ReadPair<'_>,
+    before: &SideNames,
+    after: &SideNames,
+    moves: &FileMoves,
+) -> Option<NoteChange> {
+    let pair = read.pair;
+    let parse = |path: &Option<NotePath>, content: &[u8]| {
+        path.as_ref().map_or_else(ReadNote::none, |path| ReadNote::of(path, content))
+    };
+    let one = parse(&pair.before, &read.before);
+    let other = read.after.as_deref().map(|content| parse(&pair.after, content));
+    let old_ends = pair
+        .before
+        .as_ref()
+        .map_or_else(Vec::new, |path| before.ends(path, &one.note, |path| moves.identity(path)));
+    let is_same_text = other.is_none();
+    let other = other.as_ref().unwrap_or(&one);
+    let new_ends =
+        pair.after.as_ref().map_or_else(Vec::new, |path| after.ends(path, &other.note, str::to_owned));
+    let is_same_end = |(one, other): (&LinkEnd, &LinkEnd)| one.identity() == other.identity();
+    if is_same_text && old_ends.iter().zip(&new_ends).all(is_same_end) && pair.before == pair.after {
+        return None;
     }
+    let diff = NoteDiff::of(
+        NoteState { text: &one.text, note: &one.note, ends: &old_ends },
+        NoteState { text: &other.text, note: &other.note, ends: &new_ends },
+    );
+    let is_same_text = is_same_text || is_same_but_line_ends(&read.before, read.after.as_deref());
+    change_of(pair, is_same_text, diff)
 }
 
 /// Returns whether two contents differ in their line ends at most, which git may convert.
-fn is_same_text(one: &[u8], other: &[u8]) -> bool {
-    let kept = |content: &&u8| **content != b'\r';
-    one == other || one.iter().filter(kept).eq(other.iter().filter(kept))
+fn is_same_but_line_ends(one: &[u8], other: Option<&[u8]>) -> bool {
+    let other = other.unwrap_or(one);
+    let is_other = |byte: &&u8| **byte != b'\r';
+    one.iter().filter(is_other).eq(other.iter().filter(is_other))
 }
 
 /// Returns the change of a note; `None` if nothing differs.

@@ -9,7 +9,6 @@ use crate::store::Store;
 use crate::store::revision::Revisions;
 use crate::store::revision::renames::is_document;
 use crate::store::revision::side::ReadNote;
-use crate::text::note::Note;
 use crate::text::note_diff::{NoteDiff, NoteState};
 use crate::text::path::NotePath;
 
@@ -147,7 +146,7 @@ fn note_commit(objects: &mut Objects, touched: FileCommit) -> Result<NoteCommit>
         Ok(path.zip(content).map(|(path, content)| ReadNote::of(&path, &content)))
     };
     let (one, other) = (read(&before)?, read(&after)?);
-    let none = ReadNote { text: String::new(), note: Note::default() };
+    let none = ReadNote::none();
     let (one, other) = (one.as_ref().unwrap_or(&none), other.as_ref().unwrap_or(&none));
     let diff = NoteDiff::of(
         NoteState { text: &one.text, note: &one.note, ends: &[] },

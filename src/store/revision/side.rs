@@ -269,6 +269,11 @@ pub(super) struct ReadNote {
 }
 
 impl ReadNote {
+    /// Returns the empty note that stands for one that is not there.
+    pub(super) fn none() -> Self {
+        Self { text: String::new(), note: Note::default() }
+    }
+
     /// Parses a note or canvas.
     pub(super) fn of(path: &NotePath, content: &[u8]) -> Self {
         debug_assert!(is_document(path), "{path} is a note or a canvas");

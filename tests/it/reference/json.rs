@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use super::{MADE, check_page, code, commands, prose, sentence};
+use crate::git::{git, init};
 use crate::support::{TestVault, repository, stderr, stdout};
 
 /// A command, its reply as a Rust type, calls of it on the example vault, and what else there is to say.
@@ -723,6 +724,7 @@ fn json_replies_of_the_reference_are_those_of_the_program() {
         writeln!(page, "| `{words}` | {ty}{more} |").unwrap();
     }
     types.shown("Staleness", &home);
+    types.shown("NoteHistory", &home);
     page.push_str("\n## Types\n\nA *span* is an array of two integers: the first byte of a part of the file, and the first behind it.\n\n");
     let mut done = 0;
     while let Some(at) = types.named.get(done).copied() {
@@ -737,6 +739,13 @@ fn json_replies_of_the_reference_are_those_of_the_program() {
 #[test]
 fn replies_are_what_the_reference_says() {
     let (types, vault) = (Types::read(), TestVault::example());
+    vault.write(".gitignore", ".home/\n.sidenote/\n");
+    init(&vault);
+    git(vault.root(), &["tag", "first"]);
+    vault.write("Loose ends.md", "See [[Varnish log]] and [[nowhere]].\n");
+    git(vault.root(), &["add", "--all"]);
+    git(vault.root(), &["commit", "-qm", "second"]);
+    vault.remove("Loose ends.md");
     let (mut told, mut calls) = (BTreeSet::new(), 0);
     for Reply(words, ty, runs, _) in REPLIES {
         for args in *runs {
