@@ -134,22 +134,29 @@ fn a_killed_driver_leaves_no_half_file() {
     assert_eq!(whole.run(&["7", "a.md"]).status.code(), Some(0));
     let result = whole.ours();
     assert_ne!(result, ours.as_bytes());
-    let (mut unchanged, mut merged) = (0, 0);
+    let (mut unchanged, mut merged, mut while_writing) = (0, 0, 0);
     for kill in 0..kills {
         let files = DriverFiles::new(&base, &ours, &theirs);
         let mut child = files.command(&["7", "a.md"]).stderr(Stdio::null()).spawn().unwrap();
+        // Every other kill comes when the temporary file is there, the rest at any moment before.
+        let temporary = files.folder.path().join(format!("ours.{}.tmp", child.id()));
         let end = Instant::now() + Duration::from_micros(kill as u64 * 5_000 % 400_000);
-        while Instant::now() < end && child.try_wait().unwrap().is_none() {
+        let is_due = || if kill % 2 == 0 { temporary.exists() } else { Instant::now() >= end };
+        while !is_due() && child.try_wait().unwrap().is_none() {
             std::thread::yield_now();
         }
         // A process that has ended cannot be killed.
         drop(child.kill());
         child.wait().unwrap();
+        while_writing += usize::from(temporary.exists());
         let found = files.ours();
         assert!(found == ours.as_bytes() || found == result, "the file is half after kill {kill}");
         if found == result { merged += 1 } else { unchanged += 1 }
     }
-    say(&format!("{unchanged} kills left the file as it was, {merged} came after the result"));
+    say(&format!(
+        "{unchanged} kills left the file as it was, {while_writing} of them while the result was written; {merged} came \
+         after it"
+    ));
     assert_eq!(unchanged + merged, kills);
 }
 
