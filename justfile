@@ -16,6 +16,10 @@ soak:
 random-merges:
     SIDENOTE_DRIVER_KILLS=400 cargo test --release -- --include-ignored --nocapture merge_driver::a_thousand_random_merges_lose_nothing merge_driver::a_killed_driver_leaves_no_half_file
 
+# Repair links after as many random histories of git; takes some seconds for each.
+repair-histories count="200":
+    SIDENOTE_TEST_HISTORIES={{count}} cargo test --release -- repair_histories
+
 # Compile the tests for Windows and run them under Wine; for instance: just wine parse:: search::
 wine *tests:
     CARGO_TARGET_X86_64_PC_WINDOWS_GNU_RUNNER="{{justfile_directory()}}/tests/wine/run.sh" cargo test --release --target x86_64-pc-windows-gnu --test it -- {{tests}}
