@@ -123,7 +123,7 @@ impl Changes<'_> {
         let view = View::new(self.core)?;
         let mut present = Present::new(self.core, &view, &request.paths)?;
         let mut meanings = self.meanings(&mut present, repository)?;
-        meanings.sort_by(|a, b| (a.source, a.span).cmp(&(b.source, b.span)));
+        meanings.sort_by_key(|meaning| (meaning.source, meaning.span));
         let unexplained =
             meanings.iter().filter(|meaning| meaning.is_dead && meaning.is_unexplained()).count();
         let is_report = request.apply.is_none() && request.chosen.is_empty();

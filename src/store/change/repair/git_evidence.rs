@@ -4,6 +4,7 @@
 //! A link is looked up in the tree of a commit in which it was right. The file that it led to is followed from there to the
 //! present, commit by commit.
 
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 
@@ -234,8 +235,8 @@ impl<'a> GitEvidence<'a> {
         }
         for case in misled {
             // The newest rename is found first, and counts.
-            if !self.origins.contains_key(&case) {
-                self.origins.insert(case, origin.clone());
+            if let Entry::Vacant(unknown) = self.origins.entry(case) {
+                unknown.insert(origin.clone());
                 present.misled.push(case);
             }
         }
@@ -602,8 +603,7 @@ impl<'a> GitEvidence<'a> {
             let copies: Vec<&NotePath> =
                 new.iter().filter(|(_, blob)| *blob == before).map(|(path, _)| path).collect();
             let has_name = |other: &&NotePath| other.name() == path.name();
-            let is_clear =
-                copies.is_empty() || (has_name(&&to) && !copies.iter().any(|other| has_name(&other)));
+            let is_clear = copies.is_empty() || (has_name(&&to) && !copies.iter().any(has_name));
             return Ok(Some(FileMove { to, percent, is_clear }));
         }
         let is_clear = self.is_far_ahead(&before, percent, &to, &new)?;
