@@ -221,7 +221,7 @@ impl Preparation<'_> {
         if !self.dry_run {
             create_hooks_dir(&folder)?;
             let text = format!(
-                "#!/bin/sh\n# Refuses a commit with errors in its notes; `git commit --no-verify` skips it.\n{command}\n"
+                "#!/bin/sh\n# Refuses a commit with errors in its notes; `git commit --no-verify` skips it.\n{WITHOUT_PROGRAM}\n{command}\n"
             );
             AtomicFile::new(&path)
                 .mode(0o755)
@@ -241,6 +241,9 @@ impl Preparation<'_> {
         format!("sidenote --vault '{}' check --staged --strict || exit 1", vault.replace('\'', r"'\''"))
     }
 }
+
+/// The line of a hook that lets commits pass where sidenote is not installed.
+const WITHOUT_PROGRAM: &str = "command -v sidenote >/dev/null 2>&1 || { echo 'sidenote is not on the PATH, so notes are not checked' >&2; exit 0; }";
 
 /// Reads a hook. Returns `None` if there is none.
 fn read_hook(path: &Path) -> Result<Option<String>> {
