@@ -5,6 +5,7 @@
 
 mod plan;
 mod read;
+pub(super) mod removed_contents;
 mod targets;
 
 use std::collections::{BTreeSet, HashSet};
@@ -25,6 +26,7 @@ use crate::index::indexed_document::ParsedNote;
 use crate::index::vectors::{VectorWriter, passage_key};
 use crate::index::writer::plan::{Method, Plan};
 use crate::index::writer::read::{FileRead, read_group};
+use crate::index::writer::removed_contents::RemovedContents;
 use crate::index::writer::targets::{Targets, link_names};
 use crate::index::{Phase, Progress, SyncScope, active_model, checksums};
 use crate::journal::Journal;
@@ -80,6 +82,8 @@ pub(crate) struct Writer {
     pub(crate) checkpointing: Option<JoinHandle<()>>,
     /// The projection of the journal that says how often notes were used, once it was read.
     pub(crate) projection: Option<Projection>,
+    /// What recent batches removed.
+    pub(crate) removed: RemovedContents,
 }
 
 impl Writer {
@@ -123,6 +127,7 @@ impl Writer {
             self.catalog.set_intents(paths.chain(gone.map(NotePath::as_str)))?;
         }
         let dialects = Dialects { before: stored, now: Arc::new(dialects) };
+        let removed = RemovedContents::of_batch(self.catalog.reader(), &changes.removed)?;
         let applied = self.apply(&mut changes, &plan, dialects, progress, stop);
         let finished =
             match applied.and_then(|finished| self.catalog.set_cache_size(false).map(|()| finished)) {
@@ -142,6 +147,9 @@ impl Writer {
         self.next_sync = NextSync::Changes;
         let moved = |new: &ChangedFile| Some((new.old_path.clone()?, new.stat.path.clone()));
         changes.report.moves = changes.changed.iter().filter_map(moved).collect();
+        let earlier = self.removed.moves(self.catalog.reader(), &changes.changed)?;
+        changes.report.moves.extend(earlier);
+        self.removed.add(removed);
         changes.report.generation = self.catalog.reader().generation()?;
         Ok(changes.report)
     }
