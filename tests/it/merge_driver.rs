@@ -131,8 +131,8 @@ fn a_killed_driver_leaves_no_half_file() {
     let (base, ours) = (text("base"), text("ours"));
     let theirs = base.replace("---\ntags: [base]\n", "---\ntags: [theirs]\n");
     let whole = DriverFiles::new(&base, &ours, &theirs);
-    assert_eq!(whole.run(&["7", "a.md"]).status.code(), Some(0));
-    // On a busy machine the time can be over, and the result is that of git.
+    // On a busy machine the time can be over, and the result is that of git, with a conflict.
+    assert!(whole.run(&["7", "a.md"]).status.code().is_some_and(|code| code <= 1));
     let (plain, _) = by_git(base.as_bytes(), ours.as_bytes(), theirs.as_bytes());
     let is_result = |bytes: &[u8]| bytes != ours.as_bytes() && (bytes == whole.ours() || bytes == plain);
     assert!(is_result(&whole.ours()));
