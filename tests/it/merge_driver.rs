@@ -125,15 +125,17 @@ fn the_command_ends_with_the_codes_that_git_knows() {
 fn a_killed_driver_leaves_no_half_file() {
     let kills = env_number("SIDENOTE_DRIVER_KILLS", 40);
     let text = |word: &str| -> String {
-        let lines = (0..20_000).map(|line| format!("{word} {} [[Note {line}]]\n", line % 7));
+        let lines = (0..5_000).map(|line| format!("{word} {} [[Note {line}]]\n", line % 7));
         format!("---\ntags: [{word}]\n---\n{}", lines.collect::<String>())
     };
     let (base, ours) = (text("base"), text("ours"));
     let theirs = base.replace("---\ntags: [base]\n", "---\ntags: [theirs]\n");
     let whole = DriverFiles::new(&base, &ours, &theirs);
-    assert_eq!(whole.run(&["7", "a.md"]).status.code(), Some(0));
-    let result = whole.ours();
-    assert_ne!(result, ours.as_bytes());
+    // On a busy machine the time can be over, and the result is that of git, with a conflict.
+    assert!(whole.run(&["7", "a.md"]).status.code().is_some_and(|code| code <= 1));
+    let (plain, _) = by_git(base.as_bytes(), ours.as_bytes(), theirs.as_bytes());
+    let is_result = |bytes: &[u8]| bytes != ours.as_bytes() && (bytes == whole.ours() || bytes == plain);
+    assert!(is_result(&whole.ours()));
     let (mut unchanged, mut merged, mut while_writing) = (0, 0, 0);
     for kill in 0..kills {
         let files = DriverFiles::new(&base, &ours, &theirs);
@@ -150,8 +152,8 @@ fn a_killed_driver_leaves_no_half_file() {
         child.wait().unwrap();
         while_writing += usize::from(temporary.exists());
         let found = files.ours();
-        assert!(found == ours.as_bytes() || found == result, "the file is half after kill {kill}");
-        if found == result { merged += 1 } else { unchanged += 1 }
+        assert!(found == ours.as_bytes() || is_result(&found), "the file is half after kill {kill}");
+        if is_result(&found) { merged += 1 } else { unchanged += 1 }
     }
     say(&format!(
         "{unchanged} kills left the file as it was, {while_writing} of them while the result was written; {merged} came \
