@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::git::{git, init};
-use crate::support::{TestVault, clean_env, program, repository, stderr, stdout};
+use crate::support::{TestVault, clean_env, program, repository, stderr};
 
 fn file(name: &str) -> String {
     fs::read_to_string(repository().join(name)).unwrap()
@@ -75,7 +75,7 @@ fn check_action(vault: &TestVault, inputs: &[(&str, &str)], code: i32, expect: &
     // As the runner of GitHub starts it.
     let done = bash.args(["--noprofile", "--norc", "-eo", "pipefail", "-c", &script()]).output().unwrap();
     assert_eq!(
-        (done.status.code(), stdout(&done).as_str()),
+        (done.status.code(), crate::support::stdout(&done).as_str()),
         (Some(code), expect),
         "{inputs:?}: {}",
         stderr(&done)

@@ -21,6 +21,7 @@ use crate::store::change::repair::evidence::{Clue, LinkMeaning};
 use crate::store::change::repair::git_evidence::GitEvidence;
 use crate::store::change::repair::journal_evidence::journal_clues;
 use crate::store::change::repair::present::{LinkCase, Present};
+use crate::store::sync::IndexSync;
 use crate::text::edit::ChangeSet;
 use crate::text::path::NotePath;
 use crate::text::rewrite::{Relink, relink};
@@ -121,6 +122,8 @@ impl Changes<'_> {
             return Ok(RepairReply { links: Vec::new(), unexplained: 0, repaired: 0, change, waits_for });
         }
         let view = View::new(self.core)?;
+        // What the index just saw move is evidence.
+        IndexSync::of(self.core).note_moves();
         let mut present = Present::new(self.core, &view, &request.paths)?;
         let mut meanings = self.meanings(&mut present, repository)?;
         meanings.sort_by_key(|meaning| (meaning.source, meaning.span));
