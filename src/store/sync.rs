@@ -136,7 +136,9 @@ impl IndexSync<'_> {
     /// `Conflict` if another process writes the index.
     #[tracing::instrument(skip_all)]
     pub fn sync(&self, progress: Arc<Progress>) -> Result<SyncReport> {
-        self.core.index.sync(SyncScope::All, progress)
+        let report = self.core.index.sync(SyncScope::All, progress)?;
+        self.note_moves();
+        Ok(report)
     }
 
     /// Calls `hearer` after every change of the index by this process.

@@ -396,3 +396,63 @@ fn check_repairs_links_on_request() {
     assert_eq!(vault.read("index.md"), "[a](b.md) [no](no.md)\n");
     assert_eq!(reply["problems"].as_array().unwrap().len(), 1, "{reply}");
 }
+
+#[test]
+fn the_commit_that_wrote_a_link_counts_and_not_a_file_of_the_same_name_beside_the_moved_note() {
+    let vault =
+        repository(&[("a/n.md", "[x](g.md)\n"), ("a/g.md", &page("Guide")), ("b/g.md", &page("Gardening"))]);
+    git(vault.root(), &["mv", "a/n.md", "b/n.md"]);
+    commit(&vault, "move the note");
+    fs::create_dir(vault.root().join("c")).unwrap();
+    git(vault.root(), &["mv", "b/g.md", "c/g.md"]);
+    check_repair(
+        &vault,
+        "certain",
+        &["b/n.md:1 [x](g.md) -> a/g.md certain [\"git\"]"],
+        &[("b/n.md", "[x](../a/g.md)\n")],
+    );
+}
+
+#[test]
+fn two_branches_that_rename_a_file_differently_make_it_weak() {
+    let vault = repository(&[("d/a.md", &page("A")), ("n.md", "[a](d/a.md)\n")]);
+    git(vault.root(), &["switch", "-qc", "side"]);
+    git(vault.root(), &["mv", "d/a.md", "d/x.md"]);
+    commit(&vault, "x");
+    let other = vault.read("d/x.md");
+    git(vault.root(), &["switch", "-q", "main"]);
+    git(vault.root(), &["mv", "d/a.md", "d/m.md"]);
+    commit(&vault, "m");
+    git(vault.root(), &["merge", "-q", "-s", "ours", "--no-edit", "side"]);
+    vault.write("d/x.md", other);
+    commit(&vault, "both");
+    let report = json(&vault, NOW, &["repair"]);
+    assert_eq!(report["links"][0]["certainty"], "weak", "{report}");
+    assert_eq!(json(&vault, NOW, &["repair", "--apply", "strong"])["repaired"], 0);
+}
+
+#[test]
+fn a_link_that_was_dead_from_the_start_gets_no_target_by_the_new_folder_of_its_note() {
+    let vault = repository(&[("a/n.md", "see [x](../g.md)\n"), ("b/g.md", &page("G"))]);
+    fs::create_dir_all(vault.root().join("b/c")).unwrap();
+    fs::create_dir_all(vault.root().join("new")).unwrap();
+    git(vault.root(), &["mv", "b/g.md", "new/g.md"]);
+    commit(&vault, "move the file");
+    git(vault.root(), &["mv", "a/n.md", "b/c/n.md"]);
+    commit(&vault, "move the note");
+    assert_eq!(json(&vault, NOW, &["repair", "--apply", "strong"])["repaired"], 0);
+}
+
+#[test]
+fn the_command_index_keeps_what_it_saw_move() {
+    let vault = TestVault::new(&[("d/a.md", &page("A")), ("n.md", "[a](d/a.md)\n")]);
+    json(&vault, NOW, &["index"]);
+    vault.rename("d/a.md", "e/b.md");
+    json(&vault, NOW, &["index"]);
+    check_repair(
+        &vault,
+        "certain",
+        &["n.md:1 [a](d/a.md) -> e/b.md certain [\"index\"]"],
+        &[("n.md", "[a](e/b.md)\n")],
+    );
+}

@@ -309,8 +309,9 @@ fn links_are_repaired_after_a_move_by_another_program() {
     let vault = vault();
     vault.write("Old/Place.md", "# Place\n\nA place with a text of its own.\n");
     vault.write("Way.md", "See [[Old/Place]].\n");
+    assert!(vault.run(&["index"]).status.success());
     let mut client = Client::start(&vault, &["--toolset", "more"]);
-    client.call("check_vault", json!({}));
+    client.call("outline_note", json!({ "note": "Way" }));
     vault.rename("Old/Place.md", "New/Site.md");
     let reply = client.call("repair_links", json!({}));
     assert_eq!(reply["structuredContent"]["links"][0]["to"], "New/Site.md", "{reply}");

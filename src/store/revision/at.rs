@@ -5,8 +5,8 @@ use crate::store::Open;
 use crate::store::revision::Revisions;
 use crate::vault::revision_files::RevisionFiles;
 
-/// The flag that the settings below have as their origin.
-const FLAG: &str = "--at";
+/// What the settings below have as their origin.
+const ORIGIN: &str = "at";
 
 /// Returns the options for opening the vault of a revision, and the files that they name.
 ///
@@ -23,7 +23,7 @@ pub(in crate::store) fn open_at(open: &Open, revision: &str) -> Result<(Open, Re
     // A commit is searched by words: vectors of old texts would take longer to make than they are of use.
     let settings = [("search.mode", "bm25"), ("embed.provider", "none"), ("rerank.model", "")];
     let mut flags = open.flags.clone();
-    flags.extend(settings.map(|(key, value)| (key, value.to_owned(), FLAG)));
+    flags.extend(settings.map(|(key, value)| (key, value.to_owned(), ORIGIN)));
     let at = Open {
         vault: Some(files.root().to_owned()),
         index: Some(files.index()),

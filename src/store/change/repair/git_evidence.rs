@@ -61,6 +61,14 @@ struct Origin {
     source: NotePath,
 }
 
+impl Origin {
+    /// Returns the state in which a commit wrote a line.
+    fn of(blamed: &BlamedLine) -> Option<Self> {
+        let source = blamed.path.as_deref().and_then(NotePath::from_disk)?;
+        Some(Self { commit: blamed.commit.clone(), source })
+    }
+}
+
 /// What git knows of the vault's files.
 pub(super) struct GitEvidence<'a> {
     core: &'a Core,
@@ -275,6 +283,10 @@ impl<'a> GitEvidence<'a> {
         source: &Source,
         link: &Link,
     ) -> Result<Vec<Clue>> {
+        // The folder of a note that was renamed is not the one from which the link was written.
+        if self.is_renamed(present, source, link)? {
+            return Ok(Vec::new());
+        }
         for path in former_paths(present, source, link) {
             let last = match self.last_removals.get(&path) {
                 Some(known) => known.clone(),
@@ -293,6 +305,18 @@ impl<'a> GitEvidence<'a> {
             return Ok(vec![clue]);
         }
         Ok(Vec::new())
+    }
+
+    /// Returns whether a note has another path than when a link in it was written.
+    fn is_renamed(&mut self, present: &Present, source: &Source, link: &Link) -> Result<bool> {
+        if self.moved_from.contains_key(&source.path) || !self.is_committed(&source.path) {
+            return Ok(true);
+        }
+        let last = Origin { commit: self.head.clone(), source: source.path.clone() };
+        let Some(committed) = self.note(&last)? else { return Ok(true) };
+        let Some(line) = line_of(&committed, source, link) else { return Ok(true) };
+        let written = self.blame(present, &last, line)?.and_then(|blamed| Origin::of(&blamed));
+        Ok(written.is_none_or(|written| written.source != source.path))
     }
 
     /// Returns the clue that a file was followed.
@@ -421,13 +445,18 @@ impl<'a> GitEvidence<'a> {
         let Some(committed) = self.note(&last)? else { return Ok(None) };
         let Some(mut line) = line_of(&committed, source, link) else { return Ok(None) };
         if self.leads_somewhere(present, &last, link)? {
-            return Ok(Some(last));
+            // A note that was renamed may lead to another file by chance; the commit that wrote the link counts.
+            let written = self.blame(present, &last, line)?.and_then(|blamed| Origin::of(&blamed));
+            let is_renamed = |written: &Origin| written.source != last.source;
+            return match written.filter(is_renamed) {
+                Some(written) if self.leads_somewhere(present, &written, link)? => Ok(Some(written)),
+                _ => Ok(Some(last)),
+            };
         }
         let mut at = last;
         for _ in 0..MAX_STEPS_BACK {
             let Some(blamed) = self.blame(present, &at, line)? else { return Ok(None) };
-            let Some(path) = blamed.path.as_deref().and_then(NotePath::from_disk) else { return Ok(None) };
-            let written = Origin { commit: blamed.commit.clone(), source: path };
+            let Some(written) = Origin::of(&blamed) else { return Ok(None) };
             if self.leads_somewhere(present, &written, link)? {
                 return Ok(Some(written));
             }
@@ -541,13 +570,18 @@ impl<'a> GitEvidence<'a> {
         let mut followed = Followed { at: None, steps: Vec::new(), deleted_by: None };
         let mut is_lost = false;
         while !self.is_committed(&at) && followed.steps.len() < MOST {
-            let removal = self.repository.removals(Some(&since), &self.head, at.as_str())?.into_iter().next();
-            let Some(removal) = removal else {
+            let mut removals = self.repository.removals(Some(&since), &self.head, at.as_str())?.into_iter();
+            let Some(removal) = removals.next() else {
                 is_lost = true;
                 break;
             };
             match self.moved_by(&removal.parent, &removal.commit, &at)? {
-                Some(moved) => {
+                Some(mut moved) => {
+                    // Another branch may have moved it elsewhere.
+                    for other in removals {
+                        let other = self.moved_by(&other.parent, &other.commit, &at)?;
+                        moved.is_clear &= other.is_none_or(|other| other.to == moved.to);
+                    }
                     at = moved.to.clone();
                     followed.steps.push(Step { commit: Some(removal.commit.clone()), moved });
                     since = removal.commit;
