@@ -8,7 +8,7 @@ use sidenote::index::silent;
 use sidenote::store::{Certainty, RepairRequest};
 
 use crate::git::{git, init};
-use crate::support::{TestVault, json, program, run, until};
+use crate::support::{TestVault, json, program, run, stderr, stdout, until};
 
 const NOW: &str = "2026-11-20";
 
@@ -455,4 +455,19 @@ fn the_command_index_keeps_what_it_saw_move() {
         &["n.md:1 [a](d/a.md) -> e/b.md certain [\"index\"]"],
         &[("n.md", "[a](e/b.md)\n")],
     );
+}
+
+#[test]
+fn a_shallow_clone_is_named_where_evidence_is_missing() {
+    let vault = repository(&[("a.md", &page("A")), ("index.md", "[a](a.md)\n")]);
+    git(vault.root(), &["mv", "a.md", "b.md"]);
+    commit(&vault, "move");
+    vault.write("other.md", "Another note.\n");
+    commit(&vault, "another");
+    let clone = TestVault::new(&[]);
+    let address = format!("file://{}", vault.root().display());
+    git(clone.root(), &["clone", "-q", "--depth", "1", &address, "."]);
+    let said = clone.run(&["repair"]);
+    assert!(stderr(&said).contains("only the last part of its history"), "{said:?}");
+    assert!(stdout(&said).contains("found: 1 dead link without evidence"), "{said:?}");
 }

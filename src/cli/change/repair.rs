@@ -153,6 +153,8 @@ fn show(reply: &RepairReply, is_report: bool, apply: Option<Certainty>) -> Strin
     } else if reply.repaired > 0 {
         out.push_str(&show_change(&reply.change));
         out.push_str(&format!("{links} in {notes} would follow\n"));
+    } else if reply.links.iter().any(|item| !item.evidence.is_empty()) {
+        out.push_str("no link is repaired by itself; `sidenote repair --choose` asks for each\n");
     } else {
         out.push_str("nothing to repair\n");
     }
@@ -174,7 +176,7 @@ fn summary(reply: &RepairReply) -> String {
         counts.push(format!("{deleted} to deleted files"));
     }
     if reply.unexplained > 0 {
-        counts.push(format!("{} of which nothing is known", reply.unexplained));
+        counts.push(format!("{} without evidence", output::count(reply.unexplained, "dead link")));
     }
     if counts.is_empty() { String::new() } else { format!("found: {}\n", counts.join(", ")) }
 }

@@ -125,6 +125,7 @@ impl Changes<'_> {
         // What the index just saw move is evidence.
         IndexSync::of(self.core).note_moves();
         let mut present = Present::new(self.core, &view, &request.paths)?;
+        let is_shallow = repository.as_ref().is_some_and(Repository::is_shallow);
         let mut meanings = self.meanings(&mut present, repository)?;
         meanings.sort_by_key(|meaning| (meaning.source, meaning.span));
         let unexplained =
@@ -148,7 +149,12 @@ impl Changes<'_> {
         let links = items.filter_map(|meaning| meaning.item(&present)).collect();
         drop(view);
         let (plan, repaired) = self.repair_plan(&present, &relinks)?;
-        let change = self.apply_planned(|_| Ok(plan), request.dry_run || is_report)?;
+        let mut change = self.apply_planned(|_| Ok(plan), request.dry_run || is_report)?;
+        if is_shallow && unexplained > 0 {
+            let notice =
+                "the clone has only the last part of its history, so git says nothing of older moves";
+            change.notices.push(notice.to_owned());
+        }
         Ok(RepairReply { links, unexplained, repaired, change, waits_for: None })
     }
 
