@@ -538,5 +538,5 @@ fn random_merges_lose_nothing_and_conflict_no_more_than_without_the_driver() {
 #[ignore = "takes some minutes; `just random-merges` runs it"]
 fn a_thousand_random_merges_lose_nothing() {
     let sums = random_merges(1000, env_number("SIDENOTE_MERGES", 1000));
-    assert!(sums.driven > sums.merges, "{sums:?}");
+    assert!(sums.driven > sums.merges / 2, "{sums:?}");
 }
