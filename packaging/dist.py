@@ -23,7 +23,7 @@ import npm
 import project
 import wheel
 
-# The package index and the issue of packaging ask for wheels of at most 32 MB.
+# A wheel is downloaded whole before its first use, so its size has a limit of our own.
 WHEEL_LIMIT = 32_000_000
 
 
@@ -186,7 +186,7 @@ def main(binaries, out):
         for target, path in given:
             made = wheel.build(target, path, out)
             if made.stat().st_size > WHEEL_LIMIT:
-                print(f"warning: {made.name} has {made.stat().st_size / 1e6:.1f} MB, more than {WHEEL_LIMIT / 1e6:.0f}")
+                print(f"warning: {made.name} has {made.stat().st_size / 1e6:.1f} MB, more than {WHEEL_LIMIT / 1e6:.0f}; advzip makes it smaller (apt-get install advancecomp)")
         if not shutil.which("npm"):
             skipped("npm packages", "npm is not installed")
         else:
