@@ -23,12 +23,13 @@ use crate::index::diff::{ChangedFile, FileChanges, Redo, SyncReport, compare};
 use crate::index::directory::{Identity, STAGED, displaced, remove_staged};
 use crate::index::embed::{Effort, Embed};
 use crate::index::indexed_document::ParsedNote;
-use crate::index::vectors::{VectorWriter, passage_key};
+use crate::index::shared_vectors::{Lookup, SharedVectors};
+use crate::index::vectors::{VectorRecord, VectorWriter, passage_key};
 use crate::index::writer::plan::{Method, Plan};
 use crate::index::writer::read::{FileRead, read_group};
 use crate::index::writer::removed_contents::RemovedContents;
 use crate::index::writer::targets::{Targets, link_names};
-use crate::index::{Phase, Progress, SyncScope, active_model, checksums};
+use crate::index::{EmbedReport, Phase, Progress, SyncScope, active_model, checksums};
 use crate::journal::Journal;
 use crate::journal::projection::Projection;
 use crate::memory::usage::NoteRef;
@@ -74,6 +75,8 @@ pub(crate) struct Writer {
     /// The writer of the full text, and whether it is a bulk writer.
     pub(crate) full_text: Option<(Bm25Writer, bool)>,
     pub(crate) vectors: Option<VectorWriter>,
+    /// The vectors that all vaults of the user share, if the settings allow it.
+    pub(crate) shared_vectors: Option<SharedVectors>,
     pub(crate) vector_folder: Option<(PathBuf, usize)>,
     /// The key of the model whose pending passages are counted; 0 without a model.
     pub(crate) model: i64,
@@ -640,17 +643,46 @@ impl Writer {
         Ok(count)
     }
 
-    /// Returns the files that have passages without a vector, with the newest and the most used first.
-    pub(crate) fn files_without_vectors(&mut self) -> Result<Vec<FileId>> {
-        let Some(vectors) = &self.vectors else {
-            return Ok(Vec::new());
+    /// Returns the passages without a vector, and the files that have them.
+    fn without_vectors(&self) -> Result<(HashSet<i64>, HashSet<FileId>)> {
+        let (mut passages, mut files) = (HashSet::new(), HashSet::new());
+        if let Some(vectors) = &self.vectors {
+            self.catalog.reader().passages().each(|passage, file| {
+                if !vectors.contains(passage) {
+                    passages.insert(passage);
+                    files.insert(file);
+                }
+            })?;
+        }
+        Ok((passages, files))
+    }
+
+    /// Copies the vectors of these passages that other vaults share into the index. Returns their number.
+    fn reuse_vectors(&mut self, mut passages: HashSet<i64>, lookup: Lookup) -> Result<usize> {
+        let (Some(vectors), Some(shared)) = (&mut self.vectors, &mut self.shared_vectors) else {
+            return Ok(0);
         };
-        let mut waiting = HashSet::new();
-        self.catalog.reader().passages().each(|passage, file| {
-            if !vectors.contains(passage) {
-                waiting.insert(file);
-            }
-        })?;
+        passages.retain(|passage| !vectors.contains(*passage));
+        shared.take(&mut passages, lookup, &mut |records| vectors.append_records(records))
+    }
+
+    /// Copies all shared vectors that the index lacks, and then returns the files that have passages without a vector,
+    /// with the newest and the most used first, and the number of vectors that were copied.
+    pub(crate) fn files_without_vectors(&mut self) -> Result<(Vec<FileId>, usize)> {
+        let (passages, mut waiting) = self.without_vectors()?;
+        if waiting.is_empty() {
+            return Ok((Vec::new(), 0));
+        }
+        self.remove_seal()?;
+        let reused = self.reuse_vectors(passages, Lookup::Everything)?;
+        if reused > 0 {
+            waiting = self.without_vectors()?.1;
+        }
+        Ok((self.in_embedding_order(waiting)?, reused))
+    }
+
+    /// Orders files for embedding.
+    fn in_embedding_order(&mut self, mut waiting: HashSet<FileId>) -> Result<Vec<FileId>> {
         if waiting.is_empty() {
             return Ok(Vec::new());
         }
@@ -689,8 +721,8 @@ impl Writer {
         Ok(found)
     }
 
-    /// Embeds the passages of these files that lack a vector. Returns the number of vectors made. `stop` is called
-    /// between batches, and `done` with the number of vectors so far.
+    /// Embeds the passages of these files that lack a vector, and shares the new vectors. Vectors that others share are not
+    /// made again. `stop` is called between batches, and `done` with the number of vectors so far.
     pub(crate) fn embed_files(
         &mut self,
         files: &[FileId],
@@ -698,11 +730,11 @@ impl Writer {
         effort: Effort,
         done: &dyn Fn(usize),
         stop: &dyn Fn() -> bool,
-    ) -> Result<usize> {
+    ) -> Result<EmbedReport> {
         let mut waiting: Vec<(i64, String)> = Vec::new();
         let mut seen = HashSet::new();
-        let Some(vectors) = &mut self.vectors else {
-            return Ok(0);
+        let Some(vectors) = &self.vectors else {
+            return Ok(EmbedReport::default());
         };
         for row in self.catalog.reader().rows(files)? {
             let bytes = match self.vault.read(&row.path) {
@@ -720,21 +752,35 @@ impl Writer {
                 }
             }
         }
+        // Whoever embeds all pending passages has looked for them before.
+        let lookup = if effort == Effort::Foreground { Lookup::Everything } else { Lookup::News };
+        let mut report = EmbedReport { embedded: 0, reused: self.reuse_vectors(seen, lookup)? };
+        let Some(vectors) = &mut self.vectors else { return Ok(report) };
+        if report.reused > 0 {
+            waiting.retain(|(passage, _)| !vectors.contains(*passage));
+            done(report.reused);
+        }
         let step = embedder.batch(effort).max(1);
-        let mut made = 0;
         for group in waiting.chunks(step) {
             if stop() {
                 break;
             }
             let texts: Vec<&str> = group.iter().map(|(_, text)| text.as_str()).collect();
             let embedded = embedder.embed(&texts, effort)?;
-            let keyed: Vec<(i64, Vec<f32>)> =
-                group.iter().map(|(passage, _)| *passage).zip(embedded).collect();
-            vectors.append(&keyed)?;
-            made += keyed.len();
-            done(made);
+            let records: Vec<VectorRecord> = group
+                .iter()
+                .zip(&embedded)
+                .map(|((passage, _), vector)| VectorRecord::new(*passage, vector))
+                .collect();
+            vectors.append_records(&records)?;
+            // Only what was computed here is shared: the vectors in the index of a vault may have come with it.
+            if let Some(shared) = &mut self.shared_vectors {
+                shared.append(&records);
+            }
+            report.embedded += records.len();
+            done(report.count());
         }
-        Ok(made)
+        Ok(report)
     }
 
     /// Counts the pending passages again, after the model changed or another process may have written.
