@@ -339,7 +339,12 @@ fn a_symbolic_link_is_not_followed() {
         let (cache, model, elsewhere) = (Cache::new(), Counter::new(), tempfile::tempdir().unwrap());
         fill(&vault(), Some(&cache), &model);
         let folder = cache.segment().parent().unwrap().to_owned();
-        let path = cache.root().join(place.replace("MODEL", folder.file_name().unwrap().to_str().unwrap()));
+        let name = folder.file_name().unwrap().to_str().unwrap();
+        // A path that ends with a slash would not name the link.
+        let path = match place {
+            "" => cache.root(),
+            place => cache.root().join(place.replace("MODEL", name)),
+        };
         let target = elsewhere.path().join("target");
         fs::rename(&path, &target).unwrap();
         symlink(&target, &path);
@@ -689,13 +694,13 @@ fn check_kills(runs: usize) {
     let folder = cache.vectors(SMALL).folder().to_owned();
     let newest = || {
         let names = fs::read_dir(&folder).into_iter().flatten().flatten().map(|entry| entry.file_name());
-        names.max().unwrap_or_default()
+        names.filter_map(|name| name.to_str()?.parse::<usize>().ok()).max().unwrap_or(0)
     };
     let (mut found, mut torn) = (0, 0);
     for run in 0..runs {
         let mut children = [start_appender(&cache.root()), start_appender(&cache.root())];
         let before = newest();
-        until("the processes append", || newest() != before);
+        until("the processes append and remove", || newest() > before + run % 17);
         for _ in 0..run % 23 * 5000 {
             std::hint::spin_loop();
         }
@@ -712,7 +717,7 @@ fn check_kills(runs: usize) {
         let size = size_of(&cache.root());
         assert!(size <= SMALL.total + SMALL.segment, "run {run}: {size} bytes");
     }
-    assert!(found > runs * 50, "{found} vectors in {runs} runs");
+    assert!(found > runs * 20, "{found} vectors in {runs} runs");
     say(&format!("{runs} kills of two processes: {found} vectors found, {torn} logs torn, none wrong"));
 }
 
