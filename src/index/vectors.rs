@@ -4,10 +4,12 @@
 //! The newest vectors are only in the log and are compared one by one. A graph over the others is saved when there are
 //! enough of them.
 
+mod records;
+
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::hash::{BuildHasherDefault, Hasher};
-use std::io::{Read as _, Seek as _, SeekFrom};
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -18,6 +20,10 @@ use crate::atomic_file::AtomicFile;
 use crate::error::{Error, Result};
 use crate::platform;
 use crate::safe_open;
+
+pub use records::VectorRecord;
+use records::read_keys_from;
+pub(super) use records::read_records;
 
 /// The minimum number of vectors outside the graph before a new graph is built. Fewer are compared one by one,
 /// which costs less.
@@ -232,24 +238,6 @@ fn read_log_from(folder: &Path, dimensions: usize, first: usize) -> Result<Log> 
         log.sums.push(u64::from_le_bytes(sum.try_into().unwrap_or_default()));
     }
     Ok(log)
-}
-
-/// Reads the header of a file of keys, and its keys from the record `first` on. Fewer bytes than a header mean that there
-/// are fewer records.
-fn read_keys_from(path: &Path, first: usize) -> std::io::Result<Vec<u8>> {
-    if first == 0 {
-        return safe_open::read_in_place(path, MAX_KEYS);
-    }
-    let mut file = safe_open::open_in_place(path)?;
-    let start = (HEADER + first * KEY_RECORD) as u64;
-    if file.metadata()?.len() < start {
-        return Ok(Vec::new());
-    }
-    let mut bytes = vec![0; HEADER];
-    file.read_exact(&mut bytes)?;
-    file.seek(SeekFrom::Start(start))?;
-    file.take(MAX_KEYS).read_to_end(&mut bytes)?;
-    Ok(bytes)
 }
 
 fn options(dimensions: usize) -> IndexOptions {
@@ -589,85 +577,6 @@ pub(super) fn verify(folder: &Path, dimensions: usize) -> Result<(usize, usize)>
         damaged += usize::from(checksum(key, &record) != sum);
     }
     Ok((log.keys.len() - damaged, damaged))
-}
-
-/// A vector as a log holds it: the key of its passage, a checksum, and the quantised components behind their scale.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct VectorRecord {
-    key: i64,
-    sum: u64,
-    bytes: Vec<u8>,
-}
-
-impl VectorRecord {
-    /// Quantises the vector of a passage.
-    pub fn new(key: i64, vector: &[f32]) -> Self {
-        let quantised = Quantised::of(vector);
-        let mut bytes = quantised.scale.to_le_bytes().to_vec();
-        bytes.extend(quantised.bytes.iter().map(|&byte| byte as u8));
-        Self { key, sum: checksum(key, &bytes), bytes }
-    }
-
-    /// Returns the key of the passage.
-    pub fn key(&self) -> i64 {
-        self.key
-    }
-}
-
-/// What [`read_records`] read of a log.
-#[derive(Debug, Default)]
-pub(super) struct RecordsRead {
-    /// The number of records that the log has.
-    pub(super) records: usize,
-    /// The keys of wanted records whose checksum does not match.
-    pub(super) damaged: Vec<i64>,
-}
-
-/// The number of records that are read and handed on at once.
-const RECORDS_AT_ONCE: usize = 4096;
-
-/// Reads the wanted records of a log from the record `first` on, and takes the keys that were found out of `wanted`. A
-/// record whose checksum does not match is not given, and an incomplete one at the end does not count. A folder without
-/// a log of this many dimensions has no records.
-///
-/// # Errors
-/// `Io` if the files cannot be read; the errors of `give`.
-pub(super) fn read_records(
-    folder: &Path,
-    dimensions: usize,
-    first: usize,
-    wanted: &mut HashSet<i64>,
-    give: &mut dyn FnMut(&[VectorRecord]) -> Result<()>,
-) -> Result<RecordsRead> {
-    let log = read_log_from(folder, dimensions, first)?;
-    let Some(file) = log.file else { return Ok(RecordsRead::default()) };
-    let mut read = RecordsRead { records: first + log.keys.len(), damaged: Vec::new() };
-    let size = record_size(dimensions);
-    let mut at = 0;
-    while at < log.keys.len() && !wanted.is_empty() {
-        let run = log.keys[at..].iter().take(RECORDS_AT_ONCE).take_while(|key| wanted.contains(key)).count();
-        if run == 0 {
-            at += 1;
-            continue;
-        }
-        let mut bytes = vec![0_u8; run * size];
-        platform::read_exact_at(&file, &mut bytes, (HEADER + (first + at) * size) as u64)
-            .map_err(|error| Error::io("read", log_path(folder), error))?;
-        let mut records = Vec::with_capacity(run);
-        for (index, bytes) in bytes.chunks_exact(size).enumerate() {
-            let (Some(&key), Some(&sum)) = (log.keys.get(at + index), log.sums.get(at + index)) else {
-                continue;
-            };
-            if checksum(key, bytes) != sum {
-                read.damaged.push(key);
-            } else if wanted.remove(&key) {
-                records.push(VectorRecord { key, sum, bytes: bytes.to_vec() });
-            }
-        }
-        give(&records)?;
-        at += run;
-    }
-    Ok(read)
 }
 
 /// Appends vectors to a log. Only one process at a time may have one for a folder: the writer of the index, or the
