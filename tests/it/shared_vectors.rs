@@ -690,7 +690,7 @@ fn start_appender(root: &Path) -> Child {
 /// Kills processes while they append and remove. After each kill every vector is right, and others append.
 fn check_kills(runs: usize) {
     let cache = Cache::new();
-    fs::create_dir_all(&cache.root()).unwrap();
+    fs::create_dir_all(cache.root()).unwrap();
     let folder = cache.vectors(SMALL).folder().to_owned();
     let newest = || {
         let names = fs::read_dir(&folder).into_iter().flatten().flatten().map(|entry| entry.file_name());
@@ -734,7 +734,7 @@ fn a_kill_at_some_moments_leaves_right_vectors() {
 }
 
 #[test]
-#[ignore = "it takes minutes: `just kill-shared-vectors`"]
+#[ignore = "it takes a minute: `just kill-shared-vectors`"]
 fn two_hundred_kills_leave_right_vectors() {
     check_kills(env_number("SIDENOTE_TEST_KILLS", 200));
 }
