@@ -12,6 +12,10 @@ gate:
 soak:
     cargo test --release -- --ignored --nocapture crash_recovery::five_hundred_kills_in_a_rename_that_touches_two_hundred_notes soak::an_editor_commands_and_a_killed_watcher_share_a_vault_for_minutes server_processes::two_servers_and_the_command_line_write_a_thousand_notes_each_at_once apply::a_crash_at_any_step_of_a_rename_that_touches_two_hundred_notes
 
+# Kill two processes that append to the shared vectors, as many times.
+kill-shared-vectors count="200":
+    SIDENOTE_TEST_KILLS={{count}} cargo test --release -- --ignored --nocapture shared_vectors::two_hundred_kills_leave_right_vectors
+
 # Merge the branches of a thousand random repositories with and without the merge driver, and kill the driver at many moments; needs git.
 random-merges:
     SIDENOTE_DRIVER_KILLS=400 cargo test --release -- --include-ignored --nocapture merge_driver::a_thousand_random_merges_lose_nothing merge_driver::a_killed_driver_leaves_no_half_file

@@ -41,6 +41,7 @@ const UNSAFE_IN_VAULT: &[&str] = &[
     "embed.query_prefix",
     "embed.passage_prefix",
     "embed.timeout_s",
+    "embed.share",
     "rerank.model",
     "rerank.dir",
     "rerank.top",
@@ -220,6 +221,17 @@ pub struct EmbedConfig {
     pub passage_prefix: String,
     /// Seconds that an endpoint has for one batch, all tries counted; a query has a fifth of it.
     pub timeout_s: u64,
+    /// Whether vectors are shared with other vaults of the user. It says nothing about a model, so it is not recorded with
+    /// one.
+    #[serde(skip_serializing, default)]
+    pub share: bool,
+}
+
+impl EmbedConfig {
+    /// Returns the folder of the vectors that all vaults of the user share; `None` if none are shared.
+    pub fn shared_vectors(&self) -> Option<PathBuf> {
+        user_cache().filter(|_| self.share).map(|cache| cache.join("vectors"))
+    }
 }
 
 /// Settings about reading the best hits once more.

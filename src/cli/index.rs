@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::{CommandContext, Outcome, output};
 use crate::error::{Error, Result};
-use crate::index::{Phase, Progress, SyncReport};
+use crate::index::{EmbedReport, Phase, Progress, SyncReport};
 
 /// Update the index from the files, and compute missing vectors.
 ///
@@ -37,8 +37,10 @@ struct IndexReply {
     passages: usize,
     /// Milliseconds until the index was up to date.
     index_ms: u128,
-    /// Passages that got a vector.
+    /// Passages that were embedded.
     embedded: usize,
+    /// Passages whose vector was in your cache, because another clone, worktree or vault of yours had embedded the text.
+    reused: usize,
     /// Passages that still wait for a vector.
     pending: usize,
     /// Milliseconds that the vectors took.
@@ -75,12 +77,12 @@ pub(super) fn run(context: &mut CommandContext, args: &IndexArgs) -> Result<Outc
         context.out.message(&format!("warning: {warning}"));
     }
     let started = Instant::now();
-    let mut embedded = 0;
+    let mut vectors = EmbedReport::default();
     if !args.no_embed && !interrupted.load(Ordering::Relaxed) {
         let bar = PhaseBar::new();
         let made = store.index().embed_all(bar.progress());
         bar.finish();
-        embedded = match made {
+        vectors = match made {
             // All vectors computed so far are kept.
             Err(error) if interrupted.load(Ordering::Relaxed) => {
                 context.out.print_error(&error);
@@ -96,7 +98,8 @@ pub(super) fn run(context: &mut CommandContext, args: &IndexArgs) -> Result<Outc
         notes: counts.notes,
         passages: counts.passages,
         index_ms,
-        embedded,
+        embedded: vectors.embedded,
+        reused: vectors.reused,
         pending,
         embed_ms,
         // Ctrl-C after the last vector has no effect.
@@ -130,6 +133,9 @@ fn show(reply: &IndexReply) -> String {
             rate(report.read as f64, reply.index_ms),
             output::bytes(rate(report.bytes as f64, reply.index_ms) as u64),
         ));
+    }
+    if reply.reused > 0 {
+        text.push_str(&format!("reused {} from your cache\n", output::count(reply.reused, "vector")));
     }
     if reply.embedded > 0 {
         text.push_str(&format!(

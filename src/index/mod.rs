@@ -23,6 +23,7 @@ pub mod follow;
 pub mod indexed_document;
 mod read_only;
 mod recent_vectors;
+pub mod shared_vectors;
 mod writer_thread;
 
 use std::collections::{HashMap, HashSet};
@@ -103,6 +104,27 @@ pub enum Phase {
 /// A callback for progress: the phase, the number of items done, and the number of all items.
 pub type Progress = dyn Fn(Phase, usize, usize) + Send + Sync;
 
+/// How many vectors an index got, and from where.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct EmbedReport {
+    /// The number of passages that were embedded.
+    pub embedded: usize,
+    /// The number of passages whose vector was shared by another vault of the user.
+    pub reused: usize,
+}
+
+impl EmbedReport {
+    /// Returns the number of new vectors.
+    pub fn count(self) -> usize {
+        self.embedded + self.reused
+    }
+
+    fn add(&mut self, more: Self) {
+        self.embedded += more.embedded;
+        self.reused += more.reused;
+    }
+}
+
 /// The options of [`Index::open`].
 #[derive(Clone, Default)]
 pub struct Options {
@@ -119,6 +141,8 @@ pub struct Options {
     pub verb: String,
     /// The configured model, if there is one.
     pub embedder: Option<Arc<dyn Embed>>,
+    /// The folder of the vectors that all vaults of the user share; none to share none.
+    pub shared_vectors: Option<PathBuf>,
     /// Finds the previous model, whose vectors are used until those of `embedder` are complete.
     pub earlier: PreviousModels,
 }
@@ -264,7 +288,7 @@ fn take_snapshot(
 
 enum Job {
     Sync(SyncScope, Arc<Progress>, Sender<Result<SyncReport>>),
-    Embed(Arc<Progress>, Sender<Result<usize>>),
+    Embed(Arc<Progress>, Sender<Result<EmbedReport>>),
     Urgent(UrgentEmbedding),
     Stop,
 }
@@ -489,11 +513,12 @@ impl Index {
         diff::drift(vault, &self.catalog())
     }
 
-    /// Embeds all passages without a vector on all cores, and waits for it. Returns the number of vectors made.
+    /// Embeds all passages without a vector on all cores, and waits for it. Vectors that another vault of the user shares
+    /// are not made again.
     ///
     /// # Errors
     /// `Conflict` if another process holds the lock; the errors of the embedder.
-    pub fn embed_all(&self, progress: Arc<Progress>) -> Result<usize> {
+    pub fn embed_all(&self, progress: Arc<Progress>) -> Result<EmbedReport> {
         self.submit(None, |reply| Job::Embed(progress, reply)).map(Option::unwrap_or_default)
     }
 

@@ -10,6 +10,7 @@ use crate::index::bm25::Bm25;
 use crate::index::catalog::{CatalogWriter, ReaderPool};
 use crate::index::directory::{Identity, identity_of};
 use crate::index::embed::model_selection::model_key;
+use crate::index::shared_vectors::{SharedVectorLimits, SharedVectors};
 use crate::index::vectors::VectorWriter;
 use crate::index::writer::{NextSync, OtherVectors, State, Writer};
 use crate::index::{CREATION_TIMEOUT, Options, checksums, directory, vectors};
@@ -96,23 +97,27 @@ pub(super) fn open_to_write(
         let repaired = repair_vectors(folder, vector_folder.as_ref(), former.as_ref(), &verdict)?;
         notices.extend(repaired.filter(|_| notices.is_empty()));
     }
-    let mut writer = Writer {
-        folder: folder.to_owned(),
-        vault: Arc::clone(vault),
-        identity: Arc::clone(identity),
-        state: if whole { State::Sealed } else { State::Open },
-        next_sync: if options.rebuild { NextSync::Rebuild } else { NextSync::Changes },
-        catalog,
-        bm25: Arc::clone(&bm25),
-        full_text: None,
-        vectors: None,
-        vector_folder,
-        model: options.embedder.as_ref().map_or(0, |embedder| model_key(embedder.model())),
-        other_vectors: OtherVectors::Keep,
-        checkpointing: None,
-        projection: None,
-        removed: crate::index::writer::removed_contents::RemovedContents::default(),
-    };
+    let mut writer =
+        Writer {
+            folder: folder.to_owned(),
+            vault: Arc::clone(vault),
+            identity: Arc::clone(identity),
+            state: if whole { State::Sealed } else { State::Open },
+            next_sync: if options.rebuild { NextSync::Rebuild } else { NextSync::Changes },
+            catalog,
+            bm25: Arc::clone(&bm25),
+            full_text: None,
+            vectors: None,
+            shared_vectors: options.shared_vectors.as_deref().zip(options.embedder.as_deref()).map(
+                |(folder, embedder)| SharedVectors::new(folder, embedder, SharedVectorLimits::default()),
+            ),
+            vector_folder,
+            model: options.embedder.as_ref().map_or(0, |embedder| model_key(embedder.model())),
+            other_vectors: OtherVectors::Keep,
+            checkpointing: None,
+            projection: None,
+            removed: crate::index::writer::removed_contents::RemovedContents::default(),
+        };
     if !whole || writer.counts_another_model()? {
         writer.recount()?;
         writer.remove_unused_vectors()?;

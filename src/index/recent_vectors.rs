@@ -55,7 +55,7 @@ impl Index {
     }
 
     /// Embeds passages of these files that lack a vector, and waits for it: at least one, and more while the time
-    /// `budget` lasts. Returns the number of vectors made.
+    /// `budget` lasts. Returns the number of new vectors.
     ///
     /// # Errors
     /// `Conflict` if another process writes the index; the errors of the embedder.
@@ -132,13 +132,13 @@ impl WriterThread {
         let made = self.writer.embed_files(files, &*embedder, Effort::Foreground, &|_| {}, &halt)?;
         let pending = self.writer.catalog.reader().meta("pending")?.unwrap_or(0);
         // A recount reads all passages, so it is done only if the last pending passage may be embedded.
-        match pending - i64::try_from(made).unwrap_or(0) {
+        match pending - i64::try_from(made.count()).unwrap_or(0) {
             left if left > 0 => self.writer.catalog.set_meta("pending", left)?,
             _ => self.writer.recount()?,
         }
         // The background may have made these vectors already without publishing them.
         self.shared.publish()?;
         self.writer.remove_unused_vectors()?;
-        Ok(made)
+        Ok(made.count())
     }
 }

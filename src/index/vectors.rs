@@ -4,6 +4,8 @@
 //! The newest vectors are only in the log and are compared one by one. A graph over the others is saved when there are
 //! enough of them.
 
+mod records;
+
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -18,6 +20,10 @@ use crate::atomic_file::AtomicFile;
 use crate::error::{Error, Result};
 use crate::platform;
 use crate::safe_open;
+
+pub use records::VectorRecord;
+use records::read_keys_from;
+pub(super) use records::read_records;
 
 /// The minimum number of vectors outside the graph before a new graph is built. Fewer are compared one by one,
 /// which costs less.
@@ -184,6 +190,16 @@ struct Log {
 }
 
 fn read_log(folder: &Path, dimensions: usize) -> Result<Log> {
+    read_log_from(folder, dimensions, 0)
+}
+
+/// Returns the size of a log of this many records in bytes.
+pub(super) fn log_size(records: usize, dimensions: usize) -> u64 {
+    (2 * HEADER + records * (KEY_RECORD + record_size(dimensions))) as u64
+}
+
+/// Reads the keys of a log from the record `first` on. A log with fewer records is empty.
+fn read_log_from(folder: &Path, dimensions: usize, first: usize) -> Result<Log> {
     let empty = Log { keys: Vec::new(), sums: Vec::new(), file: None };
     let path = keys_path(folder);
     let is_regular =
@@ -191,7 +207,7 @@ fn read_log(folder: &Path, dimensions: usize) -> Result<Log> {
     if !is_regular(&path) || !is_regular(&log_path(folder)) {
         return Ok(empty);
     }
-    let bytes = match safe_open::read_in_place(&path, MAX_KEYS) {
+    let bytes = match read_keys_from(&path, first) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(empty),
         Err(error) => return Err(safe_open::failed("read", &path, error)),
@@ -211,6 +227,10 @@ fn read_log(folder: &Path, dimensions: usize) -> Result<Log> {
     }
     let length = file.metadata().map_err(|error| Error::io("read", &path, error))?.len() as usize;
     let records = length.saturating_sub(HEADER) / record_size(dimensions);
+    if records < first || bytes.len() < HEADER {
+        return Ok(empty);
+    }
+    let records = records - first;
     let mut log = Log { keys: Vec::new(), sums: Vec::new(), file: Some(file) };
     for record in bytes[HEADER..].chunks_exact(KEY_RECORD).take(records) {
         let (key, sum) = record.split_at(8);
@@ -559,13 +579,16 @@ pub(super) fn verify(folder: &Path, dimensions: usize) -> Result<(usize, usize)>
     Ok((log.keys.len() - damaged, damaged))
 }
 
-/// Appends vectors to the log. Only the writer of the index has one.
+/// Appends vectors to a log. Only one process at a time may have one for a folder: the writer of the index, or the
+/// process that holds the lock of the shared vectors.
 #[derive(Debug)]
 pub struct VectorWriter {
     folder: PathBuf,
     dimensions: usize,
     known: HashSet<i64>,
     records: usize,
+    /// The permissions of new files, if not those of the umask.
+    mode: Option<u32>,
 }
 
 impl VectorWriter {
@@ -578,7 +601,30 @@ impl VectorWriter {
     pub fn open(folder: &Path, dimensions: usize, verify: bool) -> Result<(Self, usize)> {
         #[expect(clippy::disallowed_methods, reason = "the sidecar's own folder")]
         std::fs::create_dir_all(folder).map_err(|error| Error::io("create", folder, error))?;
-        let mut writer = Self { folder: folder.to_owned(), dimensions, known: HashSet::new(), records: 0 };
+        let records = 0;
+        let mut writer =
+            Self { folder: folder.to_owned(), dimensions, known: HashSet::new(), records, mode: None };
+        let dropped = writer.load(verify)?;
+        Ok((writer, dropped))
+    }
+
+    /// Opens the log in an existing folder for appending, and drops an incomplete record at its end. Only the user can
+    /// read a log that is created.
+    ///
+    /// # Errors
+    /// `Io` if the files cannot be written.
+    pub(super) fn open_private(folder: &Path, dimensions: usize) -> Result<Self> {
+        let (known, mode) = (HashSet::new(), Some(0o600));
+        let mut writer = Self { folder: folder.to_owned(), dimensions, known, records: 0, mode };
+        writer.load(false)?;
+        Ok(writer)
+    }
+
+    /// Reads the log as [`VectorWriter::open`] says, and returns the number of dropped records.
+    fn load(&mut self, verify: bool) -> Result<usize> {
+        let (folder, dimensions) = (self.folder.clone(), self.dimensions);
+        let folder = folder.as_path();
+        let writer = self;
         let mut log = read_log(folder, dimensions)?;
         let mut dropped = 0;
         let fresh = log.file.is_none();
@@ -599,7 +645,32 @@ impl VectorWriter {
         writer.records = log.keys.len();
         writer.known = log.keys.into_iter().collect();
         writer.truncate(writer.records)?;
-        Ok((writer, dropped))
+        Ok(dropped)
+    }
+
+    /// Reads what other processes appended since. Returns `false` if the log is not the one that was opened, because it
+    /// was removed, or replaced by a shorter one.
+    ///
+    /// # Errors
+    /// `Io` if the files cannot be read.
+    pub(super) fn refresh(&mut self) -> Result<bool> {
+        let log = read_log_from(&self.folder, self.dimensions, self.records)?;
+        if log.file.is_none() {
+            return Ok(false);
+        }
+        self.records += log.keys.len();
+        self.known.extend(log.keys);
+        Ok(true)
+    }
+
+    /// Lets the vectors of these passages be appended once more, because those in the log are damaged.
+    pub(super) fn forget(&mut self, keys: &HashSet<i64>) {
+        self.known.retain(|key| !keys.contains(key));
+    }
+
+    /// Returns the size of the log in bytes.
+    pub(super) fn size(&self) -> u64 {
+        log_size(self.records, self.dimensions)
     }
 
     fn drop_damaged(&self, log: &Log, file: &File) -> Result<usize> {
@@ -655,9 +726,15 @@ impl VectorWriter {
         }
         let mut log_bytes = header(self.dimensions).to_vec();
         log_bytes.extend_from_slice(records);
-        replace(&keys_path(&self.folder), &header(self.dimensions))?;
-        replace(&log_path(&self.folder), &log_bytes)?;
-        replace(&keys_path(&self.folder), &key_bytes)
+        self.replace(&keys_path(&self.folder), &header(self.dimensions))?;
+        self.replace(&log_path(&self.folder), &log_bytes)?;
+        self.replace(&keys_path(&self.folder), &key_bytes)
+    }
+
+    fn replace(&self, path: &Path, bytes: &[u8]) -> Result<()> {
+        let file = AtomicFile::new(path).single_writer();
+        let file = if let Some(mode) = self.mode { file.mode(mode) } else { file };
+        file.write_bytes(bytes).map_err(|error| safe_open::failed("write", path, error))
     }
 
     /// Truncates both files to whole records, so that the next append is aligned.
@@ -690,29 +767,42 @@ impl VectorWriter {
         self.records == 0
     }
 
+    /// Quantises and appends vectors of passages; see [`VectorWriter::append_records`].
+    ///
+    /// # Errors
+    /// Those of [`VectorWriter::append_records`].
+    pub fn append(&mut self, vectors: &[(i64, Vec<f32>)]) -> Result<()> {
+        let records: Vec<VectorRecord> =
+            vectors.iter().map(|(key, vector)| VectorRecord::new(*key, vector)).collect();
+        self.append_records(&records)
+    }
+
     /// Appends vectors of passages, and skips those that exist. When this returns, the vectors survive a crash of
     /// the program.
-    pub fn append(&mut self, vectors: &[(i64, Vec<f32>)]) -> Result<()> {
+    ///
+    /// # Errors
+    /// `Internal` if a vector has another number of dimensions; `Io` if the files cannot be written.
+    pub fn append_records(&mut self, vectors: &[VectorRecord]) -> Result<()> {
         let mut keys = Vec::new();
         let mut records = Vec::new();
         let mut fresh = HashSet::new();
-        for (key, vector) in vectors {
-            if vector.len() != self.dimensions {
+        for VectorRecord { key, sum, bytes } in vectors {
+            if bytes.len() != record_size(self.dimensions) {
                 return Err(Error::internal(format!(
                     "the model made a vector of {} dimensions instead of {}",
-                    vector.len(),
+                    bytes.len().saturating_sub(4),
                     self.dimensions
                 )));
             }
             if self.known.contains(key) || !fresh.insert(*key) {
                 continue;
             }
-            let quantised = Quantised::of(vector);
-            let mut record = quantised.scale.to_le_bytes().to_vec();
-            record.extend(quantised.bytes.iter().map(|&byte| byte as u8));
             keys.extend_from_slice(&key.to_le_bytes());
-            keys.extend_from_slice(&checksum(*key, &record).to_le_bytes());
-            records.extend_from_slice(&record);
+            keys.extend_from_slice(&sum.to_le_bytes());
+            records.extend_from_slice(bytes);
+        }
+        if keys.is_empty() {
+            return Ok(());
         }
         let added = keys.len() / KEY_RECORD;
         // Offsets are computed from the number of records, so the next write overwrites one that failed half-way.

@@ -3,6 +3,7 @@
 //! Every change passes through [`Writer::sync`], which compares first, so that unchanged files are not read. The
 //! order of commits is intents, full text, catalog. After a crash, the generations of both tell what was committed.
 
+mod embedding;
 mod plan;
 mod read;
 pub(super) mod removed_contents;
@@ -21,17 +22,14 @@ use crate::index::bm25::{Analyzer, Bm25, Bm25Writer};
 use crate::index::catalog::{CatalogWriter, FileId, LinkGroup};
 use crate::index::diff::{ChangedFile, FileChanges, Redo, SyncReport, compare};
 use crate::index::directory::{Identity, STAGED, displaced, remove_staged};
-use crate::index::embed::{Effort, Embed};
-use crate::index::indexed_document::ParsedNote;
-use crate::index::vectors::{VectorWriter, passage_key};
+use crate::index::shared_vectors::SharedVectors;
+use crate::index::vectors::VectorWriter;
 use crate::index::writer::plan::{Method, Plan};
 use crate::index::writer::read::{FileRead, read_group};
 use crate::index::writer::removed_contents::RemovedContents;
 use crate::index::writer::targets::{Targets, link_names};
 use crate::index::{Phase, Progress, SyncScope, active_model, checksums};
-use crate::journal::Journal;
 use crate::journal::projection::Projection;
-use crate::memory::usage::NoteRef;
 use crate::platform;
 use crate::text::dialect::LinkDialects;
 use crate::text::link::LinkSyntax;
@@ -49,8 +47,6 @@ const IDLE_MERGE_SEGMENTS: usize = 24;
 /// The number of segments above which some are merged at once.
 const FORCED_MERGE_SEGMENTS: usize = 96;
 
-/// The number of the most used notes that are embedded early.
-const MOST_USED: usize = 1000;
 /// The size in bytes above which the catalog's write-ahead log is emptied by another thread, or when there is no other work.
 const CHECKPOINT_BYTES: u64 = 16 << 20;
 /// The size in bytes above which the log is emptied at once: under steady load it is never quite empty, so it is never
@@ -74,6 +70,8 @@ pub(crate) struct Writer {
     /// The writer of the full text, and whether it is a bulk writer.
     pub(crate) full_text: Option<(Bm25Writer, bool)>,
     pub(crate) vectors: Option<VectorWriter>,
+    /// The vectors that all vaults of the user share, if the settings allow it.
+    pub(crate) shared_vectors: Option<SharedVectors>,
     pub(crate) vector_folder: Option<(PathBuf, usize)>,
     /// The key of the model whose pending passages are counted; 0 without a model.
     pub(crate) model: i64,
@@ -638,103 +636,6 @@ impl Writer {
             last = Some(passage);
         })?;
         Ok(count)
-    }
-
-    /// Returns the files that have passages without a vector, with the newest and the most used first.
-    pub(crate) fn files_without_vectors(&mut self) -> Result<Vec<FileId>> {
-        let Some(vectors) = &self.vectors else {
-            return Ok(Vec::new());
-        };
-        let mut waiting = HashSet::new();
-        self.catalog.reader().passages().each(|passage, file| {
-            if !vectors.contains(passage) {
-                waiting.insert(file);
-            }
-        })?;
-        if waiting.is_empty() {
-            return Ok(Vec::new());
-        }
-        let mut order = self.catalog.reader().newest_first(None)?;
-        order.retain(|file| waiting.contains(file));
-        let used = self.most_used(&waiting)?;
-        // Both lists are interleaved, so that both kinds come first.
-        let (mut newest, mut used) = (order.into_iter(), used.into_iter());
-        let mut order = Vec::with_capacity(waiting.len());
-        while newest.len() > 0 {
-            for file in [newest.next(), used.next()].into_iter().flatten() {
-                if waiting.remove(&file) {
-                    order.push(file);
-                }
-            }
-        }
-        Ok(order)
-    }
-
-    /// Returns those of these files that were used, the most used first.
-    fn most_used(&mut self, among: &HashSet<FileId>) -> Result<Vec<FileId>> {
-        let journal = Journal::open(&self.vault, &self.vault.records());
-        if let Err(error) = Projection::refresh(&mut self.projection, &self.folder, true, &journal) {
-            tracing::debug!("the most used notes are not embedded first: {error}");
-        }
-        let mut found = Vec::new();
-        for subject in
-            self.projection.iter().flat_map(|projection| projection.ledger().most_used()).take(MOST_USED)
-        {
-            let rows = match subject {
-                NoteRef::Path(path) => self.catalog.reader().row_at(path)?.into_iter().collect(),
-                NoteRef::Id(id) => self.catalog.reader().names().best_matches(id)?,
-            };
-            found.extend(rows.iter().map(|row| row.id).filter(|file| among.contains(file)));
-        }
-        Ok(found)
-    }
-
-    /// Embeds the passages of these files that lack a vector. Returns the number of vectors made. `stop` is called
-    /// between batches, and `done` with the number of vectors so far.
-    pub(crate) fn embed_files(
-        &mut self,
-        files: &[FileId],
-        embedder: &dyn Embed,
-        effort: Effort,
-        done: &dyn Fn(usize),
-        stop: &dyn Fn() -> bool,
-    ) -> Result<usize> {
-        let mut waiting: Vec<(i64, String)> = Vec::new();
-        let mut seen = HashSet::new();
-        let Some(vectors) = &mut self.vectors else {
-            return Ok(0);
-        };
-        for row in self.catalog.reader().rows(files)? {
-            let bytes = match self.vault.read(&row.path) {
-                Ok(bytes) => bytes,
-                // The file is gone or cannot be read now. Its passages stay pending.
-                Err(error) => {
-                    tracing::warn!("{error}");
-                    continue;
-                }
-            };
-            for text in ParsedNote::new(&row.path, bytes).embedded_texts() {
-                let passage = passage_key(&text);
-                if !vectors.contains(passage) && seen.insert(passage) {
-                    waiting.push((passage, text));
-                }
-            }
-        }
-        let step = embedder.batch(effort).max(1);
-        let mut made = 0;
-        for group in waiting.chunks(step) {
-            if stop() {
-                break;
-            }
-            let texts: Vec<&str> = group.iter().map(|(_, text)| text.as_str()).collect();
-            let embedded = embedder.embed(&texts, effort)?;
-            let keyed: Vec<(i64, Vec<f32>)> =
-                group.iter().map(|(passage, _)| *passage).zip(embedded).collect();
-            vectors.append(&keyed)?;
-            made += keyed.len();
-            done(made);
-        }
-        Ok(made)
     }
 
     /// Counts the pending passages again, after the model changed or another process may have written.

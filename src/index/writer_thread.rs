@@ -10,7 +10,7 @@ use crate::index::diff::SyncReport;
 use crate::index::directory::displaced;
 use crate::index::embed::{Effort, Embed};
 use crate::index::writer::{State, Writer};
-use crate::index::{IndexState, Job, Phase, Progress, SyncScope};
+use crate::index::{EmbedReport, IndexState, Job, Phase, Progress, SyncScope};
 
 /// The time without a job after which segments are merged and the log is emptied.
 const IDLE_DELAY: Duration = Duration::from_millis(100);
@@ -136,19 +136,19 @@ impl WriterThread {
         })
     }
 
-    fn embed_all(&mut self, progress: &Progress) -> Result<usize> {
+    fn embed_all(&mut self, progress: &Progress) -> Result<EmbedReport> {
         let Some(embedder) = self.embedder.clone() else {
-            return Ok(0);
+            return Ok(EmbedReport::default());
         };
         self.writer.open_vectors()?;
         let total = usize::try_from(self.writer.count_pending()?).unwrap_or(0);
-        let files = self.writer.files_without_vectors()?;
+        let (files, reused) = self.writer.files_without_vectors()?;
         let stop = Arc::clone(&self.stop);
-        let mut made = 0;
+        let mut report = EmbedReport { embedded: 0, reused };
         if total > 0 {
             self.writer.remove_seal()?;
         }
-        progress(Phase::Embed, 0, total);
+        progress(Phase::Embed, reused, total);
         // Files are embedded in groups that are large enough for all cores.
         for group in files.chunks(32) {
             if stop.load(Ordering::Relaxed) {
@@ -158,21 +158,21 @@ impl WriterThread {
                 group,
                 &*embedder,
                 Effort::Bulk,
-                &|done| progress(Phase::Embed, made + done, total),
+                &|done| progress(Phase::Embed, report.count() + done, total),
                 &|| stop.load(Ordering::Relaxed),
             );
             match done {
-                Ok(done) => made += done,
+                Ok(done) => report.add(done),
                 Err(error) => {
                     // The vectors made so far are kept and counted.
                     self.finish_embedding(progress)?;
                     return Err(error);
                 }
             }
-            progress(Phase::Embed, made, total);
+            progress(Phase::Embed, report.count(), total);
         }
         self.finish_embedding(progress)?;
-        Ok(made)
+        Ok(report)
     }
 
     /// Embeds the passages of one file. The pending count and the snapshot are updated after every 64 files.
@@ -183,9 +183,12 @@ impl WriterThread {
         };
         if unembedded.is_none() {
             self.writer.open_vectors()?;
-            let mut files = self.writer.files_without_vectors()?;
+            let (mut files, reused) = self.writer.files_without_vectors()?;
             files.reverse();
             *unembedded = Some(files);
+            if reused > 0 {
+                self.finish_embedding(&|_, _, _| {})?;
+            }
         }
         let Some(file) = unembedded.as_ref().and_then(|files| files.last().copied()) else {
             return Ok(());

@@ -453,6 +453,25 @@ pub fn restrict_to_user(file: &File) -> io::Result<()> {
     file.set_permissions(permissions)
 }
 
+/// Takes the rights of all other users on a folder away. The path is trusted, and no symbolic link.
+pub fn restrict_folder(folder: &Path) -> io::Result<()> {
+    std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o700))
+}
+
+/// Says whether a path is a folder of this user, and no symbolic link to one, in which no other user may write.
+pub fn is_own_folder(folder: &Path) -> io::Result<bool> {
+    let found = entry_metadata(folder)?;
+    let is_own = found.owner.0 == rustix::process::getuid().as_raw();
+    Ok(found.is_dir() && is_own && found.mode & 0o022 == 0)
+}
+
+/// Returns the number of bytes that this user may still write to the file system of a path; `None` if the system does not
+/// tell.
+pub fn free_space(path: &Path) -> Option<u64> {
+    let mounted = fs::statvfs(path).ok()?;
+    Some(mounted.f_bavail.saturating_mul(mounted.f_frsize))
+}
+
 /// Lets all users read an open file.
 pub fn share_for_reading(file: &File) -> io::Result<()> {
     let mut permissions = file.metadata()?.permissions();

@@ -708,6 +708,22 @@ pub fn restrict_to_user(_file: &File) -> io::Result<()> {
     Ok(())
 }
 
+/// Leaves the rights of other users as the profile folder gives them: none.
+pub fn restrict_folder(_folder: &Path) -> io::Result<()> {
+    Ok(())
+}
+
+/// Says whether a path is a folder, and no symbolic link or junction to one. It trusts the access list that the folder
+/// inherited.
+pub fn is_own_folder(folder: &Path) -> io::Result<bool> {
+    entry_metadata(folder).map(|found| found.is_dir())
+}
+
+/// Returns the number of bytes that may still be written: `None`, because a failed write tells it.
+pub fn free_space(_path: &Path) -> Option<u64> {
+    None
+}
+
 /// Leaves the rights of other users as the folder gives them.
 pub fn share_for_reading(_file: &File) -> io::Result<()> {
     Ok(())

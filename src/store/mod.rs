@@ -184,6 +184,7 @@ impl Store {
             fill: open.fill,
             verb: open.verb,
             embedder,
+            shared_vectors: config.embed.shared_vectors(),
             earlier: PreviousModels::before(&config.embed),
         };
         if open.existing && !Index::is_there(&vault, options.folder.as_deref())? {

@@ -11,7 +11,7 @@ use crate::clock::Timestamp;
 use crate::error::{ErrorKind, Result};
 use crate::index::catalog::Counts;
 use crate::index::follow::CatchUp;
-use crate::index::{Holder, Progress, SyncReport, SyncScope};
+use crate::index::{EmbedReport, Holder, Progress, SyncReport, SyncScope};
 use crate::journal::event::{Event, OP_MOVED, TouchedFile};
 use crate::store::core::{Core, former_of};
 use crate::store::lookup::Lookup;
@@ -154,12 +154,12 @@ impl IndexSync<'_> {
         self.core.index.generation()
     }
 
-    /// Embeds all passages without a vector. Returns the number of new vectors.
+    /// Embeds all passages without a vector, unless another vault of the user shares it.
     ///
     /// # Errors
     /// `Conflict` if another process writes the index; an error of the embedder if it fails.
     #[tracing::instrument(skip_all)]
-    pub fn embed_all(&self, progress: Arc<Progress>) -> Result<usize> {
+    pub fn embed_all(&self, progress: Arc<Progress>) -> Result<EmbedReport> {
         self.core.index.embed_all(progress)
     }
 

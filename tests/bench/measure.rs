@@ -412,7 +412,13 @@ fn once(place: &Place, sample: &mut Sample, mode: &str) -> Result<()> {
     for query in place.queries()?.iter().take(RUNS) {
         let output = sample.time(|| {
             let mut command = Command::new(env!("CARGO_BIN_EXE_sidenote"));
-            command.env_clear().arg("--vault").arg(&place.root).arg("--index").arg(place.index());
+            command
+                .env_clear()
+                .env("SIDENOTE_EMBED_SHARE", "false")
+                .arg("--vault")
+                .arg(&place.root)
+                .arg("--index")
+                .arg(place.index());
             Ok(command.args(["--json", "search", "--mode", mode, query]).output()?)
         })?;
         ensure(output.status.success(), &String::from_utf8_lossy(&output.stderr))?;
@@ -426,7 +432,11 @@ pub(crate) fn open_store(place: &Place, provider: &str) -> Result<Store> {
     Ok(Store::open(Open {
         vault: Some(place.root.clone()),
         index: Some(place.index()),
-        flags: vec![("embed.provider", provider.to_owned(), "cargo bench")],
+        flags: vec![
+            ("embed.provider", provider.to_owned(), "cargo bench"),
+            // A cold index would be a warm one.
+            ("embed.share", "false".to_owned(), "cargo bench"),
+        ],
         ..Open::default()
     })?)
 }

@@ -146,7 +146,13 @@ fn hooked(place: &Place, sample: &mut Sample, folds: bool) -> Result<()> {
         let sample = if at == 0 { &mut first } else { &mut *sample };
         let output = sample.time(|| {
             let mut command = Command::new(env!("CARGO_BIN_EXE_sidenote"));
-            command.env_clear().arg("--vault").arg(&place.root).arg("--index").arg(place.index());
+            command
+                .env_clear()
+                .env("SIDENOTE_EMBED_SHARE", "false")
+                .arg("--vault")
+                .arg(&place.root)
+                .arg("--index")
+                .arg(place.index());
             command
                 .args(["hook", "recall"])
                 .stdin(Stdio::piped())

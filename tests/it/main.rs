@@ -89,6 +89,7 @@ mod secrets;
 mod security;
 mod self_check;
 mod server_processes;
+mod shared_vectors;
 mod soak;
 mod stale_index;
 mod support;

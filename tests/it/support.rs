@@ -107,11 +107,16 @@ impl TestVault {
         self.open_set(&[("embed.provider", provider)])
     }
 
-    /// Opens the vault with these settings.
+    /// Opens the vault with these settings. The cache of the user who runs the tests is not touched: no vectors are shared.
     pub(crate) fn open_set(&self, settings: &[(&'static str, &str)]) -> Store {
+        let own = [("embed.share", "false")];
         Store::open(Open {
             vault: Some(self.root().to_owned()),
-            flags: settings.iter().map(|(key, value)| (*key, (*value).to_owned(), "test")).collect(),
+            flags: own
+                .iter()
+                .chain(settings)
+                .map(|(key, value)| (*key, (*value).to_owned(), "test"))
+                .collect(),
             clock: Clock::Fixed(Timestamp::parse("2026-11-21").unwrap()),
             ..Open::default()
         })

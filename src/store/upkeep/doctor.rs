@@ -12,6 +12,7 @@ use crate::git::Repository;
 use crate::index::embed::model_selection::{self, Selection};
 use crate::index::embed::{Embed, ModelId};
 use crate::index::health::{IndexContents, IndexHealth, VectorHealth};
+use crate::index::shared_vectors::SharedVectorHealth;
 use crate::platform;
 use crate::store::Open;
 use crate::vault::scan::scan;
@@ -115,6 +116,9 @@ impl Diagnosis {
             _ => None,
         };
         let model = config.as_ref().ok().and_then(|config| diagnosis.models(config));
+        if let (Ok(config), Some(_)) = (&config, &model) {
+            diagnosis.shared_vectors(config);
+        }
         if let Some((vault, folder)) = vault {
             diagnosis.permissions(&vault);
             diagnosis.unfinished_changes(&vault);
@@ -409,6 +413,36 @@ impl Diagnosis {
             Some(0) => Finding::new("vectors", Level::Ok, format!("{}, none is missing", vectors.count)),
             Some(pending) => wait(format!("{}, and {pending} passages wait for one{former}", vectors.count)),
             None => wait(format!("none of this model was made yet{former}")),
+        });
+    }
+
+    /// Says where vectors are shared with other vaults, and what keeps them from being shared.
+    fn shared_vectors(&mut self, config: &Config) {
+        let finding = |level, state: String| Finding::new("shared vectors", level, state);
+        let Some(root) = config.embed.shared_vectors() else {
+            let why = if config.embed.share {
+                "you have no cache folder"
+            } else {
+                "the setting embed.share is false"
+            };
+            return self.add(finding(Level::Ok, format!("none: {why}")));
+        };
+        let SharedVectorHealth { models, bytes, problem } = SharedVectorHealth::examine(&root);
+        let place = root.display();
+        self.add(match problem {
+            Some(why) => finding(Level::Warning, format!("{place} is not used: {why}")).with_advice(
+                "correct that, or share no vectors: sidenote config set embed.share false",
+                "ask the user to correct that, or to set embed.share to false",
+            ),
+            None if models == 0 => finding(Level::Ok, format!("none yet in {place}")),
+            None => finding(
+                Level::Ok,
+                format!(
+                    "{:.1} MB of {} in {place}; the folder can be deleted at any time",
+                    bytes as f64 / 1e6,
+                    if models == 1 { "1 model".to_owned() } else { format!("{models} models") }
+                ),
+            ),
         });
     }
 
