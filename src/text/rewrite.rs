@@ -8,14 +8,14 @@ use std::collections::{BTreeMap, HashSet};
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode_byte, utf8_percent_encode};
 
-use crate::text::anchor::{AnchorTable, AnchorTarget};
+use crate::text::anchor::AnchorTable;
 use crate::text::canvas;
-use crate::text::dialect::{LinkDialect, PathSpelling, paths_before_query, split_query};
+use crate::text::dialect::{LinkDialect, PathSpelling, split_query};
 use crate::text::edit::{Edit, Remark, apply};
 use crate::text::frontmatter::encode_in;
 use crate::text::line::Lines;
 use crate::text::link::{Link, LinkContext, LinkEscape, LinkForm, LinkSyntax, TextForm};
-use crate::text::link_syntax::is_external;
+use crate::text::link_syntax::{is_external, percent_decode};
 use crate::text::note::{Note, heading_key};
 use crate::text::path::{NotePath, clean};
 use crate::text::resolve::{FileNames, LinkFormat, LinkTarget};
@@ -203,12 +203,22 @@ impl RenameContext<'_> {
     }
 
     /// Returns what a link has to lead to after the operation. Returns `None` if it leads to nothing now.
-    fn aim_after<'n>(&'n self, link: &Link, source: &'n NotePath) -> Option<Aim<'n>> {
-        Some(match aim(self.before, &link.path, link.form.syntax(), source)? {
+    fn aim_after<'n>(&'n self, path: &str, syntax: LinkSyntax, source: &'n NotePath) -> Option<Aim<'n>> {
+        Some(match aim(self.before, path, syntax, source)? {
             Aim::File(path) => Aim::File(self.moves.of(path)),
             Aim::Folder(path) => Aim::Folder(self.moves.of_folder(&path)),
             Aim::Elsewhere(path) => Aim::Elsewhere(path),
         })
+    }
+
+    /// Returns whether the path of a link without its query names what the link leads to. Otherwise the file has the
+    /// question mark in its name.
+    fn names_target(&self, bare: &str, link: &Link, source: &NotePath) -> bool {
+        let aim = |path: &str| aim(self.before, path, LinkSyntax::Markdown, source);
+        match (aim(bare), aim(&link.path)) {
+            (Some(Aim::Elsewhere(_)), Some(Aim::Elsewhere(_))) => true,
+            (bare, whole) => bare.is_some() && bare == whole,
+        }
     }
 
     /// Returns whether the path of a link is followed as a file path, before or after the operation.
@@ -397,10 +407,6 @@ impl RenameContext<'_> {
         let mut refuse = |code: &str, message: &str| {
             rewritten.remarks.push(remark(code, source, text, lines, link.span, message));
         };
-        let raw_path = link.path_span.of(text);
-        if link.escape.inner == LinkEscape::Percent && raw_path.contains("%23") {
-            return refuse("percent-hash", "the link contains a percent-encoded `#`");
-        }
         if let Some(why) = file.opaque(link) {
             return refuse("yaml-style", why);
         }
@@ -425,7 +431,7 @@ impl RenameContext<'_> {
         let Some(raw) = encode_in(link.escape.host, &inner) else {
             return refuse("yaml-style", "this value cannot contain the new name without quotes");
         };
-        rewritten.edits.push(Edit::replace(link.path_span, raw.clone()));
+        rewritten.edits.push(Edit::replace(looked_up_span(link, text), raw.clone()));
         rewritten.links += 1;
         rewritten.edits.extend(self.label(link, text, target, wanted, &raw));
     }
@@ -441,8 +447,8 @@ impl RenameContext<'_> {
         let LinkingFile { path: source, text, ref lines, .. } = *file;
         let place = self.path_after(source);
         let leads = |path: &str| aim(self.after, path, LinkSyntax::Markdown, place);
-        let Some(wanted) = self.aim_after(link, source) else { return };
-        if leads(&link.path).as_ref() == Some(&wanted) {
+        let Some(wanted) = self.aim_after(&link.path, LinkSyntax::Markdown, source) else { return };
+        if leads(&link.path) == Some(wanted) {
             return;
         }
         let mut refuse = |code: &str, message: &str| {
@@ -451,14 +457,16 @@ impl RenameContext<'_> {
         if let Some(why) = file.opaque(link) {
             return refuse("yaml-style", why);
         }
-        // A query stays. A question mark in a name is percent-encoded, or else all of the path leads to the file.
-        let leads_before = |path: &str| aim(self.before, path, LinkSyntax::Markdown, source);
-        let said = paths_before_query(&link.path).find(|path| leads_before(path).is_some());
-        let said = said.unwrap_or(&link.path);
+        // A query stays as it is.
         let raw = link.path_span.of(text);
-        let kept = if said == link.path { raw.len() } else { split_query(raw).0.len() };
-        let span = Span::new(link.path_span.start, link.path_span.start + kept);
-        let spelling = match self.before.target(&link.path, LinkSyntax::Markdown, source) {
+        let (raw_path, raw_query) = split_query(raw);
+        let bare = link.path.strip_suffix(&*percent_decode(raw_query)).unwrap_or(split_query(&link.path).0);
+        let (said, span) = match self.names_target(bare, link, source) {
+            true => (bare, Span::new(link.path_span.start, link.path_span.start + raw_path.len())),
+            false => (link.path.as_str(), link.path_span),
+        };
+        let Some(wanted) = self.aim_after(said, LinkSyntax::Markdown, source) else { return };
+        let spelling = match self.before.target(said, LinkSyntax::Markdown, source) {
             Some(LinkTarget::File(_, spelling)) => spelling,
             _ => None,
         };
@@ -593,12 +601,19 @@ impl RenameContext<'_> {
                 return Mismatch::Text;
             }
             let leads = aim(self.after, &new.path, new.form.syntax(), place);
-            if touched && !(is_same && leads == self.aim_after(old, file.path)) {
+            if touched && !(is_same && leads == self.aim_after(&old.path, old.form.syntax(), file.path)) {
                 wrong.insert(old.span);
             }
         }
         if wrong.is_empty() { Mismatch::None } else { Mismatch::Links(wrong) }
     }
+}
+
+/// Returns the bytes of a link's path that are looked up by name. An encoded `#` and what is behind it are left out.
+fn looked_up_span(link: &Link, text: &str) -> Span {
+    let raw = link.path_span.of(text);
+    let end = raw.find("%23").filter(|_| link.escape.inner == LinkEscape::Percent);
+    Span::new(link.path_span.start, link.path_span.start + end.unwrap_or(raw.len()))
 }
 
 /// Returns whether a link is the path of a canvas node.
@@ -832,8 +847,11 @@ pub fn rename_part(
     for link in note.links.iter().filter(|link| !link.subpath.is_empty() && is_target(link)) {
         let by_text =
             if anchors.is_only_by_anchor(link) { None } else { renamed_segment(link, text, &parts, part) };
+        let is_anchor = by_text.is_none();
         let Some((span, new)) = by_text.or_else(|| anchors.renamed(link, text)) else { continue };
         let inner = match syntax(link, text) {
+            // An anchor is encoded already, as it was before.
+            DestinationSyntax::Plain | DestinationSyntax::Angle if is_anchor => new,
             DestinationSyntax::Wiki | DestinationSyntax::Canvas => new,
             DestinationSyntax::Plain => {
                 let in_table = link.place == LinkContext::Table;
@@ -868,6 +886,8 @@ pub struct AnchorRename {
     pub before: AnchorTable,
     /// The anchors after the change. A heading has the same index.
     pub after: AnchorTable,
+    /// The note after the change.
+    pub note_after: Note,
 }
 
 impl AnchorRename {
@@ -882,9 +902,9 @@ impl AnchorRename {
         if link.form.syntax() != LinkSyntax::Markdown {
             return None;
         }
-        let AnchorTarget::Heading(index) = self.before.find(&link.subpath)? else { return None };
-        let new = self.after.of_heading(index)?;
-        if self.before.of_heading(index) == Some(new) {
+        let target = self.before.find(&link.subpath)?;
+        let new = self.after.of(target)?;
+        if self.before.of(target) == Some(new) {
             return None;
         }
         let span = Span::new(link.subpath_span.start + 1, link.subpath_span.end);
@@ -892,6 +912,44 @@ impl AnchorRename {
         let encoded = if is_encoded { utf8_percent_encode(new, ANCHOR).to_string() } else { new.to_owned() };
         Some((span, encoded))
     }
+}
+
+/// Lists the links of a file that lead to another part of the target than before, when `edits` rename a part of it: their
+/// bytes before the change. A link to no part is left out.
+///
+/// The arguments are those of [`rename_part`].
+pub fn misled_by_rename(
+    (source, text, note): (&NotePath, &str, &Note),
+    target: &Note,
+    anchors: &AnchorRename,
+    is_target: impl Fn(&Link) -> bool,
+    edits: &[Edit],
+) -> Vec<Span> {
+    let all = || note.links.iter().filter(|link| is_target(link)).map(|link| link.span).collect();
+    let Some(changed) = apply(text.as_bytes(), edits).ok().and_then(|text| String::from_utf8(text).ok())
+    else {
+        return all();
+    };
+    let reparsed = parse(source, &changed);
+    if reparsed.links.len() != note.links.len() {
+        return all();
+    }
+    let (before, after) = (SubpathTable::new(target), SubpathTable::new(&anchors.note_after));
+    let pairs = note.links.iter().zip(&reparsed.links);
+    let misled = pairs.filter(|(old, new)| {
+        if old.subpath.is_empty() || !is_target(old) {
+            return false;
+        }
+        let by_text = if anchors.is_only_by_anchor(old) { None } else { before.find(&old.subpath) };
+        match (by_text, anchors.before.find(&old.subpath)) {
+            (Some(part), _) => after.find(&new.subpath) != Some(part),
+            (None, Some(place)) if old.form.syntax() == LinkSyntax::Markdown => {
+                anchors.after.find(&new.subpath) != Some(place)
+            }
+            _ => false,
+        }
+    });
+    misled.map(|(old, _)| old.span).collect()
 }
 
 /// Finds the segment of a link's subpath that means the part, and its replacement.
