@@ -53,8 +53,8 @@ pub struct NewRequest {
     /// Whether the text is used as it is: frontmatter and a heading at its beginning are not read as properties and
     /// title.
     pub verbatim: bool,
-    /// Whether the note is a memory, which gets an id and a date unless `notes.ids` is `auto` and the links are those of a
-    /// web page.
+    /// Whether the note is a memory, which gets an id and a date unless `notes.ids` is `auto` and its folder is known to be
+    /// published.
     pub identified: bool,
 }
 
@@ -177,24 +177,22 @@ impl Planner<'_> {
         match self.core.config.notes.ids {
             IdPolicy::Always => true,
             IdPolicy::Never => request.identified,
-            IdPolicy::Auto if self.is_published(view, path) => false,
+            IdPolicy::Auto if request.identified => self.memory_gets_id(view, path),
+            IdPolicy::Auto if view.dialects().unit_of(path).dialect.follows_paths() => false,
             IdPolicy::Auto => {
                 let templates = self.core.vault.settings().templates.folder.trim_matches('/').to_owned();
                 let is_template = !templates.is_empty()
                     && path.as_str().strip_prefix(&templates).is_some_and(|rest| rest.starts_with('/'));
-                request.identified || !request.daily && request.template.is_none() && !is_template
+                !request.daily && request.template.is_none() && !is_template
             }
         }
     }
 
-    /// Returns whether a new memory gets an id and a date (`notes.ids`).
+    /// Returns whether a new memory gets an id and a date (`notes.ids`). It does where nothing shows that GitHub or a
+    /// generator publishes the folder.
     pub(in crate::store) fn memory_gets_id(&self, view: &View<'_>, path: &NotePath) -> bool {
-        self.core.config.notes.ids != IdPolicy::Auto || !self.is_published(view, path)
-    }
-
-    /// Returns whether GitHub or the generator of a site or book would show the frontmatter of a note.
-    fn is_published(&self, view: &View<'_>, path: &NotePath) -> bool {
-        view.dialects().unit_of(path).dialect.follows_paths()
+        let unit = view.dialects().unit_of(path);
+        self.core.config.notes.ids != IdPolicy::Auto || !unit.dialect.follows_paths() || unit.is_assumed()
     }
 
     /// Sets the id of a note, unless its text has an id that no other note has. The id of a template is replaced,
