@@ -164,7 +164,8 @@ fn check(marker: (&str, &str), root: &str, with_folders: bool, seed: u64) {
         let request =
             MoveRequest { from: from.clone(), to: to.clone(), force: true, ..MoveRequest::default() };
         store.changes().change(&Operation::Move(request), false).unwrap();
-        let then = std::mem::replace(&mut now, now.iter().map(|path| after(path)).collect());
+        let moved: BTreeSet<String> = now.iter().map(|path| after(path)).collect();
+        let then = std::mem::replace(&mut now, moved);
         let left = folders_above(&now);
         for (path, text) in &before {
             let (old, new) = (destinations(text), destinations(&text_of(&vault, &after(path))));
