@@ -64,7 +64,9 @@ fn show(status: &Status) -> String {
 
 /// Describes the link dialect of the vault and those of folders that have another one.
 fn dialects(status: &Status) -> String {
-    let Some((vault, folders)) = status.link_dialects.split_last() else { return String::new() };
+    let Some((vault, folders)) = status.link_dialects.split_last() else {
+        return "not known before the first index; run sidenote index".to_owned();
+    };
     let links = &status.path_links;
     let exact = if links.all == 0 {
         String::new()

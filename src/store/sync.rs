@@ -176,11 +176,16 @@ impl IndexSync<'_> {
         let snapshot = self.core.index.snapshot()?;
         let behind = self.core.index.drift(&self.core.vault)?.len();
         let (index_bytes, vector_bytes) = self.core.index.size_on_disk()?;
+        // Without an index nothing was counted or decided yet.
+        let link_dialects = match snapshot.generation {
+            0 => Vec::new(),
+            _ => self.core.index.catalog().links().dialects()?.units().to_vec(),
+        };
         Ok(Status {
             vault: self.core.vault.root().to_owned(),
             index: self.core.index.folder().to_owned(),
             counts: self.core.index.catalog().counts()?,
-            link_dialects: self.core.index.catalog().links().dialects()?.units().to_vec(),
+            link_dialects,
             path_links: self.core.index.catalog().links().count_path_links()?,
             generation: snapshot.generation,
             embedder: self.core.embedder_name(),
@@ -219,7 +224,8 @@ pub struct Status {
     /// The totals of the index.
     #[serde(flatten)]
     pub counts: Counts,
-    /// The link dialect of each folder that has one of its own, and of the vault, which is the last.
+    /// The link dialect of each folder that has one of its own, and of the vault, which is the last. Empty before the first
+    /// index, which decides.
     pub link_dialects: Vec<DialectUnit>,
     /// The numbers of Markdown links whose path has a folder.
     pub path_links: PathLinkCounts,

@@ -36,8 +36,8 @@ pub fn slug(dialect: LinkDialect, text: &str) -> String {
 pub enum AnchorTarget {
     /// The heading with this index in the note's list.
     Heading(usize),
-    /// A heading inside a quote or list, or an HTML element.
-    Other,
+    /// A heading inside a quote or list, or an HTML element, by its index among these.
+    Other(usize),
 }
 
 /// The anchors of one note.
@@ -47,27 +47,38 @@ pub struct AnchorTable {
     targets: HashMap<String, AnchorTarget>,
     /// The anchor of each heading of the note; empty where it has none.
     headings: Vec<String>,
+    /// The anchor of each heading inside a quote or list, and of each HTML element, in order.
+    others: Vec<String>,
 }
 
 impl AnchorTable {
     /// Creates the table of a note with this text. Obsidian's dialect, which has no anchors, gets GitHub's.
     pub fn new(dialect: LinkDialect, text: &str, note: &Note) -> Self {
         let with_attributes = matches!(dialect, LinkDialect::Mdbook | LinkDialect::Site);
-        let mut table = Self { targets: HashMap::new(), headings: vec![String::new(); note.headings.len()] };
+        let headings = vec![String::new(); note.headings.len()];
+        let mut table = Self { targets: HashMap::new(), headings, others: Vec::new() };
         let mut taken: HashMap<String, usize> = HashMap::new();
         for place in page_places(text, note.body_start, with_attributes) {
             match place {
                 PagePlace::Element(name) => {
-                    table.targets.entry(name.to_lowercase()).or_insert(AnchorTarget::Other);
+                    let target = AnchorTarget::Other(table.others.len());
+                    table.targets.entry(name.to_lowercase()).or_insert(target);
+                    table.others.push(name);
                 }
                 PagePlace::Heading { start, text, id } => {
                     let anchor = id.unwrap_or_else(|| free(&mut taken, slug(dialect, &text)));
                     let index = note.headings.partition_point(|heading| heading.span.end <= start);
                     let own = note.headings.get(index).filter(|heading| heading.span.start <= start);
-                    if let Some(slot) = own.and_then(|_| table.headings.get_mut(index)) {
-                        slot.clone_from(&anchor);
-                    }
-                    let target = own.map_or(AnchorTarget::Other, |_| AnchorTarget::Heading(index));
+                    let target = match own.and_then(|_| table.headings.get_mut(index)) {
+                        Some(slot) => {
+                            slot.clone_from(&anchor);
+                            AnchorTarget::Heading(index)
+                        }
+                        None => {
+                            table.others.push(anchor.clone());
+                            AnchorTarget::Other(table.others.len() - 1)
+                        }
+                    };
                     table.targets.entry(anchor.to_lowercase()).or_insert(target);
                 }
             }
@@ -82,9 +93,13 @@ impl AnchorTable {
         found.or_else(|| self.targets.get(&percent_decode(anchor).to_lowercase())).copied()
     }
 
-    /// Returns the anchor of a heading of the note.
-    pub fn of_heading(&self, index: usize) -> Option<&str> {
-        self.headings.get(index).map(String::as_str).filter(|anchor| !anchor.is_empty())
+    /// Returns the anchor of a place of the note.
+    pub fn of(&self, target: AnchorTarget) -> Option<&str> {
+        let anchor = match target {
+            AnchorTarget::Heading(index) => self.headings.get(index),
+            AnchorTarget::Other(index) => self.others.get(index),
+        };
+        anchor.map(String::as_str).filter(|anchor| !anchor.is_empty())
     }
 }
 

@@ -322,6 +322,14 @@ pub fn split_query(path: &str) -> (&str, &str) {
     path.find('?').map_or((path, ""), |at| path.split_at(at))
 }
 
+/// Lists the paths that a link path can mean, the preferred first: all of it, because a name can contain a question mark,
+/// which is written percent-encoded, and what is before a query.
+pub fn paths_before_query(linkpath: &str) -> impl Iterator<Item = &str> {
+    let (first, last) = (linkpath.find('?'), linkpath.rfind('?'));
+    let cuts = last.into_iter().chain(first.filter(|_| first != last));
+    std::iter::once(linkpath).chain(cuts.filter_map(|at| linkpath.get(..at)))
+}
+
 /// Joins a path to a folder, and resolves its `.` and `..`.
 fn reduced(folder: &str, path: &str) -> LinkPlace {
     let mut above = 0;

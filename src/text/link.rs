@@ -2,9 +2,12 @@
 //!
 //! Data types only. `text/link_syntax` parses them, and `text/resolve` finds the file that a link resolves to.
 
+use std::borrow::Cow;
+
 use serde::{Serialize, Serializer};
 
 use crate::text::escapes::UnquotedString;
+use crate::text::link_syntax::is_external;
 use crate::text::span::Span;
 
 /// One reference to a file, or to a part of one, with the bytes of each of its parts (spec/obsidian.md 2.3).
@@ -26,7 +29,7 @@ pub struct Link {
     pub escape: Escape,
     /// The context of the link.
     pub place: LinkContext,
-    /// The linkpath, decoded and trimmed; empty means the note itself.
+    /// The linkpath, decoded and trimmed; empty means the note itself. It contains a `#` if that was percent-encoded.
     pub path: String,
     /// The subpath with its `#`, decoded; empty if there is none.
     pub subpath: String,
@@ -45,6 +48,21 @@ pub struct Link {
 }
 
 impl Link {
+    /// Returns whether the path is a URL. That of a Markdown link is none, because its parser recognizes a URL before it
+    /// decodes the destination.
+    pub fn is_external(&self) -> bool {
+        self.escape.inner != LinkEscape::Percent && is_external(&self.path)
+    }
+
+    /// Returns the subpath where the path is looked up by name. A percent-encoded `#` in the destination begins it, too
+    /// (spec/obsidian.md 2.4).
+    pub fn looked_up_subpath(&self) -> Cow<'_, str> {
+        match self.path.find('#').filter(|_| self.escape.inner == LinkEscape::Percent) {
+            Some(at) => Cow::Owned(format!("{}{}", self.path.get(at..).unwrap_or(""), self.subpath)),
+            None => Cow::Borrowed(&self.subpath),
+        }
+    }
+
     /// Moves the spans from the decoded text of `string`, in which the link was found, to the bytes of the file.
     #[must_use]
     pub fn in_file(self, string: &UnquotedString) -> Self {
@@ -110,10 +128,10 @@ impl LinkForm {
     /// Returns how the path of such a link is read.
     pub fn syntax(self) -> LinkSyntax {
         match self {
-            Self::MdPlain | Self::MdAngle | Self::Refdef => LinkSyntax::Markdown,
+            Self::MdPlain | Self::MdAngle | Self::Refdef | Self::FmMd => LinkSyntax::Markdown,
             Self::CanvasFile | Self::CanvasGroup => LinkSyntax::Exact,
-            // GitHub and site generators show neither properties nor canvases.
-            Self::Wiki | Self::FmWiki | Self::FmMd | Self::CanvasText(_) => LinkSyntax::Lookup,
+            // GitHub and site generators show no canvases.
+            Self::Wiki | Self::FmWiki | Self::CanvasText(_) => LinkSyntax::Lookup,
         }
     }
 

@@ -79,7 +79,7 @@ fn wikilink_end(bytes: &[u8], start: usize, work: &mut usize) -> Option<(Option<
     }
 }
 
-/// Splits a destination at its first `#` into trimmed path and subpath; `decoded` overrides the raw bytes.
+/// Splits a destination at its first `#` that is not percent-encoded into trimmed path and subpath; `decoded` overrides the raw bytes.
 fn split_subpath(raw: &str, at: usize, decoded: Option<&DecodedDestination<'_>>) -> Link {
     let end = at + raw.len();
     let hash = decoded.map_or_else(|| raw.find('#'), |decoded| decoded.hash.map(|(raw, _)| raw));
@@ -290,7 +290,7 @@ impl UnescapedDestination<'_> {
 /// A fully decoded destination.
 struct DecodedDestination<'a> {
     text: Cow<'a, str>,
-    /// The first `#`: its offset in the raw bytes and in `text`.
+    /// The first `#` that is not percent-encoded: its offset in the raw bytes and in `text`.
     hash: Option<(usize, usize)>,
 }
 
@@ -326,7 +326,7 @@ fn unescape(raw: &str) -> UnescapedDestination<'_> {
     UnescapedDestination { text: Cow::Owned(text), steps }
 }
 
-/// Decodes percent escapes and records the raw offset of the first `#`.
+/// Decodes percent escapes and records the raw offset of the first `#`. An encoded one is a part of the path.
 fn percent_decode_mapped<'a>(unescaped: &'a UnescapedDestination<'_>) -> DecodedDestination<'a> {
     let text: &str = &unescaped.text;
     if !text.contains('%') {
@@ -353,9 +353,6 @@ fn percent_decode_mapped<'a>(unescaped: &'a UnescapedDestination<'_>) -> Decoded
         }
         let mut from = at;
         for chunk in run.utf8_chunks() {
-            if let Some(skip) = chunk.valid().find('#') {
-                hash.get_or_insert((unescaped.raw(from + 3 * skip), decoded.len() + skip));
-            }
             decoded.push_str(chunk.valid());
             from += 3 * chunk.valid().len();
             let stays = from + 3 * chunk.invalid().len();

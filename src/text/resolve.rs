@@ -4,10 +4,11 @@
 //! Markdown link is read as the dialect of its note says (spec/git.md 1).
 
 use hashbrown::{HashMap, HashSet};
+use std::convert::Infallible;
 use std::slice;
 use std::sync::Arc;
 
-use crate::text::dialect::{LinkDialects, LinkPlace, PathSpelling, split_query};
+use crate::text::dialect::{LinkDialects, LinkPlace, PathSpelling, paths_before_query};
 use crate::text::link::{Link, LinkSyntax};
 use crate::text::path::{NotePath, clean, key};
 
@@ -294,8 +295,27 @@ impl FileNames {
             LinkSyntax::Markdown if self.dialects.unit_of(source).dialect.follows_paths() => {
                 self.follow_path(linkpath, source)
             }
+            // An encoded `#` begins the subpath in Obsidian, also one at the beginning.
+            LinkSyntax::Markdown if linkpath.starts_with('#') => self.resolve("", source).map(file),
             LinkSyntax::Lookup | LinkSyntax::Markdown => self.resolve(linkpath, source).map(file),
         }
+    }
+
+    /// Returns whether a link of `source` names a place in the vault where nothing is: no file, no folder, and nothing of
+    /// the site or the disk around the vault.
+    pub fn leads_nowhere(&self, link: &Link, source: &NotePath) -> bool {
+        if clean(&link.path).is_empty() || link.is_external() {
+            return false;
+        }
+        if self.target(&link.path, link.form.syntax(), source).is_some() {
+            return false;
+        }
+        let unit = self.dialects.unit_of(source);
+        if link.form.syntax() != LinkSyntax::Markdown || !unit.dialect.follows_paths() {
+            return true;
+        }
+        let has_folder = |folder: &str| Ok::<_, Infallible>(self.has_folder(folder));
+        !unit.leads_beyond_files(&link.path, source, has_folder).unwrap_or_else(|never| match never {})
     }
 
     /// Finds what a link path leads to that is read as a file path.
@@ -317,22 +337,24 @@ impl FileNames {
                 spelled.or_else(|| is_folder.then_some(LinkTarget::Folder(place)))
             }
         };
-        // A name can contain a question mark, which is written percent-encoded.
-        lead(linkpath).or_else(|| lead(Some(split_query(linkpath)).filter(|(_, query)| !query.is_empty())?.0))
+        paths_before_query(linkpath).find_map(lead)
     }
 
-    /// Finds the file with exactly this path, in this case.
+    /// Finds the file with exactly this path, in this case. A file whose path differs in the encoding of accents or in
+    /// kinds of spaces is found if there is none.
     fn spelled(&self, path: &str) -> Option<&NotePath> {
         let ids = self.by_name.get(key(last_segment(path)).as_str())?;
-        let mut files = ids.by_key().iter().map(|&id| &self.file(id).path);
+        let files = || ids.by_key().iter().map(|&id| &self.file(id).path);
         let wanted = clean(path);
-        files.find(|file| file.as_str() == path || clean(file.as_str()) == wanted)
+        files()
+            .find(|file| file.as_str() == path)
+            .or_else(|| files().find(|file| clean(file.as_str()) == wanted))
     }
 
     /// Finds the file that a link path in `source` resolves to by lookup (spec/obsidian.md 3.3). An empty link path
     /// resolves to the source itself.
     pub fn resolve<'a>(&'a self, linkpath: &str, source: &'a NotePath) -> Option<Resolved<'a>> {
-        let cleaned = clean(linkpath);
+        let cleaned = clean(looked_up_path(linkpath));
         if cleaned.is_empty() {
             return Some(Resolved { path: source, ambiguous: false, unstable: false });
         }
@@ -447,11 +469,22 @@ impl FileNames {
 /// Lists the keys of the file names that `linkpath` can match, so that stored links can be resolved again when such a
 /// file is added or removed. A link to the note itself has none.
 pub fn name_keys(linkpath: &str) -> Vec<String> {
-    let cleaned = clean(linkpath);
-    if cleaned.is_empty() {
+    let whole = clean(linkpath);
+    if whole.is_empty() {
         return Vec::new();
     }
-    candidate_keys(&cleaned).map(|want| last_segment(&want).to_owned()).collect()
+    let before_hash = clean(looked_up_path(linkpath));
+    let mut keys: Vec<String> = candidate_keys(&whole).map(|want| last_segment(&want).to_owned()).collect();
+    if before_hash != whole {
+        keys.extend(candidate_keys(&before_hash).map(|want| last_segment(&want).to_owned()));
+    }
+    keys
+}
+
+/// Returns the part of a link path that is looked up by name. Obsidian decodes a Markdown link before it splits it, so that
+/// also an encoded `#` ends the path (spec/obsidian.md 2.4).
+fn looked_up_path(linkpath: &str) -> &str {
+    linkpath.find('#').filter(|&at| at > 0).and_then(|at| linkpath.get(..at)).unwrap_or(linkpath)
 }
 
 /// Lists the paths of files and folders that a Markdown link in `source` can mean where it is read as a path. The list
@@ -461,9 +494,8 @@ pub fn link_places(dialects: &LinkDialects, linkpath: &str, source: &NotePath) -
     if !unit.dialect.follows_paths() || linkpath.is_empty() {
         return Vec::new();
     }
-    let (bare, query) = split_query(linkpath);
     let mut places = Vec::new();
-    for path in std::iter::once(linkpath).chain((!query.is_empty()).then_some(bare)) {
+    for path in paths_before_query(linkpath) {
         if let LinkPlace::Inside(place) = unit.place_of(path, source) {
             places.extend(unit.files_at(&place).into_iter().map(|(path, _)| path));
             places.push(place);

@@ -8,14 +8,14 @@ use std::collections::{BTreeMap, HashSet};
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode_byte, utf8_percent_encode};
 
-use crate::text::anchor::{AnchorTable, AnchorTarget};
+use crate::text::anchor::AnchorTable;
 use crate::text::canvas;
 use crate::text::dialect::{LinkDialect, PathSpelling, split_query};
 use crate::text::edit::{Edit, Remark, apply};
 use crate::text::frontmatter::encode_in;
 use crate::text::line::Lines;
 use crate::text::link::{Link, LinkContext, LinkEscape, LinkForm, LinkSyntax, TextForm};
-use crate::text::link_syntax::is_external;
+use crate::text::link_syntax::{is_external, percent_decode};
 use crate::text::note::{Note, heading_key};
 use crate::text::path::{NotePath, clean};
 use crate::text::resolve::{FileNames, LinkFormat, LinkTarget};
@@ -23,7 +23,7 @@ use crate::text::span::Span;
 use crate::text::subpath::{SubpathTable, SubpathTarget};
 use crate::text::unlinked_reference::{UnlinkedReference, UnlinkedReferenceKind};
 
-pub use crate::text::rewrite::relink::{Relink, relink};
+pub use crate::text::rewrite::relink::{Relink, destination_after_move, relink, rewrite_after_move};
 
 /// Parses a note or a canvas, depending on the path.
 pub fn parse(path: &NotePath, text: &str) -> Note {
@@ -141,10 +141,16 @@ impl<'t> LinkingFile<'t> {
         Self { path, text, note, lines: Lines::new(text), shared }
     }
 
-    /// Returns whether a link is in such a property.
-    fn is_shared(&self, link: Span) -> bool {
-        let next = self.shared.partition_point(|span| span.start <= link.start);
-        next.checked_sub(1).and_then(|at| self.shared.get(at)).is_some_and(|span| span.encloses(link))
+    /// Returns why the bytes of a link in a property must not be replaced, if they must not.
+    fn opaque(&self, link: &Link) -> Option<&'static str> {
+        let next = self.shared.partition_point(|span| span.start <= link.span.start);
+        let property = next.checked_sub(1).and_then(|at| self.shared.get(at));
+        if property.is_some_and(|span| span.encloses(link.span)) {
+            return Some("the value has an anchor, alias or tag");
+        }
+        // Where the bytes of a link are not known, all its spans are those of the value.
+        let is_folded = link.place == LinkContext::Property && link.path_span == link.span;
+        is_folded.then_some("the value is written on several lines")
     }
 }
 
@@ -155,6 +161,15 @@ enum EncodingLevel {
     Minimal,
     /// All ASCII punctuation.
     Strict,
+}
+
+/// Who decodes a destination.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reader {
+    /// Obsidian, which takes what is no percent escape as it is, and knows no query.
+    Obsidian,
+    /// A web page, where a question mark begins a query, and a percent sign always an escape.
+    Web,
 }
 
 /// The links that differ from what was expected when an edited text is parsed again.
@@ -188,12 +203,22 @@ impl RenameContext<'_> {
     }
 
     /// Returns what a link has to lead to after the operation. Returns `None` if it leads to nothing now.
-    fn aim_after<'n>(&'n self, link: &Link, source: &'n NotePath) -> Option<Aim<'n>> {
-        Some(match aim(self.before, &link.path, link.form.syntax(), source)? {
+    fn aim_after<'n>(&'n self, path: &str, syntax: LinkSyntax, source: &'n NotePath) -> Option<Aim<'n>> {
+        Some(match aim(self.before, path, syntax, source)? {
             Aim::File(path) => Aim::File(self.moves.of(path)),
             Aim::Folder(path) => Aim::Folder(self.moves.of_folder(&path)),
             Aim::Elsewhere(path) => Aim::Elsewhere(path),
         })
+    }
+
+    /// Returns whether the path of a link without its query names what the link leads to. Otherwise the file has the
+    /// question mark in its name.
+    fn names_target(&self, bare: &str, link: &Link, source: &NotePath) -> bool {
+        let aim = |path: &str| aim(self.before, path, LinkSyntax::Markdown, source);
+        match (aim(bare), aim(&link.path)) {
+            (Some(Aim::Elsewhere(_)), Some(Aim::Elsewhere(_))) => true,
+            (bare, whole) => bare.is_some() && bare == whole,
+        }
     }
 
     /// Returns whether the path of a link is followed as a file path, before or after the operation.
@@ -212,27 +237,37 @@ impl RenameContext<'_> {
     ///
     /// `source` is the present path of the file, `text` its content, and `note` the result of [`parse`].
     pub fn retarget(&self, source: &NotePath, text: &str, note: &Note) -> LinkRewrite {
-        let file = LinkingFile::new(source, text, note);
-        let mut minimal = self.plan(&file, EncodingLevel::Minimal);
+        self.retarget_some(&LinkingFile::new(source, text, note), None)
+    }
+
+    /// Plans the edits of the links of a file; only of those at `chosen`, if there are any.
+    fn retarget_some(&self, file: &LinkingFile<'_>, chosen: Option<&HashSet<Span>>) -> LinkRewrite {
+        let mut minimal = self.plan(file, EncodingLevel::Minimal, chosen);
         if minimal.edits.is_empty()
-            || self.mismatch(&file, &minimal.edits, &mut minimal.work) == Mismatch::None
+            || self.mismatch(file, &minimal.edits, &mut minimal.work) == Mismatch::None
         {
             return minimal;
         }
-        let mut strict = self.plan(&file, EncodingLevel::Strict);
+        let mut strict = self.plan(file, EncodingLevel::Strict, chosen);
         strict.work += minimal.work;
-        match self.mismatch(&file, &strict.edits, &mut strict.work) {
+        match self.mismatch(file, &strict.edits, &mut strict.work) {
             Mismatch::None => strict,
-            mismatch => self.keep_safe_edits(&file, mismatch, strict.work),
+            mismatch => self.keep_safe_edits(file, mismatch, strict.work, chosen),
         }
     }
 
     /// Keeps the edits that are read back correctly, and refuses the others. It is used when all edits together are not
     /// read back correctly.
-    fn keep_safe_edits(&self, file: &LinkingFile<'_>, mismatch: Mismatch, work: usize) -> LinkRewrite {
+    fn keep_safe_edits(
+        &self,
+        file: &LinkingFile<'_>,
+        mismatch: Mismatch,
+        work: usize,
+        chosen: Option<&HashSet<Span>>,
+    ) -> LinkRewrite {
         let mut kept = LinkRewrite { work, ..LinkRewrite::default() };
         let mut planned: Vec<(&Link, LinkRewrite)> = Vec::new();
-        for link in self.rewritable_links(file.note) {
+        for link in self.chosen_links(file.note, chosen) {
             let mut one = LinkRewrite::default();
             self.plan_link(file, link, EncodingLevel::Strict, &mut one);
             kept.work += 1;
@@ -291,9 +326,14 @@ impl RenameContext<'_> {
     }
 
     /// Plans the edits of all links of a file.
-    fn plan(&self, file: &LinkingFile<'_>, level: EncodingLevel) -> LinkRewrite {
+    fn plan(
+        &self,
+        file: &LinkingFile<'_>,
+        level: EncodingLevel,
+        chosen: Option<&HashSet<Span>>,
+    ) -> LinkRewrite {
         let mut rewritten = LinkRewrite::default();
-        for link in self.rewritable_links(file.note) {
+        for link in self.chosen_links(file.note, chosen) {
             self.plan_link(file, link, level, &mut rewritten);
             rewritten.work += 1;
         }
@@ -322,6 +362,15 @@ impl RenameContext<'_> {
         note.links.iter().chain(mentions.map(|mention| &mention.link))
     }
 
+    /// Iterates over the links to rewrite at `chosen`, or over all.
+    fn chosen_links<'n>(
+        &'n self,
+        note: &'n Note,
+        chosen: Option<&'n HashSet<Span>>,
+    ) -> impl Iterator<Item = &'n Link> {
+        self.rewritable_links(note).filter(move |link| chosen.is_none_or(|spans| spans.contains(&link.span)))
+    }
+
     /// Returns whether a link resolves to the same file after the operation, or to none before it.
     fn keeps_target(&self, source: &NotePath, link: &Link) -> bool {
         let Some(target) = self.target(link, source) else { return true };
@@ -338,7 +387,7 @@ impl RenameContext<'_> {
         rewritten: &mut LinkRewrite,
     ) {
         let LinkingFile { path: source, text, ref lines, .. } = *file;
-        if clean(&link.path).is_empty() || is_external(&link.path) {
+        if clean(&link.path).is_empty() || link.is_external() {
             return;
         }
         if self.is_followed_as_path(link, source) {
@@ -358,12 +407,8 @@ impl RenameContext<'_> {
         let mut refuse = |code: &str, message: &str| {
             rewritten.remarks.push(remark(code, source, text, lines, link.span, message));
         };
-        let raw_path = link.path_span.of(text);
-        if link.escape.inner == LinkEscape::Percent && raw_path.contains("%23") {
-            return refuse("percent-hash", "the link contains a percent-encoded `#`");
-        }
-        if file.is_shared(link.span) {
-            return refuse("yaml-style", "the value has an anchor, alias or tag");
+        if let Some(why) = file.opaque(link) {
+            return refuse("yaml-style", why);
         }
         let format = if self.was_exact_path(link, source, target) {
             LinkFormat::Relative
@@ -378,13 +423,15 @@ impl RenameContext<'_> {
                 return refuse("name-not-linkable", "a wikilink cannot contain the new name");
             }
             DestinationSyntax::Wiki | DestinationSyntax::Canvas => linktext.clone(),
-            DestinationSyntax::Plain => percent_encode(&linktext, level, link.place == LinkContext::Table),
-            DestinationSyntax::Angle => angle_encode(&linktext, level),
+            DestinationSyntax::Plain => {
+                percent_encode(&linktext, level, link.place == LinkContext::Table, Reader::Obsidian)
+            }
+            DestinationSyntax::Angle => angle_encode(&linktext, level, Reader::Obsidian),
         };
         let Some(raw) = encode_in(link.escape.host, &inner) else {
             return refuse("yaml-style", "this value cannot contain the new name without quotes");
         };
-        rewritten.edits.push(Edit::replace(link.path_span, raw.clone()));
+        rewritten.edits.push(Edit::replace(looked_up_span(link, text), raw.clone()));
         rewritten.links += 1;
         rewritten.edits.extend(self.label(link, text, target, wanted, &raw));
     }
@@ -400,32 +447,44 @@ impl RenameContext<'_> {
         let LinkingFile { path: source, text, ref lines, .. } = *file;
         let place = self.path_after(source);
         let leads = |path: &str| aim(self.after, path, LinkSyntax::Markdown, place);
-        let Some(wanted) = self.aim_after(link, source) else { return };
-        if leads(&link.path).as_ref() == Some(&wanted) {
+        let Some(wanted) = self.aim_after(&link.path, LinkSyntax::Markdown, source) else { return };
+        if leads(&link.path) == Some(wanted) {
             return;
         }
+        let mut refuse = |code: &str, message: &str| {
+            rewritten.remarks.push(remark(code, source, text, lines, link.span, message));
+        };
+        if let Some(why) = file.opaque(link) {
+            return refuse("yaml-style", why);
+        }
+        // A query stays as it is.
         let raw = link.path_span.of(text);
-        let span = Span::new(link.path_span.start, link.path_span.start + split_query(raw).0.len());
-        let said = if raw.contains('?') { split_query(&link.path).0 } else { link.path.as_str() };
-        let spelling = match self.before.target(&link.path, LinkSyntax::Markdown, source) {
+        let (raw_path, raw_query) = split_query(raw);
+        let bare = link.path.strip_suffix(&*percent_decode(raw_query)).unwrap_or(split_query(&link.path).0);
+        let (said, span) = match self.names_target(bare, link, source) {
+            true => (bare, Span::new(link.path_span.start, link.path_span.start + raw_path.len())),
+            false => (link.path.as_str(), link.path_span),
+        };
+        let Some(wanted) = self.aim_after(said, LinkSyntax::Markdown, source) else { return };
+        let spelling = match self.before.target(said, LinkSyntax::Markdown, source) {
             Some(LinkTarget::File(_, spelling)) => spelling,
             _ => None,
         };
         let written = paths_to(&wanted, spelling)
             .into_iter()
             .flat_map(|path| self.path_texts(said, &path, place))
-            .find(|text| leads(text).as_ref() == Some(&wanted));
+            .find(|text| !is_external(text) && leads(text).as_ref() == Some(&wanted));
         let Some(written) = written else {
-            let message = "no path leads to the new name";
-            let refusal = remark("name-not-linkable", source, text, lines, link.span, message);
-            return rewritten.remarks.push(refusal);
+            return refuse("name-not-linkable", "no path leads to the new name");
         };
         let encoded = match syntax(link, text) {
-            DestinationSyntax::Angle => angle_encode(&written, level),
-            _ => percent_encode(&written, level, link.place == LinkContext::Table),
+            DestinationSyntax::Angle => angle_encode(&written, level, Reader::Web),
+            _ => percent_encode(&written, level, link.place == LinkContext::Table, Reader::Web),
         };
-        // On a web page, a question mark begins a query.
-        rewritten.edits.push(Edit::replace(span, encoded.replace('?', "%3F")));
+        let Some(raw) = encode_in(link.escape.host, &encoded) else {
+            return refuse("yaml-style", "this value cannot contain the new name without quotes");
+        };
+        rewritten.edits.push(Edit::replace(span, raw));
         rewritten.links += 1;
     }
 
@@ -542,12 +601,19 @@ impl RenameContext<'_> {
                 return Mismatch::Text;
             }
             let leads = aim(self.after, &new.path, new.form.syntax(), place);
-            if touched && !(is_same && leads == self.aim_after(old, file.path)) {
+            if touched && !(is_same && leads == self.aim_after(&old.path, old.form.syntax(), file.path)) {
                 wrong.insert(old.span);
             }
         }
         if wrong.is_empty() { Mismatch::None } else { Mismatch::Links(wrong) }
     }
+}
+
+/// Returns the bytes of a link's path that are looked up by name. An encoded `#` and what is behind it are left out.
+fn looked_up_span(link: &Link, text: &str) -> Span {
+    let raw = link.path_span.of(text);
+    let end = raw.find("%23").filter(|_| link.escape.inner == LinkEscape::Percent);
+    Span::new(link.path_span.start, link.path_span.start + end.unwrap_or(raw.len()))
 }
 
 /// Returns whether a link is the path of a canvas node.
@@ -670,7 +736,7 @@ pub fn fits_in_wikilink(path: &str) -> bool {
 }
 
 /// Encodes a path as the destination of a Markdown link without angle brackets (spec/obsidian.md 4.3).
-fn percent_encode(path: &str, level: EncodingLevel, in_table: bool) -> String {
+fn percent_encode(path: &str, level: EncodingLevel, in_table: bool, reader: Reader) -> String {
     let balanced = is_balanced(path);
     let mut out = String::with_capacity(path.len() + 8);
     for (at, c) in path.char_indices() {
@@ -680,6 +746,7 @@ fn percent_encode(path: &str, level: EncodingLevel, in_table: bool) -> String {
             '(' | ')' => !balanced || level == EncodingLevel::Strict,
             '<' => at == 0 || level == EncodingLevel::Strict,
             '|' => in_table || level == EncodingLevel::Strict,
+            '%' | '?' if reader == Reader::Web => true,
             '%' => is_percent_code(path.get(at + 1..).unwrap_or("")) || level == EncodingLevel::Strict,
             '#' => true,
             '/' | '.' | '-' | '_' | '~' => false,
@@ -691,12 +758,13 @@ fn percent_encode(path: &str, level: EncodingLevel, in_table: bool) -> String {
 }
 
 /// Encodes a path as the destination of a Markdown link in angle brackets.
-fn angle_encode(path: &str, level: EncodingLevel) -> String {
+fn angle_encode(path: &str, level: EncodingLevel, reader: Reader) -> String {
     let mut out = String::with_capacity(path.len() + 8);
     for (at, c) in path.char_indices() {
         let is_encoded = match c {
             '<' | '>' | '\\' | '#' => true,
             _ if c.is_control() => true,
+            '%' | '?' if reader == Reader::Web => true,
             '%' => is_percent_code(path.get(at + 1..).unwrap_or("")) || level == EncodingLevel::Strict,
             ' ' | '/' | '.' | '-' | '_' | '~' => false,
             _ => level == EncodingLevel::Strict && c.is_ascii_punctuation(),
@@ -704,6 +772,16 @@ fn angle_encode(path: &str, level: EncodingLevel) -> String {
         push(c, is_encoded, &mut out);
     }
     out
+}
+
+/// Encodes a path as the destination of a new Markdown link, with or without angle brackets around it, so that Obsidian and
+/// web pages read it alike.
+pub fn markdown_destination(path: &str, in_angle_brackets: bool) -> String {
+    if in_angle_brackets {
+        angle_encode(path, EncodingLevel::Minimal, Reader::Web)
+    } else {
+        percent_encode(path, EncodingLevel::Minimal, false, Reader::Web)
+    }
 }
 
 /// Appends a character, percent-encoded or as it is.
@@ -769,13 +847,17 @@ pub fn rename_part(
     for link in note.links.iter().filter(|link| !link.subpath.is_empty() && is_target(link)) {
         let by_text =
             if anchors.is_only_by_anchor(link) { None } else { renamed_segment(link, text, &parts, part) };
+        let is_anchor = by_text.is_none();
         let Some((span, new)) = by_text.or_else(|| anchors.renamed(link, text)) else { continue };
         let inner = match syntax(link, text) {
+            // An anchor is encoded already, as it was before.
+            DestinationSyntax::Plain | DestinationSyntax::Angle if is_anchor => new,
             DestinationSyntax::Wiki | DestinationSyntax::Canvas => new,
             DestinationSyntax::Plain => {
-                percent_encode(&new, EncodingLevel::Minimal, link.place == LinkContext::Table)
+                let in_table = link.place == LinkContext::Table;
+                percent_encode(&new, EncodingLevel::Minimal, in_table, Reader::Obsidian)
             }
-            DestinationSyntax::Angle => angle_encode(&new, EncodingLevel::Minimal),
+            DestinationSyntax::Angle => angle_encode(&new, EncodingLevel::Minimal, Reader::Obsidian),
         };
         match encode_in(link.escape.host, &inner) {
             Some(raw) => {
@@ -804,6 +886,8 @@ pub struct AnchorRename {
     pub before: AnchorTable,
     /// The anchors after the change. A heading has the same index.
     pub after: AnchorTable,
+    /// The note after the change.
+    pub note_after: Note,
 }
 
 impl AnchorRename {
@@ -818,9 +902,9 @@ impl AnchorRename {
         if link.form.syntax() != LinkSyntax::Markdown {
             return None;
         }
-        let AnchorTarget::Heading(index) = self.before.find(&link.subpath)? else { return None };
-        let new = self.after.of_heading(index)?;
-        if self.before.of_heading(index) == Some(new) {
+        let target = self.before.find(&link.subpath)?;
+        let new = self.after.of(target)?;
+        if self.before.of(target) == Some(new) {
             return None;
         }
         let span = Span::new(link.subpath_span.start + 1, link.subpath_span.end);
@@ -828,6 +912,44 @@ impl AnchorRename {
         let encoded = if is_encoded { utf8_percent_encode(new, ANCHOR).to_string() } else { new.to_owned() };
         Some((span, encoded))
     }
+}
+
+/// Lists the links of a file that lead to another part of the target than before, when `edits` rename a part of it: their
+/// bytes before the change. A link to no part is left out.
+///
+/// The arguments are those of [`rename_part`].
+pub fn misled_by_rename(
+    (source, text, note): (&NotePath, &str, &Note),
+    target: &Note,
+    anchors: &AnchorRename,
+    is_target: impl Fn(&Link) -> bool,
+    edits: &[Edit],
+) -> Vec<Span> {
+    let all = || note.links.iter().filter(|link| is_target(link)).map(|link| link.span).collect();
+    let Some(changed) = apply(text.as_bytes(), edits).ok().and_then(|text| String::from_utf8(text).ok())
+    else {
+        return all();
+    };
+    let reparsed = parse(source, &changed);
+    if reparsed.links.len() != note.links.len() {
+        return all();
+    }
+    let (before, after) = (SubpathTable::new(target), SubpathTable::new(&anchors.note_after));
+    let pairs = note.links.iter().zip(&reparsed.links);
+    let misled = pairs.filter(|(old, new)| {
+        if old.subpath.is_empty() || !is_target(old) {
+            return false;
+        }
+        let by_text = if anchors.is_only_by_anchor(old) { None } else { before.find(&old.subpath) };
+        match (by_text, anchors.before.find(&old.subpath)) {
+            (Some(part), _) => after.find(&new.subpath) != Some(part),
+            (None, Some(place)) if old.form.syntax() == LinkSyntax::Markdown => {
+                anchors.after.find(&new.subpath) != Some(place)
+            }
+            _ => false,
+        }
+    });
+    misled.map(|(old, _)| old.span).collect()
 }
 
 /// Finds the segment of a link's subpath that means the part, and its replacement.

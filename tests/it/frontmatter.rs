@@ -332,7 +332,9 @@ fn links() {
     check_links("m: \"[t](a%20b.md)\"", &[("m", "a b.md", "[t](a%20b.md)", "a%20b.md")]);
     check_links("m: \" [[n]] \"", &[("m", "n", "[[n]]", "n")]);
     check_links("m: \"[[caf\\u00e9]]\"", &[("m", "café", "[[caf\\u00e9]]", "caf\\u00e9")]);
-    check_links("b: |\n  [[n]]", &[("b", "n", "|\n  [[n]]", "|\n  [[n]]")]);
+    check_links("b: |\n  [[n]]", &[("b", "n", "[[n]]", "n")]);
+    check_links("b: >-\n\n  [x](n.md)\n", &[("b", "n.md", "[x](n.md)", "n.md")]);
+    check_links("b: |\n  [[n|\n  x]]", &[]);
     check_links("up: [[n]]\nsee: see [[n]]\ntwo: \"[[a]] [[b]]\"\nweb: \"[x](https://e.org)\"", &[]);
     check_links("a: &x \"[[n]]\"\nb: *x", &[("a", "n", "[[n]]", "n")]);
     let (_, found) = block("a: 1\nup: \"[[n]]\"\nb: |\n  [[m]]");

@@ -102,7 +102,8 @@ fn parts_of_one_note_are_found_in_linear_time() {
         let (target, text) = (Note::parse(&texts.concat()), links.concat());
         let part = PartRename::Heading(count - 1, "New".to_owned());
         let (before, after) = (AnchorTable::default(), AnchorTable::default());
-        let anchors = AnchorRename { dialect: LinkDialect::Obsidian, before, after };
+        let note_after = target.clone();
+        let anchors = AnchorRename { dialect: LinkDialect::Obsidian, before, after, note_after };
         let done =
             rename_part((&path("s.md"), &text, &Note::parse(&text)), &target, &part, &anchors, |_| true);
         assert_eq!(done.links, 1);

@@ -1,10 +1,15 @@
 //! Tests what Markdown links mean on GitHub, in books and in sites, and that moves keep them (spec/git.md 1).
 
+use std::sync::Arc;
+
 use serde_json::Value;
 use sidenote::config::LINK_DIALECTS;
 use sidenote::text::anchor::{AnchorTable, AnchorTarget, slug};
-use sidenote::text::dialect::LinkDialect;
+use sidenote::text::dialect::{DialectUnit, LinkDialect, LinkDialects};
 use sidenote::text::note::Note;
+use sidenote::text::path::NotePath;
+use sidenote::text::resolve::FileNames;
+use sidenote::text::rewrite::destination_after_move;
 
 use crate::support::{TestVault, json, run, stdout, text_of};
 
@@ -114,6 +119,151 @@ fn a_question_mark_in_a_name_is_encoded() {
     let vault = TestVault::new(&[("d/why?.md", ""), ("r.md", "[a](d/why%3F.md)\n")]);
     run(&vault, NOW, &["move", "d", "e"]);
     assert_eq!(text_of(&vault, "r.md"), "[a](e/why%3F.md)\n");
+}
+
+/// Names that a destination cannot contain as they are, and how the links of a page write them. The file moves there and
+/// back.
+#[test]
+fn every_name_is_encoded_as_a_page_reads_it() {
+    let names = [
+        ("c#.md", "c%23.md", "c%23.md"),
+        ("why?.md", "why%3F.md", "why%3F.md"),
+        ("100%.md", "100%25.md", "100%25.md"),
+        ("a%20b.md", "a%2520b.md", "a%2520b.md"),
+        ("a%FFb.md", "a%25FFb.md", "a%25FFb.md"),
+        ("a b.md", "a%20b.md", "a b.md"),
+        ("a+b.md", "a+b.md", "a+b.md"),
+        ("a[b].md", "a[b].md", "a[b].md"),
+        ("é.md", "é.md", "é.md"),
+        ("a&amp;b.md", "a%26amp%3Bb.md", "a%26amp%3Bb.md"),
+        ("d#e/f#.md", "d%23e/f%23.md", "d%23e/f%23.md"),
+    ];
+    let mut count = 0;
+    for config in [("none.txt", ""), ("book.toml", "[book]\nsrc = \".\"\n"), ("mkdocs.yml", "docs_dir: .\n")]
+    {
+        for (name, plain, angle) in names {
+            let text = |folder: &str, plain: &str, angle: &str| {
+                format!(
+                    "---\nup: \"[x]({folder}{plain})\"\n---\n[x]({folder}{plain}#top) [x](<{folder}{angle}>) ![x]({folder}{plain}?raw=1) [x][r]\n\n[r]: {folder}{plain} 'T'\n"
+                )
+            };
+            let there = text("in/", plain, angle);
+            let vault = TestVault::new(&[config, (&format!("in/{name}"), "# Top\n"), ("s.md", &there)]);
+            let checked = vault.store().upkeep().check(false).unwrap();
+            let broken: Vec<_> =
+                checked.problems.iter().filter(|problem| problem.code == "broken-link").collect();
+            assert!(broken.is_empty(), "{name}: {broken:?}");
+            run(&vault, NOW, &["move", "in", "out"]);
+            assert_eq!(text_of(&vault, "s.md"), text("out/", plain, angle), "{name} in {}", config.0);
+            let fresh = TestVault::copy_of(vault.root());
+            assert_eq!(dump(&vault), dump(&fresh), "{name} in {}", config.0);
+            let links = json(&vault, NOW, &["links", "s.md"]);
+            assert_eq!(links["outgoing"].as_array().unwrap().len(), 5, "{name}: {links}");
+            count += 1;
+        }
+    }
+    assert_eq!(count, 33);
+}
+
+#[test]
+fn a_link_to_a_name_with_a_sign_is_found_when_the_file_appears() {
+    let vault = TestVault::new(&[("s.md", "[x](c%23.md) [y](c%23.md#h)\n")]);
+    assert_eq!(dump(&vault), ["link s.md:1 #0 c#.md -> -", "link s.md:1 #1 c#.md -> -"]);
+    vault.write("c#.md", "");
+    assert_eq!(dump(&vault), ["link s.md:1 #0 c#.md -> c#.md", "link s.md:1 #1 c#.md -> c#.md"]);
+    vault.remove("c#.md");
+    assert_eq!(dump(&vault), ["link s.md:1 #0 c#.md -> -", "link s.md:1 #1 c#.md -> -"]);
+    // Obsidian ends the path there.
+    vault.write(".obsidian/app.json", "{}");
+    vault.write("c.md", "");
+    assert_eq!(dump(&vault), ["link s.md:1 #0 c#.md -> c.md", "link s.md:1 #1 c#.md -> c.md"]);
+    run(&vault, NOW, &["move", "c.md", "d.md"]);
+    assert_eq!(text_of(&vault, "s.md"), "[x](d.md%23.md) [y](d.md%23.md#h)\n");
+}
+
+#[test]
+fn a_query_and_a_colon_in_a_name_are_told_apart_from_the_path() {
+    check_move(
+        &[
+            (
+                "a.md",
+                "[o](../o.md?x=1#y) [h](.github/x?raw=1) [q](why%3F.md?raw=1) [c](c%3A%20d.md) [e](../w%3F.md)\n",
+            ),
+            ("why?.md", ""),
+            ("c: d.md", ""),
+        ],
+        ("a.md", "deep/a.md"),
+        &[(
+            "deep/a.md",
+            "[o](../../o.md?x=1#y) [h](../.github/x?raw=1) [q](../why%3F.md?raw=1) [c](../c:%20d.md) [e](../../w%3F.md)\n",
+        )],
+    );
+}
+
+#[test]
+fn a_link_in_a_property_is_a_path_too() {
+    let front = |path: &str, again: &str| {
+        format!(
+            "---\nup: \"[The guide]({path})\" # why\nsee:\n  - '[guide]({path}#x)'\n  - \"[[{again}]]\"\nmap: {{a: [\"[g](<{path}>)\"]}}\nfold: >-\n  [g]({path})\n---\n[guide]({path})\n"
+        )
+    };
+    let mut count = 0;
+    for config in [("none.txt", ""), ("book.toml", "[book]\nsrc = \".\"\n"), ("mkdocs.yml", "docs_dir: .\n")]
+    {
+        check_move(
+            &[config, ("docs/guide.md", ""), ("n.md", &front("docs/guide.md", "guide"))],
+            ("docs/guide.md", "docs/in/handbook.md"),
+            &[("n.md", &front("docs/in/handbook.md", "handbook"))],
+        );
+        check_move(
+            &[config, ("docs/guide.md", ""), ("n.md", &front("docs/guide.md", "guide"))],
+            ("n.md", "deep/n.md"),
+            &[("deep/n.md", &front("../docs/guide.md", "guide"))],
+        );
+        count += 1;
+    }
+    assert_eq!(count, 3);
+    // A value that must not be written keeps its bytes, and the reply says so.
+    let text = "---\na: &x \"[g](docs/guide.md)\"\nb: *x\n---\n";
+    let vault = TestVault::new(&[("docs/guide.md", ""), ("n.md", text)]);
+    let told = json(&vault, NOW, &["move", "docs/guide.md", "docs/manual.md"]);
+    assert_eq!(text_of(&vault, "n.md"), text);
+    assert!(told.to_string().contains("yaml-style"), "{told}");
+}
+
+#[test]
+fn a_destination_is_known_after_another_program_moved_the_note() {
+    let mut names = FileNames::default().with_dialects(Arc::new(LinkDialects::new(vec![DialectUnit {
+        dialect: LinkDialect::Github,
+        ..DialectUnit::default()
+    }])));
+    for path in ["b.md", "img/i x.png", "deep/er/a.md"] {
+        let path = NotePath::parse(path).unwrap();
+        names.insert(&path);
+        names.insert_folders_above(&path);
+    }
+    let (then, now) = (NotePath::parse("docs/a.md").unwrap(), NotePath::parse("deep/er/a.md").unwrap());
+    let cases = [
+        // Out of the vault.
+        ("../../outside.md", Some("../../../outside.md")),
+        ("../../src/lib.rs?plain=1#L3", Some("../../../src/lib.rs?plain=1#L3")),
+        ("../../w%3F#x", Some("../../../w%3F#x")),
+        ("../.github/x.yml", Some("../../.github/x.yml")),
+        // To files and folders that did not move.
+        ("../b.md#top", Some("../../b.md#top")),
+        ("../img/i%20x.png", Some("../../img/i%20x.png")),
+        ("../img/i x.png", Some("../../img/i x.png")),
+        ("../img/", Some("../../img/")),
+        // The root stays, and what leads to nothing is not known.
+        ("/b.md", None),
+        ("none.md", None),
+        ("https://example.org/", None),
+        ("#top", None),
+    ];
+    for (destination, expect) in cases {
+        let found = destination_after_move(&names, (&then, &now), destination);
+        assert_eq!(found.as_deref(), expect, "{destination}");
+    }
 }
 
 #[test]
@@ -296,6 +446,31 @@ fn a_slug_stays_a_slug_when_a_heading_is_renamed() {
 }
 
 #[test]
+fn a_renamed_heading_misleads_no_other_link() {
+    let rename = |target: &str, links: &str, (old, new): (&str, &str)| {
+        let vault = TestVault::new(&[("t.md", target), ("s.md", links)]);
+        let forced = if new == "A" { &["--force"][..] } else { &[] };
+        let done = vault.run(&[&["rename-heading", "t.md", old, new], forced].concat());
+        (done.status.success(), text_of(&vault, "s.md"))
+    };
+    let said = |text: &str| text.to_owned();
+    // A heading gets the slug of one below it, whose slug is counted then. The texts clash, so this has to be forced.
+    let links = "[b](t.md#b) [a](t.md#a) [t](t.md#%C3%BCber-b)\n";
+    let found = rename("# B\n# A!\n# Über b\n", links, ("B", "A"));
+    assert_eq!(found, (true, said("[b](t.md#a) [a](t.md#a-1) [t](t.md#%C3%BCber-b)\n")));
+    // An encoded slug stays encoded once.
+    let found = rename("# Über b\n# Über b\n", "[t](t.md#%C3%BCber-b-1)\n", ("Über b", "Öl"));
+    assert_eq!(found, (true, said("[t](t.md#%C3%BCber-b)\n")));
+    // A heading in a quote is counted too.
+    let found = rename("# B\n\n> # B\n", "[b](t.md#b) [q](t.md#b-1)\n", ("B", "C"));
+    assert_eq!(found, (true, said("[b](t.md#c) [q](t.md#b)\n")));
+    // An element with the id would be hidden.
+    let target = "# B\n<a id=\"c\"></a>\n";
+    let found = rename(target, "[c](t.md#c)\n", ("B", "C"));
+    assert_eq!(found, (false, said("[c](t.md#c)\n")));
+}
+
+#[test]
 fn slugs_are_those_of_the_sites() {
     // Checked against github-slugger 2.0.0 and mdBook 0.4.
     let cases = [
@@ -324,9 +499,9 @@ fn anchors_are_those_of_the_page() {
         ("#a-code-and-more-link", heading(0)),
         ("#a", heading(1)),
         ("#a-1", heading(2)),
-        ("#a-2", Some(AnchorTarget::Other)),
-        ("#Box", Some(AnchorTarget::Other)),
-        ("#spot", Some(AnchorTarget::Other)),
+        ("#a-2", Some(AnchorTarget::Other(0))),
+        ("#Box", Some(AnchorTarget::Other(1))),
+        ("#spot", Some(AnchorTarget::Other(2))),
         ("#pic", heading(3)),
         ("#same-own", heading(4)),
         ("#own", None),

@@ -37,6 +37,7 @@ mod embed;
 mod endpoint;
 mod error_hints;
 mod file_names;
+mod folder_moves;
 mod frontmatter;
 mod frontmatter_edit;
 mod fusion;

@@ -49,7 +49,11 @@ fn frontmatter_of_the_text_is_merged_with_requested_properties() {
 
 #[test]
 fn ids_are_given_to_plain_notes_and_memories() {
-    let vault = TestVault::new(&[("T.md", "from a template\n"), ("book/book.toml", "")]);
+    let vault = TestVault::new(&[
+        ("T.md", "from a template\n"),
+        ("book/book.toml", ""),
+        (".obsidian/app.json", "{}"),
+    ]);
     let has_id = |path: &str, args: &[&str]| {
         let (note, _) = made(&vault, path, args);
         assert_eq!(note.contains("id: "), note.contains("created_at: "), "{note}");
@@ -65,6 +69,25 @@ fn ids_are_given_to_plain_notes_and_memories() {
     assert!(text_of(&vault, "Memories/InsertOutcome for long.md").contains("id: "));
     vault.write(".sidenote/config.toml", "[notes]\nids = \"always\"\n");
     assert!(has_id("Again.md", &["Again", "--template", "T"]));
+}
+
+#[test]
+fn ids_follow_the_link_dialect() {
+    let markers = [
+        ("x.txt", "", false, true),
+        (".sidenote/config.toml", "[links]\ndialect = \"github\"\n", false, false),
+        ("book.toml", "[book]\nsrc = \".\"\n", false, false),
+        ("mkdocs.yml", "docs_dir: .\n", false, false),
+        (".obsidian/app.json", "{}", true, true),
+    ];
+    for (marker, text, note, memory) in markers {
+        let vault = TestVault::new(&[(marker, text)]);
+        assert_eq!(made(&vault, "Plain.md", &["Plain"]).0.contains("id: "), note, "{marker}");
+        run(&vault, NOW, &["memory", "save", "InsertOutcome for long"]);
+        let saved = text_of(&vault, "Memories/InsertOutcome for long.md");
+        assert_eq!(saved.contains("id: ") && saved.contains("created_at: "), memory, "{marker}: {saved}");
+        run(&vault, NOW, &["memory", "recall", "InsertOutcome"]);
+    }
 }
 
 #[test]

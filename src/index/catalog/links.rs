@@ -256,10 +256,12 @@ fn syntax_of(code: i64) -> LinkSyntax {
     usize::try_from(code).ok().and_then(|code| SYNTAXES.get(code)).copied().unwrap_or(LinkSyntax::Lookup)
 }
 
-/// Returns the form in which link texts and file names are compared: the key of the last segment, with one form of the
-/// Greek sigma, because adding or removing `.md` changes which sigma is final.
+/// Returns the form in which link texts and file names are compared: the key of the last segment up to a `#`, where the
+/// path of a link can end. It has one form of the Greek sigma, because adding or removing `.md` changes which sigma is
+/// final.
 pub(super) fn link_key(text: &str) -> String {
     let text = text.trim_end_matches('/');
     let name = text.rsplit('/').next().unwrap_or(text);
+    let name = name.find('#').filter(|&at| at > 0).and_then(|at| name.get(..at)).unwrap_or(name);
     key(name).replace('ς', "σ")
 }

@@ -21,7 +21,6 @@ use crate::text::rewrite::Moves;
 use crate::text::tag_conversion::StoredTags;
 use crate::text::{body_edit, date_format, frontmatter};
 use crate::vault::Vault;
-use crate::vault::link_dialects::GENERATORS;
 use crate::vault::obsidian::FolderSetting;
 
 /// The number of ids that are tried for a path and time.
@@ -54,7 +53,8 @@ pub struct NewRequest {
     /// Whether the text is used as it is: frontmatter and a heading at its beginning are not read as properties and
     /// title.
     pub verbatim: bool,
-    /// Whether the note gets an id and a date regardless of `notes.ids`, as memories do.
+    /// Whether the note is a memory, which gets an id and a date unless `notes.ids` is `auto` and its folder is known to be
+    /// published.
     pub identified: bool,
 }
 
@@ -94,7 +94,7 @@ impl Planner<'_> {
             date_format::fill(&text, &named.title, local, &templates.date_format, &templates.time_format)
         };
         let tags = StoredTags::of(&request.tags);
-        let with_id = self.gets_id(request, &path);
+        let with_id = self.gets_id(view, request, &path);
         let mut remarks = converted(&path, &tags);
         let text = if request.verbatim {
             let properties = properties(request, &named, &tags, with_id, now).into_iter();
@@ -170,32 +170,29 @@ impl Planner<'_> {
     }
 
     /// Returns whether a new note gets an id and a date (`notes.ids`).
-    fn gets_id(&self, request: &NewRequest, path: &NotePath) -> bool {
-        let is_memory = self.core.config.vault.layout == Layout::Memories;
-        if request.identified || is_memory && !request.daily {
+    fn gets_id(&self, view: &View<'_>, request: &NewRequest, path: &NotePath) -> bool {
+        if self.core.config.vault.layout == Layout::Memories && !request.daily {
             return true;
         }
         match self.core.config.notes.ids {
             IdPolicy::Always => true,
-            IdPolicy::Never => false,
+            IdPolicy::Never => request.identified,
+            IdPolicy::Auto if request.identified => self.memory_gets_id(view, path),
+            IdPolicy::Auto if view.dialects().unit_of(path).dialect.follows_paths() => false,
             IdPolicy::Auto => {
                 let templates = self.core.vault.settings().templates.folder.trim_matches('/').to_owned();
                 let is_template = !templates.is_empty()
                     && path.as_str().strip_prefix(&templates).is_some_and(|rest| rest.starts_with('/'));
-                !request.daily && request.template.is_none() && !is_template && !self.is_of_site(path)
+                !request.daily && request.template.is_none() && !is_template
             }
         }
     }
 
-    /// Returns whether a note is a page of a site or book, whose generator would show an id or fail on it.
-    fn is_of_site(&self, path: &NotePath) -> bool {
-        let folders = std::iter::successors(Some(path.folder()), |folder| {
-            (!folder.is_empty()).then(|| folder.rsplit_once('/').map_or("", |(above, _)| above))
-        });
-        folders.into_iter().any(|folder| {
-            let disk = self.core.vault.root().join(folder);
-            GENERATORS.iter().any(|name| disk.join(name).symlink_metadata().is_ok())
-        })
+    /// Returns whether a new memory gets an id and a date (`notes.ids`). It does where nothing shows that GitHub or a
+    /// generator publishes the folder.
+    pub(in crate::store) fn memory_gets_id(&self, view: &View<'_>, path: &NotePath) -> bool {
+        let unit = view.dialects().unit_of(path);
+        self.core.config.notes.ids != IdPolicy::Auto || !unit.dialect.follows_paths() || unit.is_assumed()
     }
 
     /// Sets the id of a note, unless its text has an id that no other note has. The id of a template is replaced,

@@ -17,7 +17,7 @@ use crate::text::path::{NotePath, key};
 use crate::text::related_section;
 use crate::text::related_section::RelatedSection;
 use crate::text::resolve::FileNames;
-use crate::text::rewrite::{linktext, parse};
+use crate::text::rewrite::{linktext, markdown_destination, parse};
 
 /// Two notes to link, or to unlink.
 #[derive(Debug, Clone, Default)]
@@ -71,7 +71,10 @@ impl Planner<'_> {
                 let dest = linktext(&names, &target.path, &source.path, settings.link_format, markdown)
                     .ok_or_else(|| Error::invalid(format!("no link text finds {}", target.path)))?;
                 let link = match (markdown, text) {
-                    (true, text) => format!("[{}](<{dest}>)", text.unwrap_or(target.path.stem())),
+                    (true, text) => {
+                        let label = text.unwrap_or(target.path.stem());
+                        format!("[{label}](<{}>)", markdown_destination(&dest, true))
+                    }
                     (false, Some(text)) => format!("[[{dest}|{text}]]"),
                     (false, None) => format!("[[{dest}]]"),
                 };

@@ -19,7 +19,7 @@ use crate::text::link::{Link, LinkEscape, LinkForm};
 use crate::text::note::{Note, heading_key};
 use crate::text::path::{NotePath, key};
 use crate::text::resolve::{FileNames, name_keys};
-use crate::text::rewrite::{Moves, RenameContext, RewriteOptions, linktext};
+use crate::text::rewrite::{Moves, RenameContext, RewriteOptions, linktext, markdown_destination};
 use crate::text::span::Span;
 use crate::text::subpath::{SubpathTable, SubpathTarget};
 use crate::vault::obsidian::Settings;
@@ -261,12 +261,14 @@ impl Extraction<'_> {
     /// Plans the edits that redirect a link in `text`, of the note at `source`, to a target.
     fn retarget(&self, link: &Link, text: &str, target: &NotePath, source: &NotePath) -> Vec<Edit> {
         let percent = link.escape.inner == LinkEscape::Percent;
+        let in_angle =
+            link.dest_span.start.checked_sub(1).and_then(|at| text.as_bytes().get(at)) == Some(&b'<');
+        let encode = |name: String| if percent { markdown_destination(&name, in_angle) } else { name };
         let Some(raw) = linktext(&self.after, target, source, self.settings.link_format, percent)
-            .and_then(|name| encode_in(link.escape.host, &name))
+            .and_then(|name| encode_in(link.escape.host, &encode(name)))
         else {
             return Vec::new();
         };
-        let raw = if percent { raw.replace(' ', "%20") } else { raw };
         let outer = if target == self.new { outer_part(link, text, &self.part) } else { None };
         outer.map(Edit::remove).into_iter().chain([Edit::replace(link.path_span, raw)]).collect()
     }
@@ -328,8 +330,11 @@ impl Extraction<'_> {
         let is_markdown = self.settings.use_markdown_links;
         let dest = linktext(&self.after, self.new, &self.own.path, self.settings.link_format, is_markdown)
             .ok_or_else(|| Error::invalid(format!("no link text finds {}", self.new)))?;
-        let link =
-            if is_markdown { format!("[{}](<{dest}>)", self.new.stem()) } else { format!("[[{dest}]]") };
+        let link = if is_markdown {
+            format!("[{}](<{}>)", self.new.stem(), markdown_destination(&dest, true))
+        } else {
+            format!("[[{dest}]]")
+        };
         let text = self.section.of(&self.own.text);
         let end = self.section.start + text.trim_end_matches(['\n', '\r']).len();
         left.retain(|edit| !self.encloses(edit.span));

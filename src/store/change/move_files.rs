@@ -19,7 +19,7 @@ use crate::text::path::{NotePath, key};
 use crate::text::resolve::name_keys;
 use crate::text::rewrite::{
     AnchorRename, Moves, PartRename, RenameContext, RewriteOptions, fits_in_wikilink, heading_clashes,
-    heading_linktext, parse, rename_part,
+    heading_linktext, misled_by_rename, parse, rename_part,
 };
 use crate::vault::scan;
 
@@ -295,6 +295,13 @@ impl Planner<'_> {
             if source.path == path {
                 rewritten.edits.push(definition.clone());
             }
+            let misled = misled_by_rename(linking, &own.note, anchors, is_target, &rewritten.edits);
+            if let Some(link) = misled.first().filter(|_| !request.force) {
+                let said = link.of(&source.text);
+                let message = format!("{said} in {} would lead to another part of {path}", source.path);
+                return Err(Error::new(ErrorKind::Exists, message)
+                    .with_hints("choose another text, or --force", "choose another text"));
+            }
             add_edits(&mut plan, &source, None, rewritten.edits, rewritten.remarks);
         }
         plan.files.sort_by(|a, b| a.from.cmp(&b.from));
@@ -326,8 +333,9 @@ fn anchors_of(dialect: LinkDialect, own: &Source, edit: &Edit) -> Result<AnchorR
     let edited = String::from_utf8(edited)
         .map_err(|error| Error::internal("an edit produced invalid UTF-8").with_source(error))?;
     let before = AnchorTable::new(dialect, &own.text, &own.note);
-    let after = AnchorTable::new(dialect, &edited, &parse(&own.path, &edited));
-    Ok(AnchorRename { dialect, before, after })
+    let note_after = parse(&own.path, &edited);
+    let after = AnchorTable::new(dialect, &edited, &note_after);
+    Ok(AnchorRename { dialect, before, after, note_after })
 }
 
 /// Finds the part that is meant, and the edit of the part itself.

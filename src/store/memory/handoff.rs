@@ -170,8 +170,10 @@ impl Handoffs<'_> {
         let mut properties: Vec<(String, Value)> = Vec::new();
         if old.is_none() {
             Planner::of(self.core).refuse_taken(path, None)?;
-            properties.push(("id".to_owned(), Value::from(path_id_at(path, now))));
-            properties.push(("created_at".to_owned(), Value::from(now.rfc3339())));
+            if Planner::of(self.core).memory_gets_id(&view, path) {
+                properties.push(("id".to_owned(), Value::from(path_id_at(path, now))));
+                properties.push(("created_at".to_owned(), Value::from(now.rfc3339())));
+            }
         }
         properties.push(("type".to_owned(), Value::from(KIND)));
         properties.push(("project".to_owned(), Value::from(handoff.project.as_str())));

@@ -113,11 +113,13 @@ impl Reads<'_> {
                 Some(target) => self.core.index.catalog().rows(&[target])?.pop(),
                 None => None,
             };
-            if let Some(target) = target.as_ref().filter(|target| target.path.is_note())
-                && !link.subpath.is_empty()
-            {
+            if let Some(target) = target.as_ref().filter(|target| target.path.is_note()) {
                 let is_anchor = dialect.follows_paths() && link.form.syntax() == LinkSyntax::Markdown;
-                named.entry(target.id).or_default().push((outgoing.len(), link.subpath, is_anchor));
+                let subpath =
+                    if is_anchor { link.subpath.clone() } else { link.looked_up_subpath().into_owned() };
+                if !subpath.is_empty() {
+                    named.entry(target.id).or_default().push((outgoing.len(), subpath, is_anchor));
+                }
             }
             let resolved = match target {
                 Some(target) => Some(target.path.as_str().to_owned()),

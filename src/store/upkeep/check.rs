@@ -29,7 +29,7 @@ use crate::store::upkeep::check::note::{CheckedNote, LinkNames, PartLink, check_
 use crate::store::upkeep::check::problem::{Fix, Problem};
 use crate::store::upkeep::check::rules::Rules;
 use crate::store::upkeep::conflicts::{ConflictCopies, ConflictCopy};
-use crate::text::anchor::AnchorTable;
+use crate::text::anchor::{AnchorTable, AnchorTarget};
 use crate::text::decode::decode;
 use crate::text::dialect::LinkDialect;
 use crate::text::note::Note;
@@ -363,6 +363,6 @@ fn broken_parts(files: &CheckedFiles<'_>, parts: &BTreeMap<NotePath, Vec<PartLin
 /// Returns the fix of a subpath that is the text of a heading where its slug is needed.
 fn slug_fix(link: &PartLink, parts: &SubpathTable<'_>, table: &AnchorTable) -> Option<Fix> {
     let SubpathTarget::Heading(heading) = parts.find(&link.subpath)? else { return None };
-    let slug = format!("#{}", table.of_heading(heading)?);
+    let slug = format!("#{}", table.of(AnchorTarget::Heading(heading))?);
     Some(Fix::replace(format!("Name the heading by its anchor: {slug}"), link.subpath_place, slug))
 }

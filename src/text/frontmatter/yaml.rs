@@ -11,6 +11,7 @@ use serde_json::{Map, Number, Value};
 
 use super::{Property, Scalar, Style, kind_of};
 use crate::text::escapes::{QuoteStyle, UnquotedString};
+use crate::text::frontmatter::link::parse_property;
 use crate::text::link::{Escape, HostEscape, Link};
 use crate::text::span::Span;
 
@@ -406,7 +407,12 @@ pub(super) fn link_of(text: &str, span: Span, style: Style, yaml: &str, at: usiz
     if !text.trim_start().starts_with(['[', '!']) {
         return None;
     }
-    let link = crate::text::frontmatter::link::parse_property(text)?;
+    let link = parse_property(text)?;
+    if matches!(style, Style::Literal | Style::Folded)
+        && let Some(link) = link_of_block(text, span, yaml, at)
+    {
+        return Some(link);
+    }
     let quoted = style.quote().and_then(|(quote, margin)| {
         let body = Span::new(span.start + margin, span.end.saturating_sub(margin));
         let unquoted = UnquotedString::read(source(yaml, at, body), body.start, quote)?;
@@ -433,6 +439,19 @@ pub(super) fn link_of(text: &str, span: Span, style: Style, yaml: &str, at: usiz
             }
         }
     })
+}
+
+/// Returns the link that a block scalar consists of, if it is written on one line, where nothing is escaped.
+fn link_of_block(text: &str, span: Span, yaml: &str, at: usize) -> Option<Link> {
+    let raw = source(yaml, at, span);
+    let (header, body) = raw.split_once('\n')?;
+    let written = body.trim();
+    if written != text.trim() {
+        return None;
+    }
+    let start = span.start + header.len() + 1 + (body.len() - body.trim_start().len());
+    let string = UnquotedString::read(written, start, QuoteStyle::None)?;
+    Some(parse_property(&string.text)?.in_file(&string))
 }
 
 /// Returns the bytes of a span of the file in `yaml`, which starts at `at` in the file.

@@ -1,15 +1,13 @@
 //! The files as they are, and the links that are dead or lead elsewhere than they meant.
 
 use std::collections::{BTreeSet, HashMap};
-use std::convert::Infallible;
 
 use crate::error::{Error, Result};
 use crate::index::catalog::{FileKind, FileRow, Filter, Hash};
 use crate::store::catalog_overlay::View;
 use crate::store::core::Core;
 use crate::store::source::Source;
-use crate::text::link::{Link, LinkSyntax};
-use crate::text::link_syntax::is_external;
+use crate::text::link::Link;
 use crate::text::path::{NotePath, clean, key};
 use crate::text::resolve::{FileNames, LinkTarget, name_keys};
 
@@ -130,7 +128,7 @@ impl Present {
         let links = source.note.links.iter().enumerate().filter(|(_, link)| is_judged(link));
         links
             .filter_map(|(number, link)| {
-                let is_dead = self.is_dead(link, &source.path);
+                let is_dead = self.names.leads_nowhere(link, &source.path);
                 self.leads_nowhere(link, &source.path).then_some(LinkCase {
                     source: at,
                     link: number,
@@ -142,26 +140,13 @@ impl Present {
 
     /// Returns whether a link leads to nothing that is known, or above the root of the vault.
     pub(super) fn leads_nowhere(&self, link: &Link, source: &NotePath) -> bool {
-        self.is_dead(link, source) || self.leads_above(link, source)
+        self.names.leads_nowhere(link, source) || self.leads_above(link, source)
     }
 
     /// Returns whether a link leads above the root of the vault.
     fn leads_above(&self, link: &Link, source: &NotePath) -> bool {
         let target = self.names.target(&link.path, link.form.syntax(), source);
         matches!(target, Some(LinkTarget::Elsewhere(path)) if path.starts_with("../"))
-    }
-
-    /// Returns whether a link leads to nothing: no file, no folder, and nothing beyond the vault.
-    fn is_dead(&self, link: &Link, source: &NotePath) -> bool {
-        if self.names.target(&link.path, link.form.syntax(), source).is_some() {
-            return false;
-        }
-        let unit = self.names.dialects().unit_of(source);
-        let is_path = link.form.syntax() == LinkSyntax::Markdown && unit.dialect.follows_paths();
-        let has_folder = |folder: &str| Ok::<_, Infallible>(self.names.has_folder(folder));
-        let leads_beyond =
-            || unit.leads_beyond_files(&link.path, source, has_folder).unwrap_or_else(|never| match never {});
-        !(is_path && leads_beyond())
     }
 
     /// Lists the files that have the name of a link, in other folders.
@@ -189,7 +174,7 @@ impl Present {
 
 /// Returns whether a link names a file of the vault, so that it can be dead.
 pub(super) fn is_judged(link: &Link) -> bool {
-    !clean(&link.path).is_empty() && !is_external(&link.path)
+    !clean(&link.path).is_empty() && !link.is_external()
 }
 
 /// Returns the file that a link leads to.

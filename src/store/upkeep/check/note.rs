@@ -1,6 +1,6 @@
 //! The check of one note or canvas: its links, its markup, and the comments in it that turn codes off.
 
-use std::convert::Infallible;
+use std::borrow::Cow;
 
 use crate::store::upkeep::check::codes::{self, Scope, near_miss};
 use crate::store::upkeep::check::problem::{Fix, Place, Problem};
@@ -8,7 +8,6 @@ use crate::text::decode::decode;
 use crate::text::dialect::{DialectUnit, LinkDialect};
 use crate::text::line_column::{Locator, Region};
 use crate::text::link::{Link, LinkForm, LinkSyntax};
-use crate::text::link_syntax::is_external;
 use crate::text::markdown::{IgnoreComment, IgnoreRange, ignore_comments};
 use crate::text::merge::first_conflict;
 use crate::text::note::Note;
@@ -133,7 +132,7 @@ impl NoteChecker<'_> {
 
     fn link(&self, link: &Link, checked: &mut CheckedNote) {
         // `[[## text]]` is a typing aid of an editor.
-        if is_external(&link.path) || (link.path.is_empty() && link.subpath.starts_with("##")) {
+        if link.is_external() || (link.path.is_empty() && link.subpath.starts_with("##")) {
             return;
         }
         let written = link.span.of(self.text);
@@ -149,7 +148,7 @@ impl NoteChecker<'_> {
                     }
                     found.path
                 }
-                None if is_path && self.leads_beyond(link) => return,
+                None if !self.names.present.leads_nowhere(link, self.path) => return,
                 None => {
                     let message = format!("no such file: {written}");
                     let former = self.names.former.and_then(|names| names.follow(link, self.path));
@@ -166,13 +165,14 @@ impl NoteChecker<'_> {
         if target != self.path {
             checked.targets.push(target.clone());
         }
-        let is_part = !link.subpath.is_empty() && target.is_note();
+        let subpath = if is_path { Cow::Borrowed(&*link.subpath) } else { link.looked_up_subpath() };
+        let is_part = !subpath.is_empty() && target.is_note();
         if is_part && !self.is_ignored(link.span, "broken-subpath") {
             let part = PartLink {
                 source: self.path.clone(),
                 place: Place::new(&self.locator, link.span, "broken-subpath", &named),
                 target: named,
-                subpath: link.subpath.clone(),
+                subpath: subpath.into_owned(),
                 subpath_place: (link.subpath_span, self.locator.region(link.subpath_span)),
                 text: written.to_owned(),
                 anchor: is_path.then_some(self.unit.dialect),
@@ -187,13 +187,6 @@ impl NoteChecker<'_> {
         let problem = self.problem(link.span, "ambiguous-link", named, message)?;
         let related = self.names.present.with_name_of(taken).cloned();
         Some(problem.related_to(related).with_target(named.to_owned()))
-    }
-
-    /// Returns whether a link that is followed as a path leads to a folder, or out of what the vault contains.
-    fn leads_beyond(&self, link: &Link) -> bool {
-        let has_folder = |folder: &str| Ok::<_, Infallible>(self.names.present.has_folder(folder));
-        let leads = self.unit.leads_beyond_files(&link.path, self.path, has_folder);
-        leads.unwrap_or_else(|never| match never {})
     }
 
     /// Returns the fix of a path that differs from that of one file in case or accents alone.
