@@ -23,7 +23,7 @@ use crate::text::span::Span;
 use crate::text::subpath::{SubpathTable, SubpathTarget};
 use crate::text::unlinked_reference::{UnlinkedReference, UnlinkedReferenceKind};
 
-pub use crate::text::rewrite::relink::{Relink, relink};
+pub use crate::text::rewrite::relink::{LinkedPlace, Relink, relink};
 
 /// Parses a note or a canvas, depending on the path.
 pub fn parse(path: &NotePath, text: &str) -> Note {
