@@ -94,7 +94,8 @@ impl TreeDiffs {
 
     fn send(&mut self, requests: &str) -> Result<()> {
         let input = self.input.as_mut().ok_or_else(|| Error::internal("git has no input"))?;
-        input.write_all(requests.as_bytes()).or_else(|_| Err(self.failure("its history")))
+        let sent = input.write_all(requests.as_bytes());
+        sent.map_err(|_| self.failure("its history"))
     }
 
     /// Reads one answer: what names the request, and the raw differences. Both are empty if git cannot read something.

@@ -298,7 +298,8 @@ impl Changes<'_> {
 
     /// Adds the anchors that the meant notes do not have.
     fn add_dead_anchors(&self, present: &Present, places: &[LinkPosition], links: &mut [RepairItem]) {
-        let mut wanted: BTreeMap<&NotePath, Vec<(usize, &Link, Option<LinkDialect>)>> = BTreeMap::new();
+        type NamedAnchor<'l> = (usize, &'l Link, Option<LinkDialect>);
+        let mut wanted: BTreeMap<&NotePath, Vec<NamedAnchor<'_>>> = BTreeMap::new();
         for (number, (at, span, relink)) in places.iter().enumerate() {
             let Some(Relink { target: LinkedPlace::File(target), .. }) = relink else { continue };
             let Some(source) = present.sources.get(*at).filter(|_| target.is_note()) else { continue };

@@ -1013,6 +1013,30 @@ impl<'a> GitEvidence<'a> {
             }
             _ => None,
         });
+        // A file that took the path of another one is no rename for git.
+        let own = renamed.as_ref().map(|(_, before, _)| before.clone()).or_else(|| {
+            changes.iter().find_map(|change| match change {
+                PathChange::Removed { path: removed, blob } if removed == path.as_str() => Some(blob.clone()),
+                _ => None,
+            })
+        });
+        let onto: Vec<&String> = changes
+            .iter()
+            .filter_map(|change| match change {
+                PathChange::Changed { path, before, after }
+                    if before != after && Some(after) == own.as_ref() =>
+                {
+                    Some(path)
+                }
+                _ => None,
+            })
+            .collect();
+        if renamed.as_ref().is_none_or(|(_, _, percent)| *percent < 100)
+            && let [onto] = onto.as_slice()
+            && let Some(to) = NotePath::from_disk(onto)
+        {
+            return Ok(Some(FileMove { to, percent: 100, is_clear: true }));
+        }
         let Some((to, before, percent)) = renamed else { return Ok(None) };
         let new: Vec<(NotePath, ObjectId)> = changes
             .iter()

@@ -116,7 +116,7 @@ pub(super) fn journal_clues(
                 Some(LinkedPlace::File(target)) => target,
                 Some(LinkedPlace::Folder(folder)) => {
                     clues.extend(folder_clue(&event, &folder, &source_then).map(|clue| (*case, clue)));
-                    return !clues.last().is_some_and(|(last, _)| last == case);
+                    return clues.last().is_none_or(|(last, _)| last != case);
                 }
                 Some(LinkedPlace::Outside(_)) | None => return true,
             };
