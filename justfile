@@ -24,6 +24,10 @@ random-merges:
 repair-histories count="200":
     SIDENOTE_TEST_HISTORIES={{count}} cargo test --release -- repair_histories
 
+# Kill the program two hundred times in a repair, and in a search of a past revision; takes minutes and needs git.
+repair-kills:
+    cargo test --release -- --ignored --nocapture repair::two_hundred_killed_repairs_are_whole_or_nothing looking_back::two_hundred_killed_searches_at_a_revision_leave_a_whole_cache
+
 # Compile the tests for Windows and run them under Wine; for instance: just wine parse:: search::
 wine *tests:
     CARGO_TARGET_X86_64_PC_WINDOWS_GNU_RUNNER="{{justfile_directory()}}/tests/wine/run.sh" cargo test --release --target x86_64-pc-windows-gnu --test it -- {{tests}}

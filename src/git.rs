@@ -5,6 +5,7 @@
 //! a repository names, and never changes the repository.
 
 mod command;
+mod commit_graph;
 mod file_history;
 mod history;
 mod merge_file;
@@ -12,22 +13,27 @@ mod objects;
 mod revision;
 mod settings;
 mod state;
+mod tree_diffs;
 mod versions;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use sha2::Digest as _;
+
 use crate::error::{Error, Result};
 use crate::{platform, safe_open};
 
 pub use crate::git::command::MIN_VERSION;
+pub use crate::git::commit_graph::{CommitGraph, CommitIndex};
 pub use crate::git::file_history::{FileCommit, FileVersion};
 pub use crate::git::history::{BlamedLine, CommitInfo, FileStep, PathChange};
 pub use crate::git::merge_file::{ConflictMarkers, FileVersions, MergedFile, merge_file};
 pub use crate::git::objects::{Objects, TreeFile};
 pub use crate::git::revision::NamedCommit;
 pub use crate::git::state::Unfinished;
+pub use crate::git::tree_diffs::TreeDiffs;
 pub use crate::git::versions::CommittedFile;
 
 /// The largest `.git` file that is read, in bytes.
@@ -42,6 +48,24 @@ impl ObjectId {
     pub fn parse(text: &str) -> Option<Self> {
         let is_id = matches!(text.len(), 40 | 64) && text.bytes().all(|byte| byte.is_ascii_hexdigit());
         is_id.then(|| Self(text.to_ascii_lowercase()))
+    }
+
+    /// Returns the id that git gives to the content of a file, in a repository with ids like this one.
+    #[must_use]
+    pub fn of_content(&self, bytes: &[u8]) -> Self {
+        let head = format!("blob {}\0", bytes.len());
+        let hash: Vec<u8> = if self.0.len() == 64 {
+            let mut hash = sha2::Sha256::new();
+            hash.update(head.as_bytes());
+            hash.update(bytes);
+            hash.finalize().to_vec()
+        } else {
+            let mut hash = sha1_smol::Sha1::new();
+            hash.update(head.as_bytes());
+            hash.update(bytes);
+            hash.digest().bytes().to_vec()
+        };
+        Self(hash.iter().map(|byte| format!("{byte:02x}")).collect())
     }
 
     /// Returns the id as text.

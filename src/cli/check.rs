@@ -5,7 +5,7 @@ mod junit;
 mod sarif;
 
 use std::borrow::Cow;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args, ValueEnum};
@@ -15,14 +15,14 @@ use super::args::AtArgs;
 use super::{CommandContext, Outcome, output};
 use crate::atomic_file::AtomicFile;
 use crate::cli::output::Output;
+use crate::cli::vault_paths::{current_folder, vault_paths, vault_root};
 use crate::error::{Error, Result};
 use crate::platform;
 use crate::store::{
     Baseline, Certainty, CheckReply, CheckRequest, PROBLEM_CODES, Problem, ProblemCode, RepairRequest,
     Severity, Store,
 };
-use crate::text::path::NotePath;
-use crate::vault::{Vault, path_in_repository};
+use crate::vault::path_in_repository;
 
 /// Report problems of the vault, such as broken links.
 ///
@@ -148,10 +148,10 @@ pub(super) fn run(context: &CommandContext, args: &CheckArgs) -> Result<Outcome>
         return Err(Error::invalid("--json cannot be combined with another --format")
             .with_hint("leave out one of them"));
     }
-    let root = root(context)?;
+    let root = vault_root(context)?;
     let request = CheckRequest {
         fix: args.fix.is_some(),
-        paths: paths_in_vault(&root, &args.paths, context.out)?,
+        paths: vault_paths(context, &args.paths)?,
         since: args.since.clone(),
         is_staged: args.staged,
         baseline: args.baseline.as_deref().map(read_baseline).transpose()?,
@@ -189,7 +189,15 @@ fn repair_links(out: Output, store: &Store, paths: Option<Vec<String>>) -> Resul
         ..RepairRequest::default()
     };
     let reply = store.changes().repair(&request)?;
-    if reply.repaired > 0 && !out.is_json() {
+    if out.is_json() {
+        return Ok(());
+    }
+    let said = reply.change.plan.remarks.iter().map(ToString::to_string);
+    let notices = reply.change.notices.iter().map(|notice| format!("notice: {notice}"));
+    for line in said.chain(notices) {
+        out.message(&output::plain(&line));
+    }
+    if reply.repaired > 0 {
         let notes = output::count(reply.change.plan.files.len(), "note");
         out.message(&format!("notice: {} in {notes} repaired", output::count(reply.repaired, "link")));
     }
@@ -239,20 +247,6 @@ fn print(out: Output, format: FormatArg, root: &Path, reply: &CheckReply) -> Res
     }
 }
 
-/// Returns the canonical root of the vault.
-fn root(context: &CommandContext) -> Result<PathBuf> {
-    let root = match &context.open.vault {
-        Some(root) => root.clone(),
-        None => Vault::discover(&current_folder()?),
-    };
-    platform::canonicalize(&root).map_err(|error| Error::io("open the vault", &root, error))
-}
-
-fn current_folder() -> Result<PathBuf> {
-    let here = std::env::current_dir().map_err(|error| Error::io("find", ".", error))?;
-    platform::canonicalize(&here).map_err(|error| Error::io("find", &here, error))
-}
-
 /// Returns the path of the vault below the root of its repository. Without a repository, it is the path below the current
 /// folder; it is empty if the vault is not below that.
 fn prefix_of(root: &Path) -> Result<String> {
@@ -261,56 +255,6 @@ fn prefix_of(root: &Path) -> Result<String> {
     }
     let here = current_folder()?;
     Ok(root.strip_prefix(&here).ok().and_then(platform::slash_path).unwrap_or_default())
-}
-
-/// Returns the arguments as paths from the root of the vault. Each is a path from the current folder, or else one from
-/// the root. Paths that are no part of any vault, such as hidden ones, are skipped with a notice.
-fn paths_in_vault(root: &Path, paths: &[PathBuf], out: Output) -> Result<Option<Vec<String>>> {
-    if paths.is_empty() {
-        return Ok(None);
-    }
-    let here = current_folder()?;
-    let mut inner_paths = Vec::new();
-    for path in paths {
-        let inner = path_in_vault(root, &here, path)?;
-        if inner.is_empty() || NotePath::from_disk(&inner).is_some() {
-            inner_paths.push(inner);
-        } else {
-            out.message(&format!("notice: {} is hidden, so it is not checked", path.display()));
-        }
-    }
-    Ok(Some(inner_paths))
-}
-
-fn path_in_vault(root: &Path, here: &Path, path: &Path) -> Result<String> {
-    let below_root = |absolute: &Path| {
-        let inner = normalized(absolute).strip_prefix(root).ok()?.to_owned();
-        platform::slash_path(&inner)
-    };
-    let from_here = here.join(path);
-    let real = || platform::canonicalize(&from_here).ok().and_then(|real| below_root(&real));
-    let named = below_root(&from_here).or_else(real);
-    // In a subfolder, a path from the root of the vault is meant only if there is nothing of this name.
-    let from_root = below_root(&root.join(path)).filter(|_| path.is_relative());
-    let is_there = |inner: &Option<String>| inner.as_ref().is_some_and(|inner| root.join(inner).exists());
-    let inner = if is_there(&named) || !is_there(&from_root) { named.or(from_root) } else { from_root };
-    inner.ok_or_else(|| {
-        Error::invalid(format!("{} is not in the vault {}", path.display(), root.display()))
-            .with_hint("name notes or folders of the vault, or another vault with --vault")
-    })
-}
-
-/// Resolves `.` and `..` of an absolute path without looking at the disk.
-fn normalized(path: &Path) -> PathBuf {
-    let mut parts = PathBuf::new();
-    for part in path.components() {
-        match part {
-            Component::CurDir => {}
-            Component::ParentDir => _ = parts.pop(),
-            part => parts.push(part),
-        }
-    }
-    parts
 }
 
 fn read_baseline(file: &Path) -> Result<Baseline> {

@@ -46,6 +46,7 @@ mod status;
 mod tags;
 mod tasks;
 mod terminal;
+mod vault_paths;
 mod watch;
 
 use std::path::PathBuf;

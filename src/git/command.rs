@@ -114,6 +114,17 @@ impl Repository {
         output(self.plumbing().args(arguments), input)
     }
 
+    /// Runs a plumbing command that every version of git has, and returns how it ended, too.
+    ///
+    /// # Errors
+    /// `NotFound` if there is no git; `Io` if it cannot be run.
+    pub(super) fn read_unchecked<S: AsRef<OsStr>>(
+        &self,
+        arguments: impl IntoIterator<Item = S>,
+    ) -> Result<GitOutput> {
+        output(self.plumbing().args(arguments), None)
+    }
+
     /// Returns the error for a call that git refused.
     pub(super) fn refusal(&self, stderr: &str) -> Error {
         let said = stderr.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or("it gave no reason");

@@ -3,12 +3,12 @@
 use std::collections::HashMap;
 
 use crate::error::{Error, Result};
-use crate::git::{ObjectId, Repository};
+use crate::git::{ObjectId, Repository, TreeFile};
 
 /// The most files of a commit among which git looks for renames with changes (spec/git.md 3).
-const RENAME_LIMIT: &str = "-l7000";
+pub(super) const RENAME_LIMIT: &str = "-l7000";
 /// The least share of common content for which git calls a removed and a new file a rename.
-const RENAME_SHARE: &str = "-M50%";
+pub(super) const RENAME_SHARE: &str = "-M50%";
 
 /// A line of a file, with the commit that wrote it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -244,7 +244,7 @@ impl Repository {
     }
 
     /// Reads the raw form of a difference with null bytes between its fields.
-    fn raw_changes(&self, raw: &[u8]) -> Result<Vec<PathChange>> {
+    pub(super) fn raw_changes(&self, raw: &[u8]) -> Result<Vec<PathChange>> {
         let mut fields = raw.split(|byte| *byte == 0);
         let mut changes = Vec::new();
         while let Some(head) = fields.next() {
@@ -280,6 +280,22 @@ impl Repository {
             });
         }
         Ok(changes)
+    }
+
+    /// Reads the files of the raw form of a difference with an empty tree.
+    pub(super) fn raw_files(&self, raw: &[u8]) -> Result<Vec<TreeFile>> {
+        let mut fields = raw.split(|byte| *byte == 0);
+        let mut files = Vec::new();
+        let bad = || Error::internal("git prints a tree in another form than expected");
+        while let Some(head) = fields.next() {
+            let Some(head) = head.strip_prefix(b":") else { continue };
+            let head = std::str::from_utf8(head).map_err(|_| bad())?;
+            let [_, mode, _, blob, _] = head.split(' ').collect::<Vec<_>>()[..] else { return Err(bad()) };
+            let blob = ObjectId::parse(blob).ok_or_else(bad)?;
+            let path = self.below(fields.next().ok_or_else(bad)?).filter(|_| mode != "160000");
+            files.extend(path.map(|path| TreeFile { path, blob, is_link: mode == "120000" }));
+        }
+        Ok(files)
     }
 
     /// Describes a commit.

@@ -1,6 +1,6 @@
 //! Trees and contents of files in the repository, read by one long-lived `git cat-file`.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 
@@ -92,6 +92,20 @@ impl Repository {
         Ok(entries.filter_map(|entry| self.staged_file(entry)).collect())
     }
 
+    /// Lists the files below the repository's folder that are in conflict in the index of git.
+    ///
+    /// # Errors
+    /// Those of running git.
+    pub fn unmerged(&self) -> Result<BTreeSet<String>> {
+        let listed = self.read(["ls-files", "--unmerged", "-z", "--full-name"])?;
+        let entries = listed.split(|byte| *byte == 0);
+        let path = |entry: &[u8]| {
+            let tab = entry.iter().position(|byte| *byte == b'\t')?;
+            self.below(&entry[tab + 1..])
+        };
+        Ok(entries.filter_map(path).collect())
+    }
+
     /// Reads an entry such as `100644 ID 0<tab>PATH`.
     fn staged_file(&self, entry: &[u8]) -> Option<TreeFile> {
         let tab = entry.iter().position(|byte| *byte == b'\t')?;
@@ -163,6 +177,44 @@ impl Objects {
         self.send("info", &name)?;
         let Some((id, kind, _)) = self.header()? else { return Ok(None) };
         Ok((kind == "blob").then_some(id))
+    }
+
+    /// Returns whether the tree of a commit has a folder of this path from the top of the repository. The top itself is one.
+    ///
+    /// # Errors
+    /// `Io` if git ends.
+    pub fn has_folder(&mut self, commit: &ObjectId, path: &str) -> Result<bool> {
+        Ok(self.kind_at(commit, path)?.as_deref() == Some("tree"))
+    }
+
+    /// Returns whether the tree of a commit has a file of this path from the top of the repository.
+    ///
+    /// # Errors
+    /// `Io` if git ends.
+    pub fn has_file_at_top(&mut self, commit: &ObjectId, path: &str) -> Result<bool> {
+        Ok(self.kind_at(commit, path)?.as_deref() == Some("blob"))
+    }
+
+    fn kind_at(&mut self, commit: &ObjectId, path: &str) -> Result<Option<String>> {
+        let name = format!("{commit}:{path}");
+        if !is_name(&name) {
+            return Ok(None);
+        }
+        self.send("info", &name)?;
+        Ok(self.header()?.map(|(_, kind, _)| kind))
+    }
+
+    /// Returns the first line of a commit's message. It is empty if the commit cannot be read.
+    ///
+    /// # Errors
+    /// `Io` if git ends.
+    pub fn subject(&mut self, commit: &ObjectId) -> Result<String> {
+        self.send("contents", commit.as_str())?;
+        let Some((_, kind, size)) = self.header()? else { return Ok(String::new()) };
+        let content = self.bytes(size)?;
+        let text = String::from_utf8_lossy(&content);
+        let message = text.split_once("\n\n").filter(|_| kind == "commit").map_or("", |(_, message)| message);
+        Ok(message.trim_start().lines().next().unwrap_or_default().to_owned())
     }
 
     /// Reads a content by its id. Returns `None` if there is no such object, or if it is in another place and would have to
@@ -247,11 +299,17 @@ impl Objects {
 
     fn content(&mut self) -> Result<Option<Vec<u8>>> {
         let Some((_, kind, size)) = self.header()? else { return Ok(None) };
+        let content = self.bytes(size)?;
+        Ok((kind == "blob").then_some(content))
+    }
+
+    /// Reads the content of an answer, and the line end after it.
+    fn bytes(&mut self, size: usize) -> Result<Vec<u8>> {
         let failed = |error| Error::io("read from", "git cat-file", error);
         let mut content = vec![0; size];
         self.output.read_exact(&mut content).map_err(failed)?;
         self.output.read_exact(&mut [0]).map_err(failed)?;
-        Ok((kind == "blob").then_some(content))
+        Ok(content)
     }
 }
 

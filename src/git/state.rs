@@ -79,6 +79,12 @@ impl Repository {
         self.common_dir().join("shallow").symlink_metadata().is_ok()
     }
 
+    /// Returns whether contents that the clone left out are fetched when they are needed.
+    pub fn is_partial(&self) -> bool {
+        let packs = std::fs::read_dir(self.common_dir().join("objects/pack")).into_iter().flatten();
+        packs.flatten().any(|pack| pack.path().extension().is_some_and(|extension| extension == "promisor"))
+    }
+
     /// Returns the time at which HEAD last moved; `None` if the repository does not record it.
     pub fn head_moved_at(&self) -> Option<SystemTime> {
         // Each move of HEAD appends a line to its log.

@@ -23,7 +23,9 @@ use crate::text::span::Span;
 use crate::text::subpath::{SubpathTable, SubpathTarget};
 use crate::text::unlinked_reference::{UnlinkedReference, UnlinkedReferenceKind};
 
-pub use crate::text::rewrite::relink::{Relink, destination_after_move, relink, rewrite_after_move};
+pub use crate::text::rewrite::relink::{
+    LinkedPlace, Relink, destination_after_move, relink, rewrite_after_move,
+};
 
 /// Parses a note or a canvas, depending on the path.
 pub fn parse(path: &NotePath, text: &str) -> Note {

@@ -65,11 +65,34 @@ pub struct Vault {
     links: Arc<LinksConfig>,
 }
 
+/// Fails inside the data of a git repository, such as a bare one, where files belong to git.
+fn refuse_git_data(root: &Path) -> Result<()> {
+    for folder in root.ancestors() {
+        if folder.join(".git").symlink_metadata().is_ok() {
+            // A working tree can stand inside of a bare repository.
+            return Ok(());
+        }
+        let has = |name: &str| folder.join(name).is_dir();
+        if has("objects") && has("refs") && folder.join("HEAD").symlink_metadata().is_ok() {
+            return Err(Error::invalid(format!(
+                "{} is the data of a git repository, and no folder of notes",
+                folder.display()
+            ))
+            .with_hints(
+                "run the command in a working tree, or name a vault with --vault",
+                "ask the user for the folder of the notes: a working tree of the repository",
+            ));
+        }
+    }
+    Ok(())
+}
+
 impl Vault {
     /// Opens the vault whose root is `root`. Any folder can be a vault.
     ///
     /// # Errors
-    /// `NotFound` if the folder does not exist, `Invalid` if it is not a folder, `Io` if it cannot be read.
+    /// `NotFound` if the folder does not exist, `Invalid` if it is not a folder or holds the data of a git repository, `Io`
+    /// if it cannot be read.
     pub fn open(root: impl AsRef<Path>) -> Result<Self> {
         let root = root.as_ref();
         let real = platform::canonicalize(root).map_err(|error| Error::io("open the vault", root, error))?;
@@ -77,6 +100,7 @@ impl Vault {
             return Err(Error::invalid(format!("{} is not a folder", root.display()))
                 .with_hint("name the folder that holds the notes"));
         }
+        refuse_git_data(&real)?;
         let config_dir = CONFIG_DIR.to_owned();
         let hidden = String::new();
         Ok(Self {

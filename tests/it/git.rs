@@ -32,6 +32,21 @@ pub(crate) fn init(vault: &TestVault) {
     git(vault.root(), &["commit", "-qm", "first"]);
 }
 
+/// Makes a vault in git with everything committed. It has the dialect of GitHub unless it has settings of Obsidian.
+pub(crate) fn git_vault(files: &[(&str, &str)]) -> TestVault {
+    let vault = TestVault::new(files);
+    vault.write(".gitignore", ".home/\n.sidenote/\n");
+    init(&vault);
+    vault
+}
+
+/// Commits everything.
+#[track_caller]
+pub(crate) fn commit(vault: &TestVault, message: &str) {
+    git(vault.root(), &["add", "--all"]);
+    git(vault.root(), &["commit", "-qm", message]);
+}
+
 fn status(vault: &TestVault) -> String {
     git(vault.root(), &["status", "--porcelain"])
 }

@@ -8,26 +8,12 @@ use serde_json::Value;
 use sidenote::clock::Timestamp;
 use sidenote::git::Repository;
 
-use crate::git::{git, init};
+use crate::git::{commit, git, git_vault as vault, init};
 use crate::support::{TestVault, json, run, stderr, stdout};
 
 /// A text of many lines, so that a change of one leaves most of it.
 fn long(word: &str) -> String {
     (0..40).map(|line| format!("{word} stands in line {line}\n")).collect()
-}
-
-/// Makes a vault in git.
-fn vault(files: &[(&str, &str)]) -> TestVault {
-    let vault = TestVault::new(files);
-    vault.write(".gitignore", ".home/\n.sidenote/\n");
-    init(&vault);
-    vault
-}
-
-/// Commits everything.
-fn commit(vault: &TestVault, message: &str) {
-    git(vault.root(), &["add", "--all"]);
-    git(vault.root(), &["commit", "-qm", message]);
 }
 
 /// Commits everything at a time.
@@ -474,4 +460,60 @@ fn a_hostile_tree_is_written_nowhere_else() {
     );
     let diff = json(&vault, "2026-11-21", &["diff", "HEAD", &commit]);
     assert_eq!((&diff["totals"]["added"], &diff["totals"]["removed"]), (&1.into(), &1.into()), "{diff}");
+}
+
+/// Kills `search --at` at random moments while it makes the index of a revision. The next search gives what an undisturbed
+/// one gives.
+#[cfg(unix)]
+fn check_killed_searches(kills: usize) {
+    use std::time::Instant;
+    let files: Vec<(String, String)> =
+        (0..60).map(|at| (format!("n{at}.md"), format!("# Otter {at}\n\n{}", long("otter")))).collect();
+    let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
+    let vault = vault(&files);
+    vault.write("later.md", "A heron.\n");
+    commit(&vault, "later");
+    let args = ["search", "otter", "--at", "HEAD~1", "--json"];
+    let cache = vault.root().join(".home/.cache");
+    let started = Instant::now();
+    let whole = say(&vault, &args);
+    let time = started.elapsed();
+    let (mut killed, mut while_building) = (0, 0);
+    for kill in 0..kills {
+        // Every fourth kill meets a cache that is whole.
+        if kill % 4 != 3 {
+            drop(fs::remove_dir_all(&cache));
+        }
+        let mut command = vault.command(&args);
+        let mut child =
+            command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null()).spawn().unwrap();
+        // The moments are spread over the run, in an order without a pattern.
+        let end = Instant::now() + time.mul_f64((kill as f64 * 0.618_033_988_75).fract() * 1.1);
+        while Instant::now() < end && child.try_wait().unwrap().is_none() {
+            std::thread::yield_now();
+        }
+        drop(child.kill());
+        let was_killed = crate::support::was_killed(child.wait().unwrap());
+        killed += usize::from(was_killed);
+        while_building += usize::from(was_killed && cache.exists() && kill % 4 != 3);
+        assert_eq!(say(&vault, &args), whole, "kill {kill}");
+        assert_eq!(say(&vault, &args), whole, "kill {kill}, again");
+    }
+    crate::support::say(&format!(
+        "{kills} runs, {killed} killed, {while_building} of them with a cache under way"
+    ));
+    assert!(killed > 0);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_killed_search_at_a_revision_leaves_a_whole_cache() {
+    check_killed_searches(20);
+}
+
+#[cfg(unix)]
+#[test]
+#[ignore = "it takes minutes: `just repair-kills`"]
+fn two_hundred_killed_searches_at_a_revision_leave_a_whole_cache() {
+    check_killed_searches(crate::support::env_number("SIDENOTE_TEST_KILLS", 200));
 }

@@ -7,23 +7,10 @@ use serde_json::Value;
 use sidenote::index::silent;
 use sidenote::store::{Certainty, RepairRequest};
 
-use crate::git::{git, init};
+use crate::git::{commit, git, git_vault as repository, init};
 use crate::support::{TestVault, json, program, run, stderr, stdout, until};
 
 const NOW: &str = "2026-11-20";
-
-/// Makes a vault in git, which has the dialect of GitHub unless it has settings of Obsidian.
-fn repository(files: &[(&str, &str)]) -> TestVault {
-    let vault = TestVault::new(files);
-    vault.write(".gitignore", ".home/\n.sidenote/\n");
-    init(&vault);
-    vault
-}
-
-fn commit(vault: &TestVault, message: &str) {
-    git(vault.root(), &["add", "--all"]);
-    git(vault.root(), &["commit", "-qm", message]);
-}
 
 /// A note of some length, so that git recognises it.
 fn page(title: &str) -> String {
@@ -470,4 +457,394 @@ fn a_shallow_clone_is_named_where_evidence_is_missing() {
     let said = clone.run(&["repair"]);
     assert!(stderr(&said).contains("only the last part of its history"), "{said:?}");
     assert!(stdout(&said).contains("found: 1 dead link without evidence"), "{said:?}");
+}
+
+#[test]
+fn a_target_whose_path_another_file_took_is_found() {
+    for is_committed in [false, true] {
+        let vault = repository(&[("a.md", &page("A")), ("c.md", &page("C")), ("index.md", "[a](a.md)\n")]);
+        git(vault.root(), &["mv", "a.md", "b.md"]);
+        git(vault.root(), &["mv", "c.md", "a.md"]);
+        if is_committed {
+            commit(&vault, "rename both");
+        }
+        check_repair(
+            &vault,
+            "certain",
+            &["index.md:1 [a](a.md) -> b.md certain [\"git\"]"],
+            &[("index.md", "[a](b.md)\n")],
+        );
+    }
+}
+
+#[test]
+fn a_new_file_at_the_path_of_a_target_that_moved_makes_it_strong() {
+    for is_committed in [false, true] {
+        let vault = repository(&[("a.md", &page("A")), ("index.md", "[a](a.md)\n")]);
+        git(vault.root(), &["mv", "a.md", "b.md"]);
+        if is_committed {
+            commit(&vault, "rename");
+        }
+        vault.write("a.md", page("Something else"));
+        if is_committed {
+            commit(&vault, "a new note");
+        }
+        check_repair(
+            &vault,
+            "strong",
+            &["index.md:1 [a](a.md) -> b.md strong [\"git\"]"],
+            &[("index.md", "[a](b.md)\n")],
+        );
+    }
+}
+
+#[test]
+fn a_note_that_was_rewritten_copied_or_replaced_by_a_redirect_is_still_the_target() {
+    type Change = fn(&TestVault);
+    let cases: [(&str, Change); 4] = [
+        ("rewritten", |vault| vault.write("a.md", page("Rewritten"))),
+        ("copied", |vault| vault.write("b.md", page("A"))),
+        ("copied and edited", |vault| {
+            vault.write("b.md", page("A"));
+            vault.write("a.md", page("A").replace("line 3 ", "line three "));
+        }),
+        ("redirected", |vault| {
+            git(vault.root(), &["mv", "a.md", "b.md"]);
+            vault.write("a.md", "This page is [here](b.md) now.\n");
+        }),
+    ];
+    for (name, change) in cases {
+        for is_committed in [false, true] {
+            let vault = repository(&[("a.md", &page("A")), ("index.md", "[a](a.md)\n")]);
+            change(&vault);
+            if is_committed {
+                commit(&vault, name);
+            }
+            let reply = json(&vault, NOW, &["repair"]);
+            assert_eq!(told(&reply), Vec::<String>::new(), "{name}, committed: {is_committed}");
+        }
+    }
+}
+
+#[test]
+fn links_to_folders_and_attachments_follow_a_move() {
+    for is_committed in [false, true] {
+        let vault = repository(&[
+            ("docs/guide/a.md", &page("A")),
+            ("docs/guide/deep/b.md", &page("B")),
+            ("docs/guide/plan.pdf", "%PDF one\n"),
+            ("index.md", "[guide](docs/guide/) [deep](docs/guide/deep) ![](docs/guide/plan.pdf)\n"),
+        ]);
+        fs::create_dir(vault.root().join("new")).unwrap();
+        git(vault.root(), &["mv", "docs/guide", "new/manual"]);
+        if is_committed {
+            commit(&vault, "move the folder");
+        }
+        check_repair(
+            &vault,
+            "certain",
+            &[
+                "index.md:1 [guide](docs/guide/) -> new/manual certain [\"git\"]",
+                "index.md:1 [deep](docs/guide/deep) -> new/manual/deep certain [\"git\"]",
+                "index.md:1 ![](docs/guide/plan.pdf) -> new/manual/plan.pdf certain [\"git\"]",
+            ],
+            &[("index.md", "[guide](new/manual/) [deep](new/manual/deep) ![](new/manual/plan.pdf)\n")],
+        );
+    }
+}
+
+#[test]
+fn a_folder_that_was_taken_apart_has_no_new_place() {
+    let vault =
+        repository(&[("docs/a.md", &page("A")), ("docs/b.md", &page("B")), ("index.md", "[docs](docs/)\n")]);
+    fs::create_dir_all(vault.root().join("x")).unwrap();
+    fs::create_dir_all(vault.root().join("y")).unwrap();
+    git(vault.root(), &["mv", "docs/a.md", "x/a.md"]);
+    git(vault.root(), &["mv", "docs/b.md", "y/b.md"]);
+    assert_eq!(json(&vault, NOW, &["repair", "--apply", "strong"])["repaired"], 0);
+}
+
+#[test]
+fn a_link_out_of_the_vault_follows_the_move_of_its_note() {
+    let outer = TestVault::new(&[
+        ("wiki/docs/a.md", "[code](../../src/main.rs) [gone](../../src/gone.rs)\n"),
+        ("wiki/index.md", "An index.\n"),
+        ("src/main.rs", "fn main() {}\n"),
+        ("src/gone.rs", "\n"),
+    ]);
+    outer.write(".gitignore", ".home/\n.sidenote/\n");
+    init(&outer);
+    fs::create_dir_all(outer.root().join("wiki/docs/deep/er")).unwrap();
+    git(outer.root(), &["mv", "wiki/docs/a.md", "wiki/docs/deep/er/a.md"]);
+    git(outer.root(), &["rm", "-q", "src/gone.rs"]);
+    commit(&outer, "move");
+    let wiki = outer.root().join("wiki");
+    let mut command = Command::new(program());
+    crate::support::clean_env(&mut command, &outer.root().join(".home"))
+        .env("SIDENOTE_EMBED_PROVIDER", "none");
+    if let Some(path) = std::env::var_os("PATH") {
+        command.env("PATH", path);
+    }
+    let done = command.args(["repair", "--apply", "certain", "--vault"]).arg(&wiki).output().unwrap();
+    assert!(done.status.success(), "{done:?}");
+    assert_eq!(
+        outer.read("wiki/docs/deep/er/a.md"),
+        "[code](../../../../src/main.rs) [gone](../../src/gone.rs)\n"
+    );
+}
+
+#[test]
+fn a_note_with_a_conflict_is_left_and_named() {
+    let vault =
+        repository(&[("a.md", &page("A")), ("one.md", "[a](a.md)\nbase\n"), ("two.md", "[a](a.md)\n")]);
+    git(vault.root(), &["switch", "-qc", "side"]);
+    vault.write("one.md", "[a](a.md)\ntheirs\n");
+    commit(&vault, "theirs");
+    git(vault.root(), &["switch", "-q", "main"]);
+    vault.write("one.md", "[a](a.md)\nours\n");
+    git(vault.root(), &["mv", "a.md", "b.md"]);
+    commit(&vault, "ours");
+    let merged = Command::new("git")
+        .args(["-c", "user.name=a", "-c", "user.email=a@b", "merge", "side"])
+        .current_dir(vault.root())
+        .output()
+        .unwrap();
+    assert!(!merged.status.success(), "the merge has a conflict");
+    let marked = vault.read("one.md");
+    for args in [&["repair", "--apply", "certain"][..], &["check", "--fix=links"]] {
+        let done = vault.run(args);
+        assert!(stderr(&done).contains("one.md:2:1: git left a conflict in the note"), "{done:?}");
+        assert_eq!((vault.read("one.md"), vault.read("two.md").as_str()), (marked.clone(), "[a](b.md)\n"));
+        vault.write("two.md", "[a](a.md)\n");
+    }
+    // Without marks, the index of git still has the versions of both sides.
+    vault.write("one.md", "[a](a.md)\nboth\n");
+    json(&vault, NOW, &["repair", "--apply", "certain"]);
+    assert_eq!(vault.read("one.md"), "[a](a.md)\nboth\n");
+    git(vault.root(), &["add", "one.md"]);
+    json(&vault, NOW, &["repair", "--apply", "certain"]);
+    assert_eq!(vault.read("one.md"), "[a](b.md)\nboth\n");
+}
+
+#[test]
+fn the_data_of_a_repository_is_no_vault() {
+    let vault = TestVault::new(&[]);
+    git(vault.root(), &["init", "-q", "--bare", "bare"]);
+    let bare = vault.root().join("bare");
+    for folder in [bare.clone(), bare.join("refs")] {
+        for args in [&["repair"][..], &["status"], &["index"], &["search", "x"]] {
+            let mut command = Command::new(program());
+            crate::support::clean_env(&mut command, &vault.root().join(".home"));
+            let done = command.current_dir(&folder).args(args).output().unwrap();
+            assert!(!done.status.success(), "{args:?}");
+            assert!(stderr(&done).contains("is the data of a git repository"), "{args:?}: {}", stderr(&done));
+            assert!(!folder.join(".sidenote").exists(), "{args:?}");
+        }
+    }
+}
+
+#[test]
+fn an_anchor_that_stays_dead_is_told() {
+    let vault = repository(&[("a.md", &page("A")), ("index.md", "[a](a.md#nowhere) [b](a.md#a)\n")]);
+    git(vault.root(), &["mv", "a.md", "b.md"]);
+    let reply = json(&vault, NOW, &["repair", "--apply", "certain"]);
+    let anchors: Vec<&Value> =
+        reply["links"].as_array().unwrap().iter().map(|link| &link["dead_anchor"]).collect();
+    assert_eq!(anchors, [&Value::from("#nowhere"), &Value::Null]);
+    json(&vault, NOW, &["undo"]);
+    let said = run(&vault, NOW, &["repair", "--apply", "certain"]);
+    assert!(said.contains("still breaks: b.md has no #nowhere"), "{said}");
+}
+
+#[test]
+fn the_reply_to_a_repair_lists_what_each_link_became() {
+    let vault = repository(&[("a.md", &page("A")), ("index.md", "[a](a.md) text\n")]);
+    git(vault.root(), &["mv", "a.md", "b.md"]);
+    let said = run(&vault, NOW, &["repair", "--apply", "certain"]);
+    insta::assert_snapshot!(said.lines().take(3).collect::<Vec<_>>().join("\n"), @r"
+    index.md:1  [a](a.md)
+        became  [a](b.md)
+        certain  -> b.md  (git: a.md became b.md in the working tree)
+    ");
+    json(&vault, NOW, &["undo"]);
+    let reply = json(&vault, NOW, &["repair", "--apply", "certain"]);
+    let link = &reply["links"][0];
+    assert_eq!((&link["link"], &link["new_link"]), (&Value::from("[a](a.md)"), &Value::from("[a](b.md)")));
+    assert_eq!(
+        (&link["certainty"], &link["evidence"][0]["kind"]),
+        (&Value::from("certain"), &Value::from("git"))
+    );
+}
+
+#[test]
+fn paths_count_from_the_current_folder_first() {
+    let vault = repository(&[
+        ("a.md", &page("A")),
+        ("x/x/one.md", "[a](../../a.md)\n"),
+        ("x/two.md", "[a](../a.md)\n"),
+    ]);
+    git(vault.root(), &["mv", "a.md", "b.md"]);
+    let mut command = vault.command(&["repair", "x", "--apply", "certain"]);
+    let done = command.current_dir(vault.root().join("x")).output().unwrap();
+    assert!(done.status.success(), "{done:?}");
+    assert_eq!(
+        (vault.read("x/x/one.md").as_str(), vault.read("x/two.md").as_str()),
+        ("[a](../../b.md)\n", "[a](../a.md)\n")
+    );
+}
+
+#[test]
+fn history_that_git_cannot_read_is_told_and_the_rest_counts() {
+    // The content of a note in an old commit is damaged.
+    let vault =
+        repository(&[("a.md", &page("A")), ("c.md", &page("C")), ("index.md", "[a](a.md) [c](c.md)\n")]);
+    json(&vault, NOW, &["index"]);
+    git(vault.root(), &["mv", "c.md", "d.md"]);
+    vault.remove("a.md");
+    vault.write("b.md", page("A").replace("line 3 ", "line three "));
+    let id = git(vault.root(), &["rev-parse", "HEAD:a.md"]).trim().to_owned();
+    let object = vault.root().join(".git/objects").join(&id[..2]).join(&id[2..]);
+    fs::remove_file(&object).unwrap();
+    fs::write(&object, "damaged").unwrap();
+    let done = vault.run(&["repair", "--apply", "certain"]);
+    assert!(stderr(&done).contains("git cannot read 1 old version"), "{done:?}");
+    assert!(stderr(&done).contains("git fsck"), "{done:?}");
+    assert_eq!(vault.read("index.md"), "[a](a.md) [c](d.md)\n");
+
+    // A commit is gone.
+    let vault = repository(&[("a.md", &page("A")), ("index.md", "[a](a.md)\n")]);
+    let first = git(vault.root(), &["rev-parse", "HEAD"]).trim().to_owned();
+    commit_note(&vault, "other.md");
+    git(vault.root(), &["mv", "a.md", "b.md"]);
+    fs::remove_file(vault.root().join(".git/objects").join(&first[..2]).join(&first[2..])).unwrap();
+    let done = vault.run(&["repair", "--apply", "certain"]);
+    assert!(stderr(&done).contains("the history of git cannot be read"), "{done:?}");
+    assert_eq!(vault.read("index.md"), "[a](b.md)\n");
+}
+
+fn commit_note(vault: &TestVault, path: &str) {
+    vault.write(path, page(path));
+    commit(vault, path);
+}
+
+/// Runs `repair` and counts the calls of git.
+#[cfg(unix)]
+fn git_calls(vault: &TestVault) -> usize {
+    let real = std::env::split_paths(&std::env::var_os("PATH").unwrap())
+        .map(|folder| folder.join("git"))
+        .find(|git| git.is_file())
+        .unwrap();
+    let folder = vault.root().join(".home/bin");
+    fs::create_dir_all(&folder).unwrap();
+    let log = vault.root().join(".home/calls");
+    drop(fs::remove_file(&log));
+    let script = format!("#!/bin/sh\necho call >> '{}'\nexec '{}' \"$@\"\n", log.display(), real.display());
+    fs::write(folder.join("git"), script).unwrap();
+    crate::support::set_mode(folder.join("git"), 0o755);
+    let done = vault.command(&["repair"]).env("PATH", &folder).output().unwrap();
+    assert!(done.status.success(), "{done:?}");
+    fs::read_to_string(&log).map_or(0, |calls| calls.lines().count())
+}
+
+#[cfg(unix)]
+#[test]
+fn the_calls_of_git_do_not_grow_with_the_dead_links() {
+    let repository_with = |links: usize| {
+        let mut files: Vec<(String, String)> = Vec::new();
+        for at in 0..links {
+            files.push((format!("docs/a{at}.md"), page(&format!("A{at}"))));
+            files.push((format!("index{at}.md"), format!("[a](docs/a{at}.md)\n")));
+        }
+        let files: Vec<(&str, &str)> =
+            files.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
+        let vault = repository(&files);
+        git(vault.root(), &["mv", "docs", "notes"]);
+        commit(&vault, "move");
+        commit_note(&vault, "other.md");
+        vault
+    };
+    let (few, many) = (repository_with(10), repository_with(20));
+    let calls = git_calls(&few);
+    assert_eq!(git_calls(&many), calls);
+    assert!(calls <= 5, "{calls} calls of git");
+    // Where nothing is dead, the commits and the last tree are asked for, and no more.
+    json(&few, NOW, &["repair", "--apply", "certain"]);
+    commit(&few, "repaired");
+    for at in 0..20 {
+        commit_note(&few, &format!("later{at}.md"));
+    }
+    assert!(git_calls(&few) <= 2, "{} calls of git", git_calls(&few));
+}
+
+/// Kills `repair --apply certain` at random moments of its run. Each note is as before or as after, all together; the next
+/// run completes the repair, the one after it finds nothing, and `undo` brings every byte back.
+#[cfg(unix)]
+fn check_killed_repairs(kills: usize) {
+    use crate::support::{tree, was_killed};
+    let notes = 40;
+    let mut files: Vec<(String, String)> = vec![("hub.md".to_owned(), page("Hub"))];
+    files.extend((0..notes).map(|at| (format!("n{at}.md"), format!("[hub](hub.md) number {at}\n"))));
+    let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
+    let vault = repository(&files);
+    git(vault.root(), &["mv", "hub.md", "centre.md"]);
+    json(&vault, NOW, &["index"]);
+    let notes_of = |vault: &TestVault| {
+        let mut files = tree(vault.root());
+        files.retain(|path, _| path.ends_with(".md"));
+        files
+    };
+    let before = notes_of(&vault);
+    let started = std::time::Instant::now();
+    json(&vault, NOW, &["repair", "--apply", "certain"]);
+    let whole = started.elapsed();
+    let after = notes_of(&vault);
+    json(&vault, NOW, &["undo"]);
+    let (mut killed, mut ended) = (0, [0, 0]);
+    for number in 0..kills {
+        let mut command = vault.command(&["repair", "--apply", "certain"]);
+        let mut child =
+            command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null()).spawn().unwrap();
+        // The moments are spread over the run, in an order without a pattern.
+        let end = std::time::Instant::now() + whole.mul_f64((number as f64 * 0.618_033_988_75).fract() * 1.1);
+        while std::time::Instant::now() < end && child.try_wait().unwrap().is_none() {
+            std::thread::yield_now();
+        }
+        drop(child.kill());
+        killed += usize::from(was_killed(child.wait().unwrap()));
+        // The next command finishes or takes back what was open.
+        json(&vault, NOW, &["status"]);
+        json(&vault, NOW, &["index"]);
+        let now = notes_of(&vault);
+        let state = [&before, &after].iter().position(|state| **state == now);
+        ended[state
+            .unwrap_or_else(|| panic!("kill {number}: the notes are neither as before nor as after"))] += 1;
+        let second = json(&vault, NOW, &["repair", "--apply", "certain"]);
+        assert_eq!(
+            second["repaired"].as_u64(),
+            Some(if state == Some(0) { notes } else { 0 }),
+            "kill {number}"
+        );
+        assert_eq!(notes_of(&vault), after, "kill {number}");
+        assert_eq!(json(&vault, NOW, &["repair", "--apply", "certain"])["repaired"], 0, "kill {number}");
+        json(&vault, NOW, &["undo"]);
+        assert_eq!(notes_of(&vault), before, "kill {number}: undone");
+    }
+    crate::support::say(&format!(
+        "{kills} runs, {killed} killed: {} as before, {} as after",
+        ended[0], ended[1]
+    ));
+    assert!(killed > 0);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_killed_repair_is_whole_or_nothing() {
+    check_killed_repairs(20);
+}
+
+#[cfg(unix)]
+#[test]
+#[ignore = "it takes minutes: `just repair-kills`"]
+fn two_hundred_killed_repairs_are_whole_or_nothing() {
+    check_killed_repairs(crate::support::env_number("SIDENOTE_TEST_KILLS", 200));
 }

@@ -1,11 +1,13 @@
 //! `sidenote repair`: repairs links that are dead, or lead elsewhere than they meant, after files moved without sidenote.
 
 use std::io::{BufRead as _, IsTerminal as _};
+use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
 use super::report::{print_remarks, show_change};
 use crate::cli::args::DryRunArgs;
+use crate::cli::vault_paths::vault_paths;
 use crate::cli::{CommandContext, output};
 use crate::error::{Error, Result};
 use crate::store::{Certainty, ChosenTarget, RepairItem, RepairReply, RepairRequest};
@@ -25,9 +27,9 @@ use crate::store::{Certainty, ChosenTarget, RepairItem, RepairReply, RepairReque
   sidenote repair docs/ --apply strong   also what is very likely, in one folder
   sidenote repair --choose               ask for each other link")]
 pub(in crate::cli) struct RepairArgs {
-    /// Only links in these notes and folders.
+    /// Only links in these notes and folders: paths from the current folder, or else from the root of the vault.
     #[arg(value_name = "PATH")]
-    paths: Vec<String>,
+    paths: Vec<PathBuf>,
     /// Repair links of at least this certainty.
     #[arg(long, value_enum, value_name = "CERTAINTY")]
     apply: Option<LeastCertainty>,
@@ -57,24 +59,26 @@ impl From<LeastCertainty> for Certainty {
 }
 
 pub(super) fn run(context: &CommandContext, args: RepairArgs) -> Result<()> {
+    let paths = vault_paths(context, &args.paths)?;
     let store = context.fresh_store()?;
-    let mut request = RepairRequest {
-        paths: args.paths,
+    let request = RepairRequest {
+        paths: paths.unwrap_or_default(),
         apply: args.apply.map(Certainty::from),
         dry_run: args.dry_run.is_set(),
         ..RepairRequest::default()
     };
-    if args.choose {
-        let report = store.changes().repair(&RepairRequest { apply: None, ..request.clone() })?;
-        request.chosen = choose(context, &report, request.apply)?;
-        if request.apply.is_none() && request.chosen.is_empty() {
-            context.out.message("nothing was chosen, so nothing is changed");
-            return Ok(());
-        }
+    let mut is_chosen = false;
+    let reply = store.changes().repair_choosing(&request, |links| {
+        let chosen = if args.choose { choose(context, links, request.apply)? } else { Vec::new() };
+        is_chosen = !chosen.is_empty();
+        Ok(chosen)
+    })?;
+    let is_report = request.apply.is_none() && !is_chosen;
+    if args.choose && is_report {
+        context.out.message("nothing was chosen, so nothing is changed");
+        return Ok(());
     }
-    let is_report = request.apply.is_none() && request.chosen.is_empty();
-    let reply = store.changes().repair(&request)?;
-    context.out.reply(&reply, |reply| show(reply, is_report, request.apply))?;
+    context.out.reply(&reply, |reply| show(reply, is_report))?;
     print_remarks(context, &reply.change);
     Ok(())
 }
@@ -82,7 +86,7 @@ pub(super) fn run(context: &CommandContext, args: RepairArgs) -> Result<()> {
 /// Asks for the targets of links that are not repaired by themselves.
 fn choose(
     context: &CommandContext,
-    report: &RepairReply,
+    links: &[RepairItem],
     apply: Option<Certainty>,
 ) -> Result<Vec<ChosenTarget>> {
     if context.out.is_json() || !std::io::stdin().is_terminal() {
@@ -93,7 +97,7 @@ fn choose(
         |item: &&RepairItem| !item.evidence.is_empty() && (apply.is_none() || item.certainty < apply);
     let mut chosen = Vec::new();
     let mut lines = std::io::stdin().lock().lines();
-    for item in report.links.iter().filter(is_open) {
+    for item in links.iter().filter(is_open) {
         context.out.message(&headline(item));
         let mut targets: Vec<&str> = Vec::new();
         for evidence in &item.evidence {
@@ -120,12 +124,23 @@ fn headline(item: &RepairItem) -> String {
     format!("{}:{}  {}{problem}", output::plain(&item.path), item.line, output::plain(&item.link))
 }
 
-fn show(reply: &RepairReply, is_report: bool, apply: Option<Certainty>) -> String {
+fn show(reply: &RepairReply, is_report: bool) -> String {
     let mut out = String::new();
-    let is_shown = |item: &&RepairItem| is_report || apply.is_none() || item.certainty < apply;
-    for item in reply.links.iter().filter(is_shown) {
+    for item in &reply.links {
         out.push_str(&headline(item));
         out.push('\n');
+        if let Some(new) = &item.new_link {
+            let verb = if reply.change.applied { "became" } else { "becomes" };
+            out.push_str(&format!("    {verb}  {}\n", output::plain(new)));
+        }
+        if let Some(anchor) = &item.dead_anchor {
+            let to = item.to.as_deref().unwrap_or_default();
+            out.push_str(&format!(
+                "    still breaks: {} has no {}\n",
+                output::plain(to),
+                output::plain(anchor)
+            ));
+        }
         if let Some(by) = &item.deleted {
             let was = item.was.as_deref().unwrap_or_default();
             out.push_str(&format!(
@@ -153,6 +168,8 @@ fn show(reply: &RepairReply, is_report: bool, apply: Option<Certainty>) -> Strin
     } else if reply.repaired > 0 {
         out.push_str(&show_change(&reply.change));
         out.push_str(&format!("{links} in {notes} would follow\n"));
+    } else if !is_report && reply.links.iter().any(|item| item.new_link.is_none() && item.to.is_some()) {
+        out.push_str("no link was repaired\n");
     } else if reply.links.iter().any(|item| !item.evidence.is_empty()) {
         out.push_str("no link is repaired by itself; `sidenote repair --choose` asks for each\n");
     } else {

@@ -590,6 +590,9 @@ struct RepairOutput {
     applied: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     operation_id: Option<String>,
+    /// What could not be repaired, and what was no evidence.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    notices: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     next_cursor: Option<String>,
 }
@@ -615,6 +618,11 @@ fn repair(store: &Store, input: RepairInput) -> Result<Answer> {
         true => format!("{repaired} links repaired\n"),
         false => format!("{repaired} links would follow\n"),
     });
+    let remarks = reply.change.plan.remarks.iter().map(ToString::to_string);
+    let notices: Vec<String> = remarks.chain(reply.change.notices).collect();
+    for notice in &notices {
+        text.push_str(&format!("{notice}\n"));
+    }
     Answer::text(with_cursor(text, next_cursor.as_deref())).with_structured(&RepairOutput {
         links,
         total,
@@ -622,6 +630,7 @@ fn repair(store: &Store, input: RepairInput) -> Result<Answer> {
         repaired,
         applied: reply.change.applied,
         operation_id: reply.change.id,
+        notices,
         next_cursor,
     })
 }
@@ -633,7 +642,12 @@ fn repair_line(item: &RepairItem) -> String {
         (Some(to), _) => {
             let certainty = item.certainty.map_or("weak", Certainty::name);
             let why = item.evidence.first().map_or("", |evidence| evidence.detail.as_str());
-            format!("{place} -> {to} ({certainty}: {why})\n")
+            let new = item.new_link.as_deref().map_or(String::new(), |new| format!(", written {new}"));
+            let anchor = match &item.dead_anchor {
+                Some(anchor) => format!("; {to} has no {anchor}, so the link still breaks"),
+                None => String::new(),
+            };
+            format!("{place} -> {to}{new} ({certainty}: {why}){anchor}\n")
         }
         (None, Some(by)) => format!("{place}: its file was deleted by {by}\n"),
         (None, None) => {

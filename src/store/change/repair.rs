@@ -3,11 +3,14 @@
 
 mod evidence;
 mod git_evidence;
+mod history_reader;
+mod history_walk;
 mod journal_evidence;
 mod moved_files;
 mod present;
+mod working_tree;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
@@ -19,13 +22,21 @@ use crate::store::change::move_files::add_edits;
 use crate::store::change::operation::ChangeReply;
 use crate::store::change::repair::evidence::{Clue, LinkMeaning};
 use crate::store::change::repair::git_evidence::GitEvidence;
+use crate::store::change::repair::history_reader::{HistoryProblem, no_evidence};
 use crate::store::change::repair::journal_evidence::journal_clues;
 use crate::store::change::repair::present::{LinkCase, Present};
+use crate::store::source::Source;
 use crate::store::sync::IndexSync;
-use crate::text::edit::ChangeSet;
+use crate::text::anchor::AnchorTable;
+use crate::text::dialect::LinkDialect;
+use crate::text::edit::{ChangeSet, Content, Edit, FileLocation, apply};
+use crate::text::line::Lines;
+use crate::text::link::{Link, LinkSyntax};
+use crate::text::merge::first_conflict;
 use crate::text::path::NotePath;
-use crate::text::rewrite::{Relink, relink};
+use crate::text::rewrite::{LinkedPlace, Relink, relink};
 use crate::text::span::Span;
+use crate::text::subpath::SubpathTable;
 
 pub use crate::store::change::repair::evidence::{Certainty, Evidence, EvidenceKind};
 
@@ -84,6 +95,12 @@ pub struct RepairItem {
     pub certainty: Option<Certainty>,
     /// The evidence, the strongest first.
     pub evidence: Vec<Evidence>,
+    /// The link as it is after the repair, if it is repaired, or would be.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub new_link: Option<String>,
+    /// The anchor that the repaired path does not have, so that the link still leads to no place in the note.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dead_anchor: Option<String>,
     /// The file was deleted on purpose: by which commit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deleted: Option<String>,
@@ -115,7 +132,22 @@ impl Changes<'_> {
     /// counts.
     #[tracing::instrument(skip_all)]
     pub fn repair(&self, request: &RepairRequest) -> Result<RepairReply> {
-        let repository = self.repository();
+        self.repair_choosing(request, |_| Ok(Vec::new()))
+    }
+
+    /// Does the same, and asks for targets of the links that were found. The evidence is collected once. Without a chosen
+    /// target and a certainty to apply, nothing is changed.
+    ///
+    /// # Errors
+    /// Those of [`Changes::repair`], and those of `choose`.
+    #[tracing::instrument(skip_all)]
+    pub fn repair_choosing(
+        &self,
+        request: &RepairRequest,
+        choose: impl FnOnce(&[RepairItem]) -> Result<Vec<ChosenTarget>>,
+    ) -> Result<RepairReply> {
+        let mut notices = Vec::new();
+        let repository = self.repository(&mut notices);
         let waits_for = repository.as_ref().filter(|_| request.is_automatic).and_then(waits_for);
         if waits_for.is_some() {
             let change = ChangeReply::of(ChangeSet::new(OP_REPAIR));
@@ -125,91 +157,134 @@ impl Changes<'_> {
         // What the index just saw move is evidence.
         IndexSync::of(self.core).note_moves();
         let mut present = Present::new(self.core, &view, &request.paths)?;
-        let is_shallow = repository.as_ref().is_some_and(Repository::is_shallow);
-        let mut meanings = self.meanings(&mut present, repository)?;
+        let (mut meanings, problems) = self.meanings(&mut present, repository.clone(), &mut notices)?;
         meanings.sort_by_key(|meaning| (meaning.source, meaning.span));
         let unexplained =
             meanings.iter().filter(|meaning| meaning.is_dead && meaning.is_unexplained()).count();
-        let is_report = request.apply.is_none() && request.chosen.is_empty();
+        // A clone without old commits is of interest where they could say something.
+        let is_told = |problem: &&HistoryProblem| **problem != HistoryProblem::Shallow || unexplained > 0;
+        notices.extend(problems.iter().filter(is_told).map(HistoryProblem::sentence));
+        meanings.retain(|meaning| !meaning.is_unexplained());
+        let found = meanings.iter().filter_map(|meaning| Some((meaning, meaning.item(&present)?)));
+        let (meanings, mut links): (Vec<&LinkMeaning>, Vec<RepairItem>) = found.unzip();
+        let chosen = [request.chosen.clone(), choose(&links)?].concat();
+        let is_report = request.apply.is_none() && chosen.is_empty();
         let least = if is_report { Some(Certainty::Strong) } else { request.apply };
         let mut relinks: BTreeMap<usize, Vec<Relink>> = BTreeMap::new();
         for meaning in &meanings {
             let source = present.sources.get(meaning.source).map(|source| source.path.as_str());
             let is_it =
                 |chosen: &&ChosenTarget| Some(chosen.path.as_str()) == source && chosen.span == meaning.span;
-            let relink = match request.chosen.iter().find(is_it) {
-                Some(chosen) => Some(meaning.relink_to(present.chosen_target(&chosen.to)?)),
+            let relink = match chosen.iter().find(is_it) {
+                Some(chosen) => {
+                    let target = present.chosen_target(&chosen.to)?;
+                    Some(meaning.relink_to(LinkedPlace::File(target)))
+                }
                 None => meaning.relink().filter(|_| least.is_some() && meaning.certainty() >= least),
             };
             if let Some(relink) = relink {
                 relinks.entry(meaning.source).or_default().push(relink);
             }
         }
-        let items = meanings.iter().filter(|meaning| !meaning.is_unexplained());
-        let links = items.filter_map(|meaning| meaning.item(&present)).collect();
         drop(view);
-        let (plan, repaired) = self.repair_plan(&present, &relinks)?;
+        let unmerged = self.unmerged(repository.as_ref(), &relinks, &mut notices);
+        let (plan, repaired) = self.repair_plan(&present, &relinks, &unmerged)?;
+        let places: Vec<LinkPosition> =
+            meanings.iter().map(|meaning| (meaning.source, meaning.span, meaning.relink())).collect();
+        add_new_links(&present, &plan, &places, &mut links);
+        self.add_dead_anchors(&present, &places, &mut links);
         let mut change = self.apply_planned(|_| Ok(plan), request.dry_run || is_report)?;
-        if is_shallow && unexplained > 0 {
-            let notice =
-                "the clone has only the last part of its history, so git says nothing of older moves";
-            change.notices.push(notice.to_owned());
-        }
+        change.notices.extend(notices);
         Ok(RepairReply { links, unexplained, repaired, change, waits_for: None })
     }
 
-    /// Returns the repository around the vault. A `.git` that cannot be read is logged.
-    fn repository(&self) -> Option<Repository> {
+    /// Returns the repository around the vault. A notice says why one cannot be read.
+    fn repository(&self, notices: &mut Vec<String>) -> Option<Repository> {
         Repository::discover(self.core.vault.root()).unwrap_or_else(|error| {
-            tracing::warn!("{error}; git is no evidence");
+            notices.push(no_evidence(&error));
             None
         })
     }
 
-    /// Collects what each link meant.
-    fn meanings(&self, present: &mut Present, repository: Option<Repository>) -> Result<Vec<LinkMeaning>> {
+    /// Collects what each link meant, and what git could not tell.
+    fn meanings(
+        &self,
+        present: &mut Present,
+        repository: Option<Repository>,
+        notices: &mut Vec<String>,
+    ) -> Result<(Vec<LinkMeaning>, Vec<HistoryProblem>)> {
         let mut clues: BTreeMap<LinkCase, Vec<Clue>> =
             present.dead.iter().map(|case| (*case, Vec::new())).collect();
-        let mut git = match repository {
-            // Without dead links, only files that moved since the last commit are of interest.
-            Some(repository) => GitEvidence::new(self.core, repository, present).unwrap_or_else(|error| {
-                tracing::warn!("{error}; git is no evidence");
+        let mut git = None;
+        if let Some(repository) = repository {
+            git = GitEvidence::new(self.core, repository, present).unwrap_or_else(|error| {
+                notices.push(no_evidence(&error));
                 None
-            }),
-            None => None,
-        };
-        if let Some(git) = &mut git {
-            git.find_misled(present)?;
-            for case in present.dead.iter().chain(&present.misled) {
-                let found = git.clues(present, case)?;
-                clues.entry(*case).or_default().extend(found);
-            }
+            });
+        }
+        if let Some(git) = &mut git
+            && let Err(error) = git_clues(git, present, &mut clues)
+        {
+            // What was found until then counts.
+            notices.push(no_evidence(&error));
         }
         let is_committed = |path: &NotePath| git.as_ref().is_some_and(|git| git.is_committed(path));
         for (case, found) in journal_clues(self.core, present, is_committed)? {
             clues.entry(case).or_default().push(found);
         }
         let mut meanings = Vec::with_capacity(clues.len());
-        for (case, clues) in clues {
+        for (case, mut clues) in clues {
+            let has_target = clues.iter().any(|clue| clue.target().is_some());
+            if let (Some(git), false, Some(first)) = (&mut git, has_target, clues.first().cloned()) {
+                clues.extend(git.near_duplicates(present, &first).unwrap_or_else(|error| {
+                    notices.push(no_evidence(&error));
+                    Vec::new()
+                }));
+            }
             let mut meaning = LinkMeaning::new(present, &case, clues);
             if case.is_dead && meaning.is_unexplained() {
                 meaning.add_namesakes(present, &case);
             }
             meanings.push(meaning);
         }
-        Ok(meanings)
+        let problems = git.map_or_else(Vec::new, |git| git.problems());
+        Ok((meanings, problems))
+    }
+
+    /// Lists the notes to repair that have a conflict that git left to be resolved.
+    fn unmerged(
+        &self,
+        repository: Option<&Repository>,
+        relinks: &BTreeMap<usize, Vec<Relink>>,
+        notices: &mut Vec<String>,
+    ) -> BTreeSet<String> {
+        let Some(repository) = repository.filter(|_| !relinks.is_empty()) else { return BTreeSet::new() };
+        repository.unmerged().unwrap_or_else(|error| {
+            notices.push(no_evidence(&error));
+            BTreeSet::new()
+        })
     }
 
     /// Plans the edits of some links. Returns the number of links that they change, too. A note that changes before they are
-    /// applied is a conflict.
+    /// applied is a conflict. A note in which git left a conflict keeps its bytes, and is reported.
     fn repair_plan(
         &self,
         present: &Present,
         relinks: &BTreeMap<usize, Vec<Relink>>,
+        unmerged: &BTreeSet<String>,
     ) -> Result<(ChangeSet, usize)> {
         let (mut plan, mut repaired) = (ChangeSet::new(OP_REPAIR), 0);
         for (at, relinks) in relinks {
             let source = present.sources.get(*at).ok_or_else(|| Error::internal("a note is missing"))?;
+            let marks = first_conflict(&source.text);
+            if marks.is_some() || unmerged.contains(source.path.as_str()) {
+                let place = marks.map_or(0, |marks| marks.start);
+                let line = Lines::new(&source.text).of(place);
+                let message =
+                    "git left a conflict in the note, so it was left as it is; resolve it, then repair again";
+                plan.remarks.push(source.remark("conflict-markers", line, place, message.to_owned()));
+                continue;
+            }
             let linking = (&source.path, source.text.as_str(), &source.note);
             let rewritten = relink(&present.names, self.core.rewrite_options(), linking, relinks);
             if source.refusal().is_none() {
@@ -220,6 +295,90 @@ impl Changes<'_> {
         plan.files.sort_by(|a, b| a.from.cmp(&b.from));
         Ok((plan, repaired))
     }
+
+    /// Adds the anchors that the meant notes do not have.
+    fn add_dead_anchors(&self, present: &Present, places: &[LinkPosition], links: &mut [RepairItem]) {
+        type NamedAnchor<'l> = (usize, &'l Link, Option<LinkDialect>);
+        let mut wanted: BTreeMap<&NotePath, Vec<NamedAnchor<'_>>> = BTreeMap::new();
+        for (number, (at, span, relink)) in places.iter().enumerate() {
+            let Some(Relink { target: LinkedPlace::File(target), .. }) = relink else { continue };
+            let Some(source) = present.sources.get(*at).filter(|_| target.is_note()) else { continue };
+            let Some(link) = source.note.links.iter().find(|link| link.span == *span) else { continue };
+            if link.subpath.is_empty() || link.subpath == "#" {
+                continue;
+            }
+            let dialect = present.names.dialects().unit_of(&source.path).dialect;
+            let is_anchor = dialect.follows_paths() && link.form.syntax() == LinkSyntax::Markdown;
+            wanted.entry(target).or_default().push((number, link, is_anchor.then_some(dialect)));
+        }
+        for (target, named) in wanted {
+            let Ok(bytes) = self.core.vault.read(target) else { continue };
+            let target = Source::unplaced(target.clone(), &bytes);
+            let parts = SubpathTable::new(&target.note);
+            let mut tables: BTreeMap<LinkDialect, AnchorTable> = BTreeMap::new();
+            for (number, link, dialect) in named {
+                let is_there = match dialect {
+                    None => parts.find(&link.subpath).is_some(),
+                    Some(dialect) => tables
+                        .entry(dialect)
+                        .or_insert_with(|| AnchorTable::new(dialect, &target.text, &target.note))
+                        .find(&link.subpath)
+                        .is_some(),
+                };
+                if let Some(item) = links.get_mut(number).filter(|_| !is_there) {
+                    item.dead_anchor = Some(link.subpath.clone());
+                }
+            }
+        }
+    }
+}
+
+/// The number of a note, the place of a link in it, and its repair.
+type LinkPosition = (usize, Span, Option<Relink>);
+
+/// Collects what git says of all links.
+fn git_clues(
+    git: &mut GitEvidence<'_>,
+    present: &mut Present,
+    clues: &mut BTreeMap<LinkCase, Vec<Clue>>,
+) -> Result<()> {
+    git.find_misled(present)?;
+    for case in present.dead.iter().chain(&present.misled) {
+        let found = git.clues(present, case)?;
+        clues.entry(*case).or_default().extend(found);
+    }
+    Ok(())
+}
+
+/// Adds the new text of each link that a plan changes.
+fn add_new_links(present: &Present, plan: &ChangeSet, places: &[LinkPosition], links: &mut [RepairItem]) {
+    let mut edits: BTreeMap<&str, &[Edit]> = BTreeMap::new();
+    for file in &plan.files {
+        if let (Some(FileLocation::Vault(path)), Content::Edits(found)) = (&file.from, &file.content) {
+            edits.insert(path.as_str(), found);
+        }
+    }
+    for ((at, span, _), item) in places.iter().zip(links) {
+        let Some(source) = present.sources.get(*at) else { continue };
+        let own = edits.get(source.path.as_str()).copied().unwrap_or_default();
+        let own = own.iter().filter(|edit| span.start <= edit.span.start && edit.span.end <= span.end);
+        let own: Vec<Edit> = own
+            .map(|edit| {
+                let within = Span::new(edit.span.start - span.start, edit.span.end - span.start);
+                Edit { span: within, ..edit.clone() }
+            })
+            .collect();
+        if own.is_empty() {
+            continue;
+        }
+        let changed = apply(span.of(&source.text).as_bytes(), &own).ok();
+        item.new_link = changed.and_then(|changed| String::from_utf8(changed).ok());
+    }
+}
+
+/// Formats a number of files.
+fn files_phrase(count: usize) -> String {
+    if count == 1 { "1 file".to_owned() } else { format!("{count} files") }
 }
 
 /// Returns why an automatic repair waits: git is in the middle of something, or moved to another commit right now.

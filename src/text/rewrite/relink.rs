@@ -12,17 +12,37 @@ use crate::text::rewrite::{
 };
 use crate::text::span::Span;
 
-/// A link that has to lead to another file.
+/// What a link leads to.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum LinkedPlace {
+    /// A file of the vault.
+    File(NotePath),
+    /// A folder of the vault, which links by path can lead to.
+    Folder(NotePath),
+    /// A file out of the vault, from its root, with leading `..`.
+    Outside(String),
+}
+
+impl std::fmt::Display for LinkedPlace {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::File(path) | Self::Folder(path) => path.fmt(f),
+            Self::Outside(path) => path.fmt(f),
+        }
+    }
+}
+
+/// A link that has to lead to another place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Relink {
     /// The span of the link in the text.
     pub span: Span,
-    /// The path of the linking file when the link led to the right file; `None` if it is not known.
+    /// The path of the linking file when the link led to the right place; `None` if it is not known.
     pub source_then: Option<NotePath>,
-    /// The path of the right file then.
-    pub target_then: NotePath,
-    /// The path of the right file now.
-    pub target: NotePath,
+    /// The right place then.
+    pub target_then: LinkedPlace,
+    /// The right place now.
+    pub target: LinkedPlace,
 }
 
 /// The edits for some links of one file.
@@ -126,10 +146,20 @@ impl Relinker<'_> {
         for one in relinks {
             let Some(link) = self.note.links.iter().find(|link| link.span == one.span) else { continue };
             let mut before = self.names.empty_table();
-            before.insert(&one.target_then);
-            before.insert_folders_above(&one.target_then);
             let mut moves = Moves::default();
-            moves.insert(one.target_then.clone(), one.target.clone());
+            match (&one.target_then, &one.target) {
+                (LinkedPlace::File(then), LinkedPlace::File(now)) => {
+                    before.insert(then);
+                    before.insert_folders_above(then);
+                    moves.insert(then.clone(), now.clone());
+                }
+                (LinkedPlace::Folder(then), LinkedPlace::Folder(now)) => {
+                    before.insert_folder(then.as_str());
+                    moves.insert_folder(then, now);
+                }
+                // A path out of the vault stays, and only its text can change.
+                _ => {}
+            }
             let context = RenameContext {
                 before: &before,
                 after: self.names,
@@ -167,7 +197,13 @@ impl Relinker<'_> {
                 && match one {
                     Some(one) => {
                         let leads = aim(self.names, &new.path, new.form.syntax(), self.path);
-                        leads == Some(Aim::File(&one.target))
+                        match &one.target {
+                            LinkedPlace::File(target) => leads == Some(Aim::File(target)),
+                            LinkedPlace::Folder(target) => {
+                                leads == Some(Aim::Folder(target.as_str().to_owned()))
+                            }
+                            LinkedPlace::Outside(target) => leads == Some(Aim::Elsewhere(target.clone())),
+                        }
                     }
                     None => old.path == new.path,
                 }

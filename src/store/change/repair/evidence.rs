@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::store::change::repair::RepairItem;
 use crate::store::change::repair::present::{LinkCase, Present};
 use crate::text::path::NotePath;
-use crate::text::rewrite::Relink;
+use crate::text::rewrite::{LinkedPlace, Relink};
 use crate::text::span::Span;
 
 /// How certain it is what a link meant (spec/git.md 3).
@@ -81,8 +81,8 @@ pub struct Evidence {
 /// What became of the file that a link meant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Fate {
-    /// It is at this path now.
-    At(NotePath),
+    /// It is here now.
+    At(LinkedPlace),
     /// It was deleted; the phrase says by what.
     Deleted(String),
 }
@@ -93,16 +93,16 @@ pub(super) struct Clue {
     pub(super) kind: EvidenceKind,
     /// The path of the linking note when the link led to the right file.
     pub(super) source_then: NotePath,
-    /// The path of the right file then.
-    pub(super) target_then: NotePath,
+    /// The right place then.
+    pub(super) target_then: LinkedPlace,
     pub(super) fate: Fate,
     pub(super) certainty: Certainty,
     pub(super) detail: String,
 }
 
 impl Clue {
-    /// Returns the present path of the file, if it exists.
-    fn target(&self) -> Option<&NotePath> {
+    /// Returns the present place, if it exists.
+    pub(super) fn target(&self) -> Option<&LinkedPlace> {
         match &self.fate {
             Fate::At(path) => Some(path),
             Fate::Deleted(_) => None,
@@ -124,7 +124,7 @@ pub(super) struct LinkMeaning {
 
 impl LinkMeaning {
     pub(super) fn new(present: &Present, case: &LinkCase, mut clues: Vec<Clue>) -> Self {
-        clues.retain(|clue| clue.target().is_none_or(|target| present.has(target)));
+        clues.retain(|clue| clue.target().is_none_or(|target| present.has_place(target)));
         // The strongest first; of equal ones those that name the oldest state, so that the reply does not depend on chance.
         clues.sort_by(|a, b| {
             (b.target().is_some(), b.certainty, a.kind).cmp(&(a.target().is_some(), a.certainty, b.kind))
@@ -154,8 +154,8 @@ impl LinkMeaning {
     }
 
     /// Returns the file that all clues agree on, with the strongest clue for it.
-    fn agreed(&self) -> Option<(&NotePath, &Clue)> {
-        let targets: BTreeSet<&NotePath> = self.clues.iter().filter_map(Clue::target).collect();
+    fn agreed(&self) -> Option<(&LinkedPlace, &Clue)> {
+        let targets: BTreeSet<&LinkedPlace> = self.clues.iter().filter_map(Clue::target).collect();
         let best = self.clues.first()?;
         let target = best.target()?;
         (targets.len() == 1).then_some((target, best))
@@ -177,7 +177,7 @@ impl LinkMeaning {
     }
 
     /// Returns the repair of the link with a target that was chosen.
-    pub(super) fn relink_to(&self, target: NotePath) -> Relink {
+    pub(super) fn relink_to(&self, target: LinkedPlace) -> Relink {
         let then = self.clues.iter().find(|clue| clue.target() == Some(&target)).or(self.clues.first());
         let (source_then, target_then) = match then {
             Some(clue) => (Some(clue.source_then.clone()), clue.target_then.clone()),
@@ -222,6 +222,8 @@ impl LinkMeaning {
             to: self.agreed().map(|(target, _)| target.to_string()),
             certainty: self.certainty(),
             deleted: deleted.filter(|_| evidence.is_empty()),
+            new_link: None,
+            dead_anchor: None,
             evidence,
         })
     }

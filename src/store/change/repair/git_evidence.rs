@@ -1,45 +1,50 @@
 //! Clues from the history of git, and from what the working tree changed since the last commit (spec/git.md 3, evidence
 //! 3 to 5).
 //!
-//! A link is looked up in the tree of a commit in which it was right. The file that it led to is followed from there to the
-//! present, commit by commit.
+//! A link is looked up in a commit in which it was right. The file that it led to is followed from there to the present,
+//! commit by commit.
 
-use std::collections::hash_map::Entry;
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
 
 use crate::error::Result;
-use crate::git::{BlamedLine, FileStep, ObjectId, Objects, PathChange, Repository};
+use crate::git::{CommitIndex, ObjectId, PathChange, Repository};
 use crate::index::catalog::FileKind;
 use crate::store::change::repair::evidence::{Certainty, Clue, EvidenceKind, Fate};
-use crate::store::change::repair::moved_files::{FileMove, MARGIN, pair_equal, pair_similar};
-use crate::store::change::repair::present::{LinkCase, Present, file_of, is_judged};
+use crate::store::change::repair::history_reader::{HistoryProblem, HistoryReader};
+use crate::store::change::repair::history_walk::{HistoryWalk, PathEvent, PathEventKind};
+use crate::store::change::repair::moved_files::{FileMove, LEAST_PERCENT, MARGIN};
+use crate::store::change::repair::present::{LinkCase, Present, is_judged, place_of};
+use crate::store::change::repair::working_tree::{SAME_PERCENT, WorkingTreeMoves, read};
 use crate::store::core::Core;
 use crate::store::source::Source;
 use crate::text::content_similarity::ContentPieces;
 use crate::text::dialect::{LinkPlace, split_query};
 use crate::text::link::{Link, LinkForm, LinkSyntax};
-use crate::text::path::NotePath;
-use crate::text::resolve::FileNames;
+use crate::text::path::{NotePath, key};
+use crate::text::resolve::{FileNames, link_places, name_keys};
+use crate::text::rewrite::LinkedPlace;
 
-/// The number of last commits in which renames are looked for that made links lead elsewhere.
-const RECENT_COMMITS: usize = 20;
-/// The most commits that are gone back to find one in which a link was right.
-const MAX_STEPS_BACK: usize = 10;
+/// The number of last commits in which moves are looked for that made links lead elsewhere.
+const RECENT_COMMITS: CommitIndex = 20;
 /// The least share of common content of a strong rename, in percent.
 const STRONG_PERCENT: u8 = 70;
 /// The least length of a body whose content identifies a note, in bytes.
 const LEAST_BODY: usize = 64;
 /// The most paths whose last removal is looked for in the whole history.
-const MAX_FORMER_PATHS: usize = 500;
+const MAX_FORMER_PATHS: usize = 20_000;
 /// The most new files of a commit that are compared with a file that it removed.
 const MAX_CANDIDATES: usize = 500;
+/// The most files of a folder that are followed.
+const MAX_FOLDER_FILES: usize = 2_000;
+/// The last commit, which a walk begins with.
+const HEAD: CommitIndex = 0;
 
 /// One step of a file on its way to the present.
 #[derive(Debug, Clone)]
 struct Step {
     /// The commit; `None` for the working tree.
-    commit: Option<ObjectId>,
+    commit: Option<CommitIndex>,
     moved: FileMove,
 }
 
@@ -50,80 +55,73 @@ struct Followed {
     at: Option<NotePath>,
     steps: Vec<Step>,
     /// The commit that deleted it; `None` for the working tree.
-    deleted_by: Option<ObjectId>,
+    deleted_by: Option<CommitIndex>,
 }
 
-/// A state in which a link was right.
+/// A state of a note with a link.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Origin {
-    commit: ObjectId,
+    commit: CommitIndex,
     /// The path of the linking note in that commit.
     source: NotePath,
 }
 
-impl Origin {
-    /// Returns the state in which a commit wrote a line.
-    fn of(blamed: &BlamedLine) -> Option<Self> {
-        let source = blamed.path.as_deref().and_then(NotePath::from_disk)?;
-        Some(Self { commit: blamed.commit.clone(), source })
-    }
+/// A link on its way back to the commit that wrote it.
+#[derive(Debug, Clone)]
+struct TracedLink {
+    case: LinkCase,
+    /// The line of the note with the link.
+    line: String,
+    /// Whether only recent commits count.
+    is_recent_only: bool,
 }
 
 /// What git knows of the vault's files.
 pub(super) struct GitEvidence<'a> {
     core: &'a Core,
     repository: Repository,
-    objects: Objects,
-    head: ObjectId,
+    walk: HistoryWalk,
+    reader: HistoryReader,
     head_files: BTreeMap<NotePath, ObjectId>,
-    /// Where files of the last commit went in the working tree.
-    moved: BTreeMap<NotePath, FileMove>,
-    /// The path in the last commit of each file that moved in the working tree.
-    moved_from: HashMap<NotePath, NotePath>,
-    trees: HashMap<ObjectId, Rc<FileNames>>,
-    changes: HashMap<(ObjectId, ObjectId), Rc<Vec<PathChange>>>,
-    followed: HashMap<(ObjectId, NotePath), Followed>,
+    working: WorkingTreeMoves,
+    /// All paths of the last commit and of the walked ones, by the key of their file name.
+    by_name: HashMap<String, BTreeSet<NotePath>>,
+    followed: HashMap<(CommitIndex, NotePath), Followed>,
     notes: HashMap<Origin, Option<Rc<Source>>>,
-    blamed: HashMap<NotePath, HashMap<usize, BlamedLine>>,
+    /// The states of a note in which each dead link was written, the newest first.
+    written: HashMap<LinkCase, Vec<Origin>>,
     /// The states in which links were right that lead elsewhere now.
-    origins: HashMap<LinkCase, Origin>,
-    /// The last commit that removed each path that was asked for.
-    last_removals: HashMap<NotePath, Option<FileStep>>,
-    /// The notes by the hash of their content, made when it is first asked for.
-    by_content: Option<HashMap<[u8; 32], Vec<NotePath>>>,
+    misled_since: HashMap<LinkCase, Origin>,
+    subjects: HashMap<CommitIndex, String>,
+    former: usize,
 }
 
 impl<'a> GitEvidence<'a> {
-    /// Compares the last commit with the files. Returns `None` before the first commit.
+    /// Compares the last commit with the files, and traces the dead links back to the commits that wrote them. Returns
+    /// `None` before the first commit.
     pub(super) fn new(core: &'a Core, repository: Repository, present: &Present) -> Result<Option<Self>> {
-        let Some(head) = repository.head()? else { return Ok(None) };
-        let head_files: BTreeMap<NotePath, ObjectId> = repository
-            .tree(&head)?
-            .into_iter()
-            .filter(|file| !file.is_link)
-            .filter_map(|file| Some((NotePath::from_disk(&file.path)?, file.blob)))
-            .collect();
-        let objects = repository.objects()?;
+        let Some(mut walk) = HistoryWalk::new(&repository)? else { return Ok(None) };
+        let Some(head) = walk.graph.id(HEAD).cloned() else { return Ok(None) };
+        let head_files = walk.head_files()?;
+        let mut reader = HistoryReader::new(repository.clone(), head);
+        reader.set_head_blobs(head_files.values());
+        let working = WorkingTreeMoves::find(core, &head_files, present, &mut reader)?;
         let mut evidence = Self {
             core,
             repository,
-            objects,
-            head,
+            walk,
+            reader,
             head_files,
-            moved: BTreeMap::new(),
-            moved_from: HashMap::new(),
-            trees: HashMap::new(),
-            changes: HashMap::new(),
+            working,
+            by_name: HashMap::new(),
             followed: HashMap::new(),
             notes: HashMap::new(),
-            blamed: HashMap::new(),
-            origins: HashMap::new(),
-            last_removals: HashMap::new(),
-            by_content: None,
+            written: HashMap::new(),
+            misled_since: HashMap::new(),
+            subjects: HashMap::new(),
+            former: 0,
         };
-        evidence.moved = evidence.moves_in_working_tree(present)?;
-        let clear = evidence.moved.iter().filter(|(_, moved)| moved.is_clear);
-        evidence.moved_from = clear.map(|(from, moved)| (moved.to.clone(), from.clone())).collect();
+        evidence.trace(present)?;
         Ok(Some(evidence))
     }
 
@@ -132,118 +130,200 @@ impl<'a> GitEvidence<'a> {
         self.head_files.contains_key(path)
     }
 
-    /// Finds out where the files of the last commit that are gone went.
-    fn moves_in_working_tree(&mut self, present: &Present) -> Result<BTreeMap<NotePath, FileMove>> {
-        let gone: Vec<(NotePath, ObjectId)> = self
-            .head_files
-            .iter()
-            .filter(|(path, _)| !present.has(path))
-            .map(|(path, blob)| (path.clone(), blob.clone()))
-            .collect();
-        if gone.is_empty() {
-            return Ok(BTreeMap::new());
-        }
-        let mut new: Vec<&NotePath> = present.files.keys().filter(|path| !self.is_committed(path)).collect();
-        new.sort();
-        let mut gone_hashes = Vec::with_capacity(gone.len());
-        for (path, blob) in &gone {
-            if let Some(content) = self.objects.blob(blob)? {
-                gone_hashes.push((path.clone(), blake3::hash(&content)));
-            }
-        }
-        let mut new_hashes = Vec::with_capacity(new.len());
-        for path in &new {
-            let hash = match present.hash_of(path) {
-                Some(hash) => Some(blake3::Hash::from_bytes(hash)),
-                None => self.read(path).map(|content| blake3::hash(&content)),
+    /// Returns what git could not tell.
+    pub(super) fn problems(&self) -> Vec<HistoryProblem> {
+        let mut problems = self.walk.problems.clone();
+        problems.extend(self.reader.problems());
+        problems
+    }
+
+    /// Returns the path that a present file has in the last commit.
+    fn path_in_head<'p>(&'p self, path: &'p NotePath) -> &'p NotePath {
+        self.working.moved_from.get(path).unwrap_or(path)
+    }
+
+    /// Traces the dead links back through the history, all at once.
+    fn trace(&mut self, present: &Present) -> Result<()> {
+        let mut open: BTreeMap<CommitIndex, BTreeMap<NotePath, Vec<TracedLink>>> = BTreeMap::new();
+        for case in &present.dead {
+            let Some((source, link)) = present.sources.get(case.source).zip(present.link(case)) else {
+                continue;
             };
-            new_hashes.extend(hash.map(|hash| ((*path).clone(), hash)));
+            let from = self.path_in_head(&source.path).clone();
+            let last = Origin { commit: HEAD, source: from.clone() };
+            let Some(committed) = self.note(&last)? else { continue };
+            let Some(line) = line_of(&committed, source, link) else { continue };
+            let line = line_text(&committed, line);
+            let is_recent_only = self.place_at(present, &last, link)?.is_some();
+            let traced = TracedLink { case: *case, line, is_recent_only };
+            open.entry(HEAD).or_default().entry(from).or_default().push(traced);
         }
-        let mut moves = pair_equal(&gone_hashes, &new_hashes);
-        let taken: HashSet<&NotePath> = moves.values().map(|moved| &moved.to).collect();
-        let is_text = |path: &NotePath| FileKind::of(path) != FileKind::Attachment;
-        let mut left_gone = Vec::new();
-        for (path, blob) in gone.iter().filter(|(path, _)| is_text(path) && !moves.contains_key(path)) {
-            if let Some(content) = self.objects.blob(blob)? {
-                left_gone.push((path.clone(), ContentPieces::of(&content)));
-            }
-        }
-        let left_new = new.iter().filter(|path| is_text(path) && !taken.contains(*path));
-        let left_new: Vec<(NotePath, ContentPieces)> = if left_gone.is_empty() {
-            Vec::new()
-        } else {
-            left_new
-                .filter_map(|path| Some(((*path).clone(), ContentPieces::of(&self.read(path)?))))
-                .collect()
-        };
-        moves.extend(pair_similar(&left_gone, &left_new));
-        Ok(moves)
-    }
-
-    fn read(&self, path: &NotePath) -> Option<Vec<u8>> {
-        self.core.vault.read(path).inspect_err(|error| self.core.warn_unless_gone(error)).ok()
-    }
-
-    /// Finds links that lead to a file, but to another one than before their note, or the file, was renamed.
-    pub(super) fn find_misled(&mut self, present: &mut Present) -> Result<()> {
-        let mut origins: Vec<(NotePath, Origin)> = Vec::new();
-        for (now, from) in &self.moved_from {
-            origins.push((now.clone(), Origin { commit: self.head.clone(), source: from.clone() }));
-        }
-        let head = self.head.clone();
-        for (commit, parents) in self.repository.last_commits(&head, RECENT_COMMITS)? {
-            // A merge renames nothing that its branches did not.
-            let [parent] = parents.as_slice() else { continue };
-            for change in self.changes(parent, &commit)?.iter() {
-                let PathChange::Renamed { from: Some(from), to: Some(to), .. } = change else { continue };
-                let (Some(from), Some(to)) = (NotePath::from_disk(from), NotePath::from_disk(to)) else {
-                    continue;
-                };
-                if let Some(now) = self.follow(&commit, &to)?.at {
-                    origins.push((now, Origin { commit: parent.clone(), source: from }));
+        while !open.is_empty() {
+            let Some(walked) = self.walk.step() else { break };
+            let Some(here) = open.remove(&walked.commit) else { continue };
+            for (path, links) in here {
+                for (commit, path, link) in self.trace_through(present, &walked, path, links)? {
+                    open.entry(commit).or_default().entry(path).or_default().push(link);
                 }
             }
         }
-        origins.retain(|(now, _)| FileKind::of(now) != FileKind::Attachment && present.is_in_scope(now));
-        origins.sort_by(|a, b| a.0.cmp(&b.0));
+        Ok(())
+    }
+
+    /// Traces the links of one note through a commit. Returns those that a parent had already, each with that parent and the
+    /// path of the note there.
+    fn trace_through(
+        &mut self,
+        present: &Present,
+        walked: &crate::store::change::repair::history_walk::WalkedCommit,
+        path: NotePath,
+        links: Vec<TracedLink>,
+    ) -> Result<Vec<(CommitIndex, NotePath, TracedLink)>> {
+        let commit = walked.commit;
+        let (mut left, mut older) = (links, Vec::new());
+        if commit >= RECENT_COMMITS {
+            left.retain(|link| !link.is_recent_only);
+        }
+        let change_of =
+            |changes: &Vec<PathChange>| changes.iter().find(|change| is_of(change, &path)).cloned();
+        let changes: Vec<(CommitIndex, Option<PathChange>)> =
+            walked.changes.iter().map(|(parent, changes)| (*parent, change_of(changes))).collect();
+        if let Some((parent, _)) = changes.iter().find(|(_, change)| change.is_none()) {
+            return Ok(left.into_iter().map(|link| (*parent, path.clone(), link)).collect());
+        }
+        for (parent, change) in changes {
+            let (from, before, is_same) = match change {
+                Some(PathChange::Changed { before, .. }) => (path.clone(), before, false),
+                Some(PathChange::Renamed { from: Some(from), before, percent, .. }) => {
+                    let Some(from) = NotePath::from_disk(&from) else { continue };
+                    (from, before, percent == 100)
+                }
+                _ => continue,
+            };
+            if is_same {
+                older.extend(left.drain(..).map(|link| (parent, from.clone(), link)));
+                break;
+            }
+            let Some(bytes) = self.reader.blob(&before)? else { continue };
+            let old = Source::unplaced(from.clone(), &bytes);
+            let mut not_here = Vec::new();
+            for traced in left {
+                let now = present.sources.get(traced.case.source).zip(present.link(&traced.case));
+                let line = now.and_then(|(source, link)| line_of(&old, source, link));
+                let Some(line) = line.map(|line| line_text(&old, line)) else {
+                    not_here.push(traced);
+                    continue;
+                };
+                if line != traced.line {
+                    let states = self.written.entry(traced.case).or_default();
+                    states.push(Origin { commit, source: path.clone() });
+                    states.push(Origin { commit: parent, source: from.clone() });
+                }
+                older.push((parent, from.clone(), TracedLink { line, ..traced }));
+            }
+            left = not_here;
+        }
+        for traced in left {
+            self.written.entry(traced.case).or_default().push(Origin { commit, source: path.clone() });
+        }
+        Ok(older)
+    }
+
+    /// Finds links that lead to a file, but to another one than before their note, or the file, moved.
+    pub(super) fn find_misled(&mut self, present: &mut Present) -> Result<()> {
+        while self.walk.walked() < RECENT_COMMITS {
+            if self.walk.step().is_none() {
+                break;
+            }
+        }
+        let mut origins: Vec<(NotePath, Origin)> = Vec::new();
+        for (now, from) in &self.working.moved_from {
+            origins.push((now.clone(), Origin { commit: HEAD, source: from.clone() }));
+        }
+        let mut taken: Vec<(NotePath, CommitIndex)> =
+            self.working.taken.keys().map(|path| (path.clone(), HEAD)).collect();
+        let mut renamed: Vec<(NotePath, NotePath, PathEvent)> = Vec::new();
+        for (path, events) in self.walk.known_events() {
+            for event in events.iter().filter(|event| event.commit < RECENT_COMMITS) {
+                match &event.kind {
+                    PathEventKind::Removed(Some((to, _))) => {
+                        if present.has(path) {
+                            taken.push((path.clone(), event.parent));
+                        }
+                        renamed.push((path.clone(), to.clone(), event.clone()));
+                    }
+                    PathEventKind::Replaced { .. } if present.has(path) => {
+                        taken.push((path.clone(), event.parent));
+                    }
+                    _ => {}
+                }
+            }
+        }
+        let is_text = |path: &NotePath| FileKind::of(path) != FileKind::Attachment;
+        renamed.retain(|(_, to, _)| is_text(to));
+        renamed.sort_by(|a, b| (a.2.commit, &a.0).cmp(&(b.2.commit, &b.0)));
+        for (from, to, event) in renamed {
+            if let Some(now) = self.follow(event.commit, &to)?.at {
+                origins.push((now, Origin { commit: event.parent, source: from }));
+            }
+        }
+        taken.sort_by(|a, b| (a.1, &a.0).cmp(&(b.1, &b.0)));
+        for (path, commit) in taken {
+            let sources = self.core.index.catalog().links().sources_of(std::slice::from_ref(&path))?;
+            let mut sources: Vec<NotePath> = sources.into_iter().collect();
+            sources.sort();
+            for source in sources {
+                let then = if commit == HEAD { self.path_in_head(&source).clone() } else { source.clone() };
+                origins.push((source, Origin { commit, source: then }));
+            }
+        }
+        origins.retain(|(now, _)| is_text(now) && present.is_in_scope(now));
         for (path, origin) in origins {
             self.find_misled_in(present, &path, origin)?;
         }
         Ok(())
     }
 
-    /// Finds the misled links of one note that was renamed.
+    /// Finds the misled links of one note since a state of it.
     fn find_misled_in(&mut self, present: &mut Present, path: &NotePath, origin: Origin) -> Result<()> {
         let Some(then) = self.note(&origin)? else { return Ok(()) };
         let number = match present.number_of(path) {
             Some(number) => number,
             None => {
-                let Some(bytes) = self.read(path) else { return Ok(()) };
+                let Some(bytes) = read(self.core, path) else { return Ok(()) };
                 present.add(Source::unplaced(path.clone(), &bytes))
             }
         };
         let Some(source) = present.sources.get(number) else { return Ok(()) };
-        let names = self.names_in(present, &origin.commit)?;
         let mut misled = Vec::new();
         for (at, link) in source.note.links.iter().enumerate().filter(|(_, link)| is_judged(link)) {
-            let leads_to = file_of(&present.names, link, path);
+            let leads_to = place_of(&present.names, link, path);
             // A link to nothing, or out of the vault, is judged already.
-            if leads_to.is_none() && present.leads_nowhere(link, path) {
+            if !matches!(leads_to, Some(LinkedPlace::File(_) | LinkedPlace::Folder(_))) {
                 continue;
             }
             if !then.note.links.iter().any(|old| is_same_link(old, link)) {
                 continue;
             }
-            let Some(target) = file_of(&names, link, &origin.source) else { continue };
-            let meant = self.follow(&origin.commit, target)?.at;
+            let Some(target) = self.place_at(present, &origin, link)? else { continue };
+            let meant = match &target {
+                LinkedPlace::File(target) => {
+                    let meant = self.follow(origin.commit, target)?.at.filter(|meant| present.has(meant));
+                    meant.map(LinkedPlace::File)
+                }
+                LinkedPlace::Outside(_) => Some(target),
+                // A folder stays one as long as it has files.
+                LinkedPlace::Folder(_) => None,
+            };
+            let Some(meant) = meant.filter(|meant| Some(meant) != leads_to.as_ref()) else { continue };
             let case = LinkCase { source: number, link: at, is_dead: false };
-            if meant.is_some_and(|meant| present.has(&meant) && Some(&meant) != leads_to) {
+            if !self.is_redirect(leads_to.as_ref(), &meant) {
                 misled.push(case);
             }
         }
         for case in misled {
-            // The newest rename is found first, and counts.
-            if let Entry::Vacant(unknown) = self.origins.entry(case) {
+            // The newest move is found first, and counts.
+            if let std::collections::hash_map::Entry::Vacant(unknown) = self.misled_since.entry(case) {
                 unknown.insert(origin.clone());
                 present.misled.push(case);
             }
@@ -251,28 +331,148 @@ impl<'a> GitEvidence<'a> {
         Ok(())
     }
 
+    /// Returns whether a note at an old path links to where the file went: a page that was left for old links.
+    fn is_redirect(&self, at: Option<&LinkedPlace>, meant: &LinkedPlace) -> bool {
+        let (Some(LinkedPlace::File(at)), LinkedPlace::File(meant)) = (at, meant) else { return false };
+        let sources = self.core.index.catalog().links().sources_of(std::slice::from_ref(meant));
+        sources.is_ok_and(|sources| sources.contains(at))
+    }
+
     /// Finds what git says of a link.
     pub(super) fn clues(&mut self, present: &Present, case: &LinkCase) -> Result<Vec<Clue>> {
         let Some((source, link)) = present.sources.get(case.source).zip(present.link(case)) else {
             return Ok(Vec::new());
         };
-        let origin = match self.origins.get(case) {
-            Some(origin) => Some(origin.clone()),
-            None => self.origin(present, source, link)?,
+        let origins = match self.misled_since.get(case) {
+            Some(origin) => vec![origin.clone()],
+            None => self.origins(present, case, source, link)?,
         };
-        let Some(origin) = origin else { return self.clues_of_former_paths(present, source, link) };
-        let names = self.names_in(present, &origin.commit)?;
-        let Some(target) = file_of(&names, link, &origin.source).cloned() else { return Ok(Vec::new()) };
-        let followed = self.follow(&origin.commit, &target)?;
-        let mut clues = vec![self.clue_of_history(&origin, &target, &followed, source)?];
-        // What identifies the note is asked where its way is not certain, and where it may disagree.
-        if clues
-            .iter()
-            .any(|clue| clue.certainty != Certainty::Certain || matches!(clue.fate, Fate::Deleted(_)))
-        {
-            clues.extend(self.clues_of_content(present, &origin, &target)?);
+        if origins.is_empty() {
+            return self.clues_of_former_paths(present, case, source, link);
+        }
+        let mut clues = Vec::new();
+        for origin in origins {
+            let Some(place) = self.place_at(present, &origin, link)? else { continue };
+            match place {
+                LinkedPlace::File(target) => {
+                    let followed = self.follow(origin.commit, &target)?;
+                    let mut clue = self.clue_of_history(&origin, &target, &followed, source)?;
+                    if self.misled_since.contains_key(case) {
+                        clue.certainty =
+                            clue.certainty.min(self.certainty_of_taken(present, link, source, &target));
+                    }
+                    let is_proven = clue.certainty == Certainty::Certain && matches!(clue.fate, Fate::At(_));
+                    clues.push(clue);
+                    // What identifies the note is asked where its way is not certain, and where it may disagree.
+                    if !is_proven && !self.misled_since.contains_key(case) {
+                        clues.extend(self.clues_of_content(present, &origin, &target)?);
+                    }
+                }
+                LinkedPlace::Folder(folder) => clues.extend(self.clue_of_folder(&origin, &folder)?),
+                LinkedPlace::Outside(path) => {
+                    clues.extend(self.clue_of_outside(present, &origin, &path, link, source)?);
+                }
+            }
         }
         Ok(clues)
+    }
+
+    /// Returns how certain it can be at most that a link meant the file that had its path before another one took it.
+    fn certainty_of_taken(
+        &self,
+        present: &Present,
+        link: &Link,
+        source: &Source,
+        target: &NotePath,
+    ) -> Certainty {
+        let is_taken =
+            place_of(&present.names, link, &source.path).as_ref() == Some(&LinkedPlace::File(target.clone()));
+        if !is_taken {
+            return Certainty::Certain;
+        }
+        let events = self.walk.known_events_of(target);
+        let is_move = |event: &&PathEvent| {
+            matches!(event.kind, PathEventKind::Removed(Some(_)) | PathEventKind::Replaced { .. })
+        };
+        let moves =
+            events.iter().filter(is_move).count() + usize::from(self.working.taken.contains_key(target));
+        if moves > 1 {
+            // A file that makes room again and again, such as a daily page, is meant by its path.
+            return Certainty::Weak;
+        }
+        if self.working.taken.get(target) == Some(&true) || self.was_moved_to(target) {
+            return Certainty::Certain;
+        }
+        Certainty::Strong
+    }
+
+    /// Returns whether the file at a path was moved there, and is not a new one.
+    fn was_moved_to(&self, path: &NotePath) -> bool {
+        if self.working.moved_from.contains_key(path) {
+            return true;
+        }
+        let newest = self
+            .walk
+            .known_events_of(path)
+            .iter()
+            .find(|event| matches!(event.kind, PathEventKind::Added | PathEventKind::Replaced { .. }));
+        let Some(event) = newest else { return false };
+        let Some(changes) = self.walk.kept_changes(event.parent, event.commit) else { return false };
+        changes.iter().any(|change| match (change, &event.kind) {
+            (PathChange::Renamed { to: Some(to), .. }, _) if to == path.as_str() => true,
+            (
+                PathChange::Removed { blob, .. } | PathChange::Renamed { before: blob, .. },
+                PathEventKind::Replaced { after, .. },
+            ) => blob == after,
+            (PathChange::Changed { path: other, before, .. }, PathEventKind::Replaced { after, .. }) => {
+                before == after && other != path.as_str()
+            }
+            _ => false,
+        })
+    }
+
+    /// Finds the states in which a link was right that is dead now: the last commit, or the newest state in which it was
+    /// written and led somewhere. The state that wrote it first is another one, if it led elsewhere.
+    fn origins(
+        &mut self,
+        present: &Present,
+        case: &LinkCase,
+        source: &Source,
+        link: &Link,
+    ) -> Result<Vec<Origin>> {
+        let from = self.path_in_head(&source.path).clone();
+        if !self.is_committed(&from) {
+            return Ok(Vec::new());
+        }
+        let last = Origin { commit: HEAD, source: from };
+        let Some(committed) = self.note(&last)? else { return Ok(Vec::new()) };
+        if line_of(&committed, source, link).is_none() {
+            return Ok(Vec::new());
+        }
+        let written = self.written.get(case).cloned().unwrap_or_default();
+        if self.place_at(present, &last, link)?.is_some() {
+            // A note that was renamed may lead to another file by chance; the commit that wrote the link counts.
+            for state in written.iter().filter(|state| state.source != last.source) {
+                if self.place_at(present, state, link)?.is_some() {
+                    return Ok(vec![state.clone()]);
+                }
+            }
+            return Ok(vec![last]);
+        }
+        let mut right = Vec::new();
+        for state in &written {
+            if self.place_at(present, state, link)?.is_some() {
+                right.push(state.clone());
+                break;
+            }
+        }
+        if let (Some(first), Some(found)) = (written.last(), right.first())
+            && first != found
+            && self.place_at(present, first, link)?.is_some()
+        {
+            right.push(first.clone());
+        }
+        Ok(right)
     }
 
     /// Returns clues for a link that leads nowhere in any commit that has it: another branch wrote it, and came as one commit.
@@ -280,43 +480,36 @@ impl<'a> GitEvidence<'a> {
     fn clues_of_former_paths(
         &mut self,
         present: &Present,
+        case: &LinkCase,
         source: &Source,
         link: &Link,
     ) -> Result<Vec<Clue>> {
         // The folder of a note that was renamed is not the one from which the link was written.
-        if self.is_renamed(present, source, link)? {
+        let is_renamed = self.working.moved_from.contains_key(&source.path)
+            || !self.is_committed(&source.path)
+            || self
+                .written
+                .get(case)
+                .and_then(|states| states.last())
+                .is_none_or(|state| state.source != source.path);
+        if is_renamed {
             return Ok(Vec::new());
         }
         for path in former_paths(present, source, link) {
-            let last = match self.last_removals.get(&path) {
-                Some(known) => known.clone(),
-                None if self.last_removals.len() >= MAX_FORMER_PATHS => return Ok(Vec::new()),
-                None => {
-                    let found = self.repository.removals(None, &self.head, path.as_str())?.pop();
-                    self.last_removals.insert(path.clone(), found.clone());
-                    found
-                }
-            };
+            if self.former >= MAX_FORMER_PATHS {
+                return Ok(Vec::new());
+            }
+            self.former += 1;
+            let events = self.walk.all_events(&path);
+            let last = events.iter().find(|event| matches!(event.kind, PathEventKind::Removed(_))).cloned();
             let Some(last) = last else { continue };
             let origin = Origin { commit: last.parent, source: source.path.clone() };
-            let followed = self.follow(&origin.commit, &path)?;
+            let followed = self.follow(origin.commit, &path)?;
             let mut clue = self.clue_of_history(&origin, &path, &followed, source)?;
             clue.certainty = clue.certainty.min(Certainty::Strong);
             return Ok(vec![clue]);
         }
         Ok(Vec::new())
-    }
-
-    /// Returns whether a note has another path than when a link in it was written.
-    fn is_renamed(&mut self, present: &Present, source: &Source, link: &Link) -> Result<bool> {
-        if self.moved_from.contains_key(&source.path) || !self.is_committed(&source.path) {
-            return Ok(true);
-        }
-        let last = Origin { commit: self.head.clone(), source: source.path.clone() };
-        let Some(committed) = self.note(&last)? else { return Ok(true) };
-        let Some(line) = line_of(&committed, source, link) else { return Ok(true) };
-        let written = self.blame(present, &last, line)?.and_then(|blamed| Origin::of(&blamed));
-        Ok(written.is_none_or(|written| written.source != source.path))
     }
 
     /// Returns the clue that a file was followed.
@@ -330,37 +523,23 @@ impl<'a> GitEvidence<'a> {
         let clue = |fate, certainty, detail| Clue {
             kind: EvidenceKind::Git,
             source_then: origin.source.clone(),
-            target_then: target.clone(),
+            target_then: LinkedPlace::File(target.clone()),
             fate,
             certainty,
             detail,
         };
         let Some(now) = &followed.at else {
-            let by = match &followed.deleted_by {
-                Some(commit) => self.named(commit)?,
-                None => "the working tree".to_owned(),
-            };
+            let by = self.named(followed.deleted_by)?;
             return Ok(clue(
                 Fate::Deleted(by.clone()),
                 Certainty::Weak,
                 format!("{target} was deleted by {by}"),
             ));
         };
-        let is = |kept: fn(&Step) -> bool| followed.steps.iter().all(kept);
-        let certainty = if is(|step| step.moved.percent == 100 && step.moved.is_clear) {
-            Certainty::Certain
-        } else if is(|step| step.moved.percent >= STRONG_PERCENT && step.moved.is_clear) {
-            Certainty::Strong
-        } else {
-            Certainty::Weak
-        };
         let mut told = Vec::with_capacity(followed.steps.len());
         let mut from = target;
         for step in &followed.steps {
-            let by = match &step.commit {
-                Some(commit) => self.named(commit)?,
-                None => "the working tree".to_owned(),
-            };
+            let by = self.named(step.commit)?;
             let alike = if step.moved.percent == 100 {
                 String::new()
             } else {
@@ -372,14 +551,118 @@ impl<'a> GitEvidence<'a> {
         if told.is_empty() {
             told.push(format!("{} was renamed to {}", origin.source, source.path));
         }
-        Ok(clue(Fate::At(now.clone()), certainty, told.join(", ")))
+        let fate = Fate::At(LinkedPlace::File(now.clone()));
+        Ok(clue(fate, certainty_of(&followed.steps), told.join(", ")))
+    }
+
+    /// Returns the clue that all files of a folder went to another one.
+    fn clue_of_folder(&mut self, origin: &Origin, folder: &NotePath) -> Result<Option<Clue>> {
+        let files = self.files_below(origin.commit, folder)?;
+        if files.is_empty() || files.len() > MAX_FOLDER_FILES {
+            return Ok(None);
+        }
+        let (mut certainty, mut to, mut last) = (Certainty::Certain, None, None);
+        for file in &files {
+            let followed = self.follow(origin.commit, file)?;
+            let rest = file.as_str().get(folder.as_str().len()..).unwrap_or_default();
+            let now =
+                followed.at.as_ref().and_then(|now| NotePath::from_disk(now.as_str().strip_suffix(rest)?));
+            let Some(now) = now.filter(|now| to.is_none() || to.as_ref() == Some(now)) else {
+                return Ok(None);
+            };
+            to = Some(now);
+            certainty = certainty.min(certainty_of(&followed.steps));
+            last = followed.steps.last().cloned().or(last);
+        }
+        let Some(to) = to else { return Ok(None) };
+        let detail = match last {
+            Some(step) => {
+                let count = crate::store::change::repair::files_phrase(files.len());
+                format!("{folder} became {to} in {} ({count})", self.named(step.commit)?)
+            }
+            None => format!("{} was renamed", origin.source),
+        };
+        Ok(Some(Clue {
+            kind: EvidenceKind::Git,
+            source_then: origin.source.clone(),
+            target_then: LinkedPlace::Folder(folder.clone()),
+            fate: Fate::At(LinkedPlace::Folder(to)),
+            certainty,
+            detail,
+        }))
+    }
+
+    /// Lists the files below a folder in a commit.
+    fn files_below(&mut self, commit: CommitIndex, folder: &NotePath) -> Result<Vec<NotePath>> {
+        let prefix = format!("{folder}/");
+        self.walk.walk_past(commit);
+        let is_below = |path: &&NotePath| path.as_str().starts_with(&prefix);
+        let mut known: BTreeSet<NotePath> = self.head_files.keys().filter(is_below).cloned().collect();
+        known.extend(self.walk.paths().filter(is_below).cloned());
+        let mut found = Vec::new();
+        for path in known {
+            if self.exists_at(commit, &path)? {
+                found.push(path);
+            }
+        }
+        Ok(found)
+    }
+
+    /// Returns the clue for a link that led out of the vault before its note moved: its file is there still.
+    fn clue_of_outside(
+        &mut self,
+        present: &Present,
+        origin: &Origin,
+        path: &str,
+        link: &Link,
+        source: &Source,
+    ) -> Result<Option<Clue>> {
+        let outside = LinkedPlace::Outside(path.to_owned());
+        if place_of(&present.names, link, &source.path).as_ref() == Some(&outside) {
+            return Ok(None);
+        }
+        let Some(top) = self.path_at_top(path) else { return Ok(None) };
+        let is_there = self.is_at_top(HEAD, &top)? && self.repository.work_tree().join(&top).exists();
+        Ok(is_there.then(|| Clue {
+            kind: EvidenceKind::Git,
+            source_then: origin.source.clone(),
+            target_then: outside.clone(),
+            fate: Fate::At(outside),
+            certainty: Certainty::Certain,
+            detail: format!("{} was renamed to {}", origin.source, source.path),
+        }))
+    }
+
+    /// Returns the path from the top of the repository of a path from the root of the vault; `None` outside of it.
+    fn path_at_top(&self, path: &str) -> Option<String> {
+        let mut parts: Vec<&str> =
+            self.repository.prefix().split('/').filter(|part| !part.is_empty()).collect();
+        for part in path.split('/') {
+            match part {
+                "" | "." => {}
+                ".." => _ = parts.pop()?,
+                part => parts.push(part),
+            }
+        }
+        Some(parts.join("/"))
+    }
+
+    /// Returns whether a commit has a file or folder at a path from the top of the repository.
+    fn is_at_top(&mut self, commit: CommitIndex, top: &str) -> Result<bool> {
+        let Some(id) = self.walk.graph.id(commit).cloned() else { return Ok(false) };
+        Ok(!top.is_empty() && (self.reader.has_file_at_top(&id, top)? || self.reader.has_folder(&id, top)?))
     }
 
     /// Names a commit for a person: its short id and the first line of its message.
-    fn named(&self, commit: &ObjectId) -> Result<String> {
-        let info = self.repository.describe(commit)?;
-        let subject: String = info.subject.chars().take(60).collect();
-        Ok(format!("{} ({subject})", commit.short()))
+    fn named(&mut self, commit: Option<CommitIndex>) -> Result<String> {
+        let Some((at, id)) = commit.and_then(|at| Some((at, self.walk.graph.id(at).cloned()?))) else {
+            return Ok("the working tree".to_owned());
+        };
+        if !self.subjects.contains_key(&at) {
+            let subject = self.reader.subject(&id)?;
+            self.subjects.insert(at, subject.chars().take(60).collect());
+        }
+        Ok(format!("{} ({})", id.short(), self.subjects.get(&at).map_or("", String::as_str)))
     }
 
     /// Returns clues from the `id` and the content that a note had then.
@@ -389,14 +672,15 @@ impl<'a> GitEvidence<'a> {
         origin: &Origin,
         target: &NotePath,
     ) -> Result<Vec<Clue>> {
-        let Some(bytes) = self.objects.file(&origin.commit, target.as_str())? else { return Ok(Vec::new()) };
+        let Some(id) = self.walk.graph.id(origin.commit).cloned() else { return Ok(Vec::new()) };
+        let Some(bytes) = self.reader.file(&id, target.as_str())? else { return Ok(Vec::new()) };
         let mut clues = Vec::new();
-        let clue = |kind, to: &NotePath, detail| Clue {
+        let clue = |kind, to: &NotePath, certainty, detail| Clue {
             kind,
             source_then: origin.source.clone(),
-            target_then: target.clone(),
-            fate: Fate::At(to.clone()),
-            certainty: Certainty::Certain,
+            target_then: LinkedPlace::File(target.clone()),
+            fate: Fate::At(LinkedPlace::File(to.clone())),
+            certainty,
             detail,
         };
         if !target.is_note() {
@@ -409,105 +693,70 @@ impl<'a> GitEvidence<'a> {
                 && only.note_id == id
                 && only.path != *target
             {
-                clues.push(clue(EvidenceKind::Id, &only.path, format!("it has the id {id}")));
+                let detail = format!("it has the id {id}");
+                clues.push(clue(EvidenceKind::Id, &only.path, Certainty::Certain, detail));
             }
         }
         if note.body().len() >= LEAST_BODY {
-            let hash = *blake3::hash(&bytes).as_bytes();
-            let by_content = self.by_content.get_or_insert_with(|| {
-                let mut by_content: HashMap<[u8; 32], Vec<NotePath>> = HashMap::new();
-                for row in present.files.values().flatten() {
-                    if let Some(hash) = row.hash {
-                        by_content.entry(hash).or_default().push(row.path.clone());
-                    }
-                }
-                by_content
-            });
-            let found = by_content.get(&hash).map(Vec::as_slice).unwrap_or_default();
+            let found = present.with_content(blake3::hash(&bytes).as_bytes());
             // A copy that was there before is not where the note went.
-            if let [only] = found
+            if let [only] = found.as_slice()
                 && only != target
-                && self.objects.blob_at(&origin.commit, only.as_str())?.is_none()
+                && !self.exists_at(origin.commit, only)?
             {
-                clues.push(clue(EvidenceKind::Content, only, "it has the same content".to_owned()));
+                let detail = "it has the same content".to_owned();
+                clues.push(clue(EvidenceKind::Content, only, Certainty::Certain, detail));
             }
         }
         Ok(clues)
     }
 
-    /// Finds a commit in which a link that is dead now was right: the last one, or the one that wrote it, or one before.
-    fn origin(&mut self, present: &Present, source: &Source, link: &Link) -> Result<Option<Origin>> {
-        let from = self.moved_from.get(&source.path).unwrap_or(&source.path).clone();
-        if !self.is_committed(&from) {
-            return Ok(None);
+    /// Finds the notes that are new since a dead link was right and have most of the content of its file: where nothing
+    /// else speaks for a file.
+    pub(super) fn near_duplicates(&mut self, present: &Present, clue: &Clue) -> Result<Vec<Clue>> {
+        let LinkedPlace::File(target) = &clue.target_then else { return Ok(Vec::new()) };
+        let Some(state) = self.last_state_with(target) else { return Ok(Vec::new()) };
+        let Some(id) = self.walk.graph.id(state).cloned() else { return Ok(Vec::new()) };
+        let Some(bytes) = self.reader.file(&id, target.as_str())? else { return Ok(Vec::new()) };
+        if !target.is_note() || bytes.len() < LEAST_BODY {
+            return Ok(Vec::new());
         }
-        let last = Origin { commit: self.head.clone(), source: from };
-        let Some(committed) = self.note(&last)? else { return Ok(None) };
-        let Some(mut line) = line_of(&committed, source, link) else { return Ok(None) };
-        if self.leads_somewhere(present, &last, link)? {
-            // A note that was renamed may lead to another file by chance; the commit that wrote the link counts.
-            let written = self.blame(present, &last, line)?.and_then(|blamed| Origin::of(&blamed));
-            let is_renamed = |written: &Origin| written.source != last.source;
-            return match written.filter(is_renamed) {
-                Some(written) if self.leads_somewhere(present, &written, link)? => Ok(Some(written)),
-                _ => Ok(Some(last)),
-            };
+        let content = ContentPieces::of(&bytes);
+        let added: BTreeSet<NotePath> = self
+            .walk
+            .paths()
+            .filter(|path| path.is_note() && present.has(path))
+            .chain(present.files.keys().filter(|path| path.is_note() && !self.head_files.contains_key(*path)))
+            .cloned()
+            .collect();
+        let mut found = Vec::new();
+        for path in added.into_iter().filter(|path| path != target).take(MAX_CANDIDATES) {
+            if self.exists_at(state, &path)? {
+                continue;
+            }
+            let Some(now) = read(self.core, &path) else { continue };
+            let percent = content.percent_in_common(&ContentPieces::of(&now));
+            if percent >= LEAST_PERCENT {
+                let detail = format!("{percent} % of its content is the same");
+                found.push(Clue {
+                    kind: EvidenceKind::Content,
+                    fate: Fate::At(LinkedPlace::File(path)),
+                    certainty: Certainty::Weak,
+                    detail,
+                    ..clue.clone()
+                });
+            }
         }
-        let mut at = last;
-        for _ in 0..MAX_STEPS_BACK {
-            let Some(blamed) = self.blame(present, &at, line)? else { return Ok(None) };
-            let Some(written) = Origin::of(&blamed) else { return Ok(None) };
-            if self.leads_somewhere(present, &written, link)? {
-                return Ok(Some(written));
-            }
-            // The line was changed, and the link perhaps not.
-            let mut before = None;
-            for parent in self.repository.parents(&blamed.commit)? {
-                let origin = Origin { commit: parent, source: written.source.clone() };
-                let Some(note) = self.note(&origin)? else { continue };
-                if let Some(old) = note.note.links.iter().find(|old| is_same_link(old, link)) {
-                    line = old.line;
-                    before = Some(origin);
-                    break;
-                }
-            }
-            let Some(before) = before else { return Ok(None) };
-            if self.leads_somewhere(present, &before, link)? {
-                return Ok(Some(before));
-            }
-            at = before;
-        }
-        Ok(None)
+        Ok(found)
     }
 
-    /// Returns whether a link led to a file in a state.
-    fn leads_somewhere(&mut self, present: &Present, origin: &Origin, link: &Link) -> Result<bool> {
-        let names = self.names_in(present, &origin.commit)?;
-        Ok(file_of(&names, link, &origin.source).is_some())
-    }
-
-    /// Finds the commit that wrote a line. For the last commit, all lines with dead links are asked for at once.
-    fn blame(&mut self, present: &Present, at: &Origin, line: usize) -> Result<Option<BlamedLine>> {
-        if at.commit != self.head {
-            return Ok(self.repository.blame(&at.commit, at.source.as_str(), &[line])?.remove(&line));
+    /// Returns the newest commit that is known to have a file which the last commit has not.
+    fn last_state_with(&self, path: &NotePath) -> Option<CommitIndex> {
+        if self.is_committed(path) {
+            return Some(HEAD);
         }
-        if !self.blamed.contains_key(&at.source) {
-            let mut lines = BTreeSet::from([line]);
-            if let Some(committed) = self.note(at)? {
-                let from = |path: &NotePath| self.moved_from.get(path).unwrap_or(path) == &at.source;
-                for case in &present.dead {
-                    let found = present.sources.get(case.source).zip(present.link(case));
-                    let Some((source, link)) = found.filter(|(source, _)| from(&source.path)) else {
-                        continue;
-                    };
-                    lines.extend(line_of(&committed, source, link));
-                }
-            }
-            let lines: Vec<usize> = lines.into_iter().collect();
-            let blamed = self.repository.blame(&at.commit, at.source.as_str(), &lines)?;
-            self.blamed.insert(at.source.clone(), blamed);
-        }
-        Ok(self.blamed.get(&at.source).and_then(|lines| lines.get(&line)).cloned())
+        let events = self.walk.known_events_of(path).iter();
+        events.clone().find(|event| matches!(event.kind, PathEventKind::Removed(_))).map(|event| event.parent)
     }
 
     /// Returns a note as it was in a commit.
@@ -515,88 +764,144 @@ impl<'a> GitEvidence<'a> {
         if let Some(known) = self.notes.get(origin) {
             return Ok(known.clone());
         }
-        let bytes = self.objects.file(&origin.commit, origin.source.as_str())?;
+        let bytes = if origin.commit == HEAD {
+            match self.head_files.get(&origin.source).cloned() {
+                Some(id) => self.reader.blob(&id)?,
+                None => None,
+            }
+        } else {
+            let Some(id) = self.walk.graph.id(origin.commit).cloned() else { return Ok(None) };
+            self.reader.file(&id, origin.source.as_str())?
+        };
         let note = bytes.map(|bytes| Rc::new(Source::unplaced(origin.source.clone(), &bytes)));
         self.notes.insert(origin.clone(), note.clone());
         Ok(note)
     }
 
-    /// Returns the files of a commit by name.
-    fn names_in(&mut self, present: &Present, commit: &ObjectId) -> Result<Rc<FileNames>> {
-        /// The most trees that are kept.
-        const MOST: usize = 64;
-        if let Some(known) = self.trees.get(commit) {
-            return Ok(Rc::clone(known));
+    /// Returns whether a commit has a file.
+    fn exists_at(&mut self, commit: CommitIndex, path: &NotePath) -> Result<bool> {
+        let is_committed = self.is_committed(path);
+        if commit == HEAD {
+            return Ok(is_committed);
         }
+        let events = self.walk.events_since(commit, path);
+        if events.iter().all(|event| matches!(event.kind, PathEventKind::Replaced { .. })) {
+            return Ok(is_committed);
+        }
+        let Some(id) = self.walk.graph.id(commit).cloned() else { return Ok(false) };
+        Ok(self.reader.blob_at(&id, path.as_str())?.is_some())
+    }
+
+    /// Returns whether a commit has a folder.
+    fn has_folder_at(&mut self, commit: CommitIndex, folder: &str) -> Result<bool> {
+        if commit == HEAD {
+            let Some(path) = NotePath::from_disk(&format!("{folder}/")).or(NotePath::from_disk(folder))
+            else {
+                return Ok(false);
+            };
+            let prefix = format!("{folder}/");
+            let mut after = self.head_files.range(path..).map(|(path, _)| path.as_str());
+            // Names such as `a-b` are between `a` and `a/b`.
+            return Ok(after
+                .by_ref()
+                .take_while(|path| path.starts_with(folder))
+                .any(|path| path.starts_with(&prefix)));
+        }
+        let Some(id) = self.walk.graph.id(commit).cloned() else { return Ok(false) };
+        let path = format!("{}{folder}", self.repository.prefix());
+        self.reader.has_folder(&id, &path)
+    }
+
+    /// Returns the place that a link led to in a state.
+    fn place_at(&mut self, present: &Present, origin: &Origin, link: &Link) -> Result<Option<LinkedPlace>> {
+        let names = self.names_for(present, origin, link)?;
+        let place = place_of(&names, link, &origin.source);
+        Ok(match place {
+            Some(LinkedPlace::Outside(path)) => {
+                let Some(top) = self.path_at_top(&path) else { return Ok(None) };
+                self.is_at_top(origin.commit, &top)?.then_some(LinkedPlace::Outside(path))
+            }
+            Some(LinkedPlace::Folder(_)) | Some(LinkedPlace::File(_)) | None => place,
+        })
+    }
+
+    /// Returns the files and folders of a commit that a link can mean, by name.
+    fn names_for(&mut self, present: &Present, origin: &Origin, link: &Link) -> Result<FileNames> {
         let mut names = present.names.empty_table();
-        let mut add = |path: &NotePath| {
-            names.insert(path);
-            names.insert_folders_above(path);
-        };
-        if *commit == self.head {
-            self.head_files.keys().for_each(&mut add);
-        } else {
-            let files = self.repository.tree(commit)?;
-            files.iter().filter_map(|file| NotePath::from_disk(&file.path)).for_each(|path| add(&path));
+        self.walk.walk_past(origin.commit);
+        let unit = present.names.dialects().unit_of(&origin.source);
+        let is_path = link.form.syntax() == LinkSyntax::Markdown && unit.dialect.follows_paths();
+        if is_path {
+            for place in link_places(present.names.dialects(), &link.path, &origin.source) {
+                let Some(path) = NotePath::from_disk(&place) else { continue };
+                if self.exists_at(origin.commit, &path)? {
+                    names.insert(&path);
+                    names.insert_folders_above(&path);
+                } else if self.has_folder_at(origin.commit, path.as_str())? {
+                    names.insert_folder(path.as_str());
+                }
+            }
+            return Ok(names);
         }
-        if self.trees.len() >= MOST {
-            self.trees.clear();
+        self.add_names();
+        let keys: BTreeSet<String> = name_keys(&link.path).into_iter().collect();
+        let candidates: Vec<NotePath> =
+            keys.iter().filter_map(|key| self.by_name.get(key)).flatten().cloned().collect();
+        for path in candidates {
+            if self.exists_at(origin.commit, &path)? {
+                names.insert(&path);
+                names.insert_folders_above(&path);
+            }
         }
-        let names = Rc::new(names);
-        self.trees.insert(commit.clone(), Rc::clone(&names));
         Ok(names)
     }
 
-    /// Returns what a commit changed, with renames.
-    fn changes(&mut self, parent: &ObjectId, commit: &ObjectId) -> Result<Rc<Vec<PathChange>>> {
-        let between = (parent.clone(), commit.clone());
-        if let Some(known) = self.changes.get(&between) {
-            return Ok(Rc::clone(known));
+    /// Adds the paths that the walk found since the last call to the table of names.
+    fn add_names(&mut self) {
+        if self.by_name.is_empty() {
+            for path in self.head_files.keys() {
+                self.by_name.entry(key(path.name())).or_default().insert(path.clone());
+            }
         }
-        let changes = Rc::new(self.repository.changes(parent, commit, true)?);
-        self.changes.insert(between, Rc::clone(&changes));
-        Ok(changes)
+        for path in self.walk.take_new_paths() {
+            self.by_name.entry(key(path.name())).or_default().insert(path);
+        }
     }
 
     /// Follows a file from a commit to the present.
-    fn follow(&mut self, commit: &ObjectId, path: &NotePath) -> Result<Followed> {
+    fn follow(&mut self, commit: CommitIndex, path: &NotePath) -> Result<Followed> {
         /// The most renames of one file.
         const MOST: usize = 64;
-        let wanted = (commit.clone(), path.clone());
+        let wanted = (commit, path.clone());
         if let Some(known) = self.followed.get(&wanted) {
             return Ok(known.clone());
         }
-        let (mut at, mut since) = (path.clone(), commit.clone());
+        let (mut at, mut since) = (path.clone(), commit);
         let mut followed = Followed { at: None, steps: Vec::new(), deleted_by: None };
         let mut is_lost = false;
-        while !self.is_committed(&at) && followed.steps.len() < MOST {
-            let mut removals = self.repository.removals(Some(&since), &self.head, at.as_str())?.into_iter();
-            let Some(removal) = removals.next() else {
-                is_lost = true;
-                break;
-            };
-            match self.moved_by(&removal.parent, &removal.commit, &at)? {
-                Some(mut moved) => {
-                    // Another branch may have moved it elsewhere.
-                    for other in removals {
-                        let other = self.moved_by(&other.parent, &other.commit, &at)?;
-                        moved.is_clear &= other.is_none_or(|other| other.to == moved.to);
-                    }
+        while followed.steps.len() < MOST {
+            let events = self.walk.events_since(since, &at);
+            let Some((by, moved)) = self.first_move(&at, &events)? else { break };
+            match moved {
+                Some(moved) => {
                     at = moved.to.clone();
-                    followed.steps.push(Step { commit: Some(removal.commit.clone()), moved });
-                    since = removal.commit;
+                    followed.steps.push(Step { commit: Some(by), moved });
+                    since = by;
                 }
+                // It came back.
+                None if self.is_committed(&at) => break,
                 None => {
-                    followed.deleted_by = Some(removal.commit);
+                    followed.deleted_by = Some(by);
                     is_lost = true;
                     break;
                 }
             }
         }
         if !is_lost && self.is_committed(&at) {
-            if self.core.vault.disk_path(&at).symlink_metadata().is_ok() {
+            let is_there = self.core.vault.disk_path(&at).symlink_metadata().is_ok();
+            if is_there && !self.working.taken.contains_key(&at) {
                 followed.at = Some(at);
-            } else if let Some(moved) = self.moved.get(&at) {
+            } else if let Some(moved) = self.working.moved.get(&at) {
                 followed.at = Some(moved.to.clone());
                 followed.steps.push(Step { commit: None, moved: moved.clone() });
             }
@@ -605,14 +910,101 @@ impl<'a> GitEvidence<'a> {
         Ok(followed)
     }
 
-    /// Returns where a commit moved a file that it removed from its path.
-    fn moved_by(
+    /// Returns the first of some events that took a file from its path, and where it moved it, if it did.
+    fn first_move(
         &mut self,
-        parent: &ObjectId,
-        commit: &ObjectId,
         path: &NotePath,
+        events: &[PathEvent],
+    ) -> Result<Option<(CommitIndex, Option<FileMove>)>> {
+        for (number, event) in events.iter().enumerate() {
+            let mut moved = match &event.kind {
+                PathEventKind::Removed(_) => self.moved_by(event, path)?,
+                PathEventKind::Replaced { before, after } => {
+                    match self.replaced_by(event, path, before, after)? {
+                        Some(moved) => Some(moved),
+                        // It was rewritten in place.
+                        None => continue,
+                    }
+                }
+                PathEventKind::Added | PathEventKind::Merged => continue,
+            };
+            if let Some(moved) = &mut moved {
+                // The file can have come back to its path, as by a revert.
+                if self.is_back(path, event)? {
+                    return Ok(None);
+                }
+                // Another branch may have moved it elsewhere.
+                for other in events.iter().skip(number + 1) {
+                    if matches!(other.kind, PathEventKind::Removed(_)) {
+                        let other = self.moved_by(other, path)?;
+                        moved.is_clear &= other.is_none_or(|other| other.to == moved.to);
+                    }
+                }
+            }
+            return Ok(Some((event.commit, moved)));
+        }
+        Ok(None)
+    }
+
+    /// Returns whether the last commit has the file at its path again that an event moved away.
+    fn is_back(&mut self, path: &NotePath, event: &PathEvent) -> Result<bool> {
+        let Some(now) = self.head_files.get(path).cloned() else { return Ok(false) };
+        let Some(id) = self.walk.graph.id(event.parent).cloned() else { return Ok(false) };
+        let Some(then) = self.reader.blob_at(&id, path.as_str())? else { return Ok(false) };
+        if now == then {
+            return Ok(true);
+        }
+        let (Some(now), Some(then)) = (self.reader.blob(&now)?, self.reader.blob(&then)?) else {
+            return Ok(false);
+        };
+        Ok(ContentPieces::of(&now).percent_in_common(&ContentPieces::of(&then)) >= SAME_PERCENT)
+    }
+
+    /// Returns where a file went whose path another content took in a commit.
+    fn replaced_by(
+        &mut self,
+        event: &PathEvent,
+        path: &NotePath,
+        before: &ObjectId,
+        after: &ObjectId,
     ) -> Result<Option<FileMove>> {
-        let changes = self.changes(parent, commit)?;
+        let Some(changes) = self.walk.kept_changes(event.parent, event.commit) else { return Ok(None) };
+        let (mut gone_to, mut is_moved_onto) = (Vec::new(), false);
+        for change in changes.iter() {
+            match change {
+                PathChange::Added { path: to, blob } if blob == before => gone_to.push(to.clone()),
+                PathChange::Changed { path: to, before: old, after: new } if to != path.as_str() => {
+                    if new == before {
+                        gone_to.push(to.clone());
+                    }
+                    is_moved_onto |= old == after;
+                }
+                PathChange::Renamed { to, before: old, after: new, .. } => {
+                    if new == before {
+                        gone_to.extend(to.clone());
+                    }
+                    is_moved_onto |= old == after;
+                }
+                PathChange::Removed { blob, .. } => is_moved_onto |= blob == after,
+                _ => {}
+            }
+        }
+        let [to] = gone_to.as_slice() else { return Ok(None) };
+        let Some(to) = NotePath::from_disk(to) else { return Ok(None) };
+        if !is_moved_onto {
+            let (Some(old), Some(new)) = (self.reader.blob(before)?, self.reader.blob(after)?) else {
+                return Ok(None);
+            };
+            if ContentPieces::of(&old).percent_in_common(&ContentPieces::of(&new)) >= SAME_PERCENT {
+                return Ok(None);
+            }
+        }
+        Ok(Some(FileMove { to, percent: 100, is_clear: true }))
+    }
+
+    /// Returns where a commit moved a file that it removed from its path.
+    fn moved_by(&mut self, event: &PathEvent, path: &NotePath) -> Result<Option<FileMove>> {
+        let Some(changes) = self.walk.kept_changes(event.parent, event.commit) else { return Ok(None) };
         let renamed = changes.iter().find_map(|change| match change {
             PathChange::Renamed { from: Some(from), to: Some(to), before, percent, .. }
                 if from == path.as_str() =>
@@ -621,6 +1013,30 @@ impl<'a> GitEvidence<'a> {
             }
             _ => None,
         });
+        // A file that took the path of another one is no rename for git.
+        let own = renamed.as_ref().map(|(_, before, _)| before.clone()).or_else(|| {
+            changes.iter().find_map(|change| match change {
+                PathChange::Removed { path: removed, blob } if removed == path.as_str() => Some(blob.clone()),
+                _ => None,
+            })
+        });
+        let onto: Vec<&String> = changes
+            .iter()
+            .filter_map(|change| match change {
+                PathChange::Changed { path, before, after }
+                    if before != after && Some(after) == own.as_ref() =>
+                {
+                    Some(path)
+                }
+                _ => None,
+            })
+            .collect();
+        if renamed.as_ref().is_none_or(|(_, _, percent)| *percent < 100)
+            && let [onto] = onto.as_slice()
+            && let Some(to) = NotePath::from_disk(onto)
+        {
+            return Ok(Some(FileMove { to, percent: 100, is_clear: true }));
+        }
         let Some((to, before, percent)) = renamed else { return Ok(None) };
         let new: Vec<(NotePath, ObjectId)> = changes
             .iter()
@@ -652,18 +1068,43 @@ impl<'a> GitEvidence<'a> {
         to: &NotePath,
         others: &[(NotePath, ObjectId)],
     ) -> Result<bool> {
-        let Some(content) = self.objects.blob(before)? else { return Ok(false) };
+        let Some(content) = self.reader.blob(before)? else { return Ok(false) };
         let content = ContentPieces::of(&content);
         let alike = others.iter().filter(|(path, _)| path.extension() == to.extension());
         let ids: Vec<ObjectId> = alike.map(|(_, blob)| blob.clone()).collect();
         if ids.len() > MAX_CANDIDATES {
             return Ok(false);
         }
-        let contents = self.objects.blobs(&ids)?;
+        let contents = self.reader.blobs(&ids)?;
         let nearest =
             contents.iter().flatten().map(|other| content.percent_in_common(&ContentPieces::of(other)));
         Ok(nearest.max().unwrap_or(0).saturating_add(MARGIN) <= percent)
     }
+}
+
+/// Returns how certain it is where some steps lead.
+fn certainty_of(steps: &[Step]) -> Certainty {
+    if steps.iter().all(|step| step.moved.percent == 100 && step.moved.is_clear) {
+        Certainty::Certain
+    } else if steps.iter().all(|step| step.moved.percent >= STRONG_PERCENT && step.moved.is_clear) {
+        Certainty::Strong
+    } else {
+        Certainty::Weak
+    }
+}
+
+/// Returns whether a change made, changed or renamed the file at a path.
+fn is_of(change: &PathChange, path: &NotePath) -> bool {
+    match change {
+        PathChange::Added { path: at, .. } | PathChange::Changed { path: at, .. } => at == path.as_str(),
+        PathChange::Renamed { to: Some(at), .. } => at == path.as_str(),
+        PathChange::Renamed { .. } | PathChange::Removed { .. } => false,
+    }
+}
+
+/// Returns the text of a line, counted from 1.
+fn line_text(source: &Source, line: usize) -> String {
+    source.text.lines().nth(line.saturating_sub(1)).unwrap_or_default().to_owned()
 }
 
 /// Lists the paths that a dead link can mean exactly as it is written.

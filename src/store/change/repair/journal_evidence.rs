@@ -9,11 +9,12 @@ use crate::error::Result;
 use crate::journal::event::{Event, OP_MOVED};
 use crate::journal::reader::ReadOrder;
 use crate::store::change::repair::evidence::{Certainty, Clue, EvidenceKind, Fate};
-use crate::store::change::repair::present::{LinkCase, Present, file_of};
+use crate::store::change::repair::present::{LinkCase, Present, place_of};
 use crate::store::core::Core;
 use crate::text::edit::FileLocation;
 use crate::text::path::{NotePath, key};
 use crate::text::resolve::{FileNames, name_keys};
+use crate::text::rewrite::LinkedPlace;
 
 /// The most operations that are looked through.
 const MAX_EVENTS: usize = 20_000;
@@ -98,7 +99,9 @@ pub(super) fn journal_clues(
         if moved.is_empty() {
             continue;
         }
-        let names: HashSet<String> = moved.iter().map(|(from, _)| key(from.name())).collect();
+        // A link can name the file, or a folder above it.
+        let segments = moved.iter().flat_map(|(from, _)| from.as_str().split('/'));
+        let names: HashSet<String> = segments.map(key).collect();
         let sources: HashSet<&NotePath> = moved.iter().map(|(_, now)| now).collect();
         let is_seen = event.op == OP_MOVED;
         open.retain(|(case, keys)| {
@@ -109,7 +112,15 @@ pub(super) fn journal_clues(
                 return true;
             }
             let source_then = files.path_then(&source.path).clone();
-            let Some(target_then) = file_of(&files.names, link, &source_then) else { return true };
+            let target_then = match place_of(&files.names, link, &source_then) {
+                Some(LinkedPlace::File(target)) => target,
+                Some(LinkedPlace::Folder(folder)) => {
+                    clues.extend(folder_clue(&event, &folder, &source_then).map(|clue| (*case, clue)));
+                    return clues.last().is_none_or(|(last, _)| last != case);
+                }
+                Some(LinkedPlace::Outside(_)) | None => return true,
+            };
+            let target_then = &target_then;
             let target = files.path_now(target_then).clone();
             let certainty = if is_seen && is_copied(&target) { Certainty::Weak } else { Certainty::Certain };
             if is_seen && is_committed(&target) {
@@ -124,11 +135,9 @@ pub(super) fn journal_clues(
             } else {
                 format!("{by} {target_then} to {target}")
             };
-            let target_then = target_then.clone();
-            clues.push((
-                *case,
-                Clue { kind, source_then, target_then, fate: Fate::At(target), certainty, detail },
-            ));
+            let target_then = LinkedPlace::File(target_then.clone());
+            let fate = Fate::At(LinkedPlace::File(target));
+            clues.push((*case, Clue { kind, source_then, target_then, fate, certainty, detail }));
             false
         });
         if open.is_empty() {
@@ -136,6 +145,47 @@ pub(super) fn journal_clues(
         }
     }
     Ok(clues)
+}
+
+/// Returns the clue that a folder was moved, as one or with all files that an event moved out of it.
+fn folder_clue(event: &Event, folder: &NotePath, source_then: &NotePath) -> Option<Clue> {
+    let is_seen = event.op == OP_MOVED;
+    let whole = event.folders.iter().find_map(|moved| {
+        let rest = folder.as_str().strip_prefix(moved.from.as_str())?;
+        (rest.is_empty() || rest.starts_with('/')).then(|| format!("{}{rest}", moved.to))
+    });
+    let to = match whole {
+        Some(to) => NotePath::from_disk(&to)?,
+        None => {
+            let prefix = format!("{folder}/");
+            let mut targets = event.files.iter().filter_map(|file| {
+                let (FileLocation::Vault(from), Some(FileLocation::Vault(to))) = (&file.path, &file.to)
+                else {
+                    return None;
+                };
+                let rest = from.as_str().strip_prefix(&prefix)?;
+                Some(to.as_str().strip_suffix(rest).and_then(|to| to.strip_suffix('/')).map(str::to_owned))
+            });
+            let first = targets.next()??;
+            // Files that went elsewhere mean that the folder was taken apart.
+            if !targets.all(|other| other.as_ref() == Some(&first)) {
+                return None;
+            }
+            NotePath::from_disk(&first)?
+        }
+    };
+    let (kind, by) = match is_seen {
+        true => (EvidenceKind::Index, "another program moved"),
+        false => (EvidenceKind::Journal, "sidenote moved"),
+    };
+    Some(Clue {
+        kind,
+        source_then: source_then.clone(),
+        target_then: LinkedPlace::Folder(folder.clone()),
+        detail: format!("{by} {folder} to {to}"),
+        fate: Fate::At(LinkedPlace::Folder(to)),
+        certainty: Certainty::Certain,
+    })
 }
 
 /// Puts the files that an event moved back. Lists the old and the present path of each.

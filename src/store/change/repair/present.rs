@@ -1,5 +1,6 @@
 //! The files as they are, and the links that are dead or lead elsewhere than they meant.
 
+use std::cell::OnceCell;
 use std::collections::{BTreeSet, HashMap};
 
 use crate::error::{Error, Result};
@@ -10,6 +11,7 @@ use crate::store::source::Source;
 use crate::text::link::Link;
 use crate::text::path::{NotePath, clean, key};
 use crate::text::resolve::{FileNames, LinkTarget, name_keys};
+use crate::text::rewrite::LinkedPlace;
 
 /// A link to judge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -31,6 +33,8 @@ pub(super) struct Present {
     /// The notes and canvases with links to judge.
     pub(super) sources: Vec<Source>,
     by_path: HashMap<NotePath, usize>,
+    /// The notes by the hash of their content, made when it is first asked for.
+    by_content: OnceCell<HashMap<Hash, Vec<NotePath>>>,
     /// The dead links, and those that lead out of the vault, where there may be a file.
     pub(super) dead: Vec<LinkCase>,
     /// The links that lead elsewhere than they meant, as far as they were found.
@@ -69,6 +73,7 @@ impl Present {
             files,
             sources: Vec::new(),
             by_path: HashMap::new(),
+            by_content: OnceCell::new(),
             dead: Vec::new(),
             misled: Vec::new(),
             scope,
@@ -112,9 +117,35 @@ impl Present {
         self.files.contains_key(path)
     }
 
+    /// Returns whether a place exists. One out of the vault was looked for by who names it.
+    pub(super) fn has_place(&self, place: &LinkedPlace) -> bool {
+        match place {
+            LinkedPlace::File(path) => self.has(path),
+            LinkedPlace::Folder(path) => self.names.has_folder(path.as_str()),
+            LinkedPlace::Outside(_) => true,
+        }
+    }
+
     /// Returns the hash of a note's content, as the index knows it.
     pub(super) fn hash_of(&self, path: &NotePath) -> Option<Hash> {
         self.files.get(path)?.as_ref()?.hash
+    }
+
+    /// Lists the notes and canvases with a content, given by its hash.
+    pub(super) fn with_content(&self, hash: &Hash) -> Vec<NotePath> {
+        self.by_content
+            .get_or_init(|| {
+                let mut by_content: HashMap<Hash, Vec<NotePath>> = HashMap::new();
+                for row in self.files.values().flatten() {
+                    if let Some(hash) = row.hash {
+                        by_content.entry(hash).or_default().push(row.path.clone());
+                    }
+                }
+                by_content
+            })
+            .get(hash)
+            .cloned()
+            .unwrap_or_default()
     }
 
     /// Returns the link of a case.
@@ -177,11 +208,12 @@ pub(super) fn is_judged(link: &Link) -> bool {
     !clean(&link.path).is_empty() && !link.is_external()
 }
 
-/// Returns the file that a link leads to.
-pub(super) fn file_of<'n>(names: &'n FileNames, link: &Link, source: &'n NotePath) -> Option<&'n NotePath> {
+/// Returns the place that a link leads to: a file, a folder, or a file out of the vault.
+pub(super) fn place_of(names: &FileNames, link: &Link, source: &NotePath) -> Option<LinkedPlace> {
     match names.target(&link.path, link.form.syntax(), source)? {
-        LinkTarget::File(found, _) => Some(found.path),
-        LinkTarget::Folder(_) | LinkTarget::Elsewhere(_) => None,
+        LinkTarget::File(found, _) => Some(LinkedPlace::File(found.path.clone())),
+        LinkTarget::Folder(path) => NotePath::from_disk(&path).map(LinkedPlace::Folder),
+        LinkTarget::Elsewhere(path) => path.starts_with("../").then_some(LinkedPlace::Outside(path)),
     }
 }
 
