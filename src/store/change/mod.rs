@@ -1,6 +1,7 @@
 //! Plans, applies and undoes operations that change notes.
 
 pub(super) mod apply;
+pub(super) mod commit;
 pub(super) mod create;
 pub(super) mod delete;
 pub(super) mod edit;
