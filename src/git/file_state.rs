@@ -13,6 +13,9 @@ use crate::platform;
 /// The bytes of paths that one call of git gets as arguments. Windows takes about 32,000 characters.
 const ARGUMENT_BYTES: usize = 20_000;
 
+/// The current folder before a path.
+const HERE: &[u8] = b"./";
+
 /// How a file stands in git.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileState {
@@ -192,12 +195,12 @@ impl Repository {
         if paths.is_empty() {
             return Ok(Vec::new());
         }
-        let input: Vec<u8> = paths.iter().flat_map(|path| path.iter().copied().chain([0])).collect();
-        // The paths are no pathspecs here: magic counts for nothing.
-        let call = UserCall::new(self).arguments(["--literal-pathspecs", "check-ignore", "-z", "--stdin"]);
+        // A path with a folder before it has no magic.
+        let input: Vec<u8> = paths.iter().flat_map(|path| [HERE, *path, b"\0"].concat()).collect();
         // It ends with 1 if none is ignored.
+        let call = UserCall::new(self).arguments(["check-ignore", "-z", "--stdin"]);
         let found = call.read_or(&input, &[0, 1])?;
-        let found = found.split(|byte| *byte == 0).filter(|path| !path.is_empty());
+        let found = found.split(|byte| *byte == 0).filter_map(|path| path.strip_prefix(HERE));
         Ok(found.map(<[u8]>::to_vec).collect())
     }
 }
