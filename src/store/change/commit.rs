@@ -31,6 +31,9 @@ const LONGEST_NAME: usize = 200;
 /// The folder of records, from the vault's root.
 const RECORDS: &str = ".sidenote/records";
 
+/// Paths from the top of the working tree, as git names them.
+type TreePaths = Vec<Vec<u8>>;
+
 /// A file of an operation that was not committed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct UncommittedFile {
@@ -298,7 +301,7 @@ impl Changes<'_> {
         repository: &Repository,
         records: &[u8],
         states: &FileStates,
-    ) -> Result<(Vec<Vec<u8>>, Vec<Vec<u8>>)> {
+    ) -> Result<(TreePaths, TreePaths)> {
         let below = [records, b"/"].concat();
         if !states.tracked.iter().any(|path| path.starts_with(&below)) {
             return Ok((Vec::new(), Vec::new()));
