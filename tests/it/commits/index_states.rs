@@ -39,7 +39,7 @@ fn disturb(vault: &TestVault, random: &mut Random) {
             run(&["add", "--", &note]);
             vault.write(&note, format!("{text}And more.\n"));
         }
-        4 => run(&["rm", "-q", "--cached", "--ignore-unmatch", "--", &note]),
+        4 => run(&["rm", "-qf", "--cached", "--ignore-unmatch", "--", &note]),
         5 => run(&["rm", "-q", "-f", "--ignore-unmatch", "--", &note]),
         6 if is_there => run(&["update-index", "--add", "--chmod=+x", "--", &note]),
         7 => {
