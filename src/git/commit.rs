@@ -7,8 +7,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use crate::error::Result;
-use crate::git::file_state::literal;
-use crate::git::user_command::{Ended, UserCall};
+use crate::git::user_command::{Ended, UserCall, literal};
 use crate::git::{ObjectId, Repository, Unfinished};
 
 /// The time for which a lock of git's index is waited for.

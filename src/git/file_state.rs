@@ -205,11 +205,6 @@ impl Repository {
     }
 }
 
-/// Returns a path as a pathspec that means this path alone, from the top of the working tree.
-pub(super) fn literal(path: &[u8]) -> Vec<u8> {
-    [b":(top,literal)", path].concat()
-}
-
 /// Divides paths so that each part fits into the arguments of one call.
 fn chunks<'p>(paths: &[&'p [u8]]) -> Vec<Vec<&'p [u8]>> {
     let mut chunks: Vec<Vec<&[u8]>> = Vec::new();

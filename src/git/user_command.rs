@@ -9,7 +9,6 @@ use std::time::{Duration, Instant};
 use crate::error::{Error, Result};
 use crate::git::Repository;
 use crate::git::command::{cannot_start, output};
-use crate::git::file_state::literal;
 use crate::git::temporary::TemporaryFolder;
 use crate::platform;
 
@@ -24,6 +23,11 @@ fn is_of_user(name: &str) -> bool {
     let is_identity = name.starts_with("GIT_AUTHOR_") || name.starts_with("GIT_COMMITTER_");
     is_identity && !name.ends_with("_DATE")
         || matches!(name, "GIT_CONFIG_GLOBAL" | "GIT_CONFIG_SYSTEM" | "GIT_CONFIG_NOSYSTEM")
+}
+
+/// Returns a path as a pathspec that means this path alone, from the top of the working tree.
+pub(super) fn literal(path: &[u8]) -> Vec<u8> {
+    [b":(top,literal)", path].concat()
 }
 
 /// How a call ended that had a limited time.

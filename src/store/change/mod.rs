@@ -38,7 +38,8 @@ impl<'a> Planner<'a> {
     }
 }
 
-/// Applies operations, records them in the journal, and undoes them.
+/// Applies operations, records them in the journal, commits them in git, and undoes them.
+// size: what happens to an operation from its plan to its undo, in a file for each step.
 #[derive(Debug, Clone, Copy)]
 pub struct Changes<'a> {
     pub(in crate::store) core: &'a Core,
