@@ -20,6 +20,10 @@ kill-shared-vectors count="200":
 random-merges:
     SIDENOTE_DRIVER_KILLS=400 cargo test --release -- --include-ignored --nocapture merge_driver::a_thousand_random_merges_lose_nothing merge_driver::a_killed_driver_leaves_no_half_file
 
+# Commit operations over five hundred random states of git's index, and kill two hundred of them at random moments; needs git.
+commits:
+    cargo test --release -- --ignored --nocapture commits::index_states::what_others_staged_stays_staged_in_five_hundred_states commits::crashes::two_hundred_kills_in_an_operation_and_its_commit_lose_nothing
+
 # Repair links after as many random histories of git; takes some seconds for each.
 repair-histories count="200":
     SIDENOTE_TEST_HISTORIES={{count}} cargo test --release -- repair_histories

@@ -2,8 +2,10 @@
 //!
 //! Defaults < user file < vault file < environment < flags. An unknown key fails; a vault's file may set safe keys only,
 //! because a vault can be a download.
+// size: one table of settings, with its layers and its edits.
 
 mod check;
+mod git;
 mod links;
 
 use std::collections::BTreeMap;
@@ -20,6 +22,7 @@ use crate::platform;
 use crate::safe_open;
 
 pub use crate::config::check::CheckConfig;
+pub use crate::config::git::{CommitPolicy, GitConfig, GitVault};
 pub use crate::config::links::{LINK_DIALECTS, LinksConfig, LinksFolder};
 
 const DEFAULTS: &str = include_str!("config.toml");
@@ -30,6 +33,9 @@ const MAX_VAULT_FILE: u64 = 1_000_000;
 
 /// Keys that a vault's own file may not set: they decide what runs or what is reached.
 const UNSAFE_IN_VAULT: &[&str] = &[
+    "git.commit",
+    "git.author",
+    "git.vault",
     "embed.provider",
     "embed.model",
     "embed.dir",
@@ -55,6 +61,10 @@ const UNSAFE_IN_VAULT: &[&str] = &[
     "backup.dir",
     "backup.keep",
 ];
+
+/// Keys that the user's file may set for single vaults only: a commit runs the programs that a repository names, such as
+/// its hooks, and not every vault is to be trusted that much.
+const ONLY_FOR_ONE_VAULT: &[&str] = &["git.commit"];
 
 /// Where a value came from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -444,6 +454,8 @@ pub struct Config {
     pub links: LinksConfig,
     /// About the repair of links.
     pub repair: RepairConfig,
+    /// About commits.
+    pub git: GitConfig,
     /// About checking.
     pub check: CheckConfig,
     /// About taking operations back.
@@ -471,6 +483,7 @@ struct ConfigSections {
     search: SearchConfig,
     links: LinksConfig,
     repair: RepairConfig,
+    git: GitConfig,
     check: CheckConfig,
     undo: UndoConfig,
     embed: EmbedConfig,
@@ -496,7 +509,11 @@ impl Config {
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
                 Err(error) => return Err(Error::io("read", &path, error)),
             };
-            merge(&mut values, &text, &path, Origin::User(path.clone()), &[])?;
+            let origin = Origin::User(path.clone());
+            merge(&mut values, &text, &path, origin.clone(), ONLY_FOR_ONE_VAULT)?;
+            for (key, value) in git::settings_of_vault(&values, root, &path)? {
+                put(&mut values, key, value, origin.clone())?;
+            }
         }
         let path = root.join(VAULT_FILE);
         let text = vault_file(root)?;
@@ -528,6 +545,7 @@ impl Config {
             search: sections.search,
             links: sections.links.checked()?,
             repair: sections.repair,
+            git: sections.git.checked()?,
             check: sections.check,
             undo: sections.undo,
             embed: sections.embed,
@@ -613,17 +631,7 @@ pub struct ConfigEdit {
 /// # Errors
 /// `Invalid` if the file is not TOML; `Io` if it cannot be read or written.
 pub fn edit_user_file(changes: &[(&str, SettingChange)], dry_run: bool) -> Result<ConfigEdit> {
-    let file = user_file()
-        .ok_or_else(|| Error::not_found("there is no home folder for settings").with_hint("set HOME"))?;
-    let before = match std::fs::read_to_string(&file) {
-        Ok(text) => text,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
-        Err(error) => return Err(Error::io("read", &file, error)),
-    };
-    parse(&before, &file)?;
-    let mut document: DocumentMut = before
-        .parse()
-        .map_err(|_: toml_edit::TomlError| Error::invalid(format!("{} is not valid TOML", file.display())))?;
+    let (file, mut document) = read_user_file()?;
     let mut said = Vec::new();
     for (key, setting) in changes {
         said.extend(edit_one(&mut document, key, setting, &file)?);
@@ -633,6 +641,22 @@ pub fn edit_user_file(changes: &[(&str, SettingChange)], dry_run: bool) -> Resul
         save_user_file(&file, &document.to_string())?;
     }
     Ok(ConfigEdit { file, changes: said, applied })
+}
+
+/// Reads the user's file, to be edited; a missing one is empty.
+fn read_user_file() -> Result<(PathBuf, DocumentMut)> {
+    let file = user_file()
+        .ok_or_else(|| Error::not_found("there is no home folder for settings").with_hint("set HOME"))?;
+    let before = match std::fs::read_to_string(&file) {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
+        Err(error) => return Err(Error::io("read", &file, error)),
+    };
+    parse(&before, &file)?;
+    let document = before
+        .parse()
+        .map_err(|_: toml_edit::TomlError| Error::invalid(format!("{} is not valid TOML", file.display())))?;
+    Ok((file, document))
 }
 
 /// Sets one setting in the user's file to a value in the type that it has, or takes it out; a dry run only says what
@@ -647,6 +671,9 @@ pub fn set_user(key: &str, value: Option<&str>, dry_run: bool) -> Result<ConfigE
         .into_iter()
         .map(|(key, value)| (key, (value, Origin::Default)))
         .collect();
+    if ONLY_FOR_ONE_VAULT.contains(&key) {
+        return Err(git::only_for_one_vault(&format!("{key} cannot be set for all vaults"), key));
+    }
     let Some(text) = value else {
         if !values.contains_key(key) && !key.starts_with("types.") {
             return Err(no_setting(&values, format!("{key} is no setting")));
@@ -673,12 +700,36 @@ pub fn set_user(key: &str, value: Option<&str>, dry_run: bool) -> Result<ConfigE
     edit_user_file(&[(key, setting)], dry_run)
 }
 
+/// Sets a setting of commits for one vault in the user's file, or takes it out; a dry run only says what would change.
+///
+/// # Errors
+/// `Invalid` for a key that cannot be set for one vault, and for a value that does not fit; as [`edit_user_file`].
+pub fn set_user_for_vault(root: &Path, key: &str, value: Option<&str>, dry_run: bool) -> Result<ConfigEdit> {
+    if let Some(text) = value {
+        let mut values: BTreeMap<String, (Value, Origin)> =
+            flatten(&parse(DEFAULTS, Path::new("config.toml"))?)
+                .into_iter()
+                .map(|(key, value)| (key, (value, Origin::Default)))
+                .collect();
+        set_text(&mut values, key, text, Origin::Flag("config set".to_owned()))?;
+        checked_sections(&values)?;
+    }
+    let (file, mut document) = read_user_file()?;
+    let change = git::edit_vault(&mut document, root, key, value, &file)?;
+    let applied = !dry_run && change.is_some();
+    if applied {
+        save_user_file(&file, &document.to_string())?;
+    }
+    Ok(ConfigEdit { file, changes: change.into_iter().collect(), applied })
+}
+
 /// Refuses settings that do not fit together.
 fn checked_sections(values: &BTreeMap<String, (Value, Origin)>) -> Result<()> {
     let sections: ConfigSections = unflatten(values).try_into().map_err(|error: toml::de::Error| {
         Error::invalid("the settings do not fit together").with_source(error)
     })?;
     sections.links.checked()?;
+    sections.git.checked()?;
     checked(sections.types).map(drop)
 }
 
@@ -809,6 +860,9 @@ fn merge(
     refused: &[&str],
 ) -> Result<()> {
     for (key, value) in flatten(&parse(text, path)?) {
+        if refused.contains(&key.as_str()) && matches!(origin, Origin::User(_)) {
+            return Err(git::only_for_one_vault(&format!("{} sets {key}", path.display()), &key));
+        }
         if refused.contains(&key.as_str()) {
             return Err(Error::invalid(format!("{} sets {key}, which a vault may not", path.display()))
                 .with_hints(

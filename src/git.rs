@@ -1,19 +1,23 @@
 //! Git: the repository around a folder, and what its history says. The only module that runs the `git` program
 //! (spec/git.md 9).
 //!
-//! A vault can be a download with a hostile `.git/config`. Reading uses plumbing commands alone, which run no program that
-//! a repository names, and never changes the repository.
+//! A vault can be a download with a hostile `.git/config`, so reading runs no program that a repository names. Commits run
+//! with the user's own configuration, and only where the user's settings ask for them.
 
 mod command;
 mod commit_graph;
+mod commit;
 mod file_history;
+mod file_state;
 mod history;
 mod merge_file;
 mod objects;
 mod revision;
 mod settings;
 mod state;
+mod temporary;
 mod tree_diffs;
+mod user_command;
 mod versions;
 
 use std::path::{Path, PathBuf};
@@ -26,8 +30,10 @@ use crate::error::{Error, Result};
 use crate::{platform, safe_open};
 
 pub use crate::git::command::MIN_VERSION;
+pub use crate::git::commit::{COMMIT_TIME, CommitRefusal, CommitRequest};
 pub use crate::git::commit_graph::{CommitGraph, CommitIndex};
 pub use crate::git::file_history::{FileCommit, FileVersion};
+pub use crate::git::file_state::{FileState, FileStates};
 pub use crate::git::history::{BlamedLine, CommitInfo, FileStep, PathChange};
 pub use crate::git::merge_file::{ConflictMarkers, FileVersions, MergedFile, merge_file};
 pub use crate::git::objects::{Objects, TreeFile};

@@ -69,6 +69,14 @@ impl Journal {
         self.folders.lock_local()
     }
 
+    /// Returns the folder to which this clone appends operations and votes.
+    ///
+    /// # Errors
+    /// `Io` if the clone has no name yet and gets none.
+    pub fn own_folder(&self) -> Result<PathBuf> {
+        Ok(self.folders.path_of(&JournalFolder::Clone(self.folders.clone_name()?)))
+    }
+
     /// Appends an event and flushes it to the disk.
     ///
     /// # Errors

@@ -37,7 +37,8 @@ enum ConfigAction {
 
 /// Set a value in your settings file.
 ///
-/// The rest of the file stays as it is.
+/// The rest of the file stays as it is. `git.commit` is set for the vault that `--vault` names, and with `--vault` so is
+/// `git.author`.
 #[derive(Debug, Args)]
 struct SetArgs {
     /// The setting, such as search.limit. `config show` lists all settings.
@@ -77,13 +78,25 @@ pub(super) fn run(context: &CommandContext, args: &ConfigArgs) -> Result<()> {
         ConfigAction::Show => show(context),
         ConfigAction::Set(args) => {
             check_name(&args.key, &args.value)?;
-            let edited = config::set_user(&args.key, Some(&args.value), args.dry_run.is_set())?;
+            let edited = set(context, &args.key, Some(&args.value), args.dry_run.is_set())?;
             context.out.reply(&edited, show_edited)
         }
         ConfigAction::Unset(args) => {
-            let edited = config::set_user(&args.key, None, args.dry_run.is_set())?;
+            let edited = set(context, &args.key, None, args.dry_run.is_set())?;
             context.out.reply(&edited, show_edited)
         }
+    }
+}
+
+/// Sets a setting in the user's file, or takes it out. With `--vault`, settings of commits are set for that vault alone.
+fn set(context: &CommandContext, key: &str, value: Option<&str>, dry_run: bool) -> Result<ConfigEdit> {
+    match &context.open.vault {
+        Some(vault) if matches!(key, "git.commit" | "git.author") => {
+            // A misspelled path would be a setting of no vault.
+            let vault = Vault::open(vault)?;
+            config::set_user_for_vault(vault.root(), key, value, dry_run)
+        }
+        _ => config::set_user(key, value, dry_run),
     }
 }
 

@@ -104,7 +104,7 @@ fn serve(context: &CommandContext, hook: Hook) -> Result<String> {
         return Ok(String::new());
     }
     // Agents run in any folder: in one that is not a vault yet, nothing is created.
-    let store = Store::open(Open { existing: true, ..context.open.clone() })?;
+    let store = Store::open(Open { existing: true, agent: Some("hook".to_owned()), ..context.open.clone() })?;
     match hook {
         Hook::Recall => {
             let request = RecallRequest {

@@ -104,6 +104,8 @@ fn serve(context: &mut CommandContext, args: &ServeArgs) -> Result<()> {
     let sets = args.sets()?;
     apply_compatibility_settings(context, args, &sets)?;
     context.open.fill = true;
+    context.open.agent = Some("mcp".to_owned());
+    context.open.has_sessions = true;
     context.open.read_only = args.read_only;
     context.open.existing = args.existing;
     // Over standard input and output, the connection is the session. Over HTTP, each client begins its own, and calls

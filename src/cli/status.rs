@@ -1,6 +1,7 @@
 //! `sidenote status`: the state of vault and index; and the hidden `sidenote dump`, which prints the whole index.
 
 use super::{CommandContext, output};
+use crate::config::CommitPolicy;
 use crate::error::Result;
 use crate::store::Status;
 
@@ -59,7 +60,14 @@ fn show(status: &Status) -> String {
             ),
         ),
     ];
-    output::columns(&rows.map(|(name, value)| vec![name.to_owned(), value]))
+    let commits = match status.commits {
+        CommitPolicy::Off => None,
+        CommitPolicy::Operation => Some("after each operation"),
+        CommitPolicy::Session => Some("after each session"),
+    };
+    let commits = commits.map(|when| ("commits in git", when.to_owned()));
+    let rows = rows.into_iter().chain(commits).map(|(name, value)| vec![name.to_owned(), value]);
+    output::columns(&rows.collect::<Vec<_>>())
 }
 
 /// Describes the link dialect of the vault and those of folders that have another one.

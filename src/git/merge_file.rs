@@ -1,16 +1,12 @@
 //! Git's merge of three files by lines: `git merge-file`.
-#![expect(clippy::disallowed_methods, reason = "git reads the versions from files in a folder of their own")]
 
 use std::ffi::OsString;
-use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
-
-use uuid::Uuid;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::git::command::{GitOutput, output};
-use crate::safe_open;
+use crate::git::temporary::TemporaryFolder;
 
 /// The exit code of git for an option that it does not know.
 const USAGE: i32 = 129;
@@ -88,33 +84,6 @@ pub fn merge_file(
         _ => {
             let message = format!("git merge-file failed in {}: {}", folder.display(), said.stderr.trim());
             Err(Error::new(ErrorKind::Io, message))
-        }
-    }
-}
-
-/// A folder for temporary files, which is removed when this is dropped.
-struct TemporaryFolder(PathBuf);
-
-impl TemporaryFolder {
-    fn new() -> Result<Self> {
-        let path = std::env::temp_dir().join(format!("sidenote-merge-{}", Uuid::new_v4()));
-        std::fs::create_dir(&path).map_err(|error| Error::io("make", &path, error))?;
-        Ok(Self(path))
-    }
-
-    fn write(&self, name: &str, bytes: &[u8]) -> Result<PathBuf> {
-        let path = self.0.join(name);
-        safe_open::open_or_create(&path, 0o600)
-            .and_then(|mut file| file.write_all(bytes))
-            .map_err(|error| Error::io("write", &path, error))?;
-        Ok(path)
-    }
-}
-
-impl Drop for TemporaryFolder {
-    fn drop(&mut self) {
-        if let Err(error) = std::fs::remove_dir_all(&self.0) {
-            tracing::debug!("{} could not be removed: {error}", self.0.display());
         }
     }
 }

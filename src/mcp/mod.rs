@@ -201,12 +201,32 @@ struct ServerState {
     running_calls: Arc<RwLock<()>>,
 }
 
+/// The store in the session of a connection. The session ends when this is dropped.
+struct SessionStore {
+    store: Store,
+    running_calls: Arc<RwLock<()>>,
+}
+
+impl Drop for SessionStore {
+    /// Commits the changes of the session in git, if the settings ask for that. A thread of the runtime must not wait for it.
+    fn drop(&mut self) {
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else {
+            return self.store.changes().end_session();
+        };
+        let (store, running_calls) = (self.store.clone(), Arc::clone(&self.running_calls));
+        runtime.spawn_blocking(move || {
+            let _running = running_calls.read().unwrap_or_else(PoisonError::into_inner);
+            store.changes().end_session();
+        });
+    }
+}
+
 /// The server of one connection.
 #[derive(Clone)]
 struct Server {
     shared: Arc<ServerState>,
     /// The store in the session of this connection, set by `initialize`.
-    session_store: Arc<OnceLock<Store>>,
+    session_store: Arc<OnceLock<SessionStore>>,
     subscriptions: Arc<resources::Subscriptions>,
 }
 
@@ -253,7 +273,7 @@ impl Server {
     }
 
     fn store(&self) -> Store {
-        self.session_store.get().unwrap_or(&self.shared.store).clone()
+        self.session_store.get().map_or(&self.shared.store, |session| &session.store).clone()
     }
 
     /// Runs work on the store in a thread for blocking work.
@@ -313,9 +333,10 @@ impl Server {
         }
     }
 
-    /// Waits for all running calls, so that no write ends half-done.
-    fn wait_for_calls(&self) {
+    /// Waits for all running calls, so that no write ends half-done, and ends all sessions.
+    fn end(&self) {
         drop(self.shared.running_calls.write().unwrap_or_else(PoisonError::into_inner));
+        self.shared.store.changes().end_all_sessions();
     }
 }
 
@@ -353,12 +374,14 @@ impl ServerHandler for Server {
     ) -> Result<InitializeResult, ErrorData> {
         context.peer.set_peer_info(request.clone());
         self.session_store.get_or_init(|| {
-            let store = &self.shared.store;
-            if store.is_session_named() {
-                store.clone()
+            let client = &request.client_info;
+            let store = self.shared.store.for_client(format!("{} {}", client.name, client.version));
+            let store = if store.is_session_named() {
+                store
             } else {
                 store.in_session(&Event::new("session", store.now()).id)
-            }
+            };
+            SessionStore { store, running_calls: Arc::clone(&self.shared.running_calls) }
         });
         self.negotiate_initialize(&request)
     }
@@ -605,7 +628,7 @@ pub fn serve_stdio(store: Store, sets: &[Toolset]) -> Result<()> {
         drop(follower);
         stopped.map_err(|error| Error::internal("the server stopped").with_source(error))
     });
-    last.wait_for_calls();
+    last.end();
     // A blocking read of standard input cannot be cancelled, so the shutdown does not wait for it.
     runtime.shutdown_background();
     served
@@ -627,7 +650,7 @@ pub fn serve_http(
     let runtime = runtime()?;
     let server = Server::new(store, sets)?;
     let served = runtime.block_on(http::serve(server.clone(), http, on_listening));
-    server.wait_for_calls();
+    server.end();
     runtime.shutdown_background();
     served
 }

@@ -120,6 +120,19 @@ impl Answer {
         Ok(self)
     }
 
+    /// Appends those of some notices that no block has yet, as [`Answer::with_notices`] does.
+    fn with_missing_notices(self, notices: Vec<String>) -> Self {
+        let has = |notice: &str| {
+            self.parts.iter().any(|part| match part {
+                AnswerPart::Text(text) => text.contains(notice),
+                AnswerPart::Json(value, _) => value.to_string().contains(notice),
+                AnswerPart::Image(..) => false,
+            })
+        };
+        let missing: Vec<String> = notices.into_iter().filter(|notice| !has(notice)).collect();
+        self.with_notices(missing)
+    }
+
     /// Appends a text block.
     pub(super) fn with_text(mut self, text: impl Into<String>) -> Self {
         self.parts.push(AnswerPart::Text(text.into()));
@@ -357,6 +370,7 @@ impl Tool {
         let Some(operation_id) = operation_id else {
             let store = store.for_call(None);
             let mut answer = self.answer(&store, arguments, served);
+            answer = answer.with_missing_notices(store.calls().take_uncommitted());
             if is_read_only && store.lookup().behind() > 0 && !answer.is_error {
                 answer.parts.push(AnswerPart::Text(stale_notice(store.lookup().behind())));
             }
@@ -374,6 +388,7 @@ impl Tool {
             Err(error) => return (self.format_error)(&error, served),
         }
         let answer = self.answer(&store, arguments, served);
+        let answer = answer.with_missing_notices(calls.take_uncommitted());
         if answer.is_error {
             // Another process may have run the operation while this one waited for the write lock.
             return earlier(&store.for_call(Some((&operation_id, &call)))).ok().flatten().unwrap_or(answer);

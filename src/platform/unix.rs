@@ -4,9 +4,12 @@ use std::ffi::{OsStr, OsString};
 use std::fs::{File, Metadata};
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
-use std::os::unix::ffi::OsStringExt as _;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::os::unix::fs::{DirBuilderExt as _, FileExt as _, MetadataExt as _, PermissionsExt as _};
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
+use std::process::{Child, Command};
+use std::time::{Duration, Instant};
 
 use rustix::fs::{self, Access, AtFlags, FileType, Mode, OFlags, XattrFlags};
 use rustix::io::Errno;
@@ -499,6 +502,39 @@ pub fn user_key() -> String {
 pub fn kill_this_process() {
     let killed = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL);
     debug_assert!(killed.is_ok(), "a process may kill itself");
+}
+
+/// Returns bytes as the name of a file.
+pub fn os_string(bytes: &[u8]) -> OsString {
+    OsStr::from_bytes(bytes).to_owned()
+}
+
+/// Lets a program begin a group of processes, which the terminal does not interrupt and which can be ended as a whole. No
+/// process of the group can read from the terminal.
+pub fn begin_process_group(command: &mut Command) {
+    command.process_group(0);
+}
+
+/// Asks the group of a program that [`begin_process_group`] started to end, and kills what still runs after `patience`.
+pub fn end_process_group(child: &mut Child, patience: Duration) -> io::Result<()> {
+    use rustix::process::{Pid, Signal, kill_process_group};
+    let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+    let send = |signal| match group {
+        Some(group) => match kill_process_group(group, signal) {
+            Ok(()) | Err(Errno::SRCH) => Ok(()),
+            Err(error) => Err(io::Error::from(error)),
+        },
+        None => Err(io::ErrorKind::InvalidInput.into()),
+    };
+    send(Signal::TERM)?;
+    // A process that waits for the terminal is stopped, and must go on to see the signal.
+    send(Signal::CONT)?;
+    let end = Instant::now() + patience;
+    while child.try_wait()?.is_none() && Instant::now() < end {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    send(Signal::KILL)?;
+    child.wait().map(drop)
 }
 
 /// Gives the calling thread the lowest priority, where a thread has one of its own.

@@ -11,7 +11,9 @@ use std::io::{self, Read as _, Write as _};
 use std::os::windows::ffi::{OsStrExt as _, OsStringExt as _};
 use std::os::windows::fs::{FileExt as _, OpenOptionsExt as _};
 use std::os::windows::io::{AsHandle as _, BorrowedHandle, OwnedHandle};
+use std::os::windows::process::CommandExt as _;
 use std::path::{Path, PathBuf};
+use std::process::{Child, Command};
 use std::time::Duration;
 
 use windows_sys::Wdk::Storage::FileSystem::{
@@ -748,6 +750,24 @@ pub fn user_key() -> String {
 /// Ends this process at once, without any cleanup, as a power failure would.
 pub fn kill_this_process() {
     std::process::abort();
+}
+
+/// Returns bytes as the name of a file; what is not UTF-8 is replaced.
+pub fn os_string(bytes: &[u8]) -> OsString {
+    String::from_utf8_lossy(bytes).into_owned().into()
+}
+
+/// Lets a program begin a group of processes, which the console does not interrupt.
+pub fn begin_process_group(command: &mut Command) {
+    /// CREATE_NEW_PROCESS_GROUP of the Win32 API.
+    const NEW_GROUP: u32 = 0x0000_0200;
+    command.creation_flags(NEW_GROUP);
+}
+
+/// Kills a program that [`begin_process_group`] started. There is no request to end that it would see.
+pub fn end_process_group(child: &mut Child, _patience: Duration) -> io::Result<()> {
+    child.kill()?;
+    child.wait().map(drop)
 }
 
 /// Gives the calling thread a low priority.

@@ -33,6 +33,8 @@ pub(super) struct Call {
     /// The paths to which names were resolved, with the id of the note there. A note that is moved during the call is
     /// found by its id.
     pub(in crate::store) resolved: Mutex<HashMap<NotePath, String>>,
+    /// What was not committed in git of the changes of this call, and why.
+    pub(in crate::store) uncommitted: Mutex<Vec<String>>,
     /// The operation id, if the caller gave one.
     pub(super) once: Option<Once>,
 }

@@ -16,6 +16,7 @@ use crate::index::{Index, Snapshot};
 use crate::journal::Journal;
 use crate::journal::projection::Projection;
 use crate::store::call_context::Call;
+use crate::store::session_commits::SessionCommits;
 use crate::store::unindexed::UnindexedFiles;
 use crate::text::path::NotePath;
 use crate::text::rewrite::RewriteOptions;
@@ -112,6 +113,12 @@ pub(super) struct Core {
     pub(in crate::store) state: Arc<SharedState>,
     /// The session of changes.
     pub(in crate::store) session: Option<String>,
+    /// Who asks for changes, as commits name it: an agent, or the command.
+    pub(in crate::store) client: String,
+    /// Whether an agent asks for changes.
+    pub(in crate::store) is_agent: bool,
+    /// Whether this process serves sessions that end, whose changes can be committed together.
+    pub(in crate::store) commits_by_session: bool,
     /// Whether the current call was cancelled.
     pub(in crate::store) cancelled: Arc<AtomicBool>,
     pub(in crate::store) call: Arc<Call>,
@@ -140,6 +147,8 @@ pub(super) struct SharedState {
     pub(in crate::store) repair_is_due: AtomicBool,
     /// The files that differed from the index at the last check of this process.
     pub(in crate::store) unindexed_files: Mutex<Arc<UnindexedFiles>>,
+    /// The changes of sessions that are not committed in git yet.
+    pub(in crate::store) session_commits: Mutex<SessionCommits>,
     /// The lock that a call with an operation id holds while it runs.
     pub(in crate::store) named_call_lock: Mutex<()>,
 }

@@ -108,6 +108,17 @@ impl Calls<'_> {
         }
     }
 
+    /// Records what was not committed in git of the changes of this call.
+    pub(in crate::store) fn note_uncommitted(&self, notices: &[String]) {
+        let mut uncommitted = self.core.call.uncommitted.lock().unwrap_or_else(PoisonError::into_inner);
+        uncommitted.extend_from_slice(notices);
+    }
+
+    /// Takes what was not committed in git of the changes of this call, for answers that have no notices of their own.
+    pub fn take_uncommitted(&self) -> Vec<String> {
+        std::mem::take(&mut self.core.call.uncommitted.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
     /// Returns the metadata of the events of this call: the session and the operation id.
     pub(in crate::store) fn signature(&self) -> Map<String, Value> {
         let mut signature = Map::new();

@@ -12,6 +12,7 @@ mod query;
 mod read;
 mod redaction;
 mod revision;
+mod session_commits;
 mod source;
 mod sync;
 mod unindexed;
@@ -45,6 +46,7 @@ pub use crate::memory::context::WorkContext;
 pub use crate::memory::recall::{RecallItem, ReplyForm, fit_budget, xml_block};
 pub use crate::memory::score::{Intent, IntentScore, ScoreComponent};
 pub use crate::memory::tier::Tier;
+pub use crate::store::change::commit::{CommitReply, UncommittedFile};
 pub use crate::store::change::create::{NewRequest, refuse_long_label};
 pub use crate::store::change::delete::{DanglingLinks, DeleteRequest};
 pub use crate::store::change::edit::{EditRequest, NoteEdit};
@@ -177,6 +179,11 @@ impl Store {
         if let Some(embedder) = &embedder {
             model_selection::record_used(&config.embed, embedder.model());
         }
+        let client = match (&open.agent, open.verb.as_str()) {
+            (Some(agent), _) => agent.clone(),
+            (None, "") => "sidenote".to_owned(),
+            (None, verb) => format!("sidenote {verb}"),
+        };
         let options = Options {
             folder: index_folder,
             rebuild: open.rebuild,
@@ -208,6 +215,7 @@ impl Store {
             projection: Mutex::new(None),
             repair_is_due: AtomicBool::new(true),
             unindexed_files: Mutex::default(),
+            session_commits: Mutex::default(),
             named_call_lock: Mutex::default(),
         };
         if !open.read_only {
@@ -218,6 +226,9 @@ impl Store {
         }
         let session = open.session.filter(|session| !session.trim().is_empty());
         let core = Core {
+            client,
+            is_agent: open.agent.is_some(),
+            commits_by_session: open.has_sessions,
             vault,
             index: Arc::new(index),
             config: Arc::new(config),
@@ -255,6 +266,12 @@ impl Store {
     pub fn in_session(&self, name: &str) -> Self {
         let session = Some(name.to_owned());
         Self { core: Core { session, ..self.for_call(None).core } }
+    }
+
+    /// Returns the same store for changes that a client asks for. Commits name it.
+    #[must_use]
+    pub fn for_client(&self, name: String) -> Self {
+        Self { core: Core { client: name, ..self.core.clone() } }
     }
 
     /// Returns the same store for one call that ends early once `cancelled` is set. Only long planning checks the flag;
@@ -331,6 +348,10 @@ pub struct Open {
     pub flags: Vec<(&'static str, String, &'static str)>,
     /// The session of changes.
     pub session: Option<String>,
+    /// The agent that asks for changes; `None` for a person.
+    pub agent: Option<String>,
+    /// Whether the process serves sessions that end, as the MCP server does.
+    pub has_sessions: bool,
     /// What this process does, in a word or two, for other processes that find the index locked. It never contains
     /// arguments.
     pub verb: String,

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 
 use crate::clock::Timestamp;
+use crate::config::CommitPolicy;
 use crate::error::{ErrorKind, Result};
 use crate::index::catalog::Counts;
 use crate::index::follow::CatchUp;
@@ -186,6 +187,7 @@ impl IndexSync<'_> {
             index: self.core.index.folder().to_owned(),
             counts: self.core.index.catalog().counts()?,
             link_dialects,
+            commits: self.core.config.git.commit,
             path_links: self.core.index.catalog().links().count_path_links()?,
             generation: snapshot.generation,
             embedder: self.core.embedder_name(),
@@ -229,6 +231,8 @@ pub struct Status {
     pub link_dialects: Vec<DialectUnit>,
     /// The numbers of Markdown links whose path has a folder.
     pub path_links: PathLinkCounts,
+    /// When the changes of operations are committed in git.
+    pub commits: CommitPolicy,
     /// The number of batches committed.
     pub generation: i64,
     /// The model's name; `none` without one.

@@ -21,6 +21,7 @@ mod cli_interactive;
 mod client_settings;
 mod clock;
 mod commands;
+mod commits;
 mod concurrency;
 mod conditions;
 mod conflicts;

@@ -12,6 +12,7 @@ use crate::index::{SyncScope, silent};
 use crate::journal::Journal;
 use crate::journal::event::Event;
 use crate::store::catalog_overlay::{GROUP, View};
+use crate::store::change::commit::CommitReply;
 use crate::store::change::operation::{ChangeReply, Operation};
 use crate::store::change::{Changes, Planner};
 use crate::store::idempotency::Calls;
@@ -129,6 +130,8 @@ impl Changes<'_> {
         if plan.is_empty() {
             return Ok(ChangeReply { notices, ..ChangeReply::of(plan) });
         }
+        // How the files stand in git counts before they are written.
+        let prepared = self.prepare_commit(&plan);
         // After the commit, errors no longer fail the change. They become notices.
         let applied = self.core.vault.apply_with_metadata(
             &lock,
@@ -153,6 +156,13 @@ impl Changes<'_> {
             }
         }
         let rows = Lookup::of(self.core).rows_of(&applied);
+        notices.extend(self.take_unsaid());
+        let commit = prepared.map(|prepared| {
+            prepared.map_or_else(|refused| refused, |prepared| self.commit_applied(prepared, &plan, &applied))
+        });
+        let uncommitted: Vec<String> = commit.iter().flat_map(CommitReply::notices).collect();
+        Calls::of(self.core).note_uncommitted(&uncommitted);
+        notices.extend(uncommitted);
         drop(lock);
         match self.update_index(&plan, &applied) {
             Ok(told) => notices.extend(told),
@@ -161,7 +171,14 @@ impl Changes<'_> {
                 notices.push(format!("the index does not show the change yet: {error}"));
             }
         }
-        Ok(ChangeReply { applied: true, id: Some(applied.id), rows, notices, ..ChangeReply::of(plan) })
+        Ok(ChangeReply {
+            applied: true,
+            id: Some(applied.id),
+            rows,
+            commit,
+            notices,
+            ..ChangeReply::of(plan)
+        })
     }
 
     /// Updates the index after a change, or waits for the process that writes it. Returns notices about what the index

@@ -1,6 +1,7 @@
 //! Plans, applies and undoes operations that change notes.
 
 pub(super) mod apply;
+pub(super) mod commit;
 pub(super) mod create;
 pub(super) mod delete;
 pub(super) mod edit;
@@ -37,7 +38,8 @@ impl<'a> Planner<'a> {
     }
 }
 
-/// Applies operations, records them in the journal, and undoes them.
+/// Applies operations, records them in the journal, commits them in git, and undoes them.
+// size: what happens to an operation from its plan to its undo, in a file for each step.
 #[derive(Debug, Clone, Copy)]
 pub struct Changes<'a> {
     pub(in crate::store) core: &'a Core,

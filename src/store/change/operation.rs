@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use crate::index::catalog::FileRow;
+use crate::store::change::commit::CommitReply;
 use crate::store::change::create::NewRequest;
 use crate::store::change::delete::DeleteRequest;
 use crate::store::change::edit::EditRequest;
@@ -57,6 +58,9 @@ pub struct ChangeReply {
     /// The plan as a unified diff, for a dry run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub diff: Option<String>,
+    /// What became of the change in git, if the settings ask for commits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub commit: Option<CommitReply>,
     /// Notices for the caller.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notices: Vec<String>,
@@ -68,7 +72,15 @@ pub struct ChangeReply {
 impl ChangeReply {
     /// Creates the reply to a plan that was not applied.
     pub(in crate::store) fn of(plan: ChangeSet) -> Self {
-        Self { applied: false, id: None, plan, diff: None, notices: Vec::new(), rows: Vec::new() }
+        Self {
+            applied: false,
+            id: None,
+            plan,
+            diff: None,
+            commit: None,
+            notices: Vec::new(),
+            rows: Vec::new(),
+        }
     }
 
     /// Returns the path of the note that was created, or would be.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use crate::config::{self, Config, Origin};
+use crate::config::{self, CommitPolicy, Config, Origin};
 use crate::error::Error;
 use crate::git::Repository;
 use crate::index::embed::model_selection::{self, Selection};
@@ -125,6 +125,9 @@ impl Diagnosis {
             diagnosis.index(&vault, folder.as_deref(), model.as_ref());
             diagnosis.watching(&vault);
             diagnosis.git(&vault);
+            if let Ok(config) = &config {
+                diagnosis.commits(&vault, config);
+            }
         }
         diagnosis.open_files();
         diagnosis
@@ -502,6 +505,25 @@ impl Diagnosis {
                         "ask the user to raise the limit",
                     )
             }
+        });
+    }
+
+    /// Says whether changes are committed in git. No program is run.
+    fn commits(&mut self, vault: &Vault, config: &Config) {
+        let when = match config.git.commit {
+            CommitPolicy::Off => return,
+            CommitPolicy::Operation => "after each operation",
+            CommitPolicy::Session => "at the end of each MCP session, and after each operation of a command",
+        };
+        let is_in_git = Repository::discover(vault.root()).is_ok_and(|repository| repository.is_some());
+        self.add(if is_in_git {
+            Finding::new("commits", Level::Ok, format!("changes are committed {when}"))
+        } else {
+            let state = "git.commit is set, and the vault is in no git repository";
+            Finding::new("commits", Level::Warning, state).with_advice(
+                "run `git init` in the vault, or: sidenote --vault FOLDER config unset git.commit",
+                "ask the user to make a git repository of the vault, or to unset git.commit",
+            )
         });
     }
 

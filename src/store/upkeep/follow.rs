@@ -87,6 +87,7 @@ impl Upkeep<'_> {
                 let mut pause = if core.config.backup.auto { TURN } else { MAINTENANCE_CHECK };
                 while !stop.load(Ordering::Relaxed) {
                     std::thread::park_timeout(pause);
+                    Changes::of(&core).end_quiet_sessions(core.clock.now());
                     if !stop.load(Ordering::Relaxed) && IndexSync::of(&core).is_following() {
                         pause = MAINTENANCE_CHECK;
                         if let Err(error) = Upkeep::of(&core).run_due_maintenance() {
@@ -120,6 +121,7 @@ impl Upkeep<'_> {
                     // Git is in the middle of something, or another process writes.
                     Ok(reply) if reply.waits_for.is_some() => is_due.store(true, Ordering::Relaxed),
                     Ok(reply) => {
+                        reply.change.notices.iter().for_each(|notice| tracing::warn!("{notice}"));
                         if reply.repaired > 0 {
                             tracing::info!("{} links were repaired", reply.repaired);
                         }
