@@ -26,24 +26,30 @@ struct Commit {
 }
 
 impl Repository {
-    /// Lists the commits before and including HEAD, at most `limit`. Returns `None` before the first commit. Where git fails
-    /// on its way, the commits that it has listed by then count.
+    /// Lists the commits before and including HEAD, at most `limit`. Returns `None` before the first commit. Where git cannot
+    /// read all of them, HEAD alone counts.
     ///
     /// # Errors
     /// `NotFound` if there is no git; `Invalid` if git refuses to read the repository.
     pub fn commit_graph(&self, limit: usize) -> Result<Option<CommitGraph>> {
         let count = format!("--max-count={limit}");
         let format = "--format=%H %T %P";
-        let arguments = ["rev-list", "--topo-order", "--no-commit-header", format, &count, "HEAD", "--"];
         // The version is checked where a call of git fails, or needs a newer one: this may be the only call.
-        let said = self.read_unchecked(arguments)?;
-        let listed: Vec<Vec<ObjectId>> = lines_of(&said.stdout)
-            .map(|line| line.split(' ').filter_map(ObjectId::parse).collect::<Vec<_>>())
-            .filter(|ids| ids.len() >= 2)
-            .collect();
-        if said.code != 0 && listed.is_empty() {
-            // A branch without commits is no failure.
-            return if self.is_unborn(&said.stderr) { Ok(None) } else { Err(self.refusal(&said.stderr)) };
+        let list = |order| {
+            self.read_unchecked(["rev-list", order, "--no-commit-header", format, &count, "HEAD", "--"])
+        };
+        let said = list("--topo-order")?;
+        // A branch without commits is no failure.
+        if said.code != 0 && self.is_unborn(&said.stderr) {
+            return Ok(None);
+        }
+        // Sorted, git lists nothing if it cannot read one of the commits.
+        let mut listed = listed_in(&said.stdout);
+        if said.code != 0 {
+            listed = listed_in(&list("--no-walk")?.stdout);
+        }
+        if listed.is_empty() {
+            return Err(self.refusal(&said.stderr));
         }
         let index: HashMap<ObjectId, CommitIndex> =
             listed.iter().enumerate().filter_map(|(at, ids)| Some((ids.first()?.clone(), at))).collect();
@@ -62,6 +68,14 @@ impl Repository {
         let names_head = ["bad revision 'HEAD'", "ambiguous argument 'HEAD'"];
         names_head.iter().any(|said| stderr.contains(said)) && !self.git_dir().join("HEAD").is_dir()
     }
+}
+
+/// Reads the ids in the lines of `git rev-list`: a commit, its tree and its parents.
+fn listed_in(stdout: &[u8]) -> Vec<Vec<ObjectId>> {
+    lines_of(stdout)
+        .map(|line| line.split(' ').filter_map(ObjectId::parse).collect::<Vec<_>>())
+        .filter(|ids| ids.len() >= 2)
+        .collect()
 }
 
 impl CommitGraph {

@@ -179,11 +179,7 @@ impl Store {
         if let Some(embedder) = &embedder {
             model_selection::record_used(&config.embed, embedder.model());
         }
-        let client = match (&open.agent, open.verb.as_str()) {
-            (Some(agent), _) => agent.clone(),
-            (None, "") => "sidenote".to_owned(),
-            (None, verb) => format!("sidenote {verb}"),
-        };
+        let client = client_name(&open);
         let options = Options {
             folder: index_folder,
             rebuild: open.rebuild,
@@ -442,5 +438,14 @@ impl Store {
     /// Computes the state of notes as memories.
     pub fn memory_weights(&self) -> MemoryWeights<'_> {
         MemoryWeights::of(&self.core)
+    }
+}
+
+/// Returns who changes notes, as commits name it.
+fn client_name(open: &Open) -> String {
+    match (&open.agent, open.verb.as_str()) {
+        (Some(agent), _) => agent.clone(),
+        (None, "") => "sidenote".to_owned(),
+        (None, verb) => format!("sidenote {verb}"),
     }
 }

@@ -7,7 +7,6 @@ use std::borrow::Cow;
 use serde::{Serialize, Serializer};
 
 use crate::text::escapes::UnquotedString;
-use crate::text::link_syntax::is_external;
 use crate::text::span::Span;
 
 /// One reference to a file, or to a part of one, with the bytes of each of its parts (spec/obsidian.md 2.3).
@@ -247,4 +246,16 @@ pub enum LinkContext {
     Property,
     /// A field of a canvas node other than text.
     Canvas,
+}
+
+/// Returns whether a destination is external: it has a scheme or starts with `//` (spec/obsidian.md 2.4).
+///
+/// A scheme has two letters or more, so `C:` is not one.
+pub fn is_external(dest: &str) -> bool {
+    let scheme = |colon: usize| {
+        let bytes = dest.as_bytes().get(..colon).unwrap_or_default();
+        let tail = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'.' | b'-');
+        bytes.len() >= 2 && bytes.first().is_some_and(u8::is_ascii_alphabetic) && bytes.iter().all(tail)
+    };
+    dest.starts_with("//") || dest.find(':').is_some_and(scheme)
 }

@@ -4,7 +4,7 @@
 
 use std::borrow::Cow;
 
-use crate::text::link::{Escape, HostEscape, Link, LinkContext, LinkEscape, LinkForm};
+use crate::text::link::{Escape, HostEscape, Link, LinkContext, LinkEscape, LinkForm, is_external};
 use crate::text::markdown::entity::entity_at;
 use crate::text::span::Span;
 
@@ -248,18 +248,6 @@ fn title_end(text: &str, within: Span) -> Option<usize> {
     })?;
     let tail = title.get(end + 1..)?.trim_start_matches([' ', '\t']);
     (tail.is_empty() || tail.starts_with(['\n', '\r'])).then_some(within.start + lead + end + 1)
-}
-
-/// Returns whether a destination is external: it has a scheme or starts with `//` (spec/obsidian.md 2.4).
-///
-/// A scheme has two letters or more, so `C:` is not one.
-pub fn is_external(dest: &str) -> bool {
-    let scheme = |colon: usize| {
-        let bytes = dest.as_bytes().get(..colon).unwrap_or_default();
-        let tail = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'.' | b'-');
-        bytes.len() >= 2 && bytes.first().is_some_and(u8::is_ascii_alphabetic) && bytes.iter().all(tail)
-    };
-    dest.starts_with("//") || dest.find(':').is_some_and(scheme)
 }
 
 /// Decodes percent escapes once. Malformed escapes and those that are not UTF-8 stay as they are (spec/obsidian.md 2.4).

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::text::line::Lines;
 use crate::text::link::Link;
-use crate::text::link_syntax::is_external;
+use crate::text::link::is_external;
 use crate::text::note::{Note, PieceKind};
 use crate::text::path;
 use crate::text::terms::{TermKind, Terms};

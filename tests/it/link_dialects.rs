@@ -1,15 +1,10 @@
 //! Tests what Markdown links mean on GitHub, in books and in sites, and that moves keep them (spec/git.md 1).
 
-use std::sync::Arc;
-
 use serde_json::Value;
 use sidenote::config::LINK_DIALECTS;
 use sidenote::text::anchor::{AnchorTable, AnchorTarget, slug};
-use sidenote::text::dialect::{DialectUnit, LinkDialect, LinkDialects};
+use sidenote::text::dialect::LinkDialect;
 use sidenote::text::note::Note;
-use sidenote::text::path::NotePath;
-use sidenote::text::resolve::FileNames;
-use sidenote::text::rewrite::destination_after_move;
 
 use crate::support::{TestVault, json, run, stdout, text_of};
 
@@ -229,41 +224,6 @@ fn a_link_in_a_property_is_a_path_too() {
     let told = json(&vault, NOW, &["move", "docs/guide.md", "docs/manual.md"]);
     assert_eq!(text_of(&vault, "n.md"), text);
     assert!(told.to_string().contains("yaml-style"), "{told}");
-}
-
-#[test]
-fn a_destination_is_known_after_another_program_moved_the_note() {
-    let mut names = FileNames::default().with_dialects(Arc::new(LinkDialects::new(vec![DialectUnit {
-        dialect: LinkDialect::Github,
-        ..DialectUnit::default()
-    }])));
-    for path in ["b.md", "img/i x.png", "deep/er/a.md"] {
-        let path = NotePath::parse(path).unwrap();
-        names.insert(&path);
-        names.insert_folders_above(&path);
-    }
-    let (then, now) = (NotePath::parse("docs/a.md").unwrap(), NotePath::parse("deep/er/a.md").unwrap());
-    let cases = [
-        // Out of the vault.
-        ("../../outside.md", Some("../../../outside.md")),
-        ("../../src/lib.rs?plain=1#L3", Some("../../../src/lib.rs?plain=1#L3")),
-        ("../../w%3F#x", Some("../../../w%3F#x")),
-        ("../.github/x.yml", Some("../../.github/x.yml")),
-        // To files and folders that did not move.
-        ("../b.md#top", Some("../../b.md#top")),
-        ("../img/i%20x.png", Some("../../img/i%20x.png")),
-        ("../img/i x.png", Some("../../img/i x.png")),
-        ("../img/", Some("../../img/")),
-        // The root stays, and what leads to nothing is not known.
-        ("/b.md", None),
-        ("none.md", None),
-        ("https://example.org/", None),
-        ("#top", None),
-    ];
-    for (destination, expect) in cases {
-        let found = destination_after_move(&names, (&then, &now), destination);
-        assert_eq!(found.as_deref(), expect, "{destination}");
-    }
 }
 
 #[test]

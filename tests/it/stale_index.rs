@@ -11,7 +11,7 @@ use crate::support::{TestVault, json as said, run, text_of};
 
 /// A vault whose index this process keeps and does not update again.
 fn stale_vault() -> (TestVault, Store) {
-    let vault = TestVault::new(&[("Start.md", "Water level.\n")]);
+    let vault = TestVault::new(&[(".obsidian/app.json", "{}"), ("Start.md", "Water level.\n")]);
     let keeper = vault.store();
     (vault, keeper)
 }
@@ -211,7 +211,7 @@ fn a_note_that_another_process_moves_during_a_call_is_followed() {
 
 #[test]
 fn concurrent_saves_of_one_text_create_one_note() {
-    let vault = TestVault::new(&[("Start.md", "Water level.\n")]);
+    let vault = TestVault::new(&[(".obsidian/app.json", "{}"), ("Start.md", "Water level.\n")]);
     let stores = [vault.store(), vault.open("none")];
     for round in 0..6 {
         let texts = [format!("Heron number {round} stands."), format!("Reed number {round} bends.")];
@@ -235,7 +235,7 @@ fn concurrent_saves_of_one_text_create_one_note() {
 
 #[test]
 fn a_call_with_an_operation_id_is_applied_once() {
-    let vault = TestVault::new(&[("Start.md", "Water level.\n")]);
+    let vault = TestVault::new(&[(".obsidian/app.json", "{}"), ("Start.md", "Water level.\n")]);
     let mut client = Client::start(&vault, &[]);
     let write = json!({ "title": "Heron", "content": "It stands.", "operation_id": "op-1" });
     let first = client.call("write_note", write.clone());
@@ -277,7 +277,7 @@ fn a_call_with_an_operation_id_is_applied_once() {
 #[test]
 fn every_tool_that_writes_takes_an_operation_id() {
     for set in ["mem", "longterm", "vector", "tiered", "rulebook"] {
-        let vault = TestVault::new(&[("Start.md", "Water level.\n")]);
+        let vault = TestVault::new(&[(".obsidian/app.json", "{}"), ("Start.md", "Water level.\n")]);
         let mut client = Client::start(&vault, &["--toolset", set]);
         let (tool, arguments) = match set {
             "mem" => ("write_mem", json!({ "title": "Heron", "content": "It stands." })),

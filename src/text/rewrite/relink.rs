@@ -88,57 +88,6 @@ pub fn relink(
     LinkRewrite { links: kept.len(), edits, remarks, work: last.work }
 }
 
-/// Plans the edits by which links of a note keep what they lead to after another program moved the note, and nothing
-/// else. `names` are the present files, `source_then` is the old path of the note, and `spans` are the links to write
-/// anew.
-///
-/// A link leads to the file or folder of the vault, or to the place out of it, that its text named from the old path. A
-/// link to nothing stays, as does one that leads to the same from the new path. A link that cannot be written is reported
-/// and stays.
-pub fn rewrite_after_move(
-    names: &FileNames,
-    options: RewriteOptions,
-    source_then: &NotePath,
-    (path, text, note): (&NotePath, &str, &Note),
-    spans: &[Span],
-) -> LinkRewrite {
-    let moves = Moves::default();
-    let context =
-        RenameContext { before: names, after: names, moves: &moves, destination: Some(path), options };
-    let file = LinkingFile::new(source_then, text, note);
-    let chosen = HashSet::from_iter(spans.iter().copied());
-    let mut planned = context.retarget_some(&file, Some(&chosen));
-    for remark in &mut planned.remarks {
-        remark.path = path.clone();
-    }
-    planned
-}
-
-/// Returns the destination of a Markdown link after its note was moved from `then` to `now` by another program, and
-/// nothing else: the text between the parentheses or angle brackets, with its query and anchor. Returns `None` if it
-/// leads to the same as it is, or leads to nothing. See [`rewrite_after_move`], which writes it into the note.
-pub fn destination_after_move(
-    names: &FileNames,
-    (then, now): (&NotePath, &NotePath),
-    destination: &str,
-) -> Option<String> {
-    let is_angle = destination.contains(' ');
-    let (open, close) = if is_angle { ("[](<", ">)") } else { ("[](", ")") };
-    let text = format!("{open}{destination}{close}\n");
-    let note = parse(now, &text);
-    let [link] = note.links.as_slice() else { return None };
-    if link.dest_span.of(&text) != destination {
-        return None;
-    }
-    let linking = (now, text.as_str(), &note);
-    let written = rewrite_after_move(names, RewriteOptions::default(), then, linking, &[link.span]);
-    if written.edits.is_empty() {
-        return None;
-    }
-    let changed = String::from_utf8(apply(text.as_bytes(), &written.edits).ok()?).ok()?;
-    changed.trim_end().strip_prefix(open)?.strip_suffix(close).map(str::to_owned)
-}
-
 impl Relinker<'_> {
     /// Plans the edits of some links. Each is written as if its file and its target alone had moved.
     fn plan<'r>(&self, relinks: impl Iterator<Item = &'r Relink>, level: EncodingLevel) -> LinkRewrite {

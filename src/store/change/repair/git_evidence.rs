@@ -4,6 +4,9 @@
 //! A link is looked up in a commit in which it was right. The file that it led to is followed from there to the present,
 //! commit by commit.
 
+mod contents;
+mod following;
+
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
 
@@ -13,12 +16,11 @@ use crate::index::catalog::FileKind;
 use crate::store::change::repair::evidence::{Certainty, Clue, EvidenceKind, Fate};
 use crate::store::change::repair::history_reader::{HistoryProblem, HistoryReader};
 use crate::store::change::repair::history_walk::{HistoryWalk, PathEvent, PathEventKind};
-use crate::store::change::repair::moved_files::{FileMove, LEAST_PERCENT, MARGIN};
+use crate::store::change::repair::moved_files::FileMove;
 use crate::store::change::repair::present::{LinkCase, Present, is_judged, place_of};
-use crate::store::change::repair::working_tree::{SAME_PERCENT, WorkingTreeMoves, read};
+use crate::store::change::repair::working_tree::{WorkingTreeMoves, read};
 use crate::store::core::Core;
 use crate::store::source::Source;
-use crate::text::content_similarity::ContentPieces;
 use crate::text::dialect::{LinkPlace, split_query};
 use crate::text::link::{Link, LinkForm, LinkSyntax};
 use crate::text::path::{NotePath, key};
@@ -665,91 +667,6 @@ impl<'a> GitEvidence<'a> {
         Ok(format!("{} ({})", id.short(), self.subjects.get(&at).map_or("", String::as_str)))
     }
 
-    /// Returns clues from the `id` and the content that a note had then.
-    fn clues_of_content(
-        &mut self,
-        present: &Present,
-        origin: &Origin,
-        target: &NotePath,
-    ) -> Result<Vec<Clue>> {
-        let Some(id) = self.walk.graph.id(origin.commit).cloned() else { return Ok(Vec::new()) };
-        let Some(bytes) = self.reader.file(&id, target.as_str())? else { return Ok(Vec::new()) };
-        let mut clues = Vec::new();
-        let clue = |kind, to: &NotePath, certainty, detail| Clue {
-            kind,
-            source_then: origin.source.clone(),
-            target_then: LinkedPlace::File(target.clone()),
-            fate: Fate::At(LinkedPlace::File(to.clone())),
-            certainty,
-            detail,
-        };
-        if !target.is_note() {
-            return Ok(clues);
-        }
-        let note = Source::unplaced(target.clone(), &bytes);
-        if let Some(id) = note.own_id() {
-            let found = self.core.index.catalog().names().with_id(&id)?;
-            if let [only] = found.as_slice()
-                && only.note_id == id
-                && only.path != *target
-            {
-                let detail = format!("it has the id {id}");
-                clues.push(clue(EvidenceKind::Id, &only.path, Certainty::Certain, detail));
-            }
-        }
-        if note.body().len() >= LEAST_BODY {
-            let found = present.with_content(blake3::hash(&bytes).as_bytes());
-            // A copy that was there before is not where the note went.
-            if let [only] = found.as_slice()
-                && only != target
-                && !self.exists_at(origin.commit, only)?
-            {
-                let detail = "it has the same content".to_owned();
-                clues.push(clue(EvidenceKind::Content, only, Certainty::Certain, detail));
-            }
-        }
-        Ok(clues)
-    }
-
-    /// Finds the notes that are new since a dead link was right and have most of the content of its file: where nothing
-    /// else speaks for a file.
-    pub(super) fn near_duplicates(&mut self, present: &Present, clue: &Clue) -> Result<Vec<Clue>> {
-        let LinkedPlace::File(target) = &clue.target_then else { return Ok(Vec::new()) };
-        let Some(state) = self.last_state_with(target) else { return Ok(Vec::new()) };
-        let Some(id) = self.walk.graph.id(state).cloned() else { return Ok(Vec::new()) };
-        let Some(bytes) = self.reader.file(&id, target.as_str())? else { return Ok(Vec::new()) };
-        if !target.is_note() || bytes.len() < LEAST_BODY {
-            return Ok(Vec::new());
-        }
-        let content = ContentPieces::of(&bytes);
-        let added: BTreeSet<NotePath> = self
-            .walk
-            .paths()
-            .filter(|path| path.is_note() && present.has(path))
-            .chain(present.files.keys().filter(|path| path.is_note() && !self.head_files.contains_key(*path)))
-            .cloned()
-            .collect();
-        let mut found = Vec::new();
-        for path in added.into_iter().filter(|path| path != target).take(MAX_CANDIDATES) {
-            if self.exists_at(state, &path)? {
-                continue;
-            }
-            let Some(now) = read(self.core, &path) else { continue };
-            let percent = content.percent_in_common(&ContentPieces::of(&now));
-            if percent >= LEAST_PERCENT {
-                let detail = format!("{percent} % of its content is the same");
-                found.push(Clue {
-                    kind: EvidenceKind::Content,
-                    fate: Fate::At(LinkedPlace::File(path)),
-                    certainty: Certainty::Weak,
-                    detail,
-                    ..clue.clone()
-                });
-            }
-        }
-        Ok(found)
-    }
-
     /// Returns the newest commit that is known to have a file which the last commit has not.
     fn last_state_with(&self, path: &NotePath) -> Option<CommitIndex> {
         if self.is_committed(path) {
@@ -866,219 +783,6 @@ impl<'a> GitEvidence<'a> {
         for path in self.walk.take_new_paths() {
             self.by_name.entry(key(path.name())).or_default().insert(path);
         }
-    }
-
-    /// Follows a file from a commit to the present.
-    fn follow(&mut self, commit: CommitIndex, path: &NotePath) -> Result<Followed> {
-        /// The most renames of one file.
-        const MOST: usize = 64;
-        let wanted = (commit, path.clone());
-        if let Some(known) = self.followed.get(&wanted) {
-            return Ok(known.clone());
-        }
-        let (mut at, mut since) = (path.clone(), commit);
-        let mut followed = Followed { at: None, steps: Vec::new(), deleted_by: None };
-        let mut is_lost = false;
-        while followed.steps.len() < MOST {
-            let events = self.walk.events_since(since, &at);
-            let Some((by, moved)) = self.first_move(&at, &events)? else { break };
-            match moved {
-                Some(moved) => {
-                    at = moved.to.clone();
-                    followed.steps.push(Step { commit: Some(by), moved });
-                    since = by;
-                }
-                // It came back.
-                None if self.is_committed(&at) => break,
-                None => {
-                    followed.deleted_by = Some(by);
-                    is_lost = true;
-                    break;
-                }
-            }
-        }
-        if !is_lost && self.is_committed(&at) {
-            let is_there = self.core.vault.disk_path(&at).symlink_metadata().is_ok();
-            if is_there && !self.working.taken.contains_key(&at) {
-                followed.at = Some(at);
-            } else if let Some(moved) = self.working.moved.get(&at) {
-                followed.at = Some(moved.to.clone());
-                followed.steps.push(Step { commit: None, moved: moved.clone() });
-            }
-        }
-        self.followed.insert(wanted, followed.clone());
-        Ok(followed)
-    }
-
-    /// Returns the first of some events that took a file from its path, and where it moved it, if it did.
-    fn first_move(
-        &mut self,
-        path: &NotePath,
-        events: &[PathEvent],
-    ) -> Result<Option<(CommitIndex, Option<FileMove>)>> {
-        for (number, event) in events.iter().enumerate() {
-            let mut moved = match &event.kind {
-                PathEventKind::Removed(_) => self.moved_by(event, path)?,
-                PathEventKind::Replaced { before, after } => {
-                    match self.replaced_by(event, path, before, after)? {
-                        Some(moved) => Some(moved),
-                        // It was rewritten in place.
-                        None => continue,
-                    }
-                }
-                PathEventKind::Added | PathEventKind::Merged => continue,
-            };
-            if let Some(moved) = &mut moved {
-                // The file can have come back to its path, as by a revert.
-                if self.is_back(path, event)? {
-                    return Ok(None);
-                }
-                // Another branch may have moved it elsewhere.
-                for other in events.iter().skip(number + 1) {
-                    if matches!(other.kind, PathEventKind::Removed(_)) {
-                        let other = self.moved_by(other, path)?;
-                        moved.is_clear &= other.is_none_or(|other| other.to == moved.to);
-                    }
-                }
-            }
-            return Ok(Some((event.commit, moved)));
-        }
-        Ok(None)
-    }
-
-    /// Returns whether the last commit has the file at its path again that an event moved away.
-    fn is_back(&mut self, path: &NotePath, event: &PathEvent) -> Result<bool> {
-        let Some(now) = self.head_files.get(path).cloned() else { return Ok(false) };
-        let Some(id) = self.walk.graph.id(event.parent).cloned() else { return Ok(false) };
-        let Some(then) = self.reader.blob_at(&id, path.as_str())? else { return Ok(false) };
-        if now == then {
-            return Ok(true);
-        }
-        let (Some(now), Some(then)) = (self.reader.blob(&now)?, self.reader.blob(&then)?) else {
-            return Ok(false);
-        };
-        Ok(ContentPieces::of(&now).percent_in_common(&ContentPieces::of(&then)) >= SAME_PERCENT)
-    }
-
-    /// Returns where a file went whose path another content took in a commit.
-    fn replaced_by(
-        &mut self,
-        event: &PathEvent,
-        path: &NotePath,
-        before: &ObjectId,
-        after: &ObjectId,
-    ) -> Result<Option<FileMove>> {
-        let Some(changes) = self.walk.kept_changes(event.parent, event.commit) else { return Ok(None) };
-        let (mut gone_to, mut is_moved_onto) = (Vec::new(), false);
-        for change in changes.iter() {
-            match change {
-                PathChange::Added { path: to, blob } if blob == before => gone_to.push(to.clone()),
-                PathChange::Changed { path: to, before: old, after: new } if to != path.as_str() => {
-                    if new == before {
-                        gone_to.push(to.clone());
-                    }
-                    is_moved_onto |= old == after;
-                }
-                PathChange::Renamed { to, before: old, after: new, .. } => {
-                    if new == before {
-                        gone_to.extend(to.clone());
-                    }
-                    is_moved_onto |= old == after;
-                }
-                PathChange::Removed { blob, .. } => is_moved_onto |= blob == after,
-                _ => {}
-            }
-        }
-        let [to] = gone_to.as_slice() else { return Ok(None) };
-        let Some(to) = NotePath::from_disk(to) else { return Ok(None) };
-        if !is_moved_onto {
-            let (Some(old), Some(new)) = (self.reader.blob(before)?, self.reader.blob(after)?) else {
-                return Ok(None);
-            };
-            if ContentPieces::of(&old).percent_in_common(&ContentPieces::of(&new)) >= SAME_PERCENT {
-                return Ok(None);
-            }
-        }
-        Ok(Some(FileMove { to, percent: 100, is_clear: true }))
-    }
-
-    /// Returns where a commit moved a file that it removed from its path.
-    fn moved_by(&mut self, event: &PathEvent, path: &NotePath) -> Result<Option<FileMove>> {
-        let Some(changes) = self.walk.kept_changes(event.parent, event.commit) else { return Ok(None) };
-        let renamed = changes.iter().find_map(|change| match change {
-            PathChange::Renamed { from: Some(from), to: Some(to), before, percent, .. }
-                if from == path.as_str() =>
-            {
-                Some((NotePath::from_disk(to)?, before.clone(), *percent))
-            }
-            _ => None,
-        });
-        // A file that took the path of another one is no rename for git.
-        let own = renamed.as_ref().map(|(_, before, _)| before.clone()).or_else(|| {
-            changes.iter().find_map(|change| match change {
-                PathChange::Removed { path: removed, blob } if removed == path.as_str() => Some(blob.clone()),
-                _ => None,
-            })
-        });
-        let onto: Vec<&String> = changes
-            .iter()
-            .filter_map(|change| match change {
-                PathChange::Changed { path, before, after }
-                    if before != after && Some(after) == own.as_ref() =>
-                {
-                    Some(path)
-                }
-                _ => None,
-            })
-            .collect();
-        if renamed.as_ref().is_none_or(|(_, _, percent)| *percent < 100)
-            && let [onto] = onto.as_slice()
-            && let Some(to) = NotePath::from_disk(onto)
-        {
-            return Ok(Some(FileMove { to, percent: 100, is_clear: true }));
-        }
-        let Some((to, before, percent)) = renamed else { return Ok(None) };
-        let new: Vec<(NotePath, ObjectId)> = changes
-            .iter()
-            .filter_map(|change| match change {
-                PathChange::Renamed { to: Some(to), after, .. } => Some((to, after)),
-                PathChange::Added { path, blob } => Some((path, blob)),
-                _ => None,
-            })
-            .filter_map(|(path, blob)| Some((NotePath::from_disk(path)?, blob.clone())))
-            .filter(|(other, _)| *other != to)
-            .collect();
-        if percent == 100 {
-            // Git takes one of several copies, that with the same name if there is one.
-            let copies: Vec<&NotePath> =
-                new.iter().filter(|(_, blob)| *blob == before).map(|(path, _)| path).collect();
-            let has_name = |other: &&NotePath| other.name() == path.name();
-            let is_clear = copies.is_empty() || (has_name(&&to) && !copies.iter().any(has_name));
-            return Ok(Some(FileMove { to, percent, is_clear }));
-        }
-        let is_clear = self.is_far_ahead(&before, percent, &to, &new)?;
-        Ok(Some(FileMove { to, percent, is_clear }))
-    }
-
-    /// Returns whether no other new file of a commit comes near the one that git takes for a renamed file.
-    fn is_far_ahead(
-        &mut self,
-        before: &ObjectId,
-        percent: u8,
-        to: &NotePath,
-        others: &[(NotePath, ObjectId)],
-    ) -> Result<bool> {
-        let Some(content) = self.reader.blob(before)? else { return Ok(false) };
-        let content = ContentPieces::of(&content);
-        let alike = others.iter().filter(|(path, _)| path.extension() == to.extension());
-        let ids: Vec<ObjectId> = alike.map(|(_, blob)| blob.clone()).collect();
-        if ids.len() > MAX_CANDIDATES {
-            return Ok(false);
-        }
-        let contents = self.reader.blobs(&ids)?;
-        let nearest =
-            contents.iter().flatten().map(|other| content.percent_in_common(&ContentPieces::of(other)));
-        Ok(nearest.max().unwrap_or(0).saturating_add(MARGIN) <= percent)
     }
 }
 

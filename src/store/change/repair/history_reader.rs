@@ -28,9 +28,9 @@ impl HistoryProblem {
                 "the history of git cannot be read ({said}), so older moves are no evidence; `git fsck` tells what is damaged"
             ),
             Self::TooLong => "only the last 100000 commits were looked at".to_owned(),
-            Self::Shallow => "the clone has only the last part of its history, so git says nothing of older moves; `git fetch --unshallow` gets the rest".to_owned(),
+            Self::Shallow => "the clone has only the last part of its history, so git says nothing of older moves; a full clone has the rest".to_owned(),
             Self::NotFetched(count) => format!(
-                "{count} old versions of files are not in this partial clone, so they are no evidence; `git fetch --refetch --filter=blob:limit=1m` gets them"
+                "{count} old versions of files are not in this partial clone, so they are no evidence; a clone without a filter has them"
             ),
             Self::MissingContents(count) => format!(
                 "git cannot read {count} old versions of files, so they are no evidence; `git fsck` tells what is damaged"
