@@ -36,7 +36,8 @@ impl Repository {
         let format = "--format=%H %T %P";
         // The version is checked where a call of git fails, or needs a newer one: this may be the only call.
         let list = |order| {
-            self.read_unchecked(["rev-list", order, "--no-commit-header", format, &count, "HEAD", "--"])
+            // The count comes first, because it takes `--no-walk` back.
+            self.read_unchecked(["rev-list", &count, order, "--no-commit-header", format, "HEAD", "--"])
         };
         let said = list("--topo-order")?;
         // A branch without commits is no failure.

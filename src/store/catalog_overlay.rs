@@ -19,6 +19,7 @@ use crate::text::link::LinkSyntax;
 use crate::text::path::{NotePath, key};
 use crate::text::resolve::{FileNames, link_places, name_keys};
 use crate::text::rewrite::Moves;
+use crate::vault::link_dialects::{DialectRules, PathLinkCounts};
 
 /// The number of files that are processed between two checks for cancellation.
 pub(super) const GROUP: usize = 256;
@@ -46,7 +47,12 @@ impl<'a> View<'a> {
         Lookup::of(core).set_unindexed(Some(&drift));
         Lookup::of(core).set_behind(drift.len());
         let gone = drift.removed.iter().cloned().collect();
-        let dialects = Arc::new(core.index.catalog().links().dialects()?);
+        let dialects = match core.index.snapshot()?.generation {
+            // Nothing is indexed, because there is nothing yet.
+            0 => DialectRules::of(&core.vault).decide(&[], || Ok(PathLinkCounts::default()))?,
+            _ => core.index.catalog().links().dialects()?,
+        };
+        let dialects = Arc::new(dialects);
         Ok(Self { core, drift, gone, dialects, linked: Mutex::default() })
     }
 

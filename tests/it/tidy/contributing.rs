@@ -69,5 +69,5 @@ fn recipes_name_tests_that_exist() {
             checked += 1;
         }
     }
-    assert_eq!(checked, 9);
+    assert_eq!(checked, 12);
 }
