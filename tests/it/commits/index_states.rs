@@ -68,12 +68,10 @@ fn disturb(vault: &TestVault, random: &mut Random) {
 
 /// Chooses an operation on the notes that operations change.
 fn operation(vault: &TestVault, random: &mut Random, run: usize) -> Operation {
-    let there: Vec<String> = (0..NOTES * 2)
-        .map(|at| format!("mine/m{at}.md"))
-        .filter(|note| vault.root().join(note).exists())
-        .collect();
+    let is_there = |note: &String| vault.root().join(note).exists();
+    let there: Vec<String> = (0..NOTES * 2).map(|at| format!("mine/m{at}.md")).filter(is_there).collect();
     let note = there[random.below(there.len())].clone();
-    let free = (0..).map(|at| format!("mine/m{at}.md")).find(|note| !there.contains(note)).unwrap();
+    let free = (0..).map(|at| format!("mine/m{at}.md")).find(|note| !is_there(note)).unwrap();
     match random.below(5) {
         0 => Operation::Move(MoveRequest { from: note, to: free, ..MoveRequest::default() }),
         1 if there.len() > NOTES / 2 => {
