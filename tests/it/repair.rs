@@ -694,6 +694,35 @@ fn paths_count_from_the_current_folder_first() {
 }
 
 #[test]
+fn a_link_that_led_elsewhere_between_two_moves_means_what_it_meant_at_first() {
+    let vault = repository(&[
+        ("a/note.md", &format!("{}[x](x.md)\n", page("Note"))),
+        ("a/x.md", &page("A")),
+        ("b/x.md", &page("B")),
+        ("c/x.md", &page("C")),
+    ]);
+    for (from, to) in [("a/note.md", "b/note.md"), ("b/note.md", "c/note.md")] {
+        git(vault.root(), &["mv", from, to]);
+        commit(&vault, to);
+    }
+    let reply = json(&vault, NOW, &["repair", "--apply", "certain"]);
+    assert_eq!(told(&reply).len(), 1, "{reply}");
+    assert!(vault.read("c/note.md").ends_with("[x](../a/x.md)\n"), "{reply}");
+    assert_eq!(json(&vault, NOW, &["repair"])["links"], Value::Array(Vec::new()));
+    // Back where it was, it is right as it is.
+    let vault = repository(&[
+        ("a/note.md", &format!("{}[x](x.md)\n", page("Note"))),
+        ("a/x.md", &page("A")),
+        ("b/x.md", &page("B")),
+    ]);
+    for (from, to) in [("a/note.md", "b/note.md"), ("b/note.md", "a/note.md")] {
+        git(vault.root(), &["mv", from, to]);
+        commit(&vault, to);
+    }
+    assert_eq!(json(&vault, NOW, &["repair"])["links"], Value::Array(Vec::new()));
+}
+
+#[test]
 fn history_that_git_cannot_read_is_told_and_the_rest_counts() {
     // The content of a note in an old commit is damaged.
     let vault =

@@ -7,6 +7,7 @@
 mod contents;
 mod following;
 
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
 
@@ -297,7 +298,7 @@ impl<'a> GitEvidence<'a> {
             }
         };
         let Some(source) = present.sources.get(number) else { return Ok(()) };
-        let mut misled = Vec::new();
+        let mut found = Vec::new();
         for (at, link) in source.note.links.iter().enumerate().filter(|(_, link)| is_judged(link)) {
             let leads_to = place_of(&present.names, link, path);
             // A link to nothing, or out of the vault, is judged already.
@@ -317,17 +318,33 @@ impl<'a> GitEvidence<'a> {
                 // A folder stays one as long as it has files.
                 LinkedPlace::Folder(_) => None,
             };
-            let Some(meant) = meant.filter(|meant| Some(meant) != leads_to.as_ref()) else { continue };
+            let Some(meant) = meant else { continue };
             let case = LinkCase { source: number, link: at, is_dead: false };
-            if !self.is_redirect(leads_to.as_ref(), &meant) {
-                misled.push(case);
-            }
+            let is_right = leads_to.as_ref() == Some(&meant) || self.is_redirect(leads_to.as_ref(), &meant);
+            let line = |of: &Source| line_of(of, source, link).map(|line| line_text(of, line));
+            found.push((case, is_right, line(&then) == line(source)));
         }
-        for case in misled {
-            // The newest move is found first, and counts.
-            if let std::collections::hash_map::Entry::Vacant(unknown) = self.misled_since.entry(case) {
-                unknown.insert(origin.clone());
-                present.misled.push(case);
+        for (case, is_right, has_line) in found {
+            match self.misled_since.entry(case) {
+                Entry::Vacant(unknown) if !is_right => {
+                    unknown.insert(origin.clone());
+                    present.misled.push(case);
+                }
+                // The newest move is found first. Where the note moved before, with the same line, that link can have led
+                // to another file by chance in between: the older state is nearer to the commit that wrote it.
+                Entry::Occupied(mut known)
+                    if has_line
+                        && origin.commit > known.get().commit
+                        && origin.source != known.get().source =>
+                {
+                    if is_right {
+                        known.remove();
+                        present.misled.retain(|other| *other != case);
+                    } else {
+                        known.insert(origin.clone());
+                    }
+                }
+                _ => {}
             }
         }
         Ok(())
