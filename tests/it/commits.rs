@@ -1,6 +1,7 @@
 //! Commits of operations in git (spec/git.md 5): what is committed, what is not and why, and what stays staged.
 
 mod crashes;
+#[cfg(unix)]
 mod index_states;
 mod sessions;
 
@@ -174,6 +175,7 @@ fn every_kind_of_operation_is_committed() {
 type Refusal = (&'static str, fn(&TestVault), &'static str, &'static str);
 
 /// Writes a hook of the repository.
+#[cfg(unix)]
 fn hook(vault: &TestVault, name: &str, script: &str) {
     let path = format!(".git/hooks/{name}");
     vault.write(&path, format!("#!/bin/sh\n{script}\n"));
