@@ -106,7 +106,7 @@ impl Repository {
         Ok(None)
     }
 
-    /// Commits some files alone, as they are in the working tree. After a refusal, the index is as before.
+    /// Commits some files alone, as they are in the working tree. After a refusal or an error, the index is as before.
     ///
     /// # Errors
     /// `NotFound` if there is no git; `Invalid` if it is too old; `Io` if it cannot be run.
@@ -128,12 +128,18 @@ impl Repository {
         options.extend(request.author.map(|author| format!("--author={author}").into()));
         let paths = [pathspecs(request.known), pathspecs(request.new)].concat();
         let call = || self.commit_call(request).arguments(&options);
-        let done = self.with_index(call, &paths, request.time_limit, end)?;
-        match done {
-            Ok(()) => self.head()?.map(Ok).ok_or_else(|| self.refusal("HEAD has no commit")),
-            Err(refusal) => {
+        match self.with_index(call, &paths, request.time_limit, end) {
+            Ok(Ok(())) => self.head()?.map(Ok).ok_or_else(|| self.refusal("HEAD has no commit")),
+            Ok(Err(refusal)) => {
                 self.forget_new(request)?;
                 Ok(Err(self.explain(refusal)?))
+            }
+            Err(error) => {
+                // The first error is the one to report.
+                if let Err(second) = self.forget_new(request) {
+                    tracing::warn!("new files stay in the index of git, with intent to add: {second}");
+                }
+                Err(error)
             }
         }
     }

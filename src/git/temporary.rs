@@ -2,7 +2,7 @@
 #![expect(clippy::disallowed_methods, reason = "git reads and writes files in a folder of their own")]
 
 use std::fs::File;
-use std::io::{Read as _, Write as _};
+use std::io::{Read as _, Seek as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use uuid::Uuid;
@@ -38,14 +38,15 @@ impl TemporaryFolder {
         file.write_all(bytes).map_err(|error| Error::io("write", &path, error))?;
         Ok(path)
     }
+}
 
-    /// Reads the first part of a file, as text.
-    pub(super) fn read_start(&self, path: &Path) -> Result<String> {
-        let failed = |error| Error::io("read", path, error);
-        let mut bytes = Vec::new();
-        File::open(path).map_err(failed)?.take(READ_LIMIT).read_to_end(&mut bytes).map_err(failed)?;
-        Ok(String::from_utf8_lossy(&bytes).into_owned())
-    }
+/// Reads the first part of an open file, as text. The file may have been removed meanwhile.
+pub(super) fn read_start(path: &Path, mut file: File) -> Result<String> {
+    let failed = |error| Error::io("read", path, error);
+    let mut bytes = Vec::new();
+    file.rewind().map_err(failed)?;
+    file.take(READ_LIMIT).read_to_end(&mut bytes).map_err(failed)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 impl Drop for TemporaryFolder {

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use crate::error::{Error, Result};
 use crate::git::Repository;
 use crate::git::command::{cannot_start, output};
-use crate::git::temporary::TemporaryFolder;
+use crate::git::temporary::{TemporaryFolder, read_start};
 use crate::platform;
 
 /// The interval at which the end of a call is looked for.
@@ -113,11 +113,12 @@ impl<'r> UserCall<'r> {
     pub(super) fn run(self, input: &[u8], limit: Duration) -> Result<Ended> {
         self.repository.check_version()?;
         let failed = |error| Error::io("run", "git", error);
-        // Standard error goes to a file, because a program that a hook leaves running would keep a pipe open.
+        // Standard error goes to a file, because a program that a hook leaves running would keep a pipe open. The file
+        // stays open, because a hook may empty the folder of temporary files.
         let folder = TemporaryFolder::new()?;
         let (path, log) = folder.create("stderr")?;
         let mut command = self.command;
-        command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(log);
+        command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(log.try_clone().map_err(failed)?);
         platform::begin_process_group(&mut command);
         let mut child = command.spawn().map_err(cannot_start)?;
         let pipe = child.stdin.take();
@@ -142,6 +143,6 @@ impl<'r> UserCall<'r> {
             }
         });
         let Some(status) = status.map_err(failed)? else { return Ok(Ended::TimedOut) };
-        Ok(Ended::Status(status, folder.read_start(&path)?))
+        Ok(Ended::Status(status, read_start(&path, log)?))
     }
 }

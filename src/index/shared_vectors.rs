@@ -41,7 +41,7 @@ const LITTLE_SPACE: u64 = 16_000_000;
 
 /// Where a lookup of shared vectors begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Lookup {
+pub enum LookupScope {
     /// All vectors are looked through.
     Everything,
     /// Only what other processes appended since the last lookup.
@@ -109,7 +109,7 @@ impl SharedVectors {
     pub fn take(
         &mut self,
         wanted: &mut HashSet<i64>,
-        lookup: Lookup,
+        scope: LookupScope,
         give: &mut dyn FnMut(&[VectorRecord]) -> Result<()>,
     ) -> Result<usize> {
         let count = wanted.len();
@@ -121,7 +121,7 @@ impl SharedVectors {
             BTreeMap::new()
         });
         for (&number, path) in segments.iter().rev() {
-            let seen = self.seen.get(&number).copied().filter(|_| lookup == Lookup::News);
+            let seen = self.seen.get(&number).copied().filter(|_| scope == LookupScope::News);
             let mut failed = None;
             let read = read_records(path, self.dimensions, seen.unwrap_or(0), wanted, &mut |records| {
                 give(records).inspect_err(|error| failed = Some(error.to_string()))

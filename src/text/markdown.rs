@@ -8,6 +8,7 @@ mod blocks;
 mod ignore_comments;
 pub(super) mod entity;
 mod nesting;
+mod parser_input;
 pub(super) mod whole_link;
 
 use std::ops::Range;
@@ -18,6 +19,7 @@ pub use self::anchors::{PagePlace, page_places};
 pub use self::blocks::blocks;
 pub use self::ignore_comments::{IgnoreComment, IgnoreRange, ignore_comments};
 use self::nesting::{LeafKind, trimmed};
+use self::parser_input::{DEEPEST, parser_input};
 use self::whole_link::label_end;
 use crate::text::inline::{InlineRun, LeafBlock, MdKind, MdLink, RunKind, Scanner};
 use crate::text::line::Lines;
@@ -38,73 +40,20 @@ const OPTIONS: Options =
 /// The parser's own extensions for math and tasks are not used, because it knows neither Obsidian's task statuses nor
 /// that a wikilink takes precedence over math (spec/obsidian.md 2.11).
 pub(super) fn read(text: &str, body_start: usize, lines: &Lines, note: &mut Note) -> usize {
-    let body = text.get(body_start..).unwrap_or("");
-    let flat = flattened(text, body_start, lines);
-    if let Some((at, _)) = flat {
+    let input = parser_input(text, body_start, lines);
+    if let Some(at) = input.too_deep {
         let span = Some(Span::new(at, at + 1));
         let message = format!(
             "lists, quotes and footnotes that begin beyond byte {DEEPEST} of a line are read as plain text"
         );
         note.problems.push(ParseProblem { code: "nested-too-deep", message, span });
     }
-    let body = flat.as_ref().map_or(body, |(_, flat)| flat);
     let mut reader = BodyReader::new(text, body_start, lines, note);
-    for (event, range) in Parser::new_ext(body, OPTIONS).into_offset_iter() {
+    for (event, range) in Parser::new_ext(&input.body, OPTIONS).into_offset_iter() {
         let span = from_marker(text, &event, shifted(range, body_start));
         reader.event(&event, span);
     }
     reader.finish()
-}
-
-/// The column in bytes from which on lists, quotes and footnotes are not recognized.
-const DEEPEST: usize = 256;
-
-/// Replaces the markers of blocks that are nested too deeply, byte for byte. Returns the offset of the first such
-/// marker and the new text.
-///
-/// The parser visits all open containers at each line, so deep nesting would take quadratic time.
-fn flattened(text: &str, body_start: usize, lines: &Lines) -> Option<(usize, String)> {
-    let mut first = None;
-    let mut bytes = Vec::new();
-    let long = lines.spans(text.len()).filter(|line| line.len() > DEEPEST && line.end > body_start);
-    for line in long {
-        let mut start = line.start.max(body_start);
-        // A lone carriage return ends a line for the parser.
-        for line in Span::new(start, line.end).of(text).split_inclusive('\r') {
-            if let Some(excess) = excess_marker(line) {
-                if first.is_none() {
-                    bytes = text.get(body_start..)?.as_bytes().to_vec();
-                }
-                *bytes.get_mut(start - body_start + excess)? = b'x';
-                first.get_or_insert(start + excess);
-            }
-            start += line.len();
-        }
-    }
-    Some((first?, String::from_utf8(bytes).ok()?))
-}
-
-/// Finds the first marker of a list, quote or footnote beyond [`DEEPEST`] among the markers that open `line`.
-fn excess_marker(line: &str) -> Option<usize> {
-    let signs = line.trim_end().as_bytes();
-    let ruled = |sign: u8| signs.iter().all(|&byte| byte == sign || matches!(byte, b' ' | b'\t'));
-    if signs.len() <= DEEPEST || ruled(b'-') || ruled(b'*') {
-        return None;
-    }
-    let mut at = 0;
-    loop {
-        let (begins, len) = match *signs.get(at)? {
-            b' ' | b'\t' | b'0'..=b'9' => (false, 1),
-            b'>' => (true, 1),
-            b'-' | b'*' | b'+' | b'.' | b')' => (signs.get(at + 1).is_none_or(u8::is_ascii_whitespace), 1),
-            b'[' if signs.get(at + 1) == Some(&b'^') => (true, 2 + line.get(at..)?.find("]:")?),
-            _ => return None,
-        };
-        if begins && at >= DEEPEST {
-            return Some(at);
-        }
-        at += len;
-    }
 }
 
 /// Returns the span of a block without line ends before it: below a tab, the parser lets a list and its first item begin

@@ -408,19 +408,18 @@ fn once_hybrid(place: &Place, sample: &mut Sample) -> Result<()> {
     once(place, sample, "hybrid")
 }
 
+/// Begins a call of the program over a vault and its index. It computes vectors itself, and takes none from other vaults.
+pub(crate) fn program(place: &Place) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_sidenote"));
+    command.env_clear().env("SIDENOTE_EMBED_SHARE", "false");
+    command.arg("--vault").arg(&place.root).arg("--index").arg(place.index());
+    command
+}
+
 fn once(place: &Place, sample: &mut Sample, mode: &str) -> Result<()> {
     for query in place.queries()?.iter().take(RUNS) {
-        let output = sample.time(|| {
-            let mut command = Command::new(env!("CARGO_BIN_EXE_sidenote"));
-            command
-                .env_clear()
-                .env("SIDENOTE_EMBED_SHARE", "false")
-                .arg("--vault")
-                .arg(&place.root)
-                .arg("--index")
-                .arg(place.index());
-            Ok(command.args(["--json", "search", "--mode", mode, query]).output()?)
-        })?;
+        let output = sample
+            .time(|| Ok(program(place).args(["--json", "search", "--mode", mode, query]).output()?))?;
         ensure(output.status.success(), &String::from_utf8_lossy(&output.stderr))?;
     }
     // What this process holds says nothing of the other.

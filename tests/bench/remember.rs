@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::Write as _;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use serde_json::json;
 use sidenote::journal::Journal;
@@ -13,7 +13,7 @@ use sidenote::vault::Vault;
 
 use crate::Result;
 use crate::bed::{EVENTS, Place};
-use crate::measure::{RUNS, WARMING, ensure, ensure_found, following, open_store};
+use crate::measure::{RUNS, WARMING, ensure, ensure_found, following, open_store, program};
 use crate::meter::Sample;
 
 /// What the searches are for, one after the other.
@@ -145,14 +145,7 @@ fn hooked(place: &Place, sample: &mut Sample, folds: bool) -> Result<()> {
         let mut first = Sample::default();
         let sample = if at == 0 { &mut first } else { &mut *sample };
         let output = sample.time(|| {
-            let mut command = Command::new(env!("CARGO_BIN_EXE_sidenote"));
-            command
-                .env_clear()
-                .env("SIDENOTE_EMBED_SHARE", "false")
-                .arg("--vault")
-                .arg(&place.root)
-                .arg("--index")
-                .arg(place.index());
+            let mut command = program(place);
             command
                 .args(["hook", "recall"])
                 .stdin(Stdio::piped())

@@ -320,6 +320,30 @@ fn what_is_not_committed_is_said_with_the_reason() {
     }
 }
 
+/// A hook may empty the folder of temporary files, where what git says is kept.
+#[cfg(unix)]
+#[test]
+fn a_hook_that_empties_the_temporary_folder_is_heard() {
+    let vault = notes();
+    let temporary = vault.root().join(".home/tmp");
+    fs::create_dir_all(&temporary).unwrap();
+    let create = |name: &str, last: &str| {
+        hook(&vault, "pre-commit", &format!("rm -r \"$TMPDIR\"/sidenote-git-*; {last}"));
+        let mut command = vault.command(&["new", name, "--content", "x"]);
+        let done =
+            command.env("SIDENOTE_GIT_COMMIT", "operation").env("TMPDIR", &temporary).output().unwrap();
+        assert!(done.status.success(), "{}", stderr(&done));
+        done
+    };
+    let before = (head(&vault), staged(&vault));
+    let done = create("Refused", "echo 'spell it right' >&2; exit 1");
+    assert!(stderr(&done).contains("a hook of the repository refuses: spell it right"), "{}", stderr(&done));
+    assert_eq!((head(&vault), staged(&vault)), before);
+    let done = create("Accepted", "exit 0");
+    assert!(stdout(&done).contains("committed as "), "{}{}", stdout(&done), stderr(&done));
+    assert_eq!(status(&vault), "?? Refused.md\n");
+}
+
 #[test]
 fn a_moved_note_that_was_changed_before_is_left_out_with_its_new_name() {
     let vault = notes();

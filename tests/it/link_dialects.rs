@@ -283,6 +283,24 @@ fn a_link_in_a_site_can_omit_the_extension() {
 }
 
 #[test]
+fn a_new_link_is_written_in_the_form_that_is_followed() {
+    let notes = [("docs/a b.md", "# A\n\n## Part\n\nText.\n"), ("docs/deep/c.md", "# C\n")];
+    let linked = |marker: (&str, &str)| {
+        let vault = TestVault::new(&[&notes[..], &[marker]].concat());
+        run(&vault, NOW, &["link", "docs/a b.md", "docs/deep/c.md"]);
+        run(&vault, NOW, &["extract", "docs/a b.md", "--section", "Part", "--to", "part"]);
+        (text_of(&vault, "docs/a b.md"), text_of(&vault, "docs/deep/c.md"))
+    };
+    // Where wikilinks are plain text, it is a path from the folder of the note.
+    let (a, c) = linked(("mkdocs.yml", ""));
+    assert_eq!(a, "# A\n\n[part](part.md)\n\n## Related\n\n- [c](deep/c.md)\n");
+    assert_eq!(c, "# C\n\n## Related\n\n- [a b](../a%20b.md)\n");
+    let (a, c) = linked((".obsidian/app.json", "{}"));
+    assert_eq!(a, "# A\n\n[[part]]\n\n## Related\n\n- [[c]]\n");
+    assert_eq!(c, "# C\n\n## Related\n\n- [[a b]]\n");
+}
+
+#[test]
 fn an_exact_path_stays_one_in_a_vault_of_obsidian() {
     let files = [
         (".obsidian/app.json", "{}"),

@@ -254,6 +254,43 @@ fn wikilinks_follow_the_grammar() {
     }
 }
 
+/// MkDocs indents the content of these by four columns, which CommonMark takes for code.
+#[test]
+fn the_content_of_admonitions_details_and_tabs_is_text() {
+    for (text, expected) in [
+        ("!!! note\n    [a](b.md)\n", vec!["md-plain b.md = a"]),
+        (
+            "!!! note\n\n    [a](b.md)\n\n    [[c]]\n\n[d](e.md)\n",
+            vec!["md-plain b.md = a", "wiki c = c", "md-plain e.md = d"],
+        ),
+        (
+            "??? tip \"[x](y.md)\"\n\n    - [a](b.md)\n\n        [[c]]\n",
+            vec!["md-plain y.md = x", "md-plain b.md = a", "wiki c = c"],
+        ),
+        ("???+ note \"T\"\r\n\r\n    [[c]]\r\n", vec!["wiki c = c"]),
+        ("=== \"C++\"\n\n    [[c]]\n\n=== \"Rust\"\n\n    [[d]]\n", vec!["wiki c = c", "wiki d = d"]),
+        ("!!! note\n\n\t[[c]]\n", vec!["wiki c = c"]),
+        (
+            "- x\n\n    ??? note\n        [[c]]\n\n        ??? note\n\n            [[d]]\n",
+            vec!["wiki c = c", "wiki d = d"],
+        ),
+        ("!!! note\n\n    ```\n    [[c]]\n\n    [[d]]\n    ```\n\n    [[e]]\n", vec!["wiki e = e"]),
+        ("!!! note\n\n        [[c]]\n", vec![]),
+        ("???+ note\n\n    x\n\n        [[c]]\n", vec![]),
+        // No content, or no kind: the code after it is code.
+        ("!!! note\n\n[[c]]\n\n    [[d]]\n", vec!["wiki c = c"]),
+        ("!!! \n\n    [[d]]\n", vec![]),
+        ("!!!note\n\n    [[d]]\n", vec![]),
+        ("Wow!!! note\n\n    [[d]]\n", vec![]),
+        ("=== Tab\n\n    [[d]]\n", vec![]),
+        ("```\n!!! note\n    [[c]]\n```\n", vec![]),
+        ("    !!! note\n\n        [[c]]\n", vec![]),
+    ] {
+        check_links(text, &expected);
+    }
+    assert_eq!(checked("!!! note\n\n    - [ ] do it\n").tasks.len(), 1);
+}
+
 #[test]
 fn spans_of_a_wikilink_name_each_part() {
     let text = "x ![[ dir/n #H|a b]]";

@@ -12,7 +12,7 @@ use std::time::Duration;
 use proptest::prelude::{Just, ProptestConfig, Strategy as _, any, prop, prop_assert, prop_oneof, proptest};
 use serde_json::Value;
 use sidenote::index::embed::{Effort, Embed, ModelId};
-use sidenote::index::shared_vectors::{Lookup, SharedVectorHealth, SharedVectorLimits, SharedVectors};
+use sidenote::index::shared_vectors::{LookupScope, SharedVectorHealth, SharedVectorLimits, SharedVectors};
 use sidenote::index::vectors::VectorRecord;
 use sidenote::index::{EmbedReport, Index, Options, SyncScope, silent};
 use sidenote::platform;
@@ -454,11 +454,11 @@ fn records(keys: impl IntoIterator<Item = i64>) -> Vec<VectorRecord> {
 
 /// Takes the vectors of these keys; fails if one of them is wrong. Gives the keys that were found.
 #[track_caller]
-fn take(shared: &mut SharedVectors, keys: impl IntoIterator<Item = i64>, lookup: Lookup) -> HashSet<i64> {
+fn take(shared: &mut SharedVectors, keys: impl IntoIterator<Item = i64>, scope: LookupScope) -> HashSet<i64> {
     let asked: HashSet<i64> = keys.into_iter().collect();
     let (mut wanted, mut found) = (asked.clone(), HashSet::new());
     let count = shared
-        .take(&mut wanted, lookup, &mut |records| {
+        .take(&mut wanted, scope, &mut |records| {
             for given in records {
                 assert_eq!(*given, record(given.key()), "a wrong vector was given");
                 assert!(found.insert(given.key()), "a vector was given twice");
@@ -478,14 +478,14 @@ fn a_lookup_for_news_finds_what_others_appended_since() {
     let cache = Cache::new();
     let (mut ours, mut theirs) = (cache.vectors(SMALL), cache.vectors(SMALL));
     theirs.append(&records(0..50));
-    assert_eq!(take(&mut ours, 0..10, Lookup::Everything), (0..10).collect());
+    assert_eq!(take(&mut ours, 0..10, LookupScope::Everything), (0..10).collect());
     theirs.append(&records(50..120));
-    assert_eq!(take(&mut ours, 40..130, Lookup::News), (50..120).collect());
+    assert_eq!(take(&mut ours, 40..130, LookupScope::News), (50..120).collect());
     // The own vectors are not in the way.
     ours.append(&records(120..130));
     theirs.append(&records(125..140));
-    assert_eq!(take(&mut ours, 130..150, Lookup::News), (130..140).collect());
-    assert_eq!(take(&mut theirs, 0..150, Lookup::Everything), (0..140).collect());
+    assert_eq!(take(&mut ours, 130..150, LookupScope::News), (130..140).collect());
+    assert_eq!(take(&mut theirs, 0..150, LookupScope::Everything), (0..140).collect());
     // Nothing was appended twice.
     let all: usize = segments(&cache).iter().map(|path| log_length(path)).sum();
     assert_eq!(all, 140);
@@ -520,11 +520,14 @@ fn a_torn_log_is_cut_and_appended_to() {
             fs::write(segment.join("vectors"), &whole[1][..vectors]).unwrap();
             let complete = (keys.saturating_sub(16) / 16).min(vectors.saturating_sub(16) / 12) as i64;
             let complete = if keys < 16 { 0 } else { complete };
-            assert_eq!(take(&mut cache.vectors(SMALL), 0..9, Lookup::Everything), (0..complete).collect());
+            assert_eq!(
+                take(&mut cache.vectors(SMALL), 0..9, LookupScope::Everything),
+                (0..complete).collect()
+            );
             cache.vectors(SMALL).append(&records(3..9));
             let expected = (0..complete).chain(3..9).collect();
             assert_eq!(
-                take(&mut cache.vectors(SMALL), 0..9, Lookup::Everything),
+                take(&mut cache.vectors(SMALL), 0..9, LookupScope::Everything),
                 expected,
                 "{keys} {vectors}"
             );
@@ -535,9 +538,13 @@ fn a_torn_log_is_cut_and_appended_to() {
     // A process that was killed while it removed a segment.
     for name in ["keys", "vectors"] {
         fs::remove_file(segment.join(name)).unwrap();
-        assert_eq!(take(&mut cache.vectors(SMALL), 0..9, Lookup::Everything), HashSet::new(), "{name}");
+        assert_eq!(take(&mut cache.vectors(SMALL), 0..9, LookupScope::Everything), HashSet::new(), "{name}");
         cache.vectors(SMALL).append(&records(0..9));
-        assert_eq!(take(&mut cache.vectors(SMALL), 0..9, Lookup::Everything), (0..9).collect(), "{name}");
+        assert_eq!(
+            take(&mut cache.vectors(SMALL), 0..9, LookupScope::Everything),
+            (0..9).collect(),
+            "{name}"
+        );
     }
 }
 
@@ -553,10 +560,10 @@ fn a_damaged_vector_is_noticed_and_replaced() {
             bytes[at] ^= 0x10;
             fs::write(segment.join(name), &bytes).unwrap();
             let mut shared = cache.vectors(SMALL);
-            let found = take(&mut shared, 0..4, Lookup::Everything);
+            let found = take(&mut shared, 0..4, LookupScope::Everything);
             assert!(found.len() == if at < 16 { 0 } else { 3 }, "{name} {at}: {found:?}");
             shared.append(&records((0..4).filter(|key| !found.contains(key))));
-            assert_eq!(take(&mut shared, 0..4, Lookup::Everything), (0..4).collect(), "{name} {at}");
+            assert_eq!(take(&mut shared, 0..4, LookupScope::Everything), (0..4).collect(), "{name} {at}");
             fs::remove_dir_all(&segment).unwrap();
             cache.vectors(SMALL).append(&records(0..4));
         }
@@ -604,10 +611,10 @@ proptest! {
         fs::write(segment.join("keys"), &files[0]).unwrap();
         fs::write(segment.join("vectors"), &files[1]).unwrap();
         let mut shared = cache.vectors(SMALL);
-        let found = take(&mut shared, 0..30, Lookup::Everything);
+        let found = take(&mut shared, 0..30, LookupScope::Everything);
         prop_assert!(found.iter().all(|key| (0..20).contains(key)));
         shared.append(&records((0..30).filter(|key| !found.contains(key))));
-        prop_assert!(take(&mut cache.vectors(SMALL), 0..30, Lookup::Everything) == (0..30).collect());
+        prop_assert!(take(&mut cache.vectors(SMALL), 0..30, LookupScope::Everything) == (0..30).collect());
     }
 }
 
@@ -629,7 +636,7 @@ fn the_oldest_vectors_of_all_models_make_room() {
     let other = Counter::of("counter/old", DIMENSIONS, "1", 256);
     let mut other = SharedVectors::new(&cache.root(), &*other, SMALL);
     other.append(&records(0..100));
-    assert_eq!(take(&mut other, 0..100, Lookup::Everything).len(), 100);
+    assert_eq!(take(&mut other, 0..100, LookupScope::Everything).len(), 100);
     let mut shared = cache.vectors(SMALL);
     let mut written: HashMap<PathBuf, (u64, u64)> = HashMap::new();
     for at in 0..200 {
@@ -641,8 +648,8 @@ fn the_oldest_vectors_of_all_models_make_room() {
             assert_eq!(*written.entry(segment.clone()).or_insert(id), id, "{}", segment.display());
         }
     }
-    assert_eq!(take(&mut other, 0..100, Lookup::Everything), HashSet::new(), "the oldest are gone");
-    let kept = take(&mut cache.vectors(SMALL), 0..2000, Lookup::Everything);
+    assert_eq!(take(&mut other, 0..100, LookupScope::Everything), HashSet::new(), "the oldest are gone");
+    let kept = take(&mut cache.vectors(SMALL), 0..2000, LookupScope::Everything);
     let oldest = 2000 - kept.len() as i64;
     assert_eq!(kept, (oldest..2000).collect(), "the newest are kept");
     // Half of the limit is used at least, although room is made by segments.
@@ -650,7 +657,7 @@ fn the_oldest_vectors_of_all_models_make_room() {
     // A limit below a segment leaves the newest.
     let mut tiny = cache.vectors(SharedVectorLimits { total: 10, segment: 10 });
     tiny.append(&records(3000..3002));
-    assert_eq!(take(&mut tiny, 2000..4000, Lookup::Everything), HashSet::from([3001]));
+    assert_eq!(take(&mut tiny, 2000..4000, LookupScope::Everything), HashSet::from([3001]));
 }
 
 #[test]
@@ -659,9 +666,9 @@ fn a_folder_that_is_deleted_meanwhile_is_made_again() {
     let mut shared = cache.vectors(SMALL);
     shared.append(&records(0..30));
     fs::remove_dir_all(cache.root()).unwrap();
-    assert_eq!(take(&mut shared, 0..30, Lookup::News), HashSet::new());
+    assert_eq!(take(&mut shared, 0..30, LookupScope::News), HashSet::new());
     shared.append(&records(30..40));
-    assert_eq!(take(&mut shared, 0..50, Lookup::Everything), (30..40).collect());
+    assert_eq!(take(&mut shared, 0..50, LookupScope::Everything), (30..40).collect());
 }
 
 /// The folder of shared vectors that [`appender`] appends to.
@@ -710,10 +717,13 @@ fn check_kills(runs: usize) {
         }
         torn += segments(&cache).iter().filter(|path| is_torn(path)).count();
         let mut shared = cache.vectors(SMALL);
-        let keys = take(&mut shared, 0..3010, Lookup::Everything);
+        let keys = take(&mut shared, 0..3010, LookupScope::Everything);
         found += keys.len();
         shared.append(&records(4000..4003));
-        assert_eq!(take(&mut cache.vectors(SMALL), 4000..4003, Lookup::Everything), (4000..4003).collect());
+        assert_eq!(
+            take(&mut cache.vectors(SMALL), 4000..4003, LookupScope::Everything),
+            (4000..4003).collect()
+        );
         let size = size_of(&cache.root());
         assert!(size <= SMALL.total + SMALL.segment, "run {run}: {size} bytes");
     }

@@ -7,7 +7,7 @@ use crate::index::EmbedReport;
 use crate::index::catalog::FileId;
 use crate::index::embed::{Effort, Embed};
 use crate::index::indexed_document::ParsedNote;
-use crate::index::shared_vectors::Lookup;
+use crate::index::shared_vectors::LookupScope;
 use crate::index::vectors::{VectorRecord, passage_key};
 use crate::index::writer::Writer;
 use crate::journal::Journal;
@@ -33,12 +33,12 @@ impl Writer {
     }
 
     /// Copies the vectors of these passages that other vaults share into the index. Returns their number.
-    fn reuse_vectors(&mut self, mut passages: HashSet<i64>, lookup: Lookup) -> Result<usize> {
+    fn reuse_vectors(&mut self, mut passages: HashSet<i64>, scope: LookupScope) -> Result<usize> {
         let (Some(vectors), Some(shared)) = (&mut self.vectors, &mut self.shared_vectors) else {
             return Ok(0);
         };
         passages.retain(|passage| !vectors.contains(*passage));
-        shared.take(&mut passages, lookup, &mut |records| vectors.append_records(records))
+        shared.take(&mut passages, scope, &mut |records| vectors.append_records(records))
     }
 
     /// Copies all shared vectors that the index lacks, and then returns the files that have passages without a vector,
@@ -49,7 +49,7 @@ impl Writer {
             return Ok((Vec::new(), 0));
         }
         self.remove_seal()?;
-        let reused = self.reuse_vectors(passages, Lookup::Everything)?;
+        let reused = self.reuse_vectors(passages, LookupScope::Everything)?;
         if reused > 0 {
             waiting = self.without_vectors()?.1;
         }
@@ -128,8 +128,8 @@ impl Writer {
             }
         }
         // Whoever embeds all pending passages has looked for them before.
-        let lookup = if effort == Effort::Foreground { Lookup::Everything } else { Lookup::News };
-        let mut report = EmbedReport { embedded: 0, reused: self.reuse_vectors(seen, lookup)? };
+        let scope = if effort == Effort::Foreground { LookupScope::Everything } else { LookupScope::News };
+        let mut report = EmbedReport { embedded: 0, reused: self.reuse_vectors(seen, scope)? };
         let Some(vectors) = &mut self.vectors else { return Ok(report) };
         if report.reused > 0 {
             waiting.retain(|(passage, _)| !vectors.contains(*passage));

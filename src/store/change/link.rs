@@ -18,6 +18,7 @@ use crate::text::related_section;
 use crate::text::related_section::RelatedSection;
 use crate::text::resolve::FileNames;
 use crate::text::rewrite::{linktext, markdown_destination, parse};
+use crate::vault::obsidian::Settings;
 
 /// Two notes to link, or to unlink.
 #[derive(Debug, Clone, Default)]
@@ -67,17 +68,7 @@ impl Planner<'_> {
             let mut edits = Vec::new();
             let mut remarks = Vec::new();
             if !source.note.links.iter().any(|link| links_to(&names, link, source, &target.path)) {
-                let markdown = settings.use_markdown_links;
-                let dest = linktext(&names, &target.path, &source.path, settings.link_format, markdown)
-                    .ok_or_else(|| Error::invalid(format!("no link text finds {}", target.path)))?;
-                let link = match (markdown, text) {
-                    (true, text) => {
-                        let label = text.unwrap_or(target.path.stem());
-                        format!("[{label}](<{}>)", markdown_destination(&dest, true))
-                    }
-                    (false, Some(text)) => format!("[[{dest}|{text}]]"),
-                    (false, None) => format!("[[{dest}]]"),
-                };
+                let link = new_link(&names, &settings, &source.path, &target.path, text)?;
                 let added = related_section::add(&source.text, &source.note, &self.related_section(), &link);
                 let text = String::from_utf8(apply(source.text.as_bytes(), std::slice::from_ref(&added))?)
                     .map_err(|error| Error::internal("an edit produced invalid UTF-8").with_source(error))?;
@@ -147,6 +138,33 @@ impl Planner<'_> {
         let ids = (first.id(), second.id());
         Ok((first, second, names, ids))
     }
+}
+
+/// Returns a new link to a note in the form that Obsidian's settings ask for, or the link dialect of the linking note: where
+/// wikilinks would be plain text, it is a Markdown link. A dialect that is only assumed does not count.
+pub(super) fn new_link(
+    names: &FileNames,
+    settings: &Settings,
+    source: &NotePath,
+    target: &NotePath,
+    label: Option<&str>,
+) -> Result<String> {
+    let unit = names.dialects().unit_of(source);
+    let is_path = unit.dialect.follows_paths() && !unit.is_assumed();
+    let is_markdown = settings.use_markdown_links || is_path;
+    let dest = linktext(names, target, source, settings.link_format, is_markdown)
+        .ok_or_else(|| Error::invalid(format!("no link text finds {target}")))?;
+    Ok(match (is_markdown, label) {
+        (true, label) => {
+            let label = label.unwrap_or(target.stem());
+            match is_path {
+                true => format!("[{label}]({})", markdown_destination(&dest, false)),
+                false => format!("[{label}](<{}>)", markdown_destination(&dest, true)),
+            }
+        }
+        (false, Some(label)) => format!("[[{dest}|{label}]]"),
+        (false, None) => format!("[[{dest}]]"),
+    })
 }
 
 /// Returns whether a link of a note leads to a file.

@@ -9,6 +9,7 @@ use crate::store::catalog_overlay::View;
 use crate::store::change::Planner;
 use crate::store::change::create::NewRequest;
 use crate::store::change::headings::heading;
+use crate::store::change::link::new_link;
 use crate::store::change::merge_properties::PropertyMerge;
 use crate::store::change::move_files::add_edits;
 use crate::store::source::Source;
@@ -327,14 +328,7 @@ impl Extraction<'_> {
 
     /// Completes the edits of the note: a link to the new note replaces the section.
     fn remaining(&self, mut left: Vec<Edit>) -> Result<Vec<Edit>> {
-        let is_markdown = self.settings.use_markdown_links;
-        let dest = linktext(&self.after, self.new, &self.own.path, self.settings.link_format, is_markdown)
-            .ok_or_else(|| Error::invalid(format!("no link text finds {}", self.new)))?;
-        let link = if is_markdown {
-            format!("[{}](<{}>)", self.new.stem(), markdown_destination(&dest, true))
-        } else {
-            format!("[[{dest}]]")
-        };
+        let link = new_link(&self.after, &self.settings, &self.own.path, self.new, None)?;
         let text = self.section.of(&self.own.text);
         let end = self.section.start + text.trim_end_matches(['\n', '\r']).len();
         left.retain(|edit| !self.encloses(edit.span));

@@ -157,7 +157,8 @@ impl Changes<'_> {
         // What the index just saw move is evidence.
         IndexSync::of(self.core).note_moves();
         let mut present = Present::new(self.core, &view, &request.paths)?;
-        let (mut meanings, problems) = self.meanings(&mut present, repository.clone(), &mut notices)?;
+        let (mut meanings, problems) =
+            self.meanings(&mut present, repository.clone(), request.is_automatic, &mut notices)?;
         meanings.sort_by_key(|meaning| (meaning.source, meaning.span));
         let unexplained =
             meanings.iter().filter(|meaning| meaning.is_dead && meaning.is_unexplained()).count();
@@ -211,6 +212,7 @@ impl Changes<'_> {
         &self,
         present: &mut Present,
         repository: Option<Repository>,
+        is_automatic: bool,
         notices: &mut Vec<String>,
     ) -> Result<(Vec<LinkMeaning>, Vec<HistoryProblem>)> {
         let mut clues: BTreeMap<LinkCase, Vec<Clue>> =
@@ -223,7 +225,7 @@ impl Changes<'_> {
             });
         }
         if let Some(git) = &mut git
-            && let Err(error) = git_clues(git, present, &mut clues)
+            && let Err(error) = git_clues(git, present, &mut clues, is_automatic)
         {
             // What was found until then counts.
             notices.push(no_evidence(&error));
@@ -341,8 +343,13 @@ fn git_clues(
     git: &mut GitEvidence<'_>,
     present: &mut Present,
     clues: &mut BTreeMap<LinkCase, Vec<Clue>>,
+    is_automatic: bool,
 ) -> Result<()> {
     git.find_misled(present)?;
+    // They are strong at most, which an automatic repair leaves.
+    if !is_automatic {
+        git.find_moved_sections(present)?;
+    }
     for case in present.dead.iter().chain(&present.misled) {
         let found = git.clues(present, case)?;
         clues.entry(*case).or_default().extend(found);

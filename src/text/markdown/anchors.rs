@@ -2,7 +2,8 @@
 
 use pulldown_cmark::{BrokenLink, CowStr, Event, Options, Parser, Tag, TagEnd};
 
-use super::{OPTIONS, flattened};
+use super::OPTIONS;
+use super::parser_input::parser_input;
 use crate::text::line::Lines;
 
 /// A place of a note that a link can name on a web page.
@@ -25,15 +26,13 @@ pub enum PagePlace {
 ///
 /// `with_attributes` reads attributes behind headings, as mdBook and site generators do and GitHub does not.
 pub fn page_places(text: &str, body_start: usize, with_attributes: bool) -> Vec<PagePlace> {
-    let body = text.get(body_start..).unwrap_or("");
-    let lines = Lines::new(text);
-    let flat = flattened(text, body_start, &lines);
-    let body = flat.as_ref().map_or(body, |(_, flat)| flat);
+    let input = parser_input(text, body_start, &Lines::new(text));
     let mut options = OPTIONS;
     options.set(Options::ENABLE_HEADING_ATTRIBUTES, with_attributes);
     // A reference that is defined nowhere in the body shows as text, and its brackets are no part of a slug.
     let undefined = |_: BrokenLink<'_>| Some((CowStr::Borrowed(""), CowStr::Borrowed("")));
-    let parser = Parser::new_with_broken_link_callback(body, options, Some(undefined)).into_offset_iter();
+    let parser =
+        Parser::new_with_broken_link_callback(&input.body, options, Some(undefined)).into_offset_iter();
     let mut places = Vec::new();
     let mut heading: Option<(usize, String, Option<String>)> = None;
     let mut images = 0usize;

@@ -4,7 +4,8 @@
 use pulldown_cmark::{Event, Parser, Tag, TagEnd};
 
 use super::nesting::trimmed;
-use super::{OPTIONS, flattened, from_marker, shifted};
+use super::parser_input::parser_input;
+use super::{OPTIONS, from_marker, shifted};
 use crate::text::line::Lines;
 use crate::text::span::Span;
 
@@ -13,11 +14,9 @@ use crate::text::span::Span;
 /// A quote is one block, and so is a list item up to the first list nested in it. The text after that list is another
 /// block.
 pub fn blocks(text: &str, body_start: usize, lines: &Lines) -> Vec<Span> {
-    let body = text.get(body_start..).unwrap_or("");
-    let flat = flattened(text, body_start, lines);
-    let body = flat.as_ref().map_or(body, |(_, flat)| flat);
+    let input = parser_input(text, body_start, lines);
     let mut walk = BlockWalk::default();
-    for (event, range) in Parser::new_ext(body, OPTIONS).into_offset_iter() {
+    for (event, range) in Parser::new_ext(&input.body, OPTIONS).into_offset_iter() {
         let span = from_marker(text, &event, shifted(range, body_start));
         walk.event(&event, span);
     }

@@ -4,7 +4,8 @@
 use pulldown_cmark::{Event, Parser, Tag, TagEnd};
 
 use super::nesting::trimmed;
-use super::{OPTIONS, flattened, from_marker, shifted};
+use super::parser_input::parser_input;
+use super::{OPTIONS, from_marker, shifted};
 use crate::text::line::Lines;
 use crate::text::span::Span;
 
@@ -48,10 +49,9 @@ pub fn ignore_comments(text: &str, body_start: usize) -> Vec<IgnoreComment> {
         return Vec::new();
     }
     let lines = Lines::new(text);
-    let flat = flattened(text, body_start, &lines);
-    let body = flat.as_ref().map_or(body, |(_, flat)| flat);
+    let input = parser_input(text, body_start, &lines);
     let mut walk = CommentWalk { text, found: Vec::new(), waiting: Vec::new(), open: None, depth: 0 };
-    for (event, range) in Parser::new_ext(body, OPTIONS).into_offset_iter() {
+    for (event, range) in Parser::new_ext(&input.body, OPTIONS).into_offset_iter() {
         let span = from_marker(text, &event, shifted(range, body_start));
         walk.event(&event, span);
     }

@@ -6,6 +6,7 @@
 
 mod contents;
 mod following;
+mod sections;
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -15,8 +16,9 @@ use crate::error::Result;
 use crate::git::{CommitIndex, ObjectId, PathChange, Repository};
 use crate::index::catalog::FileKind;
 use crate::store::change::repair::evidence::{Certainty, Clue, EvidenceKind, Fate};
+use crate::store::change::repair::git_evidence::sections::MovedSections;
 use crate::store::change::repair::history_reader::{HistoryProblem, HistoryReader};
-use crate::store::change::repair::history_walk::{HistoryWalk, PathEvent, PathEventKind};
+use crate::store::change::repair::history_walk::{HistoryWalk, PathEvent, PathEventKind, RECENT_COMMITS};
 use crate::store::change::repair::moved_files::FileMove;
 use crate::store::change::repair::present::{LinkCase, Present, is_judged, place_of};
 use crate::store::change::repair::working_tree::{WorkingTreeMoves, read};
@@ -28,8 +30,6 @@ use crate::text::path::{NotePath, key};
 use crate::text::resolve::{FileNames, link_places, name_keys};
 use crate::text::rewrite::LinkedPlace;
 
-/// The number of last commits in which moves are looked for that made links lead elsewhere.
-const RECENT_COMMITS: CommitIndex = 20;
 /// The least share of common content of a strong rename, in percent.
 const STRONG_PERCENT: u8 = 70;
 /// The least length of a body whose content identifies a note, in bytes.
@@ -95,6 +95,10 @@ pub(super) struct GitEvidence<'a> {
     written: HashMap<LinkCase, Vec<Origin>>,
     /// The states in which links were right that lead elsewhere now.
     misled_since: HashMap<LinkCase, Origin>,
+    /// The sections that recently moved to another note.
+    sections: MovedSections,
+    /// What is known of links that are alive, but for the heading that they name.
+    section_clues: HashMap<LinkCase, Clue>,
     subjects: HashMap<CommitIndex, String>,
     former: usize,
 }
@@ -121,6 +125,8 @@ impl<'a> GitEvidence<'a> {
             notes: HashMap::new(),
             written: HashMap::new(),
             misled_since: HashMap::new(),
+            sections: MovedSections::default(),
+            section_clues: HashMap::new(),
             subjects: HashMap::new(),
             former: 0,
         };
@@ -362,6 +368,9 @@ impl<'a> GitEvidence<'a> {
         let Some((source, link)) = present.sources.get(case.source).zip(present.link(case)) else {
             return Ok(Vec::new());
         };
+        if let Some(clue) = self.section_clues.get(case) {
+            return Ok(vec![clue.clone()]);
+        }
         let origins = match self.misled_since.get(case) {
             Some(origin) => vec![origin.clone()],
             None => self.origins(present, case, source, link)?,
@@ -381,7 +390,8 @@ impl<'a> GitEvidence<'a> {
                             clue.certainty.min(self.certainty_of_taken(present, link, source, &target));
                     }
                     let is_proven = clue.certainty == Certainty::Certain && matches!(clue.fate, Fate::At(_));
-                    clues.push(clue);
+                    let by = followed.deleted_by;
+                    clues.extend(self.add_section_clue(present, (source, link), &target, clue, by)?);
                     // What identifies the note is asked where its way is not certain, and where it may disagree.
                     if !is_proven && !self.misled_since.contains_key(case) {
                         clues.extend(self.clues_of_content(present, &origin, &target)?);

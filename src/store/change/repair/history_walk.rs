@@ -11,6 +11,8 @@ use crate::text::path::NotePath;
 
 /// The most commits that are looked at.
 const MAX_COMMITS: usize = 100_000;
+/// The number of last commits in which moves are looked for that made links lead elsewhere.
+pub(super) const RECENT_COMMITS: CommitIndex = 20;
 /// The number of commits that are asked for at a time.
 const BATCH: usize = 32;
 
@@ -65,6 +67,8 @@ pub(super) struct HistoryWalk {
     new_paths: Vec<NotePath>,
     /// The changes of each commit that moved something, against a parent.
     kept: HashMap<(CommitIndex, CommitIndex), Rc<Vec<PathChange>>>,
+    /// The changes of each recent commit with one parent, the newest first.
+    recent: Vec<(CommitIndex, Rc<Vec<PathChange>>)>,
     contained: HashMap<CommitIndex, Contained>,
     pub(super) problems: Vec<HistoryProblem>,
 }
@@ -86,6 +90,7 @@ impl HistoryWalk {
             events: HashMap::new(),
             new_paths: Vec::new(),
             kept: HashMap::new(),
+            recent: Vec::new(),
             contained: HashMap::new(),
             problems,
         }))
@@ -136,6 +141,11 @@ impl HistoryWalk {
     fn add_events(&mut self, walked: &WalkedCommit) {
         let commit = walked.commit;
         let Some((first, _)) = walked.changes.first() else { return };
+        if let [(_, changes)] = walked.changes.as_slice()
+            && commit < RECENT_COMMITS
+        {
+            self.recent.push((commit, Rc::clone(changes)));
+        }
         let mut found: HashMap<NotePath, (usize, PathEventKind)> = HashMap::new();
         for (parent, changes) in &walked.changes {
             let events = path_events(changes);
@@ -228,6 +238,11 @@ impl HistoryWalk {
     /// Returns the paths that were found since the last call.
     pub(super) fn take_new_paths(&mut self) -> Vec<NotePath> {
         std::mem::take(&mut self.new_paths)
+    }
+
+    /// Returns what the recent commits changed that are no merges, the newest first, as far as they were looked at.
+    pub(super) fn recent_changes(&self) -> Vec<(CommitIndex, Rc<Vec<PathChange>>)> {
+        self.recent.clone()
     }
 
     /// Returns the changes of a commit against a parent, if it moved something and was looked at.
