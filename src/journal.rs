@@ -25,7 +25,7 @@ use crate::vault::apply_result::Applied;
 use crate::vault::undo_log::UndoLog;
 use crate::vault::write_lock::WriteLock;
 
-use crate::journal::event::{Event, TouchedFile};
+use crate::journal::event::{Event, OP_MOVED, TouchedFile};
 use crate::journal::event_id::id_millis;
 use crate::journal::folders::{JournalFile, JournalFolder, JournalFolders, LocalLock};
 use crate::journal::reader::{Events, FolderEvents, ReadOrder};
@@ -390,24 +390,46 @@ impl Journal {
     ///
     /// # Errors
     /// `Io` if the journal cannot be read.
-    pub fn unrecorded(&self, mut moves: Vec<(NotePath, NotePath)>) -> Result<Vec<(NotePath, NotePath)>> {
+    pub fn unrecorded(&self, moves: Vec<(NotePath, NotePath)>) -> Result<Vec<(NotePath, NotePath)>> {
+        self.moves_without(moves, |_| true)
+    }
+
+    /// Returns those of some moves that no recent operation of sidenote made, whether or not the index saw them.
+    ///
+    /// # Errors
+    /// `Io` if the journal cannot be read.
+    pub fn not_by_sidenote(&self, moves: Vec<(NotePath, NotePath)>) -> Result<Vec<(NotePath, NotePath)>> {
+        self.moves_without(moves, |event| event.op != OP_MOVED)
+    }
+
+    /// Returns those of some moves that are in no recent event that counts.
+    fn moves_without(
+        &self,
+        moves: Vec<(NotePath, NotePath)>,
+        counts: impl Fn(&Event) -> bool,
+    ) -> Result<Vec<(NotePath, NotePath)>> {
+        let located = |(from, to): &(NotePath, NotePath)| {
+            (FileLocation::Vault(from.clone()), FileLocation::Vault(to.clone()))
+        };
+        let mut left: Vec<_> = moves.into_iter().map(|one| (located(&one), one)).collect();
         for event in self.events(ReadOrder::NewestFirst)?.of_changes().take(RECENT) {
             let event = event?;
+            if !counts(&event) {
+                continue;
+            }
             let recorded: HashSet<(&FileLocation, &FileLocation)> =
                 event.files.iter().filter_map(|file| Some((&file.path, file.to.as_ref()?))).collect();
-            moves.retain(|(from, to)| {
-                let (from, to) = (FileLocation::Vault(from.clone()), FileLocation::Vault(to.clone()));
-                let is_with_folder = event
-                    .folders
-                    .iter()
-                    .any(|folder| replaced(&from, &folder.from, &folder.to).as_ref() == Some(&to));
-                !is_with_folder && !recorded.contains(&(&from, &to))
+            left.retain(|((from, to), _)| {
+                let mut folders = event.folders.iter();
+                let is_with_folder =
+                    folders.any(|folder| replaced(from, &folder.from, &folder.to).as_ref() == Some(to));
+                !is_with_folder && !recorded.contains(&(from, to))
             });
-            if moves.is_empty() {
+            if left.is_empty() {
                 break;
             }
         }
-        Ok(moves)
+        Ok(left.into_iter().map(|(_, one)| one).collect())
     }
 
     /// Returns the present location of each file that was at one of `places` right after an operation and moved since;

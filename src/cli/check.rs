@@ -16,7 +16,7 @@ use super::{CommandContext, Outcome, output};
 use crate::atomic_file::AtomicFile;
 use crate::cli::output::Output;
 use crate::cli::vault_paths::{current_folder, vault_paths, vault_root};
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::platform;
 use crate::store::{
     Baseline, Certainty, CheckReply, CheckRequest, PROBLEM_CODES, Problem, ProblemCode, RepairRequest,
@@ -282,6 +282,15 @@ fn write_baseline(out: Output, file: &Path, reply: &CheckReply) -> Result<Outcom
     let baseline = Baseline::of(&reply.problems);
     let text = baseline.to_json()?;
     let failed = |error| Error::io("write the baseline", file, error);
+    let is_other =
+        || std::fs::read_to_string(file).map_or(true, |text| Baseline::parse(&text, file).is_err());
+    if file.symlink_metadata().is_ok() && is_other() {
+        return Err(Error::new(
+            ErrorKind::Exists,
+            format!("{} is there, and is no baseline", file.display()),
+        )
+        .with_hint("name a file that is not there, such as check-baseline.json"));
+    }
     if let Some(folder) = file.parent().filter(|folder| !folder.as_os_str().is_empty()) {
         #[expect(clippy::disallowed_methods, reason = "the folder of a file that the user names")]
         std::fs::create_dir_all(folder).map_err(|error| Error::io("create", folder, error))?;

@@ -282,6 +282,8 @@ pub fn main() -> ExitCode {
     start_tracing();
     let arguments = change::tag::expand_removed_tags(std::env::args_os());
     let wants_json = arguments.iter().any(|argument| argument == "--json");
+    let is_merge_driver = arguments.get(1).is_some_and(|command| command == "merge-driver")
+        && arguments.get(2).is_none_or(|argument| argument != "--help" && argument != "-h");
     let parsed = tree().try_get_matches_from(arguments).and_then(|matches| {
         let verb = command_name(&matches);
         let cli = Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut tree()))?;
@@ -289,6 +291,11 @@ pub fn main() -> ExitCode {
     });
     let (cli, verb) = match parsed {
         Ok(parsed) => parsed,
+        // Git would take the exit code of a usage error for a conflict, and that of the help for a merge.
+        Err(error) if is_merge_driver => {
+            drop(error.print());
+            return ExitCode::from(merge_driver::DRIVER_FAILED);
+        }
         Err(error) if wants_json && error.use_stderr() => {
             Output::new(true).print_error(&Error::invalid(error.to_string().trim_end().to_owned()));
             return ExitCode::from(exit_code(ErrorKind::Invalid));

@@ -18,6 +18,8 @@ const LOCK_INTERVAL: Duration = Duration::from_millis(20);
 pub const COMMIT_TIME: Duration = Duration::from_secs(60);
 /// The time that a change of the index alone may take.
 const INDEX_TIME: Duration = Duration::from_secs(20);
+/// The hooks that can change the files of a commit.
+const HOOKS_BEFORE: [&str; 3] = ["pre-commit", "prepare-commit-msg", "commit-msg"];
 /// The most characters of what git or a hook said that a message repeats.
 const LONGEST_TEXT: usize = 300;
 
@@ -129,7 +131,14 @@ impl Repository {
         let paths = [pathspecs(request.known), pathspecs(request.new)].concat();
         let call = || self.commit_call(request).arguments(&options);
         match self.with_index(call, &paths, request.time_limit, end) {
-            Ok(Ok(())) => self.head()?.map(Ok).ok_or_else(|| self.refusal("HEAD has no commit")),
+            Ok(Ok(())) => {
+                let id = self.head()?.ok_or_else(|| self.refusal("HEAD has no commit"))?;
+                // It is committed, whatever becomes of the index.
+                if let Err(error) = self.take_from_commit(&paths) {
+                    tracing::warn!("the index of git may have what a hook changed as it was before: {error}");
+                }
+                Ok(Ok(id))
+            }
             Ok(Err(refusal)) => {
                 self.forget_new(request)?;
                 Ok(Err(self.explain(refusal)?))
@@ -149,6 +158,21 @@ impl Repository {
         let call = UserCall::new(self);
         // Git would take a new name that differs by case alone for the old one.
         if request.renames_case { call.arguments(["-c", "core.ignoreCase=false"]) } else { call }
+    }
+
+    /// Sets the index entries of committed files to the commit, where a hook may have changed the files: git keeps in the
+    /// index what they were before the hook. The next commit of the user would bring that back.
+    fn take_from_commit(&self, paths: &[u8]) -> Result<()> {
+        let (hooks, _) = self.hooks_dir()?;
+        if !HOOKS_BEFORE.iter().any(|hook| hooks.join(hook).is_file()) {
+            return Ok(());
+        }
+        let options = ["reset", "--quiet", "--pathspec-from-file=-", "--pathspec-file-nul"];
+        let call = || UserCall::new(self).arguments(options);
+        if let Err(refusal) = self.with_index(call, paths, INDEX_TIME, Instant::now() + LOCK_TIME)? {
+            tracing::warn!("the index of git may have what a hook changed as it was before: {refusal}");
+        }
+        Ok(())
     }
 
     /// Takes new files out of the index again, after the commit was refused.

@@ -29,7 +29,16 @@ impl Repository {
     /// # Errors
     /// Those of running git.
     pub fn commit(&self, revision: &str) -> Result<Option<ObjectId>> {
-        let revision = format!("{revision}^{{commit}}");
+        // What follows a search for a message belongs to the search.
+        let id = match revision.starts_with(":/") {
+            true => {
+                let said =
+                    self.try_read(["rev-parse", "--verify", "--quiet", "--end-of-options", revision], None)?;
+                String::from_utf8_lossy(&said.stdout).trim().to_owned()
+            }
+            false => revision.to_owned(),
+        };
+        let revision = format!("{id}^{{commit}}");
         let arguments = ["rev-parse", "--verify", "--quiet", "--end-of-options", &revision];
         let said = self.try_read(arguments, None)?;
         if said.code != 0 && said.stderr.contains("safe.directory") {

@@ -34,8 +34,12 @@ impl Repository {
         };
         // git counts commits of this very second as well.
         let latest = format!("--min-age={}", (end.millis() - 1).div_euclid(1000));
-        let said = self.try_read(["rev-list", "--max-count=1", &latest, "HEAD"], None)?;
-        let id = ObjectId::parse(String::from_utf8_lossy(&said.stdout).trim());
+        let found = match self.head()? {
+            // A file may have the name of the revision.
+            Some(head) => self.read(["rev-list", "--max-count=1", &latest, head.as_str(), "--"])?,
+            None => Vec::new(),
+        };
+        let id = ObjectId::parse(String::from_utf8_lossy(&found).trim());
         id.map(named).ok_or_else(|| {
             Error::not_found(format!("HEAD has no commit before the end of {name}"))
                 .with_hint("name a later date, or a commit")

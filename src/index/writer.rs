@@ -54,8 +54,8 @@ const CHECKPOINT_BYTES: u64 = 16 << 20;
 const FORCED_CHECKPOINT_BYTES: u64 = 64 << 20;
 
 /// The names in the catalog's `meta` of the numbers of Markdown links with a folder, and of the exact ones among them.
-const PATH_LINKS: &str = "path_links";
-const EXACT_PATH_LINKS: &str = "exact_path_links";
+pub(super) const PATH_LINKS: &str = "path_links";
+pub(super) const EXACT_PATH_LINKS: &str = "exact_path_links";
 
 /// The write side of the index.
 pub(crate) struct Writer {

@@ -299,6 +299,9 @@ pub struct ChangeSet {
     /// Remarks, for example about links that were not changed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub remarks: Vec<Remark>,
+    /// Files that a plan makes a note lead to and that it does not write, by note. A commit of the note needs them.
+    #[serde(skip)]
+    pub leads_to: Vec<(NotePath, NotePath)>,
 }
 
 impl ChangeSet {

@@ -44,7 +44,7 @@ fn repository_of(files: &[(&str, &str)]) -> TestVault {
     vault
 }
 
-fn notes() -> TestVault {
+pub(crate) fn notes() -> TestVault {
     repository_of(&[
         ("Guide.md", "# Guide\n\nRead it.\n"),
         ("Plan.md", "See [[Guide]] and [[Guide|this]].\n"),

@@ -9,7 +9,9 @@ use std::sync::mpsc::{Receiver, channel};
 
 use serde_json::{Value, json};
 
-use crate::support::{LIMIT, TestVault, stderr};
+#[cfg(unix)]
+use crate::git::git;
+use crate::support::{LIMIT, TestVault, stderr, until};
 #[cfg(unix)]
 use crate::support::{mode_of, set_mode, terminate};
 
@@ -900,4 +902,33 @@ fn shutdown_closes_open_streams() {
     assert!(rest.ends_with("0\r\n\r\n"), "{rest:?}");
     // One that is asked at once has heard it, too.
     Server::start(&vault, &[]).stop();
+}
+
+/// Each session of a client is one commit when it ends, and those that are open are committed when the server ends.
+#[cfg(unix)]
+#[test]
+fn a_session_is_one_commit() {
+    let vault = crate::commits::notes();
+    let mut command = vault.command(&["mcp", "--http", SERVER]);
+    let server =
+        Server::of(command.env("SIDENOTE_GIT_COMMIT", "session").env("SIDENOTE_LOG", "sidenote=debug"));
+    let write = |session: &str, title: &str| {
+        let call = json!({ "jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": {
+            "name": "write_note", "arguments": { "title": title, "content": title },
+        } });
+        let reply = server.post(&[session], &call).json();
+        assert_eq!(reply["result"]["isError"], json!(false), "{reply}");
+    };
+    let (first, second) = (server.hello(&[]), server.hello(&[]));
+    write(&first, "One");
+    write(&second, "Two");
+    write(&first, "Three");
+    assert_eq!(git(vault.root(), &["rev-list", "--count", "HEAD"]), "1\n");
+    assert_eq!(server.send("DELETE", "/mcp", &[&first], "").status, 204);
+    until("the session is committed", || git(vault.root(), &["rev-list", "--count", "HEAD"]) == "2\n");
+    let names = || git(vault.root(), &["show", "--format=%s", "--name-only", "HEAD"]);
+    assert_eq!(names(), "sidenote: 2 operations (2 files)\n\nOne.md\nThree.md\n");
+    server.stop();
+    assert_eq!(names(), "sidenote: new Two.md\n\nTwo.md\n");
+    assert_eq!(git(vault.root(), &["status", "--porcelain"]), "");
 }

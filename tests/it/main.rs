@@ -83,6 +83,7 @@ mod related_notes;
 mod resolve;
 mod repair;
 mod repair_histories;
+mod repair_misled;
 mod repair_sections;
 mod resources;
 mod rewrite;

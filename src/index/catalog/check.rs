@@ -30,8 +30,16 @@ const MAX_NUMBER: i64 = 1 << 48;
 /// 9999.
 const TIME_RANGE: (i64, i64) = (-377_705_203_200_000, 253_402_300_799_999);
 /// The valid names in `meta`.
-const META_NAMES: &[&str] =
-    &["schema", "generation", "pending", "model", "last_id", crate::index::active_model::COMPLETED_MODEL];
+const META_NAMES: &[&str] = &[
+    "schema",
+    "generation",
+    "pending",
+    "model",
+    "last_id",
+    crate::index::active_model::COMPLETED_MODEL,
+    crate::index::writer::PATH_LINKS,
+    crate::index::writer::EXACT_PATH_LINKS,
+];
 
 /// An object of the schema: type, name, table, and its SQL.
 type Object = (String, String, String, Option<String>);

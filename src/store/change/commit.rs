@@ -28,6 +28,8 @@ const QUIET: i64 = 10 * 60 * 1000;
 const NAMED: usize = 3;
 /// The most characters of a session's or client's name in a commit.
 const LONGEST_NAME: usize = 200;
+/// Why a rename in case alone is not committed where the file system ignores case.
+const SAME_NAME: &str = "this file system cannot tell the two names apart, so git cannot, either";
 /// The folder of records, from the vault's root.
 const RECORDS: &str = ".sidenote/records";
 
@@ -144,7 +146,14 @@ impl Changes<'_> {
                 (repository.tree_path(folder.from.as_str()), repository.tree_path(folder.to.as_str()))
             })
             .collect();
-        let asked: Vec<Vec<u8>> = paths.iter().cloned().collect();
+        let needed: Vec<(Vec<u8>, Vec<u8>)> = plan
+            .leads_to
+            .iter()
+            .map(|(note, to)| (repository.tree_path(note.as_str()), repository.tree_path(to.as_str())))
+            .collect();
+        let mut asked: BTreeSet<Vec<u8>> = paths.clone();
+        asked.extend(needed.iter().map(|(_, to)| to.clone()));
+        let asked: Vec<Vec<u8>> = asked.into_iter().collect();
         let sources: Vec<Vec<u8>> = folders.iter().map(|(from, _)| from.clone()).collect();
         let mut states = repository.file_states(&asked, &sources)?;
         let moved = moved_with(&folders, &states);
@@ -169,7 +178,22 @@ impl Changes<'_> {
                 // A trash that git ignores is nothing to speak of: the note is removed from git.
                 FileState::Ignored if path.starts_with(&trash) => {}
                 FileState::Changed | FileState::Untracked if is_own() => {}
+                // It is there under its old name.
+                FileState::Untracked
+                    if pairs.iter().any(|(from, to)| to == path && is_case_rename(from, to)) =>
+                {
+                    drop(left_out.insert(path.clone(), SAME_NAME.to_owned()));
+                }
                 _ => drop(left_out.insert(path.clone(), state.to_string())),
+            }
+        }
+        // A link to a file that is not committed would be dead in the commit.
+        for (note, to) in needed {
+            let is_own = open.as_ref().is_some_and(|open| open.has_unchanged(&repository, &to));
+            let is_uncommitted = matches!(states.of(&to), FileState::Untracked | FileState::Staged);
+            if is_uncommitted && !is_own && !paths.contains(&to) {
+                let reason = format!("it leads to {}, which is not committed", String::from_utf8_lossy(&to));
+                left_out.entry(note).or_insert(reason);
             }
         }
         spread(&mut left_out, &pairs);
@@ -260,8 +284,7 @@ impl Changes<'_> {
         for (from, _) in case_renames {
             renames_case = true;
             if repository.disk_path(from).symlink_metadata().is_ok() {
-                let reason = "this file system cannot tell the two names apart, so git cannot, either";
-                left_out.insert(from.clone(), reason.to_owned());
+                left_out.insert(from.clone(), SAME_NAME.to_owned());
             }
         }
         spread(&mut left_out, &open.pairs);

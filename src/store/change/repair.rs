@@ -291,6 +291,10 @@ impl Changes<'_> {
             let rewritten = relink(&present.names, self.core.rewrite_options(), linking, relinks);
             if source.refusal().is_none() {
                 repaired += rewritten.links;
+                plan.leads_to.extend(relinks.iter().filter_map(|relink| match &relink.target {
+                    LinkedPlace::File(target) => Some((source.path.clone(), target.clone())),
+                    LinkedPlace::Folder(_) | LinkedPlace::Outside(_) => None,
+                }));
             }
             add_edits(&mut plan, source, None, rewritten.edits, rewritten.remarks);
         }

@@ -18,7 +18,7 @@ use crate::vault::git_files::{GitFiles, RECORDS_IGNORES, STATE_IGNORES};
 const DRIVER_NAME: &str = "sidenote: properties by key, links written anew";
 /// The command of the merge driver. Where sidenote is not installed, git's own merge of lines is run.
 const DRIVER: &str = "if command -v sidenote >/dev/null 2>&1; then \
-     sidenote merge-driver %O %A %B %L %P %S %X %Y; \
+     sidenote merge-driver -- %O %A %B %L %P %S %X %Y; \
      else git merge-file --marker-size=%L -L ours -L base -L theirs %A %O %B; fi";
 /// The lines of `.gitattributes`: the pattern, and the attribute of the merge.
 const ATTRIBUTES: [(&str, &str); 2] =

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use crate::text::link::Link;
 use crate::text::merge::properties::has_properties;
-use crate::text::merge::retarget::lines_without_destinations;
+use crate::text::merge::retarget::{LineForms, lines_without_destinations};
 use crate::text::merge::{Merged, ParsedVersions};
 use crate::text::note::Note;
 
@@ -58,18 +58,45 @@ fn owned((path, subpath, embed): LinkKey<'_>) -> (String, String, bool) {
     (path.to_owned(), subpath.to_owned(), embed)
 }
 
+/// Lines in either of their forms.
+#[derive(Default)]
+struct KnownLines(HashSet<String>);
+
+impl KnownLines {
+    fn of(lines: &[LineForms]) -> Self {
+        let mut known = Self::default();
+        known.add(lines);
+        known
+    }
+
+    fn add(&mut self, lines: &[LineForms]) {
+        self.0.extend(lines.iter().flat_map(|line| [line.as_written.clone(), line.masked.clone()]));
+    }
+
+    fn add_text(&mut self, text: &str) {
+        self.0.extend(text.lines().map(str::to_owned));
+    }
+
+    fn have(&self, line: &LineForms) -> bool {
+        self.0.contains(&line.as_written) || self.0.contains(&line.masked)
+    }
+}
+
 /// Compares the bodies by their lines. Frontmatter is merged by its values.
 fn has_lines(parsed: &ParsedVersions<'_>, merged: &Merged, result: &Note) -> bool {
-    let lines = |text: &str, note: &Note| -> HashSet<String> {
-        let whole = lines_without_destinations(text, note);
+    let lines = |text: &str, note: &Note| -> Vec<LineForms> {
         let head = text.get(..note.body_start).unwrap_or("").lines().count();
-        whole.into_iter().skip(head).collect()
+        lines_without_destinations(text, note).into_iter().skip(head).collect()
     };
-    let base = lines(parsed.texts.base, &parsed.base);
+    let base = KnownLines::of(&lines(parsed.texts.base, &parsed.base));
     let (ours, theirs) = (lines(parsed.texts.ours, &parsed.ours), lines(parsed.texts.theirs, &parsed.theirs));
-    let mut found: HashSet<String> = lines_without_destinations(&merged.text, result).into_iter().collect();
-    found.extend(merged.text.lines().map(str::to_owned));
-    expected(&base, &ours, &theirs).all(|line| found.contains(line))
+    let mut found = KnownLines::of(&lines_without_destinations(&merged.text, result));
+    found.add_text(&merged.text);
+    let has_side = |side: &[LineForms], other: &KnownLines| {
+        let mut expected = side.iter().filter(|line| other.have(line) || !base.have(line));
+        expected.all(|line| found.have(line))
+    };
+    has_side(&ours, &KnownLines::of(&theirs)) && has_side(&theirs, &KnownLines::of(&ours))
 }
 
 /// Returns whether a merged text has every line of a version that its base lacks. Destinations of links may have been
@@ -77,9 +104,9 @@ fn has_lines(parsed: &ParsedVersions<'_>, merged: &Merged, result: &Note) -> boo
 /// one was taken.
 pub fn has_every_line(version: &str, base: &str, merged: &str) -> bool {
     let (note, old, result) = (Note::parse(version), Note::parse(base), Note::parse(merged));
-    let mut known: HashSet<String> = lines_without_destinations(merged, &result).into_iter().collect();
-    known.extend(lines_without_destinations(base, &old));
-    known.extend(merged.lines().map(str::to_owned));
+    let mut known = KnownLines::of(&lines_without_destinations(merged, &result));
+    known.add(&lines_without_destinations(base, &old));
+    known.add_text(merged);
     let head = version.get(..note.body_start).unwrap_or("").lines().count();
     let lines = lines_without_destinations(version, &note);
     let is_readable = |note: &Note| note.frontmatter.as_ref().is_some_and(|block| block.error.is_none());
@@ -87,7 +114,7 @@ pub fn has_every_line(version: &str, base: &str, merged: &str) -> bool {
         (Some(own), Some(other)) if is_readable(&note) && is_readable(&result) => {
             has_properties(own, old.frontmatter.as_ref(), other)
         }
-        _ => lines.iter().take(head).all(|line| known.contains(line)),
+        _ => lines.iter().take(head).all(|line| known.have(line)),
     };
-    lines.iter().skip(head).all(|line| known.contains(line)) && has_head()
+    lines.iter().skip(head).all(|line| known.have(line)) && has_head()
 }

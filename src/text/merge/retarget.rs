@@ -33,6 +33,15 @@ struct Body<'t> {
     offsets: Vec<usize>,
 }
 
+/// What is compared of the labels of links.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum LinkLabels {
+    /// The label itself.
+    AsWritten,
+    /// Of a label that repeats its destination, only that it does.
+    Masked,
+}
+
 /// A link that one side leads elsewhere: what replaces its destination, and the label if that repeats it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Retarget {
@@ -85,14 +94,18 @@ pub(super) fn resolve(base: Passage<'_>, ours: Passage<'_>, theirs: Passage<'_>)
 /// Writes the text of `other` with the links that `retargeted` leads elsewhere. Returns `None` if `retargeted` differs
 /// from `base` in more than that, or if it is not certain which links of `other` they are.
 fn carry_links(base: Passage<'_>, retargeted: Passage<'_>, other: Passage<'_>) -> Option<String> {
-    if base.without_destinations()? != retargeted.without_destinations()? {
-        return None;
-    }
+    let is_alike = |labels| {
+        let (base, retargeted) = (base.without_destinations(labels), retargeted.without_destinations(labels));
+        base.is_some() && base == retargeted
+    };
+    // A rename writes a label that repeats the destination anew in some links, and keeps it in others.
+    let labels = [LinkLabels::AsWritten, LinkLabels::Masked].into_iter().find(|labels| is_alike(*labels))?;
     let (old, new) = (base.links_inside(), retargeted.links_inside());
     let mut changes: BTreeMap<(&'static str, &str), Retarget> = BTreeMap::new();
     for (old, new) in old.iter().zip(&new) {
         let destination = new.dest_span.of(retargeted.text).to_owned();
-        let label = new.alias_span.filter(|_| repeats_destination(new, retargeted.text));
+        let is_renamed = labels == LinkLabels::Masked && repeats_destination(new, retargeted.text);
+        let label = new.alias_span.filter(|_| is_renamed);
         let label = label.map(|span| span.of(retargeted.text).to_owned());
         let change = Retarget { destination, label };
         // One destination that became two is ambiguous; one of two links that stayed is, too.
@@ -163,13 +176,14 @@ impl<'t> Passage<'t> {
         links
     }
 
-    /// Returns the passage without the destinations of its links, and without labels that repeat them. Returns `None`
-    /// if two destinations overlap.
-    fn without_destinations(&self) -> Option<String> {
+    /// Returns the passage without the destinations of its links, and perhaps without labels that repeat them. Returns
+    /// `None` if two destinations overlap.
+    fn without_destinations(&self, labels: LinkLabels) -> Option<String> {
         let mut spans: Vec<(Span, String)> = Vec::new();
         for link in self.links_inside() {
             spans.push((link.dest_span, format!("{DESTINATION}{}{DESTINATION}", link.form.name())));
-            if let Some(label) = link.alias_span.filter(|_| repeats_destination(link, self.text)) {
+            let is_masked = labels == LinkLabels::Masked && repeats_destination(link, self.text);
+            if let Some(label) = link.alias_span.filter(|_| is_masked) {
                 spans.push((label, REPEATED_LABEL.to_string()));
             }
         }
@@ -182,9 +196,24 @@ impl<'t> Passage<'t> {
     }
 }
 
+/// A line without the destinations of its links: with all labels, and without those that repeat a destination. A line that
+/// differs from another one in where its links lead has one of the two in common with it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) struct LineForms {
+    pub(super) as_written: String,
+    pub(super) masked: String,
+}
+
 /// Returns the lines of a text without the destinations of its links.
-pub(super) fn lines_without_destinations(text: &str, note: &Note) -> Vec<String> {
+pub(super) fn lines_without_destinations(text: &str, note: &Note) -> Vec<LineForms> {
     let whole = Passage { text, span: Span::new(0, text.len()), links: &note.links };
-    let without = whole.without_destinations().unwrap_or_else(|| text.to_owned());
-    without.lines().map(str::to_owned).collect()
+    let form = |labels| whole.without_destinations(labels).unwrap_or_else(|| text.to_owned());
+    let (as_written, masked) = (form(LinkLabels::AsWritten), form(LinkLabels::Masked));
+    let forms = as_written.lines().zip(masked.lines());
+    forms
+        .map(|(as_written, masked)| LineForms {
+            as_written: as_written.to_owned(),
+            masked: masked.to_owned(),
+        })
+        .collect()
 }

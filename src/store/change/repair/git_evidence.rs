@@ -9,7 +9,7 @@ mod following;
 mod sections;
 
 use std::collections::hash_map::Entry;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 
 use crate::error::Result;
@@ -62,11 +62,19 @@ struct Followed {
 }
 
 /// A state of a note with a link.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 struct Origin {
     commit: CommitIndex,
     /// The path of the linking note in that commit.
     source: NotePath,
+}
+
+/// A note whose links may lead elsewhere since a state of it, because it moved, or another file took the path of a target.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Suspect {
+    then: Origin,
+    note: NotePath,
+    is_note_moved: bool,
 }
 
 /// A link on its way back to the commit that wrote it.
@@ -94,7 +102,8 @@ pub(super) struct GitEvidence<'a> {
     /// The states of a note in which each dead link was written, the newest first.
     written: HashMap<LinkCase, Vec<Origin>>,
     /// The states in which links were right that lead elsewhere now.
-    misled_since: HashMap<LinkCase, Origin>,
+    /// Of each, how certain that can be at most.
+    misled_since: HashMap<LinkCase, (Origin, Certainty)>,
     /// The sections that recently moved to another note.
     sections: MovedSections,
     /// What is known of links that are alive, but for the heading that they name.
@@ -245,17 +254,29 @@ impl<'a> GitEvidence<'a> {
                 break;
             }
         }
-        let mut origins: Vec<(NotePath, Origin)> = Vec::new();
-        for (now, from) in &self.working.moved_from {
-            origins.push((now.clone(), Origin { commit: HEAD, source: from.clone() }));
-        }
-        let mut taken: Vec<(NotePath, CommitIndex)> =
-            self.working.taken.keys().map(|path| (path.clone(), HEAD)).collect();
+        let mut suspects: BTreeSet<Suspect> = BTreeSet::new();
+        let mut taken: Vec<(NotePath, CommitIndex)> = Vec::new();
         let mut renamed: Vec<(NotePath, NotePath, PathEvent)> = Vec::new();
+        let by_others = self.moves_by_others()?;
+        for (now, from) in &self.working.moved_from {
+            if by_others.contains(&(from.clone(), now.clone())) {
+                let then = Origin { commit: HEAD, source: from.clone() };
+                suspects.insert(Suspect { note: now.clone(), then, is_note_moved: true });
+            }
+        }
+        for path in self.working.taken.keys() {
+            let to = self.working.moved.get(path).map(|moved| moved.to.clone());
+            if to.is_none_or(|to| by_others.contains(&(path.clone(), to))) {
+                taken.push((path.clone(), HEAD));
+            }
+        }
         for (path, events) in self.walk.known_events() {
             for event in events.iter().filter(|event| event.commit < RECENT_COMMITS) {
                 match &event.kind {
                     PathEventKind::Removed(Some((to, _))) => {
+                        if !by_others.contains(&(path.clone(), to.clone())) {
+                            continue;
+                        }
                         if present.has(path) {
                             taken.push((path.clone(), event.parent));
                         }
@@ -270,32 +291,49 @@ impl<'a> GitEvidence<'a> {
         }
         let is_text = |path: &NotePath| FileKind::of(path) != FileKind::Attachment;
         renamed.retain(|(_, to, _)| is_text(to));
-        renamed.sort_by(|a, b| (a.2.commit, &a.0).cmp(&(b.2.commit, &b.0)));
         for (from, to, event) in renamed {
-            if let Some(now) = self.follow(event.commit, &to)?.at {
-                origins.push((now, Origin { commit: event.parent, source: from }));
+            if let Some(note) = self.follow(event.commit, &to)?.at {
+                let then = Origin { commit: event.parent, source: from };
+                suspects.insert(Suspect { note, then, is_note_moved: true });
             }
         }
-        taken.sort_by(|a, b| (a.1, &a.0).cmp(&(b.1, &b.0)));
         for (path, commit) in taken {
-            let sources = self.core.index.catalog().links().sources_of(std::slice::from_ref(&path))?;
-            let mut sources: Vec<NotePath> = sources.into_iter().collect();
-            sources.sort();
-            for source in sources {
-                let then = if commit == HEAD { self.path_in_head(&source).clone() } else { source.clone() };
-                origins.push((source, Origin { commit, source: then }));
+            for note in self.core.index.catalog().links().sources_of(std::slice::from_ref(&path))? {
+                let then = if commit == HEAD { self.path_in_head(&note).clone() } else { note.clone() };
+                let then = Origin { commit, source: then };
+                suspects.insert(Suspect { note, then, is_note_moved: false });
             }
         }
-        origins.retain(|(now, _)| is_text(now) && present.is_in_scope(now));
-        for (path, origin) in origins {
-            self.find_misled_in(present, &path, origin)?;
+        suspects.retain(|suspect| is_text(&suspect.note) && present.is_in_scope(&suspect.note));
+        for suspect in suspects {
+            self.find_misled_in(present, &suspect)?;
         }
         Ok(())
     }
 
-    /// Finds the misled links of one note since a state of it.
-    fn find_misled_in(&mut self, present: &mut Present, path: &NotePath, origin: Origin) -> Result<()> {
-        let Some(then) = self.note(&origin)? else { return Ok(()) };
+    /// Returns the moves of the recent commits and of the working tree that sidenote did not make: where it did, it rewrote
+    /// the links.
+    fn moves_by_others(&self) -> Result<HashSet<(NotePath, NotePath)>> {
+        let mut moves: Vec<(NotePath, NotePath)> =
+            self.working.moved.iter().map(|(from, moved)| (from.clone(), moved.to.clone())).collect();
+        for (path, events) in self.walk.known_events() {
+            for event in events.iter().filter(|event| event.commit < RECENT_COMMITS) {
+                if let PathEventKind::Removed(Some((to, _))) = &event.kind {
+                    moves.push((path.clone(), to.clone()));
+                }
+            }
+        }
+        if moves.is_empty() {
+            return Ok(HashSet::new());
+        }
+        Ok(self.core.journal().not_by_sidenote(moves)?.into_iter().collect())
+    }
+
+    /// Finds the misled links of one note since a state of it: only those whose line is as it was then. Of another one the
+    /// author, or sidenote, has decided since.
+    fn find_misled_in(&mut self, present: &mut Present, suspect: &Suspect) -> Result<()> {
+        let (path, origin) = (&suspect.note, &suspect.then);
+        let Some(then) = self.note(origin)? else { return Ok(()) };
         let number = match present.number_of(path) {
             Some(number) => number,
             None => {
@@ -304,17 +342,20 @@ impl<'a> GitEvidence<'a> {
             }
         };
         let Some(source) = present.sources.get(number) else { return Ok(()) };
+        // A note that was edited since can be right as it is.
+        let most = match (then.text.lines().eq(source.text.lines()), suspect.is_note_moved) {
+            (true, _) => Certainty::Certain,
+            (false, true) => Certainty::Strong,
+            (false, false) => Certainty::Weak,
+        };
         let mut found = Vec::new();
-        for (at, link) in source.note.links.iter().enumerate().filter(|(_, link)| is_judged(link)) {
+        for (at, link) in unchanged_links(&then, source) {
             let leads_to = place_of(&present.names, link, path);
             // A link to nothing, or out of the vault, is judged already.
-            if !matches!(leads_to, Some(LinkedPlace::File(_) | LinkedPlace::Folder(_))) {
+            if !is_judged(link) || !matches!(leads_to, Some(LinkedPlace::File(_) | LinkedPlace::Folder(_))) {
                 continue;
             }
-            if !then.note.links.iter().any(|old| is_same_link(old, link)) {
-                continue;
-            }
-            let Some(target) = self.place_at(present, &origin, link)? else { continue };
+            let Some(target) = self.place_at(present, origin, link)? else { continue };
             let meant = match &target {
                 LinkedPlace::File(target) => {
                     let meant = self.follow(origin.commit, target)?.at.filter(|meant| present.has(meant));
@@ -327,27 +368,24 @@ impl<'a> GitEvidence<'a> {
             let Some(meant) = meant else { continue };
             let case = LinkCase { source: number, link: at, is_dead: false };
             let is_right = leads_to.as_ref() == Some(&meant) || self.is_redirect(leads_to.as_ref(), &meant);
-            let line = |of: &Source| line_of(of, source, link).map(|line| line_text(of, line));
-            found.push((case, is_right, line(&then) == line(source)));
+            found.push((case, is_right));
         }
-        for (case, is_right, has_line) in found {
+        for (case, is_right) in found {
             match self.misled_since.entry(case) {
                 Entry::Vacant(unknown) if !is_right => {
-                    unknown.insert(origin.clone());
+                    unknown.insert((origin.clone(), most));
                     present.misled.push(case);
                 }
-                // The newest move is found first. Where the note moved before, with the same line, that link can have led
-                // to another file by chance in between: the older state is nearer to the commit that wrote it.
+                // The newest move is found first. Where the note moved before, that link can have led to another file by
+                // chance in between: the older state is nearer to the commit that wrote it.
                 Entry::Occupied(mut known)
-                    if has_line
-                        && origin.commit > known.get().commit
-                        && origin.source != known.get().source =>
+                    if origin.commit > known.get().0.commit && origin.source != known.get().0.source =>
                 {
                     if is_right {
                         known.remove();
                         present.misled.retain(|other| *other != case);
                     } else {
-                        known.insert(origin.clone());
+                        known.insert((origin.clone(), most));
                     }
                 }
                 _ => {}
@@ -372,7 +410,7 @@ impl<'a> GitEvidence<'a> {
             return Ok(vec![clue.clone()]);
         }
         let origins = match self.misled_since.get(case) {
-            Some(origin) => vec![origin.clone()],
+            Some((origin, _)) => vec![origin.clone()],
             None => self.origins(present, case, source, link)?,
         };
         if origins.is_empty() {
@@ -385,9 +423,9 @@ impl<'a> GitEvidence<'a> {
                 LinkedPlace::File(target) => {
                     let followed = self.follow(origin.commit, &target)?;
                     let mut clue = self.clue_of_history(&origin, &target, &followed, source)?;
-                    if self.misled_since.contains_key(case) {
-                        clue.certainty =
-                            clue.certainty.min(self.certainty_of_taken(present, link, source, &target));
+                    if let Some((_, most)) = self.misled_since.get(case) {
+                        let of_taken = self.certainty_of_taken(present, link, source, &target);
+                        clue.certainty = clue.certainty.min(of_taken).min(*most);
                     }
                     let is_proven = clue.certainty == Certainty::Certain && matches!(clue.fate, Fate::At(_));
                     let by = followed.deleted_by;
@@ -858,13 +896,42 @@ fn former_paths(present: &Present, source: &Source, link: &Link) -> Vec<NotePath
 
 /// Returns whether two links are written with the same destination.
 fn is_same_link(one: &Link, other: &Link) -> bool {
-    one.path == other.path
-        && one.form.syntax() == other.form.syntax()
-        && is_wiki(one.form) == is_wiki(other.form)
+    destination_of(one) == destination_of(other)
 }
 
 fn is_wiki(form: LinkForm) -> bool {
     matches!(form, LinkForm::Wiki)
+}
+
+/// Lists the links of a note whose whole line is as in an earlier version, with their numbers. Of several links with the same
+/// destination, those in the same position among them are compared.
+fn unchanged_links<'s>(earlier: &Source, source: &'s Source) -> Vec<(usize, &'s Link)> {
+    let lines =
+        |of: &Source| -> Vec<String> { of.text.lines().map(|line| line.trim_end().to_owned()).collect() };
+    let (then, now) = (lines(earlier), lines(source));
+    let text = |lines: &[String], line: usize| lines.get(line.checked_sub(1)?).cloned();
+    let mut earlier_lines: HashMap<LinkDestination<'_>, Vec<usize>> = HashMap::new();
+    for link in &earlier.note.links {
+        earlier_lines.entry(destination_of(link)).or_default().push(link.line);
+    }
+    let mut positions: HashMap<LinkDestination<'_>, usize> = HashMap::new();
+    let mut found = Vec::new();
+    for (at, link) in source.note.links.iter().enumerate() {
+        let position = positions.entry(destination_of(link)).or_default();
+        let line = earlier_lines.get(&destination_of(link)).and_then(|lines| lines.get(*position));
+        *position += 1;
+        if line.is_some_and(|line| text(&then, *line) == text(&now, link.line)) {
+            found.push((at, link));
+        }
+    }
+    found
+}
+
+/// The destination of a link as it is written: its path, how that is read, and whether it is a wikilink.
+type LinkDestination<'l> = (&'l str, LinkSyntax, bool);
+
+fn destination_of(link: &Link) -> LinkDestination<'_> {
+    (&link.path, link.form.syntax(), is_wiki(link.form))
 }
 
 /// Returns the line of a link in an earlier version of its note. Of several equal links, it is the one in the same
