@@ -69,7 +69,7 @@ impl Repository {
     pub fn common_dir(&self) -> PathBuf {
         // The data of a worktree name it.
         match read(&self.git_dir.join("commondir")) {
-            Some(common) => self.git_dir.join(common.trim()),
+            Some(common) => without_parents(&self.git_dir.join(common.trim())),
             None => self.git_dir.clone(),
         }
     }
@@ -92,6 +92,17 @@ impl Repository {
             |name: &str| self.git_dir.join(name).metadata().and_then(|found| found.modified()).ok();
         modified("logs/HEAD").or_else(|| modified("HEAD"))
     }
+}
+
+/// Resolves the `..` of a path, as it is written.
+fn without_parents(path: &Path) -> PathBuf {
+    let mut resolved = PathBuf::new();
+    for part in path.components() {
+        if part != std::path::Component::ParentDir || !resolved.pop() {
+            resolved.push(part);
+        }
+    }
+    resolved
 }
 
 fn read(path: &Path) -> Option<String> {

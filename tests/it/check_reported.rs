@@ -366,3 +366,20 @@ fn a_file_that_is_no_baseline_is_refused() {
     assert_eq!(done.status.code(), Some(3));
     assert!(stderr(&done).contains("hint: record the present problems"), "{}", stderr(&done));
 }
+
+#[test]
+fn a_baseline_replaces_only_a_baseline() {
+    let vault = TestVault::new(&[("a.md", "[b](b.md)\n"), ("note.md", "# Precious\n")]);
+    let write =
+        |file: &str| vault.run(&["check", "--write-baseline", vault.root().join(file).to_str().unwrap()]);
+    for file in ["note.md", "a.md"] {
+        let before = vault.read(file);
+        let done = write(file);
+        assert_eq!(done.status.code(), Some(4), "{}", stderr(&done));
+        assert!(stderr(&done).contains("is there, and is no baseline"), "{}", stderr(&done));
+        assert_eq!(vault.read(file), before);
+    }
+    for _ in 0..2 {
+        assert!(write("new.json").status.success());
+    }
+}

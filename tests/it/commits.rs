@@ -320,6 +320,49 @@ fn what_is_not_committed_is_said_with_the_reason() {
     }
 }
 
+/// Git keeps in the index what a file was before a hook formatted it. The user's next commit must not bring that back.
+#[cfg(unix)]
+#[test]
+fn what_a_hook_formats_is_in_the_index_as_it_is_in_the_commit() {
+    let vault = notes();
+    let format = "git diff --cached --name-only | while read -r file; do sed -i 's/ *$//' \"$file\"; git add \"$file\"; done";
+    hook(&vault, "pre-commit", format);
+    vault.write("Other.md", "Mine.\n");
+    git(vault.root(), &["add", "Other.md"]);
+    let staged_before = git(vault.root(), &["ls-files", "--stage", "Other.md"]);
+    operate(&vault, &["append", "Log", "More.   "]);
+    operate(&vault, &["new", "Fresh", "--content", "Spaces   "]);
+    assert_eq!(status(&vault), "M  Other.md\n");
+    assert!(git(vault.root(), &["show", "HEAD~1:Log.md"]).ends_with("More.\n"));
+    assert!(git(vault.root(), &["show", "HEAD:Fresh.md"]).contains("Spaces\n"));
+    assert_eq!(git(vault.root(), &["ls-files", "--stage", "Other.md"]), staged_before);
+}
+
+/// Links are not committed before the rename that they follow: they would be dead in the commit.
+#[test]
+fn a_repair_is_committed_with_the_files_that_its_links_lead_to() {
+    let vault = repository_of(&[
+        ("docs/guide.md", &"A page with some words to know it by.\n".repeat(8)),
+        ("i.md", "[g](docs/guide.md)\n"),
+    ]);
+    git(vault.root(), &["mv", "docs/guide.md", "docs/handbook.md"]);
+    let done = operate(&vault, &["repair", "--apply", "certain"]);
+    assert!(
+        stderr(&done)
+            .contains("not committed to git: i.md (it leads to docs/handbook.md, which is not committed)"),
+        "{}",
+        stderr(&done)
+    );
+    assert_eq!(vault.read("i.md"), "[g](docs/handbook.md)\n");
+    assert_eq!(git(vault.root(), &["log", "--format=%s"]), "first\n");
+    // Once it is, they are committed together.
+    git(vault.root(), &["checkout", "-q", "i.md"]);
+    git(vault.root(), &["commit", "-qm", "rename"]);
+    let done = operate(&vault, &["repair", "--apply", "certain"]);
+    assert!(stdout(&done).contains("committed as "), "{}{}", stdout(&done), stderr(&done));
+    assert_eq!(status(&vault), "");
+}
+
 /// A hook may empty the folder of temporary files, where what git says is kept.
 #[cfg(unix)]
 #[test]

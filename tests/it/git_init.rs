@@ -79,7 +79,7 @@ fn a_repository_is_prepared_once() {
     assert_eq!(text(".gitattributes"), "*.md merge=sidenote\n.sidenote/records/**/*.jsonl merge=union\n");
     assert_eq!(text(".sidenote/.gitignore"), "index/\nbackups/\nlocal/\n");
     let driver = git(vault.root(), &["config", "merge.sidenote.driver"]);
-    assert!(driver.contains("sidenote merge-driver %O %A %B %L %P"), "{driver}");
+    assert!(driver.contains("sidenote merge-driver -- %O %A %B %L %P"), "{driver}");
     assert!(text(".git/hooks/pre-commit").contains("sidenote --vault '.' check --staged --strict"));
     // Nothing is left to do.
     assert_eq!(steps(&vault, &ALL), with("present"));
@@ -101,6 +101,7 @@ fn what_is_there_is_left_and_the_lines_to_add_are_printed() {
     assert_eq!(text(".sidenote/.gitignore"), "index/\nbackups/\nlocal/\n");
     assert_eq!(text(".git/hooks/pre-commit"), "#!/bin/sh\nmake lint\n");
     assert_eq!(git(vault.root(), &["config", "merge.sidenote.driver"]), "mine\n");
+    assert_eq!(git(vault.root(), &["config", "--get-regexp", "^merge"]), "merge.sidenote.driver mine\n");
     let said = stdout(&done);
     assert!(said.contains("there is a hook already") && said.contains("it is set to: mine"), "{said}");
     assert!(said.contains("  sidenote --vault '.' check --staged --strict"), "{said}");

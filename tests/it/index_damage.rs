@@ -187,6 +187,23 @@ fn a_reader_waits_for_a_repair_that_may_have_begun() {
     assert!(found.status.success() && stdout(&found).contains("a.md"), "{}", stdout(&found));
 }
 
+/// A process that was killed leaves no seal. What it wrote is kept, whatever the vault has.
+#[test]
+fn an_index_without_a_seal_is_kept() {
+    let vault = TestVault::example();
+    vault.write("mkdocs.yml", "");
+    vault.write("docs/a.md", "[b](deep/b.md) [[c]] ^x\n");
+    vault.write("docs/deep/b.md", "---\ntags: [x]\naliases: [y]\n---\n- [ ] [a](../a.md)\n");
+    assert!(vault.run(&["index"]).status.success());
+    let generation = || vault.store().index().generation().unwrap();
+    let before = generation();
+    assert!(before > 0);
+    fs::remove_file(vault.root().join(".sidenote/index/seal.json")).unwrap();
+    let done = vault.run(&["list"]);
+    assert!(done.status.success() && !stderr(&done).contains("rebuilt"), "{}", stderr(&done));
+    assert_eq!(generation(), before);
+}
+
 /// Puts an index into the state of a writer that died between its two commits: the full text went ahead, the catalog
 /// still knows the generation before, and the intents tell what the batch was about.
 fn crash_between_commits(vault: &TestVault, batch: &dyn Fn(), intents: &[&str]) {

@@ -291,7 +291,11 @@ fn a_date_means_the_last_commit_before_the_end_of_that_day() {
         vault.write("a.md", format!("{text}\n"));
         commit_at(&vault, text, time);
     }
+    // A file may have the name of a revision.
+    vault.write("HEAD", "x\n");
     let cases = [
+        (":/tw", "two\n"),
+        ("HEAD^{/on}", "one\n"),
         ("2026-03-01", "one\n"),
         ("2026-03-04", "one\n"),
         ("2026-03-05", "two\n"),
@@ -305,7 +309,7 @@ fn a_date_means_the_last_commit_before_the_end_of_that_day() {
     let found = Repository::discover(vault.root()).unwrap().unwrap();
     let mut objects = found.objects().unwrap();
     let now = Timestamp::parse("2026-03-06T12:00").unwrap();
-    assert_eq!(cases.len(), 9);
+    assert_eq!(cases.len(), 11);
     for (name, text) in cases {
         let id = found.named_commit(name, now).unwrap().id;
         let content = objects.file(&id, "a.md").unwrap().unwrap();

@@ -155,6 +155,23 @@ fn links_that_one_side_retargeted_are_written_into_the_text_of_the_other() {
     }
 }
 
+/// A repair leaves labels alone, so a label can repeat the old destination and not the new one.
+#[test]
+fn a_retargeted_link_keeps_a_label_that_repeats_its_old_destination() {
+    for (label, old, new) in [
+        ("guide", "docs/guide.md", "docs/handbook.md"),
+        ("docs/guide.md", "docs/guide.md", "docs/handbook.md"),
+        ("guide.md", "docs/guide.md", "manual/guide.md"),
+        ("Guide", "Guide.md", "Handbook.md"),
+    ] {
+        let line = |text: &str, path: &str| format!("A {text} with [{label}]({path}) in it.\n");
+        let (base, ours, theirs) =
+            (line("sentence", old), line("sentence", new), line("much better one", old));
+        check_clean(&base, &ours, &theirs, &line("much better one", new));
+        check_clean(&base, &theirs, &ours, &line("much better one", new));
+    }
+}
+
 #[test]
 fn what_is_more_than_a_retargeted_link_stays_a_conflict() {
     let cases = [

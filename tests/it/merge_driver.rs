@@ -121,6 +121,89 @@ fn the_command_ends_with_the_codes_that_git_knows() {
     assert_eq!(files.ours(), b"mine\n");
 }
 
+/// Git names the file with `%P`, which may look like an option, or be no UTF-8. A conflict needs its markers: without them
+/// the next `git add` would drop the other side.
+#[cfg(unix)]
+#[test]
+fn a_file_of_any_name_is_merged_and_conflicts_have_markers() {
+    use std::os::unix::ffi::OsStrExt as _;
+
+    use crate::git::{commit, init};
+    use crate::support::TestVault;
+
+    let vault = TestVault::new(&[(".gitignore", ".home/\n.sidenote/\n")]);
+    let root = vault.root();
+    init(&vault);
+    git(root, &["config", "user.name", "Ada"]);
+    git(root, &["config", "user.email", "ada@example.org"]);
+    let folder = root.join(".home/bin");
+    fs::create_dir_all(&folder).unwrap();
+    std::os::unix::fs::symlink(program(), folder.join("sidenote")).unwrap();
+    assert!(vault.run(&["git", "init", "--driver", "--attributes"]).status.success());
+    let names: [&[u8]; 9] = [
+        b"-h.md",
+        b"-x.md",
+        b"--help.md",
+        b"--json.md",
+        b"-h/n.md",
+        b"caf\xe9.md",
+        b"it's $HOME `x`.md",
+        b"zero.md",
+        b"huge.md",
+    ];
+    vault.write(
+        ".gitattributes",
+        vault.read(".gitattributes") + "zero.md conflict-marker-size=0\nhuge.md conflict-marker-size=99999\n",
+    );
+    let paths: Vec<PathBuf> = names.iter().map(|name| root.join(std::ffi::OsStr::from_bytes(name))).collect();
+    let write = |middle: &str| {
+        for path in &paths {
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, format!("first\n{middle}\nlast\n")).unwrap();
+        }
+    };
+    write("middle");
+    commit(&vault, "base");
+    git(root, &["checkout", "-qb", "side"]);
+    write("side");
+    commit(&vault, "side");
+    git(root, &["checkout", "-q", "-"]);
+    write("main");
+    commit(&vault, "main");
+    let path = std::env::join_paths(
+        [folder.clone()].into_iter().chain(std::env::split_paths(&std::env::var_os("PATH").unwrap())),
+    )
+    .unwrap();
+    let done = Command::new("git")
+        .current_dir(root)
+        .args(["merge", "-q", "side"])
+        .env("PATH", path)
+        .env("HOME", root.join(".home"))
+        .output()
+        .unwrap();
+    assert_eq!(done.status.code(), Some(1), "{}", stderr(&done));
+    assert_eq!(paths.len(), 9);
+    for path in paths {
+        let text = fs::read_to_string(&path).unwrap();
+        let has = |line: &str| text.lines().any(|other| other == line);
+        assert!(has("main") && has("side") && text.contains("<<<<<<<"), "{path:?}: {text}{}", stderr(&done));
+    }
+}
+
+#[test]
+fn a_usage_error_and_the_help_are_no_merge() {
+    for (args, code) in [
+        (&["merge-driver", "a", "b"][..], 129),
+        (&["merge-driver", "a", "b", "c", "7", "-h"], 129),
+        (&["merge-driver", "--nonsense", "a", "b", "c"], 129),
+        (&["merge-driver", "--help"], 0),
+    ] {
+        let mut command = Command::new(program());
+        let done = command.args(args).output().unwrap();
+        assert_eq!(done.status.code(), Some(code), "{args:?}: {}", stderr(&done));
+    }
+}
+
 #[test]
 fn a_killed_driver_leaves_no_half_file() {
     let kills = env_number("SIDENOTE_DRIVER_KILLS", 40);

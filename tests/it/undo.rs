@@ -151,7 +151,7 @@ fn undoing_a_folder_move_keeps_later_changes_by_others() {
     run(&vault, NOW, &["redo"]);
     let moved = last(&vault);
     vault.write("l.md", "see [a](G/b.md)\n");
-    check_refused(&vault, &["undo", &moved], 5, &["--keep \"l.md\""]);
+    check_refused(&vault, &["undo", &moved], 5, &["--keep l.md"]);
     run(&vault, NOW, &["undo", &moved, "--keep", "l.md"]);
     assert!(vault.root().join("D/a.md").is_file());
 }

@@ -20,7 +20,8 @@ use crate::store::upkeep::Upkeep;
 use crate::store::upkeep::conflicts::{ConflictCopies, ConflictCopy};
 use crate::store::upkeep::merge_driver::merge_with_git;
 use crate::text::edit::{ChangeSet, Content, FileChange, FileLocation, Remark, single_edit};
-use crate::text::merge::{Markers, Versions, count_changed_lines, has_every_line, merge};
+use crate::text::line::Lines;
+use crate::text::merge::{Markers, Versions, count_changed_lines, first_conflict, has_every_line, merge};
 use crate::text::path::NotePath;
 use crate::vault::backup;
 use crate::vault::undo_log::UndoLog;
@@ -137,7 +138,7 @@ impl CopyMerge<'_> {
                     content: Content::Keep,
                 });
             }
-            plan.remarks.extend(remark_on(&copy.path, &note, &outcome));
+            plan.remarks.extend(remark_on(&copy.path, (&note, &text), &outcome));
             outcomes.push(outcome);
         }
         Ok((note, outcomes, plan))
@@ -285,16 +286,18 @@ fn nearest<'v>(versions: &'v [EarlierVersion], note: &str, copy: &str) -> Option
 }
 
 /// Returns a remark on a copy that stays, or that brought conflicts.
-fn remark_on(copy: &NotePath, note: &NotePath, outcome: &MergedCopy) -> Option<Remark> {
+fn remark_on(copy: &NotePath, (note, text): (&NotePath, &str), outcome: &MergedCopy) -> Option<Remark> {
+    let mut line = 1;
     let (code, path, message) = if outcome.base.is_none() {
         let message = format!("there is no common ancestor with {note}; compare the two and edit the note");
         ("no-base", copy, message)
     } else if outcome.conflicts > 0 {
+        line = first_conflict(text).map_or(1, |marks| Lines::new(text).of(marks.start));
         ("conflict-markers", note, format!("{copy} conflicts with the note; choose between the markers"))
     } else if !outcome.trashed {
         ("copy-stays", copy, format!("{note} lacks lines of it, so it was left as it is"))
     } else {
         return None;
     };
-    Some(Remark { code: code.to_owned(), path: path.clone(), line: 1, column: 1, message })
+    Some(Remark { code: code.to_owned(), path: path.clone(), line, column: 1, message })
 }

@@ -7,6 +7,7 @@ use std::collections::{HashMap, HashSet};
 use crate::error::{Error, ErrorKind, Result};
 use crate::journal::event::{Event, OP_MOVED};
 use crate::journal::{ActiveOperation, Journal, OperationHistory};
+use crate::platform::Shell;
 use crate::store::change::Changes;
 use crate::store::change::operation::ChangeReply;
 use crate::text::edit::{ChangeSet, Content, ContentHash, FileChange, FileLocation, apply};
@@ -233,8 +234,10 @@ impl Changes<'_> {
         if conflicts.len() > NAMED {
             said.push(format!("{} more", conflicts.len() - NAMED));
         }
-        let kept: Vec<String> =
-            conflicts.iter().take(NAMED).map(|(path, _)| format!("--keep {path:?}")).collect();
+        let mut words: Vec<String> = ["sidenote", "undo", &event.id].map(str::to_owned).into();
+        for (path, _) in conflicts.iter().take(NAMED) {
+            words.extend(["--keep".to_owned(), path.to_string()]);
+        }
         Err(Error::new(
             ErrorKind::Conflict,
             format!(
@@ -245,9 +248,8 @@ impl Changes<'_> {
         )
         .with_hints(
             format!(
-                "leave these files as they are: sidenote undo {} {}; or pass over the operation: sidenote undo --skip",
-                event.id,
-                kept.join(" ")
+                "leave these files as they are: {}; or pass over the operation: sidenote undo --skip",
+                Shell::SYSTEM.line(&words)
             ),
             "ask the user whether to leave these files as they are, or to pass over the operation",
         ))

@@ -86,14 +86,20 @@ pub fn prepare_repository(vault: &Vault, request: &GitInitRequest) -> Result<Git
         Error::not_found(format!("{} is in no git repository", vault.root().display()))
             .with_hint("run `git init` in the vault first")
     })?;
+    // Git says of a repository of another owner what it is, and not with every command.
+    repository.head()?;
     let preparation = Preparation { vault, repository: &repository, dry_run: request.dry_run };
     let mut steps = preparation.ignore_files()?;
     if request.attributes {
         steps.push(preparation.attributes()?);
     }
     if request.driver {
-        steps.push(preparation.setting("merge.sidenote.name", DRIVER_NAME)?);
-        steps.push(preparation.setting("merge.sidenote.driver", DRIVER)?);
+        let driver = preparation.setting("merge.sidenote.driver", DRIVER)?;
+        // The name is that of our command.
+        if driver.state != GitInitState::Left {
+            steps.push(preparation.setting("merge.sidenote.name", DRIVER_NAME)?);
+        }
+        steps.push(driver);
     }
     if request.hook {
         steps.push(preparation.hook()?);
