@@ -32,6 +32,15 @@ impl TemporaryFolder {
         Ok((path, file))
     }
 
+    /// Creates a file with bytes, to be read from its beginning.
+    pub(super) fn input(&self, name: &str, bytes: &[u8]) -> Result<File> {
+        let (path, mut file) = self.create(name)?;
+        file.write_all(bytes)
+            .and_then(|()| file.rewind())
+            .map_err(|error| Error::io("write", &path, error))?;
+        Ok(file)
+    }
+
     /// Creates a file with bytes.
     pub(super) fn write(&self, name: &str, bytes: &[u8]) -> Result<PathBuf> {
         let (path, mut file) = self.create(name)?;

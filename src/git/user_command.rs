@@ -2,7 +2,6 @@
 //! for repositories that the user's settings name.
 
 use std::ffi::{OsStr, OsString};
-use std::io::Write as _;
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
@@ -118,30 +117,22 @@ impl<'r> UserCall<'r> {
         let folder = TemporaryFolder::new()?;
         let (path, log) = folder.create("stderr")?;
         let mut command = self.command;
-        command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(log.try_clone().map_err(failed)?);
+        command.stdout(Stdio::null()).stderr(log.try_clone().map_err(failed)?);
+        // So does the input: git must never see a part of it, or none, because this process was killed.
+        if !input.is_empty() {
+            command.stdin(folder.input("stdin", input)?);
+        }
         platform::begin_process_group(&mut command);
         let mut child = command.spawn().map_err(cannot_start)?;
-        let pipe = child.stdin.take();
         let end = Instant::now() + limit;
-        let status = std::thread::scope(|scope| {
-            scope.spawn(move || {
-                if let Some(mut pipe) = pipe {
-                    // Git may end before it has read everything. What it says then counts.
-                    drop(pipe.write_all(input));
-                }
-            });
-            loop {
-                if let Some(status) = child.try_wait()? {
-                    return Ok(Some(status));
-                }
-                if Instant::now() >= end {
-                    // Git removes its locks when it is asked to end.
-                    platform::end_process_group(&mut child, END_TIME)?;
-                    return Ok(None);
-                }
-                std::thread::sleep(INTERVAL);
+        let status = loop {
+            match child.try_wait() {
+                Ok(None) if Instant::now() < end => std::thread::sleep(INTERVAL),
+                // Git removes its locks when it is asked to end.
+                Ok(None) => break platform::end_process_group(&mut child, END_TIME).map(|_| None),
+                ended => break ended,
             }
-        });
+        };
         let Some(status) = status.map_err(failed)? else { return Ok(Ended::TimedOut) };
         Ok(Ended::Status(status, read_start(&path, log)?))
     }

@@ -485,7 +485,7 @@ fn shown_to_agents(source: &Source) -> Vec<String> {
 fn text_for_agents_names_no_command() {
     // Text that only commands print: how a model is set, and parts of hints for a person; and what is written for git.
     let for_people = ["store/upkeep/models.rs", "store/upkeep/git_init.rs", "config.rs"];
-    let part = "\"--keep {path:?}\"";
+    let part = "\"--keep\"";
     let sources: Vec<Source> = sources();
     let told = sources
         .iter()

@@ -1,0 +1,260 @@
+//! Links that lead to a file, but to another one than they meant, because their note moved, or another file took the path of
+//! theirs.
+
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+use super::{GitEvidence, HEAD, LinkDestination, Origin, destination_of};
+use crate::error::Result;
+use crate::git::{CommitIndex, PathChange};
+use crate::index::catalog::FileKind;
+use crate::store::change::repair::evidence::Certainty;
+use crate::store::change::repair::history_walk::{PathEvent, PathEventKind, RECENT_COMMITS};
+use crate::store::change::repair::present::{LinkCase, Present, is_judged, place_of};
+use crate::store::change::repair::working_tree::read;
+use crate::store::source::Source;
+use crate::text::link::Link;
+use crate::text::path::NotePath;
+use crate::text::rewrite::LinkedPlace;
+
+/// A note whose links may lead elsewhere since a state of it, because it moved, or another file took the path of a target.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Suspect {
+    then: Origin,
+    note: NotePath,
+    is_note_moved: bool,
+}
+
+impl GitEvidence<'_> {
+    /// Finds links that lead to a file, but to another one than before their note, or the file, moved.
+    pub(in crate::store::change::repair) fn find_misled(&mut self, present: &mut Present) -> Result<()> {
+        while self.walk.walked() < RECENT_COMMITS {
+            if self.walk.step().is_none() {
+                break;
+            }
+        }
+        let mut suspects: BTreeSet<Suspect> = BTreeSet::new();
+        let mut taken: Vec<(NotePath, CommitIndex)> = Vec::new();
+        let mut renamed: Vec<(NotePath, NotePath, PathEvent)> = Vec::new();
+        let by_others = self.moves_by_others()?;
+        for (now, from) in &self.working.moved_from {
+            if by_others.contains(&(from.clone(), now.clone())) {
+                let then = Origin { commit: HEAD, source: from.clone() };
+                suspects.insert(Suspect { note: now.clone(), then, is_note_moved: true });
+            }
+        }
+        for path in self.working.taken.keys() {
+            let to = self.working.moved.get(path).map(|moved| moved.to.clone());
+            if to.is_none_or(|to| by_others.contains(&(path.clone(), to))) {
+                taken.push((path.clone(), HEAD));
+            }
+        }
+        for (path, events) in self.walk.known_events() {
+            for event in events.iter().filter(|event| event.commit < RECENT_COMMITS) {
+                match &event.kind {
+                    PathEventKind::Removed(Some((to, _))) => {
+                        if !by_others.contains(&(path.clone(), to.clone())) {
+                            continue;
+                        }
+                        if present.has(path) {
+                            taken.push((path.clone(), event.parent));
+                        }
+                        renamed.push((path.clone(), to.clone(), event.clone()));
+                    }
+                    PathEventKind::Replaced { .. } if present.has(path) => {
+                        taken.push((path.clone(), event.parent));
+                    }
+                    _ => {}
+                }
+            }
+        }
+        let is_text = |path: &NotePath| FileKind::of(path) != FileKind::Attachment;
+        renamed.retain(|(_, to, _)| is_text(to));
+        for (from, to, event) in renamed {
+            if let Some(note) = self.follow(event.commit, &to)?.at {
+                let then = Origin { commit: event.parent, source: from };
+                suspects.insert(Suspect { note, then, is_note_moved: true });
+            }
+        }
+        for (path, commit) in taken {
+            for note in self.core.index.catalog().links().sources_of(std::slice::from_ref(&path))? {
+                let then = if commit == HEAD { self.path_in_head(&note).clone() } else { note.clone() };
+                let then = Origin { commit, source: then };
+                suspects.insert(Suspect { note, then, is_note_moved: false });
+            }
+        }
+        suspects.retain(|suspect| is_text(&suspect.note) && present.is_in_scope(&suspect.note));
+        for suspect in suspects {
+            self.find_misled_in(present, &suspect)?;
+        }
+        Ok(())
+    }
+
+    /// Returns the moves of the recent commits and of the working tree that sidenote did not make: where it did, it rewrote
+    /// the links.
+    fn moves_by_others(&self) -> Result<HashSet<(NotePath, NotePath)>> {
+        let mut moves: Vec<(NotePath, NotePath)> =
+            self.working.moved.iter().map(|(from, moved)| (from.clone(), moved.to.clone())).collect();
+        for (path, events) in self.walk.known_events() {
+            for event in events.iter().filter(|event| event.commit < RECENT_COMMITS) {
+                if let PathEventKind::Removed(Some((to, _))) = &event.kind {
+                    moves.push((path.clone(), to.clone()));
+                }
+            }
+        }
+        if moves.is_empty() {
+            return Ok(HashSet::new());
+        }
+        Ok(self.core.journal().not_by_sidenote(moves)?.into_iter().collect())
+    }
+
+    /// Finds the misled links of one note since a state of it: only those whose line is as it was then. Of another one the
+    /// author, or sidenote, has decided since.
+    fn find_misled_in(&mut self, present: &mut Present, suspect: &Suspect) -> Result<()> {
+        let (path, origin) = (&suspect.note, &suspect.then);
+        let Some(then) = self.note(origin)? else { return Ok(()) };
+        let number = match present.number_of(path) {
+            Some(number) => number,
+            None => {
+                let Some(bytes) = read(self.core, path) else { return Ok(()) };
+                present.add(Source::unplaced(path.clone(), &bytes))
+            }
+        };
+        let Some(source) = present.sources.get(number) else { return Ok(()) };
+        // A note that was edited since can be right as it is.
+        let most = match (then.text.lines().eq(source.text.lines()), suspect.is_note_moved) {
+            (true, _) => Certainty::Certain,
+            (false, true) => Certainty::Strong,
+            (false, false) => Certainty::Weak,
+        };
+        let mut found = Vec::new();
+        for (at, link) in unchanged_links(&then, source) {
+            let leads_to = place_of(&present.names, link, path);
+            // A link to nothing, or out of the vault, is judged already.
+            if !is_judged(link) || !matches!(leads_to, Some(LinkedPlace::File(_) | LinkedPlace::Folder(_))) {
+                continue;
+            }
+            let Some(target) = self.place_at(present, origin, link)? else { continue };
+            let meant = match &target {
+                LinkedPlace::File(target) => {
+                    let meant = self.follow(origin.commit, target)?.at.filter(|meant| present.has(meant));
+                    meant.map(LinkedPlace::File)
+                }
+                LinkedPlace::Outside(_) => Some(target),
+                // A folder stays one as long as it has files.
+                LinkedPlace::Folder(_) => None,
+            };
+            let Some(meant) = meant else { continue };
+            let case = LinkCase { source: number, link: at, is_dead: false };
+            let is_right = leads_to.as_ref() == Some(&meant) || self.is_redirect(leads_to.as_ref(), &meant);
+            found.push((case, is_right));
+        }
+        for (case, is_right) in found {
+            match self.misled_since.entry(case) {
+                Entry::Vacant(unknown) if !is_right => {
+                    unknown.insert((origin.clone(), most));
+                    present.misled.push(case);
+                }
+                // The newest move is found first. Where the note moved before, that link can have led to another file by
+                // chance in between: the older state is nearer to the commit that wrote it.
+                Entry::Occupied(mut known)
+                    if origin.commit > known.get().0.commit && origin.source != known.get().0.source =>
+                {
+                    if is_right {
+                        known.remove();
+                        present.misled.retain(|other| *other != case);
+                    } else {
+                        known.insert((origin.clone(), most));
+                    }
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns whether a note at an old path links to where the file went: a page that was left for old links.
+    fn is_redirect(&self, at: Option<&LinkedPlace>, meant: &LinkedPlace) -> bool {
+        let (Some(LinkedPlace::File(at)), LinkedPlace::File(meant)) = (at, meant) else { return false };
+        let sources = self.core.index.catalog().links().sources_of(std::slice::from_ref(meant));
+        sources.is_ok_and(|sources| sources.contains(at))
+    }
+
+    /// Returns how certain it can be at most that a link meant the file that had its path before another one took it.
+    pub(super) fn certainty_of_taken(
+        &self,
+        present: &Present,
+        link: &Link,
+        source: &Source,
+        target: &NotePath,
+    ) -> Certainty {
+        let is_taken =
+            place_of(&present.names, link, &source.path).as_ref() == Some(&LinkedPlace::File(target.clone()));
+        if !is_taken {
+            return Certainty::Certain;
+        }
+        let events = self.walk.known_events_of(target);
+        let is_move = |event: &&PathEvent| {
+            matches!(event.kind, PathEventKind::Removed(Some(_)) | PathEventKind::Replaced { .. })
+        };
+        let moves =
+            events.iter().filter(is_move).count() + usize::from(self.working.taken.contains_key(target));
+        if moves > 1 {
+            // A file that makes room again and again, such as a daily page, is meant by its path.
+            return Certainty::Weak;
+        }
+        if self.working.taken.get(target) == Some(&true) || self.was_moved_to(target) {
+            return Certainty::Certain;
+        }
+        Certainty::Strong
+    }
+
+    /// Returns whether the file at a path was moved there, and is not a new one.
+    fn was_moved_to(&self, path: &NotePath) -> bool {
+        if self.working.moved_from.contains_key(path) {
+            return true;
+        }
+        let newest = self
+            .walk
+            .known_events_of(path)
+            .iter()
+            .find(|event| matches!(event.kind, PathEventKind::Added | PathEventKind::Replaced { .. }));
+        let Some(event) = newest else { return false };
+        let Some(changes) = self.walk.kept_changes(event.parent, event.commit) else { return false };
+        changes.iter().any(|change| match (change, &event.kind) {
+            (PathChange::Renamed { to: Some(to), .. }, _) if to == path.as_str() => true,
+            (
+                PathChange::Removed { blob, .. } | PathChange::Renamed { before: blob, .. },
+                PathEventKind::Replaced { after, .. },
+            ) => blob == after,
+            (PathChange::Changed { path: other, before, .. }, PathEventKind::Replaced { after, .. }) => {
+                before == after && other != path.as_str()
+            }
+            _ => false,
+        })
+    }
+}
+
+/// Lists the links of a note whose whole line is as in an earlier version, with their numbers. Of several links with the same
+/// destination, those in the same position among them are compared.
+fn unchanged_links<'s>(earlier: &Source, source: &'s Source) -> Vec<(usize, &'s Link)> {
+    let lines =
+        |of: &Source| -> Vec<String> { of.text.lines().map(|line| line.trim_end().to_owned()).collect() };
+    let (then, now) = (lines(earlier), lines(source));
+    let text = |lines: &[String], line: usize| lines.get(line.checked_sub(1)?).cloned();
+    let mut earlier_lines: HashMap<LinkDestination<'_>, Vec<usize>> = HashMap::new();
+    for link in &earlier.note.links {
+        earlier_lines.entry(destination_of(link)).or_default().push(link.line);
+    }
+    let mut positions: HashMap<LinkDestination<'_>, usize> = HashMap::new();
+    let mut found = Vec::new();
+    for (at, link) in source.note.links.iter().enumerate() {
+        let position = positions.entry(destination_of(link)).or_default();
+        let line = earlier_lines.get(&destination_of(link)).and_then(|lines| lines.get(*position));
+        *position += 1;
+        if line.is_some_and(|line| text(&then, *line) == text(&now, link.line)) {
+            found.push((at, link));
+        }
+    }
+    found
+}
