@@ -154,3 +154,127 @@ fn a_link_that_was_written_after_a_move_means_what_is_there() {
     let report = json(&vault, NOW, &["repair"]);
     assert_eq!(told(&report), ["index.md:1 [the A](a.md) -> b.md weak [\"git\"]"]);
 }
+
+/// A step of a history: files that move, or a removal if the second path is empty.
+type Steps<'s> = &'s [(&'s str, &'s str)];
+
+/// Makes a repository with `a.md`, which links to `x.md`, and moves files, in a commit for each list. The last list stays
+/// uncommitted if it is asked for.
+fn moved_in(commits: &[Steps<'_>], is_last_committed: bool) -> TestVault {
+    // Pages that have no word in common.
+    let page = |name: &str| (0..200).map(|at| format!("{name}{at}\n")).collect::<String>();
+    let vault = repository(&[
+        ("a.md", &format!("[X](x.md)\n{}", page("a"))),
+        ("x.md", &page("x")),
+        ("y.md", &page("y")),
+        ("v.md", &page("v")),
+    ]);
+    for folder in ["d", "e"] {
+        fs::create_dir_all(vault.root().join(folder)).unwrap();
+    }
+    for (at, steps) in commits.iter().enumerate() {
+        for (from, to) in *steps {
+            if to.is_empty() {
+                git(vault.root(), &["rm", "-q", from]);
+            } else {
+                git(vault.root(), &["mv", from, to]);
+            }
+        }
+        if at + 1 < commits.len() || is_last_committed {
+            commit(&vault, &format!("step {at}"));
+        }
+    }
+    vault
+}
+
+/// Another file took the path of the target, and moved on. What the link meant is what it led to when it was written.
+#[test]
+fn a_link_means_the_file_that_it_led_to_when_it_was_written() {
+    let x_away: Steps<'_> = &[("x.md", "d/x.md")];
+    let y_there: Steps<'_> = &[("y.md", "x.md")];
+    let both: Steps<'_> = &[("x.md", "d/x.md"), ("y.md", "x.md")];
+    let on: Steps<'_> = &[("x.md", "w.md")];
+    let gone: Steps<'_> = &[("x.md", "")];
+    let note: Steps<'_> = &[("a.md", "d/a.md")];
+    let found = |path: &str, to: &str| vec![format!("{path}:1 [X](x.md) -> {to} certain")];
+    let cases: [(&str, Vec<Steps<'_>>, Vec<String>); 9] = [
+        ("both in one commit, then on", vec![both, on], found("a.md", "d/x.md")),
+        ("one after the other, then on", vec![x_away, y_there, on], found("a.md", "d/x.md")),
+        (
+            "deleted, another one there, then on",
+            vec![gone, y_there, on],
+            vec!["a.md:1 [X](x.md) -> - - deleted".to_owned()],
+        ),
+        ("another one there", vec![x_away, y_there], found("a.md", "d/x.md")),
+        // The note moved beside its target, where its link is right.
+        ("the note follows", vec![x_away, y_there, note], vec![]),
+        (
+            "deleted, another one there, the note moves",
+            vec![gone, y_there, note],
+            vec!["d/a.md:1 [X](x.md) -> - - deleted".to_owned()],
+        ),
+        (
+            "elsewhere, another one there, the note moves",
+            vec![&[("x.md", "e/x.md")], y_there, note],
+            found("d/a.md", "e/x.md"),
+        ),
+        ("on twice", vec![x_away, &[("d/x.md", "d/x2.md")], y_there], found("a.md", "d/x2.md")),
+        ("another commit between", vec![both, &[("v.md", "y.md")], on], found("a.md", "d/x.md")),
+    ];
+    assert_eq!(cases.len(), 9);
+    for (name, commits, expected) in cases {
+        for is_last_committed in [false, true] {
+            let vault = moved_in(&commits, is_last_committed);
+            let report = json(&vault, NOW, &["repair"]);
+            // Whatever speaks for it.
+            let without_kinds = |line: String| {
+                let (start, rest) = line.split_once(" [\"").or(line.split_once(" []")).unwrap();
+                format!("{start}{}", rest.rsplit(']').next().unwrap())
+            };
+            let found: Vec<String> = told(&report).into_iter().map(without_kinds).collect();
+            assert_eq!(found, expected, "{name}, committed: {is_last_committed}");
+        }
+    }
+}
+
+/// Git pairs files of the same content as it likes when two folders move in one commit.
+#[test]
+fn equal_notes_in_two_folders_are_told_apart_by_their_folders() {
+    let twin = format!("# Twin\n\nSee [t](t.md).\n\n{}", page("Twin"));
+    for (first, second) in [("X", "Y"), ("Y", "X")] {
+        let files = [
+            ("A/t.md", page("A")),
+            ("A/twin.md", twin.clone()),
+            ("B/t.md", page("B")),
+            ("B/twin.md", twin.clone()),
+        ];
+        let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (*path, text.as_str())).collect();
+        let vault = repository(&files);
+        git(vault.root(), &["mv", "A", first]);
+        git(vault.root(), &["mv", "B", second]);
+        check_left(&vault);
+        // Their targets moved elsewhere, too.
+        let vault = repository(&files);
+        git(vault.root(), &["mv", "A/t.md", "a-t.md"]);
+        git(vault.root(), &["mv", "B/t.md", "b-t.md"]);
+        git(vault.root(), &["mv", "A", first]);
+        git(vault.root(), &["mv", "B", second]);
+        commit(&vault, "move all");
+        let report = json(&vault, NOW, &["repair", "--apply", "certain"]);
+        for (folder, target) in [(first, "a-t.md"), (second, "b-t.md")] {
+            let text = vault.read(&format!("{folder}/twin.md"));
+            let is_healed = text.contains(&format!("[t](../{target})"));
+            assert!(is_healed || text.contains("[t](t.md)"), "{text}{report}");
+        }
+    }
+}
+
+#[test]
+fn a_file_that_was_written_anew_is_a_guess() {
+    let vault = moved_in(&[&[("x.md", "")]], true);
+    vault.write("x.md", page("Something else"));
+    commit(&vault, "anew");
+    git(vault.root(), &["mv", "x.md", "w.md"]);
+    let report = json(&vault, NOW, &["repair"]);
+    assert_eq!(told(&report), ["a.md:1 [X](x.md) -> w.md weak [\"git\"]"]);
+}

@@ -17,7 +17,7 @@ use crate::git::{CommitIndex, ObjectId, PathChange, Repository};
 use crate::store::change::repair::evidence::{Certainty, Clue, EvidenceKind, Fate};
 use crate::store::change::repair::git_evidence::sections::MovedSections;
 use crate::store::change::repair::history_reader::{HistoryProblem, HistoryReader};
-use crate::store::change::repair::history_walk::{HistoryWalk, PathEventKind, RECENT_COMMITS};
+use crate::store::change::repair::history_walk::{HistoryWalk, PathEventKind, RECENT_COMMITS, WalkedCommit};
 use crate::store::change::repair::moved_files::FileMove;
 use crate::store::change::repair::present::{LinkCase, Present, place_of};
 use crate::store::change::repair::working_tree::WorkingTreeMoves;
@@ -78,6 +78,9 @@ struct TracedLink {
     is_recent_only: bool,
 }
 
+/// The links on their way, by the commit that they reached and by their note there.
+type OpenTraces = BTreeMap<CommitIndex, BTreeMap<NotePath, Vec<TracedLink>>>;
+
 /// What git knows of the vault's files.
 pub(super) struct GitEvidence<'a> {
     core: &'a Core,
@@ -99,6 +102,8 @@ pub(super) struct GitEvidence<'a> {
     sections: MovedSections,
     /// What is known of links that are alive, but for the heading that they name.
     section_clues: HashMap<LinkCase, Clue>,
+    /// A state with each file that was meant and deleted. Another file may be at its path now.
+    deleted: HashMap<NotePath, CommitIndex>,
     subjects: HashMap<CommitIndex, String>,
     former: usize,
 }
@@ -127,6 +132,7 @@ impl<'a> GitEvidence<'a> {
             misled_since: HashMap::new(),
             sections: MovedSections::default(),
             section_clues: HashMap::new(),
+            deleted: HashMap::new(),
             subjects: HashMap::new(),
             former: 0,
         };
@@ -153,30 +159,79 @@ impl<'a> GitEvidence<'a> {
 
     /// Traces the dead links back through the history, all at once.
     fn trace(&mut self, present: &Present) -> Result<()> {
-        let mut open: BTreeMap<CommitIndex, BTreeMap<NotePath, Vec<TracedLink>>> = BTreeMap::new();
+        let mut open = OpenTraces::new();
         for case in &present.dead {
-            let Some((source, link)) = present.sources.get(case.source).zip(present.link(case)) else {
-                continue;
-            };
-            let from = self.path_in_head(&source.path).clone();
-            let last = Origin { commit: HEAD, source: from.clone() };
-            let Some(committed) = self.note(&last)? else { continue };
-            let Some(line) = line_of(&committed, source, link) else { continue };
-            let line = line_text(&committed, line);
-            let is_recent_only = self.place_at(present, &last, link)?.is_some();
-            let traced = TracedLink { case: *case, line, is_recent_only };
-            open.entry(HEAD).or_default().entry(from).or_default().push(traced);
+            if let Some((path, link)) = self.begin_trace(present, case)? {
+                open.entry(HEAD).or_default().entry(path).or_default().push(link);
+            }
         }
         while !open.is_empty() {
             let Some(walked) = self.walk.step() else { break };
-            let Some(here) = open.remove(&walked.commit) else { continue };
-            for (path, links) in here {
-                for (commit, path, link) in self.trace_through(present, &walked, path, links)? {
-                    open.entry(commit).or_default().entry(path).or_default().push(link);
-                }
+            self.trace_commit(present, &walked, &mut open)?;
+        }
+        self.end_traces(open);
+        Ok(())
+    }
+
+    /// Traces links back through the recent commits, which have been walked.
+    fn trace_recent<'c>(
+        &mut self,
+        present: &Present,
+        cases: impl Iterator<Item = &'c LinkCase>,
+    ) -> Result<()> {
+        let mut open = OpenTraces::new();
+        for case in cases {
+            if let Some((path, mut link)) = self.begin_trace(present, case)? {
+                link.is_recent_only = true;
+                open.entry(HEAD).or_default().entry(path).or_default().push(link);
+            }
+        }
+        for walked in self.walk.recent_commits() {
+            self.trace_commit(present, &walked, &mut open)?;
+        }
+        self.end_traces(open);
+        Ok(())
+    }
+
+    /// Begins with the last commit. Returns `None` if it does not have the line of the link as it is.
+    fn begin_trace(&mut self, present: &Present, case: &LinkCase) -> Result<Option<(NotePath, TracedLink)>> {
+        let Some((source, link)) = present.sources.get(case.source).zip(present.link(case)) else {
+            return Ok(None);
+        };
+        let from = self.path_in_head(&source.path).clone();
+        let last = Origin { commit: HEAD, source: from.clone() };
+        let Some(committed) = self.note(&last)? else { return Ok(None) };
+        let Some(line) = line_of(&committed, source, link) else { return Ok(None) };
+        let line = line_text(&committed, line);
+        let is_recent_only = self.place_at(present, &last, link)?.is_some();
+        Ok(Some((from, TracedLink { case: *case, line, is_recent_only })))
+    }
+
+    /// Traces all links through a commit that reached it.
+    fn trace_commit(
+        &mut self,
+        present: &Present,
+        walked: &WalkedCommit,
+        open: &mut OpenTraces,
+    ) -> Result<()> {
+        for (path, links) in open.remove(&walked.commit).unwrap_or_default() {
+            for (commit, path, link) in self.trace_through(present, walked, path, links)? {
+                open.entry(commit).or_default().entry(path).or_default().push(link);
             }
         }
         Ok(())
+    }
+
+    /// Notes the oldest state that was looked at of links that are older.
+    fn end_traces(&mut self, open: OpenTraces) {
+        for (commit, notes) in open {
+            for (path, links) in notes {
+                for link in links {
+                    let state = Origin { commit, source: path.clone() };
+                    self.written.entry(link.case).or_default().push(state);
+                }
+            }
+        }
     }
 
     /// Traces the links of one note through a commit. Returns those that a parent had already, each with that parent and the
@@ -184,14 +239,16 @@ impl<'a> GitEvidence<'a> {
     fn trace_through(
         &mut self,
         present: &Present,
-        walked: &crate::store::change::repair::history_walk::WalkedCommit,
+        walked: &WalkedCommit,
         path: NotePath,
         links: Vec<TracedLink>,
     ) -> Result<Vec<(CommitIndex, NotePath, TracedLink)>> {
         let commit = walked.commit;
         let (mut left, mut older) = (links, Vec::new());
         if commit >= RECENT_COMMITS {
-            left.retain(|link| !link.is_recent_only);
+            for link in left.extract_if(.., |link| link.is_recent_only) {
+                self.written.entry(link.case).or_default().push(Origin { commit, source: path.clone() });
+            }
         }
         let change_of =
             |changes: &Vec<PathChange>| changes.iter().find(|change| is_of(change, &path)).cloned();
@@ -203,7 +260,9 @@ impl<'a> GitEvidence<'a> {
         for (parent, change) in changes {
             let (from, before, is_same) = match change {
                 Some(PathChange::Changed { before, .. }) => (path.clone(), before, false),
-                Some(PathChange::Renamed { from: Some(from), before, percent, .. }) => {
+                Some(PathChange::Renamed { from: Some(from), before, percent, .. })
+                    if !self.walk.is_unclear(parent, commit, &from) =>
+                {
                     let Some(from) = NotePath::from_disk(&from) else { continue };
                     (from, before, percent == 100)
                 }
@@ -278,11 +337,28 @@ impl<'a> GitEvidence<'a> {
                 }
             }
         }
+        if !clues.is_empty() && clues.iter().all(|clue| clue.target().is_none()) {
+            clues.extend(self.clue_of_successor(present, source, link)?);
+        }
         Ok(clues)
     }
 
-    /// Finds the states in which a link was right that is dead now: the last commit, or the newest state in which it was
-    /// written and led somewhere. The state that wrote it first is another one, if it led elsewhere.
+    /// Returns the clue that a new file took the path of the one that a link meant, which was deleted: perhaps it was written
+    /// anew.
+    fn clue_of_successor(&mut self, present: &Present, source: &Source, link: &Link) -> Result<Option<Clue>> {
+        let last = Origin { commit: HEAD, source: self.path_in_head(&source.path).clone() };
+        let Some(LinkedPlace::File(target)) = self.place_at(present, &last, link)? else { return Ok(None) };
+        if self.was_moved_to(&target) {
+            return Ok(None);
+        }
+        let followed = self.follow(HEAD, &target)?;
+        let clue = self.clue_of_history(&last, &target, &followed, source)?;
+        Ok(clue.target().is_some().then_some(Clue { certainty: Certainty::Weak, ..clue }))
+    }
+
+    /// Finds the states in which a link was right that is dead now: the newest state in which it was written and led
+    /// somewhere, or the last commit, if its file came later. The state that wrote it first is another one, if it led
+    /// elsewhere.
     fn origins(
         &mut self,
         present: &Present,
@@ -300,15 +376,6 @@ impl<'a> GitEvidence<'a> {
             return Ok(Vec::new());
         }
         let written = self.written.get(case).cloned().unwrap_or_default();
-        if self.place_at(present, &last, link)?.is_some() {
-            // A note that was renamed may lead to another file by chance; the commit that wrote the link counts.
-            for state in written.iter().filter(|state| state.source != last.source) {
-                if self.place_at(present, state, link)?.is_some() {
-                    return Ok(vec![state.clone()]);
-                }
-            }
-            return Ok(vec![last]);
-        }
         let mut right = Vec::new();
         for state in &written {
             if self.place_at(present, state, link)?.is_some() {
@@ -321,6 +388,13 @@ impl<'a> GitEvidence<'a> {
             && self.place_at(present, first, link)?.is_some()
         {
             right.push(first.clone());
+        }
+        if right.is_empty()
+            && let Some(LinkedPlace::File(target)) = self.place_at(present, &last, link)?
+            && !self.was_moved_to(&target)
+        {
+            // Its file was made after it. A file that was moved there is there by chance.
+            right.push(last);
         }
         Ok(right)
     }
@@ -379,6 +453,7 @@ impl<'a> GitEvidence<'a> {
             detail,
         };
         let Some(now) = &followed.at else {
+            self.deleted.entry(target.clone()).or_insert(origin.commit);
             let by = self.named(followed.deleted_by)?;
             return Ok(clue(
                 Fate::Deleted(by.clone()),
@@ -515,13 +590,14 @@ impl<'a> GitEvidence<'a> {
         Ok(format!("{} ({})", id.short(), self.subjects.get(&at).map_or("", String::as_str)))
     }
 
-    /// Returns the newest commit that is known to have a file which the last commit has not.
+    /// Returns a commit that is known to have a file which is gone.
     fn last_state_with(&self, path: &NotePath) -> Option<CommitIndex> {
-        if self.is_committed(path) {
-            return Some(HEAD);
+        if let Some(state) = self.deleted.get(path) {
+            return Some(*state);
         }
-        let events = self.walk.known_events_of(path).iter();
-        events.clone().find(|event| matches!(event.kind, PathEventKind::Removed(_))).map(|event| event.parent)
+        let mut events = self.walk.known_events_of(path).iter();
+        let removal = events.find(|event| matches!(event.kind, PathEventKind::Removed(_)));
+        removal.map(|event| event.parent).or(self.is_committed(path).then_some(HEAD))
     }
 
     /// Returns a note as it was in a commit.

@@ -7,6 +7,8 @@ use std::rc::Rc;
 use crate::error::Result;
 use crate::git::{CommitGraph, CommitIndex, ObjectId, PathChange, Repository, TreeDiffs};
 use crate::store::change::repair::history_reader::HistoryProblem;
+use crate::store::change::repair::moved_files::{HashedFile, pair_equal};
+use crate::store::change::repair::working_tree::key_of;
 use crate::text::path::NotePath;
 
 /// The most commits that are looked at.
@@ -48,7 +50,7 @@ struct Contained {
 }
 
 /// A commit with what it changed against each parent.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct WalkedCommit {
     pub(super) commit: CommitIndex,
     pub(super) changes: Vec<(CommitIndex, Rc<Vec<PathChange>>)>,
@@ -67,8 +69,11 @@ pub(super) struct HistoryWalk {
     new_paths: Vec<NotePath>,
     /// The changes of each commit that moved something, against a parent.
     kept: HashMap<(CommitIndex, CommitIndex), Rc<Vec<PathChange>>>,
-    /// The changes of each recent commit with one parent, the newest first.
-    recent: Vec<(CommitIndex, Rc<Vec<PathChange>>)>,
+    /// The recent commits, the newest first.
+    recent: Vec<WalkedCommit>,
+    /// The files that a commit renamed to one of several equal files: nobody can tell to which one. Against which parent, in
+    /// which commit, and the path before.
+    unclear: HashSet<(CommitIndex, CommitIndex, String)>,
     contained: HashMap<CommitIndex, Contained>,
     pub(super) problems: Vec<HistoryProblem>,
 }
@@ -91,6 +96,7 @@ impl HistoryWalk {
             new_paths: Vec::new(),
             kept: HashMap::new(),
             recent: Vec::new(),
+            unclear: HashSet::new(),
             contained: HashMap::new(),
             problems,
         }))
@@ -130,8 +136,14 @@ impl HistoryWalk {
             .collect();
         let mut found = self.diffs.of_commits(&ids)?.into_iter();
         for commit in batch {
-            let parents = self.graph.parents(commit).iter();
-            let changes = parents.filter_map(|parent| Some((*parent, Rc::new(found.next()?)))).collect();
+            let parents: Vec<CommitIndex> = self.graph.parents(commit).to_vec();
+            let mut changes = Vec::with_capacity(parents.len());
+            for parent in parents {
+                let Some(mut against) = found.next() else { break };
+                let unclear = pair_copies(&mut against);
+                self.unclear.extend(unclear.into_iter().map(|from| (parent, commit, from)));
+                changes.push((parent, Rc::new(against)));
+            }
             self.waiting.push_back(WalkedCommit { commit, changes });
         }
         self.looked_at = end;
@@ -141,10 +153,8 @@ impl HistoryWalk {
     fn add_events(&mut self, walked: &WalkedCommit) {
         let commit = walked.commit;
         let Some((first, _)) = walked.changes.first() else { return };
-        if let [(_, changes)] = walked.changes.as_slice()
-            && commit < RECENT_COMMITS
-        {
-            self.recent.push((commit, Rc::clone(changes)));
+        if commit < RECENT_COMMITS {
+            self.recent.push(walked.clone());
         }
         let mut found: HashMap<NotePath, (usize, PathEventKind)> = HashMap::new();
         for (parent, changes) in &walked.changes {
@@ -240,9 +250,14 @@ impl HistoryWalk {
         std::mem::take(&mut self.new_paths)
     }
 
-    /// Returns what the recent commits changed that are no merges, the newest first, as far as they were looked at.
-    pub(super) fn recent_changes(&self) -> Vec<(CommitIndex, Rc<Vec<PathChange>>)> {
+    /// Returns the recent commits, the newest first, as far as they were looked at.
+    pub(super) fn recent_commits(&self) -> Vec<WalkedCommit> {
         self.recent.clone()
+    }
+
+    /// Returns whether nobody can tell which of several equal files a renamed file became in a commit.
+    pub(super) fn is_unclear(&self, parent: CommitIndex, commit: CommitIndex, from: &str) -> bool {
+        !self.unclear.is_empty() && self.unclear.contains(&(parent, commit, from.to_owned()))
     }
 
     /// Returns the changes of a commit against a parent, if it moved something and was looked at.
@@ -253,6 +268,78 @@ impl HistoryWalk {
     ) -> Option<Rc<Vec<PathChange>>> {
         self.kept.get(&(parent, commit)).map(Rc::clone)
     }
+}
+
+/// Pairs removed files with new ones of the same content anew where there are several: git takes any of them. They are told
+/// apart by their names and by where the files around them went. Returns the old paths of those that cannot be.
+fn pair_copies(changes: &mut Vec<PathChange>) -> Vec<String> {
+    let (mut gone, mut new): (Vec<(&String, &ObjectId)>, Vec<(&String, &ObjectId)>) = Default::default();
+    for change in changes.iter() {
+        match change {
+            PathChange::Removed { path, blob } => gone.push((path, blob)),
+            PathChange::Added { path, blob } => new.push((path, blob)),
+            PathChange::Renamed { from: Some(from), to: Some(to), before, percent: 100, .. } => {
+                gone.push((from, before));
+                new.push((to, before));
+            }
+            _ => {}
+        }
+    }
+    let mut counts: HashMap<&ObjectId, (usize, usize)> = HashMap::new();
+    gone.iter().for_each(|(_, blob)| counts.entry(blob).or_default().0 += 1);
+    new.iter().for_each(|(_, blob)| counts.entry(blob).or_default().1 += 1);
+    let is_several =
+        |blob: &ObjectId| counts.get(blob).is_some_and(|(gone, new)| *gone > 0 && *new > 0 && gone + new > 2);
+    if !gone.iter().any(|(_, blob)| is_several(blob)) {
+        return Vec::new();
+    }
+    let hashed = |files: &[(&String, &ObjectId)]| -> Vec<HashedFile> {
+        let one = |(path, blob): &(&String, &ObjectId)| Some((NotePath::from_disk(path)?, key_of(blob)));
+        files.iter().filter_map(one).collect()
+    };
+    let moves = pair_equal(&hashed(&gone), &hashed(&new));
+    let mut paired: Vec<PathChange> = Vec::with_capacity(changes.len());
+    let mut unclear = Vec::new();
+    let (mut used, mut several_new): (HashSet<String>, Vec<(String, ObjectId)>) = Default::default();
+    for change in changes.iter() {
+        let (from, blob) = match change {
+            PathChange::Renamed { from: Some(from), to: Some(to), before, percent: 100, .. }
+                if is_several(before) =>
+            {
+                several_new.push((to.clone(), before.clone()));
+                (from, before)
+            }
+            PathChange::Removed { path, blob } if is_several(blob) => (path, blob),
+            PathChange::Added { path, blob } if is_several(blob) => {
+                several_new.push((path.clone(), blob.clone()));
+                continue;
+            }
+            _ => {
+                paired.push(change.clone());
+                continue;
+            }
+        };
+        let moved = NotePath::from_disk(from).and_then(|from| moves.get(&from));
+        match moved {
+            Some(moved) if used.insert(moved.to.as_str().to_owned()) => {
+                if !moved.is_clear {
+                    unclear.push(from.clone());
+                }
+                paired.push(PathChange::Renamed {
+                    from: Some(from.clone()),
+                    to: Some(moved.to.as_str().to_owned()),
+                    before: blob.clone(),
+                    after: blob.clone(),
+                    percent: 100,
+                });
+            }
+            _ => paired.push(PathChange::Removed { path: from.clone(), blob: blob.clone() }),
+        }
+    }
+    let added = several_new.into_iter().filter(|(path, _)| !used.contains(path));
+    paired.extend(added.map(|(path, blob)| PathChange::Added { path, blob }));
+    *changes = paired;
+    unclear
 }
 
 /// Lists the paths that are new, removed or another file's in some changes.

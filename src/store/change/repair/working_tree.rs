@@ -199,6 +199,6 @@ pub(super) fn read(core: &Core, path: &NotePath) -> Option<Vec<u8>> {
 }
 
 /// Returns a key by which equal contents are paired.
-fn key_of(id: &ObjectId) -> blake3::Hash {
+pub(super) fn key_of(id: &ObjectId) -> blake3::Hash {
     blake3::hash(id.as_str().as_bytes())
 }

@@ -30,8 +30,6 @@ impl GitEvidence<'_> {
                     followed.steps.push(Step { commit: Some(by), moved });
                     since = by;
                 }
-                // It came back.
-                None if self.is_committed(&at) => break,
                 None => {
                     followed.deleted_by = Some(by);
                     is_lost = true;
@@ -70,11 +68,11 @@ impl GitEvidence<'_> {
                 }
                 PathEventKind::Added | PathEventKind::Merged => continue,
             };
+            // The file can have come back to its path, as by a revert.
+            if self.is_back(path, event)? {
+                return Ok(None);
+            }
             if let Some(moved) = &mut moved {
-                // The file can have come back to its path, as by a revert.
-                if self.is_back(path, event)? {
-                    return Ok(None);
-                }
                 // Another branch may have moved it elsewhere.
                 for other in events.iter().skip(number + 1) {
                     if matches!(other.kind, PathEventKind::Removed(_)) {
@@ -191,11 +189,7 @@ impl GitEvidence<'_> {
             .filter(|(other, _)| *other != to)
             .collect();
         if percent == 100 {
-            // Git takes one of several copies, that with the same name if there is one.
-            let copies: Vec<&NotePath> =
-                new.iter().filter(|(_, blob)| *blob == before).map(|(path, _)| path).collect();
-            let has_name = |other: &&NotePath| other.name() == path.name();
-            let is_clear = copies.is_empty() || (has_name(&&to) && !copies.iter().any(has_name));
+            let is_clear = !self.walk.is_unclear(event.parent, event.commit, path.as_str());
             return Ok(Some(FileMove { to, percent, is_clear }));
         }
         let is_clear = self.is_far_ahead(&before, percent, &to, &new)?;

@@ -1,8 +1,7 @@
 //! Links that lead to a file, but to another one than they meant, because their note moved, or another file took the path of
 //! theirs.
 
-use std::collections::hash_map::Entry;
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use super::{GitEvidence, HEAD, LinkDestination, Origin, destination_of};
 use crate::error::Result;
@@ -53,7 +52,8 @@ impl GitEvidence<'_> {
             for event in events.iter().filter(|event| event.commit < RECENT_COMMITS) {
                 match &event.kind {
                     PathEventKind::Removed(Some((to, _))) => {
-                        if !by_others.contains(&(path.clone(), to.clone())) {
+                        let is_unclear = self.walk.is_unclear(event.parent, event.commit, path.as_str());
+                        if is_unclear || !by_others.contains(&(path.clone(), to.clone())) {
                             continue;
                         }
                         if present.has(path) {
@@ -84,10 +84,55 @@ impl GitEvidence<'_> {
             }
         }
         suspects.retain(|suspect| is_text(&suspect.note) && present.is_in_scope(&suspect.note));
+        let mut doubtful: BTreeMap<LinkCase, Certainty> = BTreeMap::new();
         for suspect in suspects {
-            self.find_misled_in(present, &suspect)?;
+            for (case, most) in self.doubtful_links(present, &suspect)? {
+                doubtful.entry(case).and_modify(|known| *known = most.min(*known)).or_insert(most);
+            }
+        }
+        self.judge(present, &doubtful)
+    }
+
+    /// Finds out which of some links lead elsewhere than in the commit that last wrote their line.
+    fn judge(&mut self, present: &mut Present, doubtful: &BTreeMap<LinkCase, Certainty>) -> Result<()> {
+        self.trace_recent(present, doubtful.keys())?;
+        for (case, most) in doubtful {
+            let Some((source, link)) = present.sources.get(case.source).zip(present.link(case)) else {
+                continue;
+            };
+            for state in self.written.get(case).cloned().unwrap_or_default() {
+                if self.place_at(present, &state, link)?.is_none() {
+                    continue;
+                }
+                // What was deleted is not replaced.
+                if let Some(meant) = self.meant(present, &state, link)?
+                    && !self.is_right(present, source, link, &meant)
+                {
+                    self.misled_since.insert(*case, (state, *most));
+                    present.misled.push(*case);
+                }
+                break;
+            }
         }
         Ok(())
+    }
+
+    /// Returns the present place of what a link led to in a state. A folder stays one as long as it has files.
+    fn meant(&mut self, present: &Present, state: &Origin, link: &Link) -> Result<Option<LinkedPlace>> {
+        Ok(match self.place_at(present, state, link)? {
+            Some(LinkedPlace::File(target)) => {
+                let now = self.follow(state.commit, &target)?.at.filter(|meant| present.has(meant));
+                now.map(LinkedPlace::File)
+            }
+            Some(outside @ LinkedPlace::Outside(_)) => Some(outside),
+            Some(LinkedPlace::Folder(_)) | None => None,
+        })
+    }
+
+    /// Returns whether a link leads to a place, or to a page that was left there for old links.
+    fn is_right(&self, present: &Present, source: &Source, link: &Link, meant: &LinkedPlace) -> bool {
+        let leads_to = place_of(&present.names, link, &source.path);
+        leads_to.as_ref() == Some(meant) || self.is_redirect(leads_to.as_ref(), meant)
     }
 
     /// Returns the moves of the recent commits and of the working tree that sidenote did not make: where it did, it rewrote
@@ -108,19 +153,23 @@ impl GitEvidence<'_> {
         Ok(self.core.journal().not_by_sidenote(moves)?.into_iter().collect())
     }
 
-    /// Finds the misled links of one note since a state of it: only those whose line is as it was then. Of another one the
-    /// author, or sidenote, has decided since.
-    fn find_misled_in(&mut self, present: &mut Present, suspect: &Suspect) -> Result<()> {
+    /// Finds the links of one note that led elsewhere in a state of it, and how certain it can be at most that they are wrong:
+    /// only those whose line is as it was then. Of another one the author, or sidenote, has decided since.
+    fn doubtful_links(
+        &mut self,
+        present: &mut Present,
+        suspect: &Suspect,
+    ) -> Result<Vec<(LinkCase, Certainty)>> {
         let (path, origin) = (&suspect.note, &suspect.then);
-        let Some(then) = self.note(origin)? else { return Ok(()) };
+        let Some(then) = self.note(origin)? else { return Ok(Vec::new()) };
         let number = match present.number_of(path) {
             Some(number) => number,
             None => {
-                let Some(bytes) = read(self.core, path) else { return Ok(()) };
+                let Some(bytes) = read(self.core, path) else { return Ok(Vec::new()) };
                 present.add(Source::unplaced(path.clone(), &bytes))
             }
         };
-        let Some(source) = present.sources.get(number) else { return Ok(()) };
+        let Some(source) = present.sources.get(number) else { return Ok(Vec::new()) };
         // A note that was edited since can be right as it is.
         let most = match (then.text.lines().eq(source.text.lines()), suspect.is_note_moved) {
             (true, _) => Certainty::Certain,
@@ -134,43 +183,12 @@ impl GitEvidence<'_> {
             if !is_judged(link) || !matches!(leads_to, Some(LinkedPlace::File(_) | LinkedPlace::Folder(_))) {
                 continue;
             }
-            let Some(target) = self.place_at(present, origin, link)? else { continue };
-            let meant = match &target {
-                LinkedPlace::File(target) => {
-                    let meant = self.follow(origin.commit, target)?.at.filter(|meant| present.has(meant));
-                    meant.map(LinkedPlace::File)
-                }
-                LinkedPlace::Outside(_) => Some(target),
-                // A folder stays one as long as it has files.
-                LinkedPlace::Folder(_) => None,
-            };
-            let Some(meant) = meant else { continue };
-            let case = LinkCase { source: number, link: at, is_dead: false };
-            let is_right = leads_to.as_ref() == Some(&meant) || self.is_redirect(leads_to.as_ref(), &meant);
-            found.push((case, is_right));
-        }
-        for (case, is_right) in found {
-            match self.misled_since.entry(case) {
-                Entry::Vacant(unknown) if !is_right => {
-                    unknown.insert((origin.clone(), most));
-                    present.misled.push(case);
-                }
-                // The newest move is found first. Where the note moved before, that link can have led to another file by
-                // chance in between: the older state is nearer to the commit that wrote it.
-                Entry::Occupied(mut known)
-                    if origin.commit > known.get().0.commit && origin.source != known.get().0.source =>
-                {
-                    if is_right {
-                        known.remove();
-                        present.misled.retain(|other| *other != case);
-                    } else {
-                        known.insert((origin.clone(), most));
-                    }
-                }
-                _ => {}
+            let Some(meant) = self.meant(present, origin, link)? else { continue };
+            if !self.is_right(present, source, link, &meant) {
+                found.push((LinkCase { source: number, link: at, is_dead: false }, most));
             }
         }
-        Ok(())
+        Ok(found)
     }
 
     /// Returns whether a note at an old path links to where the file went: a page that was left for old links.
@@ -210,7 +228,7 @@ impl GitEvidence<'_> {
     }
 
     /// Returns whether the file at a path was moved there, and is not a new one.
-    fn was_moved_to(&self, path: &NotePath) -> bool {
+    pub(super) fn was_moved_to(&self, path: &NotePath) -> bool {
         if self.working.moved_from.contains_key(path) {
             return true;
         }

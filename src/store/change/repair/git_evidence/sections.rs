@@ -202,10 +202,12 @@ impl GitEvidence<'_> {
         present: &mut Present,
     ) -> Result<()> {
         let mut sections = MovedSections::default();
-        for (commit, changes) in self.walk.recent_changes() {
-            let changed = notes_of_commit(&mut self.reader, &changes)?;
+        for walked in self.walk.recent_commits() {
+            // What a merge took is of the commits that it merged.
+            let [(_, changes)] = walked.changes.as_slice() else { continue };
+            let changed = notes_of_commit(&mut self.reader, changes)?;
             for (from, heading, to) in moved_sections(&changed) {
-                sections.add(self, &changed, Some(commit), (from, heading), to)?;
+                sections.add(self, &changed, Some(walked.commit), (from, heading), to)?;
             }
         }
         let changed = notes_of_working_tree(self, present)?;
