@@ -172,6 +172,7 @@ fn every_kind_of_operation_is_committed() {
 }
 
 /// A refusal: its name, what brings it about, the note that is appended to, and what is said.
+#[cfg(unix)]
 type Refusal = (&'static str, fn(&TestVault), &'static str, &'static str);
 
 /// Writes a hook of the repository.

@@ -11,9 +11,9 @@ use serde_json::{Value, json};
 
 #[cfg(unix)]
 use crate::git::git;
-use crate::support::{LIMIT, TestVault, stderr, until};
+use crate::support::{LIMIT, TestVault, stderr};
 #[cfg(unix)]
-use crate::support::{mode_of, set_mode, terminate};
+use crate::support::{mode_of, set_mode, terminate, until};
 
 const SERVER: &str = "127.0.0.1:0";
 const BOTH: &str = "Accept: application/json, text/event-stream";

@@ -197,7 +197,7 @@ fn a_link_means_the_file_that_it_led_to_when_it_was_written() {
     let gone: Steps<'_> = &[("x.md", "")];
     let note: Steps<'_> = &[("a.md", "d/a.md")];
     let found = |path: &str, to: &str| vec![format!("{path}:1 [X](x.md) -> {to} certain")];
-    let cases: [(&str, Vec<Steps<'_>>, Vec<String>); 9] = [
+    let cases: [(&str, Vec<Steps<'_>>, Vec<String>); 10] = [
         ("both in one commit, then on", vec![both, on], found("a.md", "d/x.md")),
         ("one after the other, then on", vec![x_away, y_there, on], found("a.md", "d/x.md")),
         (
@@ -218,10 +218,15 @@ fn a_link_means_the_file_that_it_led_to_when_it_was_written() {
             vec![&[("x.md", "e/x.md")], y_there, note],
             found("d/a.md", "e/x.md"),
         ),
+        (
+            "another note takes the path of the note",
+            vec![&[("a.md", "d/a.md"), ("v.md", "a.md")]],
+            found("d/a.md", "x.md"),
+        ),
         ("on twice", vec![x_away, &[("d/x.md", "d/x2.md")], y_there], found("a.md", "d/x2.md")),
         ("another commit between", vec![both, &[("v.md", "y.md")], on], found("a.md", "d/x.md")),
     ];
-    assert_eq!(cases.len(), 9);
+    assert_eq!(cases.len(), 10);
     for (name, commits, expected) in cases {
         for is_last_committed in [false, true] {
             let vault = moved_in(&commits, is_last_committed);

@@ -6,6 +6,7 @@
 
 mod contents;
 mod following;
+mod line_history;
 mod misled;
 mod sections;
 
@@ -13,11 +14,12 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
 
 use crate::error::Result;
-use crate::git::{CommitIndex, ObjectId, PathChange, Repository};
+use crate::git::{CommitIndex, ObjectId, Repository};
 use crate::store::change::repair::evidence::{Certainty, Clue, EvidenceKind, Fate};
+use crate::store::change::repair::git_evidence::line_history::trace_dead_links;
 use crate::store::change::repair::git_evidence::sections::MovedSections;
 use crate::store::change::repair::history_reader::{HistoryProblem, HistoryReader};
-use crate::store::change::repair::history_walk::{HistoryWalk, PathEventKind, RECENT_COMMITS, WalkedCommit};
+use crate::store::change::repair::history_walk::{HistoryWalk, PathEventKind};
 use crate::store::change::repair::moved_files::FileMove;
 use crate::store::change::repair::present::{LinkCase, Present, place_of};
 use crate::store::change::repair::working_tree::WorkingTreeMoves;
@@ -67,19 +69,6 @@ struct Origin {
     /// The path of the linking note in that commit.
     source: NotePath,
 }
-
-/// A link on its way back to the commit that wrote it.
-#[derive(Debug, Clone)]
-struct TracedLink {
-    case: LinkCase,
-    /// The line of the note with the link.
-    line: String,
-    /// Whether only recent commits count.
-    is_recent_only: bool,
-}
-
-/// The links on their way, by the commit that they reached and by their note there.
-type OpenTraces = BTreeMap<CommitIndex, BTreeMap<NotePath, Vec<TracedLink>>>;
 
 /// What git knows of the vault's files.
 pub(super) struct GitEvidence<'a> {
@@ -136,7 +125,7 @@ impl<'a> GitEvidence<'a> {
             subjects: HashMap::new(),
             former: 0,
         };
-        evidence.trace(present)?;
+        trace_dead_links(&mut evidence, present)?;
         Ok(Some(evidence))
     }
 
@@ -155,146 +144,6 @@ impl<'a> GitEvidence<'a> {
     /// Returns the path that a present file has in the last commit.
     fn path_in_head<'p>(&'p self, path: &'p NotePath) -> &'p NotePath {
         self.working.moved_from.get(path).unwrap_or(path)
-    }
-
-    /// Traces the dead links back through the history, all at once.
-    fn trace(&mut self, present: &Present) -> Result<()> {
-        let mut open = OpenTraces::new();
-        for case in &present.dead {
-            if let Some((path, link)) = self.begin_trace(present, case)? {
-                open.entry(HEAD).or_default().entry(path).or_default().push(link);
-            }
-        }
-        while !open.is_empty() {
-            let Some(walked) = self.walk.step() else { break };
-            self.trace_commit(present, &walked, &mut open)?;
-        }
-        self.end_traces(open);
-        Ok(())
-    }
-
-    /// Traces links back through the recent commits, which have been walked.
-    fn trace_recent<'c>(
-        &mut self,
-        present: &Present,
-        cases: impl Iterator<Item = &'c LinkCase>,
-    ) -> Result<()> {
-        let mut open = OpenTraces::new();
-        for case in cases {
-            if let Some((path, mut link)) = self.begin_trace(present, case)? {
-                link.is_recent_only = true;
-                open.entry(HEAD).or_default().entry(path).or_default().push(link);
-            }
-        }
-        for walked in self.walk.recent_commits() {
-            self.trace_commit(present, &walked, &mut open)?;
-        }
-        self.end_traces(open);
-        Ok(())
-    }
-
-    /// Begins with the last commit. Returns `None` if it does not have the line of the link as it is.
-    fn begin_trace(&mut self, present: &Present, case: &LinkCase) -> Result<Option<(NotePath, TracedLink)>> {
-        let Some((source, link)) = present.sources.get(case.source).zip(present.link(case)) else {
-            return Ok(None);
-        };
-        let from = self.path_in_head(&source.path).clone();
-        let last = Origin { commit: HEAD, source: from.clone() };
-        let Some(committed) = self.note(&last)? else { return Ok(None) };
-        let Some(line) = line_of(&committed, source, link) else { return Ok(None) };
-        let line = line_text(&committed, line);
-        let is_recent_only = self.place_at(present, &last, link)?.is_some();
-        Ok(Some((from, TracedLink { case: *case, line, is_recent_only })))
-    }
-
-    /// Traces all links through a commit that reached it.
-    fn trace_commit(
-        &mut self,
-        present: &Present,
-        walked: &WalkedCommit,
-        open: &mut OpenTraces,
-    ) -> Result<()> {
-        for (path, links) in open.remove(&walked.commit).unwrap_or_default() {
-            for (commit, path, link) in self.trace_through(present, walked, path, links)? {
-                open.entry(commit).or_default().entry(path).or_default().push(link);
-            }
-        }
-        Ok(())
-    }
-
-    /// Notes the oldest state that was looked at of links that are older.
-    fn end_traces(&mut self, open: OpenTraces) {
-        for (commit, notes) in open {
-            for (path, links) in notes {
-                for link in links {
-                    let state = Origin { commit, source: path.clone() };
-                    self.written.entry(link.case).or_default().push(state);
-                }
-            }
-        }
-    }
-
-    /// Traces the links of one note through a commit. Returns those that a parent had already, each with that parent and the
-    /// path of the note there.
-    fn trace_through(
-        &mut self,
-        present: &Present,
-        walked: &WalkedCommit,
-        path: NotePath,
-        links: Vec<TracedLink>,
-    ) -> Result<Vec<(CommitIndex, NotePath, TracedLink)>> {
-        let commit = walked.commit;
-        let (mut left, mut older) = (links, Vec::new());
-        if commit >= RECENT_COMMITS {
-            for link in left.extract_if(.., |link| link.is_recent_only) {
-                self.written.entry(link.case).or_default().push(Origin { commit, source: path.clone() });
-            }
-        }
-        let change_of =
-            |changes: &Vec<PathChange>| changes.iter().find(|change| is_of(change, &path)).cloned();
-        let changes: Vec<(CommitIndex, Option<PathChange>)> =
-            walked.changes.iter().map(|(parent, changes)| (*parent, change_of(changes))).collect();
-        if let Some((parent, _)) = changes.iter().find(|(_, change)| change.is_none()) {
-            return Ok(left.into_iter().map(|link| (*parent, path.clone(), link)).collect());
-        }
-        for (parent, change) in changes {
-            let (from, before, is_same) = match change {
-                Some(PathChange::Changed { before, .. }) => (path.clone(), before, false),
-                Some(PathChange::Renamed { from: Some(from), before, percent, .. })
-                    if !self.walk.is_unclear(parent, commit, &from) =>
-                {
-                    let Some(from) = NotePath::from_disk(&from) else { continue };
-                    (from, before, percent == 100)
-                }
-                _ => continue,
-            };
-            if is_same {
-                older.extend(left.drain(..).map(|link| (parent, from.clone(), link)));
-                break;
-            }
-            let Some(bytes) = self.reader.blob(&before)? else { continue };
-            let old = Source::unplaced(from.clone(), &bytes);
-            let mut not_here = Vec::new();
-            for traced in left {
-                let now = present.sources.get(traced.case.source).zip(present.link(&traced.case));
-                let line = now.and_then(|(source, link)| line_of(&old, source, link));
-                let Some(line) = line.map(|line| line_text(&old, line)) else {
-                    not_here.push(traced);
-                    continue;
-                };
-                if line != traced.line {
-                    let states = self.written.entry(traced.case).or_default();
-                    states.push(Origin { commit, source: path.clone() });
-                    states.push(Origin { commit: parent, source: from.clone() });
-                }
-                older.push((parent, from.clone(), TracedLink { line, ..traced }));
-            }
-            left = not_here;
-        }
-        for traced in left {
-            self.written.entry(traced.case).or_default().push(Origin { commit, source: path.clone() });
-        }
-        Ok(older)
     }
 
     /// Finds what git says of a link.
@@ -718,15 +567,6 @@ fn certainty_of(steps: &[Step]) -> Certainty {
         Certainty::Strong
     } else {
         Certainty::Weak
-    }
-}
-
-/// Returns whether a change made, changed or renamed the file at a path.
-fn is_of(change: &PathChange, path: &NotePath) -> bool {
-    match change {
-        PathChange::Added { path: at, .. } | PathChange::Changed { path: at, .. } => at == path.as_str(),
-        PathChange::Renamed { to: Some(at), .. } => at == path.as_str(),
-        PathChange::Renamed { .. } | PathChange::Removed { .. } => false,
     }
 }
 

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
+use super::line_history::trace_recent;
 use super::{GitEvidence, HEAD, LinkDestination, Origin, destination_of};
 use crate::error::Result;
 use crate::git::{CommitIndex, PathChange};
@@ -95,7 +96,7 @@ impl GitEvidence<'_> {
 
     /// Finds out which of some links lead elsewhere than in the commit that last wrote their line.
     fn judge(&mut self, present: &mut Present, doubtful: &BTreeMap<LinkCase, Certainty>) -> Result<()> {
-        self.trace_recent(present, doubtful.keys())?;
+        trace_recent(self, present, doubtful.keys())?;
         for (case, most) in doubtful {
             let Some((source, link)) = present.sources.get(case.source).zip(present.link(case)) else {
                 continue;
@@ -129,10 +130,15 @@ impl GitEvidence<'_> {
         })
     }
 
-    /// Returns whether a link leads to a place, or to a page that was left there for old links.
+    /// Returns whether a link leads to a place, or to a page that was left there for old links, and that links to it.
     fn is_right(&self, present: &Present, source: &Source, link: &Link, meant: &LinkedPlace) -> bool {
         let leads_to = place_of(&present.names, link, &source.path);
-        leads_to.as_ref() == Some(meant) || self.is_redirect(leads_to.as_ref(), meant)
+        if leads_to.as_ref() == Some(meant) {
+            return true;
+        }
+        let (Some(LinkedPlace::File(at)), LinkedPlace::File(meant)) = (leads_to, meant) else { return false };
+        let sources = self.core.index.catalog().links().sources_of(std::slice::from_ref(meant));
+        sources.is_ok_and(|sources| sources.contains(&at))
     }
 
     /// Returns the moves of the recent commits and of the working tree that sidenote did not make: where it did, it rewrote
@@ -189,13 +195,6 @@ impl GitEvidence<'_> {
             }
         }
         Ok(found)
-    }
-
-    /// Returns whether a note at an old path links to where the file went: a page that was left for old links.
-    fn is_redirect(&self, at: Option<&LinkedPlace>, meant: &LinkedPlace) -> bool {
-        let (Some(LinkedPlace::File(at)), LinkedPlace::File(meant)) = (at, meant) else { return false };
-        let sources = self.core.index.catalog().links().sources_of(std::slice::from_ref(meant));
-        sources.is_ok_and(|sources| sources.contains(at))
     }
 
     /// Returns how certain it can be at most that a link meant the file that had its path before another one took it.
