@@ -273,7 +273,8 @@ impl HistoryWalk {
 /// Pairs removed files with new ones of the same content anew where there are several: git takes any of them. They are told
 /// apart by their names and by where the files around them went. Returns the old paths of those that cannot be.
 fn pair_copies(changes: &mut Vec<PathChange>) -> Vec<String> {
-    let (mut gone, mut new): (Vec<(&String, &ObjectId)>, Vec<(&String, &ObjectId)>) = Default::default();
+    type FileContent<'c> = (&'c String, &'c ObjectId);
+    let (mut gone, mut new): (Vec<FileContent<'_>>, Vec<FileContent<'_>>) = Default::default();
     for change in changes.iter() {
         match change {
             PathChange::Removed { path, blob } => gone.push((path, blob)),
@@ -293,8 +294,8 @@ fn pair_copies(changes: &mut Vec<PathChange>) -> Vec<String> {
     if !gone.iter().any(|(_, blob)| is_several(blob)) {
         return Vec::new();
     }
-    let hashed = |files: &[(&String, &ObjectId)]| -> Vec<HashedFile> {
-        let one = |(path, blob): &(&String, &ObjectId)| Some((NotePath::from_disk(path)?, key_of(blob)));
+    let hashed = |files: &[FileContent<'_>]| -> Vec<HashedFile> {
+        let one = |(path, blob): &FileContent<'_>| Some((NotePath::from_disk(path)?, key_of(blob)));
         files.iter().filter_map(one).collect()
     };
     let moves = pair_equal(&hashed(&gone), &hashed(&new));

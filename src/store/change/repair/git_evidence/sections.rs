@@ -350,8 +350,9 @@ fn notes_of_working_tree(git: &mut GitEvidence<'_>, present: &Present) -> Result
     let ids: Vec<ObjectId> = committed.iter().map(|(_, id)| id.clone()).collect();
     let sizes = git.reader.sizes(&ids)?;
     let row = |path: &NotePath| present.files.get(path).and_then(Option::as_ref);
-    let mut changed: Vec<(Option<(NotePath, ObjectId)>, Option<NotePath>)> = Vec::new();
-    for ((path, id), size) in committed.into_iter().zip(sizes) {
+    // The path in the last commit, and the present one.
+    let mut changed: Vec<(Option<NotePath>, Option<NotePath>)> = Vec::new();
+    for ((path, _), size) in committed.into_iter().zip(sizes) {
         // A note that moved is the same one elsewhere.
         let now = match git.working.moved.get(&path) {
             Some(moved) => Some(moved.to.clone()),
@@ -359,7 +360,7 @@ fn notes_of_working_tree(git: &mut GitEvidence<'_>, present: &Present) -> Result
         };
         let is_same = now.as_ref().and_then(row).is_some_and(|row| Some(row.size) == size);
         if !is_same {
-            changed.push((Some((path, id)), now));
+            changed.push((Some(path), now));
         }
     }
     let is_new = |path: &&NotePath| {
@@ -377,7 +378,7 @@ fn notes_of_working_tree(git: &mut GitEvidence<'_>, present: &Present) -> Result
     let mut read_notes = Vec::with_capacity(changed.len());
     for (before, after) in changed {
         let before = match before {
-            Some((path, _)) => git.note(&super::Origin { commit: HEAD, source: path })?,
+            Some(path) => git.note(&super::Origin { commit: HEAD, source: path })?,
             None => None,
         };
         let after = after.and_then(|path| {
