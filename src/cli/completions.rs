@@ -46,12 +46,28 @@ enum CompletionKind {
     Property,
 }
 
+/// How a shell passes words, and takes candidates.
+#[derive(Debug, Clone, Copy)]
+struct ShellRules {
+    /// A candidate is inserted as it is, so that special characters in it must be escaped.
+    escapes: bool,
+    /// A backslash in a word is a character like any other, as in paths of Windows.
+    is_plain: bool,
+}
+
+impl ShellRules {
+    fn of(shell: &OsStr) -> Self {
+        Self { escapes: shell == "bash", is_plain: shell == "powershell" || shell == "elvish" }
+    }
+}
+
 /// Prints completions if a shell asks for them. Returns whether one does.
 pub(super) fn complete() -> bool {
     let Some(shell) = std::env::var_os(VARIABLE) else { return false };
-    let is_bash = shell == "bash";
+    // The variable is gone when candidates are asked for.
+    let rules = ShellRules::of(&shell);
     let here = std::env::current_dir().ok();
-    let env = CompleteEnv::with_factory(|| with_completers(tree(), is_bash)).bin("sidenote");
+    let env = CompleteEnv::with_factory(|| with_completers(tree(), rules)).bin("sidenote");
     env.try_complete(std::env::args_os(), here.as_deref()).unwrap_or(true)
 }
 
@@ -77,16 +93,16 @@ fn script(shell: &str) -> Result<String> {
 }
 
 /// Attaches a completer to each argument that names something in the vault.
-fn with_completers(command: Command, is_bash: bool) -> Command {
+fn with_completers(command: Command, rules: ShellRules) -> Command {
     let name = command.get_name().to_owned();
     command
         .mut_args(|arg| match completion_kind(&name, &arg) {
             Some(kind) => {
-                arg.add(ArgValueCompleter::new(move |prefix: &OsStr| candidates(kind, prefix, is_bash)))
+                arg.add(ArgValueCompleter::new(move |prefix: &OsStr| candidates(kind, prefix, rules)))
             }
             None => arg,
         })
-        .mut_subcommands(|inner| with_completers(inner, is_bash))
+        .mut_subcommands(|inner| with_completers(inner, rules))
 }
 
 /// Returns what an argument of a command names, judged by the name of the argument.
@@ -116,10 +132,10 @@ fn completion_kind(command: &str, arg: &Arg) -> Option<CompletionKind> {
 }
 
 /// Returns the candidates for a word that begins with `prefix`.
-fn candidates(kind: CompletionKind, prefix: &OsStr, is_bash: bool) -> Vec<CompletionCandidate> {
+fn candidates(kind: CompletionKind, prefix: &OsStr, rules: ShellRules) -> Vec<CompletionCandidate> {
     let Some(prefix) = prefix.to_str() else { return Vec::new() };
     let typed = std::env::var(TYPED).unwrap_or_default();
-    let escapes = is_bash && !typed.starts_with(['"', '\'']);
+    let escapes = rules.escapes && !typed.starts_with(['"', '\'']);
     let plain = if escapes { unescaped(prefix) } else { prefix.trim_start_matches(['"', '\'']).to_owned() };
     // The arguments of `tag` are +TAG and -TAG.
     let sign = if kind == CompletionKind::Tag {
@@ -129,7 +145,7 @@ fn candidates(kind: CompletionKind, prefix: &OsStr, is_bash: bool) -> Vec<Comple
     };
     let sign = sign.unwrap_or("").to_owned();
     let wanted = plain.get(sign.len()..).unwrap_or("");
-    let found = values(kind, wanted).unwrap_or_default();
+    let found = values(kind, wanted, rules).unwrap_or_default();
     let candidate = |value: String| {
         let value = format!("{sign}{value}");
         CompletionCandidate::new(if escapes { escaped(&value) } else { value })
@@ -138,9 +154,9 @@ fn candidates(kind: CompletionKind, prefix: &OsStr, is_bash: bool) -> Vec<Comple
 }
 
 /// Returns the values that begin with `prefix`, from the index as it is, without a scan of the files.
-fn values(kind: CompletionKind, prefix: &str) -> Result<Vec<String>> {
+fn values(kind: CompletionKind, prefix: &str, rules: ShellRules) -> Result<Vec<String>> {
     // In a folder that is not a vault yet, nothing is created.
-    let store = Store::open(Open { vault: vault(), existing: true, ..Open::default() })?;
+    let store = Store::open(Open { vault: vault(rules), existing: true, ..Open::default() })?;
     let prefix_lowercase = prefix.to_lowercase();
     let has_prefix = |value: &str| value.to_lowercase().starts_with(&prefix_lowercase);
     let mut values = match kind {
@@ -160,7 +176,7 @@ fn values(kind: CompletionKind, prefix: &str) -> Result<Vec<String>> {
         CompletionKind::Property => {
             store.reads().properties()?.into_iter().map(|item| item.property).collect()
         }
-        CompletionKind::Heading => note(&store)
+        CompletionKind::Heading => note(&store, rules)
             .map(|note| store.reads().inspect(&note))
             .transpose()?
             .map_or_else(Vec::new, |note| note.headings.into_iter().map(|heading| heading.text).collect()),
@@ -181,17 +197,14 @@ fn values(kind: CompletionKind, prefix: &str) -> Result<Vec<String>> {
 }
 
 /// Returns the words of the command line that is completed, without the name of the program.
-fn words() -> Vec<String> {
-    // In PowerShell and Elvish a backslash is a character like any other, as in paths of Windows.
-    let is_plain =
-        std::env::var(VARIABLE).is_ok_and(|shell| matches!(shell.as_str(), "powershell" | "elvish"));
+fn words(rules: ShellRules) -> Vec<String> {
     let words = std::env::args().skip_while(|word| word != "--").skip(2);
-    words.map(|word| if is_plain { word } else { unescaped(&word) }).collect()
+    words.map(|word| if rules.is_plain { word } else { unescaped(&word) }).collect()
 }
 
 /// Returns the vault that the command line or the environment names, if either does.
-fn vault() -> Option<PathBuf> {
-    let words = words();
+fn vault(rules: ShellRules) -> Option<PathBuf> {
+    let words = words(rules);
     let after_flag = words.iter().position(|word| word == "--vault").and_then(|at| words.get(at + 1));
     let flag = after_flag
         .map(String::as_str)
@@ -204,8 +217,8 @@ fn vault() -> Option<PathBuf> {
 }
 
 /// Finds the note on the command line: the first word that names one.
-fn note(store: &Store) -> Option<String> {
-    words().into_iter().skip(1).find(|word| !word.starts_with('-') && store.lookup().find(word).is_ok())
+fn note(store: &Store, rules: ShellRules) -> Option<String> {
+    words(rules).into_iter().skip(1).find(|word| !word.starts_with('-') && store.lookup().find(word).is_ok())
 }
 
 /// Removes the quotes and backslashes of a word of bash.

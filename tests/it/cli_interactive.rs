@@ -305,6 +305,18 @@ fn shells_complete_commands_notes_tags_headings_folders_and_properties() {
     assert_eq!(quoted, [r"d/a\ b.md"]);
     let plain = complete(&vault, "powershell", &["sidenote", "--vault", native, "read", "d/"]);
     assert!(plain.iter().any(|line| line.contains("d/a b.md")), "{plain:?}");
+    // There a backslash is no escape, as in paths of Windows.
+    if cfg!(unix) {
+        let odd = vault.root().join(r"odd\name");
+        std::fs::create_dir(&odd).unwrap();
+        let inner = TestVault::new_in(&odd, &[("inner.md", "x\n")]);
+        run(&inner, NOW, &["index", "--no-embed"]);
+        let root = inner.root().to_str().unwrap();
+        for shell in ["powershell", "elvish"] {
+            let plain = complete(&vault, shell, &["sidenote", "--vault", root, "read", "in"]);
+            assert!(plain.iter().any(|line| line.contains("inner")), "{shell}: {plain:?}");
+        }
+    }
     for shell in ["bash", "zsh", "fish"] {
         assert!(stdout(&vault.run(&["completions", shell])).contains("COMPLETE"), "{shell}");
     }
