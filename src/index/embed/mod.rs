@@ -119,10 +119,11 @@ impl ModelId {
 
     /// Returns the name of the folder for the model's vectors.
     pub fn folder(&self) -> String {
-        // Names of models can contain slashes.
+        // Names of models can contain slashes, and Windows takes no space at the end of a name.
         let plain = |c: char| if c.is_alphanumeric() || matches!(c, '-' | '_' | '.') { c } else { '-' };
         let name: String = self.name.trim_start_matches('.').chars().map(plain).take(80).collect();
-        format!("{name}-{}", self.fingerprint.get(..12).unwrap_or(&self.fingerprint))
+        let fingerprint: String = self.fingerprint.chars().map(plain).take(12).collect();
+        format!("{name}-{fingerprint}")
     }
 
     /// Returns the text that identifies the model in stored and cached vectors: `name/dimensions/fingerprint`.
