@@ -1,8 +1,9 @@
 //! New texts for single links that have to lead to another file, as a repair needs. The files have moved already.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use crate::text::edit::{Edit, Remark, apply};
+use crate::text::link::Link;
 use crate::text::note::Note;
 use crate::text::path::NotePath;
 use crate::text::resolve::FileNames;
@@ -92,8 +93,12 @@ impl Relinker<'_> {
     /// Plans the edits of some links. Each is written as if its file and its target alone had moved.
     fn plan<'r>(&self, relinks: impl Iterator<Item = &'r Relink>, level: EncodingLevel) -> LinkRewrite {
         let mut planned = LinkRewrite::default();
+        let links: HashMap<usize, &Link> =
+            self.note.links.iter().map(|link| (link.span.start, link)).collect();
+        let mut files: HashMap<&NotePath, LinkingFile<'_>> = HashMap::new();
         for one in relinks {
-            let Some(link) = self.note.links.iter().find(|link| link.span == one.span) else { continue };
+            let found = links.get(&one.span.start).filter(|link| link.span == one.span);
+            let Some(link) = found.copied() else { continue };
             let mut before = self.names.empty_table();
             let mut moves = Moves::default();
             match (&one.target_then, &one.target) {
@@ -116,8 +121,9 @@ impl Relinker<'_> {
                 destination: Some(self.path),
                 options: self.options,
             };
-            let file = LinkingFile::new(one.source_then.as_ref().unwrap_or(self.path), self.text, self.note);
-            context.plan_link(&file, link, level, &mut planned);
+            let path = one.source_then.as_ref().unwrap_or(self.path);
+            let file = files.entry(path).or_insert_with(|| LinkingFile::new(path, self.text, self.note));
+            context.plan_link(file, link, level, &mut planned);
             planned.work += 1;
         }
         for remark in &mut planned.remarks {
@@ -136,12 +142,12 @@ impl Relinker<'_> {
         if reparsed.links.len() != self.note.links.len() {
             return false;
         }
-        let wanted: Vec<&Relink> = relinks.collect();
+        let wanted: HashMap<usize, &Relink> = relinks.map(|one| (one.span.start, one)).collect();
         let edited: HashSet<usize> = edits.iter().map(|edit| edit.span.start).collect();
         self.note.links.iter().zip(&reparsed.links).all(|(old, new)| {
             let is_same = old.form == new.form && old.subpath == new.subpath && old.embed == new.embed;
             let is_edited = edited.contains(&old.path_span.start);
-            let one = wanted.iter().find(|one| one.span == old.span).filter(|_| is_edited);
+            let one = wanted.get(&old.span.start).filter(|one| one.span == old.span && is_edited);
             is_same
                 && match one {
                     Some(one) => {
