@@ -8,6 +8,7 @@ pub mod edit;
 pub mod frontmatter;
 pub mod inline;
 pub mod link;
+pub mod link_lines;
 pub mod link_syntax;
 pub mod line;
 pub mod line_column;

@@ -2,8 +2,11 @@
 
 use std::fmt::Write as _;
 
+use proptest::prelude::*;
 use sidenote::text::anchor::AnchorTable;
 use sidenote::text::dialect::LinkDialect;
+use sidenote::text::link::Link;
+use sidenote::text::link_lines::{LinkLines, positions};
 use sidenote::text::note::Note;
 use sidenote::text::path::NotePath;
 use sidenote::text::resolve::FileNames;
@@ -11,6 +14,8 @@ use sidenote::text::rewrite::{
     AnchorRename, Moves, PartRename, RenameContext, RewriteOptions, parse, rename_part,
 };
 use sidenote::text::subpath::{SubpathTable, SubpathTarget};
+
+use crate::support::ends;
 
 /// Checks that four times the input takes no more than five times the work.
 #[track_caller]
@@ -165,4 +170,43 @@ fn the_subpath_table_agrees_with_a_linear_search() {
         }
     }
     assert!(found > 500, "{found}");
+}
+
+/// Finds the line of a link in an earlier version of its note by comparing it with all links.
+fn line_found_slowly<'n>(earlier: &'n str, links: &[Link], at: usize) -> Option<&'n str> {
+    let is_same = |one: &Link, other: &Link| one.path == other.path && one.form == other.form;
+    let position = links[..at].iter().filter(|link| is_same(link, &links[at])).count();
+    let then = Note::parse(earlier);
+    let mut same = then.links.iter().filter(|link| is_same(link, &links[at]));
+    let line = same.nth(position)?.line;
+    earlier.lines().nth(line - 1).map(str::trim_end)
+}
+
+#[test]
+fn lines_of_links_agree_with_a_search_of_all_links() {
+    let words = ["[[a]]", "[[b]]", "[a](a)", "text ", "\n", "  \n", "`[[a]]`", "[[b|c]]", "\r\n"];
+    let text = prop::collection::vec(prop::sample::select(&words[..]), 0..24);
+    proptest!(|(then in text.clone(), now in text)| {
+        let (then, now) = (then.concat(), now.concat());
+        let (earlier, note) = (Note::parse(&then), Note::parse(&now));
+        let lines = LinkLines::new(&then, &earlier.links);
+        for (at, position) in positions(&note.links).into_iter().enumerate() {
+            let found = lines.same(&note.links[at], position);
+            prop_assert_eq!(found, line_found_slowly(&then, &note.links, at));
+            let first = lines.same(&note.links[at], 0);
+            prop_assert_eq!(lines.same_or_first(&note.links[at], position), found.or(first));
+        }
+    });
+}
+
+#[test]
+fn lines_of_very_many_links_are_found() {
+    ends("finding the lines of 200,000 links", || {
+        let text = "[[a]] [[b]]\n".repeat(100_000);
+        let note = Note::parse(&text);
+        let lines = LinkLines::new(&text, &note.links);
+        let positions = positions(&note.links);
+        let found = |(link, &position)| lines.same(link, position) == Some("[[a]] [[b]]");
+        assert_eq!(note.links.iter().zip(&positions).filter(|pair| found(*pair)).count(), 200_000);
+    });
 }

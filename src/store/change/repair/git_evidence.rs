@@ -26,7 +26,7 @@ use crate::store::change::repair::working_tree::WorkingTreeMoves;
 use crate::store::core::Core;
 use crate::store::source::Source;
 use crate::text::dialect::{LinkPlace, split_query};
-use crate::text::link::{Link, LinkForm, LinkSyntax};
+use crate::text::link::{Link, LinkSyntax};
 use crate::text::path::{NotePath, key};
 use crate::text::resolve::{FileNames, link_places, name_keys};
 use crate::text::rewrite::LinkedPlace;
@@ -220,11 +220,8 @@ impl<'a> GitEvidence<'a> {
             return Ok(Vec::new());
         }
         let last = Origin { commit: HEAD, source: from };
-        let Some(committed) = self.note(&last)? else { return Ok(Vec::new()) };
-        if line_of(&committed, source, link).is_none() {
-            return Ok(Vec::new());
-        }
-        let written = self.written.get(case).cloned().unwrap_or_default();
+        // What the last commit does not have was not traced.
+        let Some(written) = self.written.get(case).cloned() else { return Ok(Vec::new()) };
         let mut right = Vec::new();
         for state in &written {
             if self.place_at(present, state, link)?.is_some() {
@@ -570,11 +567,6 @@ fn certainty_of(steps: &[Step]) -> Certainty {
     }
 }
 
-/// Returns the text of a line, counted from 1.
-fn line_text(source: &Source, line: usize) -> String {
-    source.text.lines().nth(line.saturating_sub(1)).unwrap_or_default().to_owned()
-}
-
 /// Lists the paths that a dead link can mean exactly as it is written.
 fn former_paths(present: &Present, source: &Source, link: &Link) -> Vec<NotePath> {
     let unit = present.names.dialects().unit_of(&source.path);
@@ -591,30 +583,4 @@ fn former_paths(present: &Present, source: &Source, link: &Link) -> Vec<NotePath
         Vec::new()
     };
     paths.iter().filter_map(|path| NotePath::from_disk(path)).collect()
-}
-
-/// Returns whether two links are written with the same destination.
-fn is_same_link(one: &Link, other: &Link) -> bool {
-    destination_of(one) == destination_of(other)
-}
-
-fn is_wiki(form: LinkForm) -> bool {
-    matches!(form, LinkForm::Wiki)
-}
-
-/// The destination of a link as it is written: its path, how that is read, and whether it is a wikilink.
-type LinkDestination<'l> = (&'l str, LinkSyntax, bool);
-
-fn destination_of(link: &Link) -> LinkDestination<'_> {
-    (&link.path, link.form.syntax(), is_wiki(link.form))
-}
-
-/// Returns the line of a link in an earlier version of its note. Of several equal links, it is the one in the same
-/// position among them.
-fn line_of(earlier: &Source, source: &Source, link: &Link) -> Option<usize> {
-    let position =
-        source.note.links.iter().filter(|other| is_same_link(other, link) && other.span < link.span).count();
-    let mut same = earlier.note.links.iter().filter(|old| is_same_link(old, link));
-    let first = same.next()?;
-    Some(same.nth(position.wrapping_sub(1)).unwrap_or(first).line)
 }

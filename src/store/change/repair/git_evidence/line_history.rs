@@ -2,18 +2,21 @@
 
 use std::collections::BTreeMap;
 
-use super::{GitEvidence, HEAD, Origin, line_of, line_text};
+use super::{GitEvidence, HEAD, Origin};
 use crate::error::Result;
 use crate::git::{CommitIndex, ObjectId, PathChange};
 use crate::store::change::repair::history_walk::{RECENT_COMMITS, WalkedCommit};
 use crate::store::change::repair::present::{LinkCase, Present};
 use crate::store::source::Source;
+use crate::text::link_lines::{LinkLines, positions};
 use crate::text::path::NotePath;
 
 /// A link on its way back to the commit that wrote it.
 #[derive(Debug, Clone)]
 struct TracedLink {
     case: LinkCase,
+    /// How many links with the same destination stand before it in its note.
+    position: usize,
     /// The line of the note with the link.
     line: String,
     /// Whether only recent commits count.
@@ -25,12 +28,7 @@ type OpenTraces = BTreeMap<CommitIndex, BTreeMap<NotePath, Vec<TracedLink>>>;
 
 /// Traces the dead links back through the history, all at once.
 pub(super) fn trace_dead_links(git: &mut GitEvidence<'_>, present: &Present) -> Result<()> {
-    let mut open = OpenTraces::new();
-    for case in &present.dead {
-        if let Some((path, link)) = begin_trace(git, present, case)? {
-            open.entry(HEAD).or_default().entry(path).or_default().push(link);
-        }
-    }
+    let mut open = begin_traces(git, present, present.dead.iter().copied(), false)?;
     while !open.is_empty() {
         let Some(walked) = git.walk.step() else { break };
         trace_commit(git, present, &walked, &mut open)?;
@@ -40,18 +38,12 @@ pub(super) fn trace_dead_links(git: &mut GitEvidence<'_>, present: &Present) -> 
 }
 
 /// Traces links back through the recent commits, which have been walked.
-pub(super) fn trace_recent<'c>(
+pub(super) fn trace_recent(
     git: &mut GitEvidence<'_>,
     present: &Present,
-    cases: impl Iterator<Item = &'c LinkCase>,
+    cases: impl Iterator<Item = LinkCase>,
 ) -> Result<()> {
-    let mut open = OpenTraces::new();
-    for case in cases {
-        if let Some((path, mut link)) = begin_trace(git, present, case)? {
-            link.is_recent_only = true;
-            open.entry(HEAD).or_default().entry(path).or_default().push(link);
-        }
-    }
+    let mut open = begin_traces(git, present, cases, true)?;
     for walked in git.walk.recent_commits() {
         trace_commit(git, present, &walked, &mut open)?;
     }
@@ -59,22 +51,34 @@ pub(super) fn trace_recent<'c>(
     Ok(())
 }
 
-/// Begins with the last commit. Returns `None` if it does not have the line of the link as it is.
-fn begin_trace(
+/// Begins with the last commit, with the links that it has. Of links that led somewhere in it, only the recent commits count.
+fn begin_traces(
     git: &mut GitEvidence<'_>,
     present: &Present,
-    case: &LinkCase,
-) -> Result<Option<(NotePath, TracedLink)>> {
-    let Some((source, link)) = present.sources.get(case.source).zip(present.link(case)) else {
-        return Ok(None);
-    };
-    let from = git.path_in_head(&source.path).clone();
-    let last = Origin { commit: HEAD, source: from.clone() };
-    let Some(committed) = git.note(&last)? else { return Ok(None) };
-    let Some(line) = line_of(&committed, source, link) else { return Ok(None) };
-    let line = line_text(&committed, line);
-    let is_recent_only = git.place_at(present, &last, link)?.is_some();
-    Ok(Some((from, TracedLink { case: *case, line, is_recent_only })))
+    cases: impl Iterator<Item = LinkCase>,
+    is_recent_only: bool,
+) -> Result<OpenTraces> {
+    let mut by_source: BTreeMap<usize, Vec<LinkCase>> = BTreeMap::new();
+    for case in cases {
+        by_source.entry(case.source).or_default().push(case);
+    }
+    let mut open = OpenTraces::new();
+    for (number, cases) in by_source {
+        let Some(source) = present.sources.get(number) else { continue };
+        let from = git.path_in_head(&source.path).clone();
+        let last = Origin { commit: HEAD, source: from.clone() };
+        let Some(committed) = git.note(&last)? else { continue };
+        let lines = LinkLines::new(&committed.text, &committed.note.links);
+        let positions = positions(&source.note.links);
+        let traces = open.entry(HEAD).or_default().entry(from).or_default();
+        for case in cases {
+            let Some((link, &position)) = present.link(&case).zip(positions.get(case.link)) else { continue };
+            let Some(line) = lines.same_or_first(link, position).map(str::to_owned) else { continue };
+            let is_recent_only = is_recent_only || git.place_at(present, &last, link)?.is_some();
+            traces.push(TracedLink { case, position, line, is_recent_only });
+        }
+    }
+    Ok(open)
 }
 
 /// Traces all links through a commit that reached it.
@@ -152,11 +156,11 @@ fn trace_through(
         }
         let Some(bytes) = git.reader.blob(&before)? else { continue };
         let old = Source::unplaced(from.clone(), &bytes);
+        let lines = LinkLines::new(&old.text, &old.note.links);
         let mut not_here = Vec::new();
         for traced in left {
-            let now = present.sources.get(traced.case.source).zip(present.link(&traced.case));
-            let line = now.and_then(|(source, link)| line_of(&old, source, link));
-            let Some(line) = line.map(|line| line_text(&old, line)) else {
+            let link = present.link(&traced.case);
+            let Some(line) = link.and_then(|link| lines.same_or_first(link, traced.position)) else {
                 not_here.push(traced);
                 continue;
             };
@@ -165,7 +169,7 @@ fn trace_through(
                 states.push(Origin { commit, source: path.clone() });
                 states.push(Origin { commit: parent, source: from.clone() });
             }
-            older.push((parent, from.clone(), TracedLink { line, ..traced }));
+            older.push((parent, from.clone(), TracedLink { line: line.to_owned(), ..traced }));
         }
         left = not_here;
     }

@@ -1,10 +1,10 @@
 //! Links that lead to a file, but to another one than they meant, because their note moved, or another file took the path of
 //! theirs.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use super::line_history::trace_recent;
-use super::{GitEvidence, HEAD, LinkDestination, Origin, destination_of};
+use super::{GitEvidence, HEAD, Origin};
 use crate::error::Result;
 use crate::git::{CommitIndex, PathChange};
 use crate::index::catalog::FileKind;
@@ -14,6 +14,7 @@ use crate::store::change::repair::present::{LinkCase, Present, is_judged, place_
 use crate::store::change::repair::working_tree::read;
 use crate::store::source::Source;
 use crate::text::link::Link;
+use crate::text::link_lines::{LinkLines, positions};
 use crate::text::path::NotePath;
 use crate::text::rewrite::LinkedPlace;
 
@@ -96,7 +97,7 @@ impl GitEvidence<'_> {
 
     /// Finds out which of some links lead elsewhere than in the commit that last wrote their line.
     fn judge(&mut self, present: &mut Present, doubtful: &BTreeMap<LinkCase, Certainty>) -> Result<()> {
-        trace_recent(self, present, doubtful.keys())?;
+        trace_recent(self, present, doubtful.keys().copied())?;
         for (case, most) in doubtful {
             let Some((source, link)) = present.sources.get(case.source).zip(present.link(case)) else {
                 continue;
@@ -255,23 +256,11 @@ impl GitEvidence<'_> {
 /// Lists the links of a note whose whole line is as in an earlier version, with their numbers. Of several links with the same
 /// destination, those in the same position among them are compared.
 fn unchanged_links<'s>(earlier: &Source, source: &'s Source) -> Vec<(usize, &'s Link)> {
-    let lines =
-        |of: &Source| -> Vec<String> { of.text.lines().map(|line| line.trim_end().to_owned()).collect() };
-    let (then, now) = (lines(earlier), lines(source));
-    let text = |lines: &[String], line: usize| lines.get(line.checked_sub(1)?).cloned();
-    let mut earlier_lines: HashMap<LinkDestination<'_>, Vec<usize>> = HashMap::new();
-    for link in &earlier.note.links {
-        earlier_lines.entry(destination_of(link)).or_default().push(link.line);
-    }
-    let mut positions: HashMap<LinkDestination<'_>, usize> = HashMap::new();
-    let mut found = Vec::new();
-    for (at, link) in source.note.links.iter().enumerate() {
-        let position = positions.entry(destination_of(link)).or_default();
-        let line = earlier_lines.get(&destination_of(link)).and_then(|lines| lines.get(*position));
-        *position += 1;
-        if line.is_some_and(|line| text(&then, *line) == text(&now, link.line)) {
-            found.push((at, link));
-        }
-    }
-    found
+    let links = &source.note.links;
+    let then = LinkLines::new(&earlier.text, &earlier.note.links);
+    let now = LinkLines::new(&source.text, links);
+    let placed = links.iter().zip(positions(links)).enumerate();
+    let unchanged =
+        placed.filter(|(_, (link, position))| then.same(link, *position) == Some(now.text(link.line)));
+    unchanged.map(|(at, (link, _))| (at, link)).collect()
 }
