@@ -66,12 +66,12 @@ release-debug:
 
 # Check formatting and lints.
 lint:
-    cargo fmt --check
+    cargo fmt --all --check
     cargo clippy --all-targets -- -D warnings
 
 # Format the code.
 fmt:
-    cargo fmt
+    cargo fmt --all
 
 # Measure; for instance: just bench --notes 1000 --only bm25
 bench *args:
@@ -97,7 +97,7 @@ reference:
 
 # Write THIRD-PARTY.md anew: the licenses of what goes into the binary.
 licenses:
-    python3 assets/licenses.py
+    python3 packaging/licenses.py
 
 # Get what the cross builds need, as far as that needs no rights of the administrator, in target/dist-tools.
 dist-tools:

@@ -6,7 +6,9 @@ import subprocess
 import tomllib
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-PACKAGE = tomllib.loads((ROOT / "Cargo.toml").read_text())["package"]
+MANIFEST = tomllib.loads((ROOT / "Cargo.toml").read_text())
+# The version and the licence are those of the workspace, which the package inherits.
+PACKAGE = MANIFEST["package"] | MANIFEST["workspace"]["package"]
 VERSION = PACKAGE["version"]
 # The one place of the address. Cargo.toml names no repository yet; until it does, packages carry a placeholder.
 PLACEHOLDER = "https://example.org/sidenote"

@@ -1,34 +1,16 @@
 //! sidenote: a folder of Markdown notes as a searchable, linked memory, for people and for agents, on the same files.
 //!
-//! Layers, each using only those above it in this list; `ARCHITECTURE.md` tells why.
+//! The upper layers, each using only those above it in this list; `ARCHITECTURE.md` tells why.
 //!
-//! - [`wording`], [`platform`], [`mod@error`], [`parallel`], [`safe_open`], [`atomic_file`], [`clock`], [`config`], [`git`]:
-//!   sentences for people and agents, what differs between operating systems, errors, parallel map, opening files without
-//!   following links, replacing files, time, settings, git
-//! - [`text`]: parsing and editing of one note; pure
-//! - [`memory`]: importance, tiers and recall of memories; pure
-//! - [`vault`]: the notes on disk
-//! - [`journal`]: the events of a vault
-//! - [`index`]: everything derived from the notes; disposable
-//! - [`mod@search`]: finding and ranking
+//! - [`sidenote_foundation`]: from text to search, in a crate of its own so that both halves compile at the same time
 //! - [`store`]: the API of the program
 //! - [`mcp`] and [`cli`]: the front ends of the store
 
-pub mod wording;
-pub mod platform;
-pub mod error;
-pub mod parallel;
-pub mod safe_open;
-pub mod atomic_file;
-pub mod clock;
-pub mod config;
-pub mod git;
-pub mod text;
-pub mod memory;
-pub mod vault;
-pub mod journal;
-pub mod index;
-pub mod search;
+pub use sidenote_foundation::{
+    atomic_file, clock, config, error, git, index, journal, memory, parallel, platform, safe_open, search,
+    text, vault, wording,
+};
+
 pub mod store;
 pub mod mcp;
 pub mod cli;

@@ -14,7 +14,7 @@
       packages = each (pkgs: {
         default = pkgs.rustPlatform.buildRustPackage {
           pname = manifest.package.name;
-          version = manifest.package.version;
+          version = manifest.workspace.package.version;
           src = ../..;
           cargoLock.lockFile = ../../Cargo.lock;
           # The suite needs minutes and a writable home; the development workflow runs it.

@@ -37,16 +37,19 @@ impl Output {
 
     /// Prints a reply as JSON, or as the text that `show` returns.
     pub(crate) fn reply<T: Serialize>(self, reply: &T, show: impl FnOnce(&T) -> String) -> Result<()> {
-        if self.json {
-            let text = serde_json::to_string_pretty(reply)
-                .map_err(|error| Error::internal("cannot write the reply as JSON").with_source(error))?;
-            return self.print(&format!("{text}\n"));
-        }
-        self.page(&for_terminal(&show(reply), console::colors_enabled()))
+        if self.json { self.print_json(serde_json::to_string_pretty(reply)) } else { self.page(&show(reply)) }
     }
 
-    /// Prints text, in a pager if it is longer than the screen.
+    /// Prints JSON, unless it could not be written.
+    fn print_json(self, text: serde_json::Result<String>) -> Result<()> {
+        let text =
+            text.map_err(|error| Error::internal("cannot write the reply as JSON").with_source(error))?;
+        self.print(&format!("{text}\n"))
+    }
+
+    /// Prints text for people, in a pager if it is longer than the screen.
     fn page(self, text: &str) -> Result<()> {
+        let text = &for_terminal(text, console::colors_enabled());
         if self.use_pager && terminal::overflows(text) && terminal::page(text) {
             return Ok(());
         }

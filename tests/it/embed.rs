@@ -18,7 +18,7 @@ use tokenizers::{Tokenizer, TruncationParams};
 use crate::support::TestVault;
 
 const VOCABULARY: &str =
-    include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/assets/all-MiniLM-L6-v2/vocab.txt"));
+    include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/foundation/assets/all-MiniLM-L6-v2/vocab.txt"));
 const FILES: [&str; 3] = ["minilm_int8.onnx", "minilm_int8.data", "vocab.txt"];
 const MAX_IDS: usize = 256;
 
@@ -63,7 +63,7 @@ fn cosine(a: &[f32], b: &[f32]) -> f32 {
 
 #[test]
 fn assets_are_the_published_ones() {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/assets/all-MiniLM-L6-v2");
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/foundation/assets/all-MiniLM-L6-v2");
     let readme = std::fs::read_to_string(format!("{folder}/README.md")).unwrap();
     let mut all = blake3::Hasher::new();
     for name in FILES {

@@ -49,8 +49,8 @@ fn linked() -> BTreeSet<String> {
             }
         }
     }
-    seen.remove(&root);
-    seen.iter().map(|package| names[package].clone()).collect()
+    let own: BTreeSet<String> = list(&data["workspace_members"]).iter().map(id).collect();
+    seen.difference(&own).map(|package| names[package].clone()).collect()
 }
 
 #[test]

@@ -185,7 +185,7 @@ fn line_found_slowly<'n>(earlier: &'n str, links: &[Link], at: usize) -> Option<
 #[test]
 fn lines_of_links_agree_with_a_search_of_all_links() {
     let words = ["[[a]]", "[[b]]", "[a](a)", "text ", "\n", "  \n", "`[[a]]`", "[[b|c]]", "\r\n"];
-    let text = prop::collection::vec(prop::sample::select(&words[..]), 0..24);
+    let text = prop::collection::vec(prop::sample::select(words.to_vec()), 0..24);
     proptest!(|(then in text.clone(), now in text)| {
         let (then, now) = (then.concat(), now.concat());
         let (earlier, note) = (Note::parse(&then), Note::parse(&now));

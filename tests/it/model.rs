@@ -569,7 +569,7 @@ fn texts(count: usize) -> Vec<String> {
 
 /// Puts the model in the program into a folder, as others come.
 fn unpack_minilm(folder: &Path) {
-    let assets = repository().join("assets/all-MiniLM-L6-v2");
+    let assets = repository().join("foundation/assets/all-MiniLM-L6-v2");
     for name in ["minilm_int8.onnx", "minilm_int8.data"] {
         fs::copy(assets.join(name), folder.join(name)).unwrap();
     }

@@ -17,7 +17,7 @@ use sidenote::search::query_parser::OPERATORS;
 use sidenote::store::{PROBLEM_CODES, ProblemScope};
 use similar::TextDiff;
 
-use crate::support::{TestVault, repository, say, stderr, stdout};
+use crate::support::{TestVault, repository, say, source_files, stderr, stdout};
 
 /// The comment below the title of each generated page.
 const MADE: &str = "<!-- Made by tests/it/reference.rs; `just reference` writes it anew. -->";
@@ -171,28 +171,11 @@ fn every_file_and_frontmatter_key_of_the_reference_is_one_of_ours() {
         .map(|(key, _)| key)
         .collect();
     assert!(keys.len() >= 15, "only {keys:?} were found");
-    let text = sources();
+    let text: String = source_files().into_iter().map(|file| file.text).collect();
     for key in keys {
         let key = key.split(':').next().unwrap();
         assert!(text.contains(&format!("\"{key}\"")), "the program does not read {key}");
     }
-}
-
-/// Gives the text of all source files, concatenated.
-fn sources() -> String {
-    let (mut text, mut open) = (String::new(), vec![repository().join("src")]);
-    while let Some(folder) = open.pop() {
-        let mut entries: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
-        entries.sort();
-        for path in entries {
-            if path.is_dir() {
-                open.push(path);
-            } else if path.extension().is_some_and(|extension| extension == "rs") {
-                text.push_str(&fs::read_to_string(path).unwrap());
-            }
-        }
-    }
-    text
 }
 
 #[test]

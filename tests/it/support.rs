@@ -196,6 +196,35 @@ pub(crate) fn repository() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
 }
 
+/// The folders with the source of the crates, the lower layers first.
+pub(crate) const SOURCE_FOLDERS: [&str; 2] = ["foundation/src", "src"];
+
+/// A source file of the program.
+pub(crate) struct SourceFile {
+    /// The folder of [`SOURCE_FOLDERS`].
+    pub(crate) folder: &'static str,
+    /// The path below that folder, with forward slashes.
+    pub(crate) path: String,
+    pub(crate) text: String,
+}
+
+/// Reads the source files of the program, in the order of their paths.
+pub(crate) fn source_files() -> Vec<SourceFile> {
+    let mut files = Vec::new();
+    for folder in SOURCE_FOLDERS {
+        let root = repository().join(folder);
+        walk(&root, &mut |path| {
+            if path.extension().is_some_and(|extension| extension == "rs") {
+                let below = path.strip_prefix(&root).unwrap().to_str().unwrap().replace('\\', "/");
+                files.push(SourceFile { folder, path: below, text: fs::read_to_string(path).unwrap() });
+            }
+        });
+    }
+    files.sort_by(|a, b| a.path.cmp(&b.path));
+    assert!(files.len() > 20, "the sources were not found");
+    files
+}
+
 fn walk(folder: &Path, visit: &mut dyn FnMut(&Path)) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();

@@ -15,6 +15,8 @@ use std::fmt::Display;
 use std::fs;
 use std::path::Path;
 
+use crate::support::{SOURCE_FOLDERS, source_files};
+
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 
 /// The layers; each may use itself and those before it.
@@ -68,9 +70,11 @@ const OWNERS: [(&str, &str); 21] = [
 /// More lines than this need a reason.
 const LONGEST: usize = 900;
 
-/// One file below `src`.
+/// One source file.
 struct Source {
-    /// From `src` on, with forward slashes.
+    /// The source folder of its crate.
+    folder: &'static str,
+    /// The path below that folder, with forward slashes.
     path: String,
     text: String,
     /// The text with blanks in place of comments and literals.
@@ -80,7 +84,7 @@ struct Source {
 impl Source {
     fn new(path: impl Into<String>, text: impl Into<String>) -> Self {
         let (path, text) = (path.into(), text.into());
-        Self { code: code_of(&text), path, text }
+        Self { folder: "src", code: code_of(&text), path, text }
     }
 
     /// Gives the modules from the crate's root to the file's own.
@@ -95,8 +99,12 @@ impl Source {
 
     /// Gives a position as compilers print it.
     fn place(&self, at: usize, what: impl Display) -> String {
-        let line = 1 + self.code[..at].matches('\n').count();
-        format!("src/{}:{line}: {what}", self.path)
+        self.place_in_line(1 + self.code[..at].matches('\n').count(), what)
+    }
+
+    /// Gives a line as compilers print it.
+    fn place_in_line(&self, line: usize, what: impl Display) -> String {
+        format!("{}/{}:{line}: {what}", self.folder, self.path)
     }
 
     fn is_in(&self, module: &str) -> bool {
@@ -243,22 +251,8 @@ fn read(path: &str) -> String {
 }
 
 fn sources() -> Vec<Source> {
-    let mut found = Vec::new();
-    let mut folders = vec!["src".to_owned()];
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(Path::new(ROOT).join(&folder)).unwrap() {
-            let entry = entry.unwrap();
-            let path = format!("{folder}/{}", entry.file_name().to_str().unwrap());
-            if entry.file_type().unwrap().is_dir() {
-                folders.push(path);
-            } else if path.ends_with(".rs") {
-                found.push(Source::new(&path["src/".len()..], read(&path)));
-            }
-        }
-    }
-    found.sort_by(|a, b| a.path.cmp(&b.path));
-    assert!(found.len() > 20, "the sources were not found");
-    found
+    let files = source_files().into_iter();
+    files.map(|file| Source { folder: file.folder, ..Source::new(file.path, file.text) }).collect()
 }
 
 /// Applies a rule to every file and fails with all violations.
@@ -292,10 +286,13 @@ fn imports_point_to_lower_layers() {
 }
 
 #[test]
-fn the_library_lists_its_layers_in_order() {
-    let library = read("src/lib.rs");
-    let listed: Vec<&str> =
-        library.lines().filter_map(|line| line.strip_prefix("pub mod ")?.strip_suffix(';')).collect();
+fn the_libraries_list_their_layers_in_order() {
+    let libraries = SOURCE_FOLDERS.map(|folder| read(&format!("{folder}/lib.rs")));
+    let listed: Vec<&str> = libraries
+        .iter()
+        .flat_map(|library| library.lines())
+        .filter_map(|line| line.strip_prefix("pub mod ")?.strip_suffix(';'))
+        .collect();
     let ordered: Vec<&str> = LAYERS.into_iter().filter(|layer| listed.contains(layer)).collect();
     assert_eq!(listed, ordered);
 }
@@ -344,8 +341,10 @@ fn every_file_has_its_own_header() {
         let length = (!fits).then(|| format!("it opens with {lines} lines of `//!`, not 1 to 4"));
         let fault = comments::fault(&said).filter(|_| source.path != "lib.rs");
         let fault = fault.map(|what| format!("its header {what}: {said}"));
-        let same = sources.iter().find(|other| other.path != source.path && header(other) == said);
-        let same = same.map(|other| format!("its header is that of src/{}", other.path));
+        let same = sources.iter().find(|other| {
+            (other.folder, &other.path) != (source.folder, &source.path) && header(other) == said
+        });
+        let same = same.map(|other| format!("its header is that of {}/{}", other.folder, other.path));
         [length, fault, same].into_iter().flatten().map(|what| source.place(0, what)).collect()
     });
 }
@@ -375,10 +374,12 @@ fn no_todo_is_left() {
 
 #[test]
 fn every_dependency_has_its_reason() {
-    let manifest: toml::Table = read("Cargo.toml").parse().unwrap();
-    let targets = manifest.get("target").and_then(toml::Value::as_table);
-    let tables = targets.into_iter().flat_map(toml::Table::values).filter_map(toml::Value::as_table);
-    let used: BTreeSet<&str> = std::iter::once(&manifest)
+    let manifests: Vec<toml::Table> =
+        ["Cargo.toml", "foundation/Cargo.toml"].map(|path| read(path).parse().unwrap()).to_vec();
+    let targets = manifests.iter().filter_map(|manifest| manifest.get("target")?.as_table());
+    let tables = targets.flat_map(toml::Table::values).filter_map(toml::Value::as_table);
+    let used: BTreeSet<&str> = manifests
+        .iter()
         .chain(tables)
         .flat_map(|table| {
             ["dependencies", "dev-dependencies", "build-dependencies"].map(|kind| table.get(kind))
@@ -386,6 +387,7 @@ fn every_dependency_has_its_reason() {
         .flatten()
         .filter_map(toml::Value::as_table)
         .flat_map(|table| table.keys().map(String::as_str))
+        .filter(|name| *name != "sidenote-foundation")
         .collect();
     let document = read("docs/dev/decisions.md");
     let section = document.split("\n## ").find(|section| section.starts_with("Dependencies\n")).unwrap();

@@ -3,8 +3,6 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
-use similar::TextDiff;
-
 use crate::clock::Timestamp;
 use crate::error::{ErrorKind, Result};
 use crate::index::catalog::{FileKind, Hash};
@@ -20,6 +18,7 @@ use crate::store::lookup::Lookup;
 use crate::store::sync::IndexSync;
 use crate::text::edit::{ChangeSet, Content, FileLocation, apply};
 use crate::text::path::NotePath;
+use crate::text::unified_diff::unified_diff;
 use crate::vault::Vault;
 use crate::vault::apply_result::Applied;
 use crate::vault::undo_log::UndoLog;
@@ -115,18 +114,22 @@ impl Changes<'_> {
             let diff = Some(self.diff(&plan)?);
             return Ok(ChangeReply { diff, ..ChangeReply::of(plan) });
         }
-        self.apply_locked(plan)
-    }
-
-    fn apply_locked(
-        &self,
-        plan: impl FnOnce(Option<&WriteLock>) -> Result<ChangeSet>,
-    ) -> Result<ChangeReply> {
         let records = self.core.vault.records();
         let lock = self.core.vault.lock(&records)?;
-        let mut notices = end_unfinished(&self.core.vault, &lock, self.core.clock.now())?;
+        let notices = end_unfinished(&self.core.vault, &lock, self.core.clock.now())?;
         Calls::of(self.core).refuse_repeated()?;
         let plan = plan(Some(&lock))?;
+        self.apply_locked(plan, lock, notices)
+    }
+
+    /// Applies a plan that was made under the lock.
+    fn apply_locked(
+        &self,
+        plan: ChangeSet,
+        lock: WriteLock,
+        mut notices: Vec<String>,
+    ) -> Result<ChangeReply> {
+        let records = lock.records().to_owned();
         if plan.is_empty() {
             return Ok(ChangeReply { notices, ..ChangeReply::of(plan) });
         }
@@ -239,8 +242,7 @@ impl Changes<'_> {
                     continue;
                 }
             };
-            let diff = TextDiff::from_lines(old, new);
-            out.push_str(&diff.unified_diff().context_radius(2).header(&from, &to).to_string());
+            out.push_str(&unified_diff((&from, old), (&to, new)));
         }
         Ok(out)
     }

@@ -4,9 +4,6 @@
 
 use std::collections::BTreeSet;
 
-use serde::Serialize;
-use similar::TextDiff;
-
 use crate::error::{Error, Result};
 use crate::git::Repository;
 use crate::index::catalog::Filter;
@@ -23,8 +20,10 @@ use crate::text::edit::{ChangeSet, Content, FileChange, FileLocation, Remark, si
 use crate::text::line::Lines;
 use crate::text::merge::{Markers, Versions, count_changed_lines, first_conflict, has_every_line, merge};
 use crate::text::path::NotePath;
+use crate::text::unified_diff::unified_diff;
 use crate::vault::backup;
 use crate::vault::undo_log::UndoLog;
+use serde::Serialize;
 
 /// The most commits of a note in which the common ancestor is looked for.
 const MAX_COMMITS: usize = 100;
@@ -189,10 +188,7 @@ impl CopyMerge<'_> {
             return Ok((text.to_owned(), outcome));
         }
         let Some(base) = base else {
-            let diff = TextDiff::from_lines(text, &copy.text);
-            let diff =
-                diff.unified_diff().context_radius(2).header("the note", copy.path.as_str()).to_string();
-            outcome.difference = Some(diff);
+            outcome.difference = Some(unified_diff(("the note", text), (copy.path.as_str(), &copy.text)));
             return Ok((text.to_owned(), outcome));
         };
         let name = copy.path.name().to_owned();

@@ -137,7 +137,7 @@ impl Preparation<'_> {
         }
         if !self.dry_run && steps.iter().any(|step| step.state == GitInitState::Add) {
             // It creates the folders, and the files that are missing as a whole.
-            self.vault.create_records_dir(&self.vault.records())?;
+            self.vault.create_records()?;
             for (inner, lines) in files {
                 GitFiles::of(self.vault).add_lines(inner, lines)?;
             }

@@ -3,14 +3,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
 use super::{MADE, check_page, code, commands, prose, sentence};
 use crate::git::{git, init};
-use crate::support::{TestVault, repository, stderr, stdout};
+use crate::support::{TestVault, source_files, stderr, stdout};
 
 /// A command, its reply as a Rust type, calls of it on the example vault, and what else there is to say.
 struct Reply(&'static str, &'static str, &'static [&'static [&'static str]], &'static str);
@@ -419,24 +418,15 @@ fn shape(ty: &str) -> Shape<'_> {
 struct Types {
     all: Vec<Type>,
     named: Vec<usize>,
+    /// The text of each file.
+    texts: BTreeMap<PathBuf, String>,
 }
 
 impl Types {
     fn read() -> Self {
-        let (mut all, mut open) = (Vec::new(), vec![repository().join("src")]);
-        while let Some(folder) = open.pop() {
-            let mut entries: Vec<_> =
-                fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
-            entries.sort();
-            for path in entries {
-                if path.is_dir() {
-                    open.push(path);
-                } else if path.extension().is_some_and(|extension| extension == "rs") {
-                    let file = path.strip_prefix(repository().join("src")).unwrap().to_owned();
-                    all.extend(types_of(&file, &fs::read_to_string(&path).unwrap()));
-                }
-            }
-        }
+        let files = source_files();
+        let mut all: Vec<Type> =
+            files.iter().flat_map(|file| types_of(Path::new(&file.path), &file.text)).collect();
         // What `json!` makes of one value.
         all.push(Type {
             name: "Cleared".to_owned(),
@@ -460,14 +450,15 @@ impl Types {
                 },
             ],
         });
-        Self { all, named: Vec::new() }
+        let texts = files.into_iter().map(|file| (PathBuf::from(file.path), file.text)).collect();
+        Self { all, named: Vec::new(), texts }
     }
 
     /// Finds a type by its name: in the same file, else the only one, else what the file imports.
     fn find(&self, name: &str, file: &Path) -> usize {
         let (above, last) = name.rsplit_once("::").unwrap_or(("", name));
         let found: Vec<usize> = (0..self.all.len()).filter(|at| self.all[*at].name == last).collect();
-        let imports = fs::read_to_string(repository().join("src").join(file)).unwrap_or_default();
+        let imports = self.texts.get(file).map(String::as_str).unwrap_or_default();
         let is_meant = |at: &&usize| {
             let module = self.all[**at].file.with_extension("").display().to_string().replace('/', "::");
             if !above.is_empty() {

@@ -8,7 +8,7 @@ use sidenote::config::Config;
 use super::{MADE, check_page, code, prose, sentence};
 use crate::support::{TestVault, repository, stdout};
 
-/// One setting of `src/config.toml`.
+/// One setting of `foundation/src/config.toml`.
 #[derive(Debug)]
 struct Setting {
     key: String,
@@ -20,7 +20,7 @@ struct Setting {
 /// Reads the built-in settings with their comments. A comment goes for every setting below it up to an empty line or the
 /// next comment; a section's goes for all settings that have none.
 fn settings() -> Vec<Setting> {
-    let text = std::fs::read_to_string(repository().join("src/config.toml")).unwrap();
+    let text = std::fs::read_to_string(repository().join("foundation/src/config.toml")).unwrap();
     let table: toml::Table = text.parse().unwrap();
     let (mut found, mut section) = (Vec::new(), String::new());
     let (mut comment, mut general, mut is_comment) = (String::new(), String::new(), false);
@@ -143,7 +143,7 @@ const VARIABLES: &str = "\
 
 #[test]
 fn every_variable_that_the_program_reads_is_in_the_reference() {
-    let text = super::sources();
+    let text: String = source_files().into_iter().map(|file| file.text).collect();
     let mut found = std::collections::BTreeSet::new();
     for part in text.split("\"SIDENOTE_").skip(1) {
         let name = part.split('"').next().unwrap();

@@ -60,7 +60,7 @@ fn every_doc_comment_is_whole_sentences() {
             .filter_map(|comment| {
                 let what = fault(&comment.text)?;
                 let Comment { line, text, item, .. } = comment;
-                Some(format!("src/{}:{line}: the doc comment of `{item}` {what}: {text}", source.path))
+                Some(source.place_in_line(line, format!("the doc comment of `{item}` {what}: {text}")))
             })
             .collect()
     });

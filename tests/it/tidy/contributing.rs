@@ -7,7 +7,7 @@ use super::{ROOT, read};
 
 /// Lists the texts between backticks that look like the path of a file or folder.
 fn paths(text: &str) -> Vec<&str> {
-    let folders = ["src/", "tests/", "docs/", "fixtures/", ".ci/"];
+    let folders = ["src/", "foundation/", "tests/", "docs/", "fixtures/", ".ci/"];
     let top = ["Cargo.toml", "ARCHITECTURE.md", "CHANGELOG.md", "THIRD-PARTY.md", "justfile"];
     let quoted = text.lines().flat_map(|line| line.split('`').skip(1).step_by(2));
     quoted.filter(|name| folders.iter().any(|start| name.starts_with(start)) || top.contains(name)).collect()
@@ -25,7 +25,7 @@ fn contributing_names_files_that_exist() {
 #[test]
 fn all_places_name_the_same_oldest_toolchain() {
     let manifest: toml::Table = read("Cargo.toml").parse().unwrap();
-    let version = manifest["package"]["rust-version"].as_str().unwrap().to_owned();
+    let version = manifest["workspace"]["package"]["rust-version"].as_str().unwrap().to_owned();
     for (file, sentence) in [
         ("CONTRIBUTING.md", format!("Install Rust {version} or newer")),
         (".github/workflows/ci.yml", format!("rustup toolchain install {version} ")),

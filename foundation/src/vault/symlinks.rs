@@ -54,7 +54,7 @@ impl Vault {
     ///
     /// # Errors
     /// `InvalidInput` if it is not a regular file or a link on the way must not be followed, and system errors.
-    pub(crate) fn open_file(&self, path: &NotePath) -> io::Result<File> {
+    pub fn open_file(&self, path: &NotePath) -> io::Result<File> {
         match self.open_without_links(path.as_str()) {
             Err(error) if safe_open::is_link_error(&error) => {}
             opened => return opened,

@@ -70,7 +70,7 @@ def linked(data):
             if normal and dependency["pkg"] not in seen:
                 seen.add(dependency["pkg"])
                 waiting.append(dependency["pkg"])
-    return seen - {start}
+    return seen - set(data["workspace_members"])
 
 
 def chosen(expression):

@@ -173,7 +173,7 @@ impl Vault {
     }
 
     /// Stores the links to folders outside the vault that a full scan followed.
-    pub(crate) fn set_followed_links(&self, links: Vec<FollowedLink>) {
+    pub fn set_followed_links(&self, links: Vec<FollowedLink>) {
         *self.followed.write().unwrap_or_else(PoisonError::into_inner) = Some(links);
     }
 

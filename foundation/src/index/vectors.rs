@@ -4,6 +4,7 @@
 //! The newest vectors are only in the log and are compared one by one. A graph over the others is saved when there are
 //! enough of them.
 
+mod cosine;
 mod records;
 
 use std::collections::{HashMap, HashSet};
@@ -21,6 +22,7 @@ use crate::error::{Error, Result};
 use crate::platform;
 use crate::safe_open;
 
+use cosine::{compare_by_cosine, cosine};
 pub use records::VectorRecord;
 use records::read_keys_from;
 pub(super) use records::read_records;
@@ -57,19 +59,6 @@ impl Quantised {
         let bytes = vector.iter().map(|x| (x / scale).round().clamp(-127.0, 127.0) as i8).collect();
         Self { scale, bytes }
     }
-
-    fn norm(&self) -> f32 {
-        (dot(&self.bytes, &self.bytes) as f32).sqrt()
-    }
-}
-
-fn dot(a: &[i8], b: &[i8]) -> i32 {
-    a.iter().zip(b).map(|(x, y)| i32::from(*x) * i32::from(*y)).sum()
-}
-
-fn cosine(a: &[i8], a_norm: f32, b: &[i8]) -> f32 {
-    let b_norm = (dot(b, b) as f32).sqrt();
-    if a_norm > 0.0 && b_norm > 0.0 { dot(a, b) as f32 / (a_norm * b_norm) } else { 0.0 }
 }
 
 /// The description of a saved graph.
@@ -409,13 +398,12 @@ impl Vectors {
     /// Returns the cosines between a query and the vectors of these passages, as far as they have one.
     pub fn compare(&self, query: &[f32], keys: &[i64]) -> Result<Vec<Neighbour>> {
         let query = Quantised::of(query);
-        let norm = query.norm();
         let mut near = Vec::with_capacity(keys.len());
         let (mut bytes, mut vector) = (Vec::new(), Vec::new());
         for key in keys {
             if let Some(&record) = self.index().get(key) {
                 self.read_at(record, &mut bytes, &mut vector)?;
-                near.push(Neighbour { key: *key, cosine: cosine(&query.bytes, norm, &vector) });
+                near.push(Neighbour { key: *key, cosine: cosine(&query.bytes, &vector) });
             }
         }
         Ok(near)
@@ -442,12 +430,11 @@ impl Vectors {
         }
         let count = count.min(self.keys.len());
         let quantised = Quantised::of(query);
-        let norm = quantised.norm();
         let passes = |key: i64| allowed.is_none_or(|keys| keys.contains(&key));
         let mut near: Vec<Neighbour> = Vec::new();
         for (index, vector) in self.tail.chunks_exact(self.dimensions).enumerate() {
             if let Some(&key) = self.keys.get(self.covered + index).filter(|&&key| passes(key)) {
-                near.push(Neighbour { key, cosine: cosine(&quantised.bytes, norm, vector) });
+                near.push(Neighbour { key, cosine: cosine(&quantised.bytes, vector) });
             }
         }
         match allowed {
@@ -497,24 +484,26 @@ impl Vectors {
 ///
 /// # Errors
 /// `Io` if the file cannot be read; `Corrupt` if it is not a graph.
-fn load_graph(graph: &usearch::Index, path: &Path) -> Result<()> {
+fn load_graph(graph: &mut usearch::Index, path: &Path) -> Result<()> {
     if platform::LIBRARIES_OPEN_ANY_PATH {
-        return graph.load(path_text(path)?).map_err(graph_error("load"));
+        graph.load(path_text(path)?).map_err(graph_error("load"))?;
+    } else {
+        let bytes = std::fs::read(path).map_err(|error| Error::io("read", path, error))?;
+        graph.load_from_buffer(&bytes).map_err(graph_error("load"))?;
     }
-    let bytes = std::fs::read(path).map_err(|error| Error::io("read", path, error))?;
-    graph.load_from_buffer(&bytes).map_err(graph_error("load"))
+    compare_by_cosine(graph)
 }
 
 /// Maps a saved graph into memory, or reads it where usearch cannot open every path.
 ///
 /// # Errors
 /// The errors of [`load_graph`].
-fn map_graph(graph: &usearch::Index, path: &Path) -> Result<()> {
-    if platform::LIBRARIES_OPEN_ANY_PATH {
-        graph.view(path_text(path)?).map_err(graph_error("open"))
-    } else {
-        load_graph(graph, path)
+fn map_graph(graph: &mut usearch::Index, path: &Path) -> Result<()> {
+    if !platform::LIBRARIES_OPEN_ANY_PATH {
+        return load_graph(graph, path);
     }
+    graph.view(path_text(path)?).map_err(graph_error("open"))?;
+    compare_by_cosine(graph)
 }
 
 /// Writes a graph to a file.
@@ -541,10 +530,10 @@ fn open_graph(folder: &Path, dimensions: usize, records: usize) -> (Option<usear
     if info.dimensions != dimensions || info.records > records {
         return none;
     }
-    let Ok(graph) = usearch::Index::new(&options(dimensions)) else {
+    let Ok(mut graph) = usearch::Index::new(&options(dimensions)) else {
         return none;
     };
-    let opened = map_graph(&graph, &graph_path(folder));
+    let opened = map_graph(&mut graph, &graph_path(folder));
     if opened.is_err() || graph.size() != info.records || graph.dimensions() != dimensions {
         return none;
     }
@@ -827,10 +816,12 @@ impl VectorWriter {
         }
         let log = read_log(&self.folder, self.dimensions)?;
         let Some(file) = log.file else { return Ok(false) };
-        let graph = usearch::Index::new(&options(self.dimensions)).map_err(graph_error("make"))?;
+        let mut graph = usearch::Index::new(&options(self.dimensions)).map_err(graph_error("make"))?;
         let path = graph_path(&self.folder);
         if covered > 0 {
-            load_graph(&graph, &path)?;
+            load_graph(&mut graph, &path)?;
+        } else {
+            compare_by_cosine(&mut graph)?;
         }
         graph.reserve_capacity_and_threads(self.records, 64).map_err(graph_error("grow"))?;
         let size = record_size(self.dimensions);

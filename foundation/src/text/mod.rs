@@ -39,6 +39,7 @@ pub mod pattern_limits;
 pub mod piece_table;
 pub mod related_section;
 pub mod revert;
+pub mod unified_diff;
 pub mod unlinked_reference;
 pub mod tag_conversion;
 pub mod word_sketch;
