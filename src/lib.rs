@@ -1,16 +1,16 @@
 //! sidenote: a folder of Markdown notes as a searchable, linked memory, for people and for agents, on the same files.
 //!
-//! The upper layers, each using only those above it in this list; `ARCHITECTURE.md` tells why.
+//! The crates, each using only those above it in this list; `ARCHITECTURE.md` tells why.
 //!
-//! - [`sidenote_foundation`]: from text to search, in a crate of its own so that both halves compile at the same time
+//! - [`sidenote_foundation`]: the layers from text to search
 //! - [`store`]: the API of the program
-//! - [`mcp`] and [`cli`]: the front ends of the store
+//! - [`mcp`]: the MCP server
+//! - [`cli`]: the command line, in this crate
 
 pub use sidenote_foundation::{
     atomic_file, clock, config, error, git, index, journal, memory, parallel, platform, safe_open, search,
     text, vault, wording,
 };
+pub use {sidenote_mcp as mcp, sidenote_store as store};
 
-pub mod store;
-pub mod mcp;
 pub mod cli;

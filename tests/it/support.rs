@@ -196,33 +196,57 @@ pub(crate) fn repository() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// The folders with the source of the crates, the lower layers first.
-pub(crate) const SOURCE_FOLDERS: [&str; 2] = ["foundation/src", "src"];
+/// The crates of the program, the lower ones first: the folder of the source, the module that the crate is for those above
+/// it, and its name there.
+const CRATES: [(&str, &str, &str); 4] = [
+    ("foundation/src", "", "sidenote_foundation"),
+    ("store/src", "store", "sidenote_store"),
+    ("mcp/src", "mcp", "sidenote_mcp"),
+    ("src", "", "sidenote"),
+];
 
-/// A source file of the program.
+/// A source file of the program, as if all crates were one.
 pub(crate) struct SourceFile {
-    /// The folder of [`SOURCE_FOLDERS`].
-    pub(crate) folder: &'static str,
-    /// The path below that folder, with forward slashes.
+    /// The path in the repository, with forward slashes.
+    pub(crate) file: String,
+    /// The path of the module, such as `store/read/list.rs`.
     pub(crate) path: String,
+    /// The text, in which all paths begin with `crate`.
     pub(crate) text: String,
 }
 
-/// Reads the source files of the program, in the order of their paths.
+/// Reads the source files of the program, in the order of their modules.
 pub(crate) fn source_files() -> Vec<SourceFile> {
     let mut files = Vec::new();
-    for folder in SOURCE_FOLDERS {
+    for (folder, module, _) in CRATES {
         let root = repository().join(folder);
         walk(&root, &mut |path| {
             if path.extension().is_some_and(|extension| extension == "rs") {
                 let below = path.strip_prefix(&root).unwrap().to_str().unwrap().replace('\\', "/");
-                files.push(SourceFile { folder, path: below, text: fs::read_to_string(path).unwrap() });
+                files.push(source_file(folder, module, &below, &fs::read_to_string(path).unwrap()));
             }
         });
     }
-    files.sort_by(|a, b| a.path.cmp(&b.path));
+    files.sort_by(|a, b| (&a.path, &a.file).cmp(&(&b.path, &b.file)));
     assert!(files.len() > 20, "the sources were not found");
     files
+}
+
+fn source_file(folder: &str, module: &str, below: &str, text: &str) -> SourceFile {
+    let path = match (module, below) {
+        ("", below) => below.to_owned(),
+        (module, "lib.rs") => format!("{module}/mod.rs"),
+        (module, below) => format!("{module}/{below}"),
+    };
+    let mut text = match module {
+        "" => text.to_owned(),
+        module => text.replace("crate::", &format!("crate::{module}::")),
+    };
+    for (_, other, name) in CRATES {
+        let root = if other.is_empty() { "crate::".to_owned() } else { format!("crate::{other}::") };
+        text = text.replace(&format!("{name}::"), &root);
+    }
+    SourceFile { file: format!("{folder}/{below}"), path, text }
 }
 
 fn walk(folder: &Path, visit: &mut dyn FnMut(&Path)) {

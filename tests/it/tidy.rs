@@ -15,7 +15,7 @@ use std::fmt::Display;
 use std::fs;
 use std::path::Path;
 
-use crate::support::{SOURCE_FOLDERS, source_files};
+use crate::support::source_files;
 
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 
@@ -41,6 +41,9 @@ const LAYERS: [&str; 19] = [
     "cli",
     "main",
 ];
+
+/// The manifests of the crates, the lower ones first.
+const CRATES: [&str; 4] = ["foundation/Cargo.toml", "store/Cargo.toml", "mcp/Cargo.toml", "Cargo.toml"];
 
 /// Crates that only one module may name; a module is its file and the folder of the same name.
 const OWNERS: [(&str, &str); 21] = [
@@ -72,9 +75,9 @@ const LONGEST: usize = 900;
 
 /// One source file.
 struct Source {
-    /// The source folder of its crate.
-    folder: &'static str,
-    /// The path below that folder, with forward slashes.
+    /// The path in the repository, with forward slashes.
+    file: String,
+    /// The path of the module, as if all crates were one.
     path: String,
     text: String,
     /// The text with blanks in place of comments and literals.
@@ -84,7 +87,7 @@ struct Source {
 impl Source {
     fn new(path: impl Into<String>, text: impl Into<String>) -> Self {
         let (path, text) = (path.into(), text.into());
-        Self { folder: "src", code: code_of(&text), path, text }
+        Self { file: format!("src/{path}"), code: code_of(&text), path, text }
     }
 
     /// Gives the modules from the crate's root to the file's own.
@@ -104,7 +107,7 @@ impl Source {
 
     /// Gives a line as compilers print it.
     fn place_in_line(&self, line: usize, what: impl Display) -> String {
-        format!("{}/{}:{line}: {what}", self.folder, self.path)
+        format!("{}:{line}: {what}", self.file)
     }
 
     fn is_in(&self, module: &str) -> bool {
@@ -124,7 +127,7 @@ impl Source {
 
     /// Lists the modules of the crate's root that the file names, and where.
     fn root_names(&self) -> Vec<(usize, &str)> {
-        let root = if self.layer() == "main" { "sidenote" } else { "crate" };
+        let root = "crate";
         let mut names = Vec::new();
         for at in self.words(root) {
             if let Some(path) = self.code[at + root.len()..].strip_prefix("::") {
@@ -252,7 +255,7 @@ fn read(path: &str) -> String {
 
 fn sources() -> Vec<Source> {
     let files = source_files().into_iter();
-    files.map(|file| Source { folder: file.folder, ..Source::new(file.path, file.text) }).collect()
+    files.map(|file| Source { file: file.file, ..Source::new(file.path, file.text) }).collect()
 }
 
 /// Applies a rule to every file and fails with all violations.
@@ -286,15 +289,28 @@ fn imports_point_to_lower_layers() {
 }
 
 #[test]
-fn the_libraries_list_their_layers_in_order() {
-    let libraries = SOURCE_FOLDERS.map(|folder| read(&format!("{folder}/lib.rs")));
-    let listed: Vec<&str> = libraries
-        .iter()
-        .flat_map(|library| library.lines())
-        .filter_map(|line| line.strip_prefix("pub mod ")?.strip_suffix(';'))
-        .collect();
-    let ordered: Vec<&str> = LAYERS.into_iter().filter(|layer| listed.contains(layer)).collect();
-    assert_eq!(listed, ordered);
+fn the_crates_list_their_layers_in_order() {
+    let listed = |library: &str| -> Vec<String> {
+        let lines = read(library);
+        let names = lines.lines().filter_map(|line| line.strip_prefix("pub mod ")?.strip_suffix(';'));
+        names.map(str::to_owned).collect()
+    };
+    let mut all = listed("foundation/src/lib.rs");
+    all.extend(["store", "mcp"].map(str::to_owned));
+    all.extend(listed("src/lib.rs"));
+    let layers: Vec<&str> = LAYERS.into_iter().filter(|layer| *layer != "main").collect();
+    assert_eq!(all, layers);
+}
+
+#[test]
+fn a_crate_depends_on_lower_ones_alone() {
+    let names = ["sidenote-foundation", "sidenote-store", "sidenote-mcp"];
+    for (at, path) in CRATES.iter().enumerate() {
+        let manifest: toml::Table = read(path).parse().unwrap();
+        let dependencies = manifest["dependencies"].as_table().unwrap();
+        let used: Vec<&str> = names.into_iter().filter(|name| dependencies.contains_key(*name)).collect();
+        assert_eq!(used, names[..at], "{path}");
+    }
 }
 
 #[test]
@@ -341,10 +357,8 @@ fn every_file_has_its_own_header() {
         let length = (!fits).then(|| format!("it opens with {lines} lines of `//!`, not 1 to 4"));
         let fault = comments::fault(&said).filter(|_| source.path != "lib.rs");
         let fault = fault.map(|what| format!("its header {what}: {said}"));
-        let same = sources.iter().find(|other| {
-            (other.folder, &other.path) != (source.folder, &source.path) && header(other) == said
-        });
-        let same = same.map(|other| format!("its header is that of {}/{}", other.folder, other.path));
+        let same = sources.iter().find(|other| other.file != source.file && header(other) == said);
+        let same = same.map(|other| format!("its header is that of {}", other.file));
         [length, fault, same].into_iter().flatten().map(|what| source.place(0, what)).collect()
     });
 }
@@ -374,8 +388,7 @@ fn no_todo_is_left() {
 
 #[test]
 fn every_dependency_has_its_reason() {
-    let manifests: Vec<toml::Table> =
-        ["Cargo.toml", "foundation/Cargo.toml"].map(|path| read(path).parse().unwrap()).to_vec();
+    let manifests: Vec<toml::Table> = CRATES.iter().map(|path| read(path).parse().unwrap()).collect();
     let targets = manifests.iter().filter_map(|manifest| manifest.get("target")?.as_table());
     let tables = targets.flat_map(toml::Table::values).filter_map(toml::Value::as_table);
     let used: BTreeSet<&str> = manifests
@@ -387,7 +400,7 @@ fn every_dependency_has_its_reason() {
         .flatten()
         .filter_map(toml::Value::as_table)
         .flat_map(|table| table.keys().map(String::as_str))
-        .filter(|name| *name != "sidenote-foundation")
+        .filter(|name| !name.starts_with("sidenote-"))
         .collect();
     let document = read("docs/dev/decisions.md");
     let section = document.split("\n## ").find(|section| section.starts_with("Dependencies\n")).unwrap();
@@ -417,7 +430,7 @@ fn crate_paths_are_found_only_in_code() {
     check_names("store/read.rs", "use super::Store; use super::super::cli::run;", &["cli"]);
     check_names("store/mod.rs", "use super::mcp::Server;", &["mcp"]);
     check_names("text/markdown/nesting.rs", "use super::super::path;", &[]);
-    check_names("main.rs", "fn main() { sidenote::cli::main() }", &["cli"]);
+    check_names("main.rs", "fn main() { crate::cli::main() }", &["cli"]);
     check_names("text/path.rs", "//! See crate::cli.\n/* crate::mcp /* and */ crate::cli */", &[]);
     check_names("text/path.rs", r##"let s = "crate::cli \" crate::cli"; r#"crate::"mcp"#; "##, &[]);
     check_names(

@@ -73,14 +73,6 @@ impl Vault {
         Ok(WriteLock { file, records: records.to_owned(), folder })
     }
 
-    /// Creates the default records folder, and what git must know of it, if they are missing.
-    ///
-    /// # Errors
-    /// `Io` if the folder or a file in it cannot be written.
-    pub fn create_records(&self) -> Result<()> {
-        self.create_records_dir(&self.records()).map(drop)
-    }
-
     /// Creates the records folder if it is missing. Inside the vault, no symbolic link is followed on the way.
     pub(crate) fn create_records_dir(&self, records: &Path) -> Result<Dir> {
         let folder = create_state_dir(self, records)?;
@@ -96,6 +88,14 @@ impl Vault {
         }
         Ok(folder)
     }
+}
+
+/// Creates the default records folder, and what git must know of it, if they are missing.
+///
+/// # Errors
+/// `Io` if the folder or a file in it cannot be written.
+pub fn create_records(vault: &Vault) -> Result<()> {
+    vault.create_records_dir(&vault.records()).map(drop)
 }
 
 /// Creates the local folder if it is missing. Git ignores it as a whole.

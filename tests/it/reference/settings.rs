@@ -6,7 +6,7 @@ use serde_json::Value;
 use sidenote::config::Config;
 
 use super::{MADE, check_page, code, prose, sentence};
-use crate::support::{TestVault, repository, stdout};
+use crate::support::{TestVault, repository, source_files, stdout};
 
 /// One setting of `foundation/src/config.toml`.
 #[derive(Debug)]

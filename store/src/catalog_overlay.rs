@@ -1,0 +1,312 @@
+//! Gives a plan the vault as it is on disk now.
+//!
+//! If another process writes the index and is behind, the files that it has not indexed are laid over the catalog. So a
+//! backlink that was typed a second ago counts.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::core::Core;
+use crate::lookup::Lookup;
+use crate::source::Source;
+use sidenote_foundation::error::{Error, ErrorKind, Result};
+use sidenote_foundation::index::Drift;
+use sidenote_foundation::index::catalog::{CatalogReader, FileKind, ReadTransaction};
+use sidenote_foundation::parallel;
+use sidenote_foundation::platform;
+use sidenote_foundation::text::dialect::LinkDialects;
+use sidenote_foundation::text::link::LinkSyntax;
+use sidenote_foundation::text::path::{NotePath, key};
+use sidenote_foundation::text::resolve::{FileNames, link_places, name_keys};
+use sidenote_foundation::text::rewrite::Moves;
+use sidenote_foundation::vault::link_dialects::{DialectRules, PathLinkCounts};
+
+/// The number of files that are processed between two checks for cancellation.
+pub(super) const GROUP: usize = 256;
+
+/// The vault as a plan sees it.
+pub(super) struct View<'a> {
+    core: &'a Core,
+    drift: Drift,
+    gone: HashSet<NotePath>,
+    /// The link dialects of the vault's folders.
+    dialects: Arc<LinkDialects>,
+    /// The folders that were checked, and whether a symbolic link leads to each.
+    linked: Mutex<HashMap<String, bool>>,
+}
+
+impl<'a> View<'a> {
+    /// Updates the index if this process writes it; otherwise compares it with the files.
+    pub(super) fn new(core: &'a Core) -> Result<Self> {
+        let drift = if core.index.promote()? {
+            core.index.follower().catch_up(None)?;
+            Drift::default()
+        } else {
+            core.index.drift(&core.vault)?
+        };
+        Lookup::of(core).set_unindexed(Some(&drift));
+        Lookup::of(core).set_behind(drift.len());
+        let gone = drift.removed.iter().cloned().collect();
+        let dialects = match core.index.snapshot()?.generation {
+            // Nothing is indexed, because there is nothing yet.
+            0 => DialectRules::of(&core.vault).decide(&[], || Ok(PathLinkCounts::default()))?,
+            _ => core.index.catalog().links().dialects()?,
+        };
+        let dialects = Arc::new(dialects);
+        Ok(Self { core, drift, gone, dialects, linked: Mutex::default() })
+    }
+
+    /// Returns the link dialects of the vault's folders.
+    pub(super) fn dialects(&self) -> &Arc<LinkDialects> {
+        &self.dialects
+    }
+
+    fn catalog(&self) -> ReadTransaction {
+        self.core.index.catalog()
+    }
+
+    /// Queries the catalog for many names, in groups. A cancelled call ends between two groups.
+    fn ask_catalog<N, T>(
+        &self,
+        names: &[N],
+        mut ask: impl FnMut(&CatalogReader, &[N]) -> Result<Vec<T>>,
+    ) -> Result<Vec<T>> {
+        let catalog = self.catalog();
+        if names.len() <= GROUP {
+            return ask(&catalog, names);
+        }
+        let mut found = Vec::new();
+        for group in names.chunks(GROUP) {
+            self.core.check_cancelled()?;
+            found.extend(ask(&catalog, group)?);
+        }
+        Ok(found)
+    }
+
+    /// Returns whether a file exists.
+    pub(super) fn holds(&self, path: &NotePath) -> Result<bool> {
+        Ok(self.drift.added.contains(path)
+            || (!self.gone.contains(path) && self.catalog().row_at(path.as_str())?.is_some()))
+    }
+
+    /// Finds a note by any of its names, also one that is not indexed yet. A note that this call resolved and that was
+    /// moved since is found at its new path.
+    pub(super) fn find(&self, name: &str) -> Result<NotePath> {
+        let found = Lookup::of(self.core).find(name).and_then(|row| match self.is_on_disk(&row.path) {
+            true => Ok(row.path),
+            false => Err(Error::not_found(format!("{} is gone", row.path))),
+        });
+        match found {
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                Lookup::of(self.core).current_path_of(name)?.ok_or(error)
+            }
+            found => found,
+        }
+    }
+
+    fn is_on_disk(&self, path: &NotePath) -> bool {
+        self.core.vault.disk_path(path).symlink_metadata().is_ok()
+    }
+
+    /// Returns whether a file was not removed since it was indexed.
+    pub(super) fn is_there(&self, path: &NotePath) -> bool {
+        !self.gone.contains(path)
+    }
+
+    /// Lists the files that are new or changed since they were indexed.
+    pub(super) fn unindexed(&self) -> impl Iterator<Item = NotePath> {
+        self.drift.added.iter().chain(&self.drift.changed).cloned()
+    }
+
+    /// Lists all files.
+    pub(super) fn all_files(&self) -> Result<Vec<NotePath>> {
+        let known = self.catalog().paths().all()?.into_iter().map(|(path, _)| path);
+        let known = known.filter(|path| !self.gone.contains(path));
+        Ok(known.chain(self.drift.added.iter().cloned()).collect())
+    }
+
+    /// Lists the files below a folder.
+    pub(super) fn below(&self, folder: &NotePath) -> Result<Vec<NotePath>> {
+        let prefix = format!("{folder}/");
+        let known = self.catalog().paths().below(folder.as_str())?;
+        let known = known.into_iter().filter(|path| !self.gone.contains(path));
+        let added = self.drift.added.iter().filter(|path| path.as_str().starts_with(&prefix)).cloned();
+        Ok(known.chain(added).collect())
+    }
+
+    /// Lists the files whose name has one of these keys.
+    fn named(&self, keys: &BTreeSet<String>) -> Result<Vec<NotePath>> {
+        let wanted: Vec<String> = keys.iter().cloned().collect();
+        let known = self.ask_catalog(&wanted, |catalog, names| catalog.paths().named(names))?;
+        let known = known.into_iter().map(|(path, _)| path).filter(|path| !self.gone.contains(path));
+        let added = self.drift.added.iter().filter(|path| keys.contains(&key(path.name()))).cloned();
+        Ok(known.chain(added).collect())
+    }
+
+    /// Lists the notes and canvases with links that the move of some files can affect: those that link to one of the
+    /// files, and those with links that a new name could capture.
+    pub(super) fn concerned(
+        &self,
+        moved: &[NotePath],
+        new_names: &BTreeSet<String>,
+    ) -> Result<BTreeSet<NotePath>> {
+        let linking = |catalog: &CatalogReader, moved: &[NotePath]| {
+            Ok(catalog.links().sources_of(moved)?.into_iter().collect::<Vec<_>>())
+        };
+        let naming = |catalog: &CatalogReader, names: &[String]| {
+            Ok(catalog
+                .links()
+                .affected_by_names(names)?
+                .into_iter()
+                .map(|(_, path, _)| path)
+                .collect::<Vec<_>>())
+        };
+        let new_names: Vec<String> = new_names.iter().cloned().collect();
+        let mut sources: BTreeSet<NotePath> = self.ask_catalog(moved, linking)?.into_iter().collect();
+        sources.extend(self.ask_catalog(&new_names, naming)?);
+        sources.retain(|path| !self.gone.contains(path));
+        sources.extend(self.drift.added.iter().chain(&self.drift.changed).cloned());
+        sources.extend(moved.iter().cloned());
+        sources.retain(|path| FileKind::of(path) != FileKind::Attachment);
+        Ok(sources)
+    }
+
+    /// Reads a note or canvas.
+    pub(super) fn source(&self, path: &NotePath) -> Result<Source> {
+        Ok(Source::new(path.clone(), &self.core.read_bytes(path)?, self.is_linked(path)))
+    }
+
+    /// Returns whether a symbolic link leads to a file.
+    fn is_linked(&self, path: &NotePath) -> bool {
+        let disk = self.core.vault.disk_path(path);
+        let known = |linked: &HashMap<String, bool>| linked.get(path.folder()).copied();
+        let mut linked = self.linked.lock().unwrap_or_else(PoisonError::into_inner);
+        let folder = known(&linked).unwrap_or_else(|| {
+            let folder = disk.parent().unwrap_or(&disk);
+            // A folder behind a symbolic link is treated as one outside of the vault.
+            let is_linked = !self.core.vault.follows_outside()
+                && platform::canonicalize(folder).is_ok_and(|real| real != folder);
+            linked.insert(path.folder().to_owned(), is_linked);
+            is_linked
+        });
+        drop(linked);
+        folder || std::fs::symlink_metadata(&disk).is_ok_and(|found| found.is_symlink())
+    }
+
+    /// Reads notes and canvases in parallel. Files that were removed or are too large are left out.
+    pub(super) fn sources(&self, paths: impl IntoIterator<Item = NotePath>) -> Result<Vec<Source>> {
+        let paths: Vec<NotePath> = paths.into_iter().collect();
+        let read = |(): &mut (), path: &NotePath| match self.core.vault.read(path) {
+            Ok(bytes) => Ok(Some(Source::new(path.clone(), &bytes, self.is_linked(path)))),
+            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::Invalid) => {
+                tracing::warn!("{error}; its links are not changed");
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        };
+        let mut sources = Vec::with_capacity(paths.len());
+        for group in paths.chunks(GROUP) {
+            let read = parallel::map(group, 16, || (), read).into_iter().filter_map(Result::transpose);
+            sources.extend(read.collect::<Result<Vec<_>>>()?);
+            self.check_cancelled_after(group.len())?;
+        }
+        Ok(sources)
+    }
+
+    /// Returns an error if the call was cancelled, after a full group of files.
+    pub(super) fn check_cancelled_after(&self, group: usize) -> Result<()> {
+        if group < GROUP { Ok(()) } else { self.core.check_cancelled() }
+    }
+
+    /// Lists the files that a link of these sources, or a name with one of these keys, could be confused with.
+    pub(super) fn names(&self, sources: &[Source], mut keys: BTreeSet<String>) -> Result<NamedFiles> {
+        let mut places = BTreeSet::new();
+        for source in sources {
+            let mentioned = source.note.mentions.iter().map(|mention| &mention.link);
+            for link in source.note.links.iter().chain(mentioned) {
+                keys.extend(name_keys(&link.path));
+                if link.form.syntax() == LinkSyntax::Markdown {
+                    places.extend(link_places(&self.dialects, &link.path, &source.path));
+                }
+            }
+        }
+        let mut files = NamedFiles {
+            dialects: Arc::clone(&self.dialects),
+            files: self.named(&keys)?,
+            folders: BTreeSet::new(),
+        };
+        let known: HashSet<String> = files.files.iter().map(|path| path.as_str().to_owned()).collect();
+        for (at, place) in places.iter().filter(|place| !known.contains(*place)).enumerate() {
+            self.check_cancelled_after(if at % GROUP == 0 { GROUP } else { 0 })?;
+            match self.file_at(place)? {
+                Some(path) => files.files.push(path),
+                None if self.has_folder(place)? => drop(files.folders.insert(place.clone())),
+                None => {}
+            }
+        }
+        Ok(files)
+    }
+
+    /// Finds the file at exactly this path.
+    fn file_at(&self, place: &str) -> Result<Option<NotePath>> {
+        let added = self.drift.added.iter().find(|path| path.as_str() == place);
+        if let Some(added) = added {
+            return Ok(Some(added.clone()));
+        }
+        let row = self.catalog().row_at(place)?;
+        Ok(row.map(|row| row.path).filter(|path| !self.gone.contains(path)))
+    }
+
+    /// Returns whether a folder holds a file.
+    fn has_folder(&self, folder: &str) -> Result<bool> {
+        let prefix = format!("{folder}/");
+        let is_below = |path: &NotePath| path.as_str().starts_with(&prefix);
+        if self.drift.added.iter().any(is_below) {
+            return Ok(true);
+        }
+        if !self.gone.iter().any(is_below) {
+            return self.catalog().paths().has_folder(folder);
+        }
+        Ok(self.catalog().paths().below(folder)?.iter().any(|path| !self.gone.contains(path)))
+    }
+}
+
+/// The files and folders that the links of some notes can lead to.
+#[derive(Debug)]
+pub(super) struct NamedFiles {
+    dialects: Arc<LinkDialects>,
+    pub(super) files: Vec<NotePath>,
+    folders: BTreeSet<String>,
+}
+
+impl NamedFiles {
+    /// Returns the table of these files.
+    pub(super) fn table(&self) -> FileNames {
+        self.table_after(&Moves::default(), std::iter::empty())
+    }
+
+    /// Returns the table of these files after some moves, with the files that are added.
+    pub(super) fn table_after<'a>(
+        &'a self,
+        moves: &'a Moves,
+        added: impl Iterator<Item = &'a NotePath>,
+    ) -> FileNames {
+        let file_after = |path: &str| match NotePath::parse(path) {
+            Ok(path) => moves.of(&path).as_str().to_owned(),
+            Err(_) => path.to_owned(),
+        };
+        let dialects = match moves.is_empty() {
+            true => Arc::clone(&self.dialects),
+            false => Arc::new(self.dialects.after(file_after, |folder| moves.of_folder(folder))),
+        };
+        let mut names = FileNames::default().with_dialects(dialects);
+        for path in self.files.iter().map(|path| moves.of(path)).chain(added) {
+            names.insert(path);
+            names.insert_folders_above(path);
+        }
+        for folder in &self.folders {
+            names.insert_folder(&moves.of_folder(folder));
+        }
+        names
+    }
+}

@@ -1,0 +1,299 @@
+//! Applies planned operations under the write lock, records them in the journal, and updates the index.
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use crate::catalog_overlay::{GROUP, View};
+use crate::change::commit::CommitReply;
+use crate::change::operation::{ChangeReply, Operation};
+use crate::change::{Changes, Planner};
+use crate::idempotency::Calls;
+use crate::lookup::Lookup;
+use crate::sync::IndexSync;
+use sidenote_foundation::clock::Timestamp;
+use sidenote_foundation::error::{ErrorKind, Result};
+use sidenote_foundation::index::catalog::{FileKind, Hash};
+use sidenote_foundation::index::{SyncScope, silent};
+use sidenote_foundation::journal::Journal;
+use sidenote_foundation::journal::event::Event;
+use sidenote_foundation::text::edit::{ChangeSet, Content, FileLocation, apply};
+use sidenote_foundation::text::path::NotePath;
+use sidenote_foundation::text::unified_diff::unified_diff;
+use sidenote_foundation::vault::Vault;
+use sidenote_foundation::vault::apply_result::Applied;
+use sidenote_foundation::vault::undo_log::UndoLog;
+use sidenote_foundation::vault::write_lock::WriteLock;
+
+/// The time that a change waits for the process that writes the index.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// The longest file, in bytes, of which a diff shows lines.
+const LONGEST_DIFF: usize = 4_000_000;
+
+impl Changes<'_> {
+    /// Plans an operation on the current files, without changing anything.
+    ///
+    /// # Errors
+    /// `NotFound`, `Exists`, `Conflict` or `Invalid` if the operation cannot be made.
+    #[tracing::instrument(skip_all)]
+    pub fn plan(&self, operation: &Operation) -> Result<ChangeSet> {
+        self.plan_clean(&self.clean_operation(operation).0)
+    }
+
+    /// Plans an operation from which private text and secrets were removed already.
+    fn plan_clean(&self, operation: &Operation) -> Result<ChangeSet> {
+        self.plan_in(&View::new(self.core)?, operation)
+    }
+
+    fn plan_in(&self, view: &View<'_>, operation: &Operation) -> Result<ChangeSet> {
+        match operation {
+            Operation::New(request) => Planner::of(self.core).plan_new(view, request, self.core.clock.now()),
+            Operation::Edit(request) => Planner::of(self.core).plan_edit(view, request),
+            Operation::EditMany(requests) => Planner::of(self.core).plan_edits(view, requests),
+            Operation::Revise(request) => Planner::of(self.core).plan_revise(
+                view,
+                &view.find(&request.note)?,
+                request,
+                self.core.clock.now(),
+            ),
+            Operation::Move(request) => Planner::of(self.core).plan_move(view, request),
+            Operation::RenamePart(request) => Planner::of(self.core).plan_part(view, request),
+            Operation::RenameEverywhere(request) => Planner::of(self.core).plan_rename(view, request),
+            Operation::Link(request) => Planner::of(self.core).plan_link(view, request),
+            Operation::Unlink(request) => Planner::of(self.core).plan_unlink(view, request),
+            Operation::Merge(request) => Planner::of(self.core).plan_merge(view, request),
+            Operation::Extract(request) => {
+                Planner::of(self.core).plan_extract(view, request, self.core.clock.now())
+            }
+            Operation::Delete(request) => Planner::of(self.core).plan_delete(view, request),
+            Operation::Restore(name) => Planner::of(self.core).plan_restore(name),
+        }
+    }
+
+    /// Applies an operation, or plans it only with `dry_run`.
+    ///
+    /// The write lock is held from the planning to the last write, so the plan considers all changes before it.
+    ///
+    /// # Errors
+    /// `NotFound`, `Exists` or `Invalid` if the operation cannot be made; `Conflict` if a file changed meanwhile or
+    /// another process holds the write lock; `Io` if the files cannot be written. Nothing is half-done then.
+    #[tracing::instrument(skip_all)]
+    pub fn change(&self, operation: &Operation, dry_run: bool) -> Result<ChangeReply> {
+        self.change_prepared(operation, dry_run, |_| Ok(()))
+    }
+
+    /// Applies an operation after `prepare` has completed or rejected it. `prepare` runs under the write lock, when the
+    /// files that the index lacks are known.
+    pub(crate) fn change_prepared(
+        &self,
+        operation: &Operation,
+        dry_run: bool,
+        prepare: impl FnOnce(&mut Operation) -> Result<()>,
+    ) -> Result<ChangeReply> {
+        let (mut operation, cleaned) = self.clean_operation(operation);
+        let plan = |_: Option<&WriteLock>| {
+            let view = View::new(self.core)?;
+            prepare(&mut operation)?;
+            self.plan_in(&view, &operation)
+        };
+        let mut reply = self.apply_planned(plan, dry_run)?;
+        reply.notices.extend(cleaned.notices());
+        Ok(reply)
+    }
+
+    /// Makes a plan and applies it under the write lock, or only plans with `dry_run`.
+    pub(crate) fn apply_planned(
+        &self,
+        plan: impl FnOnce(Option<&WriteLock>) -> Result<ChangeSet>,
+        dry_run: bool,
+    ) -> Result<ChangeReply> {
+        if dry_run {
+            let plan = plan(None)?;
+            // A dry run reports the same errors as the operation.
+            self.core.vault.check(&plan)?;
+            let diff = Some(self.diff(&plan)?);
+            return Ok(ChangeReply { diff, ..ChangeReply::of(plan) });
+        }
+        let records = self.core.vault.records();
+        let lock = self.core.vault.lock(&records)?;
+        let notices = end_unfinished(&self.core.vault, &lock, self.core.clock.now())?;
+        Calls::of(self.core).refuse_repeated()?;
+        let plan = plan(Some(&lock))?;
+        self.apply_locked(plan, lock, notices)
+    }
+
+    /// Applies a plan that was made under the lock.
+    fn apply_locked(
+        &self,
+        plan: ChangeSet,
+        lock: WriteLock,
+        mut notices: Vec<String>,
+    ) -> Result<ChangeReply> {
+        let records = lock.records().to_owned();
+        if plan.is_empty() {
+            return Ok(ChangeReply { notices, ..ChangeReply::of(plan) });
+        }
+        // How the files stand in git counts before they are written.
+        let prepared = self.prepare_commit(&plan);
+        // After the commit, errors no longer fail the change. They become notices.
+        let applied = self.core.vault.apply_with_metadata(
+            &lock,
+            &plan,
+            self.core.clock.now(),
+            Calls::of(self.core).signature(),
+        )?;
+        Calls::of(self.core).own(&applied.id);
+        notices.extend(applied.notices.iter().cloned());
+        let journal = Journal::open(&self.core.vault, &records);
+        let undo = &self.core.config.undo;
+        if let Err(error) = journal.record(&Event::of(&applied)) {
+            notices.push(format!("{error}; the next change writes it into the journal"));
+        } else if let Err(error) = journal.prune(&lock, undo.operations, undo.days, self.core.clock.now()) {
+            notices.push(format!("{error}; the change itself was made"));
+        }
+        if plan.operation == "delete" && applied.files.iter().any(|file| file.to.is_none()) {
+            // A file that was removed permanently is not kept for an undo.
+            let forgotten = UndoLog::open(&records).and_then(|kept| kept.remove(&lock, &applied.id));
+            if let Err(error) = forgotten {
+                notices.push(format!("{error}; an undo could still restore the removed file"));
+            }
+        }
+        let rows = Lookup::of(self.core).rows_of(&applied);
+        notices.extend(self.take_unsaid());
+        let commit = prepared.map(|prepared| {
+            prepared.map_or_else(|refused| refused, |prepared| self.commit_applied(prepared, &plan, &applied))
+        });
+        let uncommitted: Vec<String> = commit.iter().flat_map(CommitReply::notices).collect();
+        Calls::of(self.core).note_uncommitted(&uncommitted);
+        notices.extend(uncommitted);
+        drop(lock);
+        match self.update_index(&plan, &applied) {
+            Ok(told) => notices.extend(told),
+            Err(error) => {
+                Lookup::of(self.core).add_unindexed(&final_files(&applied));
+                notices.push(format!("the index does not show the change yet: {error}"));
+            }
+        }
+        Ok(ChangeReply {
+            applied: true,
+            id: Some(applied.id),
+            rows,
+            commit,
+            notices,
+            ..ChangeReply::of(plan)
+        })
+    }
+
+    /// Updates the index after a change, or waits for the process that writes it. Returns notices about what the index
+    /// does not contain yet.
+    fn update_index(&self, plan: &ChangeSet, applied: &Applied) -> Result<Vec<String>> {
+        if self.core.index.promote()? {
+            let report = self.core.index.sync(touched(plan), silent())?;
+            IndexSync::of(self.core).note_moves();
+            return Ok(report.warnings);
+        }
+        let left = final_files(applied);
+        if self.core.index.wait_for(&left, PATIENCE)?
+            && (applied.folders.is_empty() || IndexSync::of(self.core).refresh()? == 0)
+        {
+            return Ok(Vec::new());
+        }
+        Lookup::of(self.core).add_unindexed(&left);
+        let holder =
+            self.core.index.holder().map_or_else(String::new, |holder| format!(" of process {}", holder.pid));
+        Ok(vec![format!("the index{holder} does not show the change yet")])
+    }
+
+    /// Formats a plan as a unified diff.
+    fn diff(&self, plan: &ChangeSet) -> Result<String> {
+        let mut out = String::new();
+        for folder in &plan.folders {
+            out.push_str(&format!("rename folder {} -> {}\n", folder.from, folder.to));
+        }
+        for (at, change) in plan.files.iter().enumerate() {
+            if at > 0 && at.is_multiple_of(GROUP) {
+                self.core.check_cancelled()?;
+            }
+            let name = |place: &Option<FileLocation>| {
+                place.as_ref().map_or_else(|| "/dev/null".to_owned(), FileLocation::to_string)
+            };
+            let (from, to) = (name(&change.from), name(&change.to));
+            if from != to {
+                out.push_str(&match (&change.from, &change.to) {
+                    (None, _) => format!("create {to}\n"),
+                    (_, None) => format!("delete {from}\n"),
+                    _ => format!("rename {from} -> {to}\n"),
+                });
+            }
+            let old = match change.from.as_ref().and_then(FileLocation::in_vault).filter(|_| change.writes())
+            {
+                Some(path) => self.core.read_bytes(path)?,
+                None => Vec::new(),
+            };
+            let new = match &change.content {
+                Content::Keep => continue,
+                Content::Edits(edits) => apply(&old, edits)?,
+                Content::Whole(bytes) => bytes.clone(),
+            };
+            let (old, new) = match (std::str::from_utf8(&old), std::str::from_utf8(&new)) {
+                (Ok(old), Ok(new)) if old.len().max(new.len()) <= LONGEST_DIFF => (old, new),
+                _ => {
+                    out.push_str(&format!("other bytes: {from} {}, {to} {}\n", old.len(), new.len()));
+                    continue;
+                }
+            };
+            out.push_str(&unified_diff((&from, old), (&to, new)));
+        }
+        Ok(out)
+    }
+}
+
+/// Finishes or rolls back what a crash left unfinished, and returns notices about it.
+fn end_unfinished(vault: &Vault, lock: &WriteLock, now: Timestamp) -> Result<Vec<String>> {
+    let mut notices = vault.recover(lock)?.notices;
+    let journal = Journal::open(vault, &vault.records());
+    journal.record_missing(lock)?;
+    if let Err(error) = journal.rename_future_months(lock, now) {
+        notices.push(format!("{error}; the journal goes on in the file of a month to come"));
+    }
+    Ok(notices)
+}
+
+/// Recovers what a crash left unfinished, before the files are first read.
+pub(crate) fn end_unfinished_at_start(vault: &Vault, now: Timestamp) -> Vec<String> {
+    let records = vault.records();
+    if !vault.has_pending_transactions(&records) {
+        return Vec::new();
+    }
+    let ended =
+        vault.lock_with_timeout(&records, Duration::ZERO).and_then(|lock| end_unfinished(vault, &lock, now));
+    match ended {
+        Ok(notices) => notices,
+        // Another process holds the write lock, so the operation may still be running.
+        Err(error) if error.kind() == ErrorKind::Conflict => Vec::new(),
+        Err(error) => vec![format!("an interrupted change could not be finished: {error}")],
+    }
+}
+
+/// Lists the files of an operation as it left them: each with the hash of its bytes, or `None` if it was removed.
+fn final_files(applied: &Applied) -> Vec<(NotePath, Option<Hash>)> {
+    let now: Vec<(NotePath, Option<Hash>)> = applied
+        .files
+        .iter()
+        .filter_map(|file| Some((file.to.as_ref()?.in_vault()?.clone(), Some(file.after?.to_bytes()))))
+        .collect();
+    let there: HashSet<NotePath> = now.iter().map(|(path, _)| path.clone()).collect();
+    let gone = applied.files.iter().filter_map(|file| file.from.as_ref()?.in_vault().cloned());
+    let gone = gone.filter(|path| !there.contains(path)).map(|path| (path, None)).collect::<Vec<_>>();
+    let is_read = |path: &NotePath| FileKind::of(path) != FileKind::Attachment;
+    now.into_iter().chain(gone).filter(|(path, _)| is_read(path)).collect()
+}
+
+/// Returns the files that the index must read again after a plan was applied.
+fn touched(plan: &ChangeSet) -> SyncScope {
+    if !plan.folders.is_empty() {
+        return SyncScope::All;
+    }
+    let places = plan.files.iter().flat_map(|change| change.from.iter().chain(&change.to));
+    SyncScope::only(places.filter_map(FileLocation::in_vault).cloned().collect())
+}

@@ -1,0 +1,105 @@
+//! Clues from the content that the file of a link had then: its id, the same bytes, or most of them.
+
+use std::collections::BTreeSet;
+
+use super::{GitEvidence, LEAST_BODY, MAX_CANDIDATES, Origin};
+use crate::change::repair::evidence::{Certainty, Clue, EvidenceKind, Fate};
+use crate::change::repair::moved_files::LEAST_PERCENT;
+use crate::change::repair::present::Present;
+use crate::change::repair::working_tree::read;
+use crate::source::Source;
+use sidenote_foundation::error::Result;
+use sidenote_foundation::text::content_similarity::ContentPieces;
+use sidenote_foundation::text::path::NotePath;
+use sidenote_foundation::text::rewrite::LinkedPlace;
+
+impl GitEvidence<'_> {
+    /// Returns clues from the `id` and the content that a note had then.
+    pub(super) fn clues_of_content(
+        &mut self,
+        present: &Present,
+        origin: &Origin,
+        target: &NotePath,
+    ) -> Result<Vec<Clue>> {
+        let Some(id) = self.walk.graph.id(origin.commit).cloned() else { return Ok(Vec::new()) };
+        let Some(bytes) = self.reader.file(&id, target.as_str())? else { return Ok(Vec::new()) };
+        let mut clues = Vec::new();
+        let clue = |kind, to: &NotePath, certainty, detail| Clue {
+            kind,
+            source_then: origin.source.clone(),
+            target_then: LinkedPlace::File(target.clone()),
+            fate: Fate::At(LinkedPlace::File(to.clone())),
+            certainty,
+            detail,
+        };
+        if !target.is_note() {
+            return Ok(clues);
+        }
+        let note = Source::unplaced(target.clone(), &bytes);
+        if let Some(id) = note.own_id() {
+            let found = self.core.index.catalog().names().with_id(&id)?;
+            if let [only] = found.as_slice()
+                && only.note_id == id
+                && only.path != *target
+            {
+                let detail = format!("it has the id {id}");
+                clues.push(clue(EvidenceKind::Id, &only.path, Certainty::Certain, detail));
+            }
+        }
+        if note.body().len() >= LEAST_BODY {
+            let found = present.with_content(blake3::hash(&bytes).as_bytes());
+            // A copy that was there before is not where the note went.
+            if let [only] = found.as_slice()
+                && only != target
+                && !self.exists_at(origin.commit, only)?
+            {
+                let detail = "it has the same content".to_owned();
+                clues.push(clue(EvidenceKind::Content, only, Certainty::Certain, detail));
+            }
+        }
+        Ok(clues)
+    }
+
+    /// Finds the notes that are new since a dead link was right and have most of the content of its file: where nothing
+    /// else speaks for a file.
+    pub(in crate::change::repair) fn near_duplicates(
+        &mut self,
+        present: &Present,
+        clue: &Clue,
+    ) -> Result<Vec<Clue>> {
+        let LinkedPlace::File(target) = &clue.target_then else { return Ok(Vec::new()) };
+        let Some(state) = self.last_state_with(target) else { return Ok(Vec::new()) };
+        let Some(id) = self.walk.graph.id(state).cloned() else { return Ok(Vec::new()) };
+        let Some(bytes) = self.reader.file(&id, target.as_str())? else { return Ok(Vec::new()) };
+        if !target.is_note() || bytes.len() < LEAST_BODY {
+            return Ok(Vec::new());
+        }
+        let content = ContentPieces::of(&bytes);
+        let added: BTreeSet<NotePath> = self
+            .walk
+            .paths()
+            .filter(|path| path.is_note() && present.has(path))
+            .chain(present.files.keys().filter(|path| path.is_note() && !self.head_files.contains_key(*path)))
+            .cloned()
+            .collect();
+        let mut found = Vec::new();
+        for path in added.into_iter().filter(|path| path != target).take(MAX_CANDIDATES) {
+            if self.exists_at(state, &path)? {
+                continue;
+            }
+            let Some(now) = read(self.core, &path) else { continue };
+            let percent = content.percent_in_common(&ContentPieces::of(&now));
+            if percent >= LEAST_PERCENT {
+                let detail = format!("{percent} % of its content is the same");
+                found.push(Clue {
+                    kind: EvidenceKind::Content,
+                    fate: Fate::At(LinkedPlace::File(path)),
+                    certainty: Certainty::Weak,
+                    detail,
+                    ..clue.clone()
+                });
+            }
+        }
+        Ok(found)
+    }
+}

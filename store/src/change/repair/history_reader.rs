@@ -1,0 +1,165 @@
+//! Contents of the repository as a repair reads them. What git cannot read is noted, and said in the reply.
+
+use std::collections::HashSet;
+
+use sidenote_foundation::error::{Error, Result};
+use sidenote_foundation::git::{ObjectId, Objects, Repository};
+
+/// A part of the history that is no evidence.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum HistoryProblem {
+    /// Git cannot read it; what git said.
+    Unreadable(String),
+    /// It has more commits than are looked at.
+    TooLong,
+    /// The clone has only its last part.
+    Shallow,
+    /// Some contents are not in this clone, which fetches them when they are needed.
+    NotFetched(usize),
+    /// Some contents are damaged or gone.
+    MissingContents(usize),
+}
+
+impl HistoryProblem {
+    /// Returns the sentence that says what is missing, and what to do.
+    pub(super) fn sentence(&self) -> String {
+        match self {
+            Self::Unreadable(said) => format!(
+                "the history of git cannot be read ({said}), so older moves are no evidence; `git fsck` tells what is damaged"
+            ),
+            Self::TooLong => "only the last 100000 commits were looked at".to_owned(),
+            Self::Shallow => "the clone has only the last part of its history, so git says nothing of older moves; a full clone has the rest".to_owned(),
+            Self::NotFetched(count) => format!(
+                "{count} old versions of files are not in this partial clone, so they are no evidence; a clone without a filter has them"
+            ),
+            Self::MissingContents(count) => format!(
+                "git cannot read {count} old versions of files, so they are no evidence; `git fsck` tells what is damaged"
+            ),
+        }
+    }
+}
+
+/// Returns the sentence for an error that keeps git from being evidence at all.
+pub(super) fn no_evidence(error: &Error) -> String {
+    let hint = error.hint().map(|hint| format!("; {hint}")).unwrap_or_default();
+    format!("git is no evidence: {error}{hint}")
+}
+
+/// Reads contents by one process of git, which is started when it is first needed.
+pub(super) struct HistoryReader {
+    repository: Repository,
+    objects: Option<Objects>,
+    /// The contents of the last commit.
+    head_blobs: HashSet<ObjectId>,
+    /// The last commit.
+    head: ObjectId,
+    missing: HashSet<String>,
+}
+
+impl HistoryReader {
+    pub(super) fn new(repository: Repository, head: ObjectId) -> Self {
+        Self { repository, objects: None, head_blobs: HashSet::new(), head, missing: HashSet::new() }
+    }
+
+    pub(super) fn set_head_blobs<'o>(&mut self, blobs: impl Iterator<Item = &'o ObjectId>) {
+        self.head_blobs = blobs.cloned().collect();
+    }
+
+    /// Returns whether a file of the last commit has a content.
+    pub(super) fn is_head_blob(&self, id: &ObjectId) -> bool {
+        self.head_blobs.contains(id)
+    }
+
+    /// Returns the id that git gives to a content.
+    pub(super) fn blob_id(&self, bytes: &[u8]) -> ObjectId {
+        self.head.of_content(bytes)
+    }
+
+    /// Asks the process. One that ended because of a damaged object is started again.
+    fn ask<T>(&mut self, what: &str, ask: impl FnOnce(&mut Objects) -> Result<T>) -> Result<Option<T>> {
+        if self.objects.is_none() {
+            self.objects = Some(self.repository.objects()?);
+        }
+        let Some(objects) = &mut self.objects else { return Ok(None) };
+        match ask(objects) {
+            Ok(found) => Ok(Some(found)),
+            Err(error) => {
+                tracing::debug!("git cannot read {what}: {error}");
+                self.objects = None;
+                self.missing.insert(what.to_owned());
+                Ok(None)
+            }
+        }
+    }
+
+    /// Reads a content by its id; `None` if it cannot be read.
+    pub(super) fn blob(&mut self, id: &ObjectId) -> Result<Option<Vec<u8>>> {
+        let found = self.ask(id.as_str(), |objects| objects.blob(id))?.flatten();
+        if found.is_none() {
+            self.missing.insert(id.as_str().to_owned());
+        }
+        Ok(found)
+    }
+
+    /// Reads several contents by their ids, in order.
+    pub(super) fn blobs(&mut self, ids: &[ObjectId]) -> Result<Vec<Option<Vec<u8>>>> {
+        match self.ask("contents", |objects| objects.blobs(ids))? {
+            Some(found) => Ok(found),
+            // One of them is damaged.
+            None => ids.iter().map(|id| self.blob(id)).collect(),
+        }
+    }
+
+    /// Reads the sizes of several contents, in order.
+    pub(super) fn sizes(&mut self, ids: &[ObjectId]) -> Result<Vec<Option<u64>>> {
+        if ids.is_empty() {
+            return Ok(Vec::new());
+        }
+        Ok(self.ask("sizes", |objects| objects.sizes(ids))?.unwrap_or_default())
+    }
+
+    /// Reads a file of a commit; `None` if it has none.
+    pub(super) fn file(&mut self, commit: &ObjectId, path: &str) -> Result<Option<Vec<u8>>> {
+        let Some(id) = self.blob_at(commit, path)? else { return Ok(None) };
+        self.blob(&id)
+    }
+
+    /// Returns the id of a file's content in a commit; `None` if it has no such file.
+    pub(super) fn blob_at(&mut self, commit: &ObjectId, path: &str) -> Result<Option<ObjectId>> {
+        let what = format!("{commit}:{path}");
+        Ok(self.ask(&what, |objects| objects.blob_at(commit, path))?.flatten())
+    }
+
+    /// Returns whether a commit has a folder of this path from the top of the repository.
+    pub(super) fn has_folder(&mut self, commit: &ObjectId, path: &str) -> Result<bool> {
+        let what = format!("{commit}:{path}");
+        Ok(self.ask(&what, |objects| objects.has_folder(commit, path))?.unwrap_or(false))
+    }
+
+    /// Returns whether a commit has a file of this path from the top of the repository.
+    pub(super) fn has_file_at_top(&mut self, commit: &ObjectId, path: &str) -> Result<bool> {
+        let what = format!("{commit}:{path}");
+        Ok(self.ask(&what, |objects| objects.has_file_at_top(commit, path))?.unwrap_or(false))
+    }
+
+    /// Returns the first line of a commit's message.
+    pub(super) fn subject(&mut self, commit: &ObjectId) -> Result<String> {
+        Ok(self.ask(commit.as_str(), |objects| objects.subject(commit))?.unwrap_or_default())
+    }
+
+    /// Returns what could not be read.
+    pub(super) fn problems(&self) -> Vec<HistoryProblem> {
+        let mut problems = Vec::new();
+        if !self.missing.is_empty() {
+            let count = self.missing.len();
+            problems.push(match self.repository.is_partial() {
+                true => HistoryProblem::NotFetched(count),
+                false => HistoryProblem::MissingContents(count),
+            });
+        }
+        if self.repository.is_shallow() {
+            problems.push(HistoryProblem::Shallow);
+        }
+        problems
+    }
+}

@@ -1,0 +1,395 @@
+//! The walk through the history of git, from the last commit backwards: which commits added, removed and renamed each path.
+//! Every commit is looked at once at most, whatever the number of links.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::rc::Rc;
+
+use crate::change::repair::history_reader::HistoryProblem;
+use crate::change::repair::moved_files::{HashedFile, pair_equal};
+use crate::change::repair::working_tree::key_of;
+use sidenote_foundation::error::Result;
+use sidenote_foundation::git::{CommitGraph, CommitIndex, ObjectId, PathChange, Repository, TreeDiffs};
+use sidenote_foundation::text::path::NotePath;
+
+/// The most commits that are looked at.
+const MAX_COMMITS: usize = 100_000;
+/// The number of last commits in which moves are looked for that made links lead elsewhere.
+pub(super) const RECENT_COMMITS: CommitIndex = 20;
+/// The number of commits that are asked for at a time.
+const BATCH: usize = 32;
+
+/// What a commit did to a path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum PathEventKind {
+    /// It is new.
+    Added,
+    /// It was removed. The new path and the share of common content, if git calls it a rename.
+    Removed(Option<(NotePath, u8)>),
+    /// The content is another file's: the old content went to another path, or the new one comes from there.
+    Replaced { before: ObjectId, after: ObjectId },
+    /// A merge took it, or its absence, from one of its parents.
+    Merged,
+}
+
+/// A commit that added, removed or replaced the file at a path.
+#[derive(Debug, Clone)]
+pub(super) struct PathEvent {
+    pub(super) commit: CommitIndex,
+    /// The first parent.
+    pub(super) parent: CommitIndex,
+    pub(super) kind: PathEventKind,
+}
+
+/// The commits that a commit contains: its ancestors and itself.
+#[derive(Debug, Clone)]
+struct Contained {
+    /// For each commit, whether it is one of them.
+    commits: Rc<Vec<bool>>,
+    /// The last commit that is none of them.
+    last_outside: Option<CommitIndex>,
+}
+
+/// A commit with what it changed against each parent.
+#[derive(Debug, Clone)]
+pub(super) struct WalkedCommit {
+    pub(super) commit: CommitIndex,
+    pub(super) changes: Vec<(CommitIndex, Rc<Vec<PathChange>>)>,
+}
+
+/// The walk, and what it found so far.
+pub(super) struct HistoryWalk {
+    pub(super) graph: CommitGraph,
+    diffs: TreeDiffs,
+    /// The commits before this one were looked at.
+    looked_at: CommitIndex,
+    waiting: VecDeque<WalkedCommit>,
+    /// What happened to each path, the newest first.
+    events: HashMap<NotePath, Vec<PathEvent>>,
+    /// The paths of `events` that nobody asked for yet.
+    new_paths: Vec<NotePath>,
+    /// The changes of each commit that moved something, against a parent.
+    kept: HashMap<(CommitIndex, CommitIndex), Rc<Vec<PathChange>>>,
+    /// The recent commits, the newest first.
+    recent: Vec<WalkedCommit>,
+    /// The files that a commit renamed to one of several equal files: nobody can tell to which one. Against which parent, in
+    /// which commit, and the path before.
+    unclear: HashSet<(CommitIndex, CommitIndex, String)>,
+    contained: HashMap<CommitIndex, Contained>,
+    pub(super) problems: Vec<HistoryProblem>,
+}
+
+impl HistoryWalk {
+    /// Lists the commits. Returns `None` before the first one.
+    pub(super) fn new(repository: &Repository) -> Result<Option<Self>> {
+        let Some(graph) = repository.commit_graph(MAX_COMMITS)? else { return Ok(None) };
+        let mut problems = Vec::new();
+        problems.extend(graph.unreadable().map(|said| HistoryProblem::Unreadable(said.to_owned())));
+        if graph.len() == MAX_COMMITS {
+            problems.push(HistoryProblem::TooLong);
+        }
+        Ok(Some(Self {
+            graph,
+            diffs: repository.tree_diffs()?,
+            looked_at: 0,
+            waiting: VecDeque::new(),
+            events: HashMap::new(),
+            new_paths: Vec::new(),
+            kept: HashMap::new(),
+            recent: Vec::new(),
+            unclear: HashSet::new(),
+            contained: HashMap::new(),
+            problems,
+        }))
+    }
+
+    /// Lists the files of the last commit by path.
+    pub(super) fn head_files(&mut self) -> Result<std::collections::BTreeMap<NotePath, ObjectId>> {
+        let Some(tree) = self.graph.tree(0).cloned() else { return Ok(Default::default()) };
+        let files = self.diffs.files_of(&tree)?.into_iter().filter(|file| !file.is_link);
+        Ok(files.filter_map(|file| Some((NotePath::from_disk(&file.path)?, file.blob))).collect())
+    }
+
+    /// Looks at the next commit. Returns `None` after the last one, or where git cannot read the history.
+    pub(super) fn step(&mut self) -> Option<WalkedCommit> {
+        if self.waiting.is_empty()
+            && let Err(error) = self.look_at_batch()
+        {
+            self.problems.push(HistoryProblem::Unreadable(error.to_string()));
+            // What is older cannot be told.
+            self.looked_at = self.graph.len();
+        }
+        let walked = self.waiting.pop_front()?;
+        self.add_events(&walked);
+        Some(walked)
+    }
+
+    fn look_at_batch(&mut self) -> Result<()> {
+        let end = self.graph.len().min(self.looked_at + BATCH);
+        let batch = self.looked_at..end;
+        let pairs: Vec<(CommitIndex, CommitIndex)> = batch
+            .clone()
+            .flat_map(|commit| self.graph.parents(commit).iter().map(move |parent| (*parent, commit)))
+            .collect();
+        let ids: Vec<(&ObjectId, &ObjectId)> = pairs
+            .iter()
+            .filter_map(|(parent, commit)| self.graph.id(*parent).zip(self.graph.id(*commit)))
+            .collect();
+        let mut found = self.diffs.of_commits(&ids)?.into_iter();
+        for commit in batch {
+            let parents: Vec<CommitIndex> = self.graph.parents(commit).to_vec();
+            let mut changes = Vec::with_capacity(parents.len());
+            for parent in parents {
+                let Some(mut against) = found.next() else { break };
+                let unclear = pair_copies(&mut against);
+                self.unclear.extend(unclear.into_iter().map(|from| (parent, commit, from)));
+                changes.push((parent, Rc::new(against)));
+            }
+            self.waiting.push_back(WalkedCommit { commit, changes });
+        }
+        self.looked_at = end;
+        Ok(())
+    }
+
+    fn add_events(&mut self, walked: &WalkedCommit) {
+        let commit = walked.commit;
+        let Some((first, _)) = walked.changes.first() else { return };
+        if commit < RECENT_COMMITS {
+            self.recent.push(walked.clone());
+        }
+        let mut found: HashMap<NotePath, (usize, PathEventKind)> = HashMap::new();
+        for (parent, changes) in &walked.changes {
+            let events = path_events(changes);
+            let is_move = |kind: &PathEventKind| {
+                matches!(kind, PathEventKind::Removed(Some(_)) | PathEventKind::Replaced { .. })
+            };
+            if events.iter().any(|(_, kind)| is_move(kind)) {
+                self.kept.insert((*parent, commit), Rc::clone(changes));
+            }
+            for (path, kind) in events {
+                let (count, known) = found.entry(path).or_insert((0, kind.clone()));
+                *count += 1;
+                if std::mem::discriminant(known) != std::mem::discriminant(&kind) {
+                    *known = PathEventKind::Merged;
+                }
+            }
+        }
+        for (path, (count, kind)) in found {
+            let kind = if count == walked.changes.len() { kind } else { PathEventKind::Merged };
+            let events = self.events.entry(path.clone()).or_default();
+            if events.is_empty() {
+                self.new_paths.push(path);
+            }
+            events.push(PathEvent { commit, parent: *first, kind });
+        }
+    }
+
+    /// Returns which commits a commit contains.
+    fn contained(&mut self, in_commit: CommitIndex) -> Contained {
+        /// The most commits of which this is remembered.
+        const MOST: usize = 64;
+        if let Some(known) = self.contained.get(&in_commit) {
+            return known.clone();
+        }
+        if self.contained.len() >= MOST {
+            self.contained.clear();
+        }
+        let commits = Rc::new(self.graph.ancestors(in_commit));
+        let last_outside = commits.iter().rposition(|is_contained| !is_contained);
+        let found = Contained { commits, last_outside };
+        self.contained.insert(in_commit, found.clone());
+        found
+    }
+
+    /// Looks at all commits that a commit does not contain.
+    pub(super) fn walk_past(&mut self, commit: CommitIndex) -> Rc<Vec<bool>> {
+        let Contained { commits, last_outside } = self.contained(commit);
+        while last_outside.is_some_and(|last| self.walked() <= last) {
+            if self.step().is_none() {
+                break;
+            }
+        }
+        commits
+    }
+
+    /// Lists what happened to a path in the commits that a commit does not contain, the oldest first.
+    pub(super) fn events_since(&mut self, commit: CommitIndex, path: &NotePath) -> Vec<PathEvent> {
+        let contained = self.walk_past(commit);
+        let is_later = |event: &&PathEvent| contained.get(event.commit) == Some(&false);
+        let found = self.events.get(path).into_iter().flatten().rev();
+        found.filter(is_later).cloned().collect()
+    }
+
+    /// Returns the number of commits whose events are known.
+    pub(super) fn walked(&self) -> CommitIndex {
+        self.looked_at - self.waiting.len()
+    }
+
+    /// Lists what happened to a path in all commits, the newest first. The rest of the history is walked for that.
+    pub(super) fn all_events(&mut self, path: &NotePath) -> &[PathEvent] {
+        while self.step().is_some() {}
+        self.events.get(path).map_or(&[], Vec::as_slice)
+    }
+
+    /// Lists the paths of which something is known.
+    pub(super) fn paths(&self) -> impl Iterator<Item = &NotePath> {
+        self.events.keys()
+    }
+
+    /// Lists what is known so far to have happened to a path, the newest first.
+    pub(super) fn known_events(&self) -> impl Iterator<Item = (&NotePath, &[PathEvent])> {
+        self.events.iter().map(|(path, events)| (path, events.as_slice()))
+    }
+
+    /// Lists what is known so far to have happened to one path, the newest first.
+    pub(super) fn known_events_of(&self, path: &NotePath) -> &[PathEvent] {
+        self.events.get(path).map_or(&[], Vec::as_slice)
+    }
+
+    /// Returns the paths that were found since the last call.
+    pub(super) fn take_new_paths(&mut self) -> Vec<NotePath> {
+        std::mem::take(&mut self.new_paths)
+    }
+
+    /// Returns the recent commits, the newest first, as far as they were looked at.
+    pub(super) fn recent_commits(&self) -> Vec<WalkedCommit> {
+        self.recent.clone()
+    }
+
+    /// Returns whether nobody can tell which of several equal files a renamed file became in a commit.
+    pub(super) fn is_unclear(&self, parent: CommitIndex, commit: CommitIndex, from: &str) -> bool {
+        !self.unclear.is_empty() && self.unclear.contains(&(parent, commit, from.to_owned()))
+    }
+
+    /// Returns the changes of a commit against a parent, if it moved something and was looked at.
+    pub(super) fn kept_changes(
+        &self,
+        parent: CommitIndex,
+        commit: CommitIndex,
+    ) -> Option<Rc<Vec<PathChange>>> {
+        self.kept.get(&(parent, commit)).map(Rc::clone)
+    }
+}
+
+/// Pairs removed files with new ones of the same content anew where there are several: git takes any of them. They are told
+/// apart by their names and by where the files around them went. Returns the old paths of those that cannot be.
+fn pair_copies(changes: &mut Vec<PathChange>) -> Vec<String> {
+    type FileContent<'c> = (&'c String, &'c ObjectId);
+    let (mut gone, mut new): (Vec<FileContent<'_>>, Vec<FileContent<'_>>) = Default::default();
+    for change in changes.iter() {
+        match change {
+            PathChange::Removed { path, blob } => gone.push((path, blob)),
+            PathChange::Added { path, blob } => new.push((path, blob)),
+            PathChange::Renamed { from: Some(from), to: Some(to), before, percent: 100, .. } => {
+                gone.push((from, before));
+                new.push((to, before));
+            }
+            _ => {}
+        }
+    }
+    let mut counts: HashMap<&ObjectId, (usize, usize)> = HashMap::new();
+    gone.iter().for_each(|(_, blob)| counts.entry(blob).or_default().0 += 1);
+    new.iter().for_each(|(_, blob)| counts.entry(blob).or_default().1 += 1);
+    let is_several =
+        |blob: &ObjectId| counts.get(blob).is_some_and(|(gone, new)| *gone > 0 && *new > 0 && gone + new > 2);
+    if !gone.iter().any(|(_, blob)| is_several(blob)) {
+        return Vec::new();
+    }
+    let hashed = |files: &[FileContent<'_>]| -> Vec<HashedFile> {
+        let one = |(path, blob): &FileContent<'_>| Some((NotePath::from_disk(path)?, key_of(blob)));
+        files.iter().filter_map(one).collect()
+    };
+    let moves = pair_equal(&hashed(&gone), &hashed(&new));
+    let mut paired: Vec<PathChange> = Vec::with_capacity(changes.len());
+    let mut unclear = Vec::new();
+    let (mut used, mut several_new): (HashSet<String>, Vec<(String, ObjectId)>) = Default::default();
+    for change in changes.iter() {
+        let (from, blob) = match change {
+            PathChange::Renamed { from: Some(from), to: Some(to), before, percent: 100, .. }
+                if is_several(before) =>
+            {
+                several_new.push((to.clone(), before.clone()));
+                (from, before)
+            }
+            PathChange::Removed { path, blob } if is_several(blob) => (path, blob),
+            PathChange::Added { path, blob } if is_several(blob) => {
+                several_new.push((path.clone(), blob.clone()));
+                continue;
+            }
+            _ => {
+                paired.push(change.clone());
+                continue;
+            }
+        };
+        let moved = NotePath::from_disk(from).and_then(|from| moves.get(&from));
+        match moved {
+            Some(moved) if used.insert(moved.to.as_str().to_owned()) => {
+                if !moved.is_clear {
+                    unclear.push(from.clone());
+                }
+                paired.push(PathChange::Renamed {
+                    from: Some(from.clone()),
+                    to: Some(moved.to.as_str().to_owned()),
+                    before: blob.clone(),
+                    after: blob.clone(),
+                    percent: 100,
+                });
+            }
+            _ => paired.push(PathChange::Removed { path: from.clone(), blob: blob.clone() }),
+        }
+    }
+    let added = several_new.into_iter().filter(|(path, _)| !used.contains(path));
+    paired.extend(added.map(|(path, blob)| PathChange::Added { path, blob }));
+    *changes = paired;
+    unclear
+}
+
+/// Lists the paths that are new, removed or another file's in some changes.
+fn path_events(changes: &[PathChange]) -> Vec<(NotePath, PathEventKind)> {
+    let mut found = Vec::new();
+    let mut add = |path: &str, kind: PathEventKind| {
+        found.extend(NotePath::from_disk(path).map(|path| (path, kind)));
+    };
+    for change in changes {
+        match change {
+            PathChange::Added { path, .. } => add(path, PathEventKind::Added),
+            PathChange::Removed { path, .. } => add(path, PathEventKind::Removed(None)),
+            PathChange::Renamed { from, to, percent, .. } => {
+                if let Some(from) = from {
+                    let to = to.as_deref().and_then(NotePath::from_disk).map(|to| (to, *percent));
+                    add(from, PathEventKind::Removed(to));
+                }
+                if let Some(to) = to {
+                    add(to, PathEventKind::Added);
+                }
+            }
+            PathChange::Changed { .. } => {}
+        }
+    }
+    let is_content_only = |change: &PathChange| matches!(change, PathChange::Changed { .. });
+    if !changes.iter().any(is_content_only) {
+        return found;
+    }
+    // A content that stands at another path now, or comes from there, shows that the file moved.
+    let (mut before, mut after): (HashSet<&ObjectId>, HashSet<&ObjectId>) = Default::default();
+    for change in changes {
+        match change {
+            PathChange::Added { blob, .. } => _ = after.insert(blob),
+            PathChange::Removed { blob, .. } => _ = before.insert(blob),
+            PathChange::Renamed { before: old, after: new, .. }
+            | PathChange::Changed { before: old, after: new, .. } => {
+                before.insert(old);
+                after.insert(new);
+            }
+        }
+    }
+    for change in changes {
+        if let PathChange::Changed { path, before: old, after: new } = change
+            && old != new
+            && (after.contains(old) || before.contains(new))
+            && let Some(path) = NotePath::from_disk(path)
+        {
+            found.push((path, PathEventKind::Replaced { before: old.clone(), after: new.clone() }));
+        }
+    }
+    found
+}

@@ -1,0 +1,134 @@
+//! Which of the new files are files that are gone: pairs of equal or similar content.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use sidenote_foundation::text::content_similarity::ContentPieces;
+use sidenote_foundation::text::path::NotePath;
+
+/// The least share of common content of a file that moved and changed, in percent (spec/git.md 3).
+pub(super) const LEAST_PERCENT: u8 = 50;
+/// How many points the next candidate has to be behind.
+pub(super) const MARGIN: u8 = 15;
+/// The most pairs of files whose contents are compared.
+const MAX_COMPARED: usize = 250_000;
+
+/// Where a file went.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct FileMove {
+    pub(super) to: NotePath,
+    /// The share of common content. At 100 it is the same.
+    pub(super) percent: u8,
+    /// Whether no other file comes near.
+    pub(super) is_clear: bool,
+}
+
+/// A file that is gone or new: its path, and the hash of its content.
+pub(super) type HashedFile = (NotePath, blake3::Hash);
+
+/// Pairs files that are gone with new files of the same content. Copies are told apart by their names, and by where the
+/// files around them went.
+pub(super) fn pair_equal(gone: &[HashedFile], new: &[HashedFile]) -> BTreeMap<NotePath, FileMove> {
+    let mut groups: HashMap<blake3::Hash, (Vec<&NotePath>, Vec<&NotePath>)> = HashMap::new();
+    for (path, hash) in gone {
+        groups.entry(*hash).or_default().0.push(path);
+    }
+    for (path, hash) in new {
+        if let Some(group) = groups.get_mut(hash) {
+            group.1.push(path);
+        }
+    }
+    let mut moves = BTreeMap::new();
+    let mut add = |from: &NotePath, to: &NotePath, is_clear: bool| {
+        moves.insert(from.clone(), FileMove { to: to.clone(), percent: 100, is_clear });
+    };
+    let mut folders: HashMap<&str, HashMap<&str, usize>> = HashMap::new();
+    let mut copies = Vec::new();
+    for (gone, new) in groups.into_values() {
+        match (gone.as_slice(), new.as_slice()) {
+            (_, []) => {}
+            ([from], [to]) => {
+                add(from, to, true);
+                *folders.entry(from.folder()).or_default().entry(to.folder()).or_default() += 1;
+            }
+            _ => copies.push((gone, new)),
+        }
+    }
+    let usual = |folder: &str| {
+        let to = folders.get(folder)?.iter().max_by_key(|(to, count)| (**count, std::cmp::Reverse(**to)));
+        to.map(|(to, _)| *to)
+    };
+    for (gone, new) in copies {
+        let mut taken: HashSet<&NotePath> = HashSet::new();
+        for from in gone {
+            let free = || new.iter().copied().filter(|to| !taken.contains(to));
+            let in_usual = || free().filter(|to| usual(from.folder()) == Some(to.folder()));
+            let same_name: Vec<&NotePath> = free().filter(|to| to.name() == from.name()).collect();
+            let both: Vec<&NotePath> = in_usual().filter(|to| to.name() == from.name()).collect();
+            let near: Vec<&NotePath> = in_usual().collect();
+            let choice = [both, same_name, near].into_iter().find_map(|found| match found.as_slice() {
+                [only] => Some(*only),
+                _ => None,
+            });
+            match choice {
+                Some(to) => {
+                    add(from, to, true);
+                    taken.insert(to);
+                }
+                None => {
+                    if let Some(to) = free().next() {
+                        add(from, to, false);
+                    }
+                }
+            }
+        }
+    }
+    moves
+}
+
+/// Pairs files that are gone with new files of similar content, the most similar first. Each is used once.
+pub(super) fn pair_similar(
+    gone: &[(NotePath, ContentPieces)],
+    new: &[(NotePath, ContentPieces)],
+) -> BTreeMap<NotePath, FileMove> {
+    if gone.len().saturating_mul(new.len()) > MAX_COMPARED {
+        return BTreeMap::new();
+    }
+    let mut scores: Vec<(u8, &NotePath, &NotePath)> = Vec::new();
+    for (from, content) in gone {
+        for (to, other) in new.iter().filter(|(to, _)| to.extension() == from.extension()) {
+            let percent = content.percent_in_common(other);
+            if percent > 0 {
+                scores.push((percent, from, to));
+            }
+        }
+    }
+    scores.sort_by(|a, b| (b.0, a.1, a.2).cmp(&(a.0, b.1, b.2)));
+    // The two best scores of each file, on either side.
+    let mut best: HashMap<(bool, &NotePath), [u8; 2]> = HashMap::new();
+    for (percent, from, to) in &scores {
+        for side in [(false, *from), (true, *to)] {
+            let [first, second] = best.entry(side).or_default();
+            match (*first, *second) {
+                (0, _) => *first = *percent,
+                (_, 0) => *second = *percent,
+                _ => {}
+            }
+        }
+    }
+    let next_of = |side: (bool, &NotePath), percent: u8| {
+        let [first, second] = best.get(&side).copied().unwrap_or_default();
+        if first == percent { second } else { first }
+    };
+    let mut moves: BTreeMap<NotePath, FileMove> = BTreeMap::new();
+    let mut taken: HashSet<&NotePath> = HashSet::new();
+    for (percent, from, to) in scores.iter().filter(|(percent, ..)| *percent >= LEAST_PERCENT) {
+        if moves.contains_key(*from) || taken.contains(to) {
+            continue;
+        }
+        let next = next_of((false, *from), *percent).max(next_of((true, *to), *percent));
+        let is_clear = next.saturating_add(MARGIN) <= *percent;
+        taken.insert(to);
+        moves.insert((*from).clone(), FileMove { to: (*to).clone(), percent: (*percent).min(99), is_clear });
+    }
+    moves
+}

@@ -1,0 +1,404 @@
+//! Undoes operations: the last ones, or one by its id. If a file changed since, only what the operation wrote is
+//! undone; if later changes overlap it, the undo fails with a conflict.
+
+use std::cell::RefCell;
+use std::collections::{HashMap, HashSet};
+
+use crate::change::Changes;
+use crate::change::operation::ChangeReply;
+use sidenote_foundation::error::{Error, ErrorKind, Result};
+use sidenote_foundation::journal::event::{Event, OP_MOVED};
+use sidenote_foundation::journal::{ActiveOperation, Journal, OperationHistory};
+use sidenote_foundation::platform::Shell;
+use sidenote_foundation::text::edit::{ChangeSet, Content, ContentHash, FileChange, FileLocation, apply};
+use sidenote_foundation::text::revert::revert_edits;
+use sidenote_foundation::vault::scan;
+use sidenote_foundation::vault::undo_log::{FileUndo, UndoLog, inverse_moves};
+use sidenote_foundation::vault::write_lock::WriteLock;
+use sidenote_foundation::wording::Wording;
+
+/// The name of the operation that undoes an undo.
+const REDO: &str = "redo";
+
+/// The least number of characters of an id that identify an operation, if no other id begins with them.
+const SHORTEST_NAME: usize = 8;
+
+/// The largest number of files that a conflict names.
+const NAMED: usize = 10;
+
+/// The operations to undo.
+#[derive(Debug, Clone, Default)]
+pub struct UndoRequest {
+    /// The id of one operation, or the beginning of it. Without it, the last operations are undone.
+    pub id: Option<String>,
+    /// The number of operations, at least 1.
+    pub count: usize,
+    /// Whether to skip operations that cannot be undone.
+    pub skip: bool,
+    /// Files that stay as they are.
+    pub keep: Vec<String>,
+    /// Whether to plan only.
+    pub dry_run: bool,
+}
+
+impl Changes<'_> {
+    /// Undoes the last `count` operations that can be undone, the newest first.
+    ///
+    /// # Errors
+    /// `NotFound` if there is no operation to undo, or none with this id; `Conflict`, naming the files, if later
+    /// changes overlap the operation.
+    pub fn undo(&self, count: usize, dry_run: bool) -> Result<Vec<ChangeReply>> {
+        self.undo_by(&UndoRequest { count, dry_run, ..UndoRequest::default() })
+    }
+
+    /// Undoes operations. An undo is an operation itself and can be undone.
+    ///
+    /// # Errors
+    /// `NotFound` if there is no operation to undo, or none with this id; `Conflict`, naming the files, if later
+    /// changes overlap the operation.
+    #[tracing::instrument(skip_all)]
+    pub fn undo_by(&self, request: &UndoRequest) -> Result<Vec<ChangeReply>> {
+        if let Some(id) = &request.id {
+            let reply = self.undo_with(request, |journal| named(journal, id))?;
+            return Ok(vec![reply]);
+        }
+        let count = request.count.max(1);
+        let mut notices = self.passed(count)?;
+        let mut replies: Vec<ChangeReply> = Vec::new();
+        let mut skipped: HashSet<String> = HashSet::new();
+        while replies.len() < count {
+            let tried = RefCell::new(None);
+            let next = |journal: &Journal| {
+                let is_next = |operation: &ActiveOperation| {
+                    operation.is_undoable && !skipped.contains(&operation.event.id)
+                };
+                let found = journal.operation_history(is_next)?.active.into_iter().find(is_next);
+                let event = found.ok_or_else(nothing)?.event;
+                *tried.borrow_mut() = Some(event.clone());
+                Ok(event)
+            };
+            match self.undo_with(request, next) {
+                Ok(reply) => replies.push(reply),
+                Err(error) => {
+                    let tried = tried.into_inner().filter(|_| request.skip && error.kind() != ErrorKind::Io);
+                    let Some(event) = tried else {
+                        // The operations that were undone before an error stay undone, and the error says so.
+                        if error.kind() != ErrorKind::NotFound || replies.is_empty() && skipped.is_empty() {
+                            return Err(error);
+                        }
+                        if replies.is_empty() {
+                            let said = format!("nothing can be taken back: {}", notices.join("; "));
+                            return Err(Error::not_found(said).with_hint(
+                                Wording::new("`sidenote history` lists what was done", "").with_tool(
+                                    "read_session",
+                                    "read_session with the action audit lists what was done",
+                                ),
+                            ));
+                        }
+                        break;
+                    };
+                    notices.push(format!("{} is skipped: {}", shown(&event), error.message()));
+                    skipped.insert(event.id);
+                }
+            }
+            if request.dry_run && !replies.is_empty() {
+                break;
+            }
+        }
+        if let Some(first) = replies.first_mut() {
+            first.notices.splice(0..0, notices);
+        }
+        Ok(replies)
+    }
+
+    /// Undoes the last undo, if no other operation followed it.
+    ///
+    /// # Errors
+    /// `NotFound` if nothing was undone since the last change; `Conflict`, naming the files, if later changes overlap
+    /// the operation.
+    #[tracing::instrument(skip_all)]
+    pub fn redo(&self, dry_run: bool) -> Result<ChangeReply> {
+        let request = UndoRequest { dry_run, ..UndoRequest::default() };
+        self.undo_with(&request, |journal| {
+            let OperationHistory { active, undos, .. } = journal.operation_history(|_| false)?;
+            let undo = undos.into_iter().find(|(_, event)| event.op != REDO);
+            let is_last = |newer: usize| active.iter().take(newer).all(|newer| newer.event.op == OP_MOVED);
+            let undo = undo.filter(|(newer, _)| is_last(*newer)).map(|(_, event)| event);
+            undo.ok_or_else(|| {
+                Error::not_found("there is nothing to redo")
+                    .with_hint("redo works until another operation follows the undo")
+            })
+        })
+    }
+
+    /// Returns a notice about operations that are newer than those that are undone, and stay.
+    fn passed(&self, count: usize) -> Result<Vec<String>> {
+        let mut there = 0;
+        let found = self.core.journal().operation_history(|operation| {
+            there += usize::from(operation.is_undoable);
+            there >= count
+        })?;
+        let there = found.active.iter().filter(|operation| operation.is_undoable).count();
+        if there < count && there > 0 {
+            return Err(Error::not_found(format!("only {there} operations can be undone, not {count}"))
+                .with_hint(
+                    Wording::new("`sidenote history` lists what was done", "")
+                        .with_tool("read_session", "read_session with the action audit lists what was done"),
+                ));
+        }
+        // A file that cannot be restored must not be reported as restored.
+        let stays = |operation: &&ActiveOperation| {
+            let event = &operation.event;
+            !operation.is_undoable
+                && event.op != OP_MOVED
+                && !(event.files.is_empty() && event.folders.is_empty())
+        };
+        let said = |operation: &ActiveOperation| {
+            format!("{} is newer and stays: its before-images were removed", shown(&operation.event))
+        };
+        let mut notices: Vec<String> = found.active.iter().filter(stays).map(said).collect();
+        if found.corrupt > 0 {
+            notices.push(format!(
+                "{} newer lines of the journal cannot be read; what was done there is told by its before-images, where they are kept",
+                found.corrupt
+            ));
+        }
+        Ok(notices)
+    }
+
+    /// Undoes one operation, chosen by `choose`.
+    fn undo_with(
+        &self,
+        request: &UndoRequest,
+        choose: impl FnOnce(&Journal) -> Result<Event>,
+    ) -> Result<ChangeReply> {
+        let notices = RefCell::new(Vec::new());
+        let plan = |_: Option<&WriteLock>| {
+            let event = choose(&self.core.journal())?;
+            let (plan, said) = self.plan_undo(&event, &request.keep)?;
+            *notices.borrow_mut() = said;
+            Ok(plan)
+        };
+        let mut reply = self.apply_planned(plan, request.dry_run)?;
+        reply.notices.splice(0..0, notices.into_inner());
+        Ok(reply)
+    }
+
+    /// Plans the undo of an operation, and reports which of its files others changed since.
+    fn plan_undo(&self, event: &Event, keep: &[String]) -> Result<(ChangeSet, Vec<String>)> {
+        let record = UndoLog::open(&self.core.vault.records())?.record(&event.id)?;
+        // The undo of an undo applies the operation again.
+        let operation = if event.undoes.is_some() && event.op != REDO { REDO } else { "undo" };
+        let mut plan = ChangeSet { undoes: Some(event.id.clone()), ..ChangeSet::new(operation) };
+        plan.folders = inverse_moves(&record.folders);
+        let left: HashSet<FileLocation> =
+            record.files.iter().filter_map(|change| change.to.clone()).collect();
+        let ends = record.files.iter().filter_map(|change| change.to.clone());
+        let moved_on = self.core.journal().moves_since(&event.id, ends)?;
+        let (mut notices, mut conflicts) = (Vec::new(), Vec::new());
+        let mut unmet: HashMap<&str, bool> = keep.iter().map(|name| (name.as_str(), true)).collect();
+        for change in record.files {
+            let places: Vec<String> = change.from.iter().chain(&change.to).map(ToString::to_string).collect();
+            let is_of =
+                |name: &&str| places.iter().any(|place| place == name || *place == format!("{name}.md"));
+            let kept: Vec<&str> = unmet.keys().copied().filter(is_of).collect();
+            if !kept.is_empty() {
+                unmet.extend(kept.into_iter().map(|name| (name, false)));
+                continue;
+            }
+            let shown = places.last().cloned().unwrap_or_default();
+            match self.way_back(change, &left, &moved_on, !plan.folders.is_empty())? {
+                Back::Plain(change) => plan.files.push(change),
+                Back::Around(change) => {
+                    notices
+                        .push(format!("{shown} was changed since; only what the operation wrote is undone"));
+                    plan.files.push(change);
+                }
+                Back::Conflict(why) => conflicts.push((shown, why)),
+            }
+        }
+        if let Some((name, _)) = unmet.iter().find(|(_, is_unmet)| **is_unmet) {
+            return Err(Error::invalid(format!("{} touched no {name:?}", shown(event))).with_hint(
+                Wording::new(
+                    "give a path as `sidenote history` shows it",
+                    "give a path as the operation named it",
+                )
+                .with_tool("read_session", "read_session with the action audit shows it"),
+            ));
+        }
+        if conflicts.is_empty() {
+            return Ok((plan, notices));
+        }
+        let mut said: Vec<String> =
+            conflicts.iter().take(NAMED).map(|(path, why)| format!("{path} {why}")).collect();
+        if conflicts.len() > NAMED {
+            said.push(format!("{} more", conflicts.len() - NAMED));
+        }
+        let mut words: Vec<String> = ["sidenote", "undo", &event.id].map(str::to_owned).into();
+        for (path, _) in conflicts.iter().take(NAMED) {
+            words.extend(["--keep".to_owned(), path.to_string()]);
+        }
+        Err(Error::new(
+            ErrorKind::Conflict,
+            format!(
+                "{} cannot be taken back (changed-on-disk): {}; nothing was written",
+                shown(event),
+                said.join("; ")
+            ),
+        )
+        .with_hints(
+            format!(
+                "leave these files as they are: {}; or pass over the operation: sidenote undo --skip",
+                Shell::SYSTEM.line(&words)
+            ),
+            "ask the user whether to leave these files as they are, or to pass over the operation",
+        ))
+    }
+
+    /// Plans the undo of one file. `left` are the paths where the operation left files; `moved_on` maps them to their
+    /// current paths.
+    fn way_back(
+        &self,
+        change: FileUndo,
+        left: &HashSet<FileLocation>,
+        moved_on: &HashMap<FileLocation, Option<FileLocation>>,
+        with_folders: bool,
+    ) -> Result<Back> {
+        let is_there = |place: &FileLocation| self.place_on_disk(place).symlink_metadata().is_ok();
+        // Paths below a folder are checked when the plan is applied, because the folder itself may be restored.
+        let occupied = change.from.as_ref().filter(|from| {
+            change.to.as_ref() != Some(*from) && !left.contains(*from) && !with_folders && is_there(from)
+        });
+        let occupied = match occupied {
+            Some(from) => match (from.in_vault(), change.to.as_ref().and_then(FileLocation::in_vault)) {
+                (Some(path), Some(to)) if scan::is_other_spelling(&self.core.vault, path, to)? => None,
+                _ => Some(from),
+            },
+            None => None,
+        };
+        if let Some(from) = occupied {
+            return Ok(Back::Conflict(format!("cannot be restored to {from}, where another file is now")));
+        }
+        let Some(to) = change.to.clone() else { return Ok(Back::Plain(change.inverse())) };
+        let Some(path) = to.in_vault() else {
+            if with_folders || is_there(&to) {
+                return Ok(Back::Plain(change.inverse()));
+            }
+            return Ok(Back::Conflict("is gone from the trash".to_owned()));
+        };
+        // Another note may have the former name now.
+        let elsewhere = match moved_on.get(&to) {
+            Some(Some(other)) if is_there(other) => match other.in_vault() {
+                Some(path) => Some(path.clone()),
+                None => return Ok(Back::Conflict(format!("was replaced: it is {other} now"))),
+            },
+            _ if is_there(&to) => None,
+            _ => match self.core.journal().current_path(path)? {
+                Some(path) if is_there(&FileLocation::Vault(path.clone())) => Some(path),
+                _ => return Ok(Back::Conflict("is gone".to_owned())),
+            },
+        };
+        let is_moved = elsewhere.is_some();
+        let path = elsewhere.unwrap_or_else(|| path.clone());
+        if is_moved && (with_folders || change.from.as_ref().is_some_and(|from| *from != to)) {
+            return Ok(Back::Conflict(format!("was moved on to {path}")));
+        }
+        let now = match self.core.read_bytes(&path) {
+            Ok(now) => now,
+            // A file that is too large to be read was only moved.
+            Err(error) if error.kind() == ErrorKind::Invalid && change.image.is_none() => {
+                return Ok(Back::Plain(change.inverse()));
+            }
+            Err(error) => return Err(error),
+        };
+        let hash = ContentHash::of(&now);
+        let here = Some(FileLocation::Vault(path.clone()));
+        // A file that was moved since gets its former bytes, but stays where it is.
+        let from = if is_moved { change.from.as_ref().and(here.clone()) } else { change.from.clone() };
+        if change.after.is_none_or(|after| after == hash) {
+            let back = FileChange { from: here, to: from, ..change.inverse() };
+            return Ok(if is_moved { Back::Around(back) } else { Back::Plain(back) });
+        }
+        if change.from.is_none() {
+            return Ok(Back::Conflict("is new and was changed since".to_owned()));
+        }
+        let Some(image) = &change.image else {
+            // The operation only moved the file.
+            return Ok(Back::Around(FileChange {
+                from: here,
+                to: from,
+                before: None,
+                content: Content::Keep,
+            }));
+        };
+        let edits = edits_back(image, &change, &now);
+        Ok(edits.map_or_else(
+            || Back::Conflict("was changed since where the operation wrote".to_owned()),
+            |content| Back::Around(FileChange { from: here, to: from, before: Some(hash), content }),
+        ))
+    }
+
+    fn place_on_disk(&self, place: &FileLocation) -> std::path::PathBuf {
+        self.core.vault.root().join(place.to_string())
+    }
+}
+
+/// The undo of one file.
+enum Back {
+    /// The file is as the operation left it.
+    Plain(FileChange),
+    /// Others changed the file elsewhere.
+    Around(FileChange),
+    /// The file cannot be restored; the text says why.
+    Conflict(String),
+}
+
+/// Removes what an operation wrote from bytes that others changed since.
+fn edits_back(image: &[u8], change: &FileUndo, now: &[u8]) -> Option<Content> {
+    let after = apply(image, &change.patch).ok()?;
+    if change.patch.is_empty() || Some(ContentHash::of(&after)) != change.after {
+        return None;
+    }
+    let (before, after) = (std::str::from_utf8(image).ok()?, std::str::from_utf8(&after).ok()?);
+    let edits = revert_edits(before, &change.patch, after, std::str::from_utf8(now).ok()?)?;
+    Some(Content::Edits(edits))
+}
+
+/// Finds an operation by its id, or by the beginning of it.
+fn named(journal: &Journal, id: &str) -> Result<Event> {
+    let wanted = id.trim().to_ascii_lowercase();
+    let unknown = || {
+        Error::not_found(format!("there is no operation {id:?} that can be undone")).with_hint(
+            Wording::new("`sidenote history` lists what was done, with the id of each", "").with_tool(
+                "read_session",
+                "read_session with the action audit lists what was done, with the id of each",
+            ),
+        )
+    };
+    if wanted.len() < SHORTEST_NAME {
+        return Err(unknown());
+    }
+    let OperationHistory { active, undos, .. } = journal.operation_history(|_| false)?;
+    let all =
+        active.into_iter().map(|operation| operation.event).chain(undos.into_iter().map(|(_, event)| event));
+    let mut found: Vec<Event> = all.filter(|event| event.id.starts_with(&wanted)).collect();
+    match found.len() {
+        1 => found.pop().ok_or_else(unknown),
+        0 => Err(unknown()),
+        count => Err(Error::new(ErrorKind::Exists, format!("{count} operations begin with {id:?}"))
+            .with_hint("give more of the id")),
+    }
+}
+
+/// Describes an operation to a person.
+fn shown(event: &Event) -> String {
+    let subject = event.subject().map(|subject| format!(" of {subject}")).unwrap_or_default();
+    format!("{}{subject}", event.op)
+}
+
+fn nothing() -> Error {
+    Error::not_found("there is nothing to undo").with_hint(
+        Wording::new("`sidenote history` lists what was done", "")
+            .with_tool("read_session", "read_session with the action audit lists what was done"),
+    )
+}

@@ -1,0 +1,154 @@
+//! The state that the services of a store share.
+
+use sidenote_foundation::wording::Wording;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicI64};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use lru::LruCache;
+
+use crate::call_context::Call;
+use crate::session_commits::SessionCommits;
+use crate::unindexed::UnindexedFiles;
+use sidenote_foundation::clock::Clock;
+use sidenote_foundation::config::Config;
+use sidenote_foundation::error::{Error, ErrorKind, Result};
+use sidenote_foundation::index::embed::model_selection::Selection;
+use sidenote_foundation::index::embed::{Embed, Rerank};
+use sidenote_foundation::index::{Index, Snapshot};
+use sidenote_foundation::journal::Journal;
+use sidenote_foundation::journal::projection::Projection;
+use sidenote_foundation::text::path::NotePath;
+use sidenote_foundation::text::rewrite::RewriteOptions;
+use sidenote_foundation::vault::Vault;
+use sidenote_foundation::vault::revision_files::RevisionFiles;
+
+impl Core {
+    pub(crate) fn journal(&self) -> Journal {
+        Journal::open(&self.vault, &self.vault.records())
+    }
+
+    /// Returns the projection of the journal, brought up to date.
+    pub(crate) fn projection(&self) -> Result<MutexGuard<'_, Option<Projection>>> {
+        let mut projection = self.state.projection.lock().unwrap_or_else(PoisonError::into_inner);
+        Projection::refresh(
+            &mut projection,
+            self.index.folder(),
+            !self.vault.is_read_only(),
+            &self.journal(),
+        )?;
+        Ok(projection)
+    }
+
+    /// Returns the options of link rewriting that Obsidian's settings give.
+    pub(crate) fn rewrite_options(&self) -> RewriteOptions {
+        let settings = self.vault.settings();
+        RewriteOptions {
+            format: settings.link_format,
+            keep_exact_paths: !settings.is_link_format_set,
+            ..RewriteOptions::default()
+        }
+    }
+
+    /// Logs that a note is left out because it cannot be read, unless it was removed.
+    pub(crate) fn warn_unless_gone(&self, error: &Error) {
+        if error.kind() != ErrorKind::NotFound {
+            tracing::warn!("{error}; it is left out");
+        }
+    }
+
+    /// Returns an error if the call was cancelled.
+    pub(crate) fn check_cancelled(&self) -> Result<()> {
+        if self.cancelled.load(Ordering::Relaxed) {
+            return Err(Error::new(ErrorKind::Conflict, "the call was cancelled; nothing was changed"));
+        }
+        Ok(())
+    }
+
+    pub(crate) fn embedder_name(&self) -> String {
+        self.index.embedder().map_or_else(|| "none".to_owned(), |embedder| embedder.model().to_string())
+    }
+
+    pub(crate) fn read_bytes(&self, path: &NotePath) -> Result<Vec<u8>> {
+        self.vault.read(path)
+    }
+
+    /// Embeds a text with the model of the vectors to compare it with. Returns `None` without a model.
+    pub(crate) fn query_vector(
+        &self,
+        model: Option<&Arc<dyn Embed>>,
+        text: &str,
+    ) -> Result<Option<Arc<Vec<f32>>>> {
+        let Some(embedder) = model else {
+            return Ok(None);
+        };
+        let key = format!("{}\n{text}", embedder.model().key());
+        let mut cache = self.state.query_vectors.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(vector) = cache.get(&key) {
+            return Ok(Some(Arc::clone(vector)));
+        }
+        drop(cache);
+        let vector = Arc::new(embedder.embed_query(text)?);
+        cache = self.state.query_vectors.lock().unwrap_or_else(PoisonError::into_inner);
+        cache.put(key, Arc::clone(&vector));
+        Ok(Some(vector))
+    }
+}
+
+/// Returns the name of the former model, if its vectors are used.
+pub(crate) fn former_of(snapshot: &Snapshot) -> Option<String> {
+    let model = snapshot.model.as_ref().filter(|_| snapshot.is_former)?;
+    Some(model.model().to_string())
+}
+
+use std::sync::atomic::Ordering;
+
+/// What every service of a store borrows: the vault, its index, its settings, and the current call.
+#[derive(Debug, Clone)]
+pub(super) struct Core {
+    pub(crate) vault: Arc<Vault>,
+    pub(crate) index: Arc<Index>,
+    pub(crate) config: Arc<Config>,
+    pub(crate) clock: Clock,
+    pub(crate) state: Arc<SharedState>,
+    /// The session of changes.
+    pub(crate) session: Option<String>,
+    /// Who asks for changes, as commits name it: an agent, or the command.
+    pub(crate) client: String,
+    /// Whether an agent asks for changes.
+    pub(crate) is_agent: bool,
+    /// Whether this process serves sessions that end, whose changes can be committed together.
+    pub(crate) commits_by_session: bool,
+    /// Whether the current call was cancelled.
+    pub(crate) cancelled: Arc<AtomicBool>,
+    pub(crate) call: Arc<Call>,
+}
+
+/// The mutable state that all clones of a store share.
+#[derive(Debug)]
+pub(super) struct SharedState {
+    pub(crate) notices: Vec<String>,
+    /// The files of the commit that is read as a vault, which are not removed meanwhile.
+    #[expect(dead_code, reason = "it holds the lock of the files")]
+    pub(crate) revision_files: Option<RevisionFiles>,
+    /// The state folder of the vault, if opening the store created it.
+    pub(crate) created_state_dir: Option<PathBuf>,
+    pub(crate) query_vectors: Mutex<LruCache<String, Arc<Vec<f32>>>>,
+    /// Why the embedder in the settings is not used.
+    pub(crate) embedder_error: Option<Wording>,
+    pub(crate) reranker: Selection<dyn Rerank>,
+    /// The projection of the journal, after it was first read.
+    pub(crate) projection: Mutex<Option<Projection>>,
+    /// The time of the last maintenance by this process, in milliseconds since 1970.
+    pub(crate) last_maintenance_at: AtomicI64,
+    /// The time of the last check of this process whether a backup is due.
+    pub(crate) last_backup_check: AtomicI64,
+    /// Whether files moved without sidenote since the last automatic repair of links.
+    pub(crate) repair_is_due: AtomicBool,
+    /// The files that differed from the index at the last check of this process.
+    pub(crate) unindexed_files: Mutex<Arc<UnindexedFiles>>,
+    /// The changes of sessions that are not committed in git yet.
+    pub(crate) session_commits: Mutex<SessionCommits>,
+    /// The lock that a call with an operation id holds while it runs.
+    pub(crate) named_call_lock: Mutex<()>,
+}

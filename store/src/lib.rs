@@ -1,0 +1,443 @@
+//! The store: the one API that the command line and the MCP server call.
+//!
+//! The store reads the time once for each request and passes it down. Replies are plain values that serialise as
+//! documented.
+
+mod change;
+mod core;
+mod idempotency;
+mod lookup;
+mod memory;
+mod query;
+mod read;
+mod redaction;
+mod revision;
+mod session_commits;
+mod source;
+mod sync;
+mod unindexed;
+mod upkeep;
+mod call_context;
+mod catalog_overlay;
+mod memory_weights;
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicI64};
+use std::sync::{Arc, Mutex};
+
+use lru::LruCache;
+
+use crate::call_context::{Call, Once};
+use crate::change::apply::end_unfinished_at_start;
+use crate::core::{Core, SharedState};
+use crate::idempotency::LONGEST;
+use crate::revision::at::open_at;
+use crate::revision::{OpenedVault, open_vault};
+use crate::upkeep::check::check_without_index;
+use sidenote_foundation::clock::{Clock, Timestamp};
+use sidenote_foundation::config::Config;
+use sidenote_foundation::error::{Error, Result};
+use sidenote_foundation::index::embed::model_selection;
+use sidenote_foundation::index::embed::model_selection::{PreviousModels, Selection};
+use sidenote_foundation::index::{Index, Options};
+
+pub use crate::change::commit::{CommitReply, UncommittedFile};
+pub use crate::change::create::{NewRequest, refuse_long_label};
+pub use crate::change::delete::{DanglingLinks, DeleteRequest};
+pub use crate::change::edit::{EditRequest, NoteEdit};
+pub use crate::change::editor::Edited;
+pub use crate::change::link::{LinkRequest, display_text};
+pub use crate::change::merge::{ExtractRequest, MergeRequest};
+pub use crate::change::merge_copies::{MergeCopiesReply, MergeCopiesRequest, MergedCopy};
+pub use crate::change::move_files::{MoveRequest, PartKind, PartRequest};
+pub use crate::change::naming::number;
+pub use crate::change::operation::{ChangeReply, Operation};
+pub use crate::change::rename::{RenameKind, RenameRequest};
+pub use crate::change::repair::{
+    Certainty, ChosenTarget, Evidence, EvidenceKind, RepairItem, RepairReply, RepairRequest,
+};
+pub use crate::change::revise::ReviseRequest;
+pub use crate::change::undo::UndoRequest;
+pub use crate::change::{Changes, Planner};
+pub use crate::idempotency::{Calls, EarlierCall};
+pub use crate::lookup::Lookup;
+pub use crate::memory::content::MemoryContent;
+pub use crate::memory::handoff::{Handoff, HandoffReply, HandoffRequest, HandoffText};
+pub use crate::memory::insert::{InsertOutcome, InsertRequest};
+pub use crate::memory::maintain::{CleanupReply, MaintainReply, MaintainRequest, TierChange};
+pub use crate::memory::memories::{MemoryListRequest, MemorySort, MemoryStats, TimelineReply, TypeItem};
+pub use crate::memory::recall::{
+    ExplainReply, MemoryRecallRequest, RecallReply, RecallRequest, Recalled, RecalledReply,
+};
+pub use crate::memory::save::{NearDuplicate, SaveReply, SaveRequest};
+pub use crate::memory::text_search::{MemoryText, SimilarMemories, TextOrder, TextsRequest};
+pub use crate::memory::write_note::{WriteReply, WriteRequest};
+pub use crate::memory::{Handoffs, Maintenance, Memories, MemoryWrites, Recalls};
+pub use crate::memory_weights::{Memory, MemoryWeights};
+pub use crate::query::Searches;
+pub use crate::query::eval::{EvalReply, EvalRequest, ModeScores, Paired, ShareScores};
+pub use crate::query::memory_ranking::MemoryRanking;
+pub use crate::query::related::{
+    Kinship, MentionItem, MentionsReply, RelatedItem, RelatedReply, RelatedRequest,
+};
+pub use crate::query::search::{Explained, Fallback, SearchReply, SearchRequest, SearchResult, WordWeight};
+pub use crate::query::verify::Verification;
+pub use crate::query::why::{Condition, WhyReply, WhyRequest};
+pub use crate::read::Reads;
+pub use crate::read::files::{FileContent, FileItem};
+pub use crate::read::graph::{Backlink, LineRef, LinkItem, LinksReply, PathReply, UnresolvedItem};
+pub use crate::read::list::{
+    FieldsItem, ListRequest, NoteItem, Page, PropertyCondition, PropertyItem, SortBy, TagItem,
+};
+pub use crate::read::note::{InspectReply, ReadReply, ReadRequest};
+pub use crate::read::tasks::{TaskItem, TasksRequest};
+pub use crate::revision::Revisions;
+pub use crate::revision::diff::{DiffReply, DiffRequest, DiffSide, DiffTotals, NoteChange, NoteChangeKind};
+pub use crate::revision::note_history::{NoteCommit, NoteHistory};
+pub use crate::sync::IndexSync;
+pub use crate::sync::Status;
+pub use crate::upkeep::Upkeep;
+pub use crate::upkeep::backup::{BackupItem, RestoreReply};
+pub use crate::upkeep::check::baseline::{Baseline, BaselineCounts};
+pub use crate::upkeep::check::codes::{CODES as PROBLEM_CODES, ProblemCode, Scope as ProblemScope, Severity};
+pub use crate::upkeep::check::problem::{Fix, FixEdit, Problem};
+pub use crate::upkeep::check::rules::refuse_invalid_check_settings;
+pub use crate::upkeep::check::{CheckReply, CheckRequest};
+pub use crate::upkeep::conflicts::{ConflictCopy, ConflictsReply, MarkedNote};
+pub use crate::upkeep::doctor::{Diagnosis, Finding, Level};
+pub use crate::upkeep::follow::{Followed, Follower};
+pub use crate::upkeep::git_init::{
+    GitInitReply, GitInitRequest, GitInitState, GitInitStep, prepare_repository,
+};
+pub use crate::upkeep::merge_driver::{
+    MergeDriverReply, MergeDriverRequest, TIME_LIMIT as MERGE_TIME_LIMIT, drive_merge,
+};
+pub use crate::upkeep::models::{
+    Check as ModelCheck, Installed, ModelItem, ModelKind, ModelSet, ModelState, ModelUse, Models,
+    ModelsShown, Verified,
+};
+pub use crate::upkeep::transfer::{ExportReply, Form as ExportForm, ImportReply};
+pub use sidenote_foundation::journal::event::Event;
+pub use sidenote_foundation::memory::context::WorkContext;
+pub use sidenote_foundation::memory::recall::{RecallItem, ReplyForm, fit_budget, xml_block};
+pub use sidenote_foundation::memory::score::{Intent, IntentScore, ScoreComponent};
+pub use sidenote_foundation::memory::tier::Tier;
+
+impl Store {
+    /// Returns the same store for one call. `named` is the operation id and the call, if the caller gave an id. An id
+    /// with private text or a secret is replaced by its hash, so that neither reaches the journal.
+    #[must_use]
+    pub fn for_call(&self, named: Option<(&str, &str)>) -> Self {
+        let known = |id: &str| {
+            let mut clean = id.to_owned();
+            self.core.clean(&mut clean);
+            if clean == id || id.len() > LONGEST {
+                id.to_owned()
+            } else {
+                blake3::hash(id.as_bytes()).to_hex().to_string()
+            }
+        };
+        let once = named.map(|(id, call)| Once {
+            id: known(id),
+            call: blake3::hash(call.as_bytes()).to_hex().to_string(),
+            own: Mutex::default(),
+        });
+        let call = Arc::new(Call::new(once));
+        Self { core: Core { call, ..self.core.clone() } }
+    }
+
+    /// Opens a vault and its index, and repairs a damaged index. With `at`, the vault is that of a commit, and read-only.
+    ///
+    /// # Errors
+    /// `NotFound` if the folder of the vault does not exist, or the revision; `Invalid` if the settings cannot be parsed;
+    /// `Io` if the folder or the index cannot be read or written; `Corrupt` if the index is damaged and cannot be rebuilt.
+    pub fn open(open: Open) -> Result<Self> {
+        let revision = open.at.clone();
+        let (open, files) = match &revision {
+            Some(revision) => {
+                let (at, files) = open_at(&open, revision)?;
+                (at, Some(files))
+            }
+            None => (open, None),
+        };
+        // The folder of a revision says nothing to the user.
+        let OpenedVault { vault, config, index_folder } =
+            open_vault(&open).map_err(|error| match &revision {
+                Some(revision) => error.of(&format!("the notes of {revision}")),
+                None => error,
+            })?;
+        let vault = Arc::new(vault);
+        let Selection { model: embedder, problem } = model_selection::embedder(&config.embed)?;
+        if let Some(embedder) = &embedder {
+            model_selection::record_used(&config.embed, embedder.model());
+        }
+        let client = client_name(&open);
+        let options = Options {
+            folder: index_folder,
+            rebuild: open.rebuild,
+            read_only: false,
+            fill: open.fill,
+            verb: open.verb,
+            embedder,
+            shared_vectors: config.embed.shared_vectors(),
+            earlier: PreviousModels::before(&config.embed),
+        };
+        if open.existing && !Index::is_there(&vault, options.folder.as_deref())? {
+            return Err(Error::not_found(format!("{} has no index yet", vault.root().display()))
+                .with_hints("run: sidenote index", "ask the user to build the index"));
+        }
+        let state = vault.root().join(sidenote_foundation::vault::STATE_DIR);
+        let had_state = state.exists();
+        let index = Index::open(Arc::clone(&vault), options)?;
+        let created_state_dir = !had_state && state.exists();
+        let left_out = files.iter().flat_map(|files| files.left_out()).cloned();
+        let mut state = SharedState {
+            notices: left_out.chain(index.notices().iter().cloned()).collect(),
+            revision_files: files,
+            created_state_dir: created_state_dir.then_some(state),
+            reranker: model_selection::reranker(&config.rerank, &config.embed),
+            embedder_error: problem,
+            query_vectors: Mutex::new(LruCache::new(std::num::NonZeroUsize::MIN.saturating_add(255))),
+            last_maintenance_at: AtomicI64::new(0),
+            last_backup_check: AtomicI64::new(0),
+            projection: Mutex::new(None),
+            repair_is_due: AtomicBool::new(true),
+            unindexed_files: Mutex::default(),
+            session_commits: Mutex::default(),
+            named_call_lock: Mutex::default(),
+        };
+        if !open.read_only {
+            state.notices.extend(end_unfinished_at_start(&vault, open.clock.now()));
+        }
+        for why in [&state.embedder_error, &state.reranker.problem].into_iter().flatten() {
+            state.notices.push(why.to_string());
+        }
+        let session = open.session.filter(|session| !session.trim().is_empty());
+        let core = Core {
+            client,
+            is_agent: open.agent.is_some(),
+            commits_by_session: open.has_sessions,
+            vault,
+            index: Arc::new(index),
+            config: Arc::new(config),
+            clock: open.clock,
+            state: Arc::new(state),
+            session,
+            cancelled: Arc::default(),
+            call: Arc::default(),
+        };
+        Ok(Self { core })
+    }
+
+    /// Returns whether the vault that `open` means has an index.
+    ///
+    /// # Errors
+    /// `NotFound` if the folder of the vault does not exist; `Invalid` if the settings cannot be parsed; `Io` if the
+    /// folder of the index cannot be found.
+    pub fn has_index(open: &Open) -> Result<bool> {
+        let OpenedVault { vault, index_folder: index, .. } = open_vault(open)?;
+        Index::is_there(&vault, index.as_deref())
+    }
+
+    /// Checks the vault that `open` means without an index, and writes nothing.
+    ///
+    /// # Errors
+    /// `NotFound` if the folder of the vault, or a path or revision of the request, does not exist; `Invalid` if the
+    /// settings are invalid; `Io` if the files cannot be read; those of running git if the request needs it.
+    pub fn check_without_index(open: &Open, request: &CheckRequest) -> Result<CheckReply> {
+        let OpenedVault { vault, config, .. } = open_vault(open)?;
+        check_without_index(&vault, &config, request)
+    }
+
+    /// Returns the same store for changes of another session.
+    #[must_use]
+    pub fn in_session(&self, name: &str) -> Self {
+        let session = Some(name.to_owned());
+        Self { core: Core { session, ..self.for_call(None).core } }
+    }
+
+    /// Returns the same store for changes that a client asks for. Commits name it.
+    #[must_use]
+    pub fn for_client(&self, name: String) -> Self {
+        Self { core: Core { client: name, ..self.core.clone() } }
+    }
+
+    /// Returns the same store for one call that ends early once `cancelled` is set. Only long planning checks the flag;
+    /// a change that has begun to write completes.
+    #[must_use]
+    pub fn cancelled_by(&self, cancelled: Arc<AtomicBool>) -> Self {
+        Self { core: Core { cancelled, ..self.core.clone() } }
+    }
+
+    /// Returns whether changes belong to a named session.
+    pub fn is_session_named(&self) -> bool {
+        self.core.session.is_some()
+    }
+
+    /// Returns whether the store was opened read-only.
+    pub fn is_read_only(&self) -> bool {
+        self.core.vault.is_read_only()
+    }
+
+    /// Returns the current time.
+    pub fn now(&self) -> Timestamp {
+        self.core.clock.now()
+    }
+
+    /// Returns the folder of the vault.
+    pub fn root(&self) -> &Path {
+        self.core.vault.root()
+    }
+
+    /// Returns the settings.
+    pub fn config(&self) -> &Config {
+        &self.core.config
+    }
+
+    /// Returns notices about what opening the store found and repaired.
+    pub fn notices(&self) -> &[String] {
+        &self.core.state.notices
+    }
+
+    /// Returns the state folder of the vault, if opening the store created it.
+    pub fn created_state_dir(&self) -> Option<&Path> {
+        self.core.state.created_state_dir.as_deref()
+    }
+
+    /// Returns whether this process writes the index.
+    pub fn is_writer(&self) -> bool {
+        self.core.index.is_writer()
+    }
+
+    /// Returns the flag that stops long work.
+    pub fn stop_handle(&self) -> Arc<AtomicBool> {
+        self.core.index.stop_handle()
+    }
+}
+
+/// The options for opening a store.
+#[derive(Debug, Clone, Default)]
+pub struct Open {
+    /// The vault. Without it, it is found from the current folder.
+    pub vault: Option<PathBuf>,
+    /// The index folder. Without it, the index is inside the vault.
+    pub index: Option<PathBuf>,
+    /// Whether the index is deleted and built again.
+    pub rebuild: bool,
+    /// Whether to return an error if there is no index yet, instead of creating one.
+    pub existing: bool,
+    /// Whether missing vectors are computed while the process is idle.
+    pub fill: bool,
+    /// Whether nothing may be written to the vault and the journal.
+    pub read_only: bool,
+    /// The revision of git whose files are the vault, instead of those on the disk: what `git rev-parse` takes, or a date.
+    pub at: Option<String>,
+    /// Settings from command line flags: (key, value, flag).
+    pub flags: Vec<(&'static str, String, &'static str)>,
+    /// The session of changes.
+    pub session: Option<String>,
+    /// The agent that asks for changes; `None` for a person.
+    pub agent: Option<String>,
+    /// Whether the process serves sessions that end, as the MCP server does.
+    pub has_sessions: bool,
+    /// What this process does, in a word or two, for other processes that find the index locked. It never contains
+    /// arguments.
+    pub verb: String,
+    /// The source of the time.
+    pub clock: Clock,
+}
+
+/// A vault with its index. Services read, search, change and maintain it. Clones share everything but the session.
+#[derive(Debug, Clone)]
+pub struct Store {
+    core: Core,
+}
+
+impl Store {
+    /// Finds notes by their names.
+    pub fn lookup(&self) -> Lookup<'_> {
+        Lookup::of(&self.core)
+    }
+
+    /// Updates the index.
+    pub fn index(&self) -> IndexSync<'_> {
+        IndexSync::of(&self.core)
+    }
+
+    /// Recognises repeated calls.
+    pub fn calls(&self) -> Calls<'_> {
+        Calls::of(&self.core)
+    }
+
+    /// Reads notes, lists, files, tasks and links.
+    pub fn reads(&self) -> Reads<'_> {
+        Reads::of(&self.core)
+    }
+
+    /// Searches notes.
+    pub fn searches(&self) -> Searches<'_> {
+        Searches::of(&self.core)
+    }
+
+    /// Plans operations.
+    pub fn planner(&self) -> Planner<'_> {
+        Planner::of(&self.core)
+    }
+
+    /// Applies and undoes operations.
+    pub fn changes(&self) -> Changes<'_> {
+        Changes::of(&self.core)
+    }
+
+    /// Lists memories.
+    pub fn memories(&self) -> Memories<'_> {
+        Memories::of(&self.core)
+    }
+
+    /// Saves and changes memories.
+    pub fn memory_writes(&self) -> MemoryWrites<'_> {
+        MemoryWrites::of(&self.core)
+    }
+
+    /// Recalls memories.
+    pub fn recalls(&self) -> Recalls<'_> {
+        Recalls::of(&self.core)
+    }
+
+    /// Maintains memories.
+    pub fn maintenance(&self) -> Maintenance<'_> {
+        Maintenance::of(&self.core)
+    }
+
+    /// Stores and reads handoffs.
+    pub fn handoffs(&self) -> Handoffs<'_> {
+        Handoffs::of(&self.core)
+    }
+
+    /// Follows the files, checks the vault, and makes backups.
+    pub fn upkeep(&self) -> Upkeep<'_> {
+        Upkeep::of(&self.core)
+    }
+
+    /// Reads what git knows of the vault.
+    ///
+    /// # Errors
+    /// `NotFound` if the vault is in no git repository.
+    pub fn revisions(&self) -> Result<Revisions> {
+        Revisions::of(&self.core)
+    }
+
+    /// Computes the state of notes as memories.
+    pub fn memory_weights(&self) -> MemoryWeights<'_> {
+        MemoryWeights::of(&self.core)
+    }
+}
+
+/// Returns who changes notes, as commits name it.
+fn client_name(open: &Open) -> String {
+    match (&open.agent, open.verb.as_str()) {
+        (Some(agent), _) => agent.clone(),
+        (None, "") => "sidenote".to_owned(),
+        (None, verb) => format!("sidenote {verb}"),
+    }
+}

@@ -1,0 +1,267 @@
+//! Finds notes by path, id, title, alias or link, even if the index is behind the files.
+//!
+//! A reply about a change is made from the files on disk, never from the index.
+
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
+
+use crate::core::Core;
+use crate::source::Source;
+use crate::unindexed::UnindexedFiles;
+use sidenote_foundation::error::{Error, ErrorKind, Result};
+use sidenote_foundation::index::Drift;
+use sidenote_foundation::index::catalog::{FileKind, FileRow, Filter, Hash, path_id};
+use sidenote_foundation::parallel;
+use sidenote_foundation::text::path::{NotePath, key};
+use sidenote_foundation::vault::apply_result::Applied;
+use sidenote_foundation::wording::Wording;
+
+impl Lookup<'_> {
+    /// Finds the note with a path, id, title, alias or file name, or the target of a `[[wikilink]]`.
+    ///
+    /// # Errors
+    /// `NotFound`, with similar names, if no note has the name; `Exists`, with their paths, if several notes have it.
+    pub fn find(&self, name: &str) -> Result<FileRow> {
+        let bare = name.trim();
+        let inner = bare
+            .strip_prefix("![[")
+            .or_else(|| bare.strip_prefix("[["))
+            .and_then(|rest| rest.strip_suffix("]]"))
+            .map(|body| body.split(['|', '#']).next().unwrap_or(body).trim());
+        let wanted = inner.unwrap_or(bare).trim_start_matches("./");
+        for path in [wanted.to_owned(), format!("{wanted}.md")] {
+            if let Some(row) = self.row_at(&path)? {
+                self.remember_resolved(&row);
+                return Ok(row);
+            }
+        }
+        // A folder that is a symbolic link to another one stands for that one.
+        let mut refused = None;
+        for path in [wanted.to_owned(), format!("{wanted}.md")] {
+            let Some(given) = NotePath::parse(&path).ok().filter(|path| !path.folder().is_empty()) else {
+                continue;
+            };
+            match self.core.vault.canonical_path(&given) {
+                Ok(settled) if settled == given => {}
+                Ok(settled) => {
+                    if let Some(row) = self.row_at(settled.as_str())? {
+                        self.remember_resolved(&row);
+                        return Ok(row);
+                    }
+                }
+                Err(error) => refused = Some(error),
+            }
+        }
+        let catalog = self.core.index.catalog();
+        let mut rows = catalog.names().best_matches(wanted)?;
+        if rows.is_empty() {
+            rows = catalog.names().resolve_link(wanted)?;
+        }
+        drop(catalog);
+        let folded = key(wanted);
+        let mut rows = self.with_unindexed(rows, |source| source.answers(&folded))?;
+        match rows.len() {
+            1 => {
+                let row = rows.pop().ok_or_else(|| Error::internal("a row is missing"))?;
+                self.remember_resolved(&row);
+                Ok(row)
+            }
+            0 => match refused {
+                Some(refused) => Err(refused),
+                None => Err(not_found(name, &self.core.index.catalog().names().containing(wanted, 5)?)),
+            },
+            _ => {
+                let paths: Vec<&str> = rows.iter().take(8).map(|row| row.path.as_str()).collect();
+                Err(Error::new(ErrorKind::Exists, format!("{name:?} names {} notes", rows.len()))
+                    .with_hint(format!("give one path: {}", paths.join(", "))))
+            }
+        }
+    }
+
+    /// Resolves symbolic links in the folder of a filter, so that it equals the paths of its notes.
+    ///
+    /// # Errors
+    /// `Invalid` if a symbolic link on the way must not be followed; `Io` if the folder cannot be read.
+    pub(crate) fn with_canonical_folder(&self, filter: &Filter) -> Result<Filter> {
+        let mut filter = filter.clone();
+        if let Some(folder) = filter.folder.as_deref().map(|folder| folder.trim_matches('/'))
+            && let Some(inside) = NotePath::from_disk(&format!("{folder}/x"))
+        {
+            filter.folder = Some(self.core.vault.canonical_path(&inside)?.folder().to_owned());
+        }
+        Ok(filter)
+    }
+
+    /// Stores the difference between the files and the index. `None` means that they agree.
+    pub(super) fn set_unindexed(&self, drift: Option<&Drift>) {
+        let mut unindexed = self.core.state.unindexed_files.lock().unwrap_or_else(PoisonError::into_inner);
+        match drift.filter(|drift| !drift.is_empty()) {
+            Some(drift) => *unindexed = Arc::new(UnindexedFiles::of(drift)),
+            None if unindexed.is_empty() => {}
+            None => *unindexed = Arc::default(),
+        }
+    }
+
+    pub(super) fn unindexed_files(&self) -> Arc<UnindexedFiles> {
+        Arc::clone(&self.core.state.unindexed_files.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Adds the files of an operation: each with its hash, or `None` if it was removed.
+    pub(super) fn add_unindexed(&self, files: &[(NotePath, Option<Hash>)]) {
+        let mut unindexed = self.core.state.unindexed_files.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut more = UnindexedFiles { there: unindexed.there.clone(), gone: unindexed.gone.clone() };
+        for (path, hash) in files {
+            let (to, from) = match hash {
+                Some(_) => (&mut more.there, &mut more.gone),
+                None => (&mut more.gone, &mut more.there),
+            };
+            from.remove(path);
+            to.insert(path.clone());
+        }
+        *unindexed = Arc::new(more);
+    }
+
+    /// Stores the number of files that the index is behind.
+    pub(super) fn set_behind(&self, files: usize) {
+        self.core.call.behind.store(files, Ordering::Relaxed);
+    }
+
+    /// Returns the number of files that the index was behind at the last check of this call.
+    pub fn behind(&self) -> usize {
+        self.core.call.behind.load(Ordering::Relaxed)
+    }
+
+    /// Returns whether another process writes the index.
+    pub fn is_index_written_elsewhere(&self) -> bool {
+        self.core.index.holder().is_some()
+    }
+
+    /// Returns the row of the file at a path: from the index, or from the disk if the index is behind.
+    pub(super) fn row_at(&self, path: &str) -> Result<Option<FileRow>> {
+        let unindexed = self.unindexed_files();
+        match NotePath::from_disk(path).filter(|path| unindexed.covers(path)) {
+            Some(path) => self.core.index.row_on_disk(&path, &self.core.vault.settings()),
+            None => self.core.index.catalog().row_at(path),
+        }
+    }
+
+    /// Replaces the rows of files that differ from the index by those of matching files on disk.
+    pub(super) fn with_unindexed(
+        &self,
+        mut rows: Vec<FileRow>,
+        answers: impl Fn(&Source) -> bool + Sync,
+    ) -> Result<Vec<FileRow>> {
+        let unindexed = self.unindexed_files();
+        if unindexed.is_empty() {
+            return Ok(rows);
+        }
+        rows.retain(|row| !unindexed.covers(&row.path));
+        let settings = self.core.vault.settings();
+        for path in self.unindexed_where(&answers)? {
+            rows.extend(self.core.index.row_on_disk(&path, &settings)?);
+        }
+        rows.sort_by(|one, other| one.path.cmp(&other.path));
+        Ok(rows)
+    }
+
+    /// Lists the notes that differ from the index and match. Notes that cannot be read do not match.
+    fn unindexed_where(&self, answers: &(impl Fn(&Source) -> bool + Sync)) -> Result<Vec<NotePath>> {
+        let unindexed = self.unindexed_files();
+        let paths: Vec<&NotePath> = unindexed.notes().collect();
+        let read = |(): &mut (), path: &&NotePath| match self.core.vault.read(path) {
+            Ok(bytes) => Ok(answers(&Source::unplaced((*path).clone(), &bytes)).then(|| (*path).clone())),
+            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::Invalid) => Ok(None),
+            Err(error) => Err(error),
+        };
+        parallel::map(&paths, 16, || (), read).into_iter().filter_map(Result::transpose).collect()
+    }
+
+    /// Finds the notes with an id, even if the index is behind.
+    pub(super) fn rows_with_id(&self, id: &str) -> Result<Vec<FileRow>> {
+        let wanted = key(id);
+        let rows = self.core.index.catalog().names().with_id(id)?;
+        self.with_unindexed(rows, |source| key(&source.id()) == wanted)
+    }
+
+    /// Remembers to which note a name was resolved, for later uses of its path in this call.
+    pub(super) fn remember_resolved(&self, row: &FileRow) {
+        let mut resolved = self.core.call.resolved.lock().unwrap_or_else(PoisonError::into_inner);
+        resolved.insert(row.path.clone(), row.note_id.clone());
+    }
+
+    /// Returns the current path of a note that this call found at a path, if it was moved since.
+    pub(super) fn current_path_of(&self, path: &str) -> Result<Option<NotePath>> {
+        let Some(path) = NotePath::from_disk(path) else { return Ok(None) };
+        let resolved = self.core.call.resolved.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(id) = resolved.get(&path).cloned() else { return Ok(None) };
+        drop(resolved);
+        if id != path_id(&path)
+            && let [row] = self.rows_with_id(&id)?.as_slice()
+        {
+            return Ok(Some(row.path.clone()));
+        }
+        self.core.journal().current_path(&path)
+    }
+
+    /// Reads the rows of the notes that an operation left, while the write lock is held.
+    pub(super) fn rows_of(&self, applied: &Applied) -> Vec<FileRow> {
+        let is_small = applied.files.len() <= TOUCHED;
+        let files = applied.files.iter().filter(|file| is_small || file.from.is_none());
+        let paths = files.filter_map(|file| file.to.as_ref()?.in_vault());
+        let settings = self.core.vault.settings();
+        let look = |path: &NotePath| match self.core.index.row_on_disk(path, &settings) {
+            Ok(row) => row,
+            Err(error) => {
+                tracing::debug!("{path} cannot be read after the change: {error}");
+                None
+            }
+        };
+        paths.filter(|path| FileKind::of(path) == FileKind::Note).take(MADE).filter_map(look).collect()
+    }
+
+    /// Reads the note of a row that this call found. A note that was moved since is read at its new path.
+    pub(super) fn bytes_of(&self, row: &FileRow) -> Result<Vec<u8>> {
+        match self.core.read_bytes(&row.path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                match self.current_path_of(row.path.as_str())? {
+                    Some(path) => self.core.read_bytes(&path),
+                    None => Err(error),
+                }
+            }
+            read => read,
+        }
+    }
+}
+
+pub(crate) fn not_found(name: &str, similar: &[String]) -> Error {
+    let error = Error::not_found(format!("no note is named {name:?}"));
+    if similar.is_empty() {
+        error.with_hint(
+            Wording::new(
+                "a note is named by its path, id, title, alias or file name; `sidenote list` shows them",
+                "a note is named by its path, id, title, alias or file name",
+            )
+            .with_tool("list_notes", "list_notes shows them"),
+        )
+    } else {
+        error.with_hint(format!("did you mean {}?", similar.join(", ")))
+    }
+}
+
+/// The largest number of created notes whose rows are read after an operation.
+const MADE: usize = 100;
+
+/// The largest number of changed notes whose rows are read after an operation. If it changed more, none is read.
+const TOUCHED: usize = 4;
+
+/// Finds notes by their names and reads them, even if the index is behind the files.
+#[derive(Debug, Clone, Copy)]
+pub struct Lookup<'a> {
+    pub(crate) core: &'a Core,
+}
+
+impl<'a> Lookup<'a> {
+    pub(crate) fn of(core: &'a Core) -> Self {
+        Self { core }
+    }
+}

@@ -1,0 +1,185 @@
+//! Measures whether a note is about a text, so that recall can stay silent if none is.
+
+use std::collections::HashSet;
+
+use crate::memory::recall::Candidates;
+use crate::memory::scope::is_uuid;
+use crate::memory::{Memories, Recalls};
+use crate::memory_weights::{Memory, MemoryWeights};
+use crate::query::Searches;
+use crate::query::search::hide;
+use crate::sync::IndexSync;
+use sidenote_foundation::error::{Error, ErrorKind, Result};
+use sidenote_foundation::index::Snapshot;
+use sidenote_foundation::index::bm25::Word;
+use sidenote_foundation::index::catalog::{FileKind, Filter, Inactive};
+use sidenote_foundation::index::indexed_document::ParsedNote;
+use sidenote_foundation::memory::recall::MatchEvidence;
+use sidenote_foundation::parallel;
+use sidenote_foundation::search::SearchHit;
+use sidenote_foundation::search::query::Query;
+use sidenote_foundation::search::snippet::{excerpt_of, matched_words};
+use sidenote_foundation::text::path::{NotePath, key};
+use sidenote_foundation::text::terms::CachedStemmer;
+use sidenote_foundation::wording::Wording;
+
+/// The number of best hits that are examined for the one that a query means.
+const LOOKED_AT: usize = 10;
+
+/// Notes whose shares of matched words differ by less than this are considered equal matches.
+const AS_GOOD: f32 = 0.1;
+
+/// A note that was compared with a text.
+pub(crate) struct EvaluatedMatch {
+    /// The evidence that the note is about the text.
+    pub(crate) evidence: MatchEvidence,
+    /// The passage that matches.
+    pub(crate) passage: String,
+}
+
+impl Recalls<'_> {
+    /// Reads notes and measures the evidence that each is about a text, given by its words. The result holds `None` for
+    /// a note that was removed. `length` is the length of passages, in bytes.
+    ///
+    /// # Errors
+    /// `Corrupt` if the index cannot be read.
+    pub(super) fn evaluate_matches(
+        &self,
+        hits: &[SearchHit],
+        words: &[Word],
+        length: usize,
+    ) -> Result<Vec<Option<EvaluatedMatch>>> {
+        let snapshot = self.core.index.snapshot()?;
+        let weights = weights_of(words, &snapshot)?;
+        let weigh = |stem: &mut CachedStemmer, hit: &SearchHit| {
+            self.evaluate_match(hit, words, &weights, length, stem)
+        };
+        Ok(parallel::map(hits, 2, CachedStemmer::default, weigh))
+    }
+
+    fn evaluate_match(
+        &self,
+        hit: &SearchHit,
+        words: &[Word],
+        weights: &[f32],
+        length: usize,
+        stem: &mut CachedStemmer,
+    ) -> Option<EvaluatedMatch> {
+        if hit.row.kind == FileKind::Attachment {
+            return None;
+        }
+        // A note that was removed since is not returned.
+        let bytes = self.core.read_bytes(&hit.row.path).ok()?;
+        let reading = ParsedNote::new(&hit.row.path, &bytes);
+        let shown = excerpt_of(&reading, words, hit.passage, length, stem);
+        let aliases =
+            reading.note.frontmatter.as_ref().map_or_else(String::new, |front| front.aliases.join("\n"));
+        // The parts of an identifier are counted, so the identifier itself is not.
+        let is_word = |at: usize| words.get(at).is_some_and(|word| word.single);
+        let names = matched_words(&[&reading.title, hit.row.path.stem(), &aliases].join("\n"), words, stem);
+        let text = matched_words(&[shown.trail.as_str(), &shown.passage].join("\n"), words, stem);
+        let met: HashSet<usize> = names.union(&text).copied().filter(|&at| is_word(at)).collect();
+        let sum: f32 = met.iter().filter_map(|&at| weights.get(at)).sum();
+        let all: f32 = weights.iter().sum();
+        let evidence = MatchEvidence {
+            cosine: hit.components.cosine,
+            words: if all > 0.0 { sum / all } else { 0.0 },
+            count: met.len(),
+            in_name: names.into_iter().filter(|&at| is_word(at)).count(),
+            is_named: hit.components.from_name.is_some(),
+        };
+        let (cosine, words) = (evidence.cosine, evidence.words);
+        tracing::debug!("{}: cosine {cosine:?}, words {words:.3} ({})", hit.row.path, evidence.count);
+        let passage = if shown.is_cut { format!("{} …", shown.snippet) } else { shown.snippet };
+        Some(EvaluatedMatch { evidence, passage })
+    }
+
+    /// Finds a memory by a name or, if no note has it, by a query that is clearly about one memory. Returns whether it
+    /// was found by the query. A text that has the form of a name is never used as a query.
+    ///
+    /// # Errors
+    /// `NotFound` if no memory has the name or matches the query; `Exists` if several notes have the name.
+    #[tracing::instrument(skip_all)]
+    pub fn find_by_name_or_query(&self, text: &str, include: Inactive) -> Result<(Memory, bool)> {
+        let unknown = match Memories::of(self.core).memory(text) {
+            Err(error) if error.kind() == ErrorKind::NotFound => error,
+            found => return Ok((found?, false)),
+        };
+        if is_name(text) {
+            return Err(unknown);
+        }
+        match self.best_match_for(text, hide(&Filter::default(), include))? {
+            Some(memory) => Ok((memory, true)),
+            None => Err(Error::not_found(format!("no memory is named {text:?} or clearly matches it"))
+                .with_hint(
+                Wording::new(
+                    "`sidenote memory search` finds what is near; give the path or id of the one you mean",
+                    "give the path or id of the one you mean",
+                )
+                .with_tool("search_notes", "search_notes finds what is near"),
+            )),
+        }
+    }
+
+    /// Finds the memory that a query is clearly about. Returns `None` if there is no such memory, or if the text has
+    /// the form of a name.
+    ///
+    /// # Errors
+    /// `Invalid` for an invalid query or filter; `NotFound` for vector mode without a model; `Corrupt` if the index
+    /// cannot be read.
+    pub fn best_match_for(&self, query: &str, filter: Filter) -> Result<Option<Memory>> {
+        if is_name(query) {
+            return Ok(None);
+        }
+        IndexSync::of(self.core).refresh()?;
+        let query = Query::plain(query);
+        Searches::of(self.core).embed_recent(None, &query)?;
+        let Candidates { mut found, .. } = self.candidates(&query, None, filter, LOOKED_AT)?;
+        let weighed = self.evaluate_matches(&found, &query.words, 0)?;
+        let Some(row) = single_certain_match(&weighed).map(|at| found.swap_remove(at).row) else {
+            return Ok(None);
+        };
+        Ok(MemoryWeights::of(self.core).weigh(vec![row], self.core.clock.now())?.pop())
+    }
+}
+
+/// Returns the only note that a text is certainly about, or `None` if another one matches equally well.
+fn single_certain_match(weighed: &[Option<EvaluatedMatch>]) -> Option<usize> {
+    let evidence = |at: &usize| weighed.get(*at).and_then(Option::as_ref).map(|weighed| weighed.evidence);
+    // A note that the text names matches all of it.
+    let weight = |evidence: MatchEvidence| {
+        if evidence.is_named { 1.0 + AS_GOOD + evidence.words } else { evidence.words }
+    };
+    let certain: Vec<(usize, f32)> = (0..weighed.len())
+        .filter_map(|at| Some((at, evidence(&at).filter(MatchEvidence::is_certain).map(weight)?)))
+        .collect();
+    let best = certain.iter().map(|(_, weight)| *weight).fold(0.0, f32::max);
+    let mut as_good = certain.into_iter().filter(|(_, weight)| *weight > best - AS_GOOD);
+    let (at, _) = as_good.next()?;
+    as_good.next().is_none().then_some(at)
+}
+
+/// Returns the inverse document frequency of each word. A word in no note has that of the rarest one.
+fn weights_of(words: &[Word], snapshot: &Snapshot) -> Result<Vec<f32>> {
+    let notes = snapshot.bm25.documents() as f32;
+    let idf = |word: &Word| {
+        // A word in no note has the weight of the rarest word.
+        let holding = snapshot.bm25.document_frequency(word)?.max(1) as f32;
+        // Whole identifiers have no weight, because their parts are counted.
+        let weight = if word.single { 1.0 } else { 0.0 };
+        Ok(weight * (1.0 + (notes - holding + 0.5).max(0.0) / (holding + 0.5)).ln())
+    };
+    words.iter().map(idf).collect()
+}
+
+/// Returns whether a text has the form of an id, a path or a link. Such a text names one note or none.
+pub(crate) fn is_name(text: &str) -> bool {
+    let text = text.trim();
+    let is_path = text.contains(['/', '\\'])
+        || NotePath::parse(text).is_ok_and(|path| path.is_note() || path.is_canvas());
+    let is_link = text.starts_with("[[") || text.starts_with("![[");
+    let is_hex = |c: char| c.is_ascii_hexdigit() || c == '-';
+    let is_id = is_uuid(text)
+        || (text.len() >= 8 && text.chars().all(is_hex) && text.contains(|c: char| c.is_ascii_digit()));
+    !text.contains('\n') && (is_link || is_id || (is_path && !key(text).is_empty()))
+}

@@ -1,0 +1,362 @@
+//! Recalls memories for a prompt or a query, and explains their scores.
+
+use std::time::Duration;
+
+use serde::Serialize;
+
+use crate::memory::content::MemoryContent;
+use crate::memory::{Memories, Recalls};
+use crate::memory_weights::{Memory, MemoryWeights};
+use crate::query::Searches;
+use crate::query::search::hide;
+use crate::sync::IndexSync;
+use sidenote_foundation::clock::Timestamp;
+use sidenote_foundation::error::Result;
+use sidenote_foundation::index::catalog::{Filter, Inactive};
+use sidenote_foundation::memory::context::WorkContext;
+use sidenote_foundation::memory::recall::{
+    RecallGroup, RecallItem, ReplyForm, fit_budget, prompt_terms, select_by_quotas,
+};
+use sidenote_foundation::memory::score::{CompositeScore, composite_score};
+use sidenote_foundation::memory::tier::Tier;
+use sidenote_foundation::memory::types::MemoryType;
+use sidenote_foundation::search::fuse::Fusion;
+use sidenote_foundation::search::query::Query;
+use sidenote_foundation::search::{Mode, Request, SearchHit};
+use sidenote_foundation::text::path::NotePath;
+use sidenote_foundation::wording::Wording;
+
+/// The default number of recalled memories.
+const MOST_ITEMS: usize = 10;
+
+/// The length of the passage of a recalled memory, in bytes.
+const LONGEST: usize = 600;
+
+/// A request for memories that help with a prompt.
+#[derive(Debug, Clone, Default)]
+pub struct RecallRequest {
+    /// The prompt.
+    pub prompt: String,
+    /// The largest number of memories.
+    pub limit: Option<usize>,
+    /// The time for updating the index, after which it is used as it is. Without it, the update takes as long as it
+    /// needs.
+    pub patience: Option<Duration>,
+    /// The number of tokens for the context and the memories, in the form in which they are sent.
+    pub budget: Option<usize>,
+    /// The form in which they are sent.
+    pub form: ReplyForm,
+}
+
+/// The recalled memories.
+#[derive(Debug, Clone, Serialize)]
+pub struct RecallReply {
+    /// The active context.
+    pub context: Option<WorkContext>,
+    /// The memories, best first.
+    pub memories: Vec<RecallItem>,
+    /// Sentences about what the answer lacks, such as that only words were searched.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notices: Vec<String>,
+}
+
+/// A search for memories that returns their whole texts, which counts as a use of each.
+#[derive(Debug, Clone, Default)]
+pub struct MemoryRecallRequest {
+    /// The query, as plain words without operators.
+    pub query: String,
+    /// The largest number of memories.
+    pub limit: usize,
+    /// Only memories of this tier.
+    pub tier: Option<Tier>,
+    /// Inactive memories to include.
+    pub include: Inactive,
+    /// The filter of notes.
+    pub filter: Filter,
+}
+
+/// The result of recalling memories by a query.
+#[derive(Debug, Clone)]
+pub struct RecalledReply {
+    /// The memories, best first.
+    pub memories: Vec<Recalled>,
+    /// Sentences about what the answer lacks, such as that only words were searched.
+    pub notices: Vec<String>,
+}
+
+/// A recalled memory.
+#[derive(Debug, Clone)]
+pub struct Recalled {
+    /// The memory.
+    pub memory: Memory,
+    /// The score with its components.
+    pub score: CompositeScore,
+    /// The text and properties of the memory.
+    pub content: MemoryContent,
+}
+
+/// The score of a memory, with reasons.
+#[derive(Debug, Clone, Serialize)]
+pub struct ExplainReply {
+    /// The memory.
+    #[serde(flatten)]
+    pub memory: Memory,
+    /// The half-life of its importance, in days.
+    pub half_life_days: f64,
+    /// The lower limit of its importance after decay.
+    pub floor: f64,
+    /// The score in recall with its components. The similarity is 0 without a query.
+    pub score: CompositeScore,
+    /// Whether recall may return the memory.
+    pub eligible: bool,
+    /// Why recall may return the memory, or why not.
+    pub reason: String,
+}
+
+/// The number of best hits by which similarity is scaled, so that it does not depend on the number requested.
+const COMPARED: usize = 30;
+
+/// Scales scores to the range of the best hits, from 0 to 1. Fused scores alone say little about how different the hits
+/// are.
+fn likeness(found: &[SearchHit]) -> Vec<f64> {
+    // The bonus of a note that the query names would make all others look similar.
+    let score = |hit: &SearchHit| f64::from(hit.score - hit.components.from_name.unwrap_or(0.0));
+    let compared = found.get(..found.len().min(COMPARED)).unwrap_or_default();
+    let best = compared.iter().map(score).fold(0.0, f64::max);
+    let least = compared.iter().map(score).reduce(f64::min).unwrap_or(0.0);
+    let place = |score: f64| if best > least { ((score - least) / (best - least)).max(0.0) } else { 1.0 };
+    let of = |hit: &SearchHit| if hit.components.from_name.is_some() { 1.0 } else { place(score(hit)) };
+    found.iter().map(of).collect()
+}
+
+/// Returns a notice in its form for agents.
+fn for_agents(notice: &Wording) -> String {
+    notice.for_agent(|_| false)
+}
+
+/// Memories, each with its composite score.
+type Scored = Vec<(Memory, CompositeScore)>;
+
+/// Notes that match a query, before their scores as memories are computed.
+pub(crate) struct Candidates {
+    /// The notes, best first.
+    pub(crate) found: Vec<SearchHit>,
+    /// Notices about what the reply lacks.
+    pub(crate) notices: Vec<String>,
+}
+
+impl Recalls<'_> {
+    /// Ranks notes by a query, without excerpts.
+    pub(crate) fn candidates(
+        &self,
+        query: &Query,
+        mode: Option<Mode>,
+        filter: Filter,
+        limit: usize,
+    ) -> Result<Candidates> {
+        let asked = mode.map_or_else(|| Mode::parse(&self.core.config.search.mode), Ok)?;
+        let snapshot = self.core.index.snapshot()?;
+        let request = Request {
+            query: Some(query),
+            mode: asked,
+            fusion: Fusion::parse(&self.core.config.search.fusion)?,
+            limit,
+            // The scores are computed for all of these, so the search need not look deeper.
+            depth: Some(limit),
+            filter,
+            ..Request::default()
+        };
+        let mut notices = Vec::new();
+        let vector = || Ok(Searches::of(self.core).vector_for(asked, query, &snapshot, &mut notices)?.1);
+        let found = Searches::of(self.core).found(&snapshot, &request, vector)?.found;
+        Ok(Candidates { found, notices: notices.iter().map(for_agents).collect() })
+    }
+
+    /// Returns memories that help with a prompt, best first, and records a use of each. Returns none if no memory is
+    /// about the prompt.
+    ///
+    /// # Errors
+    /// `Invalid` for an invalid query or filter; `NotFound` for vector mode without a model; `Corrupt` if the index
+    /// cannot be read.
+    #[tracing::instrument(skip_all)]
+    pub fn recall(&self, request: &RecallRequest) -> Result<RecallReply> {
+        let context = Memories::of(self.core).context()?;
+        let most = request.limit.unwrap_or(MOST_ITEMS);
+        let words = prompt_terms(&request.prompt);
+        let (mut memories, mut notices) = (Vec::new(), Vec::new());
+        if !words.is_empty() && most > 0 {
+            (memories, notices) = self.recalled(request, &words, most)?;
+        }
+        let (context, memories) = match request.budget {
+            None => (context, memories),
+            Some(budget) => fit_budget(budget, request.form, context, memories),
+        };
+        let paths = memories.iter().map(|item| NotePath::parse(&item.path));
+        let rows = {
+            let catalog = self.core.index.catalog();
+            let row = |path: Result<NotePath>| catalog.row_at(path?.as_str());
+            paths.map(row).collect::<Result<Vec<_>>>()?
+        };
+        MemoryWeights::of(self.core).note_use(rows.iter().flatten(), "recall");
+        Ok(RecallReply { context, memories, notices })
+    }
+
+    /// Finds the memories that the words of a prompt are about.
+    fn recalled(
+        &self,
+        request: &RecallRequest,
+        words: &[String],
+        most: usize,
+    ) -> Result<(Vec<RecallItem>, Vec<String>)> {
+        match request.patience {
+            Some(patience) => IndexSync::of(self.core).refresh_within(patience)?,
+            None => drop(IndexSync::of(self.core).refresh()?),
+        }
+        let query = Query::plain(&words.join(" "));
+        if request.patience.is_none() {
+            Searches::of(self.core).embed_recent(None, &query)?;
+        }
+        let filter = hide(&Filter::default(), Inactive::default());
+        let Candidates { found, notices } =
+            self.candidates(&query, None, filter, most.saturating_mul(3).max(30))?;
+        let mut weighed = self.evaluate_matches(&found, &query.words, LONGEST)?;
+        let floor = self.recall_floor()?;
+        let scored = self.compose(found, self.core.clock.now())?;
+        let about: Vec<usize> = (0..scored.len())
+            .filter(|&at| {
+                let weighed = weighed.get(at).and_then(Option::as_ref);
+                weighed.is_some_and(|weighed| weighed.evidence.is_about(floor))
+            })
+            .collect();
+        let share = |memory: &Memory| {
+            if memory.state.pinned { RecallGroup::Pinned } else { RecallGroup::Tier(memory.state.tier) }
+        };
+        let shares: Vec<(RecallGroup, f64)> = about
+            .iter()
+            .filter_map(|&at| scored.get(at))
+            .map(|(memory, score)| (share(memory), score.total))
+            .collect();
+        let mut items = Vec::new();
+        for at in select_by_quotas(&MemoryWeights::of(self.core).shares(), &shares, most)
+            .into_iter()
+            .filter_map(|at| about.get(at).copied())
+        {
+            let Some((memory, score)) = scored.get(at) else { continue };
+            let Some(weighed) = weighed.get_mut(at).and_then(Option::take) else { continue };
+            items.push(RecallItem {
+                id: memory.id.clone(),
+                path: memory.path.clone(),
+                title: memory.title.clone(),
+                kind: memory.kind.clone(),
+                tier: memory.state.tier,
+                score: score.total,
+                text: weighed.passage,
+            });
+        }
+        Ok((items, notices))
+    }
+
+    /// Returns the cosine above which a passage counts as being about a prompt, if it was measured for the model.
+    fn recall_floor(&self) -> Result<Option<f32>> {
+        Ok(self.core.index.snapshot()?.model.as_ref().and_then(|model| model.recall_floor()))
+    }
+
+    /// Finds memories by words and meaning, with the composite score of each, for `most` results.
+    fn scored(
+        &self,
+        query: &Query,
+        filter: Filter,
+        most: usize,
+        now: Timestamp,
+    ) -> Result<(Scored, Vec<String>)> {
+        let Candidates { found, notices } =
+            self.candidates(query, None, filter, most.saturating_mul(3).max(30))?;
+        Ok((self.compose(found, now)?, notices))
+    }
+
+    /// Computes the composite score of each hit.
+    fn compose(&self, found: Vec<SearchHit>, now: Timestamp) -> Result<Vec<(Memory, CompositeScore)>> {
+        let likeness = likeness(&found);
+        let memories = MemoryWeights::of(self.core)
+            .weigh_for_scores(found.into_iter().map(|hit| hit.row).collect(), now)?;
+        let kinds = MemoryWeights::of(self.core).kinds();
+        let weights = self.core.config.memory.weights;
+        let scored = memories.into_iter().zip(likeness).map(|(memory, likeness)| {
+            let kind = kinds.get(&memory.kind);
+            let score = composite_score(likeness, &memory.state, &kind, memory.said.created, now, &weights);
+            (memory, score)
+        });
+        Ok(scored.collect())
+    }
+
+    /// Returns the memories that match a query, by composite score, and records a use of each.
+    ///
+    /// # Errors
+    /// `Invalid` for an invalid query or filter; `NotFound` for vector mode without a model; `Corrupt` if the index
+    /// cannot be read.
+    #[tracing::instrument(skip_all)]
+    pub fn recall_memories(&self, request: &MemoryRecallRequest) -> Result<RecalledReply> {
+        IndexSync::of(self.core).refresh()?;
+        let now = self.core.clock.now();
+        let filter = hide(&request.filter, request.include);
+        let query = Query::plain(&request.query);
+        Searches::of(self.core).embed_recent(None, &query)?;
+        let (mut scored, notices) = self.scored(&query, filter, request.limit, now)?;
+        scored.retain(|(memory, _)| request.tier.is_none_or(|tier| memory.state.tier == tier));
+        // The sort is stable, so equal scores keep the order of the search.
+        scored.sort_by(|(_, one), (_, other)| other.total.total_cmp(&one.total));
+        scored.truncate(request.limit);
+        let (mut memories, scores): (Vec<Memory>, Vec<CompositeScore>) = scored.into_iter().unzip();
+        MemoryWeights::of(self.core).complete(&mut memories, now)?;
+        let mut given = Vec::new();
+        for (memory, score) in memories.into_iter().zip(scores) {
+            // A memory that was removed since is left out.
+            let Ok(content) = Memories::of(self.core).content(&memory) else { continue };
+            given.push(Recalled { memory, score, content });
+        }
+        MemoryWeights::of(self.core).note_use(given.iter().map(|recalled| &recalled.memory.row), "recall");
+        Ok(RecalledReply { memories: given, notices })
+    }
+
+    /// Explains the score of a memory, and its score for a query.
+    ///
+    /// # Errors
+    /// `NotFound` if no note has the name; `Exists` if several notes have it.
+    #[tracing::instrument(skip_all)]
+    pub fn explain(&self, name: &str, query: Option<&str>) -> Result<ExplainReply> {
+        let memory = Memories::of(self.core).memory(name)?;
+        let kind: MemoryType = MemoryWeights::of(self.core).kind_of(&memory);
+        let now = self.core.clock.now();
+        let similarity = match query {
+            None => 0.0,
+            Some(text) => {
+                let found = self.candidates(&Query::plain(text), None, Filter::default(), 1000)?.found;
+                let likeness = likeness(&found);
+                let at = found.iter().position(|hit| hit.row.id == memory.row.id);
+                at.and_then(|at| likeness.get(at).copied()).unwrap_or(0.0)
+            }
+        };
+        let score = composite_score(
+            similarity,
+            &memory.state,
+            &kind,
+            memory.said.created,
+            now,
+            &self.core.config.memory.weights,
+        );
+        let (eligible, reason) = match (memory.state.forgotten, memory.state.tier) {
+            (true, _) => (false, "it is forgotten; `restore` restores it".to_owned()),
+            (_, Tier::Archive) => (false, "it is archived; `restore` or `pin` restores it".to_owned()),
+            (_, tier) if memory.state.pinned => (true, format!("it is pinned ({tier})")),
+            (_, tier) => (true, format!("it is {tier}")),
+        };
+        Ok(ExplainReply {
+            memory,
+            half_life_days: kind.half_life_days,
+            floor: kind.floor,
+            score,
+            eligible,
+            reason,
+        })
+    }
+}

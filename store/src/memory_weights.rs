@@ -1,0 +1,344 @@
+//! Computes the state of notes as memories: importance, tier and uses.
+
+use std::cmp::{Ordering, Reverse};
+use std::collections::HashMap;
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use crate::core::Core;
+use crate::idempotency::Calls;
+use sidenote_foundation::clock::Timestamp;
+use sidenote_foundation::config::{Layout, UseRecording};
+use sidenote_foundation::error::{Error, Result};
+use sidenote_foundation::index::catalog::{Details, FileId, FileRow, Filter, path_id};
+use sidenote_foundation::journal::projection::Projection;
+use sidenote_foundation::memory::recall::{Quotas, RecallGroup};
+use sidenote_foundation::memory::state::{MemoryProperties, MemoryState, Thresholds, fold_with};
+use sidenote_foundation::memory::tier::Tier;
+use sidenote_foundation::memory::types::{GENERAL, MemoryType, MemoryTypes};
+use sidenote_foundation::memory::usage::{EventId, Usage};
+use sidenote_foundation::text::path::{has_key, key};
+use sidenote_foundation::text::tag_conversion;
+
+/// A note as a memory, with its state.
+#[derive(Debug, Clone, Serialize)]
+pub struct Memory {
+    /// The note's id.
+    pub id: String,
+    /// The path of the note.
+    pub path: String,
+    /// The note's title.
+    pub title: String,
+    /// The type of the memory.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// The tags of the note.
+    pub tags: Vec<String>,
+    /// When the note was created.
+    pub created: Timestamp,
+    /// When the note was last changed.
+    pub updated: Timestamp,
+    /// The current state.
+    #[serde(flatten)]
+    pub state: MemoryState,
+    /// The memory that replaces this one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub superseded_by: Option<String>,
+    #[serde(skip)]
+    pub(crate) row: FileRow,
+    #[serde(skip)]
+    pub(crate) said: MemoryProperties,
+    /// The uses of the memory.
+    #[serde(skip)]
+    pub(crate) usage: Usage,
+}
+
+impl Memory {
+    /// Returns the creation time, with the order of memories created in the same second.
+    pub(crate) fn creation_order(&self) -> (Timestamp, EventId) {
+        self.usage.creation_order(self.row.created)
+    }
+
+    /// Returns whether the memory has a tag or a nested tag of it.
+    pub(crate) fn has_tag(&self, tag: &str) -> bool {
+        let wanted = key(tag.trim_start_matches('#'));
+        let mut names = self.tags.iter().chain(&self.said.tags).map(|own| key(own));
+        names.any(|own| own == wanted || own.starts_with(&format!("{wanted}/")))
+    }
+}
+
+/// Lists the tags of a note in their original form, from its normalized tags and its properties.
+fn given_tags(names: Vec<String>, properties: &Map<String, Value>) -> Vec<String> {
+    let value = |name: &str| properties.iter().find(|(own, _)| has_key(own, name)).map(|(_, value)| value);
+    tag_conversion::in_original_form(names, value("tags"), value(tag_conversion::ORIGINALS))
+}
+
+impl MemoryWeights<'_> {
+    pub(crate) fn kinds(&self) -> MemoryTypes {
+        let known = self.core.config.types.iter().map(|(name, kind)| (name.clone(), *kind)).collect();
+        MemoryTypes::new(known, &self.core.config.memory.classify)
+    }
+
+    /// Returns the thresholds of the tiers in the settings.
+    pub(crate) fn thresholds(&self) -> Thresholds {
+        let tiers = &self.core.config.memory.tiers;
+        Thresholds {
+            hot: i64::from(tiers.hot_hours) * 3_600_000,
+            warm_uses: tiers.warm_uses,
+            warm_days: tiers.warm_use_days,
+            warm: i64::from(tiers.warm_days) * 86_400_000,
+        }
+    }
+
+    /// Returns the quotas of recall in the settings.
+    pub(crate) fn shares(&self) -> Quotas {
+        let budgets = &self.core.config.memory.budgets;
+        [
+            (RecallGroup::Pinned, usize::from(budgets.pinned)),
+            (RecallGroup::Tier(Tier::Hot), usize::from(budgets.hot)),
+            (RecallGroup::Tier(Tier::Warm), usize::from(budgets.warm)),
+            (RecallGroup::Tier(Tier::Cold), usize::from(budgets.cold)),
+        ]
+    }
+
+    /// Sorts notes by creation time, in descending order if `newest_first` is set. The journal decides between notes of
+    /// the same second, otherwise their paths.
+    pub(crate) fn sort_by_creation<T>(
+        &self,
+        list: &mut [T],
+        newest_first: bool,
+        row: impl Fn(&T) -> &FileRow,
+    ) -> Result<()> {
+        let turned = |order: Ordering| if newest_first { order.reverse() } else { order };
+        let second = |item: &T| row(item).created.millis().div_euclid(1000);
+        list.sort_by(|one, other| {
+            let created = row(one).created.cmp(&row(other).created);
+            turned(created).then_with(|| row(one).path.cmp(&row(other).path))
+        });
+        let is_tie = |one: &T, other: &T| second(one) == second(other);
+        if list.chunk_by(is_tie).all(|run| run.len() == 1) {
+            return Ok(());
+        }
+        let projection = self.core.projection()?;
+        let Some(ledger) = projection.as_ref().map(Projection::ledger) else {
+            return Err(Error::internal("the projection was not read"));
+        };
+        let birth = |item: &T| {
+            let row = row(item);
+            ledger.usage(own_id(row), row.path.as_str()).creation_order(row.created)
+        };
+        for run in list.chunk_by_mut(is_tie).filter(|run| run.len() > 1) {
+            if newest_first {
+                run.sort_by_cached_key(|item| Reverse(birth(item)));
+            } else {
+                run.sort_by_cached_key(birth);
+            }
+        }
+        Ok(())
+    }
+
+    /// Computes the current state of notes.
+    pub(crate) fn weigh(&self, rows: Vec<FileRow>, now: Timestamp) -> Result<Vec<Memory>> {
+        self.weigh_by(rows, now, true)
+    }
+
+    /// Computes the state of a note that was just written. If the journal cannot be read, the note counts as not used
+    /// yet, because the change itself was committed.
+    pub(crate) fn weigh_written(&self, row: FileRow) -> Result<Memory> {
+        let now = self.core.clock.now();
+        let weighed = match self.weigh(vec![row.clone()], now) {
+            Ok(mut memories) => memories.pop(),
+            Err(error) => {
+                tracing::warn!("the uses of {} are not counted: {error}", row.path);
+                Some(memory_of(
+                    row,
+                    Details::default(),
+                    Usage::default(),
+                    (&self.kinds(), &self.thresholds()),
+                    true,
+                    now,
+                ))
+            }
+        };
+        weighed.ok_or_else(|| Error::internal("a row is missing"))
+    }
+
+    /// Computes the state of notes for scores, without importance and tags, which scores do not need.
+    pub(crate) fn weigh_for_scores(&self, rows: Vec<FileRow>, now: Timestamp) -> Result<Vec<Memory>> {
+        self.weigh_by(rows, now, false)
+    }
+
+    /// Adds importance and tags to memories from [`Self::weigh_for_scores`].
+    pub(crate) fn complete(&self, memories: &mut [Memory], now: Timestamp) -> Result<()> {
+        let catalog = self.core.index.catalog();
+        let (kinds, thresholds) = (self.kinds(), self.thresholds());
+        for memory in memories {
+            let Details { tags, properties } = match &memory.row.unindexed {
+                Some(details) => (**details).clone(),
+                None => Details {
+                    tags: catalog.tags_of(memory.row.id)?,
+                    properties: catalog
+                        .properties()
+                        .of(&[memory.row.id])?
+                        .remove(&memory.row.id)
+                        .unwrap_or_default(),
+                },
+            };
+            memory.said.tags.clone_from(&tags);
+            memory.tags = given_tags(tags, &properties);
+            memory.state = fold_with(&thresholds, &memory.said, &kinds.get(&memory.kind), &memory.usage, now);
+        }
+        Ok(())
+    }
+
+    fn weigh_by(&self, rows: Vec<FileRow>, now: Timestamp, with_tags: bool) -> Result<Vec<Memory>> {
+        let (kinds, thresholds) = (self.kinds(), self.thresholds());
+        let catalog = self.core.index.catalog();
+        let (mut tags, mut properties) = (HashMap::new(), HashMap::new());
+        let few = rows.len() <= FEW;
+        if few {
+            let ids: Vec<FileId> = rows.iter().map(|row| row.id).collect();
+            for &id in ids.iter().filter(|_| with_tags) {
+                tags.insert(id, catalog.tags_of(id)?);
+            }
+            properties = catalog.properties().of(&ids)?;
+        } else {
+            tags = catalog.all_tags()?;
+            catalog.properties().each(|file, map| drop(properties.insert(file, map)))?;
+        }
+        drop(catalog);
+        let projection = self.core.projection()?;
+        let Some(ledger) = projection.as_ref().map(Projection::ledger) else {
+            return Err(Error::internal("the projection was not read"));
+        };
+        let weigh = |row: FileRow| {
+            let details = Details {
+                tags: tags.remove(&row.id).unwrap_or_default(),
+                properties: properties.remove(&row.id).unwrap_or_default(),
+            };
+            let usage = ledger.usage(own_id(&row), row.path.as_str());
+            memory_of(row, details, usage, (&kinds, &thresholds), with_tags, now)
+        };
+        Ok(rows.into_iter().map(weigh).collect())
+    }
+
+    /// Computes the current state of all notes.
+    pub(crate) fn all_memories(&self, now: Timestamp) -> Result<Vec<Memory>> {
+        // This is a separate statement so that the catalog is released before the computation.
+        let rows = self.core.index.catalog().select(&Filter::default())?;
+        self.weigh(rows, now)
+    }
+
+    /// Returns whether a note was created as a memory: it is in the folder of memories, or its name has the form of the
+    /// layout `memories`.
+    pub(crate) fn is_own(&self, memory: &Memory) -> bool {
+        if self.core.config.vault.layout == Layout::Memories {
+            return memory.row.path.stem().ends_with(&format!("-{}", memory.id));
+        }
+        let inside = memory.path.strip_prefix(self.core.config.memory.folder.trim_matches('/'));
+        inside.is_some_and(|rest| rest.starts_with('/'))
+    }
+
+    pub(crate) fn kind_of(&self, memory: &Memory) -> MemoryType {
+        self.kinds().get(&memory.kind)
+    }
+
+    /// Records uses of notes in the journal. A failure is only logged.
+    pub(crate) fn note_use<'a>(&self, rows: impl Iterator<Item = &'a FileRow>, by: &str) {
+        let mut rows = rows.peekable();
+        let is_off = self.core.config.memory.uses == UseRecording::Off;
+        if rows.peek().is_none() || is_off || self.core.vault.is_read_only() {
+            return;
+        }
+        let mut event = Calls::of(self.core).event_of("use", self.core.clock.now(), rows);
+        event.more.insert("by".to_owned(), Value::from(by));
+        if let Err(error) = self.core.journal().append_without_sync(&event) {
+            tracing::debug!("a use cannot be recorded: {error}");
+        }
+    }
+}
+
+/// Returns the id that a note itself has, and that was not made from its path.
+pub(crate) fn own_id(row: &FileRow) -> Option<&str> {
+    (row.note_id != path_id(&row.path)).then_some(row.note_id.as_str())
+}
+
+/// Creates a memory from a row, with tags and properties of the catalog unless the row has its own.
+fn memory_of(
+    row: FileRow,
+    details: Details,
+    usage: Usage,
+    (kinds, thresholds): (&MemoryTypes, &Thresholds),
+    with_tags: bool,
+    now: Timestamp,
+) -> Memory {
+    let details = row.unindexed.as_deref().cloned().unwrap_or(details);
+    // A creation time in the future is replaced by the time of the file, or by now.
+    let made = if row.created > now { row.written.min(now) } else { row.created };
+    let own_tags = details.tags.clone();
+    let given = if with_tags { given_tags(own_tags, &details.properties) } else { own_tags };
+    let said = said(&details.properties, details.tags, made);
+    let kind = row.note_type.clone().unwrap_or_else(|| GENERAL.to_owned());
+    Memory {
+        id: row.note_id.clone(),
+        path: row.path.as_str().to_owned(),
+        title: row.title.clone(),
+        tags: given,
+        created: usage.creation_order(row.created).0,
+        updated: row.updated,
+        superseded_by: said.superseded_by.clone(),
+        state: fold_with(thresholds, &said, &kinds.get(&kind), &usage, now),
+        kind,
+        usage,
+        said,
+        row,
+    }
+}
+
+/// The largest number of notes that are looked up one by one. More are read in a single pass.
+const FEW: usize = 200;
+
+/// Reads the properties of a note that determine its state.
+pub(crate) fn said(
+    properties: &Map<String, Value>,
+    tags: Vec<String>,
+    created: Timestamp,
+) -> MemoryProperties {
+    let get = |name: &str| properties.iter().find(|(own, _)| key(own) == name).map(|(_, value)| value);
+    let number = |name: &str| match get(name)? {
+        Value::Number(number) => number.as_f64(),
+        Value::String(text) => text.trim().parse().ok(),
+        _ => None,
+    };
+    let is_true = |name: &str| match get(name) {
+        Some(Value::Bool(flag)) => *flag,
+        Some(Value::String(text)) => text.eq_ignore_ascii_case("true"),
+        _ => false,
+    };
+    let text = |name: &str| get(name).and_then(Value::as_str).map(str::to_owned);
+    MemoryProperties {
+        importance: number("importance").filter(|number| number.is_finite()),
+        is_garbled: get("importance").is_some_and(|value| !value.is_null())
+            && !number("importance").is_some_and(f64::is_finite),
+        pinned: is_true("pinned"),
+        archived: text("tier").is_some_and(|tier| tier.eq_ignore_ascii_case("archive")),
+        forgotten: is_true("forgotten"),
+        superseded_by: text("superseded_by"),
+        usefulness: number("usefulness").map_or(0, |number| number as i64),
+        tags,
+        created,
+    }
+}
+
+/// Computes the state of notes as memories, and records their uses.
+#[derive(Debug, Clone, Copy)]
+pub struct MemoryWeights<'a> {
+    pub(crate) core: &'a Core,
+}
+
+impl<'a> MemoryWeights<'a> {
+    pub(crate) fn of(core: &'a Core) -> Self {
+        Self { core }
+    }
+}

@@ -1,0 +1,607 @@
+//! Searches: parses the query, ranks notes, and shows their best passages.
+
+use std::sync::PoisonError;
+use std::time::Duration;
+
+use serde::Serialize;
+
+use crate::core::former_of;
+use crate::lookup::Lookup;
+use crate::memory_weights::Memory;
+use crate::query::Searches;
+use crate::query::memory_ranking::MemoryRanking;
+use crate::query::verify::{SearchHits, Verification};
+use crate::sync::IndexSync;
+use sidenote_foundation::clock::Timestamp;
+use sidenote_foundation::error::{ErrorKind, Result};
+use sidenote_foundation::index::catalog::{FileKind, Filter, Inactive};
+use sidenote_foundation::index::indexed_document::ParsedNote;
+use sidenote_foundation::memory::score::IntentScore;
+use sidenote_foundation::memory::tier::Tier;
+use sidenote_foundation::parallel;
+use sidenote_foundation::search::fuse::Fusion;
+use sidenote_foundation::search::predicate::matching_spans;
+use sidenote_foundation::search::query::Query;
+use sidenote_foundation::search::snippet::{excerpt, excerpt_of_parts};
+use sidenote_foundation::search::{Components, MatchType, Mode, QueryVector, Request, SearchHit};
+use sidenote_foundation::text::terms::{CachedStemmer, is_stop_word, terms};
+use sidenote_foundation::wording::Wording;
+
+impl Searches<'_> {
+    /// Clears the cache of query vectors, so that a benchmark measures the embedding of each.
+    pub fn forget_query_vectors(&self) {
+        self.core.state.query_vectors.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
+    /// Searches the vault. A search does not count as a use of its results.
+    ///
+    /// # Errors
+    /// `Invalid` for a malformed filter; `NotFound` for vector mode without a model.
+    #[tracing::instrument(skip_all)]
+    pub fn search(&self, request: &SearchRequest) -> Result<SearchReply> {
+        let started = std::time::Instant::now();
+        let stale = !request.no_sync && IndexSync::of(self.core).refresh()? > 0;
+        if !request.no_sync {
+            self.embed_recent(request.mode, &request.parsed(self.core.clock.now()).unwrap_or_default())?;
+        }
+        let mut reply = self.search_as_is(request, None)?;
+        reply.stale = stale;
+        if request.no_sync {
+            reply.notes.push("the files were not compared with the index".into());
+        }
+        reply.took_ms = (started.elapsed().as_secs_f64() * 1e5).round() / 100.0;
+        Ok(reply)
+    }
+
+    /// Searches the index without updating it.
+    fn search_as_is(
+        &self,
+        request: &SearchRequest,
+        among: Option<&sidenote_foundation::index::file_set::FileSet>,
+    ) -> Result<SearchReply> {
+        let config = &self.core.config.search;
+        let asked = request.mode.map_or_else(|| Mode::parse(&config.mode), Ok)?;
+        let mut notes = Vec::new();
+        let mut query = request.understood(self.core.clock.now(), &mut notes)?;
+        let snapshot = self.core.index.snapshot()?;
+        let mut mode = asked;
+        let limit = request.limit.unwrap_or(config.limit).saturating_add(request.skip).min(MOST_RESULTS);
+        let most = request.memories.map_or(limit, |ranking| ranking.candidates(limit));
+        let mut sought = |query: &Query, notes: &mut Vec<Wording>| {
+            let request = Request {
+                query: Some(query),
+                mode: asked,
+                fusion: Fusion::parse(&config.fusion)?,
+                limit: self.rerank_depth(asked, query, most),
+                // A ranking that sorts all candidates again needs no deeper search.
+                depth: (most > limit).then_some(most),
+                filter: hide(
+                    &Lookup::of(self.core).with_canonical_folder(&request.filter)?,
+                    request.included(),
+                ),
+                path: request.path.clone(),
+                among,
+            };
+            self.found(&snapshot, &request, || {
+                let vector;
+                (mode, vector) = self.vector_for(asked, query, &snapshot, notes)?;
+                Ok(vector)
+            })
+        };
+        let mut found = sought(&query, &mut notes)?;
+        if let Some(words) = request.plain_words(&query).filter(|_| found.found.is_empty()) {
+            notes.clear();
+            notes.push(WORDS_INSTEAD.into());
+            query = words;
+            found = sought(&query, &mut notes)?;
+        }
+        let SearchHits { mut found, undecided, sifted } = found;
+        notes.extend(undecided.map(Wording::from));
+        self.rerank(asked, &query, &mut found, &mut notes);
+        found.truncate(most);
+        if mode != Mode::Bm25 {
+            notes.extend(self.pending_notice(&snapshot).map(Wording::from));
+        }
+        let by_words = |hit: &SearchHit| hit.match_type != MatchType::Vector;
+        let did_you_mean = if request.skip == 0 && !found.iter().any(by_words) {
+            corrected_query(&request.query, &query, &snapshot)?
+        } else {
+            None
+        };
+        let explain = if request.explain {
+            Some(self.explained(request, &query, mode, sifted, &snapshot)?)
+        } else {
+            None
+        };
+        let results = self.page(request, &query, found, limit)?;
+        Ok(SearchReply {
+            did_you_mean,
+            explain,
+            results,
+            mode,
+            stale: false,
+            embedder: self.core.embedder_name(),
+            pending: snapshot.pending,
+            notes,
+            took_ms: 0.0,
+        })
+    }
+
+    /// Returns a notice about passages without a vector, if there are any.
+    fn pending_notice(&self, snapshot: &sidenote_foundation::index::Snapshot) -> Option<String> {
+        (snapshot.pending > 0).then(|| match former_of(snapshot) {
+            Some(former) => format!(
+                "vectors of {former} answer; {} for those of {}",
+                waiting(snapshot.pending),
+                self.core.embedder_name()
+            ),
+            None => format!("{} for a vector", waiting(snapshot.pending)),
+        })
+    }
+
+    /// Returns the requested page of the hits, each with its state as a memory if the request ranks memories.
+    fn page(
+        &self,
+        request: &SearchRequest,
+        query: &Query,
+        mut found: Vec<SearchHit>,
+        limit: usize,
+    ) -> Result<Vec<SearchResult>> {
+        let mut ranked = match request.memories {
+            Some(ranking) => self.rank_memories(ranking, &mut found)?,
+            None => Vec::new(),
+        };
+        found.truncate(limit);
+        ranked.truncate(limit);
+        let ranked = ranked.split_off(request.skip.min(ranked.len()));
+        let mut results = self.show(found.get(request.skip..).unwrap_or_default(), query, request.explain);
+        for ranked in self.complete_memories(ranked)? {
+            // A note that was removed since it was indexed is not returned.
+            if let Some(result) = results.iter_mut().find(|result| result.path == ranked.memory.path) {
+                result.intent_score = ranked.intent_score;
+                result.memory = Some(ranked.memory);
+            }
+        }
+        Ok(results)
+    }
+
+    /// Embeds the query if the mode needs it. If that fails, hybrid mode uses words alone and adds a notice.
+    pub(crate) fn vector_for(
+        &self,
+        asked: Mode,
+        query: &Query,
+        snapshot: &sidenote_foundation::index::Snapshot,
+        notes: &mut Vec<Wording>,
+    ) -> Result<(Mode, QueryVector)> {
+        if asked == Mode::Bm25 || query.text_to_embed.trim().is_empty() {
+            return Ok((if asked == Mode::Hybrid { Mode::Bm25 } else { asked }, None));
+        }
+        if snapshot.vectors.is_empty() {
+            // Loading a model to compare with nothing would cost time and give nothing.
+            let is_hybrid = asked == Mode::Hybrid;
+            let so =
+                if is_hybrid { "this searched by words only" } else { "a search by meaning finds nothing" };
+            notes.push(match (self.core.index.embedder(), &self.core.state.embedder_error) {
+                (None, Some(why)) => why.clone().led_by(&format!("{so}: ")),
+                (None, None) => self.missing_vectors_notice(&format!("no embedding model is set, so {so}")),
+                (Some(_), _) if is_hybrid => Wording::new(
+                    format!("{so}; run `sidenote index` once to search by meaning too"),
+                    format!("{so}: no passage has a vector yet"),
+                ),
+                (Some(_), _) => self.missing_vectors_notice(&format!("no passage has a vector yet, so {so}")),
+            });
+            return Ok((if asked == Mode::Hybrid { Mode::Bm25 } else { asked }, None));
+        }
+        match self.core.query_vector(snapshot.model.as_ref(), &query.text_to_embed) {
+            Ok(vector) => Ok((asked, vector)),
+            Err(error) if asked == Mode::Hybrid => {
+                notes.push(format!("this searched by words only: {error}").into());
+                Ok((Mode::Bm25, None))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Embeds the latest changes before a query by meaning, for a limited time. If the model fails, the search itself
+    /// reports it.
+    ///
+    /// # Errors
+    /// `Invalid` if the settings name an unknown mode; `Corrupt` if the index cannot be read.
+    pub(crate) fn embed_recent(&self, mode: Option<Mode>, query: &Query) -> Result<()> {
+        let asked = mode.map_or_else(|| Mode::parse(&self.core.config.search.mode), Ok)?;
+        if asked == Mode::Bm25 || query.text_to_embed.trim().is_empty() {
+            return Ok(());
+        }
+        let files = self.core.index.recent_without_vectors()?;
+        if files.is_empty() {
+            return Ok(());
+        }
+        // The query is embedded first, because loading the model could use up the time for the passages.
+        let done = self
+            .core
+            .query_vector(self.core.index.embedder(), &query.text_to_embed)
+            .and_then(|_| self.core.index.embed_within(files, EMBEDDING));
+        if let Err(error) = done {
+            tracing::warn!("the latest changes are not embedded yet: {error}");
+        }
+        Ok(())
+    }
+
+    /// Explains how a query was parsed.
+    fn explained(
+        &self,
+        request: &SearchRequest,
+        query: &Query,
+        mode: Mode,
+        sifted: Option<Verification>,
+        snapshot: &sidenote_foundation::index::Snapshot,
+    ) -> Result<Explained> {
+        let mut words = Vec::new();
+        for word in &query.words {
+            let notes = snapshot.bm25.body_document_frequency(&word.stem)?;
+            let idf = snapshot.bm25.idf(&word.stem)?;
+            words.push(WordWeight { word: word.exact.clone(), stem: word.stem.clone(), notes, idf });
+        }
+        words.sort_by_key(|word| word.notes);
+        let mut stop_words: Vec<String> = terms(&query.text_to_embed)
+            .into_iter()
+            .map(|term| term.text)
+            .filter(|text| is_stop_word(text) && query.words.iter().all(|word| word.exact != *text))
+            .collect();
+        stop_words.dedup();
+        Ok(Explained {
+            words,
+            stop_words,
+            meaning: if mode == Mode::Bm25 || self.core.index.embedder().is_none() {
+                String::new()
+            } else {
+                query.text_to_embed.clone()
+            },
+            condition: query.condition.as_ref().map(ToString::to_string),
+            sifted,
+            filters: request.filters(),
+            fusion: Fusion::parse(&self.core.config.search.fusion)?,
+            model: self.core.embedder_name(),
+            notes: snapshot.bm25.documents(),
+            put_away: self
+                .core
+                .index
+                .catalog()
+                .inactive_files(hide(&request.filter, request.included()).hidden)?
+                .len(),
+        })
+    }
+
+    /// Reads the notes of a page in parallel and cuts their excerpts.
+    pub(crate) fn show(&self, found: &[SearchHit], query: &Query, explain: bool) -> Vec<SearchResult> {
+        let shown = parallel::map(found, 2, CachedStemmer::default, |stem, hit| {
+            self.show_one(hit, query, explain, stem)
+        });
+        shown.into_iter().flatten().collect()
+    }
+
+    fn show_one(
+        &self,
+        hit: &SearchHit,
+        query: &Query,
+        explain: bool,
+        stem: &mut CachedStemmer,
+    ) -> Option<SearchResult> {
+        if hit.row.kind == FileKind::Attachment {
+            return Some(SearchResult {
+                path: hit.row.path.as_str().to_owned(),
+                id: String::new(),
+                title: hit.row.path.name().to_owned(),
+                heading: String::new(),
+                lines: (1, 1),
+                snippet: String::new(),
+                marks: Vec::new(),
+                score: hit.score,
+                match_type: hit.match_type,
+                explain: explain.then_some(hit.components),
+                memory: None,
+                intent_score: None,
+            });
+        }
+        let bytes = match self.core.read_bytes(&hit.row.path) {
+            Ok(bytes) => bytes,
+            // A note that was removed since it was indexed is not returned.
+            Err(error) if error.kind() == ErrorKind::NotFound => return None,
+            Err(error) => {
+                tracing::warn!("{error}; it is left out");
+                return None;
+            }
+        };
+        let reading = ParsedNote::new(&hit.row.path, &bytes);
+        let asked_for =
+            query.condition.as_ref().map(|condition| matching_spans(&hit.row.path, &reading.text, condition));
+        // The search itself reports conditions that cannot be evaluated.
+        let parts = asked_for.and_then(Result::ok).unwrap_or_default();
+        let shown = excerpt_of_parts(&reading, &parts, &query.words, stem)
+            .unwrap_or_else(|| excerpt(&reading, &query.words, hit.passage, stem));
+        Some(SearchResult {
+            path: hit.row.path.as_str().to_owned(),
+            id: hit.row.note_id.clone(),
+            title: reading.title.clone(),
+            heading: shown.trail,
+            lines: shown.lines,
+            snippet: shown.snippet,
+            marks: shown.marks,
+            score: hit.score,
+            match_type: hit.match_type,
+            explain: explain.then_some(hit.components),
+            memory: None,
+            intent_score: None,
+        })
+    }
+
+    /// Returns a notice about missing vectors; for a person, with the command that creates them.
+    pub(super) fn missing_vectors_notice(&self, what: &str) -> Wording {
+        if self.core.index.embedder().is_some() {
+            Wording::new(format!("{what}; run `sidenote index` once"), what)
+        } else {
+            Wording::new(format!("{what}; `sidenote model use minilm` sets one"), what)
+        }
+    }
+
+    /// Parses a bound of a date filter, such as `--created-after`.
+    ///
+    /// # Errors
+    /// `Invalid` if the text is neither a date nor a distance from `now`.
+    pub fn date_bound(flag: &str, text: Option<&str>, now: Timestamp) -> Result<Option<Timestamp>> {
+        text.map(|text| Timestamp::parse_bound_at(flag, text, now)).transpose()
+    }
+}
+
+/// The time that a search spends on embedding the latest changes.
+const EMBEDDING: Duration = Duration::from_millis(100);
+
+/// The largest number of results.
+const MOST_RESULTS: usize = 10_000;
+
+/// When plain words replace a condition.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Fallback {
+    /// Never: a condition that no note meets has no results.
+    #[default]
+    Never,
+    /// If no note meets the condition.
+    IfEmpty,
+    /// If no note meets the condition, or if the query is not a valid condition. Agents may send a person's message as
+    /// the query.
+    IfEmptyOrInvalid,
+}
+
+/// A search.
+#[derive(Debug, Clone, Default)]
+pub struct SearchRequest {
+    /// The query.
+    pub query: String,
+    /// Whether the query is plain words without operators.
+    pub plain: bool,
+    /// When plain words replace the condition of the query.
+    pub fallback: Fallback,
+    /// The mode. Without it, that of the settings is used.
+    pub mode: Option<Mode>,
+    /// The number of results. Without it, that of the settings is used.
+    pub limit: Option<usize>,
+    /// The number of best results to skip.
+    pub skip: usize,
+    /// The filter of notes.
+    pub filter: Filter,
+    /// Inactive notes to include.
+    pub include: Inactive,
+    /// A glob that the path must match.
+    pub path: Option<String>,
+    /// Whether every word must occur.
+    pub all: bool,
+    /// Whether to explain the scores.
+    pub explain: bool,
+    /// Whether to search without updating the index.
+    pub no_sync: bool,
+    /// How results are ranked as memories. Without it, they are ranked by relevance alone.
+    pub memories: Option<MemoryRanking>,
+}
+
+/// A note that matches, with its best passage.
+#[derive(Debug, Clone, Serialize)]
+pub struct SearchResult {
+    /// Vault path.
+    pub path: String,
+    /// The note's id.
+    pub id: String,
+    /// The note's title.
+    pub title: String,
+    /// Headings above the passage, joined by ` > `; empty at the top of a note.
+    pub heading: String,
+    /// First and last line of the passage, counted from 1.
+    pub lines: (usize, usize),
+    /// Source text around the best matches.
+    pub snippet: String,
+    /// Byte ranges of the snippet that match.
+    pub marks: Vec<(usize, usize)>,
+    /// The score, comparable only within one reply.
+    pub score: f32,
+    /// The ranking that found the note.
+    pub match_type: MatchType,
+    /// The components of the score.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub explain: Option<Components>,
+    /// The note as a memory, if the request ranks memories.
+    #[serde(skip)]
+    pub memory: Option<Memory>,
+    /// The components of the score for an intent, if the request has one.
+    #[serde(skip)]
+    pub intent_score: Option<IntentScore>,
+}
+
+/// The result of a search.
+#[derive(Debug, Clone, Serialize)]
+pub struct SearchReply {
+    /// The results, best first.
+    pub results: Vec<SearchResult>,
+    /// The mode that was used: `bm25` if hybrid mode had no vectors.
+    pub mode: Mode,
+    /// Whether the index lacks some changes of the files; `false` if it was not compared with them.
+    pub stale: bool,
+    /// The model's name; `none` without one.
+    pub embedder: String,
+    /// The number of passages without a vector, which are not found by meaning yet.
+    pub pending: usize,
+    /// Notices about what the reply lacks.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<Wording>,
+    /// How the query was parsed, if requested.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub explain: Option<Explained>,
+    /// The query with corrected spelling, if no note contains some of its words and nothing was found by words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub did_you_mean: Option<String>,
+    /// The time of the search in milliseconds, with the update of the index.
+    pub took_ms: f64,
+}
+
+/// An explanation of how a query was parsed.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Explained {
+    /// The words that rank, the rarest first.
+    pub words: Vec<WordWeight>,
+    /// The words that are too common to rank.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub stop_words: Vec<String>,
+    /// The text that was embedded, if any.
+    pub meaning: String,
+    /// The condition that notes must meet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub condition: Option<String>,
+    /// How the condition was verified.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sifted: Option<Verification>,
+    /// The filters besides the query.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub filters: Vec<String>,
+    /// How the rankings were merged.
+    pub fusion: Fusion,
+    /// The model; `none` without one.
+    pub model: String,
+    /// The number of notes in the index.
+    pub notes: u64,
+    /// The number of inactive notes: archived or forgotten.
+    pub put_away: usize,
+}
+
+/// A word and its weight.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct WordWeight {
+    /// The normalized word.
+    pub word: String,
+    /// Its stem.
+    pub stem: String,
+    /// The number of notes with an inflection of the word in their body.
+    pub notes: u64,
+    /// The inverse document frequency of the word.
+    pub idf: f32,
+}
+
+impl SearchRequest {
+    /// Returns the inactive notes to include. A search of the tier ARCHIVE includes archived notes.
+    fn included(&self) -> Inactive {
+        let tier = self.memories.and_then(|ranking| ranking.tier);
+        Inactive { archived: self.include.archived || tier == Some(Tier::Archive), ..self.include }
+    }
+
+    /// Lists the filters besides the query.
+    fn filters(&self) -> Vec<String> {
+        let filter = &self.filter;
+        let dated =
+            |name: &str, bound: Option<Timestamp>| bound.map(|bound| format!("{name} {}", bound.rfc3339()));
+        let named = |name: &str, text: &Option<String>| text.as_ref().map(|text| format!("{name} {text}"));
+        filter
+            .tags
+            .iter()
+            .map(|tag| format!("tag {tag}"))
+            .chain(named("folder", &filter.folder))
+            .chain(named("type", &filter.note_type))
+            .chain(named("category", &filter.category))
+            .chain(named("path", &self.path))
+            .chain(dated("created from", filter.created_after))
+            .chain(dated("created before", filter.created_before))
+            .chain(dated("updated from", filter.updated_after))
+            .chain(dated("updated before", filter.updated_before))
+            .collect()
+    }
+
+    /// Parses the query.
+    ///
+    /// # Errors
+    /// `Invalid`, with the position of the mistake, for a query that is not valid.
+    pub(super) fn parsed(&self, now: Timestamp) -> Result<Query> {
+        if self.plain && !self.all {
+            Ok(Query::plain(&self.query))
+        } else {
+            Query::parse_at(&self.query, self.all, now)
+        }
+    }
+
+    /// Parses the query. If it is not a valid condition and the request allows it, it is used as plain words, and
+    /// `notes` says so.
+    ///
+    /// # Errors
+    /// `Invalid`, with the position of the mistake, for a query that is not valid.
+    fn understood(&self, now: Timestamp, notes: &mut Vec<Wording>) -> Result<Query> {
+        match self.parsed(now) {
+            Err(error) if self.fallback == Fallback::IfEmptyOrInvalid => {
+                // The first line says what is wrong; the following lines point at the position.
+                let why = error.message().lines().next().unwrap_or_default().trim_end_matches(':');
+                notes.push(
+                    format!("the query is taken as plain words, because it is not a valid condition: {why}")
+                        .into(),
+                );
+                Ok(Query::plain(&self.query))
+            }
+            parsed => parsed,
+        }
+    }
+
+    /// Returns the plain words of a condition, if they may replace it.
+    fn plain_words(&self, query: &Query) -> Option<Query> {
+        let applies = self.fallback != Fallback::Never && query.condition.is_some() && !self.all;
+        (applies && !query.words.is_empty()).then(|| Query { condition: None, ..query.clone() })
+    }
+}
+
+/// The notice that plain words replaced the condition.
+const WORDS_INSTEAD: &str = "no note meets the whole condition, so its words answer";
+
+/// Returns the beginning of a notice about passages without a vector.
+fn waiting(passages: usize) -> String {
+    if passages == 1 { "1 passage waits".to_owned() } else { format!("{passages} passages wait") }
+}
+
+/// Excludes inactive notes from a filter, except those to include.
+pub(crate) fn hide(filter: &Filter, include: Inactive) -> Filter {
+    let hidden = Inactive { archived: !include.archived, forgotten: !include.forgotten };
+    Filter { hidden, ..filter.clone() }
+}
+
+/// Returns a query with each word that no note contains replaced by the nearest one. Returns `None` if there is none.
+fn corrected_query(
+    typed: &str,
+    query: &Query,
+    snapshot: &sidenote_foundation::index::Snapshot,
+) -> Result<Option<String>> {
+    let mut better = typed.to_owned();
+    for word in &query.words {
+        if word.prefix || !snapshot.bm25.is_out_of_vocabulary(word)? {
+            continue;
+        }
+        let Some(nearest) = snapshot.bm25.nearest_word(&word.exact)? else { continue };
+        // A word after an operator, or one that must not occur, does not rank.
+        let is_free = |start: usize| !better.get(..start).unwrap_or("").ends_with([':', '-', '#', '/', '[']);
+        let found = terms(&better).into_iter().find(|term| term.text == word.exact && is_free(term.start));
+        if let Some(term) = found {
+            better.replace_range(term.start..term.end, &nearest);
+        }
+    }
+    Ok((better != typed).then_some(better))
+}

@@ -1,0 +1,271 @@
+//! Updates the index from the events of the watch or from a scan.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+
+use crate::core::{Core, former_of};
+use crate::lookup::Lookup;
+use sidenote_foundation::clock::Timestamp;
+use sidenote_foundation::config::CommitPolicy;
+use sidenote_foundation::error::{ErrorKind, Result};
+use sidenote_foundation::index::catalog::Counts;
+use sidenote_foundation::index::follow::CatchUp;
+use sidenote_foundation::index::{EmbedReport, Holder, Progress, SyncReport, SyncScope};
+use sidenote_foundation::journal::event::{Event, OP_MOVED, TouchedFile};
+use sidenote_foundation::text::dialect::DialectUnit;
+use sidenote_foundation::text::edit::FileLocation;
+use sidenote_foundation::vault::link_dialects::PathLinkCounts;
+
+/// The time that a search waits for changes to be indexed. After it, the reply says that the index is behind.
+const SEARCH: Duration = Duration::from_millis(300);
+
+/// The time that a search waits if nothing is indexed yet.
+const FIRST: Duration = Duration::from_secs(5);
+
+/// The time that a reader waits for the process that writes the index.
+const PATIENCE: Duration = Duration::from_millis(300);
+
+impl IndexSync<'_> {
+    /// Returns whether this process follows the files. A search then uses the events of the watch instead of a scan.
+    pub fn is_following(&self) -> bool {
+        self.core.index.follower().is_following()
+    }
+
+    /// Updates the index for a caller with little time. What takes longer than `patience` is left to other processes,
+    /// or to the next call.
+    pub(super) fn refresh_within(&self, patience: Duration) -> Result<()> {
+        if self.core.index.promote()? {
+            self.core.index.follower().catch_up(Some(patience))?;
+            self.note_moves();
+        }
+        Ok(())
+    }
+
+    /// Updates the index if this process writes it, and returns the number of files that it is still behind. A process
+    /// that follows the files, or that only reads the index, waits for a short time.
+    ///
+    /// # Errors
+    /// `Io` if the vault cannot be listed.
+    #[tracing::instrument(skip_all)]
+    pub fn refresh(&self) -> Result<usize> {
+        let behind =
+            if self.core.index.promote()? { self.refresh_as_writer()? } else { self.refresh_as_reader()? };
+        Lookup::of(self.core).set_behind(behind);
+        Ok(behind)
+    }
+
+    /// Returns how long a reply waits for the index: `patience`, or longer if nothing is indexed yet.
+    fn patience(&self, patience: Duration) -> Result<Duration> {
+        Ok(if self.core.index.generation()? == 0 { FIRST } else { patience })
+    }
+
+    /// Updates the index as its writer. Returns the number of changes that it is still behind.
+    fn refresh_as_writer(&self) -> Result<usize> {
+        let files = self.core.index.follower();
+        // A process that follows the files serves other requests, too, so this one does not wait for long.
+        let limit = files.is_requested().then(|| self.patience(SEARCH)).transpose();
+        match limit.and_then(|limit| files.catch_up(limit)) {
+            // For example, the disk may be full. The index can still be read.
+            Err(error) if error.kind() == ErrorKind::Io && self.core.index.generation()? > 0 => {
+                let drift = self.core.index.drift(&self.core.vault)?;
+                Lookup::of(self.core).set_unindexed(Some(&drift));
+                tracing::warn!("the index cannot be updated and is used as it is: {error}");
+                Ok(drift.len())
+            }
+            caught_up => {
+                let behind = match caught_up? {
+                    CatchUp::Done(report) => {
+                        warn_of(&report);
+                        0
+                    }
+                    CatchUp::Behind(changes) => changes,
+                };
+                Lookup::of(self.core).set_unindexed(None);
+                self.note_moves();
+                Ok(behind)
+            }
+        }
+    }
+
+    /// Waits for the process that writes the index. Returns the number of files that the index is still behind.
+    fn refresh_as_reader(&self) -> Result<usize> {
+        let end = Instant::now() + self.patience(PATIENCE)?;
+        loop {
+            let generation = self.core.index.generation()?;
+            let drift = self.core.index.drift(&self.core.vault)?;
+            Lookup::of(self.core).set_unindexed(Some(&drift));
+            if drift.is_empty() || !self.core.index.wait_for_commit(generation, end)? {
+                return Ok(drift.len());
+            }
+        }
+    }
+
+    /// Records in the journal where notes were moved by other programs, so that they keep their uses and links to them can
+    /// be repaired. A failure is logged.
+    pub(crate) fn note_moves(&self) {
+        let moves = self.core.index.take_moves();
+        if moves.is_empty() || self.core.vault.is_read_only() {
+            return;
+        }
+        let journal = || -> Result<()> {
+            // Moves by sidenote itself are in the journal already.
+            let files = self.core.journal().unrecorded(moves)?.into_iter().map(|(from, to)| TouchedFile {
+                path: FileLocation::Vault(from),
+                to: Some(FileLocation::Vault(to)),
+                before: None,
+                after: None,
+            });
+            let files: Vec<TouchedFile> = files.collect();
+            if files.is_empty() {
+                return Ok(());
+            }
+            self.core.state.repair_is_due.store(true, Ordering::Relaxed);
+            self.core.journal().append(&Event { files, ..Event::new(OP_MOVED, self.core.clock.now()) })
+        };
+        if let Err(error) = journal() {
+            tracing::warn!("the moves of notes cannot be recorded, so they lose their uses: {error}");
+        }
+    }
+
+    /// Updates the index by a full scan.
+    ///
+    /// # Errors
+    /// `Conflict` if another process writes the index.
+    #[tracing::instrument(skip_all)]
+    pub fn sync(&self, progress: Arc<Progress>) -> Result<SyncReport> {
+        let report = self.core.index.sync(SyncScope::All, progress)?;
+        self.note_moves();
+        Ok(report)
+    }
+
+    /// Calls `hearer` after every change of the index by this process.
+    pub fn on_change(&self, hearer: impl FnMut(&SyncReport) + Send + 'static) {
+        self.core.index.on_change(hearer);
+    }
+
+    /// Returns the number of committed batches, including those of another process.
+    ///
+    /// # Errors
+    /// `Corrupt` if the catalog cannot be read.
+    pub fn generation(&self) -> Result<i64> {
+        self.core.index.generation()
+    }
+
+    /// Embeds all passages without a vector, unless another vault of the user shares it.
+    ///
+    /// # Errors
+    /// `Conflict` if another process writes the index; an error of the embedder if it fails.
+    #[tracing::instrument(skip_all)]
+    pub fn embed_all(&self, progress: Arc<Progress>) -> Result<EmbedReport> {
+        self.core.index.embed_all(progress)
+    }
+
+    /// Returns the totals of the index and the number of passages without a vector, without reading the files.
+    pub fn totals(&self) -> Result<(Counts, usize)> {
+        let pending = self.core.index.snapshot()?.pending;
+        Ok((self.core.index.catalog().counts()?, pending))
+    }
+
+    /// Returns the state of the vault and the index.
+    #[tracing::instrument(skip_all)]
+    pub fn status(&self) -> Result<Status> {
+        let at = self.core.clock.now();
+        let snapshot = self.core.index.snapshot()?;
+        let behind = self.core.index.drift(&self.core.vault)?.len();
+        let (index_bytes, vector_bytes) = self.core.index.size_on_disk()?;
+        // Without an index nothing was counted or decided yet.
+        let link_dialects = match snapshot.generation {
+            0 => Vec::new(),
+            _ => self.core.index.catalog().links().dialects()?.units().to_vec(),
+        };
+        Ok(Status {
+            vault: self.core.vault.root().to_owned(),
+            index: self.core.index.folder().to_owned(),
+            counts: self.core.index.catalog().counts()?,
+            link_dialects,
+            commits: self.core.config.git.commit,
+            path_links: self.core.index.catalog().links().count_path_links()?,
+            generation: snapshot.generation,
+            embedder: self.core.embedder_name(),
+            former_embedder: former_of(&snapshot),
+            vectors: snapshot.vectors.len(),
+            pending: snapshot.pending,
+            index_bytes,
+            vector_bytes,
+            behind,
+            stale: behind > 0,
+            locked_by: if self.core.index.is_writer() { None } else { self.core.index.holder() },
+            at,
+        })
+    }
+
+    /// Returns the content of the index, one line for each fact. Equal indexes give equal lines.
+    pub fn dump(&self) -> Result<Vec<String>> {
+        self.core.index.dump()
+    }
+}
+
+/// Logs the warnings of a sync.
+fn warn_of(report: &SyncReport) {
+    for warning in &report.warnings {
+        tracing::warn!("{warning}");
+    }
+}
+
+/// The state of a vault and its index.
+#[derive(Debug, Clone, Serialize)]
+pub struct Status {
+    /// The folder of the vault.
+    pub vault: PathBuf,
+    /// The folder of the index.
+    pub index: PathBuf,
+    /// The totals of the index.
+    #[serde(flatten)]
+    pub counts: Counts,
+    /// The link dialect of each folder that has one of its own, and of the vault, which is the last. Empty before the first
+    /// index, which decides.
+    pub link_dialects: Vec<DialectUnit>,
+    /// The numbers of Markdown links whose path has a folder.
+    pub path_links: PathLinkCounts,
+    /// When the changes of operations are committed in git.
+    pub commits: CommitPolicy,
+    /// The number of batches committed.
+    pub generation: i64,
+    /// The model's name; `none` without one.
+    pub embedder: String,
+    /// The former model, while its vectors are used until all new ones are computed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub former_embedder: Option<String>,
+    /// The number of vectors.
+    pub vectors: usize,
+    /// The number of passages without a vector.
+    pub pending: usize,
+    /// The size of the index in bytes, with vectors.
+    pub index_bytes: u64,
+    /// The size of the vectors in bytes.
+    pub vector_bytes: u64,
+    /// The number of files that differ from the index.
+    pub behind: usize,
+    /// Whether the index is behind the files.
+    pub stale: bool,
+    /// The process that holds the index lock, if it is another one.
+    pub locked_by: Option<Holder>,
+    /// The time of this status.
+    pub at: Timestamp,
+}
+
+/// Updates the index, and returns its state.
+#[derive(Debug, Clone, Copy)]
+pub struct IndexSync<'a> {
+    pub(crate) core: &'a Core,
+}
+
+impl<'a> IndexSync<'a> {
+    pub(crate) fn of(core: &'a Core) -> Self {
+        Self { core }
+    }
+}

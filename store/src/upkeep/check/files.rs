@@ -1,0 +1,114 @@
+//! The files that a check reads: those on the disk, or given ones such as those that git has staged.
+
+use std::sync::Arc;
+
+use crate::upkeep::check::problem::Problem;
+use sidenote_foundation::error::{Error, ErrorKind, Result};
+use sidenote_foundation::parallel;
+use sidenote_foundation::text::decode::decode;
+use sidenote_foundation::text::dialect::LinkDialects;
+use sidenote_foundation::text::link::LinkSyntax;
+use sidenote_foundation::text::path::NotePath;
+use sidenote_foundation::text::resolve::FileNames;
+use sidenote_foundation::text::rewrite::parse;
+use sidenote_foundation::vault::Vault;
+use sidenote_foundation::vault::link_dialects::{DialectRules, PathLinkCounts, is_marker_name};
+use sidenote_foundation::vault::scan::scan;
+
+/// Reads the bytes of a file.
+pub(super) type ReadBytes<'a> = dyn Fn(&NotePath) -> Result<Vec<u8>> + Sync + 'a;
+
+/// The files that a check reads.
+pub(super) struct CheckedFiles<'a> {
+    /// The paths of all files, in order.
+    paths: Vec<NotePath>,
+    /// One problem for each folder that could not be read.
+    gaps: Vec<Problem>,
+    read: Box<ReadBytes<'a>>,
+}
+
+impl<'a> CheckedFiles<'a> {
+    /// Lists the files of a vault on the disk. No index is needed.
+    pub(super) fn on_disk(vault: &'a Vault) -> Self {
+        let found = scan(vault.root(), &vault.scan_options());
+        vault.set_followed_links(found.gaps.followed);
+        let gap = |(path, error): (String, Error)| {
+            let path = if path.is_empty() { ".".to_owned() } else { path };
+            Problem::of_file(path, "unreadable", error.to_string())
+        };
+        Self {
+            paths: found.files.into_iter().map(|file| file.path).collect(),
+            gaps: found.gaps.unreadable.into_iter().map(gap).collect(),
+            read: Box::new(|path| vault.read(path)),
+        }
+    }
+
+    /// Creates the list of given files, whose bytes `read` returns.
+    pub(super) fn given(mut paths: Vec<NotePath>, read: Box<ReadBytes<'a>>) -> Self {
+        paths.sort_unstable();
+        Self { paths, gaps: Vec::new(), read }
+    }
+
+    /// Returns the paths of all files, in order.
+    pub(super) fn paths(&self) -> &[NotePath] {
+        &self.paths
+    }
+
+    /// Returns whether there is a file with this path.
+    pub(super) fn has_file(&self, path: &str) -> bool {
+        self.paths.binary_search_by(|known| known.as_str().cmp(path)).is_ok()
+    }
+
+    /// Returns the problems of listing the files.
+    pub(super) fn gaps(&self) -> &[Problem] {
+        &self.gaps
+    }
+
+    /// Reads a file. Returns `None` if it was removed meanwhile.
+    pub(super) fn read(&self, path: &NotePath) -> Result<Option<Vec<u8>>> {
+        match (self.read)(path) {
+            Ok(bytes) => Ok(Some(bytes)),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Returns the names of the files, with the link dialects of the vault.
+    pub(super) fn names(&self, vault: &Vault) -> Result<FileNames> {
+        let mut names = FileNames::with_capacity(self.paths.len());
+        for path in &self.paths {
+            names.insert(path);
+            names.insert_folders_above(path);
+        }
+        let dialects = Arc::new(self.dialects(vault, &names)?);
+        Ok(names.with_dialects(dialects))
+    }
+
+    fn dialects(&self, vault: &Vault, names: &FileNames) -> Result<LinkDialects> {
+        let markers: Vec<NotePath> =
+            self.paths.iter().filter(|path| is_marker_name(path.name())).cloned().collect();
+        DialectRules::of(vault).decide(&markers, || Ok(self.count_path_links(names)))
+    }
+
+    /// Counts the Markdown links whose path has a folder. A file that cannot be read has none.
+    fn count_path_links(&self, names: &FileNames) -> PathLinkCounts {
+        let notes: Vec<&NotePath> = self.paths.iter().filter(|path| path.is_note()).collect();
+        let counted = parallel::map(
+            &notes,
+            16,
+            || (),
+            |(), path| {
+                let mut counts = PathLinkCounts::default();
+                let Ok(Some(bytes)) = self.read(path) else { return counts };
+                let note = parse(path, &decode(&bytes).text);
+                for link in &note.links {
+                    if link.form.syntax() == LinkSyntax::Markdown && link.path.contains('/') {
+                        counts.add(&link.path, path, |place| self.has_file(place) || names.has_folder(place));
+                    }
+                }
+                counts
+            },
+        );
+        counted.into_iter().fold(PathLinkCounts::default(), PathLinkCounts::plus)
+    }
+}
