@@ -130,14 +130,6 @@ def with_zig(triple):
     # Old versions of glibc are chosen by a suffix of the target.
     arguments = ["zigbuild", "--target", f"{triple}.{GLIBC}" if triple.endswith("-gnu") else triple]
     variables = {}
-    if triple.startswith("x86_64"):
-        popcnt, musl = (f"-include {here / 'cross' / header}" for header in ("popcnt.h", "musl.h"))
-        suffix = triple.replace("-", "_")
-        variables[f"CFLAGS_{suffix}"] = popcnt
-        variables[f"CXXFLAGS_{suffix}"] = f"{popcnt} {musl}" if triple.endswith("-musl") else popcnt
-    else:
-        # Clang refuses numkong's kernels for half precision on ARM, which nothing here calls.
-        variables["NK_TARGET_NEONHALF"] = "0"
     if triple.endswith("-musl"):
         # Zig brings musl's start files; those of Rust would be there twice.
         variables[spelled(triple, "CARGO_TARGET") + "_RUSTFLAGS"] = "-C link-self-contained=no"

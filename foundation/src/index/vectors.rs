@@ -4,7 +4,7 @@
 //! The newest vectors are only in the log and are compared one by one. A graph over the others is saved when there are
 //! enough of them.
 
-mod cosine;
+pub mod cosine;
 mod records;
 
 use std::collections::{HashMap, HashSet};

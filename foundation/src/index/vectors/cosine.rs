@@ -36,26 +36,37 @@ impl Products {
 /// The processor has the instructions for which it is compiled.
 type Multiply = unsafe fn(&[i8], &[i8]) -> Products;
 
-/// The function for the processor that runs this.
-static MULTIPLY: LazyLock<Multiply> = LazyLock::new(|| {
+/// The functions that the processor can run, by the instructions for which they are compiled, the widest first.
+static MULTIPLY: LazyLock<Vec<(&str, Multiply)>> = LazyLock::new(|| {
+    let mut functions: Vec<(&str, Multiply)> = Vec::new();
     #[cfg(target_arch = "x86_64")]
     {
         if is_x86_feature_detected!("avx512bw") && is_x86_feature_detected!("avx512vnni") {
-            return x86::multiply_avx512;
+            functions.push(("AVX-512 VNNI", x86::multiply_avx512));
         }
         if is_x86_feature_detected!("avx2") {
-            return x86::multiply_avx2;
+            functions.push(("AVX2", x86::multiply_avx2));
         }
     }
-    multiply
+    functions.push(("all processors", multiply));
+    functions
 });
+
+/// Returns the cosine of two vectors by each set of instructions that the processor has, the one in use first.
+pub fn cosine_by_instructions(a: &[i8], b: &[i8]) -> Vec<(&'static str, f32)> {
+    let length = a.len().min(b.len());
+    let (a, b) = (a.get(..length).unwrap_or(a), b.get(..length).unwrap_or(b));
+    // SAFETY: The list has what this processor can run.
+    MULTIPLY.iter().map(|(name, multiply)| (*name, unsafe { multiply(a, b) }.cosine())).collect()
+}
 
 /// Returns the cosine of two vectors; 0 if one of them is zero. The longer one is cut to the length of the shorter one.
 pub(super) fn cosine(a: &[i8], b: &[i8]) -> f32 {
     let length = a.len().min(b.len());
     let (a, b) = (a.get(..length).unwrap_or(a), b.get(..length).unwrap_or(b));
-    // SAFETY: The function was chosen for the instructions of this processor.
-    unsafe { MULTIPLY(a, b) }.cosine()
+    let multiply = MULTIPLY.first().map_or(multiply as Multiply, |(_, multiply)| *multiply);
+    // SAFETY: The list has what this processor can run.
+    unsafe { multiply(a, b) }.cosine()
 }
 
 /// Has a graph compare its vectors by [`cosine`]. A graph forgets this when it is loaded from a file or opened.
