@@ -77,6 +77,7 @@ mod pattern_limits;
 mod platform;
 mod query_fallback;
 mod recall;
+mod recall_cases;
 mod redaction;
 mod reference;
 mod related_notes;

@@ -118,11 +118,12 @@ fn match_evidence_at_its_thresholds() {
     assert!(of(Some(0.4), 0.0).is_about(Some(0.4)));
     assert!(!of(Some(0.9), 0.0).is_about(None), "an unmeasured model decides nothing");
     assert!(!of(None, 1.0).is_about(None), "one word may occur by chance");
-    assert!(MatchEvidence { in_name: 1, ..of(None, 1.0) }.is_about(None));
+    assert!(!MatchEvidence { in_name: 1, ..of(None, 1.0) }.is_about(None), "also in a name");
+    assert!(MatchEvidence { in_name: 1, count: 2, ..of(Some(0.1), 0.9) }.is_about(Some(0.4)));
     assert!(MatchEvidence { count: 2, ..of(None, 0.9) }.is_about(None));
-    // Words and meaning add up: 0.2 / 0.4 + 0.8 · 1 · (1 − 1 / 4) is above 1, with one word it is not.
-    assert!(MatchEvidence { count: 2, ..of(Some(0.2), 1.0) }.is_about(Some(0.4)));
-    assert!(!of(Some(0.2), 1.0).is_about(Some(0.4)));
+    // Words and meaning add up: 0.2 / 0.4 + 0.8 · 1 · (1 − 0.8 / 3) is above 1, with two words it is not.
+    assert!(MatchEvidence { count: 3, ..of(Some(0.2), 1.0) }.is_about(Some(0.4)));
+    assert!(!MatchEvidence { count: 2, ..of(Some(0.2), 1.0) }.is_about(Some(0.4)));
     assert!(!of(Some(0.9), 0.2).is_certain());
     assert!(MatchEvidence { is_named: true, ..MatchEvidence::default() }.is_about(None));
 }

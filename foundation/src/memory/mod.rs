@@ -7,6 +7,7 @@ pub mod context;
 pub mod tier;
 pub mod duplicate;
 pub mod handoff;
+pub mod mention;
 pub mod preview;
 pub mod recall;
 pub mod score;

@@ -169,18 +169,24 @@ const CERTAIN_WORD_SHARE: f32 = 0.6;
 impl MatchEvidence {
     /// Returns the word share, reduced for short texts, because a single word may occur by chance.
     fn trusted_words(&self) -> f32 {
-        self.words * (1.0 - 0.5 / self.count.max(1) as f32)
+        self.words * (1.0 - 0.8 / self.count.max(1) as f32)
     }
 
     /// Says whether the note is about the text. `floor` is the cosine that is sufficient under the model; below it, cosine
     /// and word share add up.
     pub fn is_about(&self, floor: Option<f32>) -> bool {
-        let by_name = self.is_named || (self.in_name > 0 && self.words >= MIN_WORD_SHARE);
-        by_name
-            || match self.cosine.zip(floor) {
-                Some((cosine, floor)) => cosine / floor + WORD_WEIGHT * self.trusted_words() >= 1.0,
-                None => self.count > 1 && self.words >= MIN_WORD_SHARE,
-            }
+        self.strength(floor) >= 1.0
+    }
+
+    /// Returns how strong the evidence is; 1 is enough.
+    pub fn strength(&self, floor: Option<f32>) -> f32 {
+        let by_name = self.is_named || (self.in_name > 0 && self.count > 1 && self.words >= MIN_WORD_SHARE);
+        let by_text = match self.cosine.zip(floor) {
+            Some((cosine, floor)) => cosine / floor + WORD_WEIGHT * self.trusted_words(),
+            None if self.count > 1 => self.words / MIN_WORD_SHARE,
+            None => 0.0,
+        };
+        if by_name { by_text.max(1.0) } else { by_text }
     }
 
     /// Says whether the note is about the text with so little doubt that it may be changed without asking.

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use crate::memory::recall::Candidates;
+use crate::memory::candidates::Candidates;
 use crate::memory::scope::is_uuid;
 use crate::memory::{Memories, Recalls};
 use crate::memory_weights::{Memory, MemoryWeights};
@@ -13,7 +13,9 @@ use sidenote_foundation::error::{Error, ErrorKind, Result};
 use sidenote_foundation::index::Snapshot;
 use sidenote_foundation::index::bm25::Word;
 use sidenote_foundation::index::catalog::{FileKind, Filter, Inactive};
+use sidenote_foundation::index::embed::minilm::english_rank;
 use sidenote_foundation::index::indexed_document::ParsedNote;
+use sidenote_foundation::memory::mention::{Mention, PromptWord, mention_of};
 use sidenote_foundation::memory::recall::MatchEvidence;
 use sidenote_foundation::parallel;
 use sidenote_foundation::search::SearchHit;
@@ -33,13 +35,18 @@ const AS_GOOD: f32 = 0.1;
 pub(crate) struct EvaluatedMatch {
     /// The evidence that the note is about the text.
     pub(crate) evidence: MatchEvidence,
+    /// How the text names the note.
+    pub(crate) mention: Option<Mention>,
+    /// The words of the text that the passage or the names of the note have.
+    pub(crate) found: Vec<String>,
     /// The passage that matches.
     pub(crate) passage: String,
 }
 
 impl Recalls<'_> {
     /// Reads notes and measures the evidence that each is about a text, given by its words. The result holds `None` for
-    /// a note that was removed. `length` is the length of passages, in bytes.
+    /// a note that was removed. `prompt` are the words by which the text can name a note, and `length` is the length of
+    /// passages, in bytes.
     ///
     /// # Errors
     /// `Corrupt` if the index cannot be read.
@@ -47,12 +54,13 @@ impl Recalls<'_> {
         &self,
         hits: &[SearchHit],
         words: &[Word],
+        prompt: &[PromptWord],
         length: usize,
     ) -> Result<Vec<Option<EvaluatedMatch>>> {
         let snapshot = self.core.index.snapshot()?;
         let weights = weights_of(words, &snapshot)?;
         let weigh = |stem: &mut CachedStemmer, hit: &SearchHit| {
-            self.evaluate_match(hit, words, &weights, length, stem)
+            self.evaluate_match(hit, (words, &weights), prompt, length, stem)
         };
         Ok(parallel::map(hits, 2, CachedStemmer::default, weigh))
     }
@@ -60,8 +68,8 @@ impl Recalls<'_> {
     fn evaluate_match(
         &self,
         hit: &SearchHit,
-        words: &[Word],
-        weights: &[f32],
+        (words, weights): (&[Word], &[f32]),
+        prompt: &[PromptWord],
         length: usize,
         stem: &mut CachedStemmer,
     ) -> Option<EvaluatedMatch> {
@@ -72,8 +80,13 @@ impl Recalls<'_> {
         let bytes = self.core.read_bytes(&hit.row.path).ok()?;
         let reading = ParsedNote::new(&hit.row.path, &bytes);
         let shown = excerpt_of(&reading, words, hit.passage, length, stem);
-        let aliases =
-            reading.note.frontmatter.as_ref().map_or_else(String::new, |front| front.aliases.join("\n"));
+        let front = reading.note.frontmatter.as_ref();
+        let aliases = front.map_or_else(String::new, |front| front.aliases.join("\n"));
+        let own_names = [reading.title.as_str(), hit.row.path.stem()];
+        let all_names = own_names
+            .into_iter()
+            .chain(front.into_iter().flat_map(|front| front.aliases.iter().map(String::as_str)));
+        let mention = all_names.filter_map(|name| mention_of(prompt, name, &english_rank, stem)).min();
         // The parts of an identifier are counted, so the identifier itself is not.
         let is_word = |at: usize| words.get(at).is_some_and(|word| word.single);
         let names = matched_words(&[&reading.title, hit.row.path.stem(), &aliases].join("\n"), words, stem);
@@ -88,10 +101,15 @@ impl Recalls<'_> {
             in_name: names.into_iter().filter(|&at| is_word(at)).count(),
             is_named: hit.components.from_name.is_some(),
         };
-        let (cosine, words) = (evidence.cosine, evidence.words);
-        tracing::debug!("{}: cosine {cosine:?}, words {words:.3} ({})", hit.row.path, evidence.count);
+        let found = met.iter().filter_map(|&at| Some(words.get(at)?.exact.clone())).collect();
+        let (cosine, share) = (evidence.cosine, evidence.words);
+        tracing::debug!(
+            "{}: cosine {cosine:?}, words {share:.3} ({}), {mention:?}",
+            hit.row.path,
+            evidence.count
+        );
         let passage = if shown.is_cut { format!("{} …", shown.snippet) } else { shown.snippet };
-        Some(EvaluatedMatch { evidence, passage })
+        Some(EvaluatedMatch { evidence, mention, found, passage })
     }
 
     /// Finds a memory by a name or, if no note has it, by a query that is clearly about one memory. Returns whether it
@@ -135,7 +153,7 @@ impl Recalls<'_> {
         let query = Query::plain(query);
         Searches::of(self.core).embed_recent(None, &query)?;
         let Candidates { mut found, .. } = self.candidates(&query, None, filter, LOOKED_AT)?;
-        let weighed = self.evaluate_matches(&found, &query.words, 0)?;
+        let weighed = self.evaluate_matches(&found, &query.words, &[], 0)?;
         let Some(row) = single_certain_match(&weighed).map(|at| found.swap_remove(at).row) else {
             return Ok(None);
         };

@@ -1,7 +1,9 @@
 //! Saves, recalls and maintains memories, computes their scores, and stores handoffs.
 
 pub(super) mod content;
-pub(super) mod evidence;
+pub(super) mod candidates;
+mod evidence;
+mod meant;
 pub(super) mod handoff;
 pub(super) mod insert;
 pub(super) mod maintain;

@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+use crate::memory::candidates::Candidates;
 use crate::memory::content::MemoryContent;
+use crate::memory::meant::meant;
 use crate::memory::{Memories, Recalls};
 use crate::memory_weights::{Memory, MemoryWeights};
 use crate::query::Searches;
@@ -20,11 +22,9 @@ use sidenote_foundation::memory::recall::{
 use sidenote_foundation::memory::score::{CompositeScore, composite_score};
 use sidenote_foundation::memory::tier::Tier;
 use sidenote_foundation::memory::types::MemoryType;
-use sidenote_foundation::search::fuse::Fusion;
+use sidenote_foundation::search::SearchHit;
 use sidenote_foundation::search::query::Query;
-use sidenote_foundation::search::{Mode, Request, SearchHit};
 use sidenote_foundation::text::path::NotePath;
-use sidenote_foundation::wording::Wording;
 
 /// The default number of recalled memories.
 const MOST_ITEMS: usize = 10;
@@ -129,49 +129,10 @@ fn likeness(found: &[SearchHit]) -> Vec<f64> {
     found.iter().map(of).collect()
 }
 
-/// Returns a notice in its form for agents.
-fn for_agents(notice: &Wording) -> String {
-    notice.for_agent(|_| false)
-}
-
 /// Memories, each with its composite score.
 type Scored = Vec<(Memory, CompositeScore)>;
 
-/// Notes that match a query, before their scores as memories are computed.
-pub(crate) struct Candidates {
-    /// The notes, best first.
-    pub(crate) found: Vec<SearchHit>,
-    /// Notices about what the reply lacks.
-    pub(crate) notices: Vec<String>,
-}
-
 impl Recalls<'_> {
-    /// Ranks notes by a query, without excerpts.
-    pub(crate) fn candidates(
-        &self,
-        query: &Query,
-        mode: Option<Mode>,
-        filter: Filter,
-        limit: usize,
-    ) -> Result<Candidates> {
-        let asked = mode.map_or_else(|| Mode::parse(&self.core.config.search.mode), Ok)?;
-        let snapshot = self.core.index.snapshot()?;
-        let request = Request {
-            query: Some(query),
-            mode: asked,
-            fusion: Fusion::parse(&self.core.config.search.fusion)?,
-            limit,
-            // The scores are computed for all of these, so the search need not look deeper.
-            depth: Some(limit),
-            filter,
-            ..Request::default()
-        };
-        let mut notices = Vec::new();
-        let vector = || Ok(Searches::of(self.core).vector_for(asked, query, &snapshot, &mut notices)?.1);
-        let found = Searches::of(self.core).found(&snapshot, &request, vector)?.found;
-        Ok(Candidates { found, notices: notices.iter().map(for_agents).collect() })
-    }
-
     /// Returns memories that help with a prompt, best first, and records a use of each. Returns none if no memory is
     /// about the prompt.
     ///
@@ -217,17 +178,14 @@ impl Recalls<'_> {
             Searches::of(self.core).embed_recent(None, &query)?;
         }
         let filter = hide(&Filter::default(), Inactive::default());
-        let Candidates { found, notices } =
-            self.candidates(&query, None, filter, most.saturating_mul(3).max(30))?;
-        let mut weighed = self.evaluate_matches(&found, &query.words, LONGEST)?;
-        let floor = self.recall_floor()?;
+        let prompt = self.prompt_words(&request.prompt)?;
+        let Candidates { mut found, notices } =
+            self.candidates(&query, None, filter.clone(), most.saturating_mul(3).max(30))?;
+        found.extend(self.notes_with_names(&prompt, filter, &found)?);
+        let mut weighed = self.evaluate_matches(&found, &query.words, &prompt, LONGEST)?;
+        let meant = meant(&weighed, &prompt, self.recall_floor()?);
         let scored = self.compose(found, self.core.clock.now())?;
-        let about: Vec<usize> = (0..scored.len())
-            .filter(|&at| {
-                let weighed = weighed.get(at).and_then(Option::as_ref);
-                weighed.is_some_and(|weighed| weighed.evidence.is_about(floor))
-            })
-            .collect();
+        let about: Vec<usize> = (0..scored.len()).filter(|at| meant.contains(at)).collect();
         let share = |memory: &Memory| {
             if memory.state.pinned { RecallGroup::Pinned } else { RecallGroup::Tier(memory.state.tier) }
         };

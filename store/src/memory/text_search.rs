@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use crate::lookup::Lookup;
 use crate::memory::Recalls;
-use crate::memory::recall::Candidates;
+use crate::memory::candidates::Candidates;
 use crate::memory::scope::is_uuid;
 use crate::memory_weights::{Memory, MemoryWeights};
 use crate::query::Searches;

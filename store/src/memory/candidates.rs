@@ -1,0 +1,51 @@
+//! The notes that a query finds, before anything is said of them as memories.
+
+use crate::memory::Recalls;
+use crate::query::Searches;
+use sidenote_foundation::error::Result;
+use sidenote_foundation::index::catalog::Filter;
+use sidenote_foundation::search::fuse::Fusion;
+use sidenote_foundation::search::query::Query;
+use sidenote_foundation::search::{Mode, Request, SearchHit};
+use sidenote_foundation::wording::Wording;
+
+/// Notes that match a query, before their scores as memories are computed.
+pub(crate) struct Candidates {
+    /// The notes, best first.
+    pub(crate) found: Vec<SearchHit>,
+    /// Notices about what the reply lacks.
+    pub(crate) notices: Vec<String>,
+}
+
+impl Recalls<'_> {
+    /// Ranks notes by a query, without excerpts.
+    pub(crate) fn candidates(
+        &self,
+        query: &Query,
+        mode: Option<Mode>,
+        filter: Filter,
+        limit: usize,
+    ) -> Result<Candidates> {
+        let asked = mode.map_or_else(|| Mode::parse(&self.core.config.search.mode), Ok)?;
+        let snapshot = self.core.index.snapshot()?;
+        let request = Request {
+            query: Some(query),
+            mode: asked,
+            fusion: Fusion::parse(&self.core.config.search.fusion)?,
+            limit,
+            // The scores are computed for all of these, so the search need not look deeper.
+            depth: Some(limit),
+            filter,
+            ..Request::default()
+        };
+        let mut notices = Vec::new();
+        let vector = || Ok(Searches::of(self.core).vector_for(asked, query, &snapshot, &mut notices)?.1);
+        let found = Searches::of(self.core).found(&snapshot, &request, vector)?.found;
+        Ok(Candidates { found, notices: notices.iter().map(for_agents).collect() })
+    }
+}
+
+/// Returns a notice in its form for agents.
+fn for_agents(notice: &Wording) -> String {
+    notice.for_agent(|_| false)
+}

@@ -1,0 +1,132 @@
+//! Tests which prompts recall which notes, over the cases of `fixtures/recall`: people, companies and topics, with as many
+//! prompts that mean a note as prompts that mean none. Thresholds were chosen by the half for calibration; the other half
+//! proves them.
+
+use serde::Deserialize;
+use sidenote::index::embed::minilm::english_rank;
+use sidenote::index::silent;
+use sidenote::memory::mention::{Mention, mention_of, prompt_words};
+use sidenote::store::RecallRequest;
+use sidenote::text::terms::CachedStemmer;
+use std::collections::BTreeMap;
+
+use crate::support::TestVault;
+
+#[derive(Debug, Deserialize)]
+struct Cases {
+    /// The text of each note by its path.
+    notes: BTreeMap<String, String>,
+    cases: Vec<Case>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Case {
+    prompt: String,
+    /// The notes that the prompt means.
+    notes: Vec<String>,
+    kind: String,
+    #[serde(rename = "for")]
+    purpose: String,
+}
+
+fn cases() -> Cases {
+    serde_json::from_str(include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/recall/cases.json")))
+        .unwrap()
+}
+
+/// The shares of wrong answers.
+#[derive(Debug, Default)]
+struct Rates {
+    /// Of prompts that mean a note: nothing of it was recalled.
+    missed: f64,
+    /// Of prompts that mean none: something was recalled.
+    fired: f64,
+    /// Of all recalled notes: meant by the prompt.
+    precision: f64,
+}
+
+/// Recalls for the cases of a purpose, and of a kind that `is_kind` admits.
+fn rates(provider: &str, purpose: &str, is_kind: impl Fn(&str) -> bool) -> (Rates, Vec<String>) {
+    let Cases { notes, cases } = cases();
+    assert_eq!((notes.len(), cases.len()), (144, 1095));
+    let files: Vec<(&str, &str)> = notes.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
+    let vault = TestVault::new(&files);
+    let store = vault.store_with(provider);
+    store.index().embed_all(silent()).unwrap();
+    let (mut asked, mut quiet, mut missed, mut fired, mut right, mut all) = (0, 0, 0, 0, 0, 0);
+    let mut wrong = Vec::new();
+    for case in cases.iter().filter(|case| case.purpose == purpose && is_kind(&case.kind)) {
+        let request = RecallRequest { prompt: case.prompt.clone(), ..RecallRequest::default() };
+        let memories = store.recalls().recall(&request).unwrap().memories;
+        let paths: Vec<&str> = memories.iter().map(|item| item.path.as_str()).collect();
+        let meant = paths.iter().filter(|path| case.notes.iter().any(|note| note == *path)).count();
+        (right, all) = (right + meant, all + paths.len());
+        let is_wrong = if case.notes.is_empty() { !paths.is_empty() } else { meant == 0 };
+        if case.notes.is_empty() {
+            (quiet, fired) = (quiet + 1, fired + usize::from(is_wrong));
+        } else {
+            (asked, missed) = (asked + 1, missed + usize::from(is_wrong));
+        }
+        if is_wrong || meant < paths.len() {
+            wrong.push(format!("{}: {} recalls {paths:?}", case.kind, case.prompt));
+        }
+    }
+    let share = |part: usize, of: usize| if of == 0 { 0.0 } else { part as f64 / of as f64 };
+    let rates =
+        Rates { missed: share(missed, asked), fired: share(fired, quiet), precision: share(right, all) };
+    (rates, wrong)
+}
+
+#[track_caller]
+fn check_rates(provider: &str, purpose: &str, is_kind: impl Fn(&str) -> bool) {
+    let (rates, wrong) = rates(provider, purpose, is_kind);
+    let is_good = rates.missed <= 0.05 && rates.fired <= 0.03 && rates.precision >= 0.95;
+    assert!(is_good, "{provider}, {purpose}: {rates:?}\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn prompts_recall_the_notes_that_they_mean_and_no_others() {
+    check_rates("minilm", "calibration", |_| true);
+    check_rates("minilm", "proof", |_| true);
+}
+
+#[test]
+fn names_are_recognised_without_a_model() {
+    let is_kind = |kind: &str| {
+        kind.starts_with("quiet") || ["name", "name full", "surname", "typo", "title"].contains(&kind)
+    };
+    check_rates("none", "proof", is_kind);
+}
+
+fn check_mention(prompt: &str, name: &str, expected: Option<Mention>) {
+    let words = prompt_words(prompt, &english_rank);
+    let found = mention_of(&words, name, &english_rank, &mut CachedStemmer::default());
+    assert_eq!(found, expected, "{prompt:?} and {name:?}");
+}
+
+#[test]
+fn prompts_name_notes_by_whole_names_and_by_distinctive_parts() {
+    let part = |word: &str| Some(Mention::Part(word.to_owned()));
+    let cases = [
+        ("What did Maren Lindqvist say?", "Maren Lindqvist", Some(Mention::Whole)),
+        ("maren lindqvist's phone number", "Maren Lindqvist", Some(Mention::Whole)),
+        ("Ask Lindqvist about it.", "Maren Lindqvist", part("lindqvist")),
+        ("is lindqvist’s offer in?", "Maren Lindqvist", part("lindqvist")),
+        ("I met Jonas yesterday.", "Jonas Okonkwo", part("jonas")),
+        ("Where is the backup plan?", "Backup plan", Some(Mention::Whole)),
+        ("Where are the backup plans?", "Backup plan", Some(Mention::Whole)),
+        ("Plan a backup.", "Backup plan", None),
+        ("Any ideas?", "Ideas", None),
+        ("Good morning!", "Good morning", None),
+        ("Rename the kubernetes pods.", "Kubernetes at home", None),
+        ("Is the release ready?", "Release Checklist", None),
+        ("What is in the Zettelkasten?", "Zettelkasten", Some(Mention::Whole)),
+        ("The umbrella is wet.", "Umber Analytics", None),
+        ("", "Umber Analytics", None),
+        ("umber", "", None),
+    ];
+    assert_eq!(cases.len(), 16);
+    for (prompt, name, expected) in cases {
+        check_mention(prompt, name, expected);
+    }
+}
