@@ -120,6 +120,15 @@ impl Answer {
         Ok(self)
     }
 
+    /// Returns all texts and data of the answer, one after the other, by which its length is measured.
+    pub(super) fn sent(&self) -> String {
+        let parts = self.parts.iter().map(|part| match part {
+            AnswerPart::Text(text) | AnswerPart::Image(text, _) => text.clone(),
+            AnswerPart::Json(value, _) => value.to_string(),
+        });
+        parts.chain(self.structured.iter().map(Value::to_string)).collect()
+    }
+
     /// Appends those of some notices that no block has yet, as [`Answer::with_notices`] does.
     fn with_missing_notices(self, notices: Vec<String>) -> Self {
         let has = |notice: &str| {

@@ -11,7 +11,7 @@ use super::CommandContext;
 use super::hook_config::{self, HookConfigArgs};
 use super::hook_input::{Dialect, HookInput};
 use crate::error::Result;
-use crate::store::{Open, RecallRequest, ReplyForm, Store, fit_budget, xml_block};
+use crate::store::{Open, RecallBudget, RecallReply, RecallRequest, Store, xml_block};
 
 /// Run a hook of a coding agent.
 ///
@@ -104,22 +104,27 @@ fn serve(context: &CommandContext, hook: Hook) -> Result<String> {
         return Ok(String::new());
     }
     // Agents run in any folder: in one that is not a vault yet, nothing is created.
+    let said = SaidForm {
+        dialect: input.dialect(),
+        event: input.event().to_owned(),
+        is_json: context.out.is_json(),
+    };
     let store = Store::open(Open { existing: true, agent: Some("hook".to_owned()), ..context.open.clone() })?;
     match hook {
         Hook::Recall => {
+            let form = said.clone();
             let request = RecallRequest {
                 prompt: input.prompt().to_owned(),
                 patience: Some(SYNC_TIMEOUT),
-                budget: Some(BUDGET),
+                budget: Some(RecallBudget::new(BUDGET, move |reply| form.of(reply))),
                 ..RecallRequest::default()
             };
-            let reply = store.recalls().recall(&request)?;
-            Ok(said(context, &input, xml_block(reply.context.as_ref(), &reply.memories)))
+            Ok(said.of(&store.recalls().recall(&request)?))
         }
         Hook::SessionStart => {
-            let (work_context, _) =
-                fit_budget(BUDGET, ReplyForm::Block, store.memories().context()?, Vec::new());
-            Ok(said(context, &input, xml_block(work_context.as_ref(), &[])))
+            let reply = RecallReply { context: store.memories().context()?, ..RecallReply::default() };
+            let form = said.clone();
+            Ok(said.of(&RecallBudget::new(BUDGET, move |reply| form.of(reply)).fit(reply)))
         }
         Hook::Capture | Hook::SessionEnd => {
             let answers = input.answers(hook == Hook::SessionEnd)?;
@@ -129,18 +134,29 @@ fn serve(context: &CommandContext, hook: Hook) -> Result<String> {
     }
 }
 
-/// Returns a block in the form that the agent reads. Some read text after some events and JSON after others; with
-/// --json it is JSON after all.
-fn said(context: &CommandContext, input: &HookInput, block: String) -> String {
-    if block.is_empty() {
-        return block;
-    }
-    match input.dialect() {
-        Dialect::Cursor => json!({ "continue": true, "additional_context": block }).to_string(),
-        _ if context.out.is_json() => {
-            let output = json!({ "hookEventName": input.event(), "additionalContext": block });
-            json!({ "hookSpecificOutput": output }).to_string()
+/// The form in which an agent reads what a hook says. Some read text after some events and JSON after others; with --json it is
+/// JSON after all.
+#[derive(Debug, Clone)]
+struct SaidForm {
+    dialect: Dialect,
+    event: String,
+    is_json: bool,
+}
+
+impl SaidForm {
+    /// Returns what is said of a recall; nothing if it has nothing.
+    fn of(&self, reply: &RecallReply) -> String {
+        let block = xml_block(reply.context.as_ref(), &reply.memories);
+        if block.is_empty() {
+            return block;
         }
-        _ => block,
+        match self.dialect {
+            Dialect::Cursor => json!({ "continue": true, "additional_context": block }).to_string(),
+            _ if self.is_json => {
+                let output = json!({ "hookEventName": self.event, "additionalContext": block });
+                json!({ "hookSpecificOutput": output }).to_string()
+            }
+            _ => block,
+        }
     }
 }

@@ -66,9 +66,8 @@ pub use crate::memory::handoff::{Handoff, HandoffReply, HandoffRequest, HandoffT
 pub use crate::memory::insert::{InsertOutcome, InsertRequest};
 pub use crate::memory::maintain::{CleanupReply, MaintainReply, MaintainRequest, TierChange};
 pub use crate::memory::memories::{MemoryListRequest, MemorySort, MemoryStats, TimelineReply, TypeItem};
-pub use crate::memory::recall::{
-    ExplainReply, MemoryRecallRequest, RecallReply, RecallRequest, Recalled, RecalledReply,
-};
+pub use crate::memory::recall::{ExplainReply, MemoryRecallRequest, RecallRequest, Recalled, RecalledReply};
+pub use crate::memory::recall_reply::{RecallBudget, RecallReply};
 pub use crate::memory::save::{NearDuplicate, SaveReply, SaveRequest};
 pub use crate::memory::text_search::{MemoryText, SimilarMemories, TextOrder, TextsRequest};
 pub use crate::memory::write_note::{WriteReply, WriteRequest};
@@ -119,7 +118,7 @@ pub use crate::upkeep::models::{
 pub use crate::upkeep::transfer::{ExportReply, Form as ExportForm, ImportReply};
 pub use sidenote_foundation::journal::event::Event;
 pub use sidenote_foundation::memory::context::WorkContext;
-pub use sidenote_foundation::memory::recall::{RecallItem, ReplyForm, fit_budget, xml_block};
+pub use sidenote_foundation::memory::recall::{RecallItem, xml_block};
 pub use sidenote_foundation::memory::score::{Intent, IntentScore, ScoreComponent};
 pub use sidenote_foundation::memory::tier::Tier;
 

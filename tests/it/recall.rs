@@ -185,16 +185,17 @@ fn the_budget_limits_everything_that_is_sent() {
             client.call("recall", json!({ "prompt": "where does the antenna hang", "budget": budget }));
         let data = &reply["structuredContent"];
         let block = data["xml"].as_str().unwrap();
-        let sent = estimate_tokens(&data.to_string()) + estimate_tokens(block);
-        assert!(sent <= budget + 40, "{budget}: {sent} tokens: {data}");
+        let text = reply["content"][0]["text"].as_str().unwrap();
+        let sent = estimate_tokens(&format!("{text}{data}"));
+        assert!(sent <= budget || block.is_empty(), "{budget}: {sent} tokens: {data}");
         let memories = data["memories"].as_array().unwrap();
         assert_eq!(block.matches("<memory ").count(), memories.len(), "the two forms hold the same");
         given.push(memories.len());
     }
     assert!(given.is_sorted() && given[0] == 0 && given[3] >= 1 && given[4] >= 4, "{given:?}");
     client.finish();
-    let listed = told(&vault, NOW, &["memory", "recall", "antenna", "--format", "json", "--budget", "200"]);
-    assert!(estimate_tokens(&listed.to_string()) <= 240, "{listed}");
+    let listed = run(&vault, NOW, &["memory", "recall", "antenna", "--format", "json", "--budget", "200"]);
+    assert!(estimate_tokens(&listed) <= 200, "{listed}");
 }
 
 #[test]

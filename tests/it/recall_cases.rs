@@ -124,8 +124,15 @@ fn prompts_name_notes_by_whole_names_and_by_distinctive_parts() {
         ("The umbrella is wet.", "Umber Analytics", None),
         ("", "Umber Analytics", None),
         ("umber", "", None),
+        // One word in lower case means the thing.
+        ("sort the messages of the inbox component by date", "Inbox", None),
+        ("open the inbox", "Inbox", Some(Mention::Whole)),
+        // An order to an agent names a note only by what is written as a name.
+        ("Fix the broken frontmatter parser.", "Broken frontmatter", None),
+        ("Write a note to Mr. Möller.", "Jürgen Möller", part("moller")),
+        ("please summarise RFC-9728", "RFC-9728", Some(Mention::Whole)),
     ];
-    assert_eq!(cases.len(), 16);
+    assert_eq!(cases.len(), 21);
     for (prompt, name, expected) in cases {
         check_mention(prompt, name, expected);
     }

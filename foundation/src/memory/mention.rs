@@ -8,8 +8,13 @@ const SELDOM: usize = 1_500;
 const CAN_BE_NAME: usize = 5_000;
 /// The least length of a part of a proper name, in characters.
 const MIN_PART: usize = 4;
+/// The most words of a prompt that can be a name and little else.
+const SHORT_PROMPT: usize = 5;
 /// The most words of a proper name.
 const MAX_NAME_WORDS: usize = 5;
+
+/// What stands before a name, with a full stop that ends no sentence.
+const FORMS_OF_ADDRESS: [&str; 8] = ["mr", "mrs", "ms", "dr", "prof", "st", "hr", "fr"];
 
 /// A word of a prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,27 +26,42 @@ pub struct PromptWord {
     /// The place of the word in a list of words by how often English texts have them, the commonest first; `None` for a
     /// word that is not in the list, such as most surnames and words with a mistake.
     pub rank: Option<usize>,
+    /// Whether the prompt is an order to an agent, such as to fix or to rename something, and this is its first word.
+    pub begins_order: bool,
+    /// Whether many notes have the word, so that in lower case it is a term of theirs and no name.
+    pub is_term: bool,
 }
 
 impl PromptWord {
+    /// Says whether the word is written as a name: with a capital letter or a digit.
+    fn is_spelled_as_name(&self) -> bool {
+        self.is_capitalised || self.text.chars().any(|c| c.is_ascii_digit())
+    }
+
     /// Says whether the word alone can name a note as a part of its proper name.
     pub fn is_distinctive(&self) -> bool {
         let is_word = self.text.chars().any(char::is_alphabetic) && !is_stop_word(&self.text);
-        let is_seldom = self.rank.is_none_or(|rank| self.is_capitalised && rank >= CAN_BE_NAME);
+        let is_seldom = match self.rank {
+            None => self.is_capitalised || !self.is_term,
+            Some(rank) => self.is_capitalised && rank >= CAN_BE_NAME,
+        };
         is_word && self.text.chars().count() >= MIN_PART && is_seldom
     }
 }
 
 /// Splits a text into its words. `rank` is the place of a word in a frequency list.
 pub fn prompt_words(text: &str, rank: &dyn Fn(&str) -> Option<usize>) -> Vec<PromptWord> {
-    let mut words = Vec::new();
+    let mut words: Vec<PromptWord> = Vec::new();
     let mut end = 0;
     for term in terms(text) {
         if matches!(term.kind, TermKind::Whole | TermKind::LastCharacter) {
             continue;
         }
         let before = text.get(end..term.start).unwrap_or("");
-        let begins_sentence = words.is_empty() || before.contains(['.', '!', '?', ':', ';', '\n', '"', '(']);
+        let is_after_title = before.starts_with('.')
+            && words.last().is_some_and(|word| FORMS_OF_ADDRESS.contains(&word.text.as_str()));
+        let ends_sentence = before.contains(['.', '!', '?', ':', ';', '\n', '"', '(']) && !is_after_title;
+        let begins_sentence = words.is_empty() || ends_sentence;
         let spelled = text.get(term.start..term.end).unwrap_or("");
         let is_possessive = before.ends_with(['\'', '’']) && term.text == "s";
         end = term.end;
@@ -54,9 +74,118 @@ pub fn prompt_words(text: &str, rank: &dyn Fn(&str) -> Option<usize>) -> Vec<Pro
             text: text.to_owned(),
             is_capitalised: !begins_sentence && spelled.starts_with(char::is_uppercase),
             rank: rank(text),
+            begins_order: false,
+            is_term: false,
         });
     }
+    if let Some(first) = words.first_mut() {
+        first.begins_order = is_order(text);
+    }
     words
+}
+
+/// The verbs of orders to a coding agent, sorted.
+const ORDERS: &[&str] = &[
+    "add",
+    "adjust",
+    "apply",
+    "build",
+    "bump",
+    "bundle",
+    "cache",
+    "call",
+    "catch",
+    "change",
+    "check",
+    "clean",
+    "commit",
+    "compile",
+    "compress",
+    "convert",
+    "copy",
+    "create",
+    "debug",
+    "decode",
+    "delete",
+    "deploy",
+    "disable",
+    "draw",
+    "drop",
+    "edit",
+    "enable",
+    "encode",
+    "explain",
+    "extract",
+    "fix",
+    "fork",
+    "format",
+    "generate",
+    "handle",
+    "implement",
+    "import",
+    "improve",
+    "include",
+    "increase",
+    "inline",
+    "insert",
+    "install",
+    "lint",
+    "log",
+    "make",
+    "merge",
+    "migrate",
+    "minify",
+    "move",
+    "optimise",
+    "optimize",
+    "parse",
+    "print",
+    "proofread",
+    "push",
+    "put",
+    "rebase",
+    "refactor",
+    "reformat",
+    "release",
+    "remove",
+    "rename",
+    "reorder",
+    "replace",
+    "return",
+    "revert",
+    "rewrite",
+    "run",
+    "set",
+    "shorten",
+    "simplify",
+    "sort",
+    "speed",
+    "split",
+    "squash",
+    "swap",
+    "switch",
+    "translate",
+    "turn",
+    "update",
+    "upgrade",
+    "use",
+    "wrap",
+    "write",
+];
+
+/// The words before the verb of an order, sorted.
+const BEFORE_ORDERS: &[&str] = &[
+    "alright", "also", "and", "before", "can", "cool", "could", "d", "first", "good", "great", "hm", "hmm",
+    "i", "just", "let", "lets", "like", "next", "nice", "now", "ok", "okay", "perfect", "please", "s",
+    "thank", "thanks", "that", "then", "to", "will", "would", "you",
+];
+
+/// Says whether a prompt tells an agent to do something to code or text, and does not ask.
+fn is_order(prompt: &str) -> bool {
+    let words = prompt.split(|c: char| !c.is_alphabetic()).filter(|word| !word.is_empty());
+    let mut words = words.map(str::to_lowercase).take(12);
+    let first = words.find(|word| BEFORE_ORDERS.binary_search(&word.as_str()).is_err());
+    first.is_some_and(|word| ORDERS.binary_search(&word.as_str()).is_ok())
 }
 
 /// How a prompt names a note, the surest way first.
@@ -76,6 +205,7 @@ pub fn mention_of(
     stem: &mut CachedStemmer,
 ) -> Option<Mention> {
     let parts = prompt_words(name, rank);
+    let is_order = words.first().is_some_and(|word| word.begins_order);
     let stems = |words: &[PromptWord], stem: &mut CachedStemmer| -> Vec<String> {
         words.iter().map(|word| stem.of(&word.text).to_owned()).collect()
     };
@@ -87,18 +217,23 @@ pub fn mention_of(
         |word: &PromptWord| !is_stop_word(&word.text) && word.rank.is_none_or(|rank| rank >= SELDOM);
     let whole = said.windows(wanted.len()).position(|window| window == wanted);
     if let Some(at) = whole {
+        let said = words.get(at..at + wanted.len()).unwrap_or_default();
         let is_name = match parts.as_slice() {
-            [only] => only.rank.is_none() || words.get(at).is_some_and(PromptWord::is_distinctive),
+            // In a longer sentence, one word in lower case means the thing, and not the note of that name.
+            [only] if words.len() <= SHORT_PROMPT => only.rank.is_none(),
+            [_] => said.iter().any(|word| word.is_capitalised && word.is_distinctive()),
             several => several.iter().any(is_seldom),
         };
-        if is_name {
+        let is_order_about_it = !is_order || said.iter().any(PromptWord::is_spelled_as_name);
+        if is_name && is_order_about_it {
             return Some(Mention::Whole);
         }
     }
     if !is_proper_name(name) {
         return None;
     }
-    let named = words.iter().zip(&said).find(|(word, stem)| word.is_distinctive() && wanted.contains(stem));
+    let is_part = |word: &PromptWord| word.is_distinctive() && (!is_order || word.is_spelled_as_name());
+    let named = words.iter().zip(&said).find(|(word, stem)| is_part(word) && wanted.contains(stem));
     named.map(|(word, _)| Mention::Part(word.text.clone()))
 }
 

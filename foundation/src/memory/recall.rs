@@ -269,40 +269,6 @@ impl RecallItem {
     }
 }
 
-/// The form of a recall reply. The token budget covers the whole reply.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum ReplyForm {
-    /// A text block.
-    #[default]
-    Block,
-    /// Structured data.
-    Data,
-    /// Structured data that contains the block, and the block.
-    Both,
-}
-
-impl ReplyForm {
-    /// Estimates the tokens of one memory or of the context: `line` in the block, and `data` in structured data.
-    fn cost(self, line: &str, data: &impl Serialize) -> usize {
-        let (block, data) = (estimate_tokens(line) + 1, json_tokens(data) + 1);
-        match self {
-            Self::Block => block,
-            Self::Data => data,
-            Self::Both => block + json_tokens(&line) + data,
-        }
-    }
-
-    /// Estimates the tokens of an empty reply.
-    fn overhead(self) -> usize {
-        let block = estimate_tokens(OPEN) + estimate_tokens(CLOSE) + 2;
-        match self {
-            Self::Block => block,
-            Self::Data => DATA_OVERHEAD,
-            Self::Both => 2 * block + DATA_OVERHEAD,
-        }
-    }
-}
-
 /// Escapes a text for XML. Control characters that XML forbids become spaces.
 pub fn escape_xml(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
@@ -354,57 +320,8 @@ pub fn without_injected(text: &str) -> String {
     kept
 }
 
-/// The tokens of the field names and brackets of structured data.
-const DATA_OVERHEAD: usize = 20;
-/// The minimum number of tokens to which the text of a memory is truncated.
-const MIN_TEXT_TOKENS: usize = 16;
-
-fn json_tokens(value: &impl Serialize) -> usize {
-    // A value that cannot be serialized is not sent.
-    serde_json::to_string(value).map_or(0, |text| estimate_tokens(&text))
-}
-
-/// Keeps as much of a recall as fits into `budget` tokens in this form: the context first, then the memories in order.
-/// The text of the last one is truncated if that makes it fit.
-pub fn fit_budget(
-    budget: usize,
-    form: ReplyForm,
-    context: Option<WorkContext>,
-    items: Vec<RecallItem>,
-) -> (Option<WorkContext>, Vec<RecallItem>) {
-    let mut left = budget.saturating_sub(form.overhead());
-    let context = context.filter(|context| {
-        let cost = form.cost(&context_line(context), context);
-        let fits = cost <= left;
-        left = left.saturating_sub(if fits { cost } else { 0 });
-        fits
-    });
-    let mut taken = Vec::new();
-    for mut item in items {
-        let cost = form.cost(&item.line(), &item);
-        if cost <= left {
-            left -= cost;
-            taken.push(item);
-            continue;
-        }
-        let text = std::mem::take(&mut item.text);
-        let bare = form.cost(&item.line(), &item);
-        let copies = if form == ReplyForm::Both { 3 } else { 1 };
-        let room = left.saturating_sub(bare) / copies;
-        if room >= MIN_TEXT_TOKENS {
-            item.text = truncate(&text, room);
-            // Escaped characters take more tokens than the estimate.
-            if form.cost(&item.line(), &item) <= left {
-                taken.push(item);
-            }
-        }
-        break;
-    }
-    (context, taken)
-}
-
 /// Truncates a text to `most` tokens at the end of a word.
-fn truncate(text: &str, most: usize) -> String {
+pub fn truncate(text: &str, most: usize) -> String {
     let mut length = 0;
     let mut end = 0;
     for (at, c) in text.char_indices() {

@@ -10,8 +10,8 @@ use super::super::tool::{Answer, to_json, within};
 use super::TARGET_LENGTH;
 use sidenote_foundation::error::{Error, ErrorKind, Result};
 use sidenote_store::{
-    ChangeReply, EditRequest, Handoff, HandoffRequest, NoteEdit, Operation, RecallRequest, ReplyForm, Store,
-    UndoRequest, number, refuse_long_label, xml_block,
+    ChangeReply, EditRequest, Handoff, HandoffRequest, NoteEdit, Operation, RecallBudget, RecallReply,
+    RecallRequest, Store, UndoRequest, number, refuse_long_label, xml_block,
 };
 
 /// The largest number of events of the audit trail in a reply.
@@ -155,10 +155,16 @@ pub(super) fn recall(store: &Store, input: RecallInput) -> Result<Answer> {
     const BUDGET: usize = 4_000;
     let limit = input.limit.map(|limit| within("limit", limit, 1, 50)).transpose()?;
     // The length of a reply is limited whatever the budget.
-    let budget = Some(input.budget.unwrap_or(BUDGET).min(TARGET_LENGTH / 4));
-    let request =
-        RecallRequest { prompt: input.prompt, limit, patience: None, budget, form: ReplyForm::Both };
-    let reply = store.recalls().recall(&request)?;
+    let budget = input.budget.unwrap_or(BUDGET).min(TARGET_LENGTH / 4);
+    let budget = Some(RecallBudget::new(budget, |reply| {
+        recall_answer(reply.clone()).map_or_else(|_| String::new(), |answer| answer.sent())
+    }));
+    let request = RecallRequest { prompt: input.prompt, limit, patience: None, budget };
+    recall_answer(store.recalls().recall(&request)?)
+}
+
+/// Returns the block of a recall, and the same as data.
+fn recall_answer(reply: RecallReply) -> Result<Answer> {
     let xml = xml_block(reply.context.as_ref(), &reply.memories);
     let context = reply.context.as_ref().map(to_json).transpose()?;
     let memories = reply.memories.into_iter().map(|item| RecalledOutput {

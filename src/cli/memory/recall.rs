@@ -4,8 +4,8 @@ use clap::{Args, ValueEnum};
 
 use crate::cli::args::text_or_stdin;
 use crate::cli::{CommandContext, output};
-use crate::error::{Error, Result};
-use crate::store::{RecallReply, RecallRequest, ReplyForm, xml_block};
+use crate::error::Result;
+use crate::store::{RecallBudget, RecallReply, RecallRequest, xml_block};
 
 /// Print the memories that are relevant to a prompt, as an agent receives them.
 #[derive(Debug, Args)]
@@ -36,28 +36,37 @@ enum RecallFormat {
 }
 
 pub(super) fn run(context: &CommandContext, args: &RecallArgs) -> Result<()> {
+    let format = if context.out.is_json() { RecallFormat::Json } else { args.format };
+    // The line end counts, too.
+    let budget =
+        args.budget.map(|tokens| RecallBudget::new(tokens, move |reply| printed(reply, format) + "\n"));
     let request = RecallRequest {
         prompt: text_or_stdin(&args.prompt)?,
         limit: Some(args.max),
-        budget: args.budget,
-        form: if args.format == RecallFormat::Json { ReplyForm::Data } else { ReplyForm::Block },
+        budget,
         ..RecallRequest::default()
     };
     let reply = context.store()?.recalls().recall(&request)?;
     for notice in &reply.notices {
         context.out.message(&format!("notice: {notice}"));
     }
-    match args.format {
-        RecallFormat::Json => context.out.print(&format!(
-            "{}\n",
-            serde_json::to_string_pretty(&reply)
-                .map_err(|error| Error::internal("cannot write the reply as JSON").with_source(error))?
-        )),
+    match format {
+        RecallFormat::Json => context.out.print(&(printed(&reply, format) + "\n")),
         RecallFormat::Xml => context.out.reply(&reply, |reply| {
-            let block = xml_block(reply.context.as_ref(), &reply.memories);
+            let block = printed(reply, format);
             if block.is_empty() { block } else { block + "\n" }
         }),
-        RecallFormat::Markdown => context.out.reply(&reply, markdown),
+        RecallFormat::Markdown => context.out.reply(&reply, |reply| printed(reply, format)),
+    }
+}
+
+/// Returns a reply as it is printed.
+fn printed(reply: &RecallReply, format: RecallFormat) -> String {
+    match format {
+        // Keys are strings and numbers are finite, so that nothing in a reply is refused.
+        RecallFormat::Json => serde_json::to_string_pretty(reply).unwrap_or_default(),
+        RecallFormat::Xml => xml_block(reply.context.as_ref(), &reply.memories),
+        RecallFormat::Markdown => markdown(reply),
     }
 }
 

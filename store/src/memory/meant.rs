@@ -17,6 +17,12 @@ const MOST_PROMPT_WORDS: usize = 400;
 /// The most words of a prompt for which a nearest word is looked for, which takes a look at all words of the vault.
 const MOST_CORRECTIONS: usize = 3;
 
+/// A word that more than one of so many notes have is a term.
+const TERM_SHARE: u64 = 50;
+
+/// The least strength of the evidence, where the prompt is an order to an agent.
+const STRONG_FOR_ORDER: f32 = 1.4;
+
 /// The least length of a word that may have a mistake, in characters.
 const MIN_CORRECTED: usize = 6;
 
@@ -27,7 +33,7 @@ const MOST_NAMED: usize = 12;
 const MOST_NAMESAKES: usize = 3;
 
 /// How strong the evidence for a note must be, relative to that of the best one.
-const CLEARNESS: f32 = 0.8;
+const CLEARNESS: f32 = 0.9;
 
 impl Recalls<'_> {
     /// Splits a prompt into the words by which it can name a note. A word that no note has, and no list of words, is taken as
@@ -37,14 +43,16 @@ impl Recalls<'_> {
         let mut words = prompt_words(prompt, &english_rank);
         words.truncate(MOST_PROMPT_WORDS);
         let mut left = MOST_CORRECTIONS;
+        let most = 3 + snapshot.bm25.documents() / TERM_SHARE;
         for word in &mut words {
             let is_long = word.text.chars().count() >= MIN_CORRECTED;
-            if left == 0 || !is_long || !word.is_distinctive() {
+            if !word.is_distinctive() {
                 continue;
             }
             let typed = Query::plain(&word.text);
             let [only] = typed.words.as_slice() else { continue };
-            if snapshot.bm25.is_out_of_vocabulary(only)? {
+            word.is_term = snapshot.bm25.document_frequency(only)? > most;
+            if left > 0 && is_long && snapshot.bm25.is_out_of_vocabulary(only)? {
                 left -= 1;
                 if let Some(nearest) = snapshot.bm25.nearest_word(&word.text)? {
                     word.text = nearest;
@@ -98,7 +106,9 @@ pub(super) fn meant(
     let (named, others): (Vec<_>, Vec<_>) = known.into_iter().partition(|(_, weighed)| is_named(weighed));
     if named.is_empty() {
         let best = others.iter().map(|(_, weighed)| strength(weighed)).fold(0.0, f32::max);
-        let least = 1.0_f32.max(best * CLEARNESS);
+        let is_order = prompt.first().is_some_and(|word| word.begins_order);
+        let enough = if is_order { STRONG_FOR_ORDER } else { 1.0 };
+        let least = f32::max(if best < enough { enough } else { 1.0 }, best * CLEARNESS);
         return others.iter().filter(|(_, weighed)| strength(weighed) >= least).map(|(at, _)| *at).collect();
     }
     // What another note says of the one who is named helps, too.

@@ -9,6 +9,7 @@ pub(super) mod insert;
 pub(super) mod maintain;
 pub(super) mod memories;
 pub(super) mod recall;
+pub(super) mod recall_reply;
 pub(super) mod revise;
 pub(super) mod save;
 pub(super) mod scope;

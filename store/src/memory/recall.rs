@@ -7,6 +7,7 @@ use serde::Serialize;
 use crate::memory::candidates::Candidates;
 use crate::memory::content::MemoryContent;
 use crate::memory::meant::meant;
+use crate::memory::recall_reply::{RecallBudget, RecallReply};
 use crate::memory::{Memories, Recalls};
 use crate::memory_weights::{Memory, MemoryWeights};
 use crate::query::Searches;
@@ -15,10 +16,7 @@ use crate::sync::IndexSync;
 use sidenote_foundation::clock::Timestamp;
 use sidenote_foundation::error::Result;
 use sidenote_foundation::index::catalog::{Filter, Inactive};
-use sidenote_foundation::memory::context::WorkContext;
-use sidenote_foundation::memory::recall::{
-    RecallGroup, RecallItem, ReplyForm, fit_budget, prompt_terms, select_by_quotas,
-};
+use sidenote_foundation::memory::recall::{RecallGroup, RecallItem, prompt_terms, select_by_quotas};
 use sidenote_foundation::memory::score::{CompositeScore, composite_score};
 use sidenote_foundation::memory::tier::Tier;
 use sidenote_foundation::memory::types::MemoryType;
@@ -42,22 +40,8 @@ pub struct RecallRequest {
     /// The time for updating the index, after which it is used as it is. Without it, the update takes as long as it
     /// needs.
     pub patience: Option<Duration>,
-    /// The number of tokens for the context and the memories, in the form in which they are sent.
-    pub budget: Option<usize>,
-    /// The form in which they are sent.
-    pub form: ReplyForm,
-}
-
-/// The recalled memories.
-#[derive(Debug, Clone, Serialize)]
-pub struct RecallReply {
-    /// The active context.
-    pub context: Option<WorkContext>,
-    /// The memories, best first.
-    pub memories: Vec<RecallItem>,
-    /// Sentences about what the answer lacks, such as that only words were searched.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub notices: Vec<String>,
+    /// The most tokens of the reply.
+    pub budget: Option<RecallBudget>,
 }
 
 /// A search for memories that returns their whole texts, which counts as a use of each.
@@ -148,18 +132,19 @@ impl Recalls<'_> {
         if !words.is_empty() && most > 0 {
             (memories, notices) = self.recalled(request, &words, most)?;
         }
-        let (context, memories) = match request.budget {
-            None => (context, memories),
-            Some(budget) => fit_budget(budget, request.form, context, memories),
+        let reply = RecallReply { context, memories, notices };
+        let reply = match &request.budget {
+            None => reply,
+            Some(budget) => budget.fit(reply),
         };
-        let paths = memories.iter().map(|item| NotePath::parse(&item.path));
+        let paths = reply.memories.iter().map(|item| NotePath::parse(&item.path));
         let rows = {
             let catalog = self.core.index.catalog();
             let row = |path: Result<NotePath>| catalog.row_at(path?.as_str());
             paths.map(row).collect::<Result<Vec<_>>>()?
         };
         MemoryWeights::of(self.core).note_use(rows.iter().flatten(), "recall");
-        Ok(RecallReply { context, memories, notices })
+        Ok(reply)
     }
 
     /// Finds the memories that the words of a prompt are about.
