@@ -112,11 +112,12 @@ fn serve(context: &CommandContext, hook: Hook) -> Result<String> {
     let store = Store::open(Open { existing: true, agent: Some("hook".to_owned()), ..context.open.clone() })?;
     match hook {
         Hook::Recall => {
+            // The line end counts, too.
             let form = said.clone();
             let request = RecallRequest {
                 prompt: input.prompt().to_owned(),
                 patience: Some(SYNC_TIMEOUT),
-                budget: Some(RecallBudget::new(BUDGET, move |reply| form.of(reply))),
+                budget: Some(RecallBudget::new(BUDGET, move |reply| form.of(reply) + "\n")),
                 ..RecallRequest::default()
             };
             Ok(said.of(&store.recalls().recall(&request)?))
@@ -124,7 +125,7 @@ fn serve(context: &CommandContext, hook: Hook) -> Result<String> {
         Hook::SessionStart => {
             let reply = RecallReply { context: store.memories().context()?, ..RecallReply::default() };
             let form = said.clone();
-            Ok(said.of(&RecallBudget::new(BUDGET, move |reply| form.of(reply)).fit(reply)))
+            Ok(said.of(&RecallBudget::new(BUDGET, move |reply| form.of(reply) + "\n").fit(reply)))
         }
         Hook::Capture | Hook::SessionEnd => {
             let answers = input.answers(hook == Hook::SessionEnd)?;

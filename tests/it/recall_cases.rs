@@ -137,3 +137,21 @@ fn prompts_name_notes_by_whole_names_and_by_distinctive_parts() {
         check_mention(prompt, name, expected);
     }
 }
+
+#[test]
+fn a_common_word_with_a_mistake_is_no_name() {
+    let vault = TestVault::new(&[
+        ("Performance Review.md", "The performance review is in May.\n"),
+        ("Government Office.md", "The government office opens at nine.\n"),
+        ("Maren Lindqvist.md", "Maren Lindqvist has the key.\n"),
+    ]);
+    let store = vault.store_with("none");
+    let recalled = |prompt: &str| {
+        let request = RecallRequest { prompt: prompt.to_owned(), ..RecallRequest::default() };
+        let memories = store.recalls().recall(&request).unwrap().memories;
+        memories.into_iter().map(|item| item.path).collect::<Vec<_>>()
+    };
+    assert!(recalled("what is the performence of quicksort on linked lists").is_empty());
+    assert!(recalled("which goverment subsidises solar panels in spain").is_empty());
+    assert_eq!(recalled("where is lindqivst now"), ["Maren Lindqvist.md"]);
+}

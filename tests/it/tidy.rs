@@ -413,6 +413,19 @@ fn every_dependency_has_its_reason() {
     assert_eq!(used, explained);
 }
 
+#[test]
+fn the_program_and_the_store_name_the_same_repository() {
+    let repository = |path: &str| {
+        let manifest: toml::Table = read(path).parse().unwrap();
+        manifest["package"].get("repository").cloned()
+    };
+    assert_eq!(
+        repository("Cargo.toml"),
+        repository("store/Cargo.toml"),
+        "`doctor` names it, which is in the store"
+    );
+}
+
 fn check_names(path: &str, text: &str, expected: &[&str]) {
     let source = Source::new(path, text);
     let names: Vec<&str> = source.root_names().into_iter().map(|(_, name)| name).collect();

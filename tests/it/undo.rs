@@ -6,6 +6,8 @@ use std::io::Write as _;
 use sidenote::journal::Journal;
 use sidenote::journal::event::Event;
 use sidenote::journal::reader::ReadOrder;
+use sidenote::text::edit::{Edit, apply, single_edit};
+use sidenote::text::revert::revert_edits;
 use sidenote::vault::Vault;
 
 use crate::apply::at;
@@ -306,4 +308,44 @@ fn undo_restores_names_that_differ_only_in_case() {
     run(&vault, NOW, &["delete", "N.md"]);
     fs::write(vault.root().join("N.md"), "other\n").unwrap();
     check_refused(&vault, &["undo"], 5, &["N.md", "changed-on-disk"]);
+}
+
+/// Checks that the edit from `before` to `after`, reverted in `now`, gives `expected`.
+#[track_caller]
+fn check_revert(before: &str, after: &str, now: &str, expected: Option<&str>) {
+    let patch: Vec<Edit> = single_edit(before, after).into_iter().collect();
+    let back = revert_edits(before, &patch, after, now);
+    let back = back.map(|edits| String::from_utf8(apply(now.as_bytes(), &edits).unwrap()).unwrap());
+    assert_eq!(back.as_deref(), expected, "{before:?} {after:?} {now:?}");
+}
+
+#[test]
+fn edits_are_reverted_where_their_text_is_unchanged() {
+    let cases = [
+        ("a\n", "a\nb\n", "a\nb\n", Some("a\n")),
+        ("a\n", "a\nb\n", "x\na\nb\n", Some("x\na\n")),
+        ("a\n", "a\nb\n", "a\nb\nc\n", Some("a\nc\n")),
+        ("a\n", "a\nb\n", "a\nB\n", None),
+        ("a\n", "a\nb\n", "a\n", None),
+        (
+            "see [[Old]] now\n",
+            "see [[New]] now\n",
+            "see [[New]] then, or so\n",
+            Some("see [[Old]] then, or so\n"),
+        ),
+        ("see [[Old]] now\n", "see [[New]] now\n", "see [[Newer]] now\n", None),
+        ("see [[Old]]\n", "see [[New]]\n", "see [[Folder/New]]\n", None),
+        ("see [[Old]]\n", "see [[New]]\n", "see [[New-er]]\n", None),
+        ("see [[Old]]\n", "see [[New]]\n", "see [[New#Part|so]]\n", Some("see [[Old#Part|so]]\n")),
+        ("a: [b]\n", "a: [b, c]\n", "a: [b, c, d]\n", Some("a: [b, d]\n")),
+        ("a\nb\nc\n", "a\nc\n", "a\nc\nd\n", Some("a\nb\nc\nd\n")),
+        ("a\nb\nc\n", "a\nc\n", "a\nx\nc\n", None),
+        ("", "b\n", "b\nc\n", Some("c\n")),
+        ("a\n", "", "", Some("a\n")),
+        ("a\n", "", "x\n", Some("a\nx\n")),
+    ];
+    for (before, after, now, expected) in cases {
+        check_revert(before, after, now, expected);
+    }
+    assert_eq!(cases.len(), 16);
 }

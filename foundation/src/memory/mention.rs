@@ -233,8 +233,13 @@ pub fn mention_of(
         return None;
     }
     let is_part = |word: &PromptWord| word.is_distinctive() && (!is_order || word.is_spelled_as_name());
-    let named = words.iter().zip(&said).find(|(word, stem)| is_part(word) && wanted.contains(stem));
-    named.map(|(word, _)| Mention::Part(word.text.clone()))
+    // Stems are too coarse here: that of a common word with a mistake can be the stem of the word.
+    let is_same = |word: &str, part: &str| {
+        word == part || word.strip_suffix('s') == Some(part) || part.strip_suffix('s') == Some(word)
+    };
+    let named =
+        words.iter().find(|word| is_part(word) && parts.iter().any(|part| is_same(&word.text, &part.text)));
+    named.map(|word| Mention::Part(word.text.clone()))
 }
 
 /// Says whether a name is a proper name: several words that all begin with a capital letter.

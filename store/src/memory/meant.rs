@@ -51,13 +51,21 @@ impl Recalls<'_> {
             }
             let typed = Query::plain(&word.text);
             let [only] = typed.words.as_slice() else { continue };
-            word.is_term = snapshot.bm25.document_frequency(only)? > most;
+            let mut notes = snapshot.bm25.document_frequency(only)?;
             if left > 0 && is_long && snapshot.bm25.is_out_of_vocabulary(only)? {
                 left -= 1;
                 if let Some(nearest) = snapshot.bm25.nearest_word(&word.text)? {
+                    // What was meant can be a word of everybody.
+                    word.rank = english_rank(&nearest);
+                    let meant = Query::plain(&nearest);
+                    notes = match meant.words.as_slice() {
+                        [only] => snapshot.bm25.document_frequency(only)?,
+                        _ => notes,
+                    };
                     word.text = nearest;
                 }
             }
+            word.is_term = notes > most;
         }
         Ok(words)
     }

@@ -57,19 +57,24 @@ impl RecallBudget {
     /// Keeps as much of a reply as fits: the context first, then the memories in order. The text of the last one is truncated
     /// if that makes it fit. A reply with nothing in it stays, even if that takes more.
     pub fn fit(&self, reply: RecallReply) -> RecallReply {
+        if self.admits(&reply) {
+            return reply;
+        }
         let RecallReply { context, memories, notices } = reply;
         let mut fitting = RecallReply { context, memories: Vec::new(), notices };
         if !self.admits(&fitting) {
             fitting.context = None;
         }
-        for memory in memories {
-            fitting.memories.push(memory);
-            if !self.admits(&fitting) {
-                let shortened = fitting.memories.pop().and_then(|memory| self.shorten(&mut fitting, &memory));
-                fitting.memories.extend(shortened);
-                break;
-            }
+        // So many memories fit, and so many do not.
+        let (mut fit, mut exceed) = (0, memories.len());
+        while exceed - fit > 1 {
+            let middle = fit.midpoint(exceed);
+            fitting.memories = memories.get(..middle).unwrap_or_default().to_vec();
+            if self.admits(&fitting) { fit = middle } else { exceed = middle }
         }
+        fitting.memories = memories.get(..fit).unwrap_or_default().to_vec();
+        let shortened = memories.get(fit).and_then(|memory| self.shorten(&mut fitting, memory));
+        fitting.memories.extend(shortened);
         fitting
     }
 
@@ -90,6 +95,7 @@ impl RecallBudget {
             let middle = least.midpoint(most);
             if fits(middle) { least = middle } else { most = middle }
         }
-        Some(cut(least))
+        // A long first word leaves next to nothing.
+        Some(cut(least)).filter(|memory| estimate_tokens(&memory.text) >= MIN_TEXT_TOKENS / 2)
     }
 }
