@@ -2,13 +2,14 @@
 //! prompts that mean a note as prompts that mean none. Thresholds were chosen by the half for calibration; the other half
 //! proves them.
 
+use std::collections::BTreeMap;
+
 use serde::Deserialize;
 use sidenote::index::embed::minilm::english_rank;
 use sidenote::index::silent;
 use sidenote::memory::mention::{Mention, mention_of, prompt_words};
 use sidenote::store::RecallRequest;
 use sidenote::text::terms::CachedStemmer;
-use std::collections::BTreeMap;
 
 use crate::support::TestVault;
 

@@ -19,6 +19,10 @@ pub(crate) struct Candidates {
 
 impl Recalls<'_> {
     /// Ranks notes by a query, without excerpts.
+    ///
+    /// # Errors
+    /// `Invalid` for an invalid mode or fusion; `NotFound` for vector mode without a model; `Corrupt` if the index cannot be
+    /// read.
     pub(crate) fn candidates(
         &self,
         query: &Query,

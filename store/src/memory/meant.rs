@@ -36,8 +36,11 @@ const MOST_NAMESAKES: usize = 3;
 const CLEARNESS: f32 = 0.9;
 
 impl Recalls<'_> {
-    /// Splits a prompt into the words by which it can name a note. A word that no note has, and no list of words, is taken as
-    /// the nearest one that a note has.
+    /// Splits a prompt into the words by which it can name a note. A long word that neither a note nor the list of common
+    /// words has is replaced by the nearest one that a note has.
+    ///
+    /// # Errors
+    /// `Corrupt` or `Io` if the index cannot be read.
     pub(super) fn prompt_words(&self, prompt: &str) -> Result<Vec<PromptWord>> {
         let snapshot = self.core.index.snapshot()?;
         let mut words = prompt_words(prompt, &english_rank);
@@ -71,6 +74,9 @@ impl Recalls<'_> {
     }
 
     /// Finds notes with the words of a prompt that can be a part of a proper name, besides those that were found.
+    ///
+    /// # Errors
+    /// The errors of [`Recalls::candidates`].
     pub(super) fn notes_with_names(
         &self,
         prompt: &[PromptWord],
@@ -115,8 +121,10 @@ pub(super) fn meant(
     if named.is_empty() {
         let best = others.iter().map(|(_, weighed)| strength(weighed)).fold(0.0, f32::max);
         let is_order = prompt.first().is_some_and(|word| word.begins_order);
-        let enough = if is_order { STRONG_FOR_ORDER } else { 1.0 };
-        let least = f32::max(if best < enough { enough } else { 1.0 }, best * CLEARNESS);
+        if is_order && best < STRONG_FOR_ORDER {
+            return HashSet::new();
+        }
+        let least = f32::max(1.0, best * CLEARNESS);
         return others.iter().filter(|(_, weighed)| strength(weighed) >= least).map(|(at, _)| *at).collect();
     }
     // What another note says of the one who is named helps, too.
