@@ -75,6 +75,7 @@ fn assets_are_the_published_ones() {
         assert_eq!(cells[4], blake3::hash(&bytes).to_hex().as_str(), "{name}");
         all.update(&bytes);
     }
+    all.update(b"quantized by row");
     let fingerprint = MINILM.model().fingerprint();
     assert_eq!(fingerprint, &all.finalize().to_hex()[..16]);
     assert!(readme.contains(fingerprint));
@@ -83,7 +84,7 @@ fn assets_are_the_published_ones() {
 #[test]
 fn a_model_id_prints_its_name_and_keys_its_vectors() {
     assert_eq!(MINILM.model().to_string(), "minilm");
-    assert_eq!(MINILM.model().key(), "minilm/384/7682abe8a259fbe8");
+    assert_eq!(MINILM.model().key(), "minilm/384/5a85d15cd87168ef");
 }
 
 #[test]
@@ -300,19 +301,19 @@ fn a_question_is_nearer_to_its_answer_than_to_other_text() {
     }
 }
 
-/// Compares cosines with those that onnxruntime gives for the same model and ids.
+/// Compares cosines with those of the model's graph for the same ids, computed in floats.
 #[test]
-fn cosines_equal_those_of_onnxruntime() {
+fn cosines_equal_those_of_the_graph() {
     for (a, b, expected) in [
-        ("how do links survive a rename", "Renaming a note rewrites every link to it.", 0.5865),
-        ("what did we decide about the database", "Decision of 3 May: we stay with SQLite.", 0.4943),
-        ("Bread needs flour, water, salt and time.", "Knead the dough for ten minutes.", 0.4557),
-        ("The invoice is due on March 3.", "Das Fahrrad steht im Keller.", -0.0082),
-        ("東京の天気", "Weather in Tokyo", 0.4041),
-        ("draft", "confirmed", 0.0975),
+        ("how do links survive a rename", "Renaming a note rewrites every link to it.", 0.5986),
+        ("what did we decide about the database", "Decision of 3 May: we stay with SQLite.", 0.4701),
+        ("Bread needs flour, water, salt and time.", "Knead the dough for ten minutes.", 0.4702),
+        ("The invoice is due on March 3.", "Das Fahrrad steht im Keller.", -0.0033),
+        ("東京の天気", "Weather in Tokyo", 0.4023),
+        ("draft", "confirmed", 0.0748),
     ] {
         let cosine = cosine(&one(a), &one(b));
-        assert!((cosine - expected).abs() < 0.03, "{a:?}, {b:?}: {cosine}");
+        assert!((cosine - expected).abs() < 0.012, "{a:?}, {b:?}: {cosine}");
     }
 }
 

@@ -46,12 +46,16 @@ const LAYERS: [&str; 19] = [
 const CRATES: [&str; 4] = ["foundation/Cargo.toml", "store/Cargo.toml", "mcp/Cargo.toml", "Cargo.toml"];
 
 /// Crates that only one module may name; a module is its file and the folder of the same name.
-const OWNERS: [(&str, &str); 21] = [
+const OWNERS: [(&str, &str); 25] = [
     ("tantivy", "index/bm25"),
     ("rusqlite", "index/catalog"),
     ("usearch", "index/vectors"),
-    ("rten", "index/embed/minilm"),
-    ("rten_tensor", "index/embed/minilm"),
+    ("rayon", "index/embed/minilm"),
+    ("rten_gemm", "index/embed/bert"),
+    ("rten_onnx", "index/embed/bert/weights"),
+    ("rten_simd", "index/embed/bert/rows"),
+    ("rten_tensor", "index/embed/bert"),
+    ("rten_vecmath", "index/embed/bert/rows"),
     ("fastembed", "index/embed/onnx"),
     ("ort", "index/embed/onnx"),
     ("ureq", "index/embed/http"),

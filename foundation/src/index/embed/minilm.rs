@@ -1,16 +1,16 @@
-//! The built-in embedder all-MiniLM-L6-v2 (int8, 384 dimensions). The only rten user.
+//! The built-in embedder all-MiniLM-L6-v2 (int8, 384 dimensions). The only user of rayon.
 //!
 //! The graph, the weights and the vocabulary are part of the binary (`assets/all-MiniLM-L6-v2`). They are loaded in
 //! place at the first use.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, LazyLock, OnceLock};
+use std::sync::{LazyLock, OnceLock};
 use std::{panic, thread};
 
-use rten::{Model, ModelOptions, NodeId, RunOptions, ThreadPool, op_registry};
-use rten_tensor::{AsView, NdTensor};
+use rayon::{ThreadPool, ThreadPoolBuilder};
 
+use super::bert::{BertEncoder, Workspace};
 use super::wordpiece::WordPiece;
 use super::{Effort, Embed, ModelId};
 use crate::error::{Error, Result};
@@ -22,10 +22,14 @@ const DIMENSIONS: usize = 384;
 const RECALL_FLOOR: f32 = 0.49;
 /// The longest sequence that the model was trained on, including its two special tokens.
 const MAX_IDS: usize = 256;
-/// The first 16 digits of the BLAKE3 hash of the graph, the weights and the vocabulary, concatenated.
-const FINGERPRINT: &str = "7682abe8a259fbe8";
+/// The first 16 digits of the BLAKE3 hash of the graph, the weights and the vocabulary, concatenated, and of the words
+/// `quantized by row`, which tell how vectors are computed.
+const FINGERPRINT: &str = "5a85d15cd87168ef";
+/// The most ids of texts that are embedded together. Short texts are faster together, and the memory stays in the cache.
+const GROUP_IDS: usize = 256;
 
 static GRAPH: &[u8] = include_bytes!("../../../assets/all-MiniLM-L6-v2/minilm_int8.onnx");
+static WEIGHTS: &[u8] = include_bytes!("../../../assets/all-MiniLM-L6-v2/minilm_int8.data");
 static VOCABULARY: &str = include_str!("../../../assets/all-MiniLM-L6-v2/vocab.txt");
 
 /// The first line of a word in the vocabulary. Special tokens and single characters stand before it.
@@ -45,15 +49,12 @@ pub fn english_rank(word: &str) -> Option<usize> {
 pub struct MiniLm {
     id: ModelId,
     tokenizer: OnceLock<WordPiece>,
-    network: OnceLock<Result<Network, String>>,
-    /// The thread pools for each effort.
-    foreground: OnceLock<Vec<Pool>>,
-    background: OnceLock<Vec<Pool>>,
-    bulk: OnceLock<Vec<Pool>>,
+    encoder: OnceLock<Result<BertEncoder, String>>,
+    /// Thread pools of one thread for each effort. Several threads for one text are slower than one.
+    foreground: OnceLock<Result<Vec<ThreadPool>, String>>,
+    background: OnceLock<Result<Vec<ThreadPool>, String>>,
+    bulk: OnceLock<Result<Vec<ThreadPool>, String>>,
 }
-
-/// A thread pool, which embeds one text at a time.
-type Pool = Arc<ThreadPool>;
 
 impl Default for MiniLm {
     /// Creates the embedder without loading anything.
@@ -61,7 +62,7 @@ impl Default for MiniLm {
         Self {
             id: ModelId::new("minilm", DIMENSIONS, FINGERPRINT),
             tokenizer: OnceLock::new(),
-            network: OnceLock::new(),
+            encoder: OnceLock::new(),
             foreground: OnceLock::new(),
             background: OnceLock::new(),
             bulk: OnceLock::new(),
@@ -74,34 +75,36 @@ impl MiniLm {
         self.tokenizer.get_or_init(|| WordPiece::new(VOCABULARY))
     }
 
-    /// Returns the network, which the first call loads. A failure is cached, since another attempt would fail for the
+    /// Returns the encoder, which the first call loads. A failure is cached, since another attempt would fail for the
     /// same reason.
-    fn network(&self) -> Result<&Network> {
-        self.network.get_or_init(Network::load).as_ref().map_err(|why| {
-            Error::internal(format!("the embedded model cannot be loaded: {why}"))
-                .with_hint("use the mode bm25, which needs no model")
-        })
+    fn encoder(&self) -> Result<&BertEncoder> {
+        self.encoder.get_or_init(|| BertEncoder::load(GRAPH, WEIGHTS)).as_ref().map_err(|why| unusable(why))
     }
 
     /// Returns the thread pools for an effort, which the first call creates.
-    ///
-    /// Several threads per text reduce the latency of one text. One thread per text gives the highest throughput for
-    /// many texts.
-    fn pools(&self, effort: Effort) -> &[Pool] {
-        let cores = thread::available_parallelism().map_or(1, usize::from);
-        let (cell, pools, threads) = match effort {
-            Effort::Foreground => (&self.foreground, 1, cores.min(4)),
-            Effort::Background => (&self.background, 1, 1),
-            Effort::Bulk => (&self.bulk, cores, 1),
+    fn pools(&self, effort: Effort) -> Result<&[ThreadPool]> {
+        let (cell, pools) = match effort {
+            Effort::Foreground => (&self.foreground, 1),
+            Effort::Background => (&self.background, 1),
+            Effort::Bulk => (&self.bulk, thread::available_parallelism().map_or(1, usize::from)),
         };
-        cell.get_or_init(|| {
-            let pools: Vec<_> = (0..pools).map(|_| Arc::new(ThreadPool::with_num_threads(threads))).collect();
-            if effort == Effort::Background {
-                pools.iter().for_each(lower_pool_priority);
-            }
-            pools
-        })
+        let pool = |_| {
+            let builder = ThreadPoolBuilder::new().num_threads(1).start_handler(move |_| {
+                if effort == Effort::Background {
+                    platform::lower_thread_priority();
+                }
+            });
+            builder.build().map_err(|error| error.to_string())
+        };
+        let pools = cell.get_or_init(|| (0..pools).map(pool).collect());
+        pools.as_deref().map_err(|why| unusable(why))
     }
+}
+
+/// Returns the error of a model that cannot be loaded or run.
+fn unusable(why: &str) -> Error {
+    Error::internal(format!("the embedded model cannot be run: {why}"))
+        .with_hint("use the mode bm25, which needs no model")
 }
 
 impl Embed for MiniLm {
@@ -123,39 +126,48 @@ impl Embed for MiniLm {
         0.90
     }
 
-    /// Embeds the texts one by one. Dynamic quantisation is per tensor, so in a batch a vector would depend on the
-    /// other texts, and a batch is no faster.
     fn embed(&self, texts: &[&str], effort: Effort) -> Result<Vec<Vec<f32>>> {
         if texts.is_empty() {
             return Ok(Vec::new());
         }
-        let network = self.network()?;
-        let tokenizer = self.tokenizer();
+        let encoder = self.encoder()?;
+        let ids: Vec<Vec<u32>> = texts.iter().map(|text| self.tokenizer().encode(text, MAX_IDS)).collect();
+        let ids: Vec<&[u32]> = ids.iter().map(Vec::as_slice).collect();
+        let groups = groups(&ids);
         let next = AtomicUsize::new(0);
-        let work = |pool: &Pool| {
+        let work = || {
+            let mut space = Workspace::default();
             let mut vectors = Vec::new();
             loop {
                 let at = next.fetch_add(1, Ordering::Relaxed);
-                let Some(text) = texts.get(at) else {
+                let Some(group) = groups.get(at) else {
                     return Ok(vectors);
                 };
-                vectors.push((at, network.embed(&tokenizer.encode(text, MAX_IDS), pool)?));
+                let embedded =
+                    encoder.embed(group, &mut space).map_err(|error| unusable(&error.to_string()))?;
+                let embedded: Option<Vec<Vec<f32>>> = embedded.into_iter().collect();
+                vectors.push((at, embedded.ok_or_else(|| unusable("a vector cannot be normalized"))?));
             }
         };
-        let results = match self.pools(effort) {
-            [pool] => vec![work(pool)?],
+        let results = match self.pools(effort)? {
+            [pool] => vec![pool.install(work)?],
             pools => thread::scope(|scope| {
-                let workers: Vec<_> =
-                    pools.iter().take(texts.len()).map(|pool| scope.spawn(|| work(pool))).collect();
-                workers
-                    .into_iter()
-                    .map(|worker| worker.join().unwrap_or_else(|panic| panic::resume_unwind(panic)))
+                let pools = pools.iter().take(groups.len());
+                let workers: Vec<_> = pools.map(|pool| scope.spawn(|| pool.install(work))).collect();
+                let joined = workers.into_iter().map(thread::ScopedJoinHandle::join);
+                joined
+                    .map(|done| done.unwrap_or_else(|panic| panic::resume_unwind(panic)))
                     .collect::<Result<Vec<_>>>()
             })?,
         };
         let mut results: Vec<_> = results.into_iter().flatten().collect();
         results.sort_unstable_by_key(|&(at, _)| at);
-        Ok(results.into_iter().map(|(_, vector)| vector).collect())
+        Ok(results.into_iter().flat_map(|(_, vectors)| vectors).collect())
+    }
+
+    fn batch(&self, effort: Effort) -> usize {
+        // The workers wait for each other at the end of a batch.
+        if effort == Effort::Bulk { 64 } else { 1 }
     }
 
     fn count_tokens(&self, text: &str) -> usize {
@@ -163,93 +175,18 @@ impl Embed for MiniLm {
     }
 }
 
-/// The loaded graph with its input and output nodes.
-struct Network {
-    model: Model,
-    ids: NodeId,
-    mask: NodeId,
-    types: NodeId,
-    hidden: NodeId,
-}
-
-impl Network {
-    fn load() -> Result<Self, String> {
-        // Listing the operators keeps all others out of the binary.
-        let operators = op_registry!(
-            Add,
-            Cast,
-            DequantizeLinear,
-            Div,
-            DynamicQuantizeLinear,
-            Erf,
-            Gather,
-            LayerNormalization,
-            MatMul,
-            MatMulInteger,
-            Mul,
-            Reshape,
-            Shape,
-            Slice,
-            Softmax,
-            Sub,
-            Transpose,
-            Unsqueeze
-        );
-        let weights = rten::include_external_data!("../../../assets/all-MiniLM-L6-v2/minilm_int8.data");
-        let model = ModelOptions::with_ops(operators)
-            .prepack_weights(true)
-            .external_data_static("minilm_int8.data", weights)
-            .load_static_slice(GRAPH)
-            .map_err(|error| error.to_string())?;
-        let node = |name| model.node_id(name).map_err(|error| error.to_string());
-        Ok(Self {
-            ids: node("input_ids")?,
-            mask: node("attention_mask")?,
-            types: node("token_type_ids")?,
-            hidden: node("last_hidden_state")?,
-            model,
-        })
+/// Cuts a list of texts into groups of at most [`GROUP_IDS`] ids, or of one text.
+fn groups<'a, 't>(mut texts: &'a [&'t [u32]]) -> Vec<&'a [&'t [u32]]> {
+    let mut groups = Vec::new();
+    while !texts.is_empty() {
+        let mut ids = 0;
+        let fits = texts.iter().take_while(|text| {
+            ids += text.len();
+            ids <= GROUP_IDS
+        });
+        let (group, rest) = texts.split_at(fits.count().max(1));
+        groups.push(group);
+        texts = rest;
     }
-
-    /// Computes the mean of the hidden states of all ids, normalized to length 1.
-    fn embed(&self, ids: &[u32], pool: &Pool) -> Result<Vec<f32>> {
-        let fail = |why: &str| Error::internal(format!("the embedded model cannot be run: {why}"));
-        let shape = [1, ids.len()];
-        let ids = NdTensor::from_data(shape, ids.iter().map(|&id| id as i32).collect::<Vec<_>>());
-        let inputs = vec![
-            (self.ids, ids.into()),
-            (self.mask, NdTensor::full(shape, 1i32).into()),
-            (self.types, NdTensor::full(shape, 0i32).into()),
-        ];
-        let options = RunOptions::default().with_thread_pool(Some(Arc::clone(pool)));
-        let [hidden] = self
-            .model
-            .run_n(inputs, [self.hidden], Some(options))
-            .map_err(|error| fail("an operator failed").with_source(error))?;
-        let hidden: NdTensor<f32, 3> = hidden
-            .try_into()
-            .map_err(|error| fail("its output has an unexpected shape").with_source(error))?;
-        // The sum is normalized, so it need not be divided by the number of ids first.
-        let mut vector = vec![0.0; DIMENSIONS];
-        for state in hidden.to_vec().chunks_exact(DIMENSIONS) {
-            vector.iter_mut().zip(state).for_each(|(sum, value)| *sum += value);
-        }
-        let length = vector.iter().map(|value| value * value).sum::<f32>().sqrt();
-        if !length.is_normal() {
-            return Err(fail("its vector cannot be normalized"));
-        }
-        vector.iter_mut().for_each(|value| *value /= length);
-        Ok(vector)
-    }
-}
-
-/// Gives the only thread of a pool the lowest priority.
-fn lower_pool_priority(pool: &Pool) {
-    let caller = thread::current().id();
-    pool.run(|| {
-        // A pool that could not start its thread runs on the thread of the caller, which must keep its priority.
-        if thread::current().id() != caller {
-            platform::lower_thread_priority();
-        }
-    });
+    groups
 }

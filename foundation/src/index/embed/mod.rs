@@ -2,6 +2,7 @@
 //!
 //! No type of a runtime, a tokenizer or an HTTP client appears in this trait.
 
+mod bert;
 mod http;
 pub mod minilm;
 pub mod onnx;

@@ -1,0 +1,312 @@
+//! A BERT encoder (Devlin et al. 2019) with weights of 8 bits. The only user of rten_gemm and rten_tensor.
+//!
+//! Activations are quantized by row, which is one token: the vector of a text does not depend on the texts beside it.
+//! Between two products of matrices, all operations on a row are one pass over it (`rows`).
+
+mod rows;
+mod weights;
+
+use std::borrow::Cow;
+
+use rten_gemm::{GemmError, GemmExecutor, GemmInputA, GemmInputB, GemmOptions, PackedBMatrix};
+use rten_tensor::NdTensorView;
+
+use self::rows::{Columns, LayerNorm, QuantizedRows};
+use self::weights::OnnxWeights;
+
+/// The number of attention heads.
+const HEADS: usize = 12;
+/// The number of rows that pass through the products of a layer at a time, so that they stay in the cache of a core.
+const BLOCK_ROWS: usize = 128;
+/// The largest weight. The sum of two products with activations of 8 bits fits into 16 bits then, to which some
+/// processors round it.
+const MAX_WEIGHT: u8 = 64;
+
+/// The product with a matrix of weights, and a bias.
+struct Linear {
+    weights: PackedBMatrix<i8>,
+    columns: Columns,
+}
+
+/// One of the layers of the encoder.
+struct Layer {
+    /// The queries, keys and values of the attention, side by side.
+    attention_input: Linear,
+    attention_output: Linear,
+    attention_norm: LayerNorm,
+    forward_input: Linear,
+    forward_output: Linear,
+    forward_norm: LayerNorm,
+}
+
+/// An encoder with its weights.
+pub(super) struct BertEncoder {
+    /// The embeddings of the tokens, of `width` bytes each.
+    words: Cow<'static, [u8]>,
+    word_scale: f32,
+    word_zero: f32,
+    /// The embeddings of the positions, with that of the first segment added.
+    positions: Vec<f32>,
+    norm: LayerNorm,
+    layers: Vec<Layer>,
+    /// The length of a hidden state.
+    width: usize,
+}
+
+/// What one call after another uses: memory, and the products of matrices for the processor.
+#[derive(Default)]
+pub(super) struct Workspace {
+    products: Products,
+    /// The hidden state of each token.
+    states: Vec<f32>,
+    quantized: QuantizedRows,
+    sums: Vec<i32>,
+    /// Queries, keys and values of each token.
+    attention: Vec<f32>,
+    scores: Vec<f32>,
+    head: Vec<f32>,
+    context: Vec<f32>,
+}
+
+/// The products of matrices, by the widest instructions that the processor has.
+#[derive(Default)]
+struct Products {
+    int8: GemmExecutor<u8, i8, i32>,
+    float: GemmExecutor,
+}
+
+impl BertEncoder {
+    /// Reads an encoder from an ONNX graph that onnxruntime has quantized, with one scale per column of a matrix, and
+    /// from the file with its tensors.
+    ///
+    /// # Errors
+    /// Says which tensor is missing or unexpected.
+    pub(super) fn load(graph: &[u8], data: &'static [u8]) -> Result<Self, String> {
+        let weights = OnnxWeights::parse(graph, data)?;
+        let products = Products::default();
+        let linear = |names: &[String]| -> Result<Linear, String> {
+            let mut columns = Columns::default();
+            let parts = names
+                .iter()
+                .map(|name| {
+                    columns.scale.extend(weights.floats(&format!("{name}.W_scale"))?);
+                    columns.bias.extend(weights.floats(&format!("{name}.B"))?);
+                    if weights.bytes(&format!("{name}.W_zero_point"))?.iter().any(|zero| *zero != 0) {
+                        return Err(format!("{name} has a zero point"));
+                    }
+                    weights.matrix(&format!("{name}.W_quantized"))
+                })
+                .collect::<Result<Vec<_>, _>>()?;
+            let height = parts.first().map_or(0, |part| part.height);
+            let mut matrix = Vec::with_capacity(height * columns.scale.len());
+            for row in 0..height {
+                for part in &parts {
+                    let row = part.row(row).ok_or("matrices of different heights")?;
+                    matrix.extend(row.iter().map(|byte| byte.cast_signed()));
+                }
+            }
+            let is_complete = matrix.len() == height * columns.scale.len()
+                && columns.bias.len() == columns.scale.len()
+                && columns.bias.len().is_multiple_of(rows::MAX_LANES);
+            if !is_complete || matrix.iter().any(|weight| weight.unsigned_abs() > MAX_WEIGHT) {
+                return Err(format!("unexpected weights in {names:?}"));
+            }
+            let mut totals = vec![0i32; columns.scale.len()];
+            for row in matrix.chunks_exact(columns.scale.len()) {
+                totals.iter_mut().zip(row).for_each(|(total, weight)| *total += i32::from(*weight));
+            }
+            columns.total =
+                totals.iter().zip(&columns.scale).map(|(total, scale)| *total as f32 * scale).collect();
+            let matrix = NdTensorView::from_data([height, columns.scale.len()], matrix.as_slice());
+            let packed = products.int8.prepack_b(matrix);
+            Ok(Linear { weights: packed, columns })
+        };
+        let norm = |name: String| -> Result<LayerNorm, String> {
+            let (weight, bias) = (
+                weights.floats(&format!("{name}.LayerNorm.w"))?,
+                weights.floats(&format!("{name}.LayerNorm.b"))?,
+            );
+            Ok(LayerNorm { weight, bias })
+        };
+        let mut layers = Vec::new();
+        while weights.has(&format!("encoder.layer.{}.output.dense.B", layers.len())) {
+            let of = |name: &str| format!("encoder.layer.{}.{name}", layers.len());
+            let inputs = ["query", "key", "value"].map(|name| of(&format!("attention.self.{name}")));
+            layers.push(Layer {
+                attention_input: linear(&inputs)?,
+                attention_output: linear(&[of("attention.output.dense")])?,
+                attention_norm: norm(of("attention.output"))?,
+                forward_input: linear(&[of("intermediate.dense")])?,
+                forward_output: linear(&[of("output.dense")])?,
+                forward_norm: norm(of("output"))?,
+            });
+        }
+        let words = weights.matrix("word_quantized")?;
+        let width = words.width;
+        let segments = weights.matrix("tok_quantized")?;
+        let (segment_scale, segment_zero) = weights.quantization("tok")?;
+        let segment = segments.row(0).ok_or("no segment")?;
+        let mut positions = weights.floats("pos")?;
+        for row in positions.chunks_exact_mut(width) {
+            for (value, segment) in row.iter_mut().zip(segment) {
+                *value += (f32::from(*segment) - segment_zero) * segment_scale;
+            }
+        }
+        let (word_scale, word_zero) = weights.quantization("word")?;
+        let norm = norm("embeddings".to_owned())?;
+        if layers.is_empty() || norm.weight.len() != width || !width.is_multiple_of(HEADS) {
+            return Err("unexpected number of layers or length of a state".to_owned());
+        }
+        Ok(Self { words: words.bytes, word_scale, word_zero, positions, norm, layers, width })
+    }
+
+    /// Returns the mean of the hidden states of each text, divided by its length, which is the Euclidean norm. A text is
+    /// a list of ids of tokens, with those of its start and end. `None` for a text without ids, with an id that the model
+    /// does not know, or with a mean that cannot be normalized.
+    ///
+    /// # Errors
+    /// Errors of the products of matrices, which only other weights can cause.
+    pub(super) fn embed(
+        &self,
+        texts: &[&[u32]],
+        space: &mut Workspace,
+    ) -> Result<Vec<Option<Vec<f32>>>, GemmError> {
+        let Workspace { products, states, quantized, sums, attention, scores, head, context } = space;
+        states.clear();
+        let known: Vec<Option<usize>> = texts.iter().map(|text| self.push_states(text, states)).collect();
+        let lengths = || known.iter().flatten().copied();
+        rows::normalize(states, &self.norm);
+        let width = self.width;
+        let (block, wide_block) = (BLOCK_ROWS * width, BLOCK_ROWS * 3 * width);
+        resize(context, states.len());
+        resize(attention, 3 * states.len());
+        for layer in &self.layers {
+            for (states, attention) in states.chunks(block).zip(attention.chunks_mut(wide_block)) {
+                rows::quantize(states, width, quantized);
+                products.multiply(quantized, &layer.attention_input, sums)?;
+                rows::dequantize(sums, quantized, &layer.attention_input.columns, attention);
+            }
+            let (mut attention, mut context_rest) = (attention.as_slice(), context.as_mut_slice());
+            for length in lengths() {
+                let (own, rest) = attention.split_at(3 * length * width);
+                let (own_context, rest_context) = context_rest.split_at_mut(length * width);
+                products.attend(own, (length, width), (&mut *scores, &mut *head), own_context)?;
+                (attention, context_rest) = (rest, rest_context);
+            }
+            for (states, context) in states.chunks_mut(block).zip(context.chunks(block)) {
+                rows::quantize(context, width, quantized);
+                products.multiply(quantized, &layer.attention_output, sums)?;
+                rows::add_and_normalize(
+                    sums,
+                    quantized,
+                    &layer.attention_output.columns,
+                    &layer.attention_norm,
+                    states,
+                );
+                rows::quantize(states, width, quantized);
+                products.multiply(quantized, &layer.forward_input, sums)?;
+                rows::gelu_and_quantize(sums, &layer.forward_input.columns, quantized);
+                products.multiply(quantized, &layer.forward_output, sums)?;
+                rows::add_and_normalize(
+                    sums,
+                    quantized,
+                    &layer.forward_output.columns,
+                    &layer.forward_norm,
+                    states,
+                );
+            }
+        }
+        let mut states = states.as_slice();
+        let mean = |length: usize| {
+            let (own, rest) = states.split_at(length * width);
+            states = rest;
+            normalized_sum(own, width)
+        };
+        let mut means = lengths().map(mean).collect::<Vec<_>>().into_iter();
+        Ok(known.iter().map(|length| length.and_then(|_| means.next()).flatten()).collect())
+    }
+
+    /// Appends the embeddings of the tokens of a text, and returns their number.
+    fn push_states(&self, ids: &[u32], states: &mut Vec<f32>) -> Option<usize> {
+        let width = self.width;
+        let word = |id: u32| {
+            let from = (id as usize).checked_mul(width)?;
+            self.words.get(from..from.checked_add(width)?)
+        };
+        if ids.is_empty()
+            || ids.len() * width > self.positions.len()
+            || ids.iter().any(|id| word(*id).is_none())
+        {
+            return None;
+        }
+        for (id, position) in ids.iter().zip(self.positions.chunks_exact(width)) {
+            let word = word(*id)?;
+            let embedded = |(word, position): (&u8, &f32)| {
+                (f32::from(*word) - self.word_zero) * self.word_scale + position
+            };
+            states.extend(word.iter().zip(position).map(embedded));
+        }
+        Some(ids.len())
+    }
+}
+
+impl Products {
+    /// Multiplies rows with the weights. The sums are integers, so that no order of adding changes them.
+    fn multiply(&self, rows: &QuantizedRows, linear: &Linear, sums: &mut Vec<i32>) -> Result<(), GemmError> {
+        let shape = [rows.scales.len(), rows.bytes.len() / rows.scales.len().max(1)];
+        resize(sums, rows.scales.len() * linear.columns.scale.len());
+        let rows = GemmInputA::Unpacked(NdTensorView::from_data(shape, rows.bytes.as_slice()));
+        // rten-gemm 0.27 reads wrong zeros for all rows but the first ones, so that `rows` accounts for them.
+        self.int8.gemm(sums, rows, GemmInputB::Packed(&linear.weights), GemmOptions::default())
+    }
+
+    /// Computes the attention (Vaswani et al. 2017, arXiv:1706.03762, 3.2) of one text of `length` tokens, whose states have `width`
+    /// numbers.
+    fn attend(
+        &self,
+        attention: &[f32],
+        (length, width): (usize, usize),
+        (scores, head): (&mut Vec<f32>, &mut Vec<f32>),
+        context: &mut [f32],
+    ) -> Result<(), GemmError> {
+        let size = width / HEADS;
+        // The vectors of one head are a matrix whose rows lie three states apart.
+        let part = |part: usize, head: usize| {
+            let from = part * width + head * size;
+            let data = attention.get(from..from + (length - 1) * 3 * width + size).unwrap_or_default();
+            NdTensorView::from_data_with_strides([length, size], data, [3 * width, 1])
+                .map_err(|_| GemmError::KSizeMismatch)
+        };
+        let scaled = GemmOptions { alpha: (size as f32).sqrt().recip(), ..GemmOptions::default() };
+        resize(scores, length * length);
+        resize(head, length * size);
+        for at in 0..HEADS {
+            let (queries, keys, values) = (part(0, at)?, part(1, at)?, part(2, at)?);
+            let keys = GemmInputB::Unpacked(keys.transposed());
+            self.float.gemm(scores, GemmInputA::Unpacked(queries), keys, scaled.clone())?;
+            rows::softmax(scores, length);
+            let weights = GemmInputA::Unpacked(NdTensorView::from_data([length, length], scores.as_slice()));
+            self.float.gemm(head, weights, GemmInputB::Unpacked(values), GemmOptions::default())?;
+            for (row, context) in head.chunks_exact(size).zip(context.chunks_exact_mut(width)) {
+                if let Some(own) = context.get_mut(at * size..(at + 1) * size) {
+                    own.copy_from_slice(row);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Returns the sum of states, divided by its length, or `None` if that is not a normal number.
+fn normalized_sum(states: &[f32], width: usize) -> Option<Vec<f32>> {
+    let mut sum = vec![0.0; width];
+    for state in states.chunks_exact(width) {
+        sum.iter_mut().zip(state).for_each(|(sum, value)| *sum += value);
+    }
+    super::normalize(sum)
+}
+
+/// Gives a buffer a length. What it holds has no meaning.
+fn resize<T: Clone + Default>(buffer: &mut Vec<T>, length: usize) {
+    buffer.resize(length, T::default());
+}

@@ -1,0 +1,314 @@
+//! The operations on rows of numbers between two products of matrices. Each is compiled for every set of vector
+//! instructions, and the widest one that the processor has is used. The only user of rten_simd and rten_vecmath.
+
+use rten_simd::ops::{BitOps, FloatOps, NarrowSaturate, NumOps, ToFloat};
+use rten_simd::{Isa, Simd, SimdOp, SimdUnaryOp};
+use rten_vecmath::{Gelu, Softmax};
+
+/// The most bytes that a vector of any processor holds. The length of a row is a multiple of it.
+pub(super) const MAX_LANES: usize = 64;
+/// What is added to a variance before a row is divided by its square root.
+const EPSILON: f32 = 1e-12;
+/// The greatest number of 8 bits.
+const MAX_QUANTIZED: f32 = 255.0;
+
+/// Rows whose numbers are `(byte − zero) · scale`, with a scale and a zero for each row. A zero is an integer.
+#[derive(Default)]
+pub(super) struct QuantizedRows {
+    pub(super) bytes: Vec<u8>,
+    pub(super) scales: Vec<f32>,
+    pub(super) zeros: Vec<f32>,
+}
+
+/// The scale of a row, and its zero.
+type Scaling = (f32, f32);
+
+impl QuantizedRows {
+    fn scaling(&self) -> impl Iterator<Item = Scaling> {
+        self.scales.iter().copied().zip(self.zeros.iter().copied())
+    }
+
+    fn clear(&mut self) {
+        let Self { bytes, scales, zeros } = self;
+        bytes.clear();
+        scales.clear();
+        zeros.clear();
+    }
+}
+
+/// What each column of a product with a matrix of weights needs. With the sum of products of bytes, the number it stands
+/// for is `scale of the row · (sum · scale − zero of the row · total) + bias`.
+#[derive(Default)]
+pub(super) struct Columns {
+    /// The scale of the weights.
+    pub(super) scale: Vec<f32>,
+    /// The sum of the weights, each multiplied with the scale.
+    pub(super) total: Vec<f32>,
+    /// The bias that is added to the product.
+    pub(super) bias: Vec<f32>,
+}
+
+/// The weights of a layer normalization (Ba et al. 2016, arXiv:1607.06450).
+pub(super) struct LayerNorm {
+    pub(super) weight: Vec<f32>,
+    pub(super) bias: Vec<f32>,
+}
+
+/// Gives each row the mean 0 and the variance 1, then multiplies it with the weight and adds the bias.
+pub(super) fn normalize(rows: &mut [f32], norm: &LayerNorm) {
+    NormalizeRows { rows, norm }.dispatch();
+}
+
+/// Quantizes rows of `width` numbers, each between its least and its greatest number, and zero.
+pub(super) fn quantize(rows: &[f32], width: usize, quantized: &mut QuantizedRows) {
+    QuantizeRows { rows, width, quantized }.dispatch();
+}
+
+/// Turns the sums of a product with quantized rows into floats.
+pub(super) fn dequantize(sums: &[i32], rows: &QuantizedRows, columns: &Columns, out: &mut [f32]) {
+    DequantizeRows { sums, rows, columns, out }.dispatch();
+}
+
+/// Adds what the sums of a product with quantized rows stand for to the states, and normalizes them.
+pub(super) fn add_and_normalize(
+    sums: &[i32],
+    rows: &QuantizedRows,
+    columns: &Columns,
+    norm: &LayerNorm,
+    states: &mut [f32],
+) {
+    AddAndNormalizeRows { sums, rows, columns, norm, states }.dispatch();
+}
+
+/// Applies the Gaussian error linear unit (Hendrycks & Gimpel 2016, arXiv:1606.08415) to what the sums of a product with
+/// the quantized rows stand for, and replaces the rows by that.
+pub(super) fn gelu_and_quantize(sums: &[i32], columns: &Columns, rows: &mut QuantizedRows) {
+    GeluAndQuantizeRows { sums, columns, rows }.dispatch();
+}
+
+/// Turns each row into numbers above zero whose sum is 1, in proportion to their exponentials.
+pub(super) fn softmax(rows: &mut [f32], width: usize) {
+    SoftmaxRows { rows, width }.dispatch();
+}
+
+struct NormalizeRows<'a> {
+    rows: &'a mut [f32],
+    norm: &'a LayerNorm,
+}
+
+impl SimdOp for NormalizeRows<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn eval<I: Isa>(self, isa: I) {
+        for row in self.rows.chunks_exact_mut(self.norm.weight.len()) {
+            normalize_row(isa, row, self.norm);
+        }
+    }
+}
+
+struct QuantizeRows<'a> {
+    rows: &'a [f32],
+    width: usize,
+    quantized: &'a mut QuantizedRows,
+}
+
+impl SimdOp for QuantizeRows<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn eval<I: Isa>(self, isa: I) {
+        self.quantized.clear();
+        for row in self.rows.chunks_exact(self.width) {
+            quantize_row(isa, row, self.quantized);
+        }
+    }
+}
+
+struct DequantizeRows<'a> {
+    sums: &'a [i32],
+    rows: &'a QuantizedRows,
+    columns: &'a Columns,
+    out: &'a mut [f32],
+}
+
+impl SimdOp for DequantizeRows<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn eval<I: Isa>(self, isa: I) {
+        let width = self.columns.scale.len();
+        let rows =
+            self.sums.chunks_exact(width).zip(self.rows.scaling()).zip(self.out.chunks_exact_mut(width));
+        for ((sums, scaling), out) in rows {
+            map_sums(
+                isa,
+                (sums, scaling),
+                self.columns,
+                out,
+                #[inline(always)]
+                |value, _| value,
+            );
+        }
+    }
+}
+
+struct AddAndNormalizeRows<'a> {
+    sums: &'a [i32],
+    rows: &'a QuantizedRows,
+    columns: &'a Columns,
+    norm: &'a LayerNorm,
+    states: &'a mut [f32],
+}
+
+impl SimdOp for AddAndNormalizeRows<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn eval<I: Isa>(self, isa: I) {
+        let floats = isa.f32();
+        let width = self.columns.scale.len();
+        let rows =
+            self.sums.chunks_exact(width).zip(self.rows.scaling()).zip(self.states.chunks_exact_mut(width));
+        for ((sums, scaling), state) in rows {
+            map_sums(
+                isa,
+                (sums, scaling),
+                self.columns,
+                state,
+                #[inline(always)]
+                |value, state| floats.add(value, state),
+            );
+            normalize_row(isa, state, self.norm);
+        }
+    }
+}
+
+struct GeluAndQuantizeRows<'a> {
+    sums: &'a [i32],
+    columns: &'a Columns,
+    rows: &'a mut QuantizedRows,
+}
+
+impl SimdOp for GeluAndQuantizeRows<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn eval<I: Isa>(self, isa: I) {
+        let width = self.columns.scale.len();
+        let scaling: Vec<Scaling> = self.rows.scaling().collect();
+        self.rows.clear();
+        let mut row = vec![0.0; width];
+        for (sums, scaling) in self.sums.chunks_exact(width).zip(scaling) {
+            map_sums(
+                isa,
+                (sums, scaling),
+                self.columns,
+                &mut row,
+                #[inline(always)]
+                |value, _| Gelu {}.eval(isa, value),
+            );
+            quantize_row(isa, &row, self.rows);
+        }
+    }
+}
+
+struct SoftmaxRows<'a> {
+    rows: &'a mut [f32],
+    width: usize,
+}
+
+impl SimdOp for SoftmaxRows<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn eval<I: Isa>(self, isa: I) {
+        for row in self.rows.chunks_exact_mut(self.width) {
+            Softmax::new_mut(row).eval(isa);
+        }
+    }
+}
+
+/// Replaces each number of `out` by what `map` makes of the number that a sum stands for, and of itself.
+#[inline(always)]
+fn map_sums<I: Isa>(
+    isa: I,
+    (sums, (scale, zero)): (&[i32], Scaling),
+    columns: &Columns,
+    out: &mut [f32],
+    map: impl Fn(I::F32, I::F32) -> I::F32,
+) {
+    let (ints, floats) = (isa.i32(), isa.f32());
+    let lanes = floats.len();
+    // Sums and totals are scaled by the row at once.
+    let (scale, offset) = (floats.splat(scale), floats.splat(-scale * zero));
+    let columns = columns
+        .scale
+        .chunks_exact(lanes)
+        .zip(columns.total.chunks_exact(lanes))
+        .zip(columns.bias.chunks_exact(lanes));
+    for ((sums, ((column_scale, total), bias)), out) in
+        sums.chunks_exact(lanes).zip(columns).zip(out.chunks_exact_mut(lanes))
+    {
+        let bias = floats.mul_add(floats.load(total), offset, floats.load(bias));
+        let factor = floats.mul(scale, floats.load(column_scale));
+        let value = floats.mul_add(ints.to_float(ints.load(sums)), factor, bias);
+        floats.store(map(value, floats.load(out)), out);
+    }
+}
+
+#[inline(always)]
+fn normalize_row<I: Isa>(isa: I, row: &mut [f32], norm: &LayerNorm) {
+    let ops = isa.f32();
+    let lanes = ops.len();
+    let length = row.len() as f32;
+    // A closure would be compiled without the instructions of the processor, unless it is inlined.
+    let mut sum = ops.zero();
+    for numbers in row.chunks_exact(lanes) {
+        sum = ops.add(sum, ops.load(numbers));
+    }
+    let mean = ops.splat(ops.sum(sum) / length);
+    let mut squares = ops.zero();
+    for numbers in row.chunks_exact(lanes) {
+        let difference = ops.sub(ops.load(numbers), mean);
+        squares = ops.mul_add(difference, difference, squares);
+    }
+    let scale = ops.splat((ops.sum(squares) / length + EPSILON).sqrt().recip());
+    let columns = norm.weight.chunks_exact(lanes).zip(norm.bias.chunks_exact(lanes));
+    for (numbers, (weight, bias)) in row.chunks_exact_mut(lanes).zip(columns) {
+        let difference = ops.sub(ops.load(numbers), mean);
+        let normal = ops.mul_add(difference, ops.mul(scale, ops.load(weight)), ops.load(bias));
+        ops.store(normal, numbers);
+    }
+}
+
+/// Appends a quantized row, as ONNX defines it for DynamicQuantizeLinear.
+#[inline(always)]
+fn quantize_row<I: Isa>(isa: I, row: &[f32], quantized: &mut QuantizedRows) {
+    let (floats, ints) = (isa.f32(), isa.i32());
+    let lanes = floats.len();
+    let (mut low, mut high) = (floats.zero(), floats.zero());
+    for numbers in row.chunks_exact(lanes) {
+        let numbers = floats.load(numbers);
+        low = floats.min(low, numbers);
+        high = floats.max(high, numbers);
+    }
+    let low = low.to_array().as_ref().iter().copied().fold(0.0, f32::min);
+    let high = high.to_array().as_ref().iter().copied().fold(0.0, f32::max);
+    let scale = if high > low { (high - low) / MAX_QUANTIZED } else { 1.0 };
+    let zero = (-low / scale).round_ties_even().clamp(0.0, MAX_QUANTIZED);
+    quantized.scales.push(scale);
+    quantized.zeros.push(zero);
+    let (factor, zero) = (floats.splat(scale.recip()), ints.splat(zero as i32));
+    let start = quantized.bytes.len();
+    quantized.bytes.resize(start + row.len(), 0);
+    let bytes = quantized.bytes.get_mut(start..).unwrap_or_default();
+    for (numbers, bytes) in row.chunks_exact(4 * lanes).zip(bytes.chunks_exact_mut(4 * lanes)) {
+        let [a, b, c, d] = floats.load_many::<4>(numbers);
+        let (a, b) = (floats.to_int_round(floats.mul(a, factor)), floats.to_int_round(floats.mul(b, factor)));
+        let (c, d) = (floats.to_int_round(floats.mul(c, factor)), floats.to_int_round(floats.mul(d, factor)));
+        let first = ints.narrow_saturate(ints.add(a, zero), ints.add(b, zero));
+        let second = ints.narrow_saturate(ints.add(c, zero), ints.add(d, zero));
+        isa.u8().store(isa.i16().narrow_saturate(first, second), bytes);
+    }
+}
