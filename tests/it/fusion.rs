@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use proptest::prelude::{Just, Strategy, prop_assert, prop_oneof, proptest};
 use sidenote::index::silent;
 use sidenote::search::Mode;
-use sidenote::search::fuse::{Fusion, NoteScores, Ranked, Similarity, fuse};
+use sidenote::search::fuse::{Candidates, Fusion, NoteScores, Ranked, Similarity, fuse};
+use sidenote::search::sequence::paths_beside;
 use sidenote::store::{SearchRequest, Store};
 
 use crate::support::TestVault;
@@ -32,14 +33,44 @@ fn check_known(
     let known: HashMap<i64, NoteScores> = known
         .iter()
         .map(|&(file, bm25, cosines)| {
-            (file, NoteScores { bm25, near: Similarity::of(&mut cosines.to_vec()), missing: 0.0 })
+            (file, NoteScores { bm25, near: Similarity::of(&mut cosines.to_vec(), 0.0), missing: 0.0 })
         })
         .collect();
-    let fused = fuse(&list(text), &list(vector), &known, fusion);
+    let fused = fuse(&Candidates::listed(&list(text), &list(vector), &known), fusion);
     let got: Vec<(i64, String)> = fused.iter().map(|hit| (hit.file, format!("{:.4}", hit.score))).collect();
     let expected: Vec<(i64, String)> =
         expected.iter().map(|&(file, score)| (file, score.to_owned())).collect();
     assert_eq!(got, expected);
+}
+
+/// Models differ in the cosine that unrelated texts have. A vault must be ranked alike by each.
+#[test]
+fn relative_does_not_depend_on_where_the_cosines_of_a_model_lie() {
+    let (text, vector) = ([(1, 10.0), (2, 5.0)], [(2, 0.8), (3, 0.6), (4, 0.3)]);
+    let passages: [(i64, &[f32]); 4] =
+        [(1, &[0.4, 0.3]), (2, &[0.8]), (3, &[0.6, 0.6, 0.5, 0.1]), (4, &[0.3, 0.2])];
+    let fused_with = |from: f32, width: f32| {
+        let moved = |cosine: f32| from + width * cosine;
+        let background = moved(0.1);
+        let known: HashMap<i64, NoteScores> = passages
+            .iter()
+            .map(|&(file, cosines)| {
+                let mut cosines: Vec<f32> = cosines.iter().copied().map(moved).collect();
+                let near = Similarity::of(&mut cosines, background);
+                (file, NoteScores { bm25: None, near, missing: 0.0 })
+            })
+            .collect();
+        let vector = list(&vector.map(|(file, cosine)| (file, moved(cosine))));
+        let text = list(&text);
+        let candidates = Candidates { background, ..Candidates::listed(&text, &vector, &known) };
+        let scores = fuse(&candidates, Fusion::Relative);
+        scores.iter().map(|hit| (hit.file, format!("{:.4}", hit.score))).collect::<Vec<_>>()
+    };
+    let usual = fused_with(0.0, 1.0);
+    assert_eq!(usual.iter().map(|(file, _)| *file).collect::<Vec<_>>(), [2, 1, 3, 4]);
+    for (from, width) in [(0.5, 0.4), (0.7, 0.2), (0.0, 0.5)] {
+        assert_eq!(fused_with(from, width), usual, "{from} {width}");
+    }
 }
 
 #[test]
@@ -66,10 +97,11 @@ fn weighted_trusts_vectors_more() {
 #[test]
 fn one_list_keeps_its_order() {
     for fusion in [Fusion::Relative, Fusion::Rrf, Fusion::Weighted] {
-        let order: Vec<i64> = fuse(&list(&[(3, 4.0), (1, 2.0), (2, 1.0)]), &[], &HashMap::new(), fusion)
-            .iter()
-            .map(|hit| hit.file)
-            .collect();
+        let order: Vec<i64> =
+            fuse(&Candidates::listed(&list(&[(3, 4.0), (1, 2.0), (2, 1.0)]), &[], &HashMap::new()), fusion)
+                .iter()
+                .map(|hit| hit.file)
+                .collect();
         assert_eq!(order, [3, 1, 2]);
     }
 }
@@ -86,8 +118,8 @@ fn relative_measures_each_note_by_words_and_by_meaning() {
 #[test]
 fn further_passages_add_to_the_best() {
     let known: [(i64, Option<f32>, &[f32]); 2] = [(1, None, &[0.8]), (2, None, &[0.8, 0.5, -0.9])];
-    // 2: 0.6 · (0.8 + 0.1 · 0.5²) / 0.825.
-    let expected = [(2, "0.6000"), (1, "0.5818")];
+    // 1: 0.6 / (1 + 0.06 · 0.5² / 0.8²).
+    let expected = [(2, "0.6000"), (1, "0.5863")];
     check_known(Fusion::Relative, &[], &[(1, 0.8), (2, 0.8)], &known, &expected);
 }
 
@@ -100,7 +132,7 @@ fn a_note_without_vectors_scores_like_the_last_of_the_list() {
 
 #[test]
 fn fusing_empty_lists_gives_an_empty_list() {
-    assert!(fuse(&[], &[], &HashMap::new(), Fusion::default()).is_empty());
+    assert!(fuse(&Candidates::listed(&[], &[], &HashMap::new()), Fusion::default()).is_empty());
 }
 
 fn ranked() -> impl Strategy<Value = Vec<Ranked>> {
@@ -118,7 +150,7 @@ proptest! {
         vector in ranked(),
         fusion in prop_oneof![Just(Fusion::Relative), Just(Fusion::Rrf), Just(Fusion::Weighted)],
     ) {
-        let fused = fuse(&text, &vector, &HashMap::new(), fusion);
+        let fused = fuse(&Candidates::listed(&text, &vector, &HashMap::new()), fusion);
         prop_assert!(fused.iter().all(|hit| hit.score.is_finite() && hit.score == hit.components.total()));
         let mut files: Vec<i64> = fused.iter().map(|hit| hit.file).collect();
         prop_assert!(fused.windows(2).all(|pair| pair[0].score >= pair[1].score));
@@ -199,7 +231,7 @@ fn check_sums(store: &Store, request: &SearchRequest) -> usize {
         let parts = result.explain.unwrap();
         assert_eq!(
             result.score,
-            parts.from_bm25 + parts.from_vector + parts.from_others,
+            parts.from_bm25 + parts.from_vector + parts.from_others + parts.from_context.unwrap_or(0.0),
             "{request:?}: {result:?}"
         );
         assert!(result.score.is_finite() && result.score >= 0.0, "{request:?}: {result:?}");
@@ -208,6 +240,7 @@ fn check_sums(store: &Store, request: &SearchRequest) -> usize {
             .iter()
             .map(|part| json["explain"][part].as_f64().unwrap())
             .sum();
+        let shown = shown + json["explain"]["from_context"].as_f64().unwrap_or(0.0);
         assert!((shown - json["score"].as_f64().unwrap()).abs() < 1e-6, "{json}");
     }
     assert!(results.windows(2).all(|pair| pair[0].score >= pair[1].score), "{request:?}");
@@ -230,4 +263,74 @@ fn explained_parts_add_up_to_the_score() {
     let stores: Vec<&Store> = std::iter::once(&first).chain(&others).collect();
     let shown: usize = (0..1000).map(|at| check_sums(stores[at % stores.len()], &any_query(&mut dice))).sum();
     assert!(shown > 5000, "{shown} results are too few to prove anything");
+}
+
+/// Checks which paths a note before or after this one can have.
+#[track_caller]
+fn check_beside(path: &str, expected: &[&str]) {
+    assert_eq!(paths_beside(path), expected, "{path}");
+}
+
+#[test]
+fn notes_follow_each_other_by_number_or_date() {
+    for (path, expected) in [
+        ("chat/S003-07.md", &["chat/S003-6.md", "chat/S003-06.md", "chat/S003-8.md", "chat/S003-08.md"][..]),
+        ("chat/9.md", &["chat/8.md", "chat/10.md"]),
+        ("chat/10.md", &["chat/9.md", "chat/09.md", "chat/11.md"]),
+        ("chat/0.md", &["chat/1.md"]),
+        ("2026/Day 2026-11-30.md", &["2026/Day 2026-11-29.md", "2026/Day 2026-12-01.md"]),
+        ("2026-02-28 Walk.md", &["2026-02-27 Walk.md", "2026-03-01 Walk.md"]),
+        ("Teil 2 über Brot.md", &["Teil 1 über Brot.md", "Teil 3 über Brot.md"]),
+        ("Ä1.md", &["Ä0.md", "Ä2.md"]),
+        ("5.folder/Bread.md", &[]),
+        ("20261125101530.md", &[]),
+        ("Bread.md", &[]),
+        (".md", &[]),
+        ("", &[]),
+    ] {
+        check_beside(path, expected);
+    }
+}
+
+proptest! {
+    #[test]
+    fn a_note_is_beside_the_notes_beside_it(folder in "([a-z]{1,3}/)?", head in "[^0-9/.]{0,3}", number in 1u32..10_000) {
+        let path = format!("{folder}{head}{number}.md");
+        for beside in paths_beside(&path) {
+            prop_assert!(paths_beside(&beside).contains(&path), "{beside}");
+        }
+    }
+}
+
+/// The answer has no word in common with the question, and stands beside the note that has.
+#[test]
+fn a_short_note_is_found_by_the_note_beside_it() {
+    let vault = TestVault::new(&[
+        ("chat/01.md", "Could you lend me the long ladder for the apple tree this week?"),
+        ("chat/02.md", "Sure, tomorrow after lunch."),
+        ("chat/03.md", "The train to Leeds is late again."),
+        ("chat/07.md", "Sure, tomorrow before noon."),
+    ]);
+    for at in 0..30 {
+        vault.write(
+            &format!("other {at}/Note.md"),
+            format!("Tomorrow is day {at} of the voyage, after lunch we sail."),
+        );
+    }
+    let store = vault.store_with("minilm");
+    store.index().embed_all(silent()).unwrap();
+    let request = SearchRequest {
+        query: "who lends the ladder for the apple tree".to_owned(),
+        limit: Some(40),
+        explain: true,
+        ..SearchRequest::default()
+    };
+    let results = store.searches().search(&request).unwrap().results;
+    let place = |path: &str| results.iter().position(|result| result.path.as_str() == path);
+    let context =
+        |path: &str| results.iter().find(|result| result.path.as_str() == path)?.explain?.from_context;
+    assert_eq!(place("chat/01.md"), Some(0));
+    assert!(context("chat/02.md").unwrap() > 0.09);
+    assert!(place("chat/02.md") < place("chat/07.md"), "{results:#?}");
+    assert_eq!(context("chat/07.md"), None);
 }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use sidenote::index::silent;
 use sidenote::search::Mode;
-use sidenote::search::fuse::{Fusion, NoteScores, Ranked, Similarity, fuse};
+use sidenote::search::fuse::{Candidates, Fusion, NoteScores, Ranked, Similarity, fuse};
 use sidenote::store::{EvalRequest, NewRequest, Operation, SearchRequest};
 
 use crate::support::{TestVault, json, run};
@@ -57,14 +57,14 @@ fn ndcg(notes: &[Made], fusion: Fusion, embedded: impl Fn(i64) -> usize) -> f64 
     let mut known = HashMap::new();
     for note in notes {
         let mut cosines = note.cosines[..embedded(note.file)].to_vec();
-        let near = Similarity::of(&mut cosines);
+        let near = Similarity::of(&mut cosines, 0.0);
         vector.extend(near.map(|near| Ranked { file: note.file, score: near.best }));
         let missing = 1.0 - cosines.len() as f32 / note.cosines.len() as f32;
         known.insert(note.file, NoteScores { bm25: note.bm25, near, missing });
     }
     vector.sort_by(|a, b| b.score.total_cmp(&a.score));
     vector.truncate(20);
-    let fused = fuse(&text, &vector, &known, fusion);
+    let fused = fuse(&Candidates::listed(&text, &vector, &known), fusion);
     let discount = |rank: usize| 1.0 / ((rank + 2) as f64).log2();
     let is_relevant = |file: i64| notes[file as usize].is_relevant;
     let gained = fused.iter().take(10).enumerate().filter(|(_, hit)| is_relevant(hit.file));
@@ -110,12 +110,12 @@ fn check_order(missing: [f32; 3], cosines: [Option<f32>; 3], expected: [i64; 3])
     let mut vector = Vec::new();
     let mut known = HashMap::new();
     for (at, file) in (1..=3).enumerate() {
-        let near = cosines[at].and_then(|cosine| Similarity::of(&mut [cosine]));
+        let near = cosines[at].and_then(|cosine| Similarity::of(&mut [cosine], 0.0));
         vector.extend(near.map(|near| Ranked { file, score: near.best }));
         known.insert(file, NoteScores { bm25: None, near, missing: missing[at] });
     }
     vector.sort_by(|a, b| b.score.total_cmp(&a.score));
-    let fused = fuse(&text, &vector, &known, Fusion::Relative);
+    let fused = fuse(&Candidates::listed(&text, &vector, &known), Fusion::Relative);
     assert_eq!(fused.iter().map(|hit| hit.file).collect::<Vec<_>>(), expected, "{missing:?} {cosines:?}");
 }
 

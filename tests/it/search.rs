@@ -69,6 +69,28 @@ fn words_rank_and_need_not_all_occur() {
     assert_eq!(paths(&vault.store(), "water level"), ["a.md", "b.md"]);
 }
 
+/// Checks which of two notes with the same words is first: `short.md` or `longer.md`, in a vault with `others` besides.
+#[track_caller]
+fn check_first_of_two(others: &str, expected: &[&str]) {
+    let vault = TestVault::new(&[
+        ("short.md", "The ladder stands in the shed."),
+        ("longer.md", &format!("The ladder stands in the shed. {}", "It is made of ash wood. ".repeat(8))),
+    ]);
+    for at in 0..20 {
+        vault.write(&format!("other {at}.md"), format!("Note {at}. {others}"));
+    }
+    let request = SearchRequest { query: "ladder shed".to_owned(), ..SearchRequest::default() };
+    let results = vault.store().searches().search(&request).unwrap().results;
+    assert_eq!(results.iter().map(|result| result.path.as_str()).collect::<Vec<_>>(), expected);
+}
+
+/// Where no note is longer than a passage, a longer one is no less about its words; among long ones, a short one is more.
+#[test]
+fn length_counts_where_some_notes_are_longer_than_a_passage() {
+    check_first_of_two("We sailed on.", &["longer.md", "short.md"]);
+    check_first_of_two(&"The wind was fair and we sailed on. ".repeat(40), &["short.md", "longer.md"]);
+}
+
 #[test]
 fn match_all_requires_every_word() {
     let vault = TestVault::new(&[("a.md", "water and level"), ("b.md", "water"), ("c.md", "level")]);

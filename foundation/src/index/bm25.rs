@@ -21,7 +21,7 @@ use self::analysis::TermListDocument;
 use self::directory::UnsyncedDirectory;
 pub use self::ranking::Ranking;
 use self::ranking::SegmentScores;
-use self::statistics::LengthCache;
+use self::statistics::{FieldLengths, LengthCache};
 use crate::index::bm25::bulk_inverter::BulkInverter;
 use crate::index::bm25::stem_expansion::ExpansionCache;
 use crate::index::bm25::substring_candidates::{CandidateCache, TermTextCache, new_candidate_cache};
@@ -61,10 +61,15 @@ pub struct FieldTuning {
     pub weight: f32,
     /// The strength of length normalisation, from 0 (none) to 1 (full).
     pub b: f32,
-    /// The least length that is normalised, in terms. A shorter field is treated as this long: up to the length of a
-    /// passage, a longer text says more and needs no penalty.
+    /// The least length that is normalised, in terms, where no note is longer than a passage. A shorter field is treated
+    /// as this long: up to the length of a passage, a longer text says more and needs no penalty. The more notes are
+    /// longer, the smaller it is.
     pub min_length: f32,
 }
+
+/// The shares of notes longer than a passage between which short notes lose their least length. Among messages and long
+/// answers, a short text that has the words is about them.
+const LONG_SHARES: (f32, f32) = (0.05, 0.25);
 
 /// The constants of BM25F (Robertson & Zaragoza 2009, section 3.5). docs/dev/ranking.md explains how they were chosen.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -526,8 +531,7 @@ impl Bm25Writer {
 pub struct Bm25Snapshot {
     searcher: Searcher,
     fields: Fields,
-    /// The mean length of each scored field.
-    lengths: HashMap<Field, f32>,
+    lengths: FieldLengths,
     documents: u64,
     term_texts: Arc<TermTextCache>,
     candidates: CandidateCache,
@@ -557,7 +561,7 @@ impl Bm25Snapshot {
         term_texts: Arc<TermTextCache>,
         cache: &LengthCache,
     ) -> Result<Self> {
-        let lengths = cache.means(&searcher, fields)?;
+        let lengths = cache.lengths(&searcher, fields)?;
         let documents = searcher.num_docs();
         let (candidates, expansions) = (new_candidate_cache(), ExpansionCache::default());
         Ok(Self { searcher, fields, lengths, documents, term_texts, candidates, expansions })
@@ -727,7 +731,9 @@ impl Bm25Snapshot {
         for part in self.fields.scored_together(field) {
             norms.push(segment.get_fieldnorms_reader(part).map_err(failed("read"))?);
         }
-        let mean = self.lengths.get(&field).copied().unwrap_or(1.0).max(tuning.min_length);
+        let (few, many) = LONG_SHARES;
+        let min_length = tuning.min_length * ((many - self.lengths.long) / (many - few)).clamp(0.0, 1.0);
+        let mean = self.lengths.means.get(&field).copied().unwrap_or(1.0).max(min_length);
         for (part, term) in terms {
             let inverted = segment.inverted_index(*part).map_err(failed("read"))?;
             let mut postings = inverted
@@ -736,7 +742,7 @@ impl Bm25Snapshot {
             let mut doc = postings.doc();
             while doc != TERMINATED {
                 let length: u32 = norms.iter().map(|norms| norms.fieldnorm(doc)).sum();
-                let length = (length as f32).max(tuning.min_length) / mean;
+                let length = (length as f32).max(min_length) / mean;
                 let frequency =
                     tuning.weight * postings.term_freq() as f32 / (1.0 - tuning.b + tuning.b * length);
                 if let Some(sum) = scratch.frequency.get_mut(doc as usize) {

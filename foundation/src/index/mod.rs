@@ -19,6 +19,7 @@ mod disk_file;
 pub mod health;
 pub mod file_set;
 pub mod file_table;
+mod mean_vector;
 pub mod follow;
 pub mod indexed_document;
 mod read_only;
@@ -175,6 +176,8 @@ pub struct Snapshot {
     catalog: Arc<ReaderPool>,
     /// The file table, which is read when a query first needs it.
     file_table: OnceLock<Arc<FileTable>>,
+    /// The mean of its vectors, which is computed when a query first needs it.
+    mean_vector: OnceLock<Arc<Vec<f32>>>,
 }
 
 impl Snapshot {
@@ -283,6 +286,7 @@ fn take_snapshot(
         is_former: active.is_former,
         catalog,
         file_table: OnceLock::new(),
+        mean_vector: OnceLock::new(),
     })
 }
 

@@ -93,6 +93,7 @@ impl Index {
             is_former: whole.is_former,
             catalog: Arc::clone(&whole.catalog),
             file_table: OnceLock::new(),
+            mean_vector: OnceLock::new(),
         })
     }
 }

@@ -33,8 +33,8 @@ pub struct NoteScores {
 pub struct Similarity {
     /// The cosine of the best passage, −1 to 1.
     pub best: f32,
-    /// The sum of the squared cosines of the next [`NEXT_PASSAGES`] passages. Several similar passages are
-    /// evidence, and squares limit the weight of many dissimilar ones.
+    /// The sum of the squares by which the cosines of the next [`NEXT_PASSAGES`] passages exceed the background. Several
+    /// similar passages are evidence, and squares limit the weight of many dissimilar ones.
     pub others: f32,
 }
 
@@ -42,17 +42,20 @@ pub struct Similarity {
 pub const NEXT_PASSAGES: usize = 4;
 
 impl Similarity {
-    /// Computes the similarity from the cosines of a note's passages, or `None` if there are none.
-    pub fn of(cosines: &mut [f32]) -> Option<Self> {
+    /// Computes the similarity from the cosines of a note's passages, or `None` if there are none. `background` is the
+    /// cosine that a passage has by chance.
+    pub fn of(cosines: &mut [f32], background: f32) -> Option<Self> {
         cosines.sort_by(|a, b| b.total_cmp(a));
         let (best, rest) = cosines.split_first()?;
-        let others = rest.iter().take(NEXT_PASSAGES).map(|cosine| cosine.max(0.0).powi(2)).sum();
+        let others =
+            rest.iter().take(NEXT_PASSAGES).map(|cosine| (cosine - background).max(0.0).powi(2)).sum();
         Some(Self { best: *best, others })
     }
 
-    /// Returns the weighted similarity of the best passage and that of the others. Neither is negative.
-    fn shares(self) -> (f32, f32) {
-        (self.best.max(0.0), NEXT_PASSAGES_WEIGHT * self.others)
+    /// Returns the similarity of the best passage and the weighted one of the others, on a scale on which the background
+    /// is 0 and a passage that exceeds it by `span` is 1. Neither is negative.
+    fn shares(self, background: f32, span: f32) -> (f32, f32) {
+        ((self.best - background).max(0.0) / span, NEXT_PASSAGES_WEIGHT * self.others / (span * span))
     }
 }
 
@@ -72,7 +75,8 @@ pub struct FusedHit {
 #[serde(rename_all = "lowercase")]
 pub enum Fusion {
     /// Each score relative to the best one of its list, with a weight of 0.4 for words and 0.6 for vectors. A note
-    /// that is in one list only is scored by the measure of the other list, too.
+    /// that is in one list only is scored by the measure of the other list, too. Cosines count from what is usual in the
+    /// vault.
     #[default]
     Relative,
     /// Reciprocal rank fusion with k = 60 (Cormack, Clarke & Büttcher 2009).
@@ -107,7 +111,9 @@ impl Fusion {
 /// docs/dev/ranking.md says how both constants were chosen.
 const TEXT_WEIGHT: f32 = 0.4;
 /// The weight of the passages after the best one in [`Fusion::Relative`].
-const NEXT_PASSAGES_WEIGHT: f32 = 0.1;
+const NEXT_PASSAGES_WEIGHT: f32 = 0.06;
+/// The least by which the best passage exceeds the background. Below it, the vectors do not tell notes apart.
+const MIN_SPAN: f32 = 1e-3;
 const RRF_K: f32 = 60.0;
 /// The minimum weight of the vectors if notes lack vectors: enough to order the notes that only the vectors found,
 /// and too little to override the text score.
@@ -116,19 +122,36 @@ const MIN_COVERAGE: f32 = 0.02;
 /// does not reorder the first ones.
 const NORMALISED_DEPTH: usize = 50;
 
+/// The notes that are merged into one list, and what is known about them.
+#[derive(Debug, Clone, Copy)]
+pub struct Candidates<'a> {
+    /// The text list.
+    pub text: &'a [Ranked],
+    /// The vector list.
+    pub vector: &'a [Ranked],
+    /// Notes of neither list that are scored by both measures. Only [`Fusion::Relative`] scores them.
+    pub unlisted: &'a [FileId],
+    /// The scores that do not depend on ranks. A note without an entry is scored by the lists alone.
+    pub known: &'a HashMap<FileId, NoteScores>,
+    /// The cosine that a passage has with the query by chance. Models differ in it.
+    pub background: f32,
+}
+
+impl<'a> Candidates<'a> {
+    /// The notes of two lists, where no cosine occurs by chance.
+    pub fn listed(text: &'a [Ranked], vector: &'a [Ranked], known: &'a HashMap<FileId, NoteScores>) -> Self {
+        Self { text, vector, unlisted: &[], known, background: 0.0 }
+    }
+}
+
 /// Merges the text list and the vector list. Equal scores are ordered by file number until
 /// [`tie_order`](crate::search::tie_order) orders them by path.
 ///
-/// A note without an entry in `known` is scored by the lists alone. If notes lack vectors
-/// ([`NoteScores::missing`]), the weight of the vectors is lowered in proportion to the [coverage](coverage) of the
+/// If notes lack vectors ([`NoteScores::missing`]), the weight of the vectors is lowered in proportion to the [coverage](coverage) of the
 /// text list, and the missing similarity is estimated from the text score, so that a missing vector neither lowers
 /// a note nor raises other notes. If no vector is missing, none of this changes a score.
-pub fn fuse(
-    text: &[Ranked],
-    vector: &[Ranked],
-    known: &HashMap<FileId, NoteScores>,
-    fusion: Fusion,
-) -> Vec<FusedHit> {
+pub fn fuse(candidates: &Candidates<'_>, fusion: Fusion) -> Vec<FusedHit> {
+    let Candidates { text, vector, known, .. } = *candidates;
     let mut notes: HashMap<FileId, Components> = HashMap::new();
     for (rank, hit) in text.iter().enumerate() {
         let components = notes.entry(hit.file).or_default();
@@ -143,7 +166,7 @@ pub fn fuse(
     let coverage = coverage(text, known);
     let missing = |file: &FileId| known.get(file).map_or(0.0, |known| known.missing);
     match fusion {
-        Fusion::Relative => add_relative(&mut notes, text, vector, known, coverage),
+        Fusion::Relative => add_relative(&mut notes, candidates, coverage),
         Fusion::Rrf => {
             for (file, components) in &mut notes {
                 let by_text = components.bm25_rank.map_or(0.0, reciprocal);
@@ -184,15 +207,16 @@ fn estimated(known: f32, estimate: f32, missing: f32) -> f32 {
     known + missing * (estimate - known).max(0.0)
 }
 
-fn add_relative(
-    notes: &mut HashMap<FileId, Components>,
-    text: &[Ranked],
-    vector: &[Ranked],
-    known: &HashMap<FileId, NoteScores>,
-    coverage: f32,
-) {
+fn add_relative(notes: &mut HashMap<FileId, Components>, candidates: &Candidates<'_>, coverage: f32) {
+    let Candidates { text, vector, unlisted, known, background } = *candidates;
+    for file in unlisted {
+        notes.entry(*file).or_default();
+    }
     let best_text = text.first().map_or(0.0, |hit| hit.score);
     let lowest_cosine = vector.last().map_or(0.0, |hit| hit.score);
+    let cosines = vector.iter().map(|hit| hit.score);
+    let cosines = cosines.chain(known.values().filter_map(|known| known.near).map(|near| near.best));
+    let span = (cosines.fold(f32::NEG_INFINITY, f32::max) - background).max(MIN_SPAN);
     let mut similarity: HashMap<FileId, (Similarity, f32)> = HashMap::with_capacity(notes.len());
     let mut best_similarity = 0.0f32;
     for (&file, components) in notes.iter_mut() {
@@ -203,7 +227,7 @@ fn add_relative(
         let near = known
             .near
             .unwrap_or(Similarity { best: components.cosine.unwrap_or(lowest_cosine), others: 0.0 });
-        let (best, others) = near.shares();
+        let (best, others) = near.shares(background, span);
         best_similarity = best_similarity.max(best + others);
         similarity.insert(file, (near, known.missing));
     }
@@ -216,11 +240,11 @@ fn add_relative(
             components.from_bm25 = text_weight * components.bm25.unwrap_or(0.0) / best_text;
         }
         if let Some((near, missing)) = similarity.get(file).filter(|_| best_similarity > 0.0) {
-            let (best, others) = near.shares();
+            let (best, others) = near.shares(background, span);
             components.from_vector = vector_weight * best / best_similarity;
             components.from_others = vector_weight * others / best_similarity;
             if *missing > 0.0 {
-                let floor = lowest_cosine.max(0.0) / best_similarity;
+                let floor = (lowest_cosine - background).max(0.0) / span / best_similarity;
                 let estimate = floor + (1.0 - floor) * by_text;
                 let share = (best + others) / best_similarity;
                 components.from_vector += vector_weight * (estimated(share, estimate, *missing) - share);

@@ -11,9 +11,10 @@ pub mod predicate;
 pub mod text_match;
 pub mod tie_order;
 pub mod query_parser;
+pub mod sequence;
 
 use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use globset::{GlobBuilder, GlobSet};
 use serde::Serialize;
@@ -23,7 +24,7 @@ use crate::index::bm25::{Bm25Query, Ranking, Tuning};
 use crate::index::catalog::{CatalogReader, FileId, FileRow, Filter};
 use crate::index::file_set::FileSet;
 use crate::index::{Index, Snapshot, passages_of};
-use crate::search::fuse::{FusedHit, Fusion, NoteScores, Ranked, Similarity};
+use crate::search::fuse::{Candidates, FusedHit, Fusion, NoteScores, Ranked, Similarity};
 use crate::search::query::Query;
 use crate::search::tie_order::best_first;
 
@@ -103,7 +104,7 @@ pub struct Components {
     /// The cosine of the note's best passage; absent if it has no vector, in which case the score is computed with
     /// the lowest cosine of the list.
     pub cosine: Option<f32>,
-    /// The sum of the squared cosines of the next four passages.
+    /// The sum of the squares by which the cosines of the next four passages exceed what is usual in the vault.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub others: Option<f32>,
     /// The share of the full text in the fused score.
@@ -112,6 +113,9 @@ pub struct Components {
     pub from_vector: f32,
     /// The share of the next passages in the fused score.
     pub from_others: f32,
+    /// What is added because a note beside it in a numbered sequence answers the query.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from_context: Option<f32>,
     /// The score that the reranker gave to the query and the passage, if it read them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rerank: Option<f32>,
@@ -127,8 +131,8 @@ pub struct Components {
 impl Components {
     /// Returns the sum of the parts.
     pub fn total(&self) -> f32 {
-        let ranked = self.from_bm25 + self.from_vector + self.from_others + self.from_rerank.unwrap_or(0.0);
-        ranked + self.from_name.unwrap_or(0.0)
+        let ranked = self.from_bm25 + self.from_vector + self.from_others + self.from_context.unwrap_or(0.0);
+        ranked + self.from_rerank.unwrap_or(0.0) + self.from_name.unwrap_or(0.0)
     }
 }
 
@@ -189,9 +193,14 @@ impl FusedRanking {
             (Some(_), Some(_)) => MatchType::Both,
             (None, Some(_)) => MatchType::Vector,
             (Some(_), None) => MatchType::Bm25,
-            // The name is part of the full text.
-            (None, None) if hit.components.from_name.is_some() => MatchType::Bm25,
-            (None, None) => MatchType::Exact,
+            (None, None) => match (hit.components.bm25, hit.components.cosine) {
+                (Some(_), Some(_)) => MatchType::Both,
+                (None, Some(_)) => MatchType::Vector,
+                (Some(_), None) => MatchType::Bm25,
+                // The name is part of the full text.
+                (None, None) if hit.components.from_name.is_some() => MatchType::Bm25,
+                (None, None) => MatchType::Exact,
+            },
         };
         let passage = self.passages.get(&hit.file).copied();
         SearchHit { row, score: hit.score, match_type, passage, components: hit.components }
@@ -250,14 +259,32 @@ pub fn rank(
         vector.truncate(most);
     }
     // If vectors are missing, every fusion method needs to know where.
-    let known = match query_vector.filter(|_| request.fusion.rescores() || snapshot.pending > 0) {
-        Some(query_vector) => {
-            let best = text.get(..text.len().min(depth.min(most))).unwrap_or_default();
-            rescore(snapshot, index, &query_vector, (&ranking, best, &vector), &mut passages)?
-        }
-        None => HashMap::new(),
+    let mut scorer = match query_vector.filter(|_| request.fusion.rescores() || snapshot.pending > 0) {
+        Some(query_vector) => Some(Rescorer::new(snapshot, index, query_vector)?),
+        None => None,
     };
-    let mut fused = fuse::fuse(&text, &vector, &known, request.fusion);
+    if let Some(scorer) = &mut scorer {
+        let best = text.get(..text.len().min(depth.min(most))).unwrap_or_default();
+        let files = best.iter().chain(&vector).map(|hit| hit.file).collect();
+        scorer.add(&ranking, &vector.iter().map(|hit| hit.file).collect(), files)?;
+    }
+    let mut fused = fuse::fuse(&candidates(&text, &vector, &[], scorer.as_ref()), request.fusion);
+    if let Some(scorer) =
+        scorer.as_mut().filter(|_| request.fusion.rescores() && request.mode == Mode::Hybrid)
+    {
+        let beside = sequence::beside_best(&index.catalog(), &fused, allowed.as_ref())?;
+        if !beside.is_empty() {
+            let listed: HashSet<FileId> = fused.iter().map(|hit| hit.file).collect();
+            let unlisted: Vec<FileId> =
+                beside.iter().map(|beside| beside.file).filter(|file| !listed.contains(file)).collect();
+            scorer.add(&ranking, &unlisted.iter().copied().collect(), unlisted.iter().copied().collect())?;
+            fused = fuse::fuse(&candidates(&text, &vector, &unlisted, Some(scorer)), request.fusion);
+            sequence::add_context(&mut fused, &beside);
+        }
+    }
+    if let Some(scorer) = scorer {
+        passages.extend(scorer.passages);
+    }
     put_name_matches_first(index, query, allowed.as_ref(), &mut fused)?;
     best_first(&index.catalog(), &mut fused, |hit| (hit.score, hit.file))?;
     Ok(FusedRanking { fused, passages })
@@ -331,33 +358,63 @@ struct VectorHits {
     vector: QueryVector,
 }
 
+/// The mean cosine that is no property of a model: in a vault about few topics, all passages have a little in common with
+/// a query.
+const MAX_UNRELATED: f32 = 0.05;
+
 /// Scores notes of either list by the measure of the other one, so that a note is not ranked by its absence from a
-/// list. Adds the nearest passages to `passages`.
-fn rescore(
-    snapshot: &Snapshot,
-    index: &Index,
-    query_vector: &[f32],
-    (ranking, text, vector): (&Ranking, &[Ranked], &[Ranked]),
-    passages: &mut HashMap<FileId, usize>,
-) -> Result<HashMap<FileId, NoteScores>> {
-    let by_words = ranking.scores_of(&vector.iter().map(|hit| hit.file).collect());
-    let files: HashSet<FileId> = text.iter().chain(vector).map(|hit| hit.file).collect();
-    let catalog = index.catalog();
-    let passages_of = |file| Ok((file, catalog.passages().of(file)?));
-    let keys: Vec<(FileId, Vec<i64>)> = files.into_iter().map(passages_of).collect::<Result<_>>()?;
-    drop(catalog);
-    let mut known = HashMap::with_capacity(keys.len());
-    for (file, keys) in keys {
-        let near = snapshot.vectors.compare(query_vector, &keys)?;
-        let best = near.iter().max_by(|a, b| a.cosine.total_cmp(&b.cosine));
-        let place = best.and_then(|best| keys.iter().position(|key| *key == best.key));
-        passages.extend(place.map(|place| (file, place)));
-        let mut cosines: Vec<f32> = near.iter().map(|passage| passage.cosine).collect();
-        let bm25 = by_words.get(&file).copied();
-        let missing = (keys.len() - near.len()) as f32 / keys.len().max(1) as f32;
-        known.insert(file, NoteScores { bm25, near: Similarity::of(&mut cosines), missing });
+/// list.
+struct Rescorer<'a> {
+    snapshot: &'a Snapshot,
+    index: &'a Index,
+    query: Arc<Vec<f32>>,
+    /// The cosine that a passage has with the query by chance.
+    background: f32,
+    known: HashMap<FileId, NoteScores>,
+    /// The index of the nearest passage, by note.
+    passages: HashMap<FileId, usize>,
+}
+
+impl<'a> Rescorer<'a> {
+    fn new(snapshot: &'a Snapshot, index: &'a Index, query: Arc<Vec<f32>>) -> Result<Self> {
+        let mean = index.mean_vector(snapshot)?;
+        let background = query.iter().zip(mean.iter()).map(|(query, mean)| query * mean).sum::<f32>();
+        let background = (background - MAX_UNRELATED).max(0.0);
+        Ok(Self { snapshot, index, query, background, known: HashMap::new(), passages: HashMap::new() })
     }
-    Ok(known)
+
+    /// Compares all passages of these files with the query. Of those in `by_words`, the BM25F score is added.
+    fn add(&mut self, ranking: &Ranking, by_words: &FileSet, files: HashSet<FileId>) -> Result<()> {
+        let by_words = ranking.scores_of(by_words);
+        let catalog = self.index.catalog();
+        let passages_of = |file| Ok((file, catalog.passages().of(file)?));
+        let keys: Vec<(FileId, Vec<i64>)> = files.into_iter().map(passages_of).collect::<Result<_>>()?;
+        drop(catalog);
+        for (file, keys) in keys {
+            let near = self.snapshot.vectors.compare(&self.query, &keys)?;
+            let best = near.iter().max_by(|a, b| a.cosine.total_cmp(&b.cosine));
+            let place = best.and_then(|best| keys.iter().position(|key| *key == best.key));
+            self.passages.extend(place.map(|place| (file, place)));
+            let mut cosines: Vec<f32> = near.iter().map(|passage| passage.cosine).collect();
+            let bm25 = by_words.get(&file).copied();
+            let missing = (keys.len() - near.len()) as f32 / keys.len().max(1) as f32;
+            let near = Similarity::of(&mut cosines, self.background);
+            self.known.insert(file, NoteScores { bm25, near, missing });
+        }
+        Ok(())
+    }
+}
+
+/// Joins the lists with what a scorer knows about their notes.
+fn candidates<'a>(
+    text: &'a [Ranked],
+    vector: &'a [Ranked],
+    unlisted: &'a [FileId],
+    scorer: Option<&'a Rescorer<'_>>,
+) -> Candidates<'a> {
+    static NOTHING: LazyLock<HashMap<FileId, NoteScores>> = LazyLock::new(HashMap::new);
+    let known = scorer.map_or(&*NOTHING, |scorer| &scorer.known);
+    Candidates { text, vector, unlisted, known, background: scorer.map_or(0.0, |scorer| scorer.background) }
 }
 
 /// The number of candidates of a condition that are ranked by words; the others follow by name.

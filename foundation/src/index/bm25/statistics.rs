@@ -12,8 +12,26 @@ use tantivy::{Searcher, SegmentReader};
 use super::{Bm25Snapshot, DocSet, Fields, failed, lookup_term};
 use crate::error::Result;
 
-/// The sum of lengths of each scored field, in the order of [`Fields::scored`].
-type LengthSums = [u64; 5];
+/// The body of a longer note, in terms, is longer than a passage.
+pub(super) const PASSAGE_TERMS: u32 = 150;
+
+/// The sums of the lengths of some notes.
+#[derive(Debug, Clone, Copy, Default)]
+struct LengthSums {
+    /// The sum of lengths of each scored field, in the order of [`Fields::scored`].
+    fields: [u64; 5],
+    /// The number of notes whose body is longer than a passage.
+    long: u64,
+}
+
+/// The lengths of the live notes.
+#[derive(Debug, Clone, Default)]
+pub(super) struct FieldLengths {
+    /// The mean length of each scored field.
+    pub(super) means: HashMap<Field, f32>,
+    /// The share of the notes whose body is longer than a passage, 0 to 1.
+    pub(super) long: f32,
+}
 
 /// A cache of the length sums of each segment. A segment changes only by deletions, so the key is its id and the stamp
 /// of its last deletion.
@@ -23,35 +41,41 @@ pub(super) struct LengthCache {
 }
 
 impl LengthCache {
-    /// Returns the mean length of each scored field.
+    /// Returns the lengths of the live notes.
     ///
     /// # Errors
     /// Returns `Corrupt` or `Io` if the field norms of a segment cannot be read.
-    pub(super) fn means(&self, searcher: &Searcher, fields: Fields) -> Result<HashMap<Field, f32>> {
+    pub(super) fn lengths(&self, searcher: &Searcher, fields: Fields) -> Result<FieldLengths> {
         let mut cached = self.sums.lock().unwrap_or_else(PoisonError::into_inner);
         let mut current = HashMap::with_capacity(searcher.segment_readers().len());
         let mut all = LengthSums::default();
         for segment in searcher.segment_readers() {
             let state = (segment.segment_id(), segment.delete_opstamp());
             let sums = cached.get(&state).map_or_else(|| length_sums(segment, fields), |sums| Ok(*sums))?;
-            all.iter_mut().zip(sums).for_each(|(all, sum)| *all += sum);
+            all.fields.iter_mut().zip(sums.fields).for_each(|(all, sum)| *all += sum);
+            all.long += sums.long;
             current.insert(state, sums);
         }
         *cached = current;
         let documents = searcher.num_docs().max(1) as f32;
-        let means = fields.scored().into_iter().zip(all);
-        Ok(means.map(|(field, sum)| (field, (sum as f32 / documents).max(1.0))).collect())
+        let means = fields.scored().into_iter().zip(all.fields);
+        let means = means.map(|(field, sum)| (field, (sum as f32 / documents).max(1.0))).collect();
+        Ok(FieldLengths { means, long: all.long as f32 / documents })
     }
 }
 
 /// Sums up the field lengths of the live notes of a segment, each rounded as field norms are.
 fn length_sums(segment: &SegmentReader, fields: Fields) -> Result<LengthSums> {
     let mut sums = LengthSums::default();
-    for (sum, field) in sums.iter_mut().zip(fields.scored()) {
+    for (sum, field) in sums.fields.iter_mut().zip(fields.scored()) {
         for part in fields.scored_together(field) {
             let norms = segment.fieldnorms_readers().get_field(part);
             if let Some(norms) = norms.map_err(|error| failed("read")(error))? {
                 *sum += segment.doc_ids_alive().map(|doc| u64::from(norms.fieldnorm(doc))).sum::<u64>();
+                if part == fields.words {
+                    let long = segment.doc_ids_alive().filter(|&doc| norms.fieldnorm(doc) > PASSAGE_TERMS);
+                    sums.long = long.count() as u64;
+                }
             }
         }
     }

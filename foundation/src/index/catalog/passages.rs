@@ -45,6 +45,13 @@ impl PassageQueries<'_> {
             .collect())
     }
 
+    /// Lists the lowest keys of passages, in order.
+    pub fn first(&self, limit: usize) -> Result<Vec<i64>> {
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        let select = "SELECT DISTINCT key FROM passages ORDER BY key LIMIT ?1";
+        self.0.collect(select, [limit], |row| row.get(0))
+    }
+
     /// Visits every passage of every file, as (key, file), in the order of keys.
     pub fn each(&self, mut visit: impl FnMut(i64, FileId)) -> Result<()> {
         let mut statement =

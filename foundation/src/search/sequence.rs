@@ -1,0 +1,107 @@
+//! Notes that follow each other, by the numbers or dates in their names: a short note is read with its neighbours.
+
+use std::collections::HashMap;
+
+use jiff::civil::Date;
+
+use crate::error::Result;
+use crate::index::catalog::{CatalogReader, FileId};
+use crate::index::file_set::FileSet;
+use crate::search::fuse::FusedHit;
+
+/// The number of the best notes whose neighbours are looked at.
+const BEST: usize = 10;
+/// The share of the score of a note that its neighbours get (docs/dev/ranking.md, Sequences).
+const WEIGHT: f32 = 0.1;
+/// The size of a note in bytes up to which it gets the whole share. It is about that of a passage; a longer note stands
+/// more by itself.
+const SHORT_BYTES: f32 = 1_000.0;
+/// The most digits of a number. Longer ones are times and ids.
+const MAX_DIGITS: usize = 9;
+/// The number of characters of a date such as 2026-11-25.
+const DATE_CHARS: usize = 10;
+
+/// A note beside one of the best notes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Beside {
+    pub(super) file: FileId,
+    /// The score that its neighbour lends it.
+    pub(super) lent: f32,
+}
+
+/// Finds the notes beside the best ones, in the order of their ids.
+///
+/// # Errors
+/// `Corrupt` if the catalog cannot be read.
+pub(super) fn beside_best(
+    catalog: &CatalogReader,
+    fused: &[FusedHit],
+    allowed: Option<&FileSet>,
+) -> Result<Vec<Beside>> {
+    let mut lent: HashMap<FileId, f32> = HashMap::new();
+    for hit in fused.iter().take(BEST) {
+        let Some((path, _)) = catalog.paths().of(hit.file)? else { continue };
+        for (_, file) in catalog.paths().notes_at(&paths_beside(&path))? {
+            if allowed.is_none_or(|files| files.contains(file)) {
+                let score = lent.entry(file).or_default();
+                *score = score.max(hit.score);
+            }
+        }
+    }
+    let mut beside = Vec::with_capacity(lent.len());
+    for (file, score) in lent {
+        let size = catalog.paths().of(file)?.map_or(u64::MAX, |(_, size)| size);
+        beside.push(Beside { file, lent: WEIGHT * score * (SHORT_BYTES / size as f32).min(1.0) });
+    }
+    beside.sort_by_key(|beside| beside.file);
+    Ok(beside)
+}
+
+/// Adds to each note what its neighbours lend it, and sorts the notes again.
+pub(super) fn add_context(fused: &mut [FusedHit], beside: &[Beside]) {
+    for hit in fused.iter_mut() {
+        if let Ok(at) = beside.binary_search_by_key(&hit.file, |beside| beside.file) {
+            hit.components.from_context = beside.get(at).map(|beside| beside.lent);
+            hit.score = hit.components.total();
+        }
+    }
+    fused.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.file.cmp(&b.file)));
+}
+
+/// Returns the paths that a note before or after this one can have: the same path with the next lower or higher date, or
+/// last number, in its name.
+pub fn paths_beside(path: &str) -> Vec<String> {
+    let name_start = path.rfind('/').map_or(0, |slash| slash + 1);
+    let name_end = path.rfind('.').filter(|&dot| dot > name_start).unwrap_or(path.len());
+    let name = path.get(name_start..name_end).unwrap_or_default();
+    let with = |start: usize, end: usize, text: &str| {
+        let (start, end) = (name_start + start, name_start + end);
+        Some([path.get(..start)?, text, path.get(end..)?].concat())
+    };
+    if let Some((start, date)) = date_in(name) {
+        let days = [date.yesterday(), date.tomorrow()].into_iter().flatten();
+        return days.filter_map(|day| with(start, start + DATE_CHARS, &day.to_string())).collect();
+    }
+    let Some(last) = name.rfind(|c: char| c.is_ascii_digit()) else { return Vec::new() };
+    let start = name.get(..last).and_then(|head| head.rfind(|c: char| !c.is_ascii_digit()));
+    let start = start
+        .map_or(0, |at| at + name.get(at..).and_then(|rest| rest.chars().next()).map_or(1, char::len_utf8));
+    let digits = name.get(start..=last).unwrap_or_default();
+    let Some(number) = digits.parse::<u64>().ok().filter(|_| digits.len() <= MAX_DIGITS) else {
+        return Vec::new();
+    };
+    let mut paths = Vec::new();
+    for neighbour in [number.checked_sub(1), Some(number + 1)].into_iter().flatten() {
+        // 9 is followed by 10, and 09 as well.
+        let (plain, padded) = (neighbour.to_string(), format!("{neighbour:0width$}", width = digits.len()));
+        paths.extend(with(start, last + 1, &plain));
+        paths.extend((padded != plain).then(|| with(start, last + 1, &padded)).flatten());
+    }
+    paths
+}
+
+/// Finds the last date in a name, and where it begins.
+fn date_in(name: &str) -> Option<(usize, Date)> {
+    let starts = (0..name.len()).rev();
+    starts.filter_map(|at| Some((at, name.get(at..at + DATE_CHARS)?.parse().ok()?))).next()
+}
