@@ -375,20 +375,41 @@ fn the_newest_and_the_most_used_are_embedded_first() {
             .unwrap();
     }
     assert!(vault.run(&["read", "a"]).status.success());
+    let texts = embedded_in_order(&vault);
+    let words = texts.iter().filter_map(|text| {
+        ["heron", "otter", "badger", "marten"].into_iter().find(|word| text.contains(word))
+    });
+    assert_eq!(words.collect::<Vec<_>>(), ["marten", "heron", "badger", "otter"]);
+}
+
+#[test]
+fn one_passage_of_every_note_is_embedded_before_all_passages() {
+    let section =
+        |word: &str| format!("## About {word}\n\n{}\n\n", format!("The {word} is here. ").repeat(60));
+    let vault = TestVault::new(&[
+        ("a.md", &["heron", "reed", "water"].map(section).concat()),
+        ("b.md", "The otter is here.\n"),
+        ("c.md", &["badger", "earth"].map(section).concat()),
+    ]);
+    let texts = embedded_in_order(&vault);
+    let words = ["heron", "reed", "water", "otter", "badger", "earth"];
+    let order = texts.iter().filter_map(|text| words.into_iter().find(|word| text.contains(word)));
+    let mut order: Vec<&str> = order.collect();
+    order.dedup();
+    let (first, rest) = order.split_at(3);
+    assert!(["heron", "otter", "badger"].iter().all(|word| first.contains(word)), "{order:?}");
+    assert!(["reed", "water", "earth"].iter().all(|word| rest.contains(word)), "{order:?}");
+}
+
+/// Indexes and embeds a vault, and returns the texts that were embedded, in their order.
+fn embedded_in_order(vault: &TestVault) -> Vec<String> {
     let recorder = Arc::new(Recorder { model: ModelId::new("recorder", 4, "1"), texts: Mutex::default() });
     let embedder: Arc<dyn Embed> = Arc::<Recorder>::clone(&recorder);
     let options = Options { embedder: Some(embedder), ..Options::default() };
     let index = Index::open(Arc::new(Vault::open(vault.root()).unwrap()), options).unwrap();
     index.sync(SyncScope::All, silent()).unwrap();
     index.embed_all(silent()).unwrap();
-    let texts = recorder.texts.lock().unwrap();
-    let words: Vec<&str> = texts
-        .iter()
-        .filter_map(|text| {
-            ["heron", "otter", "badger", "marten"].into_iter().find(|word| text.contains(word))
-        })
-        .collect();
-    assert_eq!(words, ["marten", "heron", "badger", "otter"]);
+    recorder.texts.lock().unwrap().clone()
 }
 
 /// A model that gives no vector before it is let.

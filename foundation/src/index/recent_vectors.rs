@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use crate::error::Result;
 use crate::index::catalog::{CatalogReader, FileId};
 use crate::index::embed::Effort;
+use crate::index::writer::{EmbeddingStep, Extent};
 use crate::index::writer_thread::WriterThread;
 use crate::index::{Index, Job, Snapshot, passages_of};
 use crate::text::path::NotePath;
@@ -130,7 +131,8 @@ impl WriterThread {
         // The first passage is embedded even after the deadline; otherwise a slow model would never make any
         // progress.
         let halt = || stop.load(Ordering::Relaxed) || (begun.replace(true) && Instant::now() >= end);
-        let made = self.writer.embed_files(files, &*embedder, Effort::Foreground, &|_| {}, &halt)?;
+        let steps: Vec<EmbeddingStep> = files.iter().map(|&file| (file, Extent::Whole)).collect();
+        let made = self.writer.embed_files(&steps, &*embedder, Effort::Foreground, &|_| {}, &halt)?;
         let pending = self.writer.catalog.reader().meta("pending")?.unwrap_or(0);
         // A recount reads all passages, so it is done only if the last pending passage may be embedded.
         match pending - i64::try_from(made.count()).unwrap_or(0) {

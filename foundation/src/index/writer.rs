@@ -16,6 +16,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::sync_channel;
 use std::thread::JoinHandle;
 
+pub(super) use self::embedding::{EmbeddingStep, Extent};
 use crate::clock::wall_nanos;
 use crate::error::{Error, ErrorKind, Result};
 use crate::index::bm25::{Analyzer, Bm25, Bm25Writer};

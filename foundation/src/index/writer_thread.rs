@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::index::diff::SyncReport;
 use crate::index::directory::displaced;
 use crate::index::embed::{Effort, Embed};
-use crate::index::writer::{State, Writer};
+use crate::index::writer::{EmbeddingStep, State, Writer};
 use crate::index::{EmbedReport, IndexState, Job, Phase, Progress, SyncScope};
 
 /// The time without a job after which segments are merged and the log is emptied.
@@ -31,7 +31,7 @@ pub(super) struct WriterThread {
 impl WriterThread {
     /// Runs jobs until it receives [`Job::Stop`]. Between jobs it merges segments and embeds passages.
     pub(super) fn run(mut self, jobs: &Receiver<Job>) {
-        let mut unembedded: Option<Vec<i64>> = None;
+        let mut unembedded: Option<Vec<EmbeddingStep>> = None;
         // Whether there may be segments to merge or a log to empty, which is done when there are no jobs.
         let mut needs_maintenance = false;
         // When background embedding is tried again after a failure.
@@ -142,15 +142,16 @@ impl WriterThread {
         };
         self.writer.open_vectors()?;
         let total = usize::try_from(self.writer.count_pending()?).unwrap_or(0);
-        let (files, reused) = self.writer.files_without_vectors()?;
+        let (steps, reused) = self.writer.embedding_steps()?;
         let stop = Arc::clone(&self.stop);
         let mut report = EmbedReport { embedded: 0, reused };
         if total > 0 {
             self.writer.remove_seal()?;
         }
         progress(Phase::Embed, reused, total);
-        // Files are embedded in groups that are large enough for all cores.
-        for group in files.chunks(32) {
+        // Files are embedded in groups that are large enough for all cores, and first passages before all others.
+        let groups = steps.chunk_by(|one, next| one.1 == next.1).flat_map(|same| same.chunks(64));
+        for group in groups {
             if stop.load(Ordering::Relaxed) {
                 break;
             }
@@ -175,31 +176,31 @@ impl WriterThread {
         Ok(report)
     }
 
-    /// Embeds the passages of one file. The pending count and the snapshot are updated after every 64 files.
-    fn embed_step(&mut self, unembedded: &mut Option<Vec<i64>>) -> Result<()> {
+    /// Embeds what one step names. The pending count and the snapshot are updated after every 64 steps.
+    fn embed_step(&mut self, unembedded: &mut Option<Vec<EmbeddingStep>>) -> Result<()> {
         let Some(embedder) = self.embedder.clone().filter(|_| !self.shared.is_displaced()) else {
             *unembedded = Some(Vec::new());
             return Ok(());
         };
         if unembedded.is_none() {
             self.writer.open_vectors()?;
-            let (mut files, reused) = self.writer.files_without_vectors()?;
-            files.reverse();
-            *unembedded = Some(files);
+            let (mut steps, reused) = self.writer.embedding_steps()?;
+            steps.reverse();
+            *unembedded = Some(steps);
             if reused > 0 {
                 self.finish_embedding(&|_, _, _| {})?;
             }
         }
-        let Some(file) = unembedded.as_ref().and_then(|files| files.last().copied()) else {
+        let Some(step) = unembedded.as_ref().and_then(|steps| steps.last().copied()) else {
             return Ok(());
         };
         self.writer.remove_seal()?;
         let (stop, urgent) = (Arc::clone(&self.stop), Arc::clone(&self.urgent));
         let halt = || stop.load(Ordering::Relaxed) || urgent.load(Ordering::Relaxed);
-        self.writer.embed_files(&[file], &*embedder, Effort::Background, &|_| {}, &halt)?;
-        if let (false, Some(files)) = (halt(), unembedded) {
-            files.pop();
-            if files.len().is_multiple_of(64) {
+        self.writer.embed_files(&[step], &*embedder, Effort::Background, &|_| {}, &halt)?;
+        if let (false, Some(steps)) = (halt(), unembedded) {
+            steps.pop();
+            if steps.len().is_multiple_of(64) {
                 self.finish_embedding(&|_, _, _| {})?;
             }
         }

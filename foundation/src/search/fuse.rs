@@ -118,6 +118,9 @@ const RRF_K: f32 = 60.0;
 /// The minimum weight of the vectors if notes lack vectors: enough to order the notes that only the vectors found,
 /// and too little to override the text score.
 const MIN_COVERAGE: f32 = 0.02;
+/// The power of the share of its passages with which a note that is partly embedded counts. It is embedded from its
+/// beginning, which tells most of what it is about.
+const PARTLY_EMBEDDED: f32 = 0.25;
 /// The number of entries that [`Fusion::Weighted`] normalises over. It is constant, so that asking for more notes
 /// does not reorder the first ones.
 const NORMALISED_DEPTH: usize = 50;
@@ -193,12 +196,13 @@ pub fn fuse(candidates: &Candidates<'_>, fusion: Fusion) -> Vec<FusedHit> {
     fused
 }
 
-/// Returns the share of the passages in the text list that have vectors. It is 1 if no vector is missing, and if
+/// Returns the share of the text list that has vectors; a note with vectors for some of its passages counts in part. It is 1 if no vector is missing, and if
 /// the text list is empty, because the vectors alone answer then.
 fn coverage(text: &[Ranked], known: &HashMap<FileId, NoteScores>) -> f32 {
     let looked_at = text.iter().filter_map(|hit| known.get(&hit.file));
+    let lacking = looked_at.map(|known| 1.0 - (1.0 - known.missing).powf(PARTLY_EMBEDDED));
     let (count, missing) =
-        looked_at.fold((0.0, 0.0), |(count, missing), known| (count + 1.0, missing + known.missing));
+        lacking.fold((0.0, 0.0), |(count, missing), lacking| (count + 1.0, missing + lacking));
     if missing > 0.0 { (1.0 - missing / count).max(MIN_COVERAGE) } else { 1.0 }
 }
 

@@ -1,6 +1,6 @@
 //! Making vectors: what lacks one, in which order it is embedded, and the vectors that other vaults share.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use crate::error::Result;
 use crate::index::EmbedReport;
@@ -17,19 +17,42 @@ use crate::memory::usage::NoteRef;
 /// The number of the most used notes that are embedded early.
 const MOST_USED: usize = 1000;
 
+/// How much of a file is embedded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Extent {
+    /// The first passage. It has the title, and tells most of what a note is about.
+    FirstPassage,
+    /// Every passage.
+    Whole,
+}
+
+/// A file to embed.
+pub(crate) type EmbeddingStep = (FileId, Extent);
+
+/// What lacks vectors.
+#[derive(Default)]
+struct WithoutVectors {
+    passages: HashSet<i64>,
+    /// The number of passages of each file, and of those without a vector.
+    files: HashMap<FileId, (usize, usize)>,
+}
+
 impl Writer {
-    /// Returns the passages without a vector, and the files that have them.
-    fn without_vectors(&self) -> Result<(HashSet<i64>, HashSet<FileId>)> {
-        let (mut passages, mut files) = (HashSet::new(), HashSet::new());
+    /// Finds the passages without a vector, and the files that have them.
+    fn without_vectors(&self) -> Result<WithoutVectors> {
+        let mut without = WithoutVectors::default();
         if let Some(vectors) = &self.vectors {
             self.catalog.reader().passages().each(|passage, file| {
+                let (all, missing) = without.files.entry(file).or_default();
+                *all += 1;
                 if !vectors.contains(passage) {
-                    passages.insert(passage);
-                    files.insert(file);
+                    *missing += 1;
+                    without.passages.insert(passage);
                 }
             })?;
         }
-        Ok((passages, files))
+        without.files.retain(|_, (_, missing)| *missing > 0);
+        Ok(without)
     }
 
     /// Copies the vectors of these passages that other vaults share into the index. Returns their number.
@@ -41,19 +64,26 @@ impl Writer {
         shared.take(&mut passages, scope, &mut |records| vectors.append_records(records))
     }
 
-    /// Copies all shared vectors that the index lacks, and then returns the files that have passages without a vector,
-    /// with the newest and the most used first, and the number of vectors that were copied.
-    pub(crate) fn files_without_vectors(&mut self) -> Result<(Vec<FileId>, usize)> {
-        let (passages, mut waiting) = self.without_vectors()?;
-        if waiting.is_empty() {
+    /// Copies all shared vectors that the index lacks, and then returns what is to be embedded: first a passage of each
+    /// file that has no vector, then the rest, with the newest and the most used files first. Also returns the number of
+    /// vectors that were copied.
+    pub(crate) fn embedding_steps(&mut self) -> Result<(Vec<EmbeddingStep>, usize)> {
+        let WithoutVectors { passages, mut files } = self.without_vectors()?;
+        if files.is_empty() {
             return Ok((Vec::new(), 0));
         }
         self.remove_seal()?;
         let reused = self.reuse_vectors(passages, LookupScope::Everything)?;
         if reused > 0 {
-            waiting = self.without_vectors()?.1;
+            files = self.without_vectors()?.files;
         }
-        Ok((self.in_embedding_order(waiting)?, reused))
+        let order = self.in_embedding_order(files.keys().copied().collect())?;
+        let is_bare = |file: &&FileId| files.get(file).is_some_and(|(all, missing)| all == missing);
+        let is_long =
+            |file: &&FileId| files.get(file).is_some_and(|(all, missing)| *all > 1 || all > missing);
+        let first = order.iter().filter(is_bare).map(|&file| (file, Extent::FirstPassage));
+        let rest = order.iter().filter(is_long).map(|&file| (file, Extent::Whole));
+        Ok((first.chain(rest).collect(), reused))
     }
 
     /// Orders files for embedding.
@@ -96,11 +126,11 @@ impl Writer {
         Ok(found)
     }
 
-    /// Embeds the passages of these files that lack a vector, and shares the new vectors. Vectors that others share are not
+    /// Embeds what these steps name and lacks a vector, and shares the new vectors. Vectors that others share are not
     /// made again. `stop` is called between batches, and `done` with the number of vectors so far.
     pub(crate) fn embed_files(
         &mut self,
-        files: &[FileId],
+        steps: &[EmbeddingStep],
         embedder: &dyn Embed,
         effort: Effort,
         done: &dyn Fn(usize),
@@ -111,7 +141,10 @@ impl Writer {
         let Some(vectors) = &self.vectors else {
             return Ok(EmbedReport::default());
         };
-        for row in self.catalog.reader().rows(files)? {
+        let whole: HashSet<FileId> =
+            steps.iter().filter(|(_, extent)| *extent == Extent::Whole).map(|(file, _)| *file).collect();
+        let files: Vec<FileId> = steps.iter().map(|(file, _)| *file).collect();
+        for row in self.catalog.reader().rows(&files)? {
             let bytes = match self.vault.read(&row.path) {
                 Ok(bytes) => bytes,
                 // The file is gone or cannot be read now. Its passages stay pending.
@@ -120,7 +153,9 @@ impl Writer {
                     continue;
                 }
             };
-            for text in ParsedNote::new(&row.path, bytes).embedded_texts() {
+            let texts = ParsedNote::new(&row.path, bytes).embedded_texts();
+            let count = if whole.contains(&row.id) { usize::MAX } else { 1 };
+            for text in texts.into_iter().take(count) {
                 let passage = passage_key(&text);
                 if !vectors.contains(passage) && seen.insert(passage) {
                     waiting.push((passage, text));
