@@ -33,7 +33,7 @@ fn check_known(
     let known: HashMap<i64, NoteScores> = known
         .iter()
         .map(|&(file, bm25, cosines)| {
-            (file, NoteScores { bm25, near: Similarity::of(&mut cosines.to_vec(), 0.0), missing: 0.0 })
+            (file, NoteScores { bm25, near: Similarity::of(&mut cosines.to_vec()), missing: 0.0 })
         })
         .collect();
     let fused = fuse(&Candidates::listed(&list(text), &list(vector), &known), fusion);
@@ -56,7 +56,7 @@ fn relative_does_not_depend_on_where_the_cosines_of_a_model_lie() {
             .iter()
             .map(|&(file, cosines)| {
                 let mut cosines: Vec<f32> = cosines.iter().copied().map(moved).collect();
-                let near = Similarity::of(&mut cosines, background);
+                let near = Similarity::of(&mut cosines);
                 (file, NoteScores { bm25: None, near, missing: 0.0 })
             })
             .collect();
@@ -283,6 +283,8 @@ fn notes_follow_each_other_by_number_or_date() {
         ("Teil 2 über Brot.md", &["Teil 1 über Brot.md", "Teil 3 über Brot.md"]),
         ("Ä1.md", &["Ä0.md", "Ä2.md"]),
         ("5.folder/Bread.md", &[]),
+        ("Log 20261130.md", &["Log 20261129.md", "Log 20261201.md"]),
+        ("Report 2026.md", &[]),
         ("20261125101530.md", &[]),
         ("Bread.md", &[]),
         (".md", &[]),
@@ -294,7 +296,7 @@ fn notes_follow_each_other_by_number_or_date() {
 
 proptest! {
     #[test]
-    fn a_note_is_beside_the_notes_beside_it(folder in "([a-z]{1,3}/)?", head in "[^0-9/.]{0,3}", number in 1u32..10_000) {
+    fn a_note_is_beside_the_notes_beside_it(folder in "([a-z]{1,3}/)?", head in "[^0-9/.]{0,3}", number in (1u32..1899).prop_union(2101..10_000)) {
         let path = format!("{folder}{head}{number}.md");
         for beside in paths_beside(&path) {
             prop_assert!(paths_beside(&beside).contains(&path), "{beside}");
@@ -333,4 +335,68 @@ fn a_short_note_is_found_by_the_note_beside_it() {
     assert!(context("chat/02.md").unwrap() > 0.09);
     assert!(place("chat/02.md") < place("chat/07.md"), "{results:#?}");
     assert_eq!(context("chat/07.md"), None);
+}
+
+/// Searches a vault with vectors, and returns path and context of each result, in order.
+fn found_with_context(vault: &TestVault, query: &str, path: Option<&str>) -> Vec<(String, Option<f32>)> {
+    let store = vault.store_with("minilm");
+    store.index().sync(silent()).unwrap();
+    store.index().embed_all(silent()).unwrap();
+    let request = SearchRequest {
+        query: query.to_owned(),
+        path: path.map(str::to_owned),
+        limit: Some(40),
+        explain: true,
+        ..SearchRequest::default()
+    };
+    let results = store.searches().search(&request).unwrap().results;
+    results.iter().map(|result| (result.path.to_string(), result.explain.unwrap().from_context)).collect()
+}
+
+#[test]
+fn an_excluded_or_empty_note_is_not_found_by_the_note_beside_it() {
+    let vault = TestVault::new(&[
+        ("chat/01.md", "Could you lend me the long ladder for the apple tree this week?"),
+        ("chat/02.md", "Sure, tomorrow after lunch."),
+        ("chat/00.md", "\n"),
+        (".obsidian/app.json", r#"{"userIgnoreFilters": ["chat/02.md"]}"#),
+    ]);
+    let found = found_with_context(&vault, "who lends the ladder for the apple tree", None);
+    assert_eq!(found, [("chat/01.md".to_owned(), None)]);
+}
+
+/// Equal notes lend equally, in whichever order they were indexed.
+#[test]
+fn the_order_of_indexing_does_not_decide_who_lends() {
+    let folders: Vec<String> = ('a'..='o').map(|letter| format!("t{letter}")).collect();
+    let found = |order: Vec<&String>| {
+        let vault = TestVault::new(&[]);
+        let store = vault.store();
+        for folder in order {
+            vault.write(&format!("{folder}/5.md"), "Who has the ladder for the apple tree?");
+            vault.write(&format!("{folder}/6.md"), format!("It is with {folder}."));
+            store.index().sync(silent()).unwrap();
+        }
+        drop(store);
+        found_with_context(&vault, "ladder for the apple tree", None)
+    };
+    assert_eq!(found(folders.iter().collect()), found(folders.iter().rev().collect()));
+}
+
+/// Notes that have little to do with the query are told apart where only they are searched.
+#[test]
+fn meaning_orders_a_folder_about_something_else() {
+    let vault = TestVault::new(&[
+        ("misc/a.md", "The accounts of the chess club."),
+        ("misc/b.md", "A recipe for soup with bread."),
+        ("misc/c.md", "Repairing the bicycle in the shed."),
+    ]);
+    for at in 0..60 {
+        vault.write(
+            &format!("bread/{at}.md"),
+            format!("Sourdough loaf {at} rises for {at} hours before baking."),
+        );
+    }
+    let found = found_with_context(&vault, "how long does sourdough rise", Some("misc"));
+    assert_eq!(found.first().map(|(path, _)| path.as_str()), Some("misc/b.md"), "{found:?}");
 }

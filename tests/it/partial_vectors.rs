@@ -57,7 +57,7 @@ fn ndcg(notes: &[Made], fusion: Fusion, embedded: impl Fn(i64) -> usize) -> f64 
     let mut known = HashMap::new();
     for note in notes {
         let mut cosines = note.cosines[..embedded(note.file)].to_vec();
-        let near = Similarity::of(&mut cosines, 0.0);
+        let near = Similarity::of(&mut cosines);
         vector.extend(near.map(|near| Ranked { file: note.file, score: near.best }));
         let missing = 1.0 - cosines.len() as f32 / note.cosines.len() as f32;
         known.insert(note.file, NoteScores { bm25: note.bm25, near, missing });
@@ -110,7 +110,7 @@ fn check_order(missing: [f32; 3], cosines: [Option<f32>; 3], expected: [i64; 3])
     let mut vector = Vec::new();
     let mut known = HashMap::new();
     for (at, file) in (1..=3).enumerate() {
-        let near = cosines[at].and_then(|cosine| Similarity::of(&mut [cosine], 0.0));
+        let near = cosines[at].and_then(|cosine| Similarity::of(&mut [cosine]));
         vector.extend(near.map(|near| Ranked { file, score: near.best }));
         known.insert(file, NoteScores { bm25: None, near, missing: missing[at] });
     }

@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::index::diff::SyncReport;
 use crate::index::directory::displaced;
 use crate::index::embed::{Effort, Embed};
-use crate::index::writer::{EmbeddingStep, State, Writer};
+use crate::index::writer::{EmbeddingStep, Extent, State, Writer};
 use crate::index::{EmbedReport, IndexState, Job, Phase, Progress, SyncScope};
 
 /// The time without a job after which segments are merged and the log is emptied.
@@ -176,7 +176,7 @@ impl WriterThread {
         Ok(report)
     }
 
-    /// Embeds what one step names. The pending count and the snapshot are updated after every 64 steps.
+    /// Embeds what one step names. The pending count and the snapshot are updated after every 64 files.
     fn embed_step(&mut self, unembedded: &mut Option<Vec<EmbeddingStep>>) -> Result<()> {
         let Some(embedder) = self.embedder.clone().filter(|_| !self.shared.is_displaced()) else {
             *unembedded = Some(Vec::new());
@@ -200,7 +200,9 @@ impl WriterThread {
         self.writer.embed_files(&[step], &*embedder, Effort::Background, &|_| {}, &halt)?;
         if let (false, Some(steps)) = (halt(), unembedded) {
             steps.pop();
-            if steps.len().is_multiple_of(64) {
+            // The first passage of a file takes a fraction of the time of the whole file.
+            let interval = if step.1 == Extent::FirstPassage { 512 } else { 64 };
+            if steps.len().is_multiple_of(interval) {
                 self.finish_embedding(&|_, _, _| {})?;
             }
         }

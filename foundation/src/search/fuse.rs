@@ -29,33 +29,60 @@ pub struct NoteScores {
 }
 
 /// The similarity of the passages of a note to a query.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Similarity {
     /// The cosine of the best passage, −1 to 1.
     pub best: f32,
-    /// The sum of the squares by which the cosines of the next [`NEXT_PASSAGES`] passages exceed the background. Several
-    /// similar passages are evidence, and squares limit the weight of many dissimilar ones.
-    pub others: f32,
+    /// The cosines of the next passages. Several similar passages are evidence.
+    pub next: [Option<f32>; NEXT_PASSAGES],
 }
 
 /// The number of passages after the best one that count.
 pub const NEXT_PASSAGES: usize = 4;
 
 impl Similarity {
-    /// Computes the similarity from the cosines of a note's passages, or `None` if there are none. `background` is the
-    /// cosine that a passage has by chance.
-    pub fn of(cosines: &mut [f32], background: f32) -> Option<Self> {
+    /// Returns the similarity of a note whose passages have these cosines, or `None` if there are none.
+    pub fn of(cosines: &mut [f32]) -> Option<Self> {
         cosines.sort_by(|a, b| b.total_cmp(a));
         let (best, rest) = cosines.split_first()?;
-        let others =
-            rest.iter().take(NEXT_PASSAGES).map(|cosine| (cosine - background).max(0.0).powi(2)).sum();
-        Some(Self { best: *best, others })
+        let mut next = [None; NEXT_PASSAGES];
+        next.iter_mut().zip(rest).for_each(|(next, cosine)| *next = Some(*cosine));
+        Some(Self { best: *best, next })
     }
 
-    /// Returns the similarity of the best passage and the weighted one of the others, on a scale on which the background
-    /// is 0 and a passage that exceeds it by `span` is 1. Neither is negative.
-    fn shares(self, background: f32, span: f32) -> (f32, f32) {
-        ((self.best - background).max(0.0) / span, NEXT_PASSAGES_WEIGHT * self.others / (span * span))
+    /// Returns the sum of the squares by which the cosines of the next passages exceed the background. Squares limit the
+    /// weight of many dissimilar passages.
+    fn others(self, background: f32) -> f32 {
+        self.next.into_iter().flatten().map(|cosine| (cosine - background).max(0.0).powi(2)).sum()
+    }
+}
+
+/// The scale on which cosines are compared: the background is 0, and the best passage of all is 1.
+#[derive(Debug, Clone, Copy)]
+struct CosineScale {
+    background: f32,
+    span: f32,
+}
+
+impl CosineScale {
+    /// Creates the scale for a list. If even the best passage hardly exceeds the usual cosine, or if the list holds notes
+    /// below it, then the list was restricted to notes about something else, and the background is theirs.
+    fn of(candidates: &Candidates<'_>, lowest: f32) -> Self {
+        let listed = candidates.vector.iter().map(|hit| hit.score);
+        let near = candidates.known.values().filter_map(|known| known.near).map(|near| near.best);
+        let best = listed.chain(near).fold(f32::NEG_INFINITY, f32::max);
+        let background = candidates.background.min(lowest.max(0.0)).min(best - MIN_SPAN).max(0.0);
+        Self { background, span: (best - background).max(f32::MIN_POSITIVE) }
+    }
+
+    /// Returns the similarity of the best passage and the weighted one of the others. Neither is negative.
+    fn shares(self, near: Similarity) -> (f32, f32) {
+        let others = near.others(self.background) / (self.span * self.span);
+        (self.place(near.best), NEXT_PASSAGES_WEIGHT * others)
+    }
+
+    fn place(self, cosine: f32) -> f32 {
+        (cosine - self.background).max(0.0) / self.span
     }
 }
 
@@ -112,8 +139,8 @@ impl Fusion {
 const TEXT_WEIGHT: f32 = 0.4;
 /// The weight of the passages after the best one in [`Fusion::Relative`].
 const NEXT_PASSAGES_WEIGHT: f32 = 0.06;
-/// The least by which the best passage exceeds the background. Below it, the vectors do not tell notes apart.
-const MIN_SPAN: f32 = 1e-3;
+/// The least by which the best passage exceeds the background.
+const MIN_SPAN: f32 = 0.1;
 const RRF_K: f32 = 60.0;
 /// The minimum weight of the vectors if notes lack vectors: enough to order the notes that only the vectors found,
 /// and too little to override the text score.
@@ -212,26 +239,26 @@ fn estimated(known: f32, estimate: f32, missing: f32) -> f32 {
 }
 
 fn add_relative(notes: &mut HashMap<FileId, Components>, candidates: &Candidates<'_>, coverage: f32) {
-    let Candidates { text, vector, unlisted, known, background } = *candidates;
+    let Candidates { text, vector, unlisted, known, .. } = *candidates;
     for file in unlisted {
         notes.entry(*file).or_default();
     }
     let best_text = text.first().map_or(0.0, |hit| hit.score);
     let lowest_cosine = vector.last().map_or(0.0, |hit| hit.score);
-    let cosines = vector.iter().map(|hit| hit.score);
-    let cosines = cosines.chain(known.values().filter_map(|known| known.near).map(|near| near.best));
-    let span = (cosines.fold(f32::NEG_INFINITY, f32::max) - background).max(MIN_SPAN);
+    let scale = CosineScale::of(candidates, lowest_cosine);
     let mut similarity: HashMap<FileId, (Similarity, f32)> = HashMap::with_capacity(notes.len());
     let mut best_similarity = 0.0f32;
     for (&file, components) in notes.iter_mut() {
         let known = known.get(&file).copied().unwrap_or_default();
         components.bm25 = components.bm25.or(known.bm25);
         components.cosine = known.near.map(|near| near.best).or(components.cosine);
-        components.others = known.near.map(|near| near.others).filter(|others| *others > 0.0);
-        let near = known
-            .near
-            .unwrap_or(Similarity { best: components.cosine.unwrap_or(lowest_cosine), others: 0.0 });
-        let (best, others) = near.shares(background, span);
+        let others = known.near.map(|near| near.others(scale.background));
+        components.others = others.filter(|others| *others > 0.0);
+        let near = known.near.unwrap_or(Similarity {
+            best: components.cosine.unwrap_or(lowest_cosine),
+            next: [None; NEXT_PASSAGES],
+        });
+        let (best, others) = scale.shares(near);
         best_similarity = best_similarity.max(best + others);
         similarity.insert(file, (near, known.missing));
     }
@@ -244,11 +271,11 @@ fn add_relative(notes: &mut HashMap<FileId, Components>, candidates: &Candidates
             components.from_bm25 = text_weight * components.bm25.unwrap_or(0.0) / best_text;
         }
         if let Some((near, missing)) = similarity.get(file).filter(|_| best_similarity > 0.0) {
-            let (best, others) = near.shares(background, span);
+            let (best, others) = scale.shares(*near);
             components.from_vector = vector_weight * best / best_similarity;
             components.from_others = vector_weight * others / best_similarity;
             if *missing > 0.0 {
-                let floor = (lowest_cosine - background).max(0.0) / span / best_similarity;
+                let floor = scale.place(lowest_cosine) / best_similarity;
                 let estimate = floor + (1.0 - floor) * by_text;
                 let share = (best + others) / best_similarity;
                 components.from_vector += vector_weight * (estimated(share, estimate, *missing) - share);

@@ -113,7 +113,7 @@ pub struct Components {
     pub from_vector: f32,
     /// The share of the next passages in the fused score.
     pub from_others: f32,
-    /// What is added because a note beside it in a numbered sequence answers the query.
+    /// What is added because the note before or after it, by number or date, answers the query.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from_context: Option<f32>,
     /// The score that the reranker gave to the query and the passage, if it read them.
@@ -272,12 +272,14 @@ pub fn rank(
     if let Some(scorer) =
         scorer.as_mut().filter(|_| request.fusion.rescores() && request.mode == Mode::Hybrid)
     {
+        best_first(&index.catalog(), &mut fused, |hit| (hit.score, hit.file))?;
         let beside = sequence::beside_best(&index.catalog(), &fused, allowed.as_ref())?;
         if !beside.is_empty() {
             let listed: HashSet<FileId> = fused.iter().map(|hit| hit.file).collect();
-            let unlisted: Vec<FileId> =
+            let mut unlisted: Vec<FileId> =
                 beside.iter().map(|beside| beside.file).filter(|file| !listed.contains(file)).collect();
             scorer.add(&ranking, &unlisted.iter().copied().collect(), unlisted.iter().copied().collect())?;
+            unlisted.retain(|file| scorer.can_score(*file));
             fused = fuse::fuse(&candidates(&text, &vector, &unlisted, Some(scorer)), request.fusion);
             sequence::add_context(&mut fused, &beside);
         }
@@ -358,9 +360,8 @@ struct VectorHits {
     vector: QueryVector,
 }
 
-/// The mean cosine that is no property of a model: in a vault about few topics, all passages have a little in common with
-/// a query.
-const MAX_UNRELATED: f32 = 0.05;
+/// What is taken off the mean cosine: in a vault about few topics, all passages have a little in common with a query.
+const TOPIC_ALLOWANCE: f32 = 0.05;
 
 /// Scores notes of either list by the measure of the other one, so that a note is not ranked by its absence from a
 /// list.
@@ -379,8 +380,13 @@ impl<'a> Rescorer<'a> {
     fn new(snapshot: &'a Snapshot, index: &'a Index, query: Arc<Vec<f32>>) -> Result<Self> {
         let mean = index.mean_vector(snapshot)?;
         let background = query.iter().zip(mean.iter()).map(|(query, mean)| query * mean).sum::<f32>();
-        let background = (background - MAX_UNRELATED).max(0.0);
+        let background = (background - TOPIC_ALLOWANCE).max(0.0);
         Ok(Self { snapshot, index, query, background, known: HashMap::new(), passages: HashMap::new() })
+    }
+
+    /// Returns whether a note that was added has a word of the query or a vector.
+    fn can_score(&self, file: FileId) -> bool {
+        self.known.get(&file).is_some_and(|known| known.bm25.is_some() || known.near.is_some())
     }
 
     /// Compares all passages of these files with the query. Of those in `by_words`, the BM25F score is added.
@@ -398,7 +404,7 @@ impl<'a> Rescorer<'a> {
             let mut cosines: Vec<f32> = near.iter().map(|passage| passage.cosine).collect();
             let bm25 = by_words.get(&file).copied();
             let missing = (keys.len() - near.len()) as f32 / keys.len().max(1) as f32;
-            let near = Similarity::of(&mut cosines, self.background);
+            let near = Similarity::of(&mut cosines);
             self.known.insert(file, NoteScores { bm25, near, missing });
         }
         Ok(())

@@ -7,6 +7,7 @@ use jiff::civil::Date;
 use crate::error::Result;
 use crate::index::catalog::{CatalogReader, FileId};
 use crate::index::file_set::FileSet;
+use crate::search::MIN_RESCORED;
 use crate::search::fuse::FusedHit;
 
 /// The number of the best notes whose neighbours are looked at.
@@ -18,8 +19,10 @@ const WEIGHT: f32 = 0.1;
 const SHORT_BYTES: f32 = 1_000.0;
 /// The most digits of a number. Longer ones are times and ids.
 const MAX_DIGITS: usize = 9;
-/// The number of characters of a date such as 2026-11-25.
-const DATE_CHARS: usize = 10;
+/// Numbers that are years.
+const YEARS: std::ops::Range<u64> = 1900..2100;
+/// The forms of dates in names, and their lengths.
+const DATE_FORMATS: [(&str, usize); 2] = [("%Y-%m-%d", 10), ("%Y%m%d", 8)];
 
 /// A note beside one of the best notes.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -29,7 +32,8 @@ pub(super) struct Beside {
     pub(super) lent: f32,
 }
 
-/// Finds the notes beside the best ones, in the order of their ids.
+/// Finds the notes beside the best ones, in the order of their ids. `fused` is sorted. The best notes are taken from the
+/// beginnings of the two lists, which do not depend on how many notes are asked for.
 ///
 /// # Errors
 /// `Corrupt` if the catalog cannot be read.
@@ -39,7 +43,13 @@ pub(super) fn beside_best(
     allowed: Option<&FileSet>,
 ) -> Result<Vec<Beside>> {
     let mut lent: HashMap<FileId, f32> = HashMap::new();
-    for hit in fused.iter().take(BEST) {
+    let is_near_top = |rank: Option<usize>| rank.is_some_and(|rank| rank <= MIN_RESCORED);
+    let mut best = fused
+        .iter()
+        .filter(|hit| is_near_top(hit.components.bm25_rank) || is_near_top(hit.components.vector_rank));
+    // Of notes with equal scores, all or none lend.
+    let last = best.clone().nth(BEST - 1).map_or(0.0, |hit| hit.score);
+    for hit in best.by_ref().take_while(|hit| hit.score >= last).take(2 * BEST) {
         let Some((path, _)) = catalog.paths().of(hit.file)? else { continue };
         for (_, file) in catalog.paths().notes_at(&paths_beside(&path))? {
             if allowed.is_none_or(|files| files.contains(file)) {
@@ -78,9 +88,10 @@ pub fn paths_beside(path: &str) -> Vec<String> {
         let (start, end) = (name_start + start, name_start + end);
         Some([path.get(..start)?, text, path.get(end..)?].concat())
     };
-    if let Some((start, date)) = date_in(name) {
+    if let Some((start, format, date)) = date_in(name) {
         let days = [date.yesterday(), date.tomorrow()].into_iter().flatten();
-        return days.filter_map(|day| with(start, start + DATE_CHARS, &day.to_string())).collect();
+        let days = days.map(|day| day.strftime(format).to_string());
+        return days.filter_map(|day| with(start, start + day.len(), &day)).collect();
     }
     let Some(last) = name.rfind(|c: char| c.is_ascii_digit()) else { return Vec::new() };
     let start = name.get(..last).and_then(|head| head.rfind(|c: char| !c.is_ascii_digit()));
@@ -90,6 +101,10 @@ pub fn paths_beside(path: &str) -> Vec<String> {
     let Some(number) = digits.parse::<u64>().ok().filter(|_| digits.len() <= MAX_DIGITS) else {
         return Vec::new();
     };
+    // The reports of two years do not continue each other.
+    if YEARS.contains(&number) {
+        return Vec::new();
+    }
     let mut paths = Vec::new();
     for neighbour in [number.checked_sub(1), Some(number + 1)].into_iter().flatten() {
         // 9 is followed by 10, and 09 as well.
@@ -100,8 +115,21 @@ pub fn paths_beside(path: &str) -> Vec<String> {
     paths
 }
 
-/// Finds the last date in a name, and where it begins.
-fn date_in(name: &str) -> Option<(usize, Date)> {
-    let starts = (0..name.len()).rev();
-    starts.filter_map(|at| Some((at, name.get(at..at + DATE_CHARS)?.parse().ok()?))).next()
+/// Finds the last date in a name: where it begins, its form, and the day.
+fn date_in(name: &str) -> Option<(usize, &'static str, Date)> {
+    let is_digit = |at: usize| name.as_bytes().get(at).is_some_and(u8::is_ascii_digit);
+    for (format, length) in DATE_FORMATS {
+        for start in (0..name.len()).rev() {
+            let end = start + length;
+            // A part of a longer number is no date.
+            if is_digit(end) || start.checked_sub(1).is_some_and(is_digit) {
+                continue;
+            }
+            let date = name.get(start..end).and_then(|text| Date::strptime(format, text).ok());
+            if let Some(date) = date.filter(|date| YEARS.contains(&u64::try_from(date.year()).unwrap_or(0))) {
+                return Some((start, format, date));
+            }
+        }
+    }
+    None
 }

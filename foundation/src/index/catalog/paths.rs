@@ -34,11 +34,11 @@ impl PathQueries<'_> {
         Ok(found)
     }
 
-    /// Lists the notes at these paths, as (path, id). A path without a note is omitted.
+    /// Lists the notes at these paths, as (path, id). A path without a note, or with an excluded one, is omitted.
     pub fn notes_at(&self, paths: &[String]) -> Result<Vec<(String, FileId)>> {
         let mut found = Vec::new();
         for path in paths {
-            let select = "SELECT path, id FROM files WHERE path = ?1 AND kind = 0";
+            let select = "SELECT path, id FROM files WHERE path = ?1 AND kind = 0 AND NOT excluded";
             found.extend(self.0.collect(select, [path], |row| Ok((row.get(0)?, row.get(1)?)))?);
         }
         Ok(found)

@@ -84,65 +84,24 @@ impl BertEncoder {
     pub(super) fn load(graph: &[u8], data: &'static [u8]) -> Result<Self, String> {
         let weights = OnnxWeights::parse(graph, data)?;
         let products = Products::default();
-        let linear = |names: &[String]| -> Result<Linear, String> {
-            let mut columns = Columns::default();
-            let parts = names
-                .iter()
-                .map(|name| {
-                    columns.scale.extend(weights.floats(&format!("{name}.W_scale"))?);
-                    columns.bias.extend(weights.floats(&format!("{name}.B"))?);
-                    if weights.bytes(&format!("{name}.W_zero_point"))?.iter().any(|zero| *zero != 0) {
-                        return Err(format!("{name} has a zero point"));
-                    }
-                    weights.matrix(&format!("{name}.W_quantized"))
-                })
-                .collect::<Result<Vec<_>, _>>()?;
-            let height = parts.first().map_or(0, |part| part.height);
-            let mut matrix = Vec::with_capacity(height * columns.scale.len());
-            for row in 0..height {
-                for part in &parts {
-                    let row = part.row(row).ok_or("matrices of different heights")?;
-                    matrix.extend(row.iter().map(|byte| byte.cast_signed()));
-                }
-            }
-            let is_complete = matrix.len() == height * columns.scale.len()
-                && columns.bias.len() == columns.scale.len()
-                && columns.bias.len().is_multiple_of(rows::MAX_LANES);
-            if !is_complete || matrix.iter().any(|weight| weight.unsigned_abs() > MAX_WEIGHT) {
-                return Err(format!("unexpected weights in {names:?}"));
-            }
-            let mut totals = vec![0i32; columns.scale.len()];
-            for row in matrix.chunks_exact(columns.scale.len()) {
-                totals.iter_mut().zip(row).for_each(|(total, weight)| *total += i32::from(*weight));
-            }
-            columns.total =
-                totals.iter().zip(&columns.scale).map(|(total, scale)| *total as f32 * scale).collect();
-            let matrix = NdTensorView::from_data([height, columns.scale.len()], matrix.as_slice());
-            let packed = products.int8.prepack_b(matrix);
-            Ok(Linear { weights: packed, columns })
-        };
-        let norm = |name: String| -> Result<LayerNorm, String> {
-            let (weight, bias) = (
-                weights.floats(&format!("{name}.LayerNorm.w"))?,
-                weights.floats(&format!("{name}.LayerNorm.b"))?,
-            );
-            Ok(LayerNorm { weight, bias })
-        };
+        let words = weights.matrix("word_quantized")?;
+        let width = words.width;
+        let linear = |names: &[String], shape| Linear::load(&weights, &products, names, shape);
+        let norm = |name: String| load_norm(&weights, &name, width);
         let mut layers = Vec::new();
         while weights.has(&format!("encoder.layer.{}.output.dense.B", layers.len())) {
             let of = |name: &str| format!("encoder.layer.{}.{name}", layers.len());
+            let forward_width = weights.matrix(&of("intermediate.dense.W_quantized"))?.width;
             let inputs = ["query", "key", "value"].map(|name| of(&format!("attention.self.{name}")));
             layers.push(Layer {
-                attention_input: linear(&inputs)?,
-                attention_output: linear(&[of("attention.output.dense")])?,
+                attention_input: linear(&inputs, [width, 3 * width])?,
+                attention_output: linear(&[of("attention.output.dense")], [width, width])?,
                 attention_norm: norm(of("attention.output"))?,
-                forward_input: linear(&[of("intermediate.dense")])?,
-                forward_output: linear(&[of("output.dense")])?,
+                forward_input: linear(&[of("intermediate.dense")], [width, forward_width])?,
+                forward_output: linear(&[of("output.dense")], [forward_width, width])?,
                 forward_norm: norm(of("output"))?,
             });
         }
-        let words = weights.matrix("word_quantized")?;
-        let width = words.width;
         let segments = weights.matrix("tok_quantized")?;
         let (segment_scale, segment_zero) = weights.quantization("tok")?;
         let segment = segments.row(0).ok_or("no segment")?;
@@ -154,15 +113,15 @@ impl BertEncoder {
         }
         let (word_scale, word_zero) = weights.quantization("word")?;
         let norm = norm("embeddings".to_owned())?;
-        if layers.is_empty() || norm.weight.len() != width || !width.is_multiple_of(HEADS) {
+        if layers.is_empty() || !width.is_multiple_of(HEADS) || !width.is_multiple_of(rows::MAX_LANES) {
             return Err("unexpected number of layers or length of a state".to_owned());
         }
         Ok(Self { words: words.bytes, word_scale, word_zero, positions, norm, layers, width })
     }
 
-    /// Returns the mean of the hidden states of each text, divided by its length, which is the Euclidean norm. A text is
-    /// a list of ids of tokens, with those of its start and end. `None` for a text without ids, with an id that the model
-    /// does not know, or with a mean that cannot be normalized.
+    /// Returns the mean of the hidden states of each text, normalized to the Euclidean norm 1. A text is a list of ids of
+    /// tokens, with those of its start and end. `None` for a text that is empty or too long, with an id that the model does
+    /// not know, or with a mean that cannot be normalized.
     ///
     /// # Errors
     /// Errors of the products of matrices, which only other weights can cause.
@@ -295,6 +254,63 @@ impl Products {
         }
         Ok(())
     }
+}
+
+impl Linear {
+    /// Reads matrices side by side, which together have this height and breadth.
+    fn load(
+        weights: &OnnxWeights,
+        products: &Products,
+        names: &[String],
+        [height, breadth]: [usize; 2],
+    ) -> Result<Self, String> {
+        let mut columns = Columns::default();
+        let parts = names
+            .iter()
+            .map(|name| {
+                columns.scale.extend(weights.floats(&format!("{name}.W_scale"))?);
+                columns.bias.extend(weights.floats(&format!("{name}.B"))?);
+                if weights.bytes(&format!("{name}.W_zero_point"))?.iter().any(|zero| *zero != 0) {
+                    return Err(format!("{name} has a zero point"));
+                }
+                weights.matrix(&format!("{name}.W_quantized"))
+            })
+            .collect::<Result<Vec<_>, _>>()?;
+        let mut matrix = Vec::with_capacity(height * breadth);
+        for row in 0..height {
+            for part in &parts {
+                let row = part.row(row).ok_or("matrices of different heights")?;
+                matrix.extend(row.iter().map(|byte| byte.cast_signed()));
+            }
+        }
+        let is_complete = parts.iter().all(|part| part.height == height)
+            && matrix.len() == height * breadth
+            && columns.scale.len() == breadth
+            && columns.bias.len() == breadth
+            && breadth.is_multiple_of(rows::MAX_LANES);
+        if !is_complete || matrix.iter().any(|weight| weight.unsigned_abs() > MAX_WEIGHT) {
+            return Err(format!("unexpected weights in {names:?}"));
+        }
+        let mut totals = vec![0i32; breadth];
+        for row in matrix.chunks_exact(breadth) {
+            totals.iter_mut().zip(row).for_each(|(total, weight)| *total += i32::from(*weight));
+        }
+        columns.total =
+            totals.iter().zip(&columns.scale).map(|(total, scale)| *total as f32 * scale).collect();
+        let matrix = NdTensorView::from_data([height, breadth], matrix.as_slice());
+        let packed = products.int8.prepack_b(matrix);
+        Ok(Self { weights: packed, columns })
+    }
+}
+
+/// Reads a layer normalization of rows of `width` numbers.
+fn load_norm(weights: &OnnxWeights, name: &str, width: usize) -> Result<LayerNorm, String> {
+    let (weight, bias) =
+        (weights.floats(&format!("{name}.LayerNorm.w"))?, weights.floats(&format!("{name}.LayerNorm.b"))?);
+    if weight.len() != width || bias.len() != width {
+        return Err(format!("unexpected weights in {name}.LayerNorm"));
+    }
+    Ok(LayerNorm { weight, bias })
 }
 
 /// Returns the sum of states, divided by its length, or `None` if that is not a normal number.

@@ -146,7 +146,7 @@ impl Embed for MiniLm {
                 let embedded =
                     encoder.embed(group, &mut space).map_err(|error| unusable(&error.to_string()))?;
                 let embedded: Option<Vec<Vec<f32>>> = embedded.into_iter().collect();
-                vectors.push((at, embedded.ok_or_else(|| unusable("a vector cannot be normalized"))?));
+                vectors.push((at, embedded.ok_or_else(|| unusable("a text has no vector"))?));
             }
         };
         let results = match self.pools(effort)? {

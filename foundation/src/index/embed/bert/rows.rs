@@ -282,7 +282,7 @@ fn normalize_row<I: Isa>(isa: I, row: &mut [f32], norm: &LayerNorm) {
     }
 }
 
-/// Appends a quantized row, as ONNX defines it for DynamicQuantizeLinear.
+/// Appends a quantized row, as DynamicQuantizeLinear of ONNX makes one of a tensor.
 #[inline(always)]
 fn quantize_row<I: Isa>(isa: I, row: &[f32], quantized: &mut QuantizedRows) {
     let (floats, ints) = (isa.f32(), isa.i32());
