@@ -258,8 +258,8 @@ pub(super) fn show_components(parts: &Components) -> String {
     if parts.others.is_some() {
         shown.push(list("other passages", None, parts.others, parts.from_others));
     }
-    if let Some(share) = parts.from_context {
-        shown.push(format!("note beside it -> {share:.4}"));
+    if let Some(share) = parts.from_adjacent {
+        shown.push(format!("adjacent note -> {share:.4}"));
     }
     if let Some(share) = parts.from_name {
         shown.push(format!("name -> {share:.4}"));

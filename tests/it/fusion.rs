@@ -6,7 +6,7 @@ use proptest::prelude::{Just, Strategy, prop_assert, prop_oneof, proptest};
 use sidenote::index::silent;
 use sidenote::search::Mode;
 use sidenote::search::fuse::{Candidates, Fusion, NoteScores, Ranked, Similarity, fuse};
-use sidenote::search::sequence::paths_beside;
+use sidenote::search::sequence::adjacent_paths;
 use sidenote::store::{SearchRequest, Store};
 
 use crate::support::TestVault;
@@ -231,7 +231,7 @@ fn check_sums(store: &Store, request: &SearchRequest) -> usize {
         let parts = result.explain.unwrap();
         assert_eq!(
             result.score,
-            parts.from_bm25 + parts.from_vector + parts.from_others + parts.from_context.unwrap_or(0.0),
+            parts.from_bm25 + parts.from_vector + parts.from_others + parts.from_adjacent.unwrap_or(0.0),
             "{request:?}: {result:?}"
         );
         assert!(result.score.is_finite() && result.score >= 0.0, "{request:?}: {result:?}");
@@ -240,7 +240,7 @@ fn check_sums(store: &Store, request: &SearchRequest) -> usize {
             .iter()
             .map(|part| json["explain"][part].as_f64().unwrap())
             .sum();
-        let shown = shown + json["explain"]["from_context"].as_f64().unwrap_or(0.0);
+        let shown = shown + json["explain"]["from_adjacent"].as_f64().unwrap_or(0.0);
         assert!((shown - json["score"].as_f64().unwrap()).abs() < 1e-6, "{json}");
     }
     assert!(results.windows(2).all(|pair| pair[0].score >= pair[1].score), "{request:?}");
@@ -267,8 +267,8 @@ fn explained_parts_add_up_to_the_score() {
 
 /// Checks which paths a note before or after this one can have.
 #[track_caller]
-fn check_beside(path: &str, expected: &[&str]) {
-    assert_eq!(paths_beside(path), expected, "{path}");
+fn check_adjacent(path: &str, expected: &[&str]) {
+    assert_eq!(adjacent_paths(path), expected, "{path}");
 }
 
 #[test]
@@ -290,16 +290,16 @@ fn notes_follow_each_other_by_number_or_date() {
         (".md", &[]),
         ("", &[]),
     ] {
-        check_beside(path, expected);
+        check_adjacent(path, expected);
     }
 }
 
 proptest! {
     #[test]
-    fn a_note_is_beside_the_notes_beside_it(folder in "([a-z]{1,3}/)?", head in "[^0-9/.]{0,3}", number in (1u32..1899).prop_union(2101..10_000)) {
+    fn adjacent_notes_are_adjacent_in_both_directions(folder in "([a-z]{1,3}/)?", head in "[^0-9/.]{0,3}", number in (1u32..1899).prop_union(2101..10_000)) {
         let path = format!("{folder}{head}{number}.md");
-        for beside in paths_beside(&path) {
-            prop_assert!(paths_beside(&beside).contains(&path), "{beside}");
+        for adjacent in adjacent_paths(&path) {
+            prop_assert!(adjacent_paths(&adjacent).contains(&path), "{adjacent}");
         }
     }
 }
@@ -330,7 +330,7 @@ fn a_short_note_is_found_by_the_note_beside_it() {
     let results = store.searches().search(&request).unwrap().results;
     let place = |path: &str| results.iter().position(|result| result.path.as_str() == path);
     let context =
-        |path: &str| results.iter().find(|result| result.path.as_str() == path)?.explain?.from_context;
+        |path: &str| results.iter().find(|result| result.path.as_str() == path)?.explain?.from_adjacent;
     assert_eq!(place("chat/01.md"), Some(0));
     assert!(context("chat/02.md").unwrap() > 0.09);
     assert!(place("chat/02.md") < place("chat/07.md"), "{results:#?}");
@@ -338,7 +338,7 @@ fn a_short_note_is_found_by_the_note_beside_it() {
 }
 
 /// Searches a vault with vectors, and returns path and context of each result, in order.
-fn found_with_context(vault: &TestVault, query: &str, path: Option<&str>) -> Vec<(String, Option<f32>)> {
+fn found_with_adjacent(vault: &TestVault, query: &str, path: Option<&str>) -> Vec<(String, Option<f32>)> {
     let store = vault.store_with("minilm");
     store.index().sync(silent()).unwrap();
     store.index().embed_all(silent()).unwrap();
@@ -350,7 +350,7 @@ fn found_with_context(vault: &TestVault, query: &str, path: Option<&str>) -> Vec
         ..SearchRequest::default()
     };
     let results = store.searches().search(&request).unwrap().results;
-    results.iter().map(|result| (result.path.to_string(), result.explain.unwrap().from_context)).collect()
+    results.iter().map(|result| (result.path.to_string(), result.explain.unwrap().from_adjacent)).collect()
 }
 
 #[test]
@@ -361,7 +361,7 @@ fn an_excluded_or_empty_note_is_not_found_by_the_note_beside_it() {
         ("chat/00.md", "\n"),
         (".obsidian/app.json", r#"{"userIgnoreFilters": ["chat/02.md"]}"#),
     ]);
-    let found = found_with_context(&vault, "who lends the ladder for the apple tree", None);
+    let found = found_with_adjacent(&vault, "who lends the ladder for the apple tree", None);
     assert_eq!(found, [("chat/01.md".to_owned(), None)]);
 }
 
@@ -378,7 +378,7 @@ fn the_order_of_indexing_does_not_decide_who_lends() {
             store.index().sync(silent()).unwrap();
         }
         drop(store);
-        found_with_context(&vault, "ladder for the apple tree", None)
+        found_with_adjacent(&vault, "ladder for the apple tree", None)
     };
     assert_eq!(found(folders.iter().collect()), found(folders.iter().rev().collect()));
 }
@@ -397,6 +397,6 @@ fn meaning_orders_a_folder_about_something_else() {
             format!("Sourdough loaf {at} rises for {at} hours before baking."),
         );
     }
-    let found = found_with_context(&vault, "how long does sourdough rise", Some("misc"));
+    let found = found_with_adjacent(&vault, "how long does sourdough rise", Some("misc"));
     assert_eq!(found.first().map(|(path, _)| path.as_str()), Some("misc/b.md"), "{found:?}");
 }

@@ -21,7 +21,7 @@ use self::analysis::TermListDocument;
 use self::directory::UnsyncedDirectory;
 pub use self::ranking::Ranking;
 use self::ranking::SegmentScores;
-use self::statistics::{FieldLengths, LengthCache};
+use self::statistics::{FieldLengths, LengthCache, PASSAGE_TERMS};
 use crate::index::bm25::bulk_inverter::BulkInverter;
 use crate::index::bm25::stem_expansion::ExpansionCache;
 use crate::index::bm25::substring_candidates::{CandidateCache, TermTextCache, new_candidate_cache};
@@ -67,10 +67,6 @@ pub struct FieldTuning {
     pub min_length: f32,
 }
 
-/// The shares of notes longer than a passage between which short notes lose their least length. Among messages and long
-/// answers, a short text that has the words is about them.
-const LONG_SHARES: (f32, f32) = (0.05, 0.25);
-
 /// The constants of BM25F (Robertson & Zaragoza 2009, section 3.5). docs/dev/ranking.md explains how they were chosen.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Tuning {
@@ -96,7 +92,7 @@ impl Default for Tuning {
             k1: 1.2,
             title: FieldTuning { weight: 1.0, b: 0.4, min_length: 0.0 },
             headings: FieldTuning { weight: 0.3, b: 0.4, min_length: 0.0 },
-            body: FieldTuning { weight: 1.0, b: 0.75, min_length: 150.0 },
+            body: FieldTuning { weight: 1.0, b: 0.75, min_length: PASSAGE_TERMS as f32 },
             code: FieldTuning { weight: 0.4, b: 0.75, min_length: 0.0 },
             meta: FieldTuning { weight: 0.2, b: 0.75, min_length: 0.0 },
             exact: 0.1,
@@ -731,8 +727,7 @@ impl Bm25Snapshot {
         for part in self.fields.scored_together(field) {
             norms.push(segment.get_fieldnorms_reader(part).map_err(failed("read"))?);
         }
-        let (few, many) = LONG_SHARES;
-        let min_length = tuning.min_length * ((many - self.lengths.long) / (many - few)).clamp(0.0, 1.0);
+        let min_length = self.lengths.min_length(tuning);
         let mean = self.lengths.means.get(&field).copied().unwrap_or(1.0).max(min_length);
         for (part, term) in terms {
             let inverted = segment.inverted_index(*part).map_err(failed("read"))?;

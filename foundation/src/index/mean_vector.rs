@@ -21,8 +21,7 @@ impl Index {
         if let Some(mean) = snapshot.mean_vector.get() {
             return Ok(Arc::clone(mean));
         }
-        // Keys are hashes, so that the first ones in their order are a random sample.
-        let mut keys = snapshot.catalog().passages().first(2 * SAMPLE)?;
+        let mut keys = snapshot.catalog().passages().lowest_keys(2 * SAMPLE)?;
         keys.retain(|&key| snapshot.vectors.contains(key));
         keys.truncate(SAMPLE);
         let mut mean = snapshot.vectors.mean(&keys)?.unwrap_or_default();

@@ -20,7 +20,7 @@ pub struct Ranked {
 /// The scores of a note that do not depend on its ranks in the lists.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct NoteScores {
-    /// The BM25F score, if the text list does not contain the note.
+    /// The BM25F score, or `None` if the note contains no word of the query.
     pub bm25: Option<f32>,
     /// The similarity of its passages to the query, or `None` if no passage has a vector.
     pub near: Option<Similarity>,
@@ -72,7 +72,7 @@ impl CosineScale {
         let near = candidates.known.values().filter_map(|known| known.near).map(|near| near.best);
         let best = listed.chain(near).fold(f32::NEG_INFINITY, f32::max);
         let background = candidates.background.min(lowest.max(0.0)).min(best - MIN_SPAN).max(0.0);
-        Self { background, span: (best - background).max(f32::MIN_POSITIVE) }
+        Self { background, span: (best - background).max(f32::EPSILON) }
     }
 
     /// Returns the similarity of the best passage and the weighted one of the others. Neither is negative.
@@ -81,6 +81,7 @@ impl CosineScale {
         (self.place(near.best), NEXT_PASSAGES_WEIGHT * others)
     }
 
+    /// Returns where a cosine lies, 0 if it is below the background.
     fn place(self, cosine: f32) -> f32 {
         (cosine - self.background).max(0.0) / self.span
     }

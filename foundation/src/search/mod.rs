@@ -14,7 +14,7 @@ pub mod query_parser;
 pub mod sequence;
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 use globset::{GlobBuilder, GlobSet};
 use serde::Serialize;
@@ -115,7 +115,7 @@ pub struct Components {
     pub from_others: f32,
     /// What is added because the note before or after it, by number or date, answers the query.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub from_context: Option<f32>,
+    pub from_adjacent: Option<f32>,
     /// The score that the reranker gave to the query and the passage, if it read them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rerank: Option<f32>,
@@ -131,7 +131,7 @@ pub struct Components {
 impl Components {
     /// Returns the sum of the parts.
     pub fn total(&self) -> f32 {
-        let ranked = self.from_bm25 + self.from_vector + self.from_others + self.from_context.unwrap_or(0.0);
+        let ranked = self.from_bm25 + self.from_vector + self.from_others + self.from_adjacent.unwrap_or(0.0);
         ranked + self.from_rerank.unwrap_or(0.0) + self.from_name.unwrap_or(0.0)
     }
 }
@@ -259,34 +259,22 @@ pub fn rank(
         vector.truncate(most);
     }
     // If vectors are missing, every fusion method needs to know where.
-    let mut scorer = match query_vector.filter(|_| request.fusion.rescores() || snapshot.pending > 0) {
-        Some(query_vector) => Some(Rescorer::new(snapshot, index, query_vector)?),
-        None => None,
-    };
-    if let Some(scorer) = &mut scorer {
-        let best = text.get(..text.len().min(depth.min(most))).unwrap_or_default();
-        let files = best.iter().chain(&vector).map(|hit| hit.file).collect();
-        scorer.add(&ranking, &vector.iter().map(|hit| hit.file).collect(), files)?;
-    }
-    let mut fused = fuse::fuse(&candidates(&text, &vector, &[], scorer.as_ref()), request.fusion);
-    if let Some(scorer) =
-        scorer.as_mut().filter(|_| request.fusion.rescores() && request.mode == Mode::Hybrid)
-    {
+    let query_vector = query_vector.filter(|_| request.fusion.rescores() || snapshot.pending > 0);
+    let counts_adjacent = query_vector.is_some() && request.fusion.rescores() && request.mode == Mode::Hybrid;
+    let mut scorer = Rescorer::new(snapshot, index, query_vector, &ranking)?;
+    let best = text.get(..text.len().min(depth.min(most))).unwrap_or_default();
+    scorer.add(best.iter().chain(&vector).map(|hit| hit.file).collect())?;
+    let mut fused = fuse::fuse(&scorer.candidates(&text, &vector, &[]), request.fusion);
+    if counts_adjacent {
         best_first(&index.catalog(), &mut fused, |hit| (hit.score, hit.file))?;
-        let beside = sequence::beside_best(&index.catalog(), &fused, allowed.as_ref())?;
-        if !beside.is_empty() {
-            let listed: HashSet<FileId> = fused.iter().map(|hit| hit.file).collect();
-            let mut unlisted: Vec<FileId> =
-                beside.iter().map(|beside| beside.file).filter(|file| !listed.contains(file)).collect();
-            scorer.add(&ranking, &unlisted.iter().copied().collect(), unlisted.iter().copied().collect())?;
-            unlisted.retain(|file| scorer.can_score(*file));
-            fused = fuse::fuse(&candidates(&text, &vector, &unlisted, Some(scorer)), request.fusion);
-            sequence::add_context(&mut fused, &beside);
+        let adjacent = sequence::adjacent_to_best(&index.catalog(), &fused, allowed.as_ref())?;
+        if !adjacent.is_empty() {
+            let unlisted = scorer.add(adjacent.iter().map(|note| note.file).collect())?;
+            fused = fuse::fuse(&scorer.candidates(&text, &vector, &unlisted), request.fusion);
+            sequence::add_adjacent_scores(&mut fused, &adjacent);
         }
     }
-    if let Some(scorer) = scorer {
-        passages.extend(scorer.passages);
-    }
+    passages.extend(scorer.passages);
     put_name_matches_first(index, query, allowed.as_ref(), &mut fused)?;
     best_first(&index.catalog(), &mut fused, |hit| (hit.score, hit.file))?;
     Ok(FusedRanking { fused, passages })
@@ -368,7 +356,9 @@ const TOPIC_ALLOWANCE: f32 = 0.05;
 struct Rescorer<'a> {
     snapshot: &'a Snapshot,
     index: &'a Index,
-    query: Arc<Vec<f32>>,
+    /// The vector of the query. Without it, nothing is known but the lists.
+    query: QueryVector,
+    ranking: &'a Ranking,
     /// The cosine that a passage has with the query by chance.
     background: f32,
     known: HashMap<FileId, NoteScores>,
@@ -377,27 +367,37 @@ struct Rescorer<'a> {
 }
 
 impl<'a> Rescorer<'a> {
-    fn new(snapshot: &'a Snapshot, index: &'a Index, query: Arc<Vec<f32>>) -> Result<Self> {
-        let mean = index.mean_vector(snapshot)?;
-        let background = query.iter().zip(mean.iter()).map(|(query, mean)| query * mean).sum::<f32>();
-        let background = (background - TOPIC_ALLOWANCE).max(0.0);
-        Ok(Self { snapshot, index, query, background, known: HashMap::new(), passages: HashMap::new() })
+    fn new(
+        snapshot: &'a Snapshot,
+        index: &'a Index,
+        query: QueryVector,
+        ranking: &'a Ranking,
+    ) -> Result<Self> {
+        let background = match &query {
+            Some(query) => {
+                let mean = index.mean_vector(snapshot)?;
+                let usual = query.iter().zip(mean.iter()).map(|(query, mean)| query * mean).sum::<f32>();
+                (usual - TOPIC_ALLOWANCE).max(0.0)
+            }
+            None => 0.0,
+        };
+        let (known, passages) = (HashMap::new(), HashMap::new());
+        Ok(Self { snapshot, index, query, ranking, background, known, passages })
     }
 
-    /// Returns whether a note that was added has a word of the query or a vector.
-    fn can_score(&self, file: FileId) -> bool {
-        self.known.get(&file).is_some_and(|known| known.bm25.is_some() || known.near.is_some())
-    }
-
-    /// Compares all passages of these files with the query. Of those in `by_words`, the BM25F score is added.
-    fn add(&mut self, ranking: &Ranking, by_words: &FileSet, files: HashSet<FileId>) -> Result<()> {
-        let by_words = ranking.scores_of(by_words);
+    /// Scores files by words, and compares all their passages with the query. Returns those that were not known and have a
+    /// word of the query or a vector.
+    fn add(&mut self, files: FileSet) -> Result<Vec<FileId>> {
+        let Some(query) = &self.query else { return Ok(Vec::new()) };
+        let by_words = self.ranking.scores_of(&files);
         let catalog = self.index.catalog();
         let passages_of = |file| Ok((file, catalog.passages().of(file)?));
-        let keys: Vec<(FileId, Vec<i64>)> = files.into_iter().map(passages_of).collect::<Result<_>>()?;
+        let added = files.iter().filter(|file| !self.known.contains_key(file));
+        let keys: Vec<(FileId, Vec<i64>)> = added.map(passages_of).collect::<Result<_>>()?;
         drop(catalog);
+        let mut found = Vec::with_capacity(keys.len());
         for (file, keys) in keys {
-            let near = self.snapshot.vectors.compare(&self.query, &keys)?;
+            let near = self.snapshot.vectors.compare(query, &keys)?;
             let best = near.iter().max_by(|a, b| a.cosine.total_cmp(&b.cosine));
             let place = best.and_then(|best| keys.iter().position(|key| *key == best.key));
             self.passages.extend(place.map(|place| (file, place)));
@@ -405,22 +405,21 @@ impl<'a> Rescorer<'a> {
             let bm25 = by_words.get(&file).copied();
             let missing = (keys.len() - near.len()) as f32 / keys.len().max(1) as f32;
             let near = Similarity::of(&mut cosines);
+            found.extend((bm25.is_some() || near.is_some()).then_some(file));
             self.known.insert(file, NoteScores { bm25, near, missing });
         }
-        Ok(())
+        Ok(found)
     }
-}
 
-/// Joins the lists with what a scorer knows about their notes.
-fn candidates<'a>(
-    text: &'a [Ranked],
-    vector: &'a [Ranked],
-    unlisted: &'a [FileId],
-    scorer: Option<&'a Rescorer<'_>>,
-) -> Candidates<'a> {
-    static NOTHING: LazyLock<HashMap<FileId, NoteScores>> = LazyLock::new(HashMap::new);
-    let known = scorer.map_or(&*NOTHING, |scorer| &scorer.known);
-    Candidates { text, vector, unlisted, known, background: scorer.map_or(0.0, |scorer| scorer.background) }
+    /// Joins the lists, and notes of neither list, with what is known about them.
+    fn candidates<'c>(
+        &'c self,
+        text: &'c [Ranked],
+        vector: &'c [Ranked],
+        unlisted: &'c [FileId],
+    ) -> Candidates<'c> {
+        Candidates { text, vector, unlisted, known: &self.known, background: self.background }
+    }
 }
 
 /// The number of candidates of a condition that are ranked by words; the others follow by name.

@@ -1,18 +1,19 @@
-//! Notes that follow each other, by the numbers or dates in their names: a short note is read with its neighbours.
+//! Notes that follow each other by the numbers or dates in their names. A short note is read together with the
+//! notes before and after it.
 
 use std::collections::HashMap;
 
 use jiff::civil::Date;
 
 use crate::error::Result;
-use crate::index::catalog::{CatalogReader, FileId};
+use crate::index::catalog::{CatalogReader, FileId, FileKind};
 use crate::index::file_set::FileSet;
 use crate::search::MIN_RESCORED;
 use crate::search::fuse::FusedHit;
 
-/// The number of the best notes whose neighbours are looked at.
+/// The number of the best notes whose adjacent notes are looked at.
 const BEST: usize = 10;
-/// The share of the score of a note that its neighbours get (docs/dev/ranking.md, Sequences).
+/// The share of the score of a note that the notes before and after it get (docs/dev/ranking.md, Sequences).
 const WEIGHT: f32 = 0.1;
 /// The size of a note in bytes up to which it gets the whole share. It is about that of a passage; a longer note stands
 /// more by itself.
@@ -24,54 +25,56 @@ const YEARS: std::ops::Range<u64> = 1900..2100;
 /// The forms of dates in names, and their lengths.
 const DATE_FORMATS: [(&str, usize); 2] = [("%Y-%m-%d", 10), ("%Y%m%d", 8)];
 
-/// A note beside one of the best notes.
+/// A note before or after one of the best notes.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Beside {
+pub(super) struct AdjacentNote {
     pub(super) file: FileId,
-    /// The score that its neighbour lends it.
-    pub(super) lent: f32,
+    /// The score that it gets for that.
+    pub(super) score: f32,
 }
 
-/// Finds the notes beside the best ones, in the order of their ids. `fused` is sorted. The best notes are taken from the
-/// beginnings of the two lists, which do not depend on how many notes are asked for.
+/// Finds the notes before and after the best ones, in the order of their ids. `fused` is sorted. The best notes are taken
+/// from the beginnings of the two lists, which do not depend on how many notes are asked for.
 ///
 /// # Errors
 /// `Corrupt` if the catalog cannot be read.
-pub(super) fn beside_best(
+pub(super) fn adjacent_to_best(
     catalog: &CatalogReader,
     fused: &[FusedHit],
     allowed: Option<&FileSet>,
-) -> Result<Vec<Beside>> {
-    let mut lent: HashMap<FileId, f32> = HashMap::new();
+) -> Result<Vec<AdjacentNote>> {
     let is_near_top = |rank: Option<usize>| rank.is_some_and(|rank| rank <= MIN_RESCORED);
-    let mut best = fused
+    let best = fused
         .iter()
         .filter(|hit| is_near_top(hit.components.bm25_rank) || is_near_top(hit.components.vector_rank));
-    // Of notes with equal scores, all or none lend.
+    // Of notes with equal scores, all or none count.
     let last = best.clone().nth(BEST - 1).map_or(0.0, |hit| hit.score);
-    for hit in best.by_ref().take_while(|hit| hit.score >= last).take(2 * BEST) {
-        let Some((path, _)) = catalog.paths().of(hit.file)? else { continue };
-        for (_, file) in catalog.paths().notes_at(&paths_beside(&path))? {
-            if allowed.is_none_or(|files| files.contains(file)) {
-                let score = lent.entry(file).or_default();
-                *score = score.max(hit.score);
-            }
+    let best: Vec<&FusedHit> = best.take_while(|hit| hit.score >= last).take(2 * BEST).collect();
+    let scores: HashMap<FileId, f32> = best.iter().map(|hit| (hit.file, hit.score)).collect();
+    let mut adjacent: HashMap<FileId, f32> = HashMap::new();
+    for row in catalog.rows(&best.iter().map(|hit| hit.file).collect::<Vec<_>>())? {
+        for path in adjacent_paths(row.path.as_str()) {
+            let beside = catalog.row_at(&path)?.filter(|row| row.kind == FileKind::Note && !row.excluded);
+            let Some(beside) = beside.filter(|row| allowed.is_none_or(|files| files.contains(row.id))) else {
+                continue;
+            };
+            let score = scores.get(&row.id).copied().unwrap_or_default();
+            let gained = WEIGHT * score * (SHORT_BYTES / beside.size as f32).min(1.0);
+            let best = adjacent.entry(beside.id).or_default();
+            *best = best.max(gained);
         }
     }
-    let mut beside = Vec::with_capacity(lent.len());
-    for (file, score) in lent {
-        let size = catalog.paths().of(file)?.map_or(u64::MAX, |(_, size)| size);
-        beside.push(Beside { file, lent: WEIGHT * score * (SHORT_BYTES / size as f32).min(1.0) });
-    }
-    beside.sort_by_key(|beside| beside.file);
-    Ok(beside)
+    let mut adjacent: Vec<AdjacentNote> =
+        adjacent.into_iter().map(|(file, score)| AdjacentNote { file, score }).collect();
+    adjacent.sort_by_key(|note| note.file);
+    Ok(adjacent)
 }
 
-/// Adds to each note what its neighbours lend it, and sorts the notes again.
-pub(super) fn add_context(fused: &mut [FusedHit], beside: &[Beside]) {
+/// Adds to the score of each note what it gets for the notes before and after it, and sorts the notes again.
+pub(super) fn add_adjacent_scores(fused: &mut [FusedHit], adjacent: &[AdjacentNote]) {
     for hit in fused.iter_mut() {
-        if let Ok(at) = beside.binary_search_by_key(&hit.file, |beside| beside.file) {
-            hit.components.from_context = beside.get(at).map(|beside| beside.lent);
+        if let Ok(at) = adjacent.binary_search_by_key(&hit.file, |note| note.file) {
+            hit.components.from_adjacent = adjacent.get(at).map(|note| note.score);
             hit.score = hit.components.total();
         }
     }
@@ -80,7 +83,7 @@ pub(super) fn add_context(fused: &mut [FusedHit], beside: &[Beside]) {
 
 /// Returns the paths that a note before or after this one can have: the same path with the next lower or higher date, or
 /// last number, in its name.
-pub fn paths_beside(path: &str) -> Vec<String> {
+pub fn adjacent_paths(path: &str) -> Vec<String> {
     let name_start = path.rfind('/').map_or(0, |slash| slash + 1);
     let name_end = path.rfind('.').filter(|&dot| dot > name_start).unwrap_or(path.len());
     let name = path.get(name_start..name_end).unwrap_or_default();
@@ -94,10 +97,9 @@ pub fn paths_beside(path: &str) -> Vec<String> {
         return days.filter_map(|day| with(start, start + day.len(), &day)).collect();
     }
     let Some(last) = name.rfind(|c: char| c.is_ascii_digit()) else { return Vec::new() };
-    let start = name.get(..last).and_then(|head| head.rfind(|c: char| !c.is_ascii_digit()));
-    let start = start
-        .map_or(0, |at| at + name.get(at..).and_then(|rest| rest.chars().next()).map_or(1, char::len_utf8));
-    let digits = name.get(start..=last).unwrap_or_default();
+    let head = name.get(..=last).unwrap_or_default();
+    let start = head.trim_end_matches(|c: char| c.is_ascii_digit()).len();
+    let digits = head.get(start..).unwrap_or_default();
     let Some(number) = digits.parse::<u64>().ok().filter(|_| digits.len() <= MAX_DIGITS) else {
         return Vec::new();
     };
@@ -106,9 +108,9 @@ pub fn paths_beside(path: &str) -> Vec<String> {
         return Vec::new();
     }
     let mut paths = Vec::new();
-    for neighbour in [number.checked_sub(1), Some(number + 1)].into_iter().flatten() {
+    for adjacent in [number.checked_sub(1), Some(number + 1)].into_iter().flatten() {
         // 9 is followed by 10, and 09 as well.
-        let (plain, padded) = (neighbour.to_string(), format!("{neighbour:0width$}", width = digits.len()));
+        let (plain, padded) = (adjacent.to_string(), format!("{adjacent:0width$}", width = digits.len()));
         paths.extend(with(start, last + 1, &plain));
         paths.extend((padded != plain).then(|| with(start, last + 1, &padded)).flatten());
     }

@@ -9,11 +9,14 @@ use tantivy::postings::TermInfo;
 use tantivy::schema::Field;
 use tantivy::{Searcher, SegmentReader};
 
-use super::{Bm25Snapshot, DocSet, Fields, failed, lookup_term};
+use super::{Bm25Snapshot, DocSet, FieldTuning, Fields, failed, lookup_term};
 use crate::error::Result;
 
-/// The body of a longer note, in terms, is longer than a passage.
+/// The length of a passage, in terms.
 pub(super) const PASSAGE_TERMS: u32 = 150;
+/// The shares of notes longer than a passage between which short notes lose their least length. Among messages and long
+/// answers, a short text that has the words is about them.
+const LONG_SHARES: (f32, f32) = (0.05, 0.25);
 
 /// The sums of the lengths of some notes.
 #[derive(Debug, Clone, Copy, Default)]
@@ -30,7 +33,16 @@ pub(super) struct FieldLengths {
     /// The mean length of each scored field.
     pub(super) means: HashMap<Field, f32>,
     /// The share of the notes whose body is longer than a passage, 0 to 1.
-    pub(super) long: f32,
+    long_share: f32,
+}
+
+impl FieldLengths {
+    /// Returns the least length of a field that is normalised in this vault. The more notes are longer than a passage, the
+    /// smaller it is.
+    pub(super) fn min_length(&self, tuning: FieldTuning) -> f32 {
+        let (few, many) = LONG_SHARES;
+        tuning.min_length * ((many - self.long_share) / (many - few)).clamp(0.0, 1.0)
+    }
 }
 
 /// A cache of the length sums of each segment. A segment changes only by deletions, so the key is its id and the stamp
@@ -60,7 +72,7 @@ impl LengthCache {
         let documents = searcher.num_docs().max(1) as f32;
         let means = fields.scored().into_iter().zip(all.fields);
         let means = means.map(|(field, sum)| (field, (sum as f32 / documents).max(1.0))).collect();
-        Ok(FieldLengths { means, long: all.long as f32 / documents })
+        Ok(FieldLengths { means, long_share: all.long as f32 / documents })
     }
 }
 

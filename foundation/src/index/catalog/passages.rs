@@ -45,8 +45,8 @@ impl PassageQueries<'_> {
             .collect())
     }
 
-    /// Lists the lowest keys of passages, in order.
-    pub fn first(&self, limit: usize) -> Result<Vec<i64>> {
+    /// Lists the lowest keys of passages, in order. Keys are hashes, so that they are a random sample.
+    pub fn lowest_keys(&self, limit: usize) -> Result<Vec<i64>> {
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         let select = "SELECT DISTINCT key FROM passages ORDER BY key LIMIT ?1";
         self.0.collect(select, [limit], |row| row.get(0))

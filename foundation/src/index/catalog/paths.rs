@@ -34,23 +34,6 @@ impl PathQueries<'_> {
         Ok(found)
     }
 
-    /// Lists the notes at these paths, as (path, id). A path without a note, or with an excluded one, is omitted.
-    pub fn notes_at(&self, paths: &[String]) -> Result<Vec<(String, FileId)>> {
-        let mut found = Vec::new();
-        for path in paths {
-            let select = "SELECT path, id FROM files WHERE path = ?1 AND kind = 0 AND NOT excluded";
-            found.extend(self.0.collect(select, [path], |row| Ok((row.get(0)?, row.get(1)?)))?);
-        }
-        Ok(found)
-    }
-
-    /// Returns the path of a file and its size in bytes, or `None` if there is no such file.
-    pub fn of(&self, file: FileId) -> Result<Option<(String, u64)>> {
-        let select = "SELECT path, size FROM files WHERE id = ?1";
-        let found = self.0.collect(select, [file], |row| Ok((row.get(0)?, row.get::<_, i64>(1)?)))?;
-        Ok(found.into_iter().next().map(|(path, size)| (path, u64::try_from(size).unwrap_or(0))))
-    }
-
     /// Lists the paths below a folder, in order.
     pub fn below(&self, folder: &str) -> Result<Vec<NotePath>> {
         self.0.collect(

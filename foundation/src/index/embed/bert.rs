@@ -8,7 +8,7 @@ mod weights;
 
 use std::borrow::Cow;
 
-use rten_gemm::{GemmError, GemmExecutor, GemmInputA, GemmInputB, GemmOptions, PackedBMatrix};
+use rten_gemm::{GemmExecutor, GemmInputA, GemmInputB, GemmOptions, PackedBMatrix};
 use rten_tensor::NdTensorView;
 
 use self::rows::{Columns, LayerNorm, QuantizedRows};
@@ -18,8 +18,8 @@ use self::weights::OnnxWeights;
 const HEADS: usize = 12;
 /// The number of rows that pass through the products of a layer at a time, so that they stay in the cache of a core.
 const BLOCK_ROWS: usize = 128;
-/// The largest weight. The sum of two products with activations of 8 bits fits into 16 bits then, to which some
-/// processors round it.
+/// The largest weight. Some processors add two products of bytes in 16 bits with saturation, and with activations of 8
+/// bits their sum fits into 16 bits then.
 const MAX_WEIGHT: u8 = 64;
 
 /// The product with a matrix of weights, and a bias.
@@ -120,20 +120,17 @@ impl BertEncoder {
     }
 
     /// Returns the mean of the hidden states of each text, normalized to the Euclidean norm 1. A text is a list of ids of
-    /// tokens, with those of its start and end. `None` for a text that is empty or too long, with an id that the model does
-    /// not know, or with a mean that cannot be normalized.
+    /// tokens, with those of its start and end.
     ///
     /// # Errors
-    /// Errors of the products of matrices, which only other weights can cause.
-    pub(super) fn embed(
-        &self,
-        texts: &[&[u32]],
-        space: &mut Workspace,
-    ) -> Result<Vec<Option<Vec<f32>>>, GemmError> {
+    /// Says why a text has no vector: it is empty or too long, or has an id that the model does not know.
+    pub(super) fn embed(&self, texts: &[&[u32]], space: &mut Workspace) -> Result<Vec<Vec<f32>>, String> {
         let Workspace { products, states, quantized, sums, attention, scores, head, context } = space;
         states.clear();
-        let known: Vec<Option<usize>> = texts.iter().map(|text| self.push_states(text, states)).collect();
-        let lengths = || known.iter().flatten().copied();
+        for text in texts {
+            self.push_states(text, states)?;
+        }
+        let lengths = texts.iter().map(|text| text.len());
         rows::normalize(states, &self.norm);
         let width = self.width;
         let (block, wide_block) = (BLOCK_ROWS * width, BLOCK_ROWS * 3 * width);
@@ -146,7 +143,7 @@ impl BertEncoder {
                 rows::dequantize(sums, quantized, &layer.attention_input.columns, attention);
             }
             let (mut attention, mut context_rest) = (attention.as_slice(), context.as_mut_slice());
-            for length in lengths() {
+            for length in lengths.clone() {
                 let (own, rest) = attention.split_at(3 * length * width);
                 let (own_context, rest_context) = context_rest.split_at_mut(length * width);
                 products.attend(own, (length, width), (&mut *scores, &mut *head), own_context)?;
@@ -179,62 +176,56 @@ impl BertEncoder {
         let mean = |length: usize| {
             let (own, rest) = states.split_at(length * width);
             states = rest;
-            normalized_sum(own, width)
+            normalized_sum(own, width).ok_or_else(|| "its vector cannot be normalized".to_owned())
         };
-        let mut means = lengths().map(mean).collect::<Vec<_>>().into_iter();
-        Ok(known.iter().map(|length| length.and_then(|_| means.next()).flatten()).collect())
+        lengths.map(mean).collect()
     }
 
-    /// Appends the embeddings of the tokens of a text, and returns their number.
-    fn push_states(&self, ids: &[u32], states: &mut Vec<f32>) -> Option<usize> {
+    /// Appends the embeddings of the tokens of a text.
+    fn push_states(&self, ids: &[u32], states: &mut Vec<f32>) -> Result<(), String> {
         let width = self.width;
-        let word = |id: u32| {
-            let from = (id as usize).checked_mul(width)?;
-            self.words.get(from..from.checked_add(width)?)
-        };
-        if ids.is_empty()
-            || ids.len() * width > self.positions.len()
-            || ids.iter().any(|id| word(*id).is_none())
-        {
-            return None;
+        if ids.is_empty() || ids.len() * width > self.positions.len() {
+            return Err(format!("it cannot read a text of {} tokens", ids.len()));
         }
         for (id, position) in ids.iter().zip(self.positions.chunks_exact(width)) {
-            let word = word(*id)?;
+            let word = self.words.chunks_exact(width).nth(*id as usize);
+            let word = word.ok_or_else(|| format!("it has no token {id}"))?;
             let embedded = |(word, position): (&u8, &f32)| {
                 (f32::from(*word) - self.word_zero) * self.word_scale + position
             };
             states.extend(word.iter().zip(position).map(embedded));
         }
-        Some(ids.len())
+        Ok(())
     }
 }
 
 impl Products {
     /// Multiplies rows with the weights. The sums are integers, so that no order of adding changes them.
-    fn multiply(&self, rows: &QuantizedRows, linear: &Linear, sums: &mut Vec<i32>) -> Result<(), GemmError> {
+    fn multiply(&self, rows: &QuantizedRows, linear: &Linear, sums: &mut Vec<i32>) -> Result<(), String> {
         let shape = [rows.scales.len(), rows.bytes.len() / rows.scales.len().max(1)];
         resize(sums, rows.scales.len() * linear.columns.scale.len());
         let rows = GemmInputA::Unpacked(NdTensorView::from_data(shape, rows.bytes.as_slice()));
-        // rten-gemm 0.27 reads wrong zeros for all rows but the first ones, so that `rows` accounts for them.
-        self.int8.gemm(sums, rows, GemmInputB::Packed(&linear.weights), GemmOptions::default())
+        // The zeros are left to `rows`, because rten-gemm 0.27 uses those of the first rows for all rows.
+        let weights = GemmInputB::Packed(&linear.weights);
+        self.int8.gemm(sums, rows, weights, GemmOptions::default()).map_err(|error| error.to_string())
     }
 
-    /// Computes the attention (Vaswani et al. 2017, arXiv:1706.03762, 3.2) of one text of `length` tokens, whose states have `width`
-    /// numbers.
+    /// Computes the attention (Vaswani et al. 2017, arXiv:1706.03762, 3.2) of one text of `length` tokens, whose states
+    /// have `width` numbers.
     fn attend(
         &self,
         attention: &[f32],
         (length, width): (usize, usize),
         (scores, head): (&mut Vec<f32>, &mut Vec<f32>),
         context: &mut [f32],
-    ) -> Result<(), GemmError> {
+    ) -> Result<(), String> {
         let size = width / HEADS;
         // The vectors of one head are a matrix whose rows lie three states apart.
         let part = |part: usize, head: usize| {
             let from = part * width + head * size;
             let data = attention.get(from..from + (length - 1) * 3 * width + size).unwrap_or_default();
             NdTensorView::from_data_with_strides([length, size], data, [3 * width, 1])
-                .map_err(|_| GemmError::KSizeMismatch)
+                .map_err(|error| error.to_string())
         };
         let scaled = GemmOptions { alpha: (size as f32).sqrt().recip(), ..GemmOptions::default() };
         resize(scores, length * length);
@@ -242,10 +233,10 @@ impl Products {
         for at in 0..HEADS {
             let (queries, keys, values) = (part(0, at)?, part(1, at)?, part(2, at)?);
             let keys = GemmInputB::Unpacked(keys.transposed());
-            self.float.gemm(scores, GemmInputA::Unpacked(queries), keys, scaled.clone())?;
+            self.multiply_floats(scores, GemmInputA::Unpacked(queries), keys, scaled.clone())?;
             rows::softmax(scores, length);
             let weights = GemmInputA::Unpacked(NdTensorView::from_data([length, length], scores.as_slice()));
-            self.float.gemm(head, weights, GemmInputB::Unpacked(values), GemmOptions::default())?;
+            self.multiply_floats(head, weights, GemmInputB::Unpacked(values), GemmOptions::default())?;
             for (row, context) in head.chunks_exact(size).zip(context.chunks_exact_mut(width)) {
                 if let Some(own) = context.get_mut(at * size..(at + 1) * size) {
                     own.copy_from_slice(row);
@@ -253,6 +244,16 @@ impl Products {
             }
         }
         Ok(())
+    }
+
+    fn multiply_floats(
+        &self,
+        out: &mut [f32],
+        a: GemmInputA<f32>,
+        b: GemmInputB<f32>,
+        options: GemmOptions<f32, f32, f32>,
+    ) -> Result<(), String> {
+        self.float.gemm(out, a, b, options).map_err(|error| error.to_string())
     }
 }
 
@@ -313,7 +314,7 @@ fn load_norm(weights: &OnnxWeights, name: &str, width: usize) -> Result<LayerNor
     Ok(LayerNorm { weight, bias })
 }
 
-/// Returns the sum of states, divided by its length, or `None` if that is not a normal number.
+/// Returns the sum of states, normalized to the Euclidean norm 1, or `None` if it cannot be normalized.
 fn normalized_sum(states: &[f32], width: usize) -> Option<Vec<f32>> {
     let mut sum = vec![0.0; width];
     for state in states.chunks_exact(width) {

@@ -143,10 +143,7 @@ impl Embed for MiniLm {
                 let Some(group) = groups.get(at) else {
                     return Ok(vectors);
                 };
-                let embedded =
-                    encoder.embed(group, &mut space).map_err(|error| unusable(&error.to_string()))?;
-                let embedded: Option<Vec<Vec<f32>>> = embedded.into_iter().collect();
-                vectors.push((at, embedded.ok_or_else(|| unusable("a text has no vector"))?));
+                vectors.push((at, encoder.embed(group, &mut space).map_err(|why| unusable(&why))?));
             }
         };
         let results = match self.pools(effort)? {

@@ -80,7 +80,7 @@ pub trait Embed: Send + Sync {
 /// The effort for computing vectors: it depends on who waits for them, and determines the use of the processor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Effort {
-    /// A user waits for one result: a few threads per text, for the lowest latency.
+    /// A user waits for one result: as many threads per text as make it fastest.
     Foreground,
     /// Nobody waits: one thread of the lowest priority.
     Background,

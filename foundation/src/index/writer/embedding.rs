@@ -79,8 +79,7 @@ impl Writer {
         }
         let order = self.in_embedding_order(files.keys().copied().collect())?;
         let is_bare = |file: &&FileId| files.get(file).is_some_and(|(all, missing)| all == missing);
-        let is_long =
-            |file: &&FileId| files.get(file).is_some_and(|(all, missing)| *all > 1 || all > missing);
+        let is_long = |file: &&FileId| files.get(file).is_some_and(|(all, _)| *all > 1);
         let first = order.iter().filter(is_bare).map(|&file| (file, Extent::FirstPassage));
         let rest = order.iter().filter(is_long).map(|&file| (file, Extent::Whole));
         Ok((first.chain(rest).collect(), reused))

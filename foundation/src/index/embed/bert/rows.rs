@@ -66,7 +66,7 @@ pub(super) fn quantize(rows: &[f32], width: usize, quantized: &mut QuantizedRows
 
 /// Turns the sums of a product with quantized rows into floats.
 pub(super) fn dequantize(sums: &[i32], rows: &QuantizedRows, columns: &Columns, out: &mut [f32]) {
-    DequantizeRows { sums, rows, columns, out }.dispatch();
+    DequantizeRows { sums, rows, columns, out, residual_norm: None }.dispatch();
 }
 
 /// Adds what the sums of a product with quantized rows stand for to the states, and normalizes them.
@@ -77,7 +77,7 @@ pub(super) fn add_and_normalize(
     norm: &LayerNorm,
     states: &mut [f32],
 ) {
-    AddAndNormalizeRows { sums, rows, columns, norm, states }.dispatch();
+    DequantizeRows { sums, rows, columns, out: states, residual_norm: Some(norm) }.dispatch();
 }
 
 /// Applies the Gaussian error linear unit (Hendrycks & Gimpel 2016, arXiv:1606.08415) to what the sums of a product with
@@ -130,6 +130,8 @@ struct DequantizeRows<'a> {
     rows: &'a QuantizedRows,
     columns: &'a Columns,
     out: &'a mut [f32],
+    /// If given, the numbers are added to those of `out`, and the rows are normalized.
+    residual_norm: Option<&'a LayerNorm>,
 }
 
 impl SimdOp for DequantizeRows<'_> {
@@ -137,49 +139,32 @@ impl SimdOp for DequantizeRows<'_> {
 
     #[inline(always)]
     fn eval<I: Isa>(self, isa: I) {
-        let width = self.columns.scale.len();
-        let rows =
-            self.sums.chunks_exact(width).zip(self.rows.scaling()).zip(self.out.chunks_exact_mut(width));
-        for ((sums, scaling), out) in rows {
-            map_sums(
-                isa,
-                (sums, scaling),
-                self.columns,
-                out,
-                #[inline(always)]
-                |value, _| value,
-            );
-        }
-    }
-}
-
-struct AddAndNormalizeRows<'a> {
-    sums: &'a [i32],
-    rows: &'a QuantizedRows,
-    columns: &'a Columns,
-    norm: &'a LayerNorm,
-    states: &'a mut [f32],
-}
-
-impl SimdOp for AddAndNormalizeRows<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn eval<I: Isa>(self, isa: I) {
+        let Self { sums, rows, columns, out, residual_norm } = self;
         let floats = isa.f32();
-        let width = self.columns.scale.len();
-        let rows =
-            self.sums.chunks_exact(width).zip(self.rows.scaling()).zip(self.states.chunks_exact_mut(width));
-        for ((sums, scaling), state) in rows {
+        let width = columns.scale.len();
+        for ((sums, scaling), out) in
+            sums.chunks_exact(width).zip(rows.scaling()).zip(out.chunks_exact_mut(width))
+        {
+            let Some(norm) = residual_norm else {
+                map_sums(
+                    isa,
+                    (sums, scaling),
+                    columns,
+                    out,
+                    #[inline(always)]
+                    |value, _| value,
+                );
+                continue;
+            };
             map_sums(
                 isa,
                 (sums, scaling),
-                self.columns,
-                state,
+                columns,
+                out,
                 #[inline(always)]
                 |value, state| floats.add(value, state),
             );
-            normalize_row(isa, state, self.norm);
+            normalize_row(isa, out, norm);
         }
     }
 }
