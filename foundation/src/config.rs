@@ -7,6 +7,7 @@
 mod check;
 mod git;
 mod links;
+mod relations;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -24,6 +25,7 @@ use crate::safe_open;
 pub use crate::config::check::CheckConfig;
 pub use crate::config::git::{CommitPolicy, GitConfig, GitVault};
 pub use crate::config::links::{LINK_DIALECTS, LinksConfig, LinksFolder};
+pub use crate::config::relations::RelationConfig;
 
 const DEFAULTS: &str = include_str!("config.toml");
 
@@ -472,6 +474,8 @@ pub struct Config {
     pub backup: BackupConfig,
     /// The types of memories.
     pub types: BTreeMap<String, TypeConfig>,
+    /// The types of relations.
+    pub relations: BTreeMap<String, RelationConfig>,
     origins: BTreeMap<String, (String, Origin)>,
 }
 
@@ -492,6 +496,7 @@ struct ConfigSections {
     privacy: PrivacyConfig,
     backup: BackupConfig,
     types: BTreeMap<String, TypeConfig>,
+    relations: BTreeMap<String, RelationConfig>,
 }
 
 impl Config {
@@ -554,6 +559,7 @@ impl Config {
             privacy: sections.privacy,
             backup: sections.backup,
             types: checked(sections.types)?,
+            relations: relations::checked(sections.relations)?,
             origins,
         })
     }
@@ -675,15 +681,13 @@ pub fn set_user(key: &str, value: Option<&str>, dry_run: bool) -> Result<ConfigE
         return Err(git::only_for_one_vault(&format!("{key} cannot be set for all vaults"), key));
     }
     let Some(text) = value else {
-        if !values.contains_key(key) && !key.starts_with("types.") {
+        if !values.contains_key(key) && !can_be_added(key) {
             return Err(no_setting(&values, format!("{key} is no setting")));
         }
         return edit_user_file(&[(key, SettingChange::Unset)], dry_run);
     };
     let known = values.get(key).map(|(value, _)| value);
-    if matches!(known, Some(Value::Array(_) | Value::Table(_)))
-        || known.is_none() && key.starts_with("types.")
-    {
+    if matches!(known, Some(Value::Array(_) | Value::Table(_))) || known.is_none() && can_be_added(key) {
         let table = parse(&format!("value = {text}"), Path::new("the value"))?;
         put(&mut values, key, table.get("value").cloned().unwrap_or(Value::Boolean(false)), origin())?;
         checked_sections(&values)?;
@@ -723,6 +727,11 @@ pub fn set_user_for_vault(root: &Path, key: &str, value: Option<&str>, dry_run: 
     Ok(ConfigEdit { file, changes: change.into_iter().collect(), applied })
 }
 
+/// Says whether a key is in a table that can grow.
+fn can_be_added(key: &str) -> bool {
+    key.starts_with("types.") || key.starts_with("relations.")
+}
+
 /// Refuses settings that do not fit together.
 fn checked_sections(values: &BTreeMap<String, (Value, Origin)>) -> Result<()> {
     let sections: ConfigSections = unflatten(values).try_into().map_err(|error: toml::de::Error| {
@@ -730,6 +739,7 @@ fn checked_sections(values: &BTreeMap<String, (Value, Origin)>) -> Result<()> {
     })?;
     sections.links.checked()?;
     sections.git.checked()?;
+    relations::checked(sections.relations)?;
     checked(sections.types).map(drop)
 }
 
@@ -887,8 +897,7 @@ fn put(
     value: Value,
     origin: Origin,
 ) -> Result<()> {
-    // The table of types can grow.
-    if key.starts_with("types.") && value.is_table() && !values.contains_key(key) {
+    if can_be_added(key) && value.is_table() && !values.contains_key(key) {
         values.insert(key.to_owned(), (value, origin));
         return Ok(());
     }

@@ -86,7 +86,7 @@ pub(super) fn tools() -> Vec<Tool> {
         Tool::new(
             "explore_links",
             Effect::ReadOnly,
-            "Links of a note, notes around it, a path to another; unresolved links, orphans.",
+            "Links or relations (works_at) of a note, notes around it, a path; unresolved links, orphans.",
             r#"{"note": "Boat", "depth": 2}"#,
             graph::explore,
         )

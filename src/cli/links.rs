@@ -7,18 +7,33 @@ use super::list::show_notes;
 use super::{CommandContext, output};
 use crate::cli::format::ListFormat;
 use crate::error::Result;
-use crate::store::{Backlink, LinkItem, LinksReply, PathReply, UnresolvedItem};
+use crate::store::{
+    Backlink, LinkItem, LinksReply, PathReply, RelationItem, RelationsReply, RelationsRequest, UnresolvedItem,
+};
 
-/// Show the outgoing links, unresolved links and backlinks of a note.
+/// Show the outgoing links, unresolved links and backlinks of a note, or its relations.
 ///
-/// Each link is printed with its line.
+/// Each link is printed with its line. With --typed, the relations of the note are shown instead: what properties, fields,
+/// lists and sentences say that its links mean, such as works_at. The settings [relations] list the types.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   sidenote links Projects/Plan.md
-  sidenote links \"Start here\" --at v1.0")]
+  sidenote links \"Start here\" --at v1.0
+  sidenote links Acme --typed
+  sidenote links Acme --relation works_at
+  sidenote links Acme --typed --depth 2")]
 pub(super) struct LinksArgs {
     /// The note: path, id, title, alias, file name or [[wikilink]].
     note: String,
+    /// Show the relations from the note and to it.
+    #[arg(long)]
+    typed: bool,
+    /// Show only relations of this type, or of the one that this property or inverse name means.
+    #[arg(long, value_name = "TYPE")]
+    relation: Option<String>,
+    /// Show the relations of the notes at the other ends, too, up to this distance.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=5))]
+    depth: Option<u8>,
     #[command(flatten)]
     at: AtArgs,
 }
@@ -62,7 +77,22 @@ pub(super) struct PathArgs {
 
 pub(super) fn run(context: &CommandContext, args: &LinksArgs) -> Result<()> {
     let store = context.fresh_store_at(&args.at)?;
+    if args.typed || args.relation.is_some() || args.depth.is_some() {
+        let depth = args.depth.map(usize::from);
+        let request = RelationsRequest { note: args.note.clone(), kind: args.relation.clone(), depth };
+        return context.out.reply(&store.reads().relations(&request)?, show_relations);
+    }
     context.out.reply(&store.reads().links(&args.note)?, show)
+}
+
+fn show_relations(reply: &RelationsReply) -> String {
+    let row = |item: &RelationItem| {
+        let kind = if item.inferred { format!("{} (inferred)", item.kind) } else { item.kind.clone() };
+        let related = format!("  {} -> {}", item.from, item.to);
+        vec![related, kind, format!("{}:{}", item.stated_in, item.line), item.evidence.clone()]
+    };
+    let rows: Vec<Vec<String>> = reply.relations.iter().map(row).collect();
+    format!("{}\nrelations ({})\n{}", output::plain(&reply.path), rows.len(), output::columns(&rows))
 }
 
 fn show(reply: &LinksReply) -> String {

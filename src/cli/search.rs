@@ -29,7 +29,7 @@ const SUMMARY: &str = "Search the notes by words and meaning, or in Obsidian's s
 ///
 /// Operators of sidenote:
 ///
-///   type:  category:  tier:  created:  updated:  links-to:  linked-from:  is:orphan  is:pinned
+///   type:  category:  tier:  created:  updated:  links-to:  linked-from:  rel:  is:orphan  is:pinned
 #[derive(Debug, Args)]
 #[command(
     verbatim_doc_comment,
@@ -76,6 +76,9 @@ pub(super) struct RankingArgs {
     /// Only notes whose path matches this glob, or that are in this folder.
     #[arg(long, value_name = "GLOB")]
     path: Option<String>,
+    /// Search for the words of a question such as "who works at Acme", instead of answering it by the relations of notes.
+    #[arg(long)]
+    no_relations: bool,
     /// Only notes in which every word occurs, in the text or in the file name.
     #[arg(long)]
     all: bool,
@@ -91,6 +94,7 @@ impl RankingArgs {
             filter: self.filter.filter(now)?,
             path: self.path.clone(),
             all: self.all,
+            no_relations: self.no_relations,
             fallback: Fallback::IfEmpty,
             ..SearchRequest::default()
         })
@@ -235,6 +239,7 @@ fn show_result(rank: usize, result: &SearchResult) -> String {
             MatchType::Bm25 => "words",
             MatchType::Vector => "meaning",
             MatchType::Both => "words and meaning",
+            MatchType::Relation => "relation",
             MatchType::Exact => "condition",
         };
         let line = format!("score {:.4} by {found_by}: {}", result.score, show_components(parts));
@@ -260,6 +265,9 @@ pub(super) fn show_components(parts: &Components) -> String {
     }
     if let Some(share) = parts.from_adjacent {
         shown.push(format!("adjacent note -> {share:.4}"));
+    }
+    if let Some(share) = parts.from_relation {
+        shown.push(format!("relation -> {share:.4}"));
     }
     if let Some(share) = parts.from_name {
         shown.push(format!("name -> {share:.4}"));

@@ -40,6 +40,7 @@ use sidenote_foundation::error::{Error, Result};
 use sidenote_foundation::index::embed::model_selection;
 use sidenote_foundation::index::embed::model_selection::{PreviousModels, Selection};
 use sidenote_foundation::index::{Index, Options};
+use sidenote_foundation::text::relation::RelationRules;
 
 pub use crate::change::commit::{CommitReply, UncommittedFile};
 pub use crate::change::create::{NewRequest, refuse_long_label};
@@ -89,6 +90,7 @@ pub use crate::read::list::{
     FieldsItem, ListRequest, NoteItem, Page, PropertyCondition, PropertyItem, SortBy, TagItem,
 };
 pub use crate::read::note::{InspectReply, ReadReply, ReadRequest};
+pub use crate::read::relations::{RelationItem, RelationsReply, RelationsRequest};
 pub use crate::read::tasks::{TaskItem, TasksRequest};
 pub use crate::revision::Revisions;
 pub use crate::revision::diff::{DiffReply, DiffRequest, DiffSide, DiffTotals, NoteChange, NoteChangeKind};
@@ -180,6 +182,7 @@ impl Store {
             embedder,
             shared_vectors: config.embed.shared_vectors(),
             earlier: PreviousModels::before(&config.embed),
+            relations: Arc::new(RelationRules::new(&config.relations, config.links.infer_relations)),
         };
         if open.existing && !Index::is_there(&vault, options.folder.as_deref())? {
             return Err(Error::not_found(format!("{} has no index yet", vault.root().display()))

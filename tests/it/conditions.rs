@@ -496,7 +496,7 @@ fn syntax_errors_are_marked_with_a_caret() {
     there is no operator foo:, at character 7 of the query:
       boats foo:bar
             ^^^^
-    put it in quotes to search for it: "foo:…"; operators are file: path: content: match-case: ignore-case: tag: line: block: section: task: task-todo: task-done: type: tier: category: created: updated: links-to: linked-from: is:
+    put it in quotes to search for it: "foo:…"; operators are file: path: content: match-case: ignore-case: tag: line: block: section: task: task-todo: task-done: type: tier: category: created: updated: links-to: linked-from: rel: is:
 
     a quote is not closed, at character 1 of the query:
       "old plan

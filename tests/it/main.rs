@@ -81,6 +81,7 @@ mod recall_cases;
 mod redaction;
 mod reference;
 mod related_notes;
+mod relations;
 mod resolve;
 mod repair;
 mod repair_histories;

@@ -33,6 +33,8 @@ pub struct LinksConfig {
     pub section: String,
     /// Whether it begins with a `heading` or a `bold` line; empty for the layout's own.
     pub style: String,
+    /// Whether relations are inferred from the words around links.
+    pub infer_relations: bool,
 }
 
 impl LinksConfig {

@@ -11,6 +11,7 @@ mod passages;
 mod paths;
 mod pool;
 mod properties;
+mod relations;
 mod rows;
 mod schema;
 mod writer;
@@ -33,9 +34,10 @@ pub use filter::Filter;
 pub use names::path_id_query;
 pub use pool::ReadTransaction;
 pub(super) use pool::ReaderPool;
+pub use relations::{RELATION_RULES, RelationQueries, RelationRow};
 pub use rows::{
     Counts, Details, FileEntry, FileId, FileKind, FileRow, FolderEntry, Hash, Inactive, IndexedFile,
-    LinkGroup, LinkPosition, LinkRow, Record, Stat, path_id, path_id_at,
+    LinkGroup, LinkPosition, LinkRow, Record, RelationRecord, Stat, path_id, path_id_at,
 };
 pub use schema::SCHEMA_VERSION;
 pub use writer::CatalogWriter;

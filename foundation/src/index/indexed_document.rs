@@ -10,7 +10,7 @@ use unicode_normalization::{IsNormalized, is_nfc_quick};
 use crate::clock::Timestamp;
 use crate::index::bm25::{AnalyzedNote, Analyzer, IndexedText};
 use crate::index::catalog::{
-    Details, FileKind, FileRow, Inactive, LinkGroup, LinkPosition, Record, Stat, path_id,
+    Details, FileKind, FileRow, Inactive, LinkGroup, LinkPosition, Record, RelationRecord, Stat, path_id,
 };
 use crate::index::vectors::passage_key;
 use crate::text::canvas;
@@ -22,6 +22,7 @@ use crate::text::note::{Note, Piece, PieceKind};
 use crate::text::note_names::{own_id, property_text, title_of};
 use crate::text::passage::{Passage, each_embedded_text, passages, push_pieces};
 use crate::text::path::{NotePath, key};
+use crate::text::relation::{Relation, RelationRules, relations};
 use crate::text::span::Span;
 use crate::text::tag_conversion::unconverted_names;
 
@@ -156,6 +157,7 @@ impl IndexedDocument {
                 properties: Map::new(),
                 problems: String::new(),
                 links: Vec::new(),
+                relations: Vec::new(),
                 passages: Vec::new(),
                 sections: Vec::new(),
             },
@@ -187,12 +189,15 @@ impl IndexedDocument {
         racy: bool,
         excluded: bool,
         analyzer: &mut Analyzer,
+        rules: &RelationRules,
     ) -> Self {
         let (mut document, reading) = Self::parse_record(path, bytes, stat, racy, excluded);
         let record = &mut document.record;
         let note = &reading.note;
         record.problems = serde_json::to_string(&note.problems).unwrap_or_else(|_| "[]".to_owned());
-        record.links = link_groups(note);
+        let (links, groups) = link_groups(note);
+        record.links = links;
+        record.relations = relation_records(path, &reading, rules, &groups);
         if record.row.kind == FileKind::Note {
             record.sections = note.sections(&reading.text);
         }
@@ -275,10 +280,36 @@ fn count_tags(note: &Note) -> Vec<(String, usize)> {
     order
 }
 
-/// Groups links by their text. Mentions without a link are groups without a position, so that a rename finds the
+/// Lists the relations that a note states. `groups` has the group of each of its links.
+fn relation_records(
+    path: &NotePath,
+    reading: &ParsedNote,
+    rules: &RelationRules,
+    groups: &[usize],
+) -> Vec<RelationRecord> {
+    if reading.is_canvas() {
+        return Vec::new();
+    }
+    let aliases = reading.note.frontmatter.iter().flat_map(|front| &front.aliases).map(String::as_str);
+    let names: Vec<&str> = [reading.title.as_str(), path.stem()].into_iter().chain(aliases).collect();
+    let group = |link: usize| groups.get(link).copied();
+    let found = relations(&reading.text, &reading.note, &names, rules).into_iter();
+    let record = |relation: Relation| {
+        let subject = match relation.subject {
+            Some(link) => Some(group(link)?),
+            None => None,
+        };
+        let Relation { kind, is_inferred, line, evidence, .. } = relation;
+        Some(RelationRecord { subject, kind, object: group(relation.object)?, is_inferred, line, evidence })
+    };
+    found.filter_map(record).collect()
+}
+
+/// Groups links by their text, and returns the index of the group of each link, too. Mentions without a link are groups without a position, so that a rename finds the
 /// note.
-fn link_groups(note: &Note) -> Vec<LinkGroup> {
+fn link_groups(note: &Note) -> (Vec<LinkGroup>, Vec<usize>) {
     let mut groups: Vec<LinkGroup> = Vec::new();
+    let mut group_of = Vec::with_capacity(note.links.len());
     let mut known: HashMap<(&str, LinkSyntax), usize> = HashMap::new();
     for (ord, link) in note.links.iter().enumerate() {
         // `[[## text]]` is a typing aid of an editor and links to nothing (spec/obsidian.md 2.2).
@@ -294,6 +325,7 @@ fn link_groups(note: &Note) -> Vec<LinkGroup> {
             });
             groups.len() - 1
         });
+        group_of.push(at);
         groups[at].positions.push(LinkPosition { ord, line: link.line });
     }
     for link in note.mentions.iter().map(|mention| &mention.link).filter(|link| !link.path.is_empty()) {
@@ -308,7 +340,7 @@ fn link_groups(note: &Note) -> Vec<LinkGroup> {
             groups.len() - 1
         });
     }
-    groups
+    (groups, group_of)
 }
 
 /// Collects the text of each field of a note into an empty entry.

@@ -51,6 +51,7 @@ use crate::index::vectors::Vectors;
 use crate::index::writer_thread::WriterThread;
 use crate::platform;
 use crate::text::path::NotePath;
+use crate::text::relation::RelationRules;
 use crate::vault::Vault;
 
 pub use crate::index::diff::{Drift, SyncReport};
@@ -146,6 +147,8 @@ pub struct Options {
     pub shared_vectors: Option<PathBuf>,
     /// Finds the previous model, whose vectors are used until those of `embedder` are complete.
     pub earlier: PreviousModels,
+    /// The rules by which relations are found. The index is rebuilt if it was made by others.
+    pub relations: Arc<RelationRules>,
 }
 
 impl std::fmt::Debug for Options {
@@ -345,6 +348,11 @@ impl std::fmt::Debug for Index {
 }
 
 impl Index {
+    /// Returns the rules by which relations are found.
+    pub fn relation_rules(&self) -> &Arc<RelationRules> {
+        &self.options.relations
+    }
+
     /// Opens the index of a vault, and takes its lock if no other process holds it.
     ///
     /// Damage is repaired before the first query: [`Index::notices`] says what was found.

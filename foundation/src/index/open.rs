@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::error::{Error, ErrorKind, Result};
 use crate::index::active_model::{ActiveModelResolver, completed_model};
 use crate::index::bm25::Bm25;
-use crate::index::catalog::{CatalogWriter, ReaderPool};
+use crate::index::catalog::{CatalogWriter, RELATION_RULES, ReaderPool};
 use crate::index::directory::{Identity, identity_of};
 use crate::index::embed::model_selection::model_key;
 use crate::index::shared_vectors::{SharedVectorLimits, SharedVectors};
@@ -97,13 +97,17 @@ pub(super) fn open_to_write(
         let repaired = repair_vectors(folder, vector_folder.as_ref(), former.as_ref(), &verdict)?;
         notices.extend(repaired.filter(|_| notices.is_empty()));
     }
+    // An empty catalog has no rules yet, and a new one is filled anyway.
+    let rules = catalog.reader().meta(RELATION_RULES)?;
+    let has_other_rules = rules.is_some_and(|rules| rules != options.relations.fingerprint());
     let mut writer =
         Writer {
             folder: folder.to_owned(),
             vault: Arc::clone(vault),
             identity: Arc::clone(identity),
             state: if whole { State::Sealed } else { State::Open },
-            next_sync: if options.rebuild { NextSync::Rebuild } else { NextSync::Changes },
+            next_sync: if options.rebuild || has_other_rules { NextSync::Rebuild } else { NextSync::Changes },
+            relations: Arc::clone(&options.relations),
             catalog,
             bm25: Arc::clone(&bm25),
             full_text: None,

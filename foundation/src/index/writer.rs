@@ -20,7 +20,7 @@ pub(super) use self::embedding::{EmbeddingStep, Extent};
 use crate::clock::wall_nanos;
 use crate::error::{Error, ErrorKind, Result};
 use crate::index::bm25::{Analyzer, Bm25, Bm25Writer};
-use crate::index::catalog::{CatalogWriter, FileId, LinkGroup};
+use crate::index::catalog::{CatalogWriter, FileId, LinkGroup, RELATION_RULES};
 use crate::index::diff::{ChangedFile, FileChanges, Redo, SyncReport, compare};
 use crate::index::directory::{Identity, STAGED, displaced, remove_staged};
 use crate::index::shared_vectors::SharedVectors;
@@ -35,6 +35,7 @@ use crate::platform;
 use crate::text::dialect::LinkDialects;
 use crate::text::link::LinkSyntax;
 use crate::text::path::{NotePath, key};
+use crate::text::relation::RelationRules;
 use crate::text::resolve::link_places;
 use crate::vault::Vault;
 use crate::vault::link_dialects::{DialectRules, PathLinkCounts, is_marker_name, marker_names};
@@ -65,6 +66,8 @@ pub(crate) struct Writer {
     pub(crate) identity: Arc<Identity>,
     pub(crate) state: State,
     pub(crate) next_sync: NextSync,
+    /// The rules by which relations are found.
+    pub(crate) relations: Arc<RelationRules>,
     /// The catalog that is written: the staged one while the state is [`State::Staging`].
     pub(crate) catalog: CatalogWriter,
     pub(crate) bm25: Arc<Bm25>,
@@ -245,6 +248,7 @@ impl Writer {
         self.settle_dialects(&dialects, plan)?;
         self.catalog.set_last_id(last_id)?;
         self.catalog.set_meta("generation", generation)?;
+        self.catalog.set_meta(RELATION_RULES, self.relations.fingerprint())?;
         self.catalog.clear_intents()?;
         let pending = if plan.is_bulk() {
             self.count_pending()?
@@ -358,18 +362,18 @@ impl Writer {
         stop: &AtomicBool,
     ) -> Result<bool> {
         let total = changed.len();
-        let vault = Arc::clone(&self.vault);
+        let (vault, rules) = (Arc::clone(&self.vault), Arc::clone(&self.relations));
         let next = AtomicUsize::new(0);
         let (sender, receiver) = sync_channel::<Vec<FileRead>>(4);
         let threads = std::thread::available_parallelism().map_or(1, usize::from).min(total.max(1));
         std::thread::scope(|scope| {
             for _ in 0..threads {
                 let sender = sender.clone();
-                let (vault, next) = (&vault, &next);
+                let (vault, rules, next) = (&vault, &rules, &next);
                 scope.spawn(move || {
                     let mut analyzer = Analyzer::default();
                     loop {
-                        let group = read_group(vault, changed, next, plan.started, &mut analyzer);
+                        let group = read_group(vault, changed, next, plan.started, &mut analyzer, rules);
                         // The receiver is gone once the batch is stopped.
                         if group.is_empty() || sender.send(group).is_err() {
                             break;

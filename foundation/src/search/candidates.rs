@@ -11,8 +11,9 @@ use crate::index::Snapshot;
 use crate::index::catalog::{CatalogReader, FileEntry};
 use crate::index::file_set::FileSet;
 use crate::index::file_table::{FileTable, PathPart};
+use crate::search::metadata_filter::MetadataFilter;
 use crate::search::predicate::{name_matches, tag_matches};
-use crate::search::query_parser::{Field, MetadataFilter, QueryNode};
+use crate::search::query_parser::{Field, QueryNode};
 use crate::search::text_match::{Haystack, QueryTerm, QueryTermKind};
 use crate::text::path::key;
 
@@ -267,6 +268,7 @@ fn entry_matches(filter: &MetadataFilter, entry: &FileEntry) -> bool {
         MetadataFilter::Tier(_)
         | MetadataFilter::LinksTo(_)
         | MetadataFilter::LinkedFrom(_)
+        | MetadataFilter::Relation(..)
         | MetadataFilter::Orphan
         | MetadataFilter::Pinned => false,
     }

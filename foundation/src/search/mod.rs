@@ -6,12 +6,15 @@ pub mod query;
 pub mod snippet;
 pub mod candidates;
 mod javascript_regex;
+pub mod metadata_filter;
 pub mod out_of_vocabulary;
 pub mod predicate;
 pub mod text_match;
 pub mod tie_order;
 pub mod query_parser;
+pub mod relation_question;
 pub mod sequence;
+pub mod typed_relations;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -26,6 +29,7 @@ use crate::index::file_set::FileSet;
 use crate::index::{Index, Snapshot, passages_of};
 use crate::search::fuse::{Candidates, FusedHit, Fusion, NoteScores, Ranked, Similarity};
 use crate::search::query::Query;
+use crate::search::relation_question::RelationAnswer;
 use crate::search::tie_order::best_first;
 
 /// The lists that a search ranks by.
@@ -67,6 +71,8 @@ pub enum MatchType {
     Vector,
     /// Both lists.
     Both,
+    /// Neither: the note is at the other end of a relation that the query asks for.
+    Relation,
     /// Neither: the note matches the condition, and there is nothing to rank it by.
     Exact,
 }
@@ -90,6 +96,8 @@ pub struct Request<'a> {
     pub path: Option<String>,
     /// The only files to search, in addition to the filter.
     pub among: Option<&'a FileSet>,
+    /// Whether a question by relation is answered by the relations.
+    pub relations: bool,
 }
 
 /// The parts of a score. The score is the sum of the fields `from_…`, added in their order here.
@@ -122,6 +130,9 @@ pub struct Components {
     /// What the reranker adds to the fused score or subtracts from it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from_rerank: Option<f32>,
+    /// What is added because the note is at the other end of a relation that the query asks for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from_relation: Option<f32>,
     /// What is added because the query is the title, an alias or the file name of the note. It is more than all
     /// other parts together.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -129,10 +140,16 @@ pub struct Components {
 }
 
 impl Components {
+    /// Returns whether the note is first because of its name or a relation, and not by rank.
+    pub fn is_put_first(&self) -> bool {
+        self.from_name.is_some() || self.from_relation.is_some()
+    }
+
     /// Returns the sum of the parts.
     pub fn total(&self) -> f32 {
         let ranked = self.from_bm25 + self.from_vector + self.from_others + self.from_adjacent.unwrap_or(0.0);
-        ranked + self.from_rerank.unwrap_or(0.0) + self.from_name.unwrap_or(0.0)
+        let put = self.from_relation.unwrap_or(0.0) + self.from_name.unwrap_or(0.0);
+        ranked + self.from_rerank.unwrap_or(0.0) + put
     }
 }
 
@@ -165,6 +182,8 @@ pub struct FusedRanking {
     pub fused: Vec<FusedHit>,
     /// The index of the passage nearest to the query, by note.
     passages: HashMap<FileId, usize>,
+    /// The answer by relation, if the query asks for one.
+    pub answer: Option<RelationAnswer>,
 }
 
 /// Ranks the notes that answer a request, best first. `query_vector` returns the vector of the query; a hybrid
@@ -178,15 +197,21 @@ pub fn run(
     request: &Request<'_>,
     query_vector: impl FnOnce() -> Result<QueryVector>,
 ) -> Result<Vec<SearchHit>> {
-    let mut ranking = rank(index, snapshot, request, query_vector)?;
-    ranking.fused.truncate(request.limit);
-    let ids: Vec<FileId> = ranking.fused.iter().map(|hit| hit.file).collect();
-    let rows = index.catalog().rows(&ids)?;
-    let rows: HashMap<FileId, FileRow> = rows.into_iter().map(|row| (row.id, row)).collect();
-    Ok(ranking.fused.iter().filter_map(|hit| Some(ranking.hit(rows.get(&hit.file)?.clone(), hit))).collect())
+    rank(index, snapshot, request, query_vector)?.hits(&index.catalog(), request.limit)
 }
 
 impl FusedRanking {
+    /// Returns the best notes with their rows.
+    ///
+    /// # Errors
+    /// `Io` or `Corrupt` if the catalog cannot be read.
+    pub fn hits(&self, catalog: &CatalogReader, limit: usize) -> Result<Vec<SearchHit>> {
+        let best = self.fused.get(..limit.min(self.fused.len())).unwrap_or_default();
+        let rows = catalog.rows(&best.iter().map(|hit| hit.file).collect::<Vec<_>>())?;
+        let rows: HashMap<FileId, FileRow> = rows.into_iter().map(|row| (row.id, row)).collect();
+        Ok(best.iter().filter_map(|hit| Some(self.hit(rows.get(&hit.file)?.clone(), hit))).collect())
+    }
+
     /// Joins a hit with the row of its note.
     pub fn hit(&self, row: FileRow, hit: &FusedHit) -> SearchHit {
         let match_type = match (hit.components.bm25_rank, hit.components.vector_rank) {
@@ -199,6 +224,7 @@ impl FusedRanking {
                 (Some(_), None) => MatchType::Bm25,
                 // The name is part of the full text.
                 (None, None) if hit.components.from_name.is_some() => MatchType::Bm25,
+                (None, None) if hit.components.from_relation.is_some() => MatchType::Relation,
                 (None, None) => MatchType::Exact,
             },
         };
@@ -276,8 +302,13 @@ pub fn rank(
     }
     passages.extend(scorer.passages);
     put_name_matches_first(index, query, allowed.as_ref(), &mut fused)?;
+    let answer = if request.relations && query.condition.is_none() {
+        put_related_first(index, snapshot, query, allowed.as_ref(), &mut fused)?
+    } else {
+        None
+    };
     best_first(&index.catalog(), &mut fused, |hit| (hit.score, hit.file))?;
-    Ok(FusedRanking { fused, passages })
+    Ok(FusedRanking { fused, passages, answer })
 }
 
 /// The score that is added to a note whose name is the query. No fusion method gives as much for anything else.
@@ -315,6 +346,40 @@ fn put_name_matches_first(
     }
     fused.extend(first.into_iter().chain(rest));
     Ok(())
+}
+
+/// The score that is added to a note at the other end of a relation that the query asks for. It is less than that of a
+/// name, and more than all others together.
+const RELATION_SCORE: f32 = 1.2;
+
+/// Puts the notes first that answer a question by relation, including notes that are in neither list. If the question asks
+/// for nothing else, the others are left out.
+fn put_related_first(
+    index: &Index,
+    snapshot: &Snapshot,
+    query: &Query,
+    allowed: Option<&FileSet>,
+    fused: &mut Vec<FusedHit>,
+) -> Result<Option<RelationAnswer>> {
+    let catalog = index.catalog();
+    let found = relation_question::answer(&catalog, snapshot, index.relation_rules(), &query.text_to_embed)?;
+    let Some(mut answer) = found else { return Ok(None) };
+    answer.notes.retain(|&file| allowed.is_none_or(|files| files.contains(file)));
+    if answer.notes.is_empty() {
+        return Ok(None);
+    }
+    let listed: HashSet<FileId> = fused.iter().map(|hit| hit.file).collect();
+    let unlisted = answer.notes.iter().filter(|file| !listed.contains(file));
+    fused.extend(unlisted.map(|&file| FusedHit { file, score: 0.0, components: Components::default() }));
+    let related: HashSet<FileId> = answer.notes.iter().copied().collect();
+    for hit in fused.iter_mut().filter(|hit| related.contains(&hit.file)) {
+        hit.components.from_relation = Some(RELATION_SCORE);
+        hit.score = hit.components.total();
+    }
+    if answer.is_whole {
+        fused.retain(|hit| related.contains(&hit.file));
+    }
+    Ok(Some(answer))
 }
 
 fn text_list(

@@ -7,7 +7,9 @@ use crate::clock::Timestamp;
 use crate::error::{Error, Result};
 use crate::memory::tier::Tier;
 use crate::search::javascript_regex::Pattern;
+use crate::search::metadata_filter::MetadataFilter;
 use crate::search::text_match::{QueryTerm, QueryTermKind};
+use crate::text::relation::relation_key;
 
 /// The maximum depth of nested groups and operators in a query.
 const MAX_DEPTH: usize = 64;
@@ -81,32 +83,9 @@ pub enum Comparison {
     Greater,
 }
 
-/// A filter on the metadata of a file. Obsidian's search language has no such filters.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum MetadataFilter {
-    /// The note has this `type`; case is ignored.
-    Type(String),
-    /// The note has this `category`; case is ignored.
-    Category(String),
-    /// The memory has this tier.
-    Tier(Tier),
-    /// The file was created at or after the first time and before the second.
-    Created(Option<Timestamp>, Option<Timestamp>),
-    /// The file was last updated at or after the first time and before the second.
-    Updated(Option<Timestamp>, Option<Timestamp>),
-    /// The file links to this note.
-    LinksTo(String),
-    /// This note links to the file.
-    LinkedFrom(String),
-    /// No link leads to the file or from it.
-    Orphan,
-    /// The note has the property `pinned: true`.
-    Pinned,
-}
-
 /// All operators, each with its colon, separated by spaces.
 pub const OPERATORS: &str = "file: path: content: match-case: ignore-case: tag: line: block: section: task: task-todo: \
-                         task-done: type: tier: category: created: updated: links-to: linked-from: is:";
+                         task-done: type: tier: category: created: updated: links-to: linked-from: rel: is:";
 
 /// Parses a query. Returns `None` if the text is blank. Relative dates such as `7d` are counted from `now`.
 ///
@@ -260,27 +239,6 @@ impl TextUnit {
             Self::Task(None) => "task:",
             Self::Task(Some(false)) => "task-todo:",
             Self::Task(Some(true)) => "task-done:",
-        }
-    }
-}
-
-impl fmt::Display for MetadataFilter {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let period =
-            |f: &mut fmt::Formatter<'_>, name: &str, from: &Option<Timestamp>, to: &Option<Timestamp>| {
-                let shown = |bound: &Option<Timestamp>| bound.map_or_else(String::new, Timestamp::rfc3339);
-                write!(f, "{name}:{}..{}", shown(from), shown(to))
-            };
-        match self {
-            Self::Type(name) => write!(f, "type:{name}"),
-            Self::Category(name) => write!(f, "category:{name}"),
-            Self::Tier(tier) => write!(f, "tier:{}", tier.name().to_lowercase()),
-            Self::Created(from, to) => period(f, "created", from, to),
-            Self::Updated(from, to) => period(f, "updated", from, to),
-            Self::LinksTo(note) => write!(f, "links-to:[[{note}]]"),
-            Self::LinkedFrom(note) => write!(f, "linked-from:[[{note}]]"),
-            Self::Orphan => f.write_str("is:orphan"),
-            Self::Pinned => f.write_str("is:pinned"),
         }
     }
 }
@@ -612,6 +570,7 @@ impl<'a> Parser<'a> {
             return Err(wants(match lower.as_str() {
                 "is" => "orphan",
                 "tier" => "hot",
+                "rel" => "works_at:[[Acme]]",
                 "created" | "updated" => "2026-11",
                 _ => "word",
             }));
@@ -641,6 +600,9 @@ impl<'a> Parser<'a> {
         if !OPERATORS.split(' ').any(|known| known.trim_end_matches(':') == lower) {
             let hint = format!("put it in quotes to search for it: \"{name}:…\"; operators are {OPERATORS}");
             return Err(self.error(start, name.len() + 1, &format!("there is no operator {name}:"), &hint));
+        }
+        if lower == "rel" {
+            return self.parse_relation(context);
         }
         let value = self.filter_value(context)?;
         let len = self.pos - at;
@@ -684,6 +646,22 @@ impl<'a> Parser<'a> {
             },
         };
         Ok(QueryNode::Metadata(filter))
+    }
+
+    /// Parses `type`, `type:[[note]]` or `[[note]]` after `rel:`.
+    fn parse_relation(&mut self, context: Context) -> Result<QueryNode> {
+        let rest = self.rest();
+        let end = rest.find(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '-'))).unwrap_or(rest.len());
+        let (kind, behind) = rest.split_at(end);
+        let has_note = behind.starts_with(':') || kind.is_empty();
+        self.pos += kind.len() + usize::from(behind.starts_with(':'));
+        let note = if has_note { Some(self.filter_value(context)?) } else { None };
+        if note.as_ref().is_some_and(|note| note.trim().is_empty()) {
+            let hint = "write rel:works_at:[[Acme]], rel:works_at or rel:[[Acme]]";
+            return Err(self.error(self.pos, 1, "rel: needs a note after the type", hint));
+        }
+        let kind = Some(relation_key(kind)).filter(|kind| !kind.is_empty());
+        Ok(QueryNode::Metadata(MetadataFilter::Relation(kind, note)))
     }
 
     fn filter_value(&mut self, context: Context) -> Result<String> {

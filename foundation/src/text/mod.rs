@@ -38,6 +38,7 @@ pub mod merge;
 pub mod pattern_limits;
 pub mod piece_table;
 pub mod related_section;
+pub mod relation;
 pub mod revert;
 pub mod unified_diff;
 pub mod unlinked_reference;

@@ -8,7 +8,7 @@ use super::TARGET_LENGTH;
 use super::find::parse_cursor;
 use crate::reply_limit::json_length;
 use sidenote_foundation::error::{Error, Result};
-use sidenote_store::Store;
+use sidenote_store::{RelationsRequest, Store};
 
 /// The largest number of links of each kind on a page.
 const PAGE_SIZE: usize = 100;
@@ -22,6 +22,7 @@ const MAX_DEPTH: usize = 5;
 enum ExploreKindInput {
     #[default]
     Links,
+    Relations,
     Around,
     Path,
     Unresolved,
@@ -31,15 +32,15 @@ enum ExploreKindInput {
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(super) struct ExploreInput {
     note: Option<String>,
-    /// The end of a path
     to: Option<String>,
     what: Option<ExploreKindInput>,
     depth: Option<usize>,
+    relation: Option<String>,
     cursor: Option<String>,
 }
 
 /// A note, with the link that leads to it or from it.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 struct NoteRefOutput {
     path: String,
     /// The line of the link.
@@ -47,6 +48,11 @@ struct NoteRefOutput {
     line: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
     distance: Option<usize>,
+    /// The type of a relation, and the note at its other end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    relation: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    to: Option<String>,
     /// The link as written, or the text of its line.
     #[serde(skip_serializing_if = "Option::is_none")]
     text: Option<String>,
@@ -61,6 +67,9 @@ pub(super) struct ExploreOutput {
     /// Links without a target.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     unresolved: Vec<NoteRefOutput>,
+    /// Relations, each from a note to another one.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    relations: Vec<NoteRefOutput>,
     /// The notes around a note, the orphans, or the notes of a path.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     notes: Vec<NoteRefOutput>,
@@ -73,11 +82,12 @@ pub(super) struct ExploreOutput {
 impl NoteRefOutput {
     /// Estimates the number of characters that the item takes in a reply.
     fn length(&self) -> usize {
-        json_length(&self.path) + self.text.as_deref().map_or(0, json_length) + 60
+        let texts = [&self.text, &self.to].into_iter().flatten();
+        json_length(&self.path) + texts.map(|text| json_length(text)).sum::<usize>() + 60
     }
 
     fn new(path: &str) -> Self {
-        Self { path: path.to_owned(), line: None, distance: None, text: None }
+        Self { path: path.to_owned(), ..Self::default() }
     }
 }
 
@@ -90,14 +100,32 @@ pub(super) fn explore(store: &Store, input: ExploreInput) -> Result<Answer> {
         })
     };
     // Without `what`, the other arguments determine the kind.
-    let kind = input.what.unwrap_or(match (&input.to, input.depth) {
-        (Some(_), _) => ExploreKindInput::Path,
-        (None, Some(_)) => ExploreKindInput::Around,
-        (None, None) => ExploreKindInput::Links,
+    let kind = input.what.unwrap_or(match (&input.to, input.depth, &input.relation) {
+        (_, _, Some(_)) => ExploreKindInput::Relations,
+        (Some(_), _, None) => ExploreKindInput::Path,
+        (None, Some(_), None) => ExploreKindInput::Around,
+        (None, None, None) => ExploreKindInput::Links,
     });
     let mut output = ExploreOutput::default();
     match kind {
         ExploreKindInput::Links => links(store, note()?, start, &mut output)?,
+        ExploreKindInput::Relations => {
+            let depth = within("depth", input.depth.unwrap_or(1), 1, MAX_DEPTH)?;
+            let request = RelationsRequest {
+                note: note()?.to_owned(),
+                kind: input.relation.clone(),
+                depth: Some(depth),
+            };
+            let items = store.reads().relations(&request)?.relations.into_iter().map(|item| NoteRefOutput {
+                distance: Some(item.distance).filter(|_| depth > 1),
+                line: Some(item.line).filter(|_| item.stated_in == item.from),
+                relation: Some(item.kind),
+                to: Some(item.to),
+                text: Some(item.evidence.chars().take(MAX_LINK_TEXT).collect()),
+                path: item.from,
+            });
+            output.relations = page(items, start, &mut output.next_cursor);
+        }
         ExploreKindInput::Around => {
             let depth = within("depth", input.depth.unwrap_or(1), 1, MAX_DEPTH)?;
             let around = store.reads().around(note()?, depth)?;
@@ -198,6 +226,7 @@ fn format_output(output: &ExploreOutput, kind: ExploreKindInput) -> String {
         ("links to", &output.outgoing),
         ("linked from", &output.backlinks),
         ("without a target", &output.unresolved),
+        ("", &output.relations),
         ("", &output.notes),
     ];
     for (name, ends) in lists {
@@ -206,7 +235,9 @@ fn format_output(output: &ExploreOutput, kind: ExploreKindInput) -> String {
             let distance = end.distance.map_or_else(String::new, |distance| format!("  ({distance})"));
             let shown = end.text.as_deref().map_or_else(String::new, |shown| format!("  {shown}"));
             let name = if name.is_empty() { String::new() } else { format!("{name} ") };
-            text.push_str(&format!("{name}{}{line}{distance}{shown}\n", end.path));
+            let related = end.relation.as_deref().zip(end.to.as_deref());
+            let related = related.map_or_else(String::new, |(kind, to)| format!(" {kind} {to}"));
+            text.push_str(&format!("{name}{}{line}{related}{distance}{shown}\n", end.path));
         }
     }
     if text.is_empty() {

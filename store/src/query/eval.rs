@@ -177,6 +177,7 @@ impl Searches<'_> {
     ) -> Result<Vec<String>> {
         let parsed = Query::plain(&query.text);
         let request = Request {
+            relations: mode == Mode::Hybrid,
             query: Some(&parsed),
             mode,
             fusion,

@@ -41,7 +41,7 @@ impl Searches<'_> {
         };
         let config = &self.core.config.rerank;
         // A note that the query names stays first.
-        let named = found.iter().take_while(|hit| hit.components.from_name.is_some()).count();
+        let named = found.iter().take_while(|hit| hit.components.is_put_first()).count();
         let rest = found.get_mut(named..).unwrap_or_default();
         let most = config.top.min(rest.len());
         let top = rest.get_mut(..most).unwrap_or_default();

@@ -22,8 +22,10 @@ use sidenote_foundation::parallel;
 use sidenote_foundation::search::fuse::Fusion;
 use sidenote_foundation::search::predicate::matching_spans;
 use sidenote_foundation::search::query::Query;
+use sidenote_foundation::search::relation_question::RelationAnswer;
 use sidenote_foundation::search::snippet::{excerpt, excerpt_of_parts};
 use sidenote_foundation::search::{Components, MatchType, Mode, QueryVector, Request, SearchHit};
+use sidenote_foundation::text::relation::RelationEnd;
 use sidenote_foundation::text::terms::{CachedStemmer, is_stop_word, terms};
 use sidenote_foundation::wording::Wording;
 
@@ -81,6 +83,7 @@ impl Searches<'_> {
                 ),
                 path: request.path.clone(),
                 among,
+                relations: asked == Mode::Hybrid && request.memories.is_none() && !request.no_relations,
             };
             self.found(&snapshot, &request, || {
                 let vector;
@@ -95,8 +98,9 @@ impl Searches<'_> {
             query = words;
             found = sought(&query, &mut notes)?;
         }
-        let SearchHits { mut found, undecided, sifted } = found;
+        let SearchHits { mut found, undecided, sifted, answer } = found;
         notes.extend(undecided.map(Wording::from));
+        notes.extend(answer.map(|answer| self.relation_notice(&answer)).transpose()?);
         self.rerank(asked, &query, &mut found, &mut notes);
         found.truncate(most);
         if mode != Mode::Bm25 {
@@ -137,6 +141,20 @@ impl Searches<'_> {
             ),
             None => format!("{} for a vector", waiting(snapshot.pending)),
         })
+    }
+
+    /// Says that relations answer the query, and how to search without them.
+    fn relation_notice(&self, answer: &RelationAnswer) -> Result<Wording> {
+        let row = self.core.index.catalog().rows(&[answer.named])?.pop();
+        let path = row.map(|row| row.path.as_str().to_owned()).unwrap_or_default();
+        let what = match answer.end {
+            Some(RelationEnd::Subject) => format!("to which {path} leads by {}", answer.kind),
+            Some(RelationEnd::Object) => format!("that lead to {path} by {}", answer.kind),
+            None => format!("of this kind that are linked with {path}"),
+        };
+        let which = if answer.is_whole { "these are the notes" } else { "first come the notes" };
+        let text = format!("{which} {what}");
+        Ok(Wording::new(format!("{text}; --no-relations searches for the words"), text))
     }
 
     /// Returns the requested page of the hits, each with its state as a memory if the request ranks memories.
@@ -393,6 +411,8 @@ pub struct SearchRequest {
     pub include: Inactive,
     /// A glob that the path must match.
     pub path: Option<String>,
+    /// Whether a question such as "who works at Acme" is not answered by relations.
+    pub no_relations: bool,
     /// Whether every word must occur.
     pub all: bool,
     /// Whether to explain the scores.

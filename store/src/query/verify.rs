@@ -21,10 +21,13 @@ use sidenote_foundation::memory::tier::Tier;
 use sidenote_foundation::parallel;
 use sidenote_foundation::search::candidates::{Bounds, CandidateSelector, MetadataMatches, is_in_period};
 use sidenote_foundation::search::fuse::FusedHit;
+use sidenote_foundation::search::metadata_filter::MetadataFilter;
 use sidenote_foundation::search::predicate::{Content, Evaluator, FileData};
-use sidenote_foundation::search::query_parser::{Field, MetadataFilter, QueryNode, TextUnit};
+use sidenote_foundation::search::query_parser::{Field, QueryNode, TextUnit};
+use sidenote_foundation::search::relation_question::RelationAnswer;
+use sidenote_foundation::search::typed_relations::TypedRelations;
 use sidenote_foundation::search::{
-    Components, FusedRanking, QueryVector, Request, SearchHit, allowed_files, path_glob, rank, run,
+    Components, FusedRanking, QueryVector, Request, SearchHit, allowed_files, path_glob, rank,
 };
 use sidenote_foundation::text::path::{NotePath, key};
 
@@ -42,6 +45,8 @@ const MOST_UNDECIDED: usize = 64;
 pub(crate) struct SearchHits {
     /// The hits, best first.
     pub(crate) found: Vec<SearchHit>,
+    /// The answer by relation, if the query asks for one.
+    pub(crate) answer: Option<RelationAnswer>,
     /// What could not be decided, as a sentence.
     pub(crate) undecided: Option<String>,
     /// How a condition was met, where the query is one.
@@ -87,8 +92,9 @@ impl Searches<'_> {
         meaning: impl FnOnce() -> Result<QueryVector>,
     ) -> Result<SearchHits> {
         let Some(condition) = request.query.and_then(|query| query.condition.as_ref()) else {
-            let found = run(&self.core.index, snapshot, request, meaning)?;
-            return Ok(SearchHits { found, ..SearchHits::default() });
+            let ranking = rank(&self.core.index, snapshot, request, meaning)?;
+            let found = ranking.hits(&self.core.index.catalog(), request.limit)?;
+            return Ok(SearchHits { found, answer: ranking.answer, ..SearchHits::default() });
         };
         let table = self.core.index.file_table(snapshot)?;
         let scope = self.narrowed(condition, request, snapshot, &table)?;
@@ -152,6 +158,7 @@ impl Searches<'_> {
                     let links = self.core.index.catalog().links().outgoing(row.id)?;
                     links.into_iter().filter_map(|link| link.target).collect()
                 }
+                MetadataFilter::Relation(kind, name) => self.related_by(kind.as_deref(), name.as_deref())?,
                 MetadataFilter::Orphan => {
                     self.core.index.catalog().links().orphans()?.into_iter().map(|row| row.id).collect()
                 }
@@ -166,6 +173,31 @@ impl Searches<'_> {
             known.insert(filter, files.into_iter().collect());
         }
         Ok(known)
+    }
+
+    /// Lists the files at one end of relations of a type, or of any, whose other end is a note, or any. `works_at` gives the
+    /// subjects, and its inverse `employs` the objects.
+    fn related_by(&self, kind: Option<&str>, name: Option<&str>) -> Result<Vec<FileId>> {
+        let named = name.map(|name| Lookup::of(self.core).find(name)).transpose()?.map(|row| row.id);
+        let catalog = self.core.index.catalog();
+        let rules = self.core.index.relation_rules();
+        let relations = TypedRelations::new(&catalog, rules);
+        let mut found = Vec::new();
+        let Some(kind) = kind else {
+            let of_note = named.map(|file| relations.of(file)).transpose()?.unwrap_or_default();
+            found.extend(
+                of_note.iter().flat_map(|one| [one.subject, one.object]).filter(|file| Some(*file) != named),
+            );
+            return Ok(found);
+        };
+        for (kind, end) in rules.meant_by(kind) {
+            let matching = match named {
+                Some(file) => relations.with_end(&kind, file, end.other())?,
+                None => relations.of_type(&kind)?,
+            };
+            found.extend(matching.iter().map(|relation| relation.at(end)));
+        }
+        Ok(found)
     }
 
     /// Evaluates a condition for one file, regardless of the index. Returns whether it holds, and whether it could not
@@ -256,7 +288,7 @@ impl Searches<'_> {
             let rest = if stopped { "; the remaining files were not searched" } else { "" };
             format!("a regular expression takes too many steps in {files}, such as {first}{rest}")
         });
-        Ok(SearchHits { found, undecided, sifted: Some(sifted) })
+        Ok(SearchHits { found, undecided, sifted: Some(sifted), answer: None })
     }
 
     /// Reads the facts about files that the condition needs from the catalog.
@@ -399,6 +431,7 @@ impl FileData for File<'_> {
             MetadataFilter::Updated(from, to) => is_in_period(row.updated, *from, *to),
             MetadataFilter::LinksTo(_)
             | MetadataFilter::LinkedFrom(_)
+            | MetadataFilter::Relation(..)
             | MetadataFilter::Orphan
             | MetadataFilter::Pinned => self.known.get(filter).is_some_and(|files| files.contains(row.id)),
         })

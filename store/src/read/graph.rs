@@ -182,7 +182,7 @@ impl Reads<'_> {
     }
 
     /// Reads a note once for each request. Returns `None` if it was removed.
-    fn reading<'a>(
+    pub(super) fn reading<'a>(
         &self,
         readings: &'a mut HashMap<FileId, Option<ParsedNote>>,
         id: FileId,

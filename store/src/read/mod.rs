@@ -5,6 +5,7 @@ pub(super) mod files;
 pub(super) mod graph;
 pub(super) mod list;
 pub(super) mod note;
+pub(super) mod relations;
 pub(super) mod tasks;
 
 use crate::core::Core;

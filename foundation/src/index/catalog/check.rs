@@ -36,6 +36,7 @@ const META_NAMES: &[&str] = &[
     "pending",
     "model",
     "last_id",
+    super::RELATION_RULES,
     crate::index::active_model::COMPLETED_MODEL,
     crate::index::writer::PATH_LINKS,
     crate::index::writer::EXACT_PATH_LINKS,
@@ -174,6 +175,7 @@ impl Check<'_> {
         let files = self.verify_files()?;
         self.verify_details(&files)?;
         self.verify_links(&files)?;
+        self.verify_relations(&files)?;
         self.verify_dialects()?;
         let of_file = |row: &Row<'_>| row.get::<_, FileId>(0);
         for (query, what) in [
@@ -286,6 +288,23 @@ impl Check<'_> {
                 && !is_null(row, 4)
                 && count.is_some_and(|count| is_within(row, 2, count, count));
             expect(is_valid, "a link")
+        })
+    }
+
+    fn verify_relations(&self, files: &HashMap<FileId, bool>) -> Result<()> {
+        let query =
+            "SELECT r.source, r.type, r.inferred, r.line, r.start, r.length, o.source, r.subject, s.source
+            FROM relations r LEFT JOIN links o ON o.source = r.source AND o.linkpath = r.object
+            LEFT JOIN links s ON s.source = r.source AND s.linkpath = r.subject";
+        self.visit_rows(query, |row| {
+            let source: FileId = row.get(0).map_err(sql("read"))?;
+            let is_valid = files.get(&source) == Some(&true)
+                && is_text_at(row, 1)
+                && is_within(row, 2, 0, 1)
+                && (3..=5).all(|column| is_within(row, column, 0, MAX_NUMBER))
+                && !is_null(row, 6)
+                && (is_within(row, 7, 0, 0) || !is_null(row, 8));
+            expect(is_valid, "a relation")
         })
     }
 

@@ -42,7 +42,7 @@ impl CatalogWriter {
     /// Returns the id of a link text, which is inserted if it is new.
     ///
     /// During a load there is no index to look it up by, and no text that this batch did not insert itself.
-    fn linkpath(&self, linkpath: &str, syntax: LinkSyntax) -> Result<i64> {
+    pub(super) fn linkpath(&self, linkpath: &str, syntax: LinkSyntax) -> Result<i64> {
         if let Some(&id) = self.linkpaths.borrow()[code_of(syntax)].get(linkpath) {
             return Ok(id);
         }

@@ -2,7 +2,7 @@
 
 /// The version of the schema. It is raised whenever tables change shape or parsing changes meaning; an index of another
 /// version is rebuilt.
-pub const SCHEMA_VERSION: i64 = 11;
+pub const SCHEMA_VERSION: i64 = 12;
 
 /// The tables, and the one index that is needed from the beginning.
 pub(super) const SCHEMA: &str = "
@@ -20,6 +20,10 @@ CREATE TABLE linkpaths (id INTEGER PRIMARY KEY, linkpath TEXT NOT NULL, syntax I
 CREATE TABLE links (
   source INTEGER, linkpath INTEGER, target INTEGER, count INTEGER NOT NULL, places BLOB NOT NULL,
   PRIMARY KEY (source, linkpath)) WITHOUT ROWID;
+CREATE TABLE relations (
+  source INTEGER, object INTEGER, subject INTEGER, type TEXT, inferred INTEGER NOT NULL,
+  line INTEGER NOT NULL, start INTEGER NOT NULL, length INTEGER NOT NULL,
+  PRIMARY KEY (source, object, subject, type)) WITHOUT ROWID;
 CREATE TABLE passages (key INTEGER, file INTEGER, ord INTEGER NOT NULL, PRIMARY KEY (key, file)) WITHOUT ROWID;
 CREATE TABLE dialects (folder TEXT PRIMARY KEY, dialect TEXT NOT NULL, root TEXT NOT NULL, below_root TEXT NOT NULL, marker TEXT, reason TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE intents (path TEXT PRIMARY KEY) WITHOUT ROWID;
@@ -40,6 +44,7 @@ pub(super) const INDEXES: &[(&str, &str)] = &[
     ("links_dead", "links (linkpath) WHERE target IS NULL"),
     ("files_path_id", "files (path_id) WHERE path_id IS NOT NULL"),
     ("files_put_away", "files (put_away) WHERE put_away <> 0"),
+    ("relations_type", "relations (type)"),
     ("links_target", "links (target) WHERE target IS NOT NULL"),
 ];
 

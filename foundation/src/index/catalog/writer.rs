@@ -242,6 +242,7 @@ impl CatalogWriter {
             "DELETE FROM names WHERE file = ?1",
             "DELETE FROM tags WHERE file = ?1",
             "DELETE FROM links WHERE source = ?1",
+            "DELETE FROM relations WHERE source = ?1",
         ] {
             self.execute(statement, id)?;
         }
@@ -330,7 +331,8 @@ impl CatalogWriter {
                 params![key(name), row.id, name, *count as i64],
             )?;
         }
-        self.put_links(row.id, &record.links)
+        self.put_links(row.id, &record.links)?;
+        self.put_relations(row.id, record)
     }
 
     pub(super) fn run(&self, statement: &str, values: &[&dyn rusqlite::ToSql]) -> Result<()> {

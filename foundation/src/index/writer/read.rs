@@ -8,6 +8,7 @@ use crate::index::bm25::Analyzer;
 use crate::index::catalog::FileKind;
 use crate::index::diff::{ChangedFile, stat_of};
 use crate::index::indexed_document::IndexedDocument;
+use crate::text::relation::RelationRules;
 use crate::vault::Vault;
 
 /// A time stamp this close to the time of reading does not prove that a file is unchanged, because kernel clocks are coarse.
@@ -39,13 +40,14 @@ pub(super) fn read_group(
     next: &AtomicUsize,
     started: i64,
     analyzer: &mut Analyzer,
+    rules: &RelationRules,
 ) -> Vec<FileRead> {
     let mut group: Vec<FileRead> = Vec::new();
     let mut bytes = 0;
     while group.len() < GROUP && bytes < GROUP_BYTES {
         let at = next.fetch_add(1, Ordering::Relaxed);
         let Some(changed_file) = changed.get(at) else { break };
-        let read = read_changed_file(vault, at, changed_file, started, analyzer);
+        let read = read_changed_file(vault, at, changed_file, started, analyzer, rules);
         bytes += read.bytes;
         group.push(read);
     }
@@ -58,6 +60,7 @@ fn read_changed_file(
     changed_file: &ChangedFile,
     started: i64,
     analyzer: &mut Analyzer,
+    rules: &RelationRules,
 ) -> FileRead {
     let file = &changed_file.stat;
     let stat = stat_of(file);
@@ -81,7 +84,8 @@ fn read_changed_file(
         Err(error) => return unreadable(&error.to_string(), error.kind() != ErrorKind::Invalid),
     };
     let length = bytes.len() as u64;
-    let read = || IndexedDocument::from_note(&file.path, bytes, stat, racy, changed_file.excluded, analyzer);
+    let excluded = changed_file.excluded;
+    let read = || IndexedDocument::from_note(&file.path, bytes, stat, racy, excluded, analyzer, rules);
     match catch_unwind(AssertUnwindSafe(read)) {
         Ok(document) => FileRead {
             at,

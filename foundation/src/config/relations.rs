@@ -1,0 +1,66 @@
+//! The settings of relations: the types of relations, and the words by which they are recognised.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+use crate::error::{Error, Result};
+
+/// A type of relations between two notes, such as `works_at`. A relation leads from its subject to its object.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct RelationConfig {
+    /// The name of the relation from the object to the subject; empty if there is none.
+    pub inverse: String,
+    /// Phrases between the subject and the object, such as "works at". A `*` stands for one to four words.
+    pub forward: Vec<String>,
+    /// Phrases between the object and the subject, such as "founded by".
+    pub reverse: Vec<String>,
+    /// Phrases between the subject and the object that stand for the relation in questions alone, such as "set up".
+    pub asked: Vec<String>,
+    /// Names of properties, fields and headings in a note of the subject, such as `employer`.
+    pub names: Vec<String>,
+    /// Names of properties, fields and headings in a note of the object, such as `employees`.
+    pub inverse_names: Vec<String>,
+    /// What the property `type` of the subject may be, if it has one; empty if anything.
+    pub subjects: Vec<String>,
+    /// What the property `type` or the folder of the object may be; empty if anything. A relation that is inferred or whose
+    /// name means several types needs one of them; another one, no other type.
+    pub objects: Vec<String>,
+    /// Names by which a note that is neither end, such as one about a deal, names the object.
+    pub via: Vec<String>,
+    /// Another type: two notes that are its subjects with the same object have this relation, too.
+    pub shared: String,
+    /// Whether those after "with" are subjects, too, as in "founded it with Jane".
+    pub with: bool,
+}
+
+/// Refuses types whose names or phrases cannot be found in a text.
+pub(super) fn checked(types: BTreeMap<String, RelationConfig>) -> Result<BTreeMap<String, RelationConfig>> {
+    let is_name =
+        |name: &str| !name.is_empty() && name.chars().all(|c| c.is_lowercase() || c.is_numeric() || c == '_');
+    for (name, kind) in &types {
+        if !is_name(name) || !(kind.inverse.is_empty() || is_name(&kind.inverse)) {
+            return Err(Error::invalid(format!(
+                "relations.{name} or its inverse {:?} is no name",
+                kind.inverse
+            ))
+            .with_hint("use lower case, digits and _, such as works_at"));
+        }
+        let phrases = kind.forward.iter().chain(&kind.reverse).chain(&kind.asked);
+        let is_phrase =
+            |phrase: &str| phrase.split(' ').next().is_some_and(|word| !word.is_empty() && word != "*");
+        if let Some(phrase) = phrases.into_iter().find(|phrase| !is_phrase(phrase) || phrase.ends_with('*')) {
+            return Err(Error::invalid(format!("relations.{name} has the phrase {phrase:?}"))
+                .with_hint("begin and end it with a word"));
+        }
+        if !kind.shared.is_empty() && !types.contains_key(&kind.shared) {
+            return Err(Error::invalid(format!(
+                "relations.{name} shares {:?}, which is no type",
+                kind.shared
+            ))
+            .with_hint("name another type of [relations]"));
+        }
+    }
+    Ok(types)
+}

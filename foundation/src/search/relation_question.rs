@@ -1,0 +1,646 @@
+//! Questions by relation: "who invested in Acme" asks for what is at the other end of a relation of a note that the
+//! question names.
+
+use std::collections::HashSet;
+
+use crate::error::Result;
+use crate::index::Snapshot;
+use crate::index::bm25::{Bm25Query, FieldTuning, Tuning};
+use crate::index::catalog::{CatalogReader, FileId, FileKind, FileRow, RelationQueries};
+use crate::search::query::Query;
+use crate::search::typed_relations::{TypedRelation, TypedRelations};
+use crate::text::relation::{RelationEnd, RelationRules};
+use crate::text::terms::{CachedStemmer, is_stop_word};
+
+/// The most words of a question.
+const MAX_WORDS: usize = 40;
+/// The most words of a name.
+const MAX_NAME_WORDS: usize = 7;
+/// The most words that a `*` in a phrase stands for.
+const MAX_WILD: usize = 4;
+/// The least length of a part of a name, in characters.
+const MIN_PART: usize = 3;
+/// The most titles with one word among which the one that is meant is looked for.
+const MAX_NAMESAKES: usize = 8;
+/// The most titles that are compared with a question.
+const MAX_TITLES: usize = 20;
+/// The most links of a named note that are looked at for notes of a kind, such as its meetings.
+const MAX_NEIGHBOURS: usize = 500;
+
+/// Words that a phrase can end with, and that a question leaves out: "where does Jane work".
+const PREPOSITIONS: &[&str] = &["at", "by", "for", "from", "in", "of", "on", "to", "with"];
+/// Forms of "to be" that make a participle passive.
+const PASSIVE: &[&str] = &["is", "are", "was", "were", "been", "be", "being", "got", "get"];
+/// Words of questions that narrow nothing, besides stop words.
+const QUESTION_WORDS: &[&str] = &[
+    "all",
+    "any",
+    "anybody",
+    "anyone",
+    "does",
+    "did",
+    "do",
+    "else",
+    "everybody",
+    "everyone",
+    "find",
+    "give",
+    "got",
+    "has",
+    "have",
+    "know",
+    "list",
+    "me",
+    "name",
+    "names",
+    "our",
+    "people",
+    "person",
+    "persons",
+    "please",
+    "show",
+    "somebody",
+    "someone",
+    "tell",
+    "things",
+    "we",
+    "what",
+    "whats",
+    "when",
+    "where",
+    "which",
+    "who",
+    "whom",
+    "whos",
+    "whose",
+    "ever",
+    "currently",
+    "now",
+    "us",
+    "involve",
+    "involves",
+    "involving",
+    "about",
+    "between",
+];
+
+/// The notes that answer a question by relation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RelationAnswer {
+    /// The name of the type.
+    pub kind: String,
+    /// The note that the question names.
+    pub named: FileId,
+    /// The end of the relation at which it is; `None` for notes of a kind that are linked with it.
+    pub end: Option<RelationEnd>,
+    /// The notes at the other end, those that are stated most often first.
+    pub notes: Vec<FileId>,
+    /// Whether the question asks for nothing else.
+    pub is_whole: bool,
+}
+
+/// A word of a question.
+#[derive(Debug, Clone)]
+struct Said {
+    text: String,
+    stem: String,
+    /// The number of the clause. What another clause says does not belong to the question.
+    clause: usize,
+}
+
+/// A name in a question.
+#[derive(Debug, Clone)]
+struct Named {
+    /// Where its words stand, in order.
+    words: Vec<usize>,
+    files: Vec<FileId>,
+}
+
+impl Named {
+    fn start(&self) -> usize {
+        self.words.first().copied().unwrap_or(0)
+    }
+
+    fn end(&self) -> usize {
+        self.words.last().map_or(0, |at| at + 1)
+    }
+}
+
+/// Words of a question that mean a type of relations.
+#[derive(Debug, Clone)]
+struct Cue {
+    kind: String,
+    start: usize,
+    end: usize,
+    /// The number of words that are said as they are in the rules, and not in another form.
+    exact: usize,
+    form: CueForm,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum CueForm {
+    /// A phrase, with the end that stands before it. It is `open` if its preposition is missing.
+    Phrase { before: RelationEnd, is_open: bool },
+    /// A name whose notes are those of this end: `employer` stands in notes of the subject.
+    Noun(RelationEnd),
+}
+
+/// Answers a question by relation. Returns `None` if it is none, or if the vault states no such relation.
+///
+/// # Errors
+/// `Corrupt` or `Io` if the index cannot be read.
+pub(super) fn answer(
+    catalog: &CatalogReader,
+    snapshot: &Snapshot,
+    rules: &RelationRules,
+    question: &str,
+) -> Result<Option<RelationAnswer>> {
+    let mut stem = CachedStemmer::with_small_cache();
+    let said = words(question, &mut stem);
+    if said.len() < 2 || said.len() > MAX_WORDS || !RelationQueries::of_catalog(catalog).are_there()? {
+        return Ok(None);
+    }
+    let mut reader = Reader { catalog, snapshot, rules, said: &said, named: HashSet::new() };
+    let cues = reader.cues(&mut stem);
+    let mut names = reader.names(&mut stem)?;
+    if names.is_empty() && !cues.is_empty() {
+        names = reader.parts_of_names(&cues, &mut stem)?;
+    }
+    reader.named = names.iter().flat_map(|named| named.words.iter().copied()).collect();
+    for named in &names {
+        for &file in &named.files {
+            let Some(mut answer) = reader.about(named, file, &cues, &mut stem)? else { continue };
+            if reader.narrow_by_others(&mut answer, named, &names)? {
+                return Ok(Some(answer));
+            }
+        }
+    }
+    Ok(None)
+}
+
+fn words(question: &str, stem: &mut CachedStemmer) -> Vec<Said> {
+    let is_inner = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | '&' | '+' | '#' | '/');
+    let question = question.replace('’', "'").replace("'s ", " ").replace("s' ", "s ");
+    let question = question.strip_suffix("'s").unwrap_or(&question);
+    let mut said = Vec::new();
+    for (clause, text) in question.split([',', ';', ':', '?', '!', '\n', '(', ')', '–', '—']).enumerate()
+    {
+        let split = text.split(|c: char| !is_inner(c)).map(|word| word.trim_matches(['.', '-', '/', '&']));
+        let words = split.filter(|word| !word.is_empty()).map(str::to_lowercase);
+        said.extend(words.map(|text| Said { stem: stem.of(&text).to_owned(), text, clause }));
+    }
+    said
+}
+
+struct Reader<'a> {
+    catalog: &'a CatalogReader,
+    snapshot: &'a Snapshot,
+    rules: &'a RelationRules,
+    said: &'a [Said],
+    /// Where the words of all names stand.
+    named: HashSet<usize>,
+}
+
+impl Reader<'_> {
+    /// Finds the notes that the question names, those first that take the most of its words: by a whole title, alias or file
+    /// name, or by all words of a title in any order.
+    fn names(&self, stem: &mut CachedStemmer) -> Result<Vec<Named>> {
+        let mut found: Vec<Named> = Vec::new();
+        for length in (1..=MAX_NAME_WORDS.min(self.said.len())).rev() {
+            for start in 0..=self.said.len() - length {
+                let at: Vec<usize> = (start..start + length).collect();
+                let is_free = found.iter().all(|named| at.iter().all(|one| !named.words.contains(one)));
+                let words = self.said.get(start..start + length).unwrap_or_default();
+                if !is_free || words.iter().all(|word| is_stop_word(&word.text)) {
+                    continue;
+                }
+                let name = words.iter().map(|word| word.text.as_str()).collect::<Vec<_>>().join(" ");
+                let files = self.catalog.names().with_title_or_name(&name)?;
+                if !files.is_empty() {
+                    found.push(Named { words: at, files });
+                }
+            }
+        }
+        found.extend(self.titles(stem)?);
+        found.sort_by_key(|named| std::cmp::Reverse(named.words.len()));
+        Ok(found)
+    }
+
+    /// Finds the notes whose title has two words or more that are all in the question, dates and small words left out.
+    fn titles(&self, stem: &mut CachedStemmer) -> Result<Vec<Named>> {
+        let text: Vec<&str> =
+            self.said.iter().map(|word| word.text.as_str()).filter(|word| !is_filler(word)).collect();
+        let query = Query::plain(&text.join(" "));
+        let words = Bm25Query { words: &query.words, allowed: None, limit: MAX_TITLES };
+        let best: Vec<FileId> =
+            self.snapshot.bm25.search(&words, &in_titles())?.into_iter().map(|hit| hit.file).collect();
+        let mut found = Vec::new();
+        for row in self.catalog.rows(&best)? {
+            let is_word = |word: &&Said| !is_stop_word(&word.text) && !is_number(&word.text);
+            let mut places_of = |name: &str| -> Option<Vec<usize>> {
+                let name = words_of(name, stem);
+                let places = name.iter().filter(is_word);
+                places.map(|part| self.said.iter().position(|word| word.stem == part.stem)).collect()
+            };
+            let Some(mut places) = places_of(&row.title).or_else(|| places_of(row.path.stem())) else {
+                continue;
+            };
+            places.sort_unstable();
+            places.dedup();
+            if places.len() > 1 {
+                found.push(Named { words: places, files: vec![row.id] });
+            }
+        }
+        // Of several titles with the same words, none is meant.
+        let counted: Vec<usize> =
+            found.iter().map(|one| found.iter().filter(|other| other.words == one.words).count()).collect();
+        let mut counts = counted.into_iter();
+        found.retain(|_| counts.next() == Some(1));
+        Ok(found)
+    }
+
+    /// Finds the notes that the question names by a word that is in one title only, such as a first name.
+    fn parts_of_names(&self, cues: &[Cue], stem: &mut CachedStemmer) -> Result<Vec<Named>> {
+        let mut found = Vec::new();
+        for (at, word) in self.said.iter().enumerate() {
+            let is_cue = cues.iter().any(|cue| (cue.start..cue.end).contains(&at));
+            if is_cue || is_filler(&word.text) || word.text.chars().count() < MIN_PART {
+                continue;
+            }
+            let query = Query::plain(&word.text);
+            let words = Bm25Query { words: &query.words, allowed: None, limit: MAX_NAMESAKES + 1 };
+            let hits = self.snapshot.bm25.search(&words, &in_titles())?;
+            if hits.len() > MAX_NAMESAKES {
+                continue;
+            }
+            let mut rows = self.catalog.rows(&hits.iter().map(|hit| hit.file).collect::<Vec<_>>())?;
+            let mut has = |row: &FileRow, is_first: bool| {
+                [row.title.as_str(), row.path.stem()].into_iter().any(|name| {
+                    let name = words_of(name, stem);
+                    name.iter().take(if is_first { 1 } else { name.len() }).any(|part| part.stem == word.stem)
+                })
+            };
+            rows.retain(|row| has(row, false));
+            // Of several, the shortest is meant if the others begin with it: "Thistle Studio", and no deal with it.
+            if rows.len() > 1 {
+                rows.retain(|row| has(row, true));
+                rows.sort_by_key(|row| row.title.len());
+                let shortest = rows.first().map(|row| row.title.clone()).unwrap_or_default();
+                let is_beginning =
+                    rows.iter().skip(1).all(|row| row.title.starts_with(&format!("{shortest} ")));
+                rows.truncate(usize::from(is_beginning));
+            }
+            found.extend(rows.first().map(|only| Named { words: vec![at], files: vec![only.id] }));
+        }
+        Ok(found)
+    }
+
+    /// Finds the words that mean a type of the rules, the longest first, and phrases before names of relations.
+    fn cues(&self, stem: &mut CachedStemmer) -> Vec<Cue> {
+        let mut cues = Vec::new();
+        for phrase in self.rules.all_phrases() {
+            let stems: Vec<String> = phrase.words.iter().map(|word| stem.of(word).to_owned()).collect();
+            let head: Vec<String> = stems
+                .iter()
+                .zip(&phrase.words)
+                .take(
+                    phrase
+                        .words
+                        .iter()
+                        .rposition(|word| !PREPOSITIONS.contains(&word.as_str()))
+                        .map_or(0, |at| at + 1),
+                )
+                .map(|(stem, _)| stem.clone())
+                .collect();
+            if phrase.is_role()
+                && !phrase.is_asked
+                && !self.is_role_of_type(&phrase.kind, phrase.words.first())
+            {
+                continue;
+            }
+            for start in 0..self.said.len() {
+                let whole = self.matched(start, &stems).map(|end| (end, false));
+                let open = || self.matched(start, &head).map(|end| (end, true));
+                if let Some((end, is_open)) = whole.or_else(open) {
+                    let form = CueForm::Phrase { before: phrase.before, is_open };
+                    let said = self.said.get(start..end).unwrap_or_default();
+                    let exact =
+                        said.iter().zip(&phrase.words).filter(|(said, word)| said.text == **word).count();
+                    cues.push(Cue { kind: phrase.kind.clone(), start, end, exact, form });
+                }
+            }
+        }
+        for (kind, _) in self.rules.types() {
+            for (name, end) in self.rules.names_of(kind) {
+                cues.extend(self.nouns(kind, &name, end, stem));
+            }
+        }
+        let rank = |cue: &Cue| {
+            (matches!(cue.form, CueForm::Phrase { .. }), cue.end - cue.start, cue.exact, !is_open(cue))
+        };
+        cues.sort_by(|a, b| rank(b).cmp(&rank(a)).then(a.kind.cmp(&b.kind)));
+        cues
+    }
+
+    /// Says whether a word names an end of the type: a founder is what "founded by" leads to, a director is no employee by
+    /// name.
+    fn is_role_of_type(&self, kind: &str, role: Option<&String>) -> bool {
+        let role = role.map_or("", String::as_str).replace('-', "_");
+        self.rules.names_of(kind).iter().any(|(name, _)| *name == role || *name == format!("{role}s"))
+    }
+
+    /// Finds the words of a name of a relation in the question.
+    fn nouns(&self, kind: &str, name: &str, end: RelationEnd, stem: &mut CachedStemmer) -> Vec<Cue> {
+        let stems: Vec<String> = name.split('_').map(|word| stem.of(word).to_owned()).collect();
+        let starts = 0..self.said.len();
+        let form = CueForm::Noun(end);
+        let cue = |start| {
+            Some(Cue { kind: kind.to_owned(), start, end: self.matched(start, &stems)?, exact: 0, form })
+        };
+        starts.filter_map(cue).collect()
+    }
+
+    /// Returns the end of words with these stems that begin at `start`.
+    fn matched(&self, start: usize, stems: &[String]) -> Option<usize> {
+        let (first, rest) = stems.split_first()?;
+        if first == "*" {
+            return (start + 1..=start + MAX_WILD).find_map(|end| self.matched(end, rest));
+        }
+        if self.said.get(start)?.stem != *first {
+            return None;
+        }
+        if rest.is_empty() { Some(start + 1) } else { self.matched(start + 1, rest) }
+    }
+
+    /// Answers the question about a note that it names.
+    fn about(
+        &self,
+        named: &Named,
+        file: FileId,
+        cues: &[Cue],
+        stem: &mut CachedStemmer,
+    ) -> Result<Option<RelationAnswer>> {
+        let relations = TypedRelations::new(self.catalog, self.rules);
+        let own = relations.of(file)?;
+        let kinds = self.kinds_around(file, &own, stem)?;
+        let is_outside = |cue: &&Cue| (cue.start..cue.end).all(|at| !named.words.contains(&at));
+        // "Meetings" are notes of a kind, and no phrase.
+        let is_verb = |cue: &&Cue| {
+            let first = self.said.get(cue.start);
+            let is_kind = first
+                .is_some_and(|word| kinds.iter().any(|(stem, _)| *stem == word.stem && word.text != *stem));
+            !(matches!(cue.form, CueForm::Phrase { .. }) && is_kind && self.is_noun(cue.start))
+        };
+        let unknown = self.names_in(&own, stem);
+        let own_cues: Vec<&Cue> = cues.iter().filter(is_outside).filter(is_verb).collect();
+        // "Used to work at" is not "work at".
+        let is_part = |cue: &Cue| {
+            own_cues.iter().any(|other| {
+                let (inner, outer) = (cue.end - cue.start, other.end - other.start);
+                inner < outer && cue.kind != other.kind && other.start <= cue.start && cue.end <= other.end
+            })
+        };
+        let own_cues = own_cues.iter().filter(|cue| !is_part(cue)).copied();
+        for cue in own_cues.chain(unknown.iter().filter(is_outside)) {
+            let Some(end) = self.end_of_named(cue, named) else { continue };
+            let found = relations.with_end(&cue.kind, file, end)?;
+            let notes = self.other_ends(&found, end.other(), file);
+            let used: Vec<usize> = (cue.start..cue.end).chain(named.words.iter().copied()).collect();
+            let notes = self.of_asked_kind(notes, &used, &kinds, stem)?;
+            if notes.is_empty() {
+                continue;
+            }
+            let is_whole = self.is_whole(&used, &kinds);
+            let answer =
+                RelationAnswer { kind: cue.kind.clone(), named: file, end: Some(end), notes, is_whole };
+            // "Meetings of Jane" can be those that her note lists, or all that state a relation with her.
+            let of_kind = match cue.form {
+                CueForm::Noun(_) => self.of_kind(named, file, &own, &kinds)?,
+                CueForm::Phrase { .. } => None,
+            };
+            let more = of_kind.filter(|other| other.notes.len() > answer.notes.len());
+            return Ok(Some(more.unwrap_or(answer)));
+        }
+        self.of_kind(named, file, &own, &kinds)
+    }
+
+    /// Answers a question for notes of a kind: "meetings with Acme" are those that state a relation with it, or else those
+    /// that are linked with it.
+    fn of_kind(
+        &self,
+        named: &Named,
+        file: FileId,
+        own: &[TypedRelation],
+        kinds: &[(String, Vec<FileId>)],
+    ) -> Result<Option<RelationAnswer>> {
+        let is_plural = |word: &Said, kind: &str| word.stem == kind && word.text.ends_with('s');
+        let asked = self.said.iter().enumerate().find_map(|(at, word)| {
+            let kind = kinds.iter().find(|(kind, _)| is_plural(word, kind) && !named.words.contains(&at))?;
+            Some((at, kind))
+        });
+        let Some((at, (kind, notes))) = asked else { return Ok(None) };
+        let states = |note: &FileId| {
+            own.iter().any(|one| {
+                one.subject == *note
+                    || one.object == *note
+                    || (one.stated.source == *note && one.at(RelationEnd::Object) == file)
+            })
+        };
+        let rows = self.catalog.rows(&notes.iter().copied().chain([file]).collect::<Vec<_>>())?;
+        let title =
+            rows.iter().find(|row| row.id == file).map(|row| row.title.to_lowercase()).unwrap_or_default();
+        let is_titled = |note: &FileId| {
+            rows.iter()
+                .any(|row| row.id == *note && !title.is_empty() && row.title.to_lowercase().contains(&title))
+        };
+        let stating: Vec<FileId> =
+            notes.iter().copied().filter(|note| states(note) || is_titled(note)).collect();
+        let notes = if stating.is_empty() { notes.clone() } else { stating };
+        let used: Vec<usize> = named.words.iter().copied().chain([at]).collect();
+        let is_whole = self.is_whole(&used, kinds);
+        Ok(is_whole.then(|| RelationAnswer { kind: kind.clone(), named: file, end: None, notes, is_whole }))
+    }
+
+    /// Keeps of an answer what is related with the other notes that the question names: "who did Tom meet at the kickoff".
+    /// Returns whether anything is left.
+    fn narrow_by_others(&self, answer: &mut RelationAnswer, named: &Named, names: &[Named]) -> Result<bool> {
+        let relations = TypedRelations::new(self.catalog, self.rules);
+        let others = names.iter().filter(|other| other.words.iter().all(|at| !named.words.contains(at)));
+        for other in others {
+            let mut related = HashSet::new();
+            for &file in &other.files {
+                related.extend(relations.of(file)?.iter().flat_map(|one| [one.subject, one.object]));
+            }
+            answer.notes.retain(|note| related.contains(note));
+        }
+        Ok(!answer.notes.is_empty())
+    }
+
+    /// Says whether the word is a noun in the plural, or one after an article.
+    fn is_noun(&self, at: usize) -> bool {
+        self.said.get(at).is_some_and(|word| word.text.ends_with("ings") || word.text.ends_with("ing"))
+    }
+
+    /// Returns the end of the relation at which the named note is.
+    fn end_of_named(&self, cue: &Cue, named: &Named) -> Option<RelationEnd> {
+        let is_before = named.end() <= cue.start;
+        match cue.form {
+            CueForm::Noun(end) => Some(end),
+            CueForm::Phrase { before, is_open } => {
+                if is_open
+                    && !is_before
+                    && self.said.get(cue.end).is_some_and(|word| word.text != "by")
+                    && cue.end != named.start()
+                {
+                    // "Who works from Acme" has another preposition.
+                    let between = self.said.get(cue.end..named.start()).unwrap_or_default();
+                    if between.iter().any(|word| PREPOSITIONS.contains(&word.text.as_str())) {
+                        return None;
+                    }
+                }
+                let has_by = self.said.get(cue.start..cue.end)?.iter().any(|word| word.text == "by");
+                let is_by_behind = !has_by && self.said.get(cue.end).is_some_and(|word| word.text == "by");
+                let verb = self.said.get(cue.start)?;
+                let is_passive = !has_by
+                    && !is_by_behind
+                    && is_before
+                    && verb.text.ends_with("ed")
+                    && self.said.iter().take(cue.start).any(|word| PASSIVE.contains(&word.text.as_str()));
+                let end = if is_before { before } else { before.other() };
+                Some(if is_by_behind || is_passive { end.other() } else { end })
+            }
+        }
+    }
+
+    /// Finds names of relations of the note that the rules do not have.
+    fn names_in(&self, own: &[TypedRelation], stem: &mut CachedStemmer) -> Vec<Cue> {
+        let mut kinds: Vec<&String> = own.iter().map(|relation| &relation.kind).collect();
+        kinds.sort();
+        kinds.dedup();
+        kinds.retain(|kind| self.rules.get(kind).is_none());
+        let both = [RelationEnd::Subject, RelationEnd::Object];
+        kinds
+            .iter()
+            .flat_map(|kind| both.map(|end| (*kind, end)))
+            .flat_map(|(kind, end)| self.nouns(kind, kind, end, stem))
+            .collect()
+    }
+
+    /// Lists the notes at an end, each once, those that are stated most often first.
+    fn other_ends(&self, found: &[TypedRelation], end: RelationEnd, file: FileId) -> Vec<FileId> {
+        let mut notes: Vec<(FileId, usize)> = Vec::new();
+        for note in found.iter().map(|relation| relation.at(end)).filter(|note| *note != file) {
+            match notes.iter_mut().find(|(known, _)| *known == note) {
+                Some((_, times)) => *times += 1,
+                None => notes.push((note, 1)),
+            }
+        }
+        notes.sort_by_key(|(_, times)| std::cmp::Reverse(*times));
+        notes.into_iter().map(|(note, _)| note).collect()
+    }
+
+    /// Keeps the searchable notes, and of those the ones of a kind that the question names, if there are any. `used` are the
+    /// places of words that mean something else.
+    fn of_asked_kind(
+        &self,
+        notes: Vec<FileId>,
+        used: &[usize],
+        kinds: &[(String, Vec<FileId>)],
+        stem: &mut CachedStemmer,
+    ) -> Result<Vec<FileId>> {
+        let rows = self.catalog.rows(&notes)?;
+        let is_shown = |row: &&FileRow| row.kind != FileKind::Attachment && !row.excluded;
+        let shown: HashSet<FileId> = rows.iter().filter(is_shown).map(|row| row.id).collect();
+        let free =
+            self.said.iter().enumerate().filter(|(at, word)| !used.contains(at) && !is_filler(&word.text));
+        let kinds: Vec<&String> = free
+            .filter_map(|(_, word)| kinds.iter().map(|(kind, _)| kind).find(|kind| **kind == word.stem))
+            .collect();
+        let mut asked = HashSet::new();
+        for row in &rows {
+            if kinds_of(row, stem).iter().any(|kind| kinds.contains(&kind)) {
+                asked.insert(row.id);
+            }
+        }
+        let kept = notes.into_iter().filter(|note| shown.contains(note));
+        Ok(kept.filter(|note| kinds.is_empty() || asked.contains(note)).collect())
+    }
+
+    /// Lists the kinds of the notes around one, as stems, each with the notes of the kind.
+    fn kinds_around(
+        &self,
+        file: FileId,
+        own: &[TypedRelation],
+        stem: &mut CachedStemmer,
+    ) -> Result<Vec<(String, Vec<FileId>)>> {
+        let mut around = self.catalog.links().neighbours(file)?;
+        around.truncate(MAX_NEIGHBOURS);
+        around.extend(
+            own.iter().flat_map(|relation| [relation.subject, relation.object, relation.stated.source]),
+        );
+        around.sort_unstable();
+        around.dedup();
+        let mut kinds: Vec<(String, Vec<FileId>)> = Vec::new();
+        for row in self.catalog.rows(&around)?.iter().filter(|row| row.id != file) {
+            for kind in kinds_of(row, stem) {
+                match kinds.iter_mut().find(|(known, _)| *known == kind) {
+                    Some((_, notes)) => notes.push(row.id),
+                    None => kinds.push((kind, vec![row.id])),
+                }
+            }
+        }
+        Ok(kinds)
+    }
+
+    /// Says whether every word in the clauses of these places that is not at one of them narrows nothing.
+    fn is_whole(&self, used: &[usize], kinds: &[(String, Vec<FileId>)]) -> bool {
+        let clauses: HashSet<usize> =
+            used.iter().filter_map(|at| self.said.get(*at)).map(|word| word.clause).collect();
+        self.said.iter().enumerate().all(|(at, word)| {
+            !clauses.contains(&word.clause)
+                || used.contains(&at)
+                || self.named.contains(&at)
+                || is_filler(&word.text)
+                || kinds.iter().any(|(kind, _)| *kind == word.stem)
+        })
+    }
+}
+
+fn is_open(cue: &Cue) -> bool {
+    matches!(cue.form, CueForm::Phrase { is_open: true, .. })
+}
+
+fn is_filler(word: &str) -> bool {
+    is_stop_word(word) || QUESTION_WORDS.contains(&word) || PREPOSITIONS.contains(&word)
+}
+
+fn is_number(word: &str) -> bool {
+    word.chars().all(|c| !c.is_alphabetic())
+}
+
+fn words_of(title: &str, stem: &mut CachedStemmer) -> Vec<Said> {
+    let title = title.replace('-', " ");
+    words(&title, stem)
+}
+
+/// Returns the constants by which titles alone are searched.
+fn in_titles() -> Tuning {
+    let nothing = FieldTuning { weight: 0.0, ..Tuning::default().title };
+    let title = FieldTuning { weight: 1.0, ..nothing };
+    Tuning {
+        title,
+        headings: nothing,
+        body: nothing,
+        code: nothing,
+        meta: nothing,
+        exact: 0.0,
+        ..Tuning::default()
+    }
+}
+
+/// Lists what a note is, as stems: its property `type`, and the names of its folders.
+fn kinds_of(row: &FileRow, stem: &mut CachedStemmer) -> Vec<String> {
+    let folders = row.path.folder().split('/').filter(|name| !name.is_empty());
+    let named = row.note_type.as_deref().into_iter().chain(folders);
+    named.map(|name| stem.of(&name.to_lowercase()).to_owned()).collect()
+}

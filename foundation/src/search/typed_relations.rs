@@ -1,0 +1,169 @@
+//! Relations by the types of the rules: whatever name a note gives them, and whichever end states them.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::error::Result;
+use crate::index::catalog::{CatalogReader, FileId, FileRow, RelationQueries, RelationRow};
+use crate::text::relation::{RelationEnd, RelationRules};
+
+/// The most notes over which a shared relation is followed, such as the meetings of a person.
+const MAX_SHARED: usize = 100;
+
+/// A relation of a type, between two files.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TypedRelation {
+    /// The name of the type, or of the relation where the rules have no type for it.
+    pub kind: String,
+    /// The file that it leads from.
+    pub subject: FileId,
+    /// The file that it leads to.
+    pub object: FileId,
+    /// How a note states it.
+    pub stated: RelationRow,
+}
+
+impl TypedRelation {
+    /// Returns the file at one end.
+    pub fn at(&self, end: RelationEnd) -> FileId {
+        match end {
+            RelationEnd::Subject => self.subject,
+            RelationEnd::Object => self.object,
+        }
+    }
+}
+
+/// Looks up relations by type.
+#[derive(Debug, Clone, Copy)]
+pub struct TypedRelations<'a> {
+    catalog: &'a CatalogReader,
+    rules: &'a RelationRules,
+}
+
+impl<'a> TypedRelations<'a> {
+    /// Looks up the relations of a catalog by these rules.
+    pub fn new(catalog: &'a CatalogReader, rules: &'a RelationRules) -> Self {
+        Self { catalog, rules }
+    }
+
+    /// Lists the relations from a file and to it, in the order of the notes that state them. One that several types can
+    /// mean is listed for each.
+    ///
+    /// # Errors
+    /// `Corrupt` or `Io` if the catalog cannot be read.
+    pub fn of(&self, file: FileId) -> Result<Vec<TypedRelation>> {
+        self.typed(RelationQueries::of_catalog(self.catalog).of(file)?)
+    }
+
+    /// Lists the relations of a type in which a file is at one end. Two notes that share the objects of another type are
+    /// related, too, if the rules say so: people who attended one meeting have met.
+    ///
+    /// # Errors
+    /// `Corrupt` or `Io` if the catalog cannot be read.
+    pub fn with_end(&self, kind: &str, file: FileId, end: RelationEnd) -> Result<Vec<TypedRelation>> {
+        let is_symmetric = self.is_symmetric(kind);
+        let mut found: Vec<TypedRelation> = Vec::new();
+        let turned = |relation: TypedRelation| TypedRelation {
+            subject: relation.object,
+            object: relation.subject,
+            ..relation
+        };
+        for relation in self.of(file)?.into_iter().filter(|relation| relation.kind == kind) {
+            if relation.at(end) == file {
+                found.push(relation);
+            } else if is_symmetric && relation.at(end.other()) == file {
+                found.push(turned(relation));
+            }
+        }
+        let shared =
+            self.rules.get(kind).map(|kind| kind.shared.as_str()).filter(|shared| !shared.is_empty());
+        let Some(shared) = shared else { return Ok(found) };
+        let common: Vec<FileId> =
+            self.with_end(shared, file, RelationEnd::Subject)?.iter().map(|one| one.object).collect();
+        for object in common.into_iter().take(MAX_SHARED) {
+            for other in self.with_end(shared, object, RelationEnd::Object)? {
+                if other.subject != file {
+                    let met = TypedRelation {
+                        kind: kind.to_owned(),
+                        subject: file,
+                        object: other.subject,
+                        ..other
+                    };
+                    found.push(if end == RelationEnd::Subject { met } else { turned(met) });
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// Lists the relations of a type between any files.
+    ///
+    /// # Errors
+    /// `Corrupt` or `Io` if the catalog cannot be read.
+    pub fn of_type(&self, kind: &str) -> Result<Vec<TypedRelation>> {
+        let mut rows = Vec::new();
+        for (name, _) in self.rules.names_of(kind) {
+            rows.extend(RelationQueries::of_catalog(self.catalog).with_type(&name)?);
+        }
+        Ok(self.typed(rows)?.into_iter().filter(|relation| relation.kind == kind).collect())
+    }
+
+    /// Returns whether a type is its own inverse.
+    pub fn is_symmetric(&self, kind: &str) -> bool {
+        self.rules.get(kind).is_some_and(|rule| rule.inverse == kind)
+    }
+
+    /// Gives relations the types that their names mean.
+    fn typed(&self, rows: Vec<RelationRow>) -> Result<Vec<TypedRelation>> {
+        let ends: HashSet<FileId> = rows.iter().flat_map(|row| [row.subject, row.object]).collect();
+        let files = self.catalog.rows(&ends.into_iter().collect::<Vec<_>>())?;
+        let files: HashMap<FileId, FileRow> = files.into_iter().map(|row| (row.id, row)).collect();
+        let mut found = Vec::with_capacity(rows.len());
+        for stated in rows {
+            let before = found.len();
+            let meanings = self.rules.meant_by(&stated.kind);
+            let is_sure = meanings.len() == 1 && !stated.is_inferred;
+            for (kind, end) in meanings {
+                let (subject, object) = match end {
+                    RelationEnd::Subject => (stated.subject, stated.object),
+                    RelationEnd::Object => (stated.object, stated.subject),
+                };
+                let fits = self.can_be_subject(&kind, files.get(&subject))
+                    && self.can_be_object(&kind, files.get(&object), is_sure);
+                if subject != object && fits {
+                    found.push(TypedRelation { kind, subject, object, stated: stated.clone() });
+                }
+            }
+            // `company` in a note about a deal is no employer, but it is its company.
+            if found.len() == before && stated.subject != stated.object && !stated.is_inferred {
+                let (kind, subject, object) = (stated.kind.clone(), stated.subject, stated.object);
+                found.push(TypedRelation { kind, subject, object, stated });
+            }
+        }
+        Ok(found)
+    }
+
+    /// Says whether a file can be the object of a type. If the relation is not sure, the file must be of a wanted kind.
+    fn can_be_object(&self, kind: &str, file: Option<&FileRow>, is_sure: bool) -> bool {
+        let wanted = self.rules.get(kind).map_or(&[][..], |kind| kind.objects.as_slice());
+        let Some(file) = file.filter(|_| !wanted.is_empty()) else { return true };
+        let is_wanted = |name: &str| {
+            let name = name.to_lowercase();
+            let singular = match name.strip_suffix("ies") {
+                Some(stem) => format!("{stem}y"),
+                None => name.strip_suffix('s').unwrap_or(&name).to_owned(),
+            };
+            wanted.contains(&name) || wanted.contains(&singular)
+        };
+        match &file.note_type {
+            Some(kind) if is_sure => is_wanted(kind),
+            Some(kind) => is_wanted(kind) || file.path.folder().split('/').any(is_wanted),
+            None => is_sure || file.path.folder().split('/').any(is_wanted),
+        }
+    }
+
+    fn can_be_subject(&self, kind: &str, file: Option<&FileRow>) -> bool {
+        let wanted = self.rules.get(kind).map_or(&[][..], |kind| kind.subjects.as_slice());
+        let of_file = file.and_then(|file| file.note_type.as_ref()).map(|kind| kind.to_lowercase());
+        wanted.is_empty() || of_file.is_none_or(|kind| wanted.contains(&kind))
+    }
+}

@@ -1,0 +1,710 @@
+//! Relations inferred from the words around links, by the phrases of the rules. What is not certain is left out: negations,
+//! questions, conditions, and sentences whose subject is neither a link nor the note.
+
+use crate::text::note::Note;
+use crate::text::note_names::property_text;
+use crate::text::relation::rules::{Phrase, RelationEnd, RelationRules};
+use crate::text::relation::sentence::{Sentence, Token, sentences};
+use crate::text::relation::{Relation, relation_key};
+use crate::text::terms::is_stop_word;
+
+/// The most words that a `*` stands for.
+const MAX_WILD: usize = 4;
+/// The most words between an article and what it belongs to.
+const MAX_DESCRIPTION: usize = 3;
+/// The most words of the name of an end, such as "parent company".
+const MAX_ROLE: usize = 3;
+/// The most words of a subject that is a part of the title.
+const MAX_TITLE_WORDS: usize = 5;
+/// The most words between a statement and the others who are its subjects, after "with".
+const MAX_BEFORE_WITH: usize = 4;
+
+/// Words between a subject and a verb that leave the statement true.
+const AUXILIARIES: &[&str] = &[
+    "also",
+    "already",
+    "are",
+    "been",
+    "being",
+    "both",
+    "currently",
+    "did",
+    "directly",
+    "do",
+    "does",
+    "eventually",
+    "finally",
+    "first",
+    "had",
+    "has",
+    "have",
+    "heavily",
+    "initially",
+    "is",
+    "jointly",
+    "just",
+    "later",
+    "mainly",
+    "now",
+    "officially",
+    "once",
+    "originally",
+    "partly",
+    "recently",
+    "since",
+    "soon",
+    "still",
+    "strongly",
+    "subsequently",
+    "then",
+    "together",
+    "was",
+    "were",
+];
+/// What a role of the past follows: "was director of".
+const PAST: &[&str] = &["was", "were", "been", "had"];
+const COPULAS: &[&str] = &["is", "are", "became", "remains"];
+const ARTICLES: &[&str] = &["a", "an", "the", "our", "their", "his", "her", "its", "my", "one"];
+const TITLES: &[&str] = &["mr", "mrs", "ms", "dr", "prof"];
+/// Words that make a role none, or one of the past or the future.
+const NO_ROLE: &[&str] = &[
+    "aspiring",
+    "ex",
+    "former",
+    "future",
+    "ex-ceo",
+    "late",
+    "next",
+    "possible",
+    "potential",
+    "previous",
+    "prospective",
+    "would-be",
+];
+/// Words that make a statement untrue or uncertain, wherever they stand before it.
+const DOUBTS: &[&str] = &[
+    "allegedly",
+    "cannot",
+    "could",
+    "declined",
+    "hardly",
+    "if",
+    "may",
+    "maybe",
+    "might",
+    "neither",
+    "never",
+    "no",
+    "nobody",
+    "none",
+    "nor",
+    "not",
+    "perhaps",
+    "possibly",
+    "refused",
+    "rumor",
+    "rumors",
+    "rumour",
+    "rumours",
+    "should",
+    "supposedly",
+    "unlikely",
+    "whether",
+    "without",
+    "would",
+];
+/// First words of sentences that state nothing.
+const CONDITIONS: &[&str] =
+    &["if", "imagine", "suppose", "unless", "whether", "should", "would", "could", "when"];
+const THIRD_PERSON: &[&str] = &["he", "she", "they", "it"];
+const FIRST_PERSON: &[&str] = &["i", "we"];
+const RELATIVES: &[&str] = &["who", "which", "that"];
+/// What a note about something calls it.
+const GENERIC_SUBJECTS: &[&str] = &[
+    "app", "company", "firm", "fund", "library", "package", "product", "project", "service", "startup",
+    "studio", "team", "tool",
+];
+/// What a text calls itself.
+const TEXTS: &[&str] = &[
+    "api",
+    "article",
+    "book",
+    "chapter",
+    "class",
+    "document",
+    "draft",
+    "eip",
+    "function",
+    "guide",
+    "interface",
+    "module",
+    "note",
+    "page",
+    "paper",
+    "plan",
+    "policy",
+    "proposal",
+    "rfc",
+    "spec",
+    "specification",
+    "standard",
+    "template",
+    "version",
+];
+/// Words before a link that make it no subject.
+const PREPOSITIONS: &[&str] = &[
+    "about", "after", "at", "before", "behind", "between", "by", "during", "for", "from", "in", "into",
+    "like", "near", "of", "on", "over", "per", "than", "through", "to", "toward", "towards", "under",
+    "until", "via", "with", "within",
+];
+/// Verbs in the past that do not end in "ed".
+const IRREGULAR: &[&str] = &[
+    "became", "began", "built", "came", "did", "gave", "got", "grew", "had", "has", "is", "kept", "led",
+    "left", "made", "met", "ran", "sold", "spent", "spoke", "took", "was", "went", "won", "wrote",
+];
+
+/// The subject of a statement.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Subject {
+    Note,
+    Links(Vec<usize>),
+}
+
+/// What a sentence says: that its subject is at one end of relations, and other notes at the other end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Statement {
+    subject: Subject,
+    kind: String,
+    /// The end at which the subject is.
+    end: RelationEnd,
+    others: Vec<usize>,
+}
+
+/// Lists the relations inferred from the sentences of a note, in their order. `names` are its title, file name and aliases.
+pub(super) fn inferred(text: &str, note: &Note, names: &[&str], rules: &RelationRules) -> Vec<Relation> {
+    let names: Vec<String> =
+        names.iter().flat_map(|name| name.split_whitespace()).map(str::to_lowercase).collect();
+    let type_of_note = property_text(note, "type").map(|kind| kind.to_lowercase());
+    let mut found = Vec::new();
+    let is_person = |kind: &String| rules.types().any(|(_, rule)| rule.subjects.contains(kind));
+    let is_person = type_of_note.as_ref().map(is_person);
+    let (is_thing, is_person) = (is_person == Some(false), is_person == Some(true));
+    let mut reader = Reader { rules, names: &names, is_thing, is_person, earlier: Earlier::Nothing };
+    for sentence in sentences(text, note) {
+        if sentence.begins_block {
+            reader.earlier = Earlier::Nothing;
+        }
+        for statement in reader.statements(&sentence) {
+            let rule = rules.get(&statement.kind);
+            // A relation to the note itself has its name from the other end.
+            let inverse = rule.map(|rule| rule.inverse.as_str()).unwrap_or_default();
+            let (name, pairs) = match (statement.end, statement.subject) {
+                (RelationEnd::Subject, Subject::Note) => {
+                    let of_note = rule.zip(type_of_note.as_ref());
+                    let fits = of_note
+                        .is_none_or(|(rule, kind)| rule.subjects.is_empty() || rule.subjects.contains(kind));
+                    let others = if fits { statement.others } else { Vec::new() };
+                    (statement.kind.as_str(), others.into_iter().map(|to| (None, to)).collect())
+                }
+                (RelationEnd::Object, Subject::Note) => {
+                    (inverse, statement.others.into_iter().map(|to| (None, to)).collect())
+                }
+                (RelationEnd::Subject, Subject::Links(from)) => {
+                    (statement.kind.as_str(), pairs(&from, &statement.others))
+                }
+                (RelationEnd::Object, Subject::Links(to)) => {
+                    (statement.kind.as_str(), pairs(&statement.others, &to))
+                }
+            };
+            let pairs = pairs.into_iter().filter(|(from, to)| !name.is_empty() && *from != Some(*to));
+            found.extend(pairs.map(|(subject, object)| Relation {
+                subject,
+                kind: relation_key(name),
+                object,
+                is_inferred: true,
+                line: note.links.get(object).map_or(1, |link| link.line),
+                evidence: sentence.span,
+            }));
+        }
+        reader.earlier = reader.after(&sentence);
+    }
+    found
+}
+
+fn pairs(from: &[usize], to: &[usize]) -> Vec<(Option<usize>, usize)> {
+    from.iter().flat_map(|&from| to.iter().map(move |&to| (Some(from), to))).collect()
+}
+
+/// What "she" can mean in the next sentence of a block.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Earlier {
+    /// No link was named: the note.
+    Nothing,
+    /// The subject of the sentence before.
+    Link(usize),
+    /// Several links were named.
+    Unclear,
+}
+
+struct Reader<'a> {
+    rules: &'a RelationRules,
+    /// The words of its title, file name and aliases.
+    names: &'a [String],
+    /// Whether the property `type` of the note is that of no person.
+    is_thing: bool,
+    /// Whether it is that of a person.
+    is_person: bool,
+    earlier: Earlier,
+}
+
+impl<'a> Reader<'a> {
+    /// Returns what "she" can mean after a sentence.
+    fn after(&self, sentence: &Sentence) -> Earlier {
+        let has_link = sentence.tokens.iter().any(|token| matches!(token, Token::Link(_)));
+        match sentence.tokens.first() {
+            Some(Token::Link(link)) => Earlier::Link(*link),
+            // It goes on about the same.
+            Some(Token::Word(word)) if THIRD_PERSON.contains(&word.as_str()) || !has_link => {
+                self.earlier.clone()
+            }
+            Some(Token::Word(_)) if self.begins_with_title(&sentence.tokens) => Earlier::Nothing,
+            _ => Earlier::Unclear,
+        }
+    }
+
+    fn has_no_link(&self, tokens: &[Token], end: usize) -> bool {
+        self.earlier == Earlier::Nothing
+            && !tokens.iter().take(end).any(|token| matches!(token, Token::Link(_)))
+    }
+
+    fn begins_with_title(&self, tokens: &[Token]) -> bool {
+        matches!((tokens.first(), self.names.first()), (Some(Token::Word(word)), Some(first)) if word == first)
+    }
+
+    /// Lists the statements of a sentence.
+    fn statements(&self, sentence: &Sentence) -> Vec<Statement> {
+        let tokens = &sentence.tokens;
+        let first = word(tokens, 0).unwrap_or("");
+        if sentence.is_question || CONDITIONS.contains(&first) {
+            return Vec::new();
+        }
+        let mut found: Vec<Statement> = self.named_end(tokens).into_iter().collect();
+        let mut at = 0;
+        while let Some(token) = tokens.get(at) {
+            let Token::Word(first) = token else {
+                at += 1;
+                continue;
+            };
+            let mut phrases = self.rules.phrases(first);
+            let stated = phrases.find_map(|phrase| {
+                let end = phrase_end(tokens, at, &phrase.words)?;
+                let (objects, behind) = objects(tokens, end)?;
+                Some((phrase, objects, behind))
+            });
+            let Some((phrase, objects, behind)) = stated else {
+                // "No longer works at" is a phrase, and "no" alone a doubt.
+                if is_doubt(first) {
+                    break;
+                }
+                found.extend(self.mutual(tokens, at));
+                found.extend(self.about_note(tokens, at));
+                found.extend(self.role_of(tokens, at));
+                at += 1;
+                continue;
+            };
+            if let Some(subject) = self.subject(tokens, at, phrase) {
+                let with = self.rules.get(&phrase.kind).is_some_and(|kind| kind.with);
+                let with = with && phrase.before == RelationEnd::Subject;
+                let together = if with { others_after_with(tokens, behind) } else { Vec::new() };
+                let of = |subject, others| Statement {
+                    subject,
+                    kind: phrase.kind.clone(),
+                    end: phrase.before,
+                    others,
+                };
+                found.push(of(subject, objects.clone()));
+                if !together.is_empty() {
+                    found.push(of(Subject::Links(together), objects));
+                }
+            }
+            at = behind;
+        }
+        found
+    }
+
+    /// Reads "[[Jane]] and [[Tom]] met" at `at`, where a verb without an object relates its subjects.
+    fn mutual(&self, tokens: &[Token], at: usize) -> Option<Statement> {
+        let verb = word(tokens, at)?;
+        let is_mutual = |phrase: &&Phrase| {
+            phrase.words.len() == 1
+                && self.rules.get(&phrase.kind).is_some_and(|kind| kind.inverse == phrase.kind)
+        };
+        let phrase = self.rules.phrases(verb).find(is_mutual)?;
+        let (mut others, is_free) = links_before(tokens, at)?;
+        let first = others.drain(..1).collect();
+        let statement = Statement {
+            subject: Subject::Links(first),
+            kind: phrase.kind.clone(),
+            end: phrase.before,
+            others,
+        };
+        (is_free && !statement.others.is_empty()).then_some(statement)
+    }
+
+    /// Reads "[[Jane]] works here" and "[[Tom]] reports to her" at `at`, which relate links to the note.
+    fn about_note(&self, tokens: &[Token], at: usize) -> Option<Statement> {
+        if self.earlier != Earlier::Nothing {
+            return None;
+        }
+        let phrase = self.rules.phrases(word(tokens, at)?).find(|phrase| {
+            let end = phrase_end(tokens, at, &phrase.words);
+            let is_named = end.is_some_and(|end| match word(tokens, end) {
+                Some("it" | "them") => true,
+                Some("him" | "her" | "me") => !self.is_thing,
+                Some("the" | "this") => {
+                    word(tokens, end + 1).is_some_and(|one| GENERIC_SUBJECTS.contains(&one))
+                }
+                _ => false,
+            });
+            let verb = phrase.words.iter().rposition(|word| !PREPOSITIONS.contains(&word.as_str()));
+            let verb = verb.and_then(|last| phrase.words.get(..=last)).unwrap_or_default();
+            let is_here = phrase_end(tokens, at, verb).is_some_and(|end| word(tokens, end) == Some("here"));
+            is_named || (is_here && verb.len() < phrase.words.len())
+        })?;
+        let Subject::Links(others) = self.subject(tokens, at, phrase)? else { return None };
+        let links = tokens.iter().take(at).filter(|token| matches!(token, Token::Link(_))).count();
+        if links > others.len() {
+            return None;
+        }
+        let (kind, end) = (phrase.kind.clone(), phrase.before.other());
+        Some(Statement { subject: Subject::Note, kind, end, others })
+    }
+
+    /// Reads "[[Jane]] is the manager of [[Tom]]" at "manager".
+    fn role_of(&self, tokens: &[Token], at: usize) -> Option<Statement> {
+        let behind = (at + 1..=at + MAX_ROLE).find(|behind| word(tokens, *behind) == Some("of"))?;
+        let (kind, end) = self.role(tokens.get(at..behind)?)?;
+        let (others, _) = objects(tokens, behind + 1)?;
+        let before = described(tokens, at)?;
+        // It stands in notes of one end, and names the other one.
+        let phrase = Phrase { words: Vec::new(), kind: kind.clone(), before: end.other(), is_asked: false };
+        let subject = self.before_description(tokens, before, &phrase)?;
+        Some(Statement { subject, kind, end: end.other(), others })
+    }
+
+    /// Reads a whole sentence such as "Her manager is [[Jane]]" or "[[Jane]] is [[Tom]]'s manager".
+    fn named_end(&self, tokens: &[Token]) -> Option<Statement> {
+        if let [Token::Link(named), Token::Word(is), Token::Link(of), Token::Word(s), role @ ..] = tokens
+            && COPULAS.contains(&is.as_str())
+            && s == "'s"
+        {
+            let length =
+                role.iter().take_while(|token| matches!(token, Token::Word(_))).count().min(MAX_ROLE);
+            let (kind, end) = (1..=length).rev().find_map(|length| self.role(role.get(..length)?))?;
+            return Some(Statement { subject: Subject::Links(vec![*of]), kind, end, others: vec![*named] });
+        }
+        let of = word(tokens, 0)?;
+        let copula =
+            (2..=1 + MAX_ROLE).find(|at| word(tokens, *at).is_some_and(|one| COPULAS.contains(&one)))?;
+        let (kind, end) = self.role(tokens.get(1..copula)?)?;
+        let subject = match (of, &self.earlier) {
+            ("his" | "her", Earlier::Nothing) if self.is_thing => return None,
+            ("his" | "her" | "its" | "their" | "the", Earlier::Nothing) => Subject::Note,
+            ("his" | "her" | "its", Earlier::Link(link)) => Subject::Links(vec![*link]),
+            _ => return None,
+        };
+        let (others, _) = objects(tokens, copula + 1)?;
+        Some(Statement { subject, kind, end, others })
+    }
+
+    /// Returns the type that the name of an end means, and the end in whose notes the name stands.
+    fn role(&self, tokens: &[Token]) -> Option<(String, RelationEnd)> {
+        let words: Option<Vec<&str>> = (0..tokens.len()).map(|at| word(tokens, at)).collect();
+        let key = relation_key(&words?.join(" "));
+        if !self.rules.has_name(&key) {
+            return None;
+        }
+        self.rules.meant_by(&key).into_iter().next()
+    }
+
+    /// Finds what a phrase at `at` says something about.
+    fn subject(&self, tokens: &[Token], at: usize, phrase: &Phrase) -> Option<Subject> {
+        let mut end = at;
+        let mut is_past = false;
+        while let Some(aux) =
+            end.checked_sub(1).and_then(|at| word(tokens, at)).filter(|one| AUXILIARIES.contains(one))
+        {
+            is_past |= PAST.contains(&aux);
+            end -= 1;
+        }
+        let has_copula = end < at;
+        if has_copula && is_past && phrase.is_role() {
+            return None;
+        }
+        if !has_copula {
+            if let Some(before) = described(tokens, end) {
+                return self.before_description(tokens, before, phrase);
+            }
+            let mark = end.checked_sub(1).and_then(|at| tokens.get(at));
+            let is_apposition = phrase.is_role() || phrase.before == RelationEnd::Object;
+            if is_apposition && matches!(mark, Some(Token::Mark(',' | '(' | '–' | '—'))) {
+                return links_before(tokens, end - 1).map(|(links, _)| Subject::Links(links));
+            }
+        }
+        self.agent(tokens, end, phrase)
+    }
+
+    /// Finds the subject before an article: "[[Jane]] is an early investor in", "[[Jane]], a founder of".
+    fn before_description(&self, tokens: &[Token], before: usize, phrase: &Phrase) -> Option<Subject> {
+        let last = before.checked_sub(1)?;
+        match tokens.get(last)? {
+            Token::Mark(',' | '(' | '–' | '—') => {
+                links_before(tokens, last).map(|(links, _)| Subject::Links(links))
+            }
+            // "Day job: engineer at" is about the note.
+            Token::Mark(':') => self.has_no_link(tokens, last).then_some(Subject::Note),
+            Token::Word(word) if COPULAS.contains(&word.as_str()) => self.agent(tokens, last, phrase),
+            Token::Word(word) if word == "as" => {
+                links_before(tokens, last).map(|(links, _)| Subject::Links(links))
+            }
+            _ => None,
+        }
+    }
+
+    /// Finds what stands directly before `end`: links, the note by its title or a pronoun, or the subject of the sentence
+    /// before "and".
+    fn agent(&self, tokens: &[Token], end: usize, phrase: &Phrase) -> Option<Subject> {
+        let Some(last) = end.checked_sub(1) else { return Some(Subject::Note) };
+        match tokens.get(last)? {
+            Token::Link(_) => {
+                let (links, is_free) = links_before(tokens, end)?;
+                is_free.then_some(Subject::Links(links))
+            }
+            Token::Word(one) if RELATIVES.contains(&one.as_str()) => {
+                let comma = last.checked_sub(1).filter(|&at| tokens.get(at) == Some(&Token::Mark(',')));
+                links_before(tokens, comma.unwrap_or(last)).map(|(links, _)| Subject::Links(links))
+            }
+            Token::Word(one) if matches!(one.as_str(), "and" | "&") => {
+                self.first_subject(tokens, last, phrase)
+            }
+            Token::Mark(',') => self.first_subject(tokens, last, phrase),
+            Token::Word(_) => {
+                let is_clause_end = |token: &Token| matches!(token, Token::Mark(',' | '(' | ':' | '–' | '—'));
+                let start = tokens.get(..end)?.iter().rposition(is_clause_end).map_or(0, |at| at + 1);
+                self.named(tokens.get(start..end)?, phrase)
+            }
+            Token::Mark(_) => None,
+        }
+    }
+
+    /// Finds the subject that a sentence begins with.
+    fn first_subject(&self, tokens: &[Token], end: usize, phrase: &Phrase) -> Option<Subject> {
+        if let Some(Token::Link(_)) = tokens.first() {
+            let (links, behind) = listed(tokens, 0);
+            let is_subject = word(tokens, behind).is_some_and(is_verb);
+            return (is_subject && behind < end).then_some(Subject::Links(links));
+        }
+        let verb =
+            tokens.iter().take(end).position(|token| matches!(token, Token::Word(one) if is_verb(one)))?;
+        self.named(tokens.get(..verb)?, phrase)
+    }
+
+    /// Returns what words mean that are a whole subject.
+    fn named(&self, clause: &[Token], phrase: &Phrase) -> Option<Subject> {
+        let words: Vec<&str> = clause
+            .iter()
+            .map(|token| match token {
+                Token::Word(word) => Some(word.as_str()),
+                Token::Link(_) | Token::Mark(_) => None,
+            })
+            .collect::<Option<_>>()?;
+        match words.as_slice() {
+            [] => None,
+            [only] if THIRD_PERSON.contains(only) => match self.earlier {
+                Earlier::Nothing => {
+                    let is_thing = matches!(*only, "it" | "they");
+                    (if is_thing { !self.is_person } else { !self.is_thing }).then_some(Subject::Note)
+                }
+                Earlier::Link(link) => Some(Subject::Links(vec![link])),
+                Earlier::Unclear => None,
+            },
+            // What the author did is no property of what the note is about, but a meeting can be.
+            [only] if FIRST_PERSON.contains(only) => {
+                let is_meeting = self.rules.get(&phrase.kind).is_some_and(|kind| !kind.shared.is_empty());
+                is_meeting.then_some(Subject::Note)
+            }
+            ["the", thing] if GENERIC_SUBJECTS.contains(thing) => {
+                (self.earlier == Earlier::Nothing).then_some(Subject::Note)
+            }
+            // "This proposal" is the note, unless the sentence before had a subject of its own.
+            ["this", thing] => {
+                let is_note = GENERIC_SUBJECTS.contains(thing)
+                    || TEXTS.contains(thing)
+                    || self.names.iter().any(|part| part.strip_suffix('s').unwrap_or(part) == *thing);
+                (is_note && self.earlier == Earlier::Nothing).then_some(Subject::Note)
+            }
+            words if words.len() <= MAX_TITLE_WORDS => {
+                let is_titled = words.iter().all(|word| self.names.iter().any(|part| part == word));
+                let is_distinctive = words.iter().any(|word| !is_stop_word(word));
+                (is_titled && is_distinctive).then_some(Subject::Note)
+            }
+            _ => None,
+        }
+    }
+}
+
+fn word(tokens: &[Token], at: usize) -> Option<&str> {
+    match tokens.get(at)? {
+        Token::Word(word) => Some(word),
+        Token::Link(_) | Token::Mark(_) => None,
+    }
+}
+
+fn is_doubt(word: &str) -> bool {
+    DOUBTS.contains(&word) || word.ends_with("n't")
+}
+
+fn is_verb(word: &str) -> bool {
+    IRREGULAR.contains(&word) || AUXILIARIES.contains(&word) || (word.len() > 3 && word.ends_with(['s', 'd']))
+}
+
+/// Returns the end of a phrase that begins at `at`.
+fn phrase_end(tokens: &[Token], at: usize, phrase: &[String]) -> Option<usize> {
+    let Some((first, rest)) = phrase.split_first() else { return Some(at) };
+    if first == "*" {
+        let ends = (at + 1..=at + MAX_WILD).take_while(|end| word(tokens, end - 1).is_some());
+        return ends.into_iter().find_map(|end| phrase_end(tokens, end, rest));
+    }
+    if word(tokens, at)? == first { phrase_end(tokens, at + 1, rest) } else { None }
+}
+
+/// Returns the links from `at` on that are joined by commas or "and", and the end of the last one. A link with "'s" behind
+/// it ends the list before it.
+fn listed(tokens: &[Token], at: usize) -> (Vec<usize>, usize) {
+    let mut links = Vec::new();
+    let (mut next, mut end) = (at, at);
+    while let Some(Token::Link(link)) = tokens.get(next) {
+        if word(tokens, next + 1).is_some_and(|behind| behind.starts_with('\'')) {
+            break;
+        }
+        links.push(*link);
+        end = after_parentheses(tokens, next + 1);
+        next = end;
+        while matches!(tokens.get(next), Some(Token::Mark(',')))
+            || matches!(word(tokens, next), Some("and" | "&" | "the"))
+        {
+            next += 1;
+        }
+        if next == end {
+            break;
+        }
+    }
+    (links, end)
+}
+
+/// Returns the end of a remark in parentheses that begins at `at`, or `at`.
+fn after_parentheses(tokens: &[Token], at: usize) -> usize {
+    if tokens.get(at) != Some(&Token::Mark('(')) {
+        return at;
+    }
+    let close = tokens.iter().skip(at + 1).take(MAX_WILD + 1).position(|token| *token == Token::Mark(')'));
+    close.map_or(at, |distance| at + distance + 2)
+}
+
+/// Returns the links that are the object of a phrase that ends at `at`, and the end of the last one.
+fn objects(tokens: &[Token], at: usize) -> Option<(Vec<usize>, usize)> {
+    let mut next = at;
+    if word(tokens, next).is_some_and(|one| TITLES.contains(&one) || one == "both") {
+        next += 1;
+        next += usize::from(tokens.get(next) == Some(&Token::Mark('.')));
+    } else if word(tokens, next).is_some_and(|one| ARTICLES.contains(&one)) {
+        next += 1;
+        let is_description = |one: &&str| !is_stop_word(one) && !PREPOSITIONS.contains(one);
+        let most = next + MAX_DESCRIPTION;
+        while next < most && word(tokens, next).filter(is_description).is_some() {
+            next += 1;
+        }
+    }
+    let (links, end) = listed(tokens, next);
+    (!links.is_empty()).then_some((links, end))
+}
+
+/// Returns the links after "with" that follow a statement.
+fn others_after_with(tokens: &[Token], at: usize) -> Vec<usize> {
+    let mut next = at;
+    while next <= at + MAX_BEFORE_WITH {
+        match word(tokens, next) {
+            Some("with" | "alongside") => return listed(tokens, next + 1).0,
+            Some(one) if !is_doubt(one) => next += 1,
+            _ => break,
+        }
+    }
+    Vec::new()
+}
+
+/// Returns the end of what stands before a description that ends at `end`, such as "an early" in "is an early investor in",
+/// or "finance" in "is finance lead at".
+fn described(tokens: &[Token], end: usize) -> Option<usize> {
+    let mut at = end;
+    loop {
+        let last = at.checked_sub(1)?;
+        let one = match tokens.get(last)? {
+            Token::Mark(',' | '(' | '–' | '—' | ':') if at < end => return Some(at),
+            Token::Word(one) => one.as_str(),
+            Token::Mark(_) | Token::Link(_) => return None,
+        };
+        if ARTICLES.contains(&one) {
+            return Some(last);
+        }
+        if COPULAS.contains(&one) || one == "as" {
+            return (at < end).then_some(at);
+        }
+        let is_role = !PREPOSITIONS.contains(&one) && !NO_ROLE.contains(&one) && !AUXILIARIES.contains(&one);
+        let is_word = !is_stop_word(one) || matches!(one, "and" | "of");
+        if end - at >= MAX_DESCRIPTION || !((is_role && is_word) || one == "of") {
+            return None;
+        }
+        at = last;
+    }
+}
+
+/// Returns the links before `end` that are joined by commas or "and", and whether they can be the subject of a verb: no
+/// preposition stands before them.
+fn links_before(tokens: &[Token], end: usize) -> Option<(Vec<usize>, bool)> {
+    let mut end = end;
+    // A remark may stand behind the link.
+    if end.checked_sub(1).and_then(|at| tokens.get(at)) == Some(&Token::Mark(')')) {
+        let open = tokens.get(..end - 1)?.iter().rposition(|token| *token == Token::Mark('('))?;
+        end = open;
+    }
+    let mut links = Vec::new();
+    let mut at = end;
+    while let Some(Token::Link(link)) = at.checked_sub(1).and_then(|at| tokens.get(at)) {
+        links.push(*link);
+        at -= 1;
+        let mut before = at;
+        while let Some(joint) = before.checked_sub(1).and_then(|at| tokens.get(at)) {
+            let is_joint =
+                *joint == Token::Mark(',') || matches!(joint, Token::Word(one) if one == "and" || one == "&");
+            if !is_joint {
+                break;
+            }
+            before -= 1;
+        }
+        if before == at
+            || !matches!(before.checked_sub(1).and_then(|at| tokens.get(at)), Some(Token::Link(_)))
+        {
+            break;
+        }
+        at = before;
+    }
+    let before = at.checked_sub(1).and_then(|at| word(tokens, at));
+    let before = if before.is_some_and(|one| ARTICLES.contains(&one)) {
+        at.checked_sub(2).and_then(|at| word(tokens, at))
+    } else {
+        before
+    };
+    let is_free = before.is_none_or(|one| !PREPOSITIONS.contains(&one));
+    links.reverse();
+    (!links.is_empty()).then_some((links, is_free))
+}

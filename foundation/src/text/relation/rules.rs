@@ -1,0 +1,154 @@
+//! The rules by which relations are found: the types of the settings, ready for lookup.
+
+use std::collections::{BTreeMap, HashMap};
+
+use crate::config::RelationConfig;
+use crate::text::relation::relation_key;
+
+/// An end of a relation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum RelationEnd {
+    /// From which it leads.
+    Subject,
+    /// To which it leads.
+    Object,
+}
+
+impl RelationEnd {
+    /// Returns the other end.
+    #[must_use]
+    pub fn other(self) -> Self {
+        match self {
+            Self::Subject => Self::Object,
+            Self::Object => Self::Subject,
+        }
+    }
+}
+
+/// A phrase that states a relation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Phrase {
+    /// Its words in lower case. `*` stands for one to four words.
+    pub words: Vec<String>,
+    /// The name of the type.
+    pub kind: String,
+    /// The end of the relation that stands before it.
+    pub before: RelationEnd,
+    /// Whether it stands for the relation in questions alone.
+    pub is_asked: bool,
+}
+
+impl Phrase {
+    /// Says whether the phrase names a role, as "founder of" does, and is no verb.
+    pub fn is_role(&self) -> bool {
+        let first = self.words.first().map_or("", String::as_str);
+        let last = self.words.last().map_or("", String::as_str);
+        let verbs = ["are", "employ", "is", "know", "sat", "seen", "spoke", "use", "was", "were", "work"];
+        let is_verb = verbs.iter().any(|verb| first.starts_with(verb));
+        first == "ex" || first.starts_with("investor") || (matches!(last, "of" | "at") && !is_verb)
+    }
+}
+
+/// The types of relations, and how they are recognised.
+#[derive(Debug, Clone, Default)]
+pub struct RelationRules {
+    types: BTreeMap<String, RelationConfig>,
+    infers: bool,
+    /// The phrases by their first word, the longest first.
+    phrases: HashMap<String, Vec<Phrase>>,
+    /// The types that a name means, each with the end whose notes use it.
+    names: HashMap<String, Vec<(String, RelationEnd)>>,
+}
+
+impl RelationRules {
+    /// Prepares the types of the settings.
+    pub fn new(types: &BTreeMap<String, RelationConfig>, infers: bool) -> Self {
+        let mut rules = Self { types: types.clone(), infers, ..Self::default() };
+        for (name, kind) in types {
+            let forward = kind.forward.iter().map(|phrase| (phrase, RelationEnd::Subject, false));
+            let reverse = kind.reverse.iter().map(|phrase| (phrase, RelationEnd::Object, false));
+            let asked = kind.asked.iter().map(|phrase| (phrase, RelationEnd::Subject, true));
+            for (phrase, before, is_asked) in forward.chain(reverse).chain(asked) {
+                let words: Vec<String> = phrase.split_whitespace().map(str::to_lowercase).collect();
+                let Some(first) = words.first().cloned() else { continue };
+                rules.phrases.entry(first).or_default().push(Phrase {
+                    words,
+                    kind: name.clone(),
+                    before,
+                    is_asked,
+                });
+            }
+            let own = kind.names.iter().chain([name]).map(|name| (name, RelationEnd::Subject));
+            let inverse = Some(&kind.inverse).filter(|inverse| !inverse.is_empty() && *inverse != name);
+            let inverse = kind.inverse_names.iter().chain(inverse).map(|name| (name, RelationEnd::Object));
+            for (used, end) in own.chain(inverse) {
+                let meant = rules.names.entry(relation_key(used)).or_default();
+                if !meant.contains(&(name.clone(), end)) {
+                    meant.push((name.clone(), end));
+                }
+            }
+        }
+        for phrases in rules.phrases.values_mut() {
+            phrases.sort_by(|a, b| b.words.len().cmp(&a.words.len()).then(a.words.cmp(&b.words)));
+        }
+        rules
+    }
+
+    /// Returns whether relations are inferred from prose.
+    pub fn infers(&self) -> bool {
+        self.infers
+    }
+
+    /// Returns a number that differs for rules that find other relations in the same text.
+    pub fn fingerprint(&self) -> i64 {
+        let text = format!("{:?} {}", self.types, self.infers);
+        blake3::hash(text.as_bytes()).as_bytes().first_chunk().map_or(0, |bytes| i64::from_le_bytes(*bytes))
+    }
+
+    /// Returns a type by its name.
+    pub fn get(&self, kind: &str) -> Option<&RelationConfig> {
+        self.types.get(kind)
+    }
+
+    /// Lists the types.
+    pub fn types(&self) -> impl Iterator<Item = (&String, &RelationConfig)> {
+        self.types.iter()
+    }
+
+    /// Lists the phrases of statements that begin with a word, the longest first.
+    pub fn phrases(&self, first: &str) -> impl Iterator<Item = &Phrase> {
+        self.phrases.get(first).into_iter().flatten().filter(|phrase| !phrase.is_asked)
+    }
+
+    /// Lists all phrases, those of questions included.
+    pub fn all_phrases(&self) -> impl Iterator<Item = &Phrase> {
+        self.phrases.values().flatten()
+    }
+
+    /// Returns whether a name, as [`relation_key`] writes it, is one of a type.
+    pub fn has_name(&self, key: &str) -> bool {
+        self.names.contains_key(key)
+    }
+
+    /// Returns the types that a name means, each with the end whose notes use it: `employer` stands in a note of the subject
+    /// of `works_at`, `employees` in one of its object. Another name means itself, in a note of the subject.
+    pub fn meant_by(&self, key: &str) -> Vec<(String, RelationEnd)> {
+        match self.names.get(key) {
+            Some(meant) => meant.clone(),
+            None => vec![(key.to_owned(), RelationEnd::Subject)],
+        }
+    }
+
+    /// Lists the names under which relations of a type can be stored, each with the end whose notes use it.
+    pub fn names_of(&self, kind: &str) -> Vec<(String, RelationEnd)> {
+        if !self.types.contains_key(kind) {
+            return vec![(kind.to_owned(), RelationEnd::Subject)];
+        }
+        let named = self.names.iter().flat_map(|(key, meant)| {
+            meant.iter().filter(|(name, _)| name == kind).map(move |(_, end)| (key.clone(), *end))
+        });
+        let mut names: Vec<(String, RelationEnd)> = named.collect();
+        names.sort();
+        names
+    }
+}
