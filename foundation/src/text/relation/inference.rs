@@ -197,7 +197,7 @@ pub(super) fn inferred(text: &str, note: &Note, names: &[&str], rules: &Relation
         for statement in reader.statements(&sentence) {
             let rule = rules.get(&statement.kind);
             // A relation to the note itself has its name from the other end.
-            let inverse = rule.map(|rule| rule.inverse.as_str()).unwrap_or_default();
+            let inverse = rule.map(|rule| rule.inverse.as_ref()).unwrap_or_default();
             let (name, pairs) = match (statement.end, statement.subject) {
                 (RelationEnd::Subject, Subject::Note) => {
                     let of_note = rule.zip(type_of_note.as_ref());
@@ -259,12 +259,12 @@ struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     /// Returns what "she" can mean after a sentence.
-    fn after(&self, sentence: &Sentence) -> Earlier {
+    fn after(&self, sentence: &Sentence<'_>) -> Earlier {
         let has_link = sentence.tokens.iter().any(|token| matches!(token, Token::Link(_)));
         match sentence.tokens.first() {
             Some(Token::Link(link)) => Earlier::Link(*link),
             // It goes on about the same.
-            Some(Token::Word(word)) if THIRD_PERSON.contains(&word.as_str()) || !has_link => {
+            Some(Token::Word(word)) if THIRD_PERSON.contains(&word.as_ref()) || !has_link => {
                 self.earlier.clone()
             }
             Some(Token::Word(_)) if self.begins_with_title(&sentence.tokens) => Earlier::Nothing,
@@ -272,17 +272,17 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn has_no_link(&self, tokens: &[Token], end: usize) -> bool {
+    fn has_no_link(&self, tokens: &[Token<'_>], end: usize) -> bool {
         self.earlier == Earlier::Nothing
             && !tokens.iter().take(end).any(|token| matches!(token, Token::Link(_)))
     }
 
-    fn begins_with_title(&self, tokens: &[Token]) -> bool {
+    fn begins_with_title(&self, tokens: &[Token<'_>]) -> bool {
         matches!((tokens.first(), self.names.first()), (Some(Token::Word(word)), Some(first)) if word == first)
     }
 
     /// Lists the statements of a sentence.
-    fn statements(&self, sentence: &Sentence) -> Vec<Statement> {
+    fn statements(&self, sentence: &Sentence<'_>) -> Vec<Statement> {
         let tokens = &sentence.tokens;
         let first = word(tokens, 0).unwrap_or("");
         if sentence.is_question || CONDITIONS.contains(&first) {
@@ -333,7 +333,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads "[[Jane]] and [[Tom]] met" at `at`, where a verb without an object relates its subjects.
-    fn mutual(&self, tokens: &[Token], at: usize) -> Option<Statement> {
+    fn mutual(&self, tokens: &[Token<'_>], at: usize) -> Option<Statement> {
         let verb = word(tokens, at)?;
         let is_mutual = |phrase: &&Phrase| {
             phrase.words.len() == 1
@@ -352,7 +352,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads "[[Jane]] works here" and "[[Tom]] reports to her" at `at`, which relate links to the note.
-    fn about_note(&self, tokens: &[Token], at: usize) -> Option<Statement> {
+    fn about_note(&self, tokens: &[Token<'_>], at: usize) -> Option<Statement> {
         if self.earlier != Earlier::Nothing {
             return None;
         }
@@ -366,7 +366,7 @@ impl<'a> Reader<'a> {
                 }
                 _ => false,
             });
-            let verb = phrase.words.iter().rposition(|word| !PREPOSITIONS.contains(&word.as_str()));
+            let verb = phrase.words.iter().rposition(|word| !PREPOSITIONS.contains(&word.as_ref()));
             let verb = verb.and_then(|last| phrase.words.get(..=last)).unwrap_or_default();
             let is_here = phrase_end(tokens, at, verb).is_some_and(|end| word(tokens, end) == Some("here"));
             is_named || (is_here && verb.len() < phrase.words.len())
@@ -381,7 +381,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads "[[Jane]] is the manager of [[Tom]]" at "manager".
-    fn role_of(&self, tokens: &[Token], at: usize) -> Option<Statement> {
+    fn role_of(&self, tokens: &[Token<'_>], at: usize) -> Option<Statement> {
         let behind = (at + 1..=at + MAX_ROLE).find(|behind| word(tokens, *behind) == Some("of"))?;
         let (kind, end) = self.role(tokens.get(at..behind)?)?;
         let (others, _) = objects(tokens, behind + 1)?;
@@ -393,9 +393,9 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads a whole sentence such as "Her manager is [[Jane]]" or "[[Jane]] is [[Tom]]'s manager".
-    fn named_end(&self, tokens: &[Token]) -> Option<Statement> {
+    fn named_end(&self, tokens: &[Token<'_>]) -> Option<Statement> {
         if let [Token::Link(named), Token::Word(is), Token::Link(of), Token::Word(s), role @ ..] = tokens
-            && COPULAS.contains(&is.as_str())
+            && COPULAS.contains(&is.as_ref())
             && s == "'s"
         {
             let length =
@@ -410,7 +410,7 @@ impl<'a> Reader<'a> {
         let subject = match (of, &self.earlier) {
             ("his" | "her", Earlier::Nothing) if self.is_thing => return None,
             ("his" | "her" | "its" | "their" | "the", Earlier::Nothing) => Subject::Note,
-            ("his" | "her" | "its", Earlier::Link(link)) => Subject::Links(vec![*link]),
+            ("his" | "her" | "its", &Earlier::Link(link)) => Subject::Links(vec![link]),
             _ => return None,
         };
         let (others, _) = objects(tokens, copula + 1)?;
@@ -418,7 +418,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Returns the type that the name of an end means, and the end in whose notes the name stands.
-    fn role(&self, tokens: &[Token]) -> Option<(String, RelationEnd)> {
+    fn role(&self, tokens: &[Token<'_>]) -> Option<(String, RelationEnd)> {
         let words: Option<Vec<&str>> = (0..tokens.len()).map(|at| word(tokens, at)).collect();
         let key = relation_key(&words?.join(" "));
         if !self.rules.has_name(&key) {
@@ -428,7 +428,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Finds what a phrase at `at` says something about.
-    fn subject(&self, tokens: &[Token], at: usize, phrase: &Phrase) -> Option<Subject> {
+    fn subject(&self, tokens: &[Token<'_>], at: usize, phrase: &Phrase) -> Option<Subject> {
         let mut end = at;
         let mut is_past = false;
         while let Some(aux) =
@@ -455,7 +455,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Finds the subject before an article: "[[Jane]] is an early investor in", "[[Jane]], a founder of".
-    fn before_description(&self, tokens: &[Token], before: usize, phrase: &Phrase) -> Option<Subject> {
+    fn before_description(&self, tokens: &[Token<'_>], before: usize, phrase: &Phrase) -> Option<Subject> {
         let last = before.checked_sub(1)?;
         match tokens.get(last)? {
             Token::Mark(',' | '(' | '–' | '—') => {
@@ -463,7 +463,7 @@ impl<'a> Reader<'a> {
             }
             // "Day job: engineer at" is about the note.
             Token::Mark(':') => self.has_no_link(tokens, last).then_some(Subject::Note),
-            Token::Word(word) if COPULAS.contains(&word.as_str()) => self.agent(tokens, last, phrase),
+            Token::Word(word) if COPULAS.contains(&word.as_ref()) => self.agent(tokens, last, phrase),
             Token::Word(word) if word == "as" => {
                 links_before(tokens, last).map(|(links, _)| Subject::Links(links))
             }
@@ -473,18 +473,18 @@ impl<'a> Reader<'a> {
 
     /// Finds what stands directly before `end`: links, the note by its title or a pronoun, or the subject of the sentence
     /// before "and".
-    fn agent(&self, tokens: &[Token], end: usize, phrase: &Phrase) -> Option<Subject> {
+    fn agent(&self, tokens: &[Token<'_>], end: usize, phrase: &Phrase) -> Option<Subject> {
         let Some(last) = end.checked_sub(1) else { return Some(Subject::Note) };
         match tokens.get(last)? {
             Token::Link(_) => {
                 let (links, is_free) = links_before(tokens, end)?;
                 is_free.then_some(Subject::Links(links))
             }
-            Token::Word(one) if RELATIVES.contains(&one.as_str()) => {
+            Token::Word(one) if RELATIVES.contains(&one.as_ref()) => {
                 let comma = last.checked_sub(1).filter(|&at| tokens.get(at) == Some(&Token::Mark(',')));
                 links_before(tokens, comma.unwrap_or(last)).map(|(links, _)| Subject::Links(links))
             }
-            Token::Word(one) if matches!(one.as_str(), "and" | "&") => {
+            Token::Word(one) if matches!(one.as_ref(), "and" | "&") => {
                 self.first_subject(tokens, last, phrase)
             }
             Token::Mark(',') => self.first_subject(tokens, last, phrase),
@@ -498,7 +498,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Finds the subject that a sentence begins with.
-    fn first_subject(&self, tokens: &[Token], end: usize, phrase: &Phrase) -> Option<Subject> {
+    fn first_subject(&self, tokens: &[Token<'_>], end: usize, phrase: &Phrase) -> Option<Subject> {
         if let Some(Token::Link(_)) = tokens.first() {
             let (links, behind) = listed(tokens, 0);
             let is_subject = word(tokens, behind).is_some_and(is_verb);
@@ -510,11 +510,11 @@ impl<'a> Reader<'a> {
     }
 
     /// Returns what words mean that are a whole subject.
-    fn named(&self, clause: &[Token], phrase: &Phrase) -> Option<Subject> {
+    fn named(&self, clause: &[Token<'_>], phrase: &Phrase) -> Option<Subject> {
         let words: Vec<&str> = clause
             .iter()
             .map(|token| match token {
-                Token::Word(word) => Some(word.as_str()),
+                Token::Word(word) => Some(word.as_ref()),
                 Token::Link(_) | Token::Mark(_) => None,
             })
             .collect::<Option<_>>()?;
@@ -553,7 +553,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-fn word(tokens: &[Token], at: usize) -> Option<&str> {
+fn word<'a>(tokens: &'a [Token<'_>], at: usize) -> Option<&'a str> {
     match tokens.get(at)? {
         Token::Word(word) => Some(word),
         Token::Link(_) | Token::Mark(_) => None,
@@ -561,7 +561,7 @@ fn word(tokens: &[Token], at: usize) -> Option<&str> {
 }
 
 fn is_doubt(word: &str) -> bool {
-    DOUBTS.contains(&word) || word.ends_with("n't")
+    DOUBTS.binary_search(&word).is_ok() || word.ends_with("n't")
 }
 
 fn is_verb(word: &str) -> bool {
@@ -569,7 +569,7 @@ fn is_verb(word: &str) -> bool {
 }
 
 /// Returns the end of a phrase that begins at `at`.
-fn phrase_end(tokens: &[Token], at: usize, phrase: &[String]) -> Option<usize> {
+fn phrase_end(tokens: &[Token<'_>], at: usize, phrase: &[String]) -> Option<usize> {
     let Some((first, rest)) = phrase.split_first() else { return Some(at) };
     if first == "*" {
         let ends = (at + 1..=at + MAX_WILD).take_while(|end| word(tokens, end - 1).is_some());
@@ -580,7 +580,7 @@ fn phrase_end(tokens: &[Token], at: usize, phrase: &[String]) -> Option<usize> {
 
 /// Returns the links from `at` on that are joined by commas or "and", and the end of the last one. A link with "'s" behind
 /// it ends the list before it.
-fn listed(tokens: &[Token], at: usize) -> (Vec<usize>, usize) {
+fn listed(tokens: &[Token<'_>], at: usize) -> (Vec<usize>, usize) {
     let mut links = Vec::new();
     let (mut next, mut end) = (at, at);
     while let Some(Token::Link(link)) = tokens.get(next) {
@@ -603,7 +603,7 @@ fn listed(tokens: &[Token], at: usize) -> (Vec<usize>, usize) {
 }
 
 /// Returns the end of a remark in parentheses that begins at `at`, or `at`.
-fn after_parentheses(tokens: &[Token], at: usize) -> usize {
+fn after_parentheses(tokens: &[Token<'_>], at: usize) -> usize {
     if tokens.get(at) != Some(&Token::Mark('(')) {
         return at;
     }
@@ -612,7 +612,7 @@ fn after_parentheses(tokens: &[Token], at: usize) -> usize {
 }
 
 /// Returns the links that are the object of a phrase that ends at `at`, and the end of the last one.
-fn objects(tokens: &[Token], at: usize) -> Option<(Vec<usize>, usize)> {
+fn objects(tokens: &[Token<'_>], at: usize) -> Option<(Vec<usize>, usize)> {
     let mut next = at;
     if word(tokens, next).is_some_and(|one| TITLES.contains(&one) || one == "both") {
         next += 1;
@@ -630,7 +630,7 @@ fn objects(tokens: &[Token], at: usize) -> Option<(Vec<usize>, usize)> {
 }
 
 /// Returns the links after "with" that follow a statement.
-fn others_after_with(tokens: &[Token], at: usize) -> Vec<usize> {
+fn others_after_with(tokens: &[Token<'_>], at: usize) -> Vec<usize> {
     let mut next = at;
     while next <= at + MAX_BEFORE_WITH {
         match word(tokens, next) {
@@ -644,13 +644,13 @@ fn others_after_with(tokens: &[Token], at: usize) -> Vec<usize> {
 
 /// Returns the end of what stands before a description that ends at `end`, such as "an early" in "is an early investor in",
 /// or "finance" in "is finance lead at".
-fn described(tokens: &[Token], end: usize) -> Option<usize> {
+fn described(tokens: &[Token<'_>], end: usize) -> Option<usize> {
     let mut at = end;
     loop {
         let last = at.checked_sub(1)?;
         let one = match tokens.get(last)? {
             Token::Mark(',' | '(' | '–' | '—' | ':') if at < end => return Some(at),
-            Token::Word(one) => one.as_str(),
+            Token::Word(one) => one.as_ref(),
             Token::Mark(_) | Token::Link(_) => return None,
         };
         if ARTICLES.contains(&one) {
@@ -670,7 +670,7 @@ fn described(tokens: &[Token], end: usize) -> Option<usize> {
 
 /// Returns the links before `end` that are joined by commas or "and", and whether they can be the subject of a verb: no
 /// preposition stands before them.
-fn links_before(tokens: &[Token], end: usize) -> Option<(Vec<usize>, bool)> {
+fn links_before(tokens: &[Token<'_>], end: usize) -> Option<(Vec<usize>, bool)> {
     let mut end = end;
     // A remark may stand behind the link.
     if end.checked_sub(1).and_then(|at| tokens.get(at)) == Some(&Token::Mark(')')) {

@@ -1,6 +1,8 @@
 //! The rules by which relations are found: the types of the settings, ready for lookup.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
+
+use hashbrown::HashMap;
 
 use crate::config::RelationConfig;
 use crate::text::relation::relation_key;

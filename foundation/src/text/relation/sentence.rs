@@ -1,13 +1,16 @@
 //! Sentences with links, as words, links and punctuation.
 
+use std::borrow::Cow;
+
+use crate::text::link::Link;
 use crate::text::note::{Note, Piece, PieceKind, Separator};
 use crate::text::span::Span;
 
 /// A part of a sentence.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Token {
+pub(super) enum Token<'a> {
     /// A word in lower case.
-    Word(String),
+    Word(Cow<'a, str>),
     /// A link, as an index in [`Note::links`].
     Link(usize),
     /// A punctuation mark, or code.
@@ -16,8 +19,8 @@ pub(super) enum Token {
 
 /// A sentence that has a link, or stands before one in its block.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Sentence {
-    pub(super) tokens: Vec<Token>,
+pub(super) struct Sentence<'a> {
+    pub(super) tokens: Vec<Token<'a>>,
     /// From the first token to the last one.
     pub(super) span: Span,
     /// Whether it ends with a question mark.
@@ -33,41 +36,56 @@ const ABBREVIATIONS: &[&str] =
     &["mr", "mrs", "ms", "dr", "prof", "st", "inc", "ltd", "corp", "co", "vs", "approx", "ca"];
 
 /// Splits the blocks that have links into sentences.
-pub(super) fn sentences(text: &str, note: &Note) -> Vec<Sentence> {
+pub(super) fn sentences<'a>(text: &'a str, note: &Note) -> Vec<Sentence<'a>> {
     let mut builder = Builder { text, found: Vec::new(), block: Vec::new(), current: Sentence::default() };
+    // Links are in the order of the text, those of properties first.
     let mut links = note.links.iter().enumerate().filter(|(_, link)| link.key.is_none()).peekable();
-    let mut covered = 0;
-    for piece in note.pieces.iter().filter(|piece| piece.kind != PieceKind::Url) {
-        while let Some((ord, link)) = links.next_if(|(_, link)| link.span.start <= piece.span.start) {
-            // A piece in a link can be the first one of a block.
-            if link.span.end > piece.span.start && piece.separator == Separator::Block {
-                builder.end_block();
+    let begins_block =
+        |piece: &Piece| piece.separator == Separator::Block || piece.kind == PieceKind::Heading;
+    let mut rest = note.pieces.as_slice();
+    while let Some(first) = rest.first() {
+        let Some((_, next)) = links.peek() else { break };
+        let length = 1 + rest.iter().skip(1).take_while(|piece| !begins_block(piece)).count();
+        let (block, others) = rest.split_at(length);
+        // A link can begin before its first piece, and have none. It is in this block if it begins before the next one.
+        let end = others.first().map_or(usize::MAX, |piece| piece.span.start);
+        if next.span.start < end && first.kind != PieceKind::Heading {
+            let mut covered = 0;
+            for piece in block.iter().filter(|piece| piece.kind != PieceKind::Url) {
+                while let Some((ord, link)) = links.next_if(|(_, link)| link.span.start <= piece.span.start) {
+                    builder.link(ord, link);
+                    covered = covered.max(link.span.end);
+                }
+                if piece.span.start >= covered {
+                    builder.piece(piece);
+                }
             }
-            let token = if link.embed || link.in_comment { Token::Mark('!') } else { Token::Link(ord) };
-            builder.push(token, link.span);
-            covered = covered.max(link.span.end);
+            while let Some((ord, link)) = links.next_if(|(_, link)| link.span.end <= end) {
+                builder.link(ord, link);
+            }
         }
-        if piece.span.start >= covered {
-            builder.piece(piece);
-        }
+        while links.next_if(|(_, link)| link.span.end <= end).is_some() {}
+        builder.end_block();
+        rest = others;
     }
-    for (ord, link) in links {
-        builder.push(Token::Link(ord), link.span);
-    }
-    builder.end_block();
     builder.found
 }
 
 struct Builder<'a> {
     text: &'a str,
-    found: Vec<Sentence>,
+    found: Vec<Sentence<'a>>,
     /// The sentences of the current block.
-    block: Vec<Sentence>,
-    current: Sentence,
+    block: Vec<Sentence<'a>>,
+    current: Sentence<'a>,
 }
 
-impl Builder<'_> {
-    fn push(&mut self, token: Token, span: Span) {
+impl<'a> Builder<'a> {
+    fn link(&mut self, ord: usize, link: &Link) {
+        let token = if link.embed || link.in_comment { Token::Mark('!') } else { Token::Link(ord) };
+        self.push(token, link.span);
+    }
+
+    fn push(&mut self, token: Token<'a>, span: Span) {
         if self.current.tokens.len() >= MAX_TOKENS {
             self.end_sentence();
         }
@@ -89,7 +107,7 @@ impl Builder<'_> {
     fn end_block(&mut self) {
         self.end_sentence();
         let has_link =
-            |sentence: &Sentence| sentence.tokens.iter().any(|token| matches!(token, Token::Link(_)));
+            |sentence: &Sentence<'_>| sentence.tokens.iter().any(|token| matches!(token, Token::Link(_)));
         if self.block.iter().any(has_link) {
             self.found.append(&mut self.block);
         }
@@ -97,14 +115,8 @@ impl Builder<'_> {
     }
 
     fn piece(&mut self, piece: &Piece) {
-        if piece.separator == Separator::Block {
-            self.end_block();
-        }
-        match piece.kind {
-            PieceKind::Prose => {}
-            // A heading is no sentence.
-            PieceKind::Heading => return self.end_block(),
-            _ => return self.push(Token::Mark('`'), piece.span),
+        if piece.kind != PieceKind::Prose {
+            return self.push(Token::Mark('`'), piece.span);
         }
         let source = piece.span.of(self.text);
         let mut rest = source;
@@ -114,7 +126,13 @@ impl Builder<'_> {
                 let is_inner = |c: char| c.is_alphanumeric() || matches!(c, '\'' | '’' | '_' | '-' | '&');
                 let len = rest.find(|c| !is_inner(c)).unwrap_or(rest.len());
                 let (word, behind) = rest.split_at(len);
-                let word = word.trim_end_matches('-').to_lowercase().replace('’', "'");
+                let word = word.trim_end_matches('-');
+                let is_folded = word.bytes().all(|b| b.is_ascii() && !b.is_ascii_uppercase());
+                let word = if is_folded {
+                    Cow::Borrowed(word)
+                } else {
+                    Cow::Owned(word.to_lowercase().replace('’', "'"))
+                };
                 self.push(Token::Word(word), Span::new(at, at + len));
                 rest = behind;
                 continue;
@@ -138,6 +156,6 @@ impl Builder<'_> {
     }
 
     fn is_after_abbreviation(&self) -> bool {
-        matches!(self.current.tokens.last(), Some(Token::Word(word)) if ABBREVIATIONS.contains(&word.as_str()))
+        matches!(self.current.tokens.last(), Some(Token::Word(word)) if ABBREVIATIONS.contains(&word.as_ref()))
     }
 }

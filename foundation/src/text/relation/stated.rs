@@ -129,7 +129,7 @@ impl<'a> Line<'a> {
             return Some(label);
         }
         let (kind, others) = self.before.split_once('[').unwrap_or((self.before, ""));
-        let heading = relation_key(self.heading);
+        let heading = || relation_key(self.heading);
         if self.is_item && self.before.starts_with('[') {
             let category = self.category();
             if category.is_some() {
@@ -138,8 +138,13 @@ impl<'a> Line<'a> {
         }
         if kind.trim().is_empty() {
             let is_listed = is_list_of_links(self.before) && (self.is_item || is_list_of_links(self.behind));
-            let is_typed = rules.has_name(&heading) && is_listed;
-            let is_related = heading == RELATIONS && self.is_item && others.is_empty();
+            let is_alone = self.is_item && others.is_empty();
+            if !is_listed && !is_alone {
+                return None;
+            }
+            let heading = heading();
+            let is_related = heading == RELATIONS && is_alone;
+            let is_typed = is_listed && rules.has_name(&heading);
             return is_typed.then_some(heading).or(is_related.then(|| RELATES_TO.to_owned()));
         }
         let is_alone = self.behind.is_empty() || self.behind.starts_with(['(', '#', ',', '^']);
@@ -149,7 +154,7 @@ impl<'a> Line<'a> {
         }
         let name = field_name(kind)?;
         let is_known = rules.has_name(&name) || (kind.contains('_') && !kind.trim().contains(' '));
-        (is_known || heading == RELATIONS).then_some(name)
+        (is_known || heading() == RELATIONS).then_some(name)
     }
 
     /// Returns the link before a field in brackets, which an item of a list is about: `- [[Jane]] [employer:: [[Acme]]]`.
@@ -183,9 +188,9 @@ impl<'a> Line<'a> {
     /// Returns the label of a list of links: `Attendees: [[a]], [[b]]`.
     fn label(&self, rules: &RelationRules) -> Option<String> {
         let (label, links) = self.before.split_once(':')?;
-        let name = field_name(label.trim_matches(['*', '_', ' ']))?;
         let is_list = is_list_of_links(links.trim_start_matches(['*', '_'])) && is_list_of_links(self.behind);
-        (is_list && rules.has_name(&name)).then_some(name)
+        let name = field_name(label.trim_matches(['*', '_', ' ']).get(..).filter(|_| is_list)?)?;
+        rules.has_name(&name).then_some(name)
     }
 
     /// Returns the category of an observation of basic-memory: `- [category] text`.
