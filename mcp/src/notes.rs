@@ -16,7 +16,7 @@ pub(super) fn tools() -> Vec<Tool> {
         Tool::new(
             "search_notes",
             Effect::ReadOnly,
-            "Search notes by words and meaning; gives passages with path and lines for read_note.",
+            "Search by words and meaning; gives passages with path and lines for read_note.",
             r#"{"query": "dragon boat", "limit": 5}"#,
             find::search,
         )
@@ -26,7 +26,7 @@ pub(super) fn tools() -> Vec<Tool> {
         Tool::new(
             "read_note",
             Effect::ReadOnly,
-            "Read notes, a section or lines of them, with links both ways and hash.",
+            "Read notes, a section or lines, with links both ways and hash.",
             r#"{"notes": "Projects/Boat.md"}"#,
             find::read,
         )
@@ -86,7 +86,7 @@ pub(super) fn tools() -> Vec<Tool> {
         Tool::new(
             "explore_links",
             Effect::ReadOnly,
-            "Links or relations (works_at) of a note, notes around it, a path; unresolved links, orphans.",
+            "Links, relations or notes around a note, a path; unresolved, orphans.",
             r#"{"note": "Boat", "depth": 2}"#,
             graph::explore,
         )
@@ -96,7 +96,7 @@ pub(super) fn tools() -> Vec<Tool> {
         Tool::new(
             "list_notes",
             Effect::ReadOnly,
-            "List notes, or those around one in time, or all tags or properties.",
+            "List notes, those around one in time, or all tags or properties.",
             r##"{"folder": "Projects", "tags": ["#open"]}"##,
             find::list,
         )

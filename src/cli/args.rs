@@ -5,7 +5,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use crate::clock::Timestamp;
 use crate::error::{Error, Result};
+use crate::store::Searches;
 
 /// The flag `--dry-run` of the commands that change something.
 #[derive(Debug, Args)]
@@ -29,6 +31,25 @@ pub(super) struct AtArgs {
     /// 2026-01-01, yesterday or 7d, which means the last commit before the end of that day. Search is by words.
     #[arg(long, value_name = "REV")]
     pub(super) at: Option<String>,
+}
+
+/// The flag `--as-of` of the commands that search and list notes.
+#[derive(Debug, Args)]
+pub(super) struct AsOfArgs {
+    /// Only notes that were valid at this time, by their properties valid_from, valid_until and superseded_by: a time, or
+    /// a date such as 2026-01-01, yesterday or 7d, which means the end of that day.
+    #[arg(long, value_name = "DATE")]
+    as_of: Option<String>,
+}
+
+impl AsOfArgs {
+    /// Parses the instant. Dates such as 7d are relative to `now`.
+    ///
+    /// # Errors
+    /// `Invalid` if the text is not a date.
+    pub(super) fn instant(&self, now: Timestamp) -> Result<Option<Timestamp>> {
+        Searches::as_of("--as-of", self.as_of.as_deref(), now)
+    }
 }
 
 /// The flags of the commands that print settings of a client, or write them.

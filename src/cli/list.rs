@@ -2,7 +2,7 @@
 
 use clap::{Args, ValueEnum};
 
-use super::args::AtArgs;
+use super::args::{AsOfArgs, AtArgs};
 use super::search::FilterArgs;
 use super::{CommandContext, output};
 use crate::cli::format::ListFormat;
@@ -35,6 +35,8 @@ pub(super) struct ListArgs {
     #[command(flatten)]
     at: AtArgs,
     #[command(flatten)]
+    as_of: AsOfArgs,
+    #[command(flatten)]
     format: ListFormat,
 }
 
@@ -65,7 +67,8 @@ pub(super) fn run(context: &CommandContext, args: &ListArgs) -> Result<()> {
     if let Some(folder) = &args.folder {
         store.reads().refuse_missing_folder(folder)?;
     }
-    let request = ListRequest { filter, property, sort, skip: 0, limit: args.limit };
+    let as_of = args.as_of.instant(context.now())?;
+    let request = ListRequest { filter, as_of, property, sort, skip: 0, limit: args.limit };
     let notes = store.reads().list(&request)?.notes;
     if notes.is_empty() {
         let name = request.property.as_ref().map(|property| property.name.as_str());

@@ -3,12 +3,14 @@
 use clap::{Args, ValueEnum};
 use console::style;
 
-use crate::cli::args::AtArgs;
+use crate::cli::args::{AsOfArgs, AtArgs};
 use crate::cli::format::ListFormat;
 use crate::cli::{CommandContext, output, terminal};
 use crate::clock::Timestamp;
 use crate::error::Result;
 use crate::index::catalog::Filter;
+use crate::memory::validity::Invalidity;
+use crate::search::validity_order::TimeReason;
 use crate::search::{Components, MatchType, Mode};
 use crate::store::{Explained, Fallback, SearchReply, SearchRequest, SearchResult, Searches};
 
@@ -42,7 +44,8 @@ const SUMMARY: &str = "Search the notes by words and meaning, or in Obsidian's s
   sidenote search espresso --mode bm25 --path 'Recipes/**' --explain
   sidenote search boats --updated-after 7d --format '{score} {path}'
   sidenote search draft -0 | xargs -0 wc -w
-  sidenote search \"release plan\" --at v1.0"
+  sidenote search \"release plan\" --at v1.0
+  sidenote search \"opening hours\" --as-of 2024-03-05"
 )]
 pub(super) struct SearchArgs {
     /// The query. If it begins with a minus, write `--` before it: `search -- -draft`.
@@ -82,6 +85,8 @@ pub(super) struct RankingArgs {
     /// Only notes in which every word occurs, in the text or in the file name.
     #[arg(long)]
     all: bool,
+    #[command(flatten)]
+    as_of: AsOfArgs,
 }
 
 impl RankingArgs {
@@ -95,6 +100,7 @@ impl RankingArgs {
             path: self.path.clone(),
             all: self.all,
             no_relations: self.no_relations,
+            as_of: self.as_of.instant(now)?,
             fallback: Fallback::IfEmpty,
             ..SearchRequest::default()
         })
@@ -223,6 +229,10 @@ fn show_result(rank: usize, result: &SearchResult) -> String {
     if !heading.is_empty() {
         text.push_str(&format!("    {}\n", style(output::plain(heading)).dim()));
     }
+    if result.invalidity != Invalidity::default() {
+        let phrase = output::plain(&result.invalidity.phrase());
+        text.push_str(&format!("    {}\n", style(phrase).yellow()));
+    }
     let marked = output::highlight(&result.snippet, &result.marks);
     // The headings are printed above already, and the first heading usually repeats the title.
     let last_heading = result.heading.rsplit(" > ").next().unwrap_or("");
@@ -241,6 +251,7 @@ fn show_result(rank: usize, result: &SearchResult) -> String {
             MatchType::Both => "words and meaning",
             MatchType::Relation => "relation",
             MatchType::Exact => "condition",
+            MatchType::Replacement => "the note that it supersedes",
         };
         let line = format!("score {:.4} by {found_by}: {}", result.score, show_components(parts));
         text.push_str(&format!("    {}\n", style(line).dim()));
@@ -274,6 +285,16 @@ pub(super) fn show_components(parts: &Components) -> String {
     }
     if let (Some(raw), Some(share)) = (parts.rerank, parts.from_rerank) {
         shown.push(format!("reranker {raw:.3} -> {share:+.4}"));
+    }
+    if let Some(share) = parts.from_time.filter(|share| *share != 0.0) {
+        let why = match parts.time {
+            Some(TimeReason::Superseded) => "superseded",
+            Some(TimeReason::NotValid) => "not valid now",
+            Some(TimeReason::Newer) => "newer than the next note, which says nearly the same",
+            Some(TimeReason::Older) => "older",
+            Some(TimeReason::Replaces) | None => "supersedes the next note",
+        };
+        shown.push(format!("{why} -> {share:+.4}"));
     }
     shown.join("; ")
 }

@@ -19,6 +19,7 @@ use sidenote_foundation::index::{Index, Snapshot};
 use sidenote_foundation::journal::Journal;
 use sidenote_foundation::journal::projection::Projection;
 use sidenote_foundation::text::path::NotePath;
+use sidenote_foundation::text::relation::RelationRules;
 use sidenote_foundation::text::rewrite::RewriteOptions;
 use sidenote_foundation::vault::Vault;
 use sidenote_foundation::vault::revision_files::RevisionFiles;
@@ -127,6 +128,8 @@ pub(super) struct Core {
 /// The mutable state that all clones of a store share.
 #[derive(Debug)]
 pub(super) struct SharedState {
+    /// The rules by which relations are found.
+    pub(crate) relation_rules: Arc<RelationRules>,
     pub(crate) notices: Vec<String>,
     /// The files of the commit that is read as a vault, which are not removed meanwhile.
     #[expect(dead_code, reason = "it holds the lock of the files")]

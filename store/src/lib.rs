@@ -173,6 +173,7 @@ impl Store {
             model_selection::record_used(&config.embed, embedder.model());
         }
         let client = client_name(&open);
+        let relation_rules = Arc::new(RelationRules::new(&config.relations, config.links.infer_relations));
         let options = Options {
             folder: index_folder,
             rebuild: open.rebuild,
@@ -182,7 +183,7 @@ impl Store {
             embedder,
             shared_vectors: config.embed.shared_vectors(),
             earlier: PreviousModels::before(&config.embed),
-            relations: Arc::new(RelationRules::new(&config.relations, config.links.infer_relations)),
+            relations: Arc::clone(&relation_rules),
         };
         if open.existing && !Index::is_there(&vault, options.folder.as_deref())? {
             return Err(Error::not_found(format!("{} has no index yet", vault.root().display()))
@@ -195,6 +196,7 @@ impl Store {
         let left_out = files.iter().flat_map(|files| files.left_out()).cloned();
         let mut state = SharedState {
             notices: left_out.chain(index.notices().iter().cloned()).collect(),
+            relation_rules,
             revision_files: files,
             created_state_dir: created_state_dir.then_some(state),
             reranker: model_selection::reranker(&config.rerank, &config.embed),

@@ -107,5 +107,8 @@ mod toolsets;
 mod undo;
 mod untrusted_index;
 mod untrusted_vault;
+mod updated_facts;
+mod date_queries;
+mod validity;
 mod vault;
 mod watch;

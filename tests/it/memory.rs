@@ -299,6 +299,7 @@ fn item(text: &str) -> RecallItem {
         tier: Tier::Hot,
         score: 1.0,
         text: text.to_owned(),
+        invalidity: Default::default(),
     }
 }
 

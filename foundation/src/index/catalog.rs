@@ -30,7 +30,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::text::path::{NotePath, is_segment};
 
 use crate::index::catalog::delta_encoding::unpack_ascending;
-pub use filter::Filter;
+pub use filter::{Filter, ValidAt};
 pub use names::path_id_query;
 pub use pool::ReadTransaction;
 pub(super) use pool::ReaderPool;

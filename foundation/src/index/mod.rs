@@ -19,6 +19,7 @@ mod disk_file;
 pub mod health;
 pub mod file_set;
 pub mod file_table;
+pub mod validity;
 mod mean_vector;
 pub mod follow;
 pub mod indexed_document;
@@ -47,6 +48,7 @@ use crate::index::file_table::FileTable;
 use crate::index::follow::FollowState;
 use crate::index::open::{Opened, Readers, can_pass, open_to_read, open_to_write};
 use crate::index::recent_vectors::UrgentEmbedding;
+use crate::index::validity::ValidityTable;
 use crate::index::vectors::Vectors;
 use crate::index::writer_thread::WriterThread;
 use crate::platform;
@@ -179,6 +181,8 @@ pub struct Snapshot {
     catalog: Arc<ReaderPool>,
     /// The file table, which is read when a query first needs it.
     file_table: OnceLock<Arc<FileTable>>,
+    /// The validity table, which is read when a query first needs it.
+    validity: OnceLock<Arc<ValidityTable>>,
     /// The mean of its vectors, which is computed when a query first needs it.
     mean_vector: OnceLock<Arc<Vec<f32>>>,
 }
@@ -289,6 +293,7 @@ fn take_snapshot(
         is_former: active.is_former,
         catalog,
         file_table: OnceLock::new(),
+        validity: OnceLock::new(),
         mean_vector: OnceLock::new(),
     })
 }
@@ -348,11 +353,6 @@ impl std::fmt::Debug for Index {
 }
 
 impl Index {
-    /// Returns the rules by which relations are found.
-    pub fn relation_rules(&self) -> &Arc<RelationRules> {
-        &self.options.relations
-    }
-
     /// Opens the index of a vault, and takes its lock if no other process holds it.
     ///
     /// Damage is repaired before the first query: [`Index::notices`] says what was found.
@@ -728,6 +728,18 @@ impl Index {
         }
         let table = Arc::new(FileTable::new(snapshot.catalog().file_entries()?));
         Ok(Arc::clone(snapshot.file_table.get_or_init(|| table)))
+    }
+
+    /// Returns the validity table of a snapshot. The caller must not hold a read transaction.
+    ///
+    /// # Errors
+    /// `Corrupt` if the index cannot be read.
+    pub fn validity(&self, snapshot: &Snapshot) -> Result<Arc<ValidityTable>> {
+        if let Some(table) = snapshot.validity.get() {
+            return Ok(Arc::clone(table));
+        }
+        let table = Arc::new(ValidityTable::read(&snapshot.bm25, &snapshot.catalog())?);
+        Ok(Arc::clone(snapshot.validity.get_or_init(|| table)))
     }
 
     /// Begins a read transaction on the catalog. A thread must not hold two at a time.

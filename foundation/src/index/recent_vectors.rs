@@ -94,6 +94,7 @@ impl Index {
             is_former: whole.is_former,
             catalog: Arc::clone(&whole.catalog),
             file_table: OnceLock::new(),
+            validity: OnceLock::new(),
             mean_vector: OnceLock::new(),
         })
     }

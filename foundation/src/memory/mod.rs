@@ -17,4 +17,5 @@ pub mod usage;
 pub mod eviction;
 pub mod privacy;
 pub mod types;
+pub mod validity;
 pub mod lexical_similarity;

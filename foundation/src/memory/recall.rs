@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use crate::memory::context::WorkContext;
 use crate::memory::tier::Tier;
+use crate::memory::validity::Invalidity;
 use crate::text::terms::{TermKind, is_stop_word, terms};
 
 /// The maximum number of key terms of a prompt.
@@ -256,6 +257,9 @@ pub struct RecallItem {
     pub score: f64,
     /// The passage that matched, or the part of it around the match.
     pub text: String,
+    /// Why the memory is not valid now, if so.
+    #[serde(flatten)]
+    pub invalidity: Invalidity,
 }
 
 impl RecallItem {
@@ -263,8 +267,14 @@ impl RecallItem {
     fn line(&self) -> String {
         let Self { id, path, title, kind, tier, text, .. } = self;
         let [id, path, title, kind, text] = [id, path, title, kind, text].map(|text| escape_xml(text));
+        let invalid: String = self
+            .invalidity
+            .reasons()
+            .iter()
+            .map(|(name, value)| format!(" {}=\"{}\"", name.replace('_', "-"), escape_xml(value)))
+            .collect();
         format!(
-            "<memory id=\"{id}\" path=\"{path}\" title=\"{title}\" type=\"{kind}\" tier=\"{tier}\">{text}</memory>"
+            "<memory id=\"{id}\" path=\"{path}\" title=\"{title}\" type=\"{kind}\" tier=\"{tier}\"{invalid}>{text}</memory>"
         )
     }
 }

@@ -15,6 +15,10 @@ pub mod query_parser;
 pub mod relation_question;
 pub mod sequence;
 pub mod typed_relations;
+pub mod validity_order;
+mod updated_fact;
+pub mod note_date;
+pub mod date_phrase;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -22,6 +26,7 @@ use std::sync::Arc;
 use globset::{GlobBuilder, GlobSet};
 use serde::Serialize;
 
+use crate::clock::Timestamp;
 use crate::error::{Error, Result};
 use crate::index::bm25::{Bm25Query, Ranking, Tuning};
 use crate::index::catalog::{CatalogReader, FileId, FileRow, Filter};
@@ -31,6 +36,8 @@ use crate::search::fuse::{Candidates, FusedHit, Fusion, NoteScores, Ranked, Simi
 use crate::search::query::Query;
 use crate::search::relation_question::RelationAnswer;
 use crate::search::tie_order::best_first;
+use crate::search::validity_order::TimeReason;
+use crate::text::relation::RelationRules;
 
 /// The lists that a search ranks by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
@@ -75,6 +82,8 @@ pub enum MatchType {
     Relation,
     /// Neither: the note matches the condition, and there is nothing to rank it by.
     Exact,
+    /// Neither: the note supersedes one that was found.
+    Replacement,
 }
 
 /// A search request.
@@ -96,8 +105,10 @@ pub struct Request<'a> {
     pub path: Option<String>,
     /// The only files to search, in addition to the filter.
     pub among: Option<&'a FileSet>,
-    /// Whether a question by relation is answered by the relations.
-    pub relations: bool,
+    /// The rules of relations, by which a question is answered; `None` to answer by words alone.
+    pub relations: Option<&'a RelationRules>,
+    /// The time by which notes are valid or superseded. Without it, neither counts.
+    pub now: Option<Timestamp>,
 }
 
 /// The parts of a score. The score is the sum of the fields `from_…`, added in their order here.
@@ -137,6 +148,12 @@ pub struct Components {
     /// other parts together.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from_name: Option<f32>,
+    /// What is added or subtracted because of the time for which the note holds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from_time: Option<f32>,
+    /// Why the time changes the place of the note.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub time: Option<TimeReason>,
 }
 
 impl Components {
@@ -149,7 +166,7 @@ impl Components {
     pub fn total(&self) -> f32 {
         let ranked = self.from_bm25 + self.from_vector + self.from_others + self.from_adjacent.unwrap_or(0.0);
         let put = self.from_relation.unwrap_or(0.0) + self.from_name.unwrap_or(0.0);
-        ranked + self.from_rerank.unwrap_or(0.0) + put
+        ranked + self.from_rerank.unwrap_or(0.0) + put + self.from_time.unwrap_or(0.0)
     }
 }
 
@@ -225,6 +242,7 @@ impl FusedRanking {
                 // The name is part of the full text.
                 (None, None) if hit.components.from_name.is_some() => MatchType::Bm25,
                 (None, None) if hit.components.from_relation.is_some() => MatchType::Relation,
+                (None, None) if hit.components.time == Some(TimeReason::Replaces) => MatchType::Replacement,
                 (None, None) => MatchType::Exact,
             },
         };
@@ -302,12 +320,17 @@ pub fn rank(
     }
     passages.extend(scorer.passages);
     put_name_matches_first(index, query, allowed.as_ref(), &mut fused)?;
-    let answer = if request.relations && query.condition.is_none() {
-        put_related_first(index, snapshot, query, allowed.as_ref(), &mut fused)?
-    } else {
-        None
+    let answer = match request.relations.filter(|_| query.condition.is_none()) {
+        Some(rules) => put_related_first(index, snapshot, rules, query, allowed.as_ref(), &mut fused)?,
+        None => None,
     };
     best_first(&index.catalog(), &mut fused, |hit| (hit.score, hit.file))?;
+    if request.mode != Mode::Bm25 {
+        updated_fact::newer_first(index, snapshot, query, &passages, &mut fused)?;
+    }
+    if let Some(now) = request.now {
+        fused = validity_order::order(index, snapshot, allowed.as_ref(), fused, now)?;
+    }
     Ok(FusedRanking { fused, passages, answer })
 }
 
@@ -357,12 +380,13 @@ const RELATION_SCORE: f32 = 1.2;
 fn put_related_first(
     index: &Index,
     snapshot: &Snapshot,
+    rules: &RelationRules,
     query: &Query,
     allowed: Option<&FileSet>,
     fused: &mut Vec<FusedHit>,
 ) -> Result<Option<RelationAnswer>> {
     let catalog = index.catalog();
-    let found = relation_question::answer(&catalog, snapshot, index.relation_rules(), &query.text_to_embed)?;
+    let found = relation_question::answer(&catalog, snapshot, rules, &query.text_to_embed)?;
     let Some(mut answer) = found else { return Ok(None) };
     answer.notes.retain(|&file| allowed.is_none_or(|files| files.contains(file)));
     if answer.notes.is_empty() {

@@ -117,6 +117,11 @@ pub fn adjacent_paths(path: &str) -> Vec<String> {
     paths
 }
 
+/// Returns the last date in the name of a file.
+pub(super) fn date_in_path(path: &str) -> Option<Date> {
+    date_in(path.rsplit('/').next().unwrap_or(path)).map(|(_, _, date)| date)
+}
+
 /// Finds the last date in a name: where it begins, its form, and the day.
 fn date_in(name: &str) -> Option<(usize, &'static str, Date)> {
     let is_digit = |at: usize| name.as_bytes().get(at).is_some_and(u8::is_ascii_digit);

@@ -12,6 +12,7 @@ use crate::reply_limit::{json_char_length, json_length, json_value_length};
 use sidenote_foundation::clock::Timestamp;
 use sidenote_foundation::error::{Error, Result};
 use sidenote_foundation::index::catalog::{Filter, Inactive};
+use sidenote_foundation::memory::validity::Invalidity;
 use sidenote_foundation::search::Mode;
 use sidenote_foundation::text::control::plain_lines;
 use sidenote_foundation::text::media_type::{is_shown_image, media_type};
@@ -98,6 +99,8 @@ pub(super) struct SearchInput {
     created_before: Option<String>,
     updated_after: Option<String>,
     updated_before: Option<String>,
+
+    as_of: Option<String>,
     tier: Option<TierInput>,
     #[serde(default)]
     include: Vec<IncludeInput>,
@@ -134,6 +137,7 @@ impl SearchInput {
                 archived: self.include.contains(&IncludeInput::Archived),
             },
             path: self.path.clone(),
+            as_of: Searches::as_of("as_of", self.as_of.as_deref(), now)?,
             explain: self.explain,
             // An agent may hand over a person's message, whose signs mean nothing.
             fallback: Fallback::IfEmptyOrInvalid,
@@ -173,6 +177,8 @@ struct FoundOutput {
     snippet: String,
     score: f64,
     match_type: String,
+    #[serde(flatten)]
+    invalidity: Invalidity,
     #[serde(skip_serializing_if = "Option::is_none")]
     explain: Option<Value>,
 }
@@ -271,7 +277,7 @@ pub(super) struct ListInput {
     tier: Option<TierInput>,
     /// status=active
     property: Option<String>,
-    /// Made before and after this note
+    /// Made near this note
     around: Option<String>,
     window: Option<usize>,
     sort: Option<SortInput>,
@@ -374,6 +380,7 @@ pub(super) fn search(store: &Store, input: SearchInput) -> Result<Answer> {
             snippet,
             score: f64::from(result.score),
             match_type: format!("{:?}", result.match_type).to_lowercase(),
+            invalidity: result.invalidity,
             explain,
         });
     }
@@ -399,7 +406,10 @@ fn format_search(output: &SearchOutput) -> String {
     let mut text: String = output.notes.iter().map(|note| format!("notice: {note}\n")).collect();
     for found in &output.results {
         let [first, last] = found.lines;
-        text.push_str(&format!("{}:{first}-{last}  {}\n{}\n\n", found.path, found.title, found.snippet));
+        let invalid = found.invalidity.phrase();
+        let invalid = if invalid.is_empty() { invalid } else { format!("  ({invalid})") };
+        let head = format!("{}:{first}-{last}  {}{invalid}", found.path, found.title);
+        text.push_str(&format!("{head}\n{}\n\n", found.snippet));
     }
     if output.results.is_empty() {
         text.push_str("nothing found\n");
@@ -772,6 +782,7 @@ fn notes(store: &Store, input: &ListInput, start: usize, limit: usize) -> Result
                 },
                 skip: start,
                 limit: Some(limit),
+                ..ListRequest::default()
             })?;
             (page.notes.into_iter().map(ListedOutput::of_note).collect(), page.total)
         }

@@ -9,9 +9,10 @@ use serde_json::{Value, json};
 use super::super::tool::{Answer, to_json, within};
 use super::TARGET_LENGTH;
 use sidenote_foundation::error::{Error, ErrorKind, Result};
+use sidenote_foundation::memory::validity::Invalidity;
 use sidenote_store::{
     ChangeReply, EditRequest, Handoff, HandoffRequest, NoteEdit, Operation, RecallBudget, RecallReply,
-    RecallRequest, Store, UndoRequest, number, refuse_long_label, xml_block,
+    RecallRequest, Searches, Store, UndoRequest, number, refuse_long_label, xml_block,
 };
 
 /// The largest number of events of the audit trail in a reply.
@@ -126,6 +127,7 @@ pub(super) struct RecallInput {
     limit: Option<usize>,
     /// Tokens (4000)
     budget: Option<usize>,
+    as_of: Option<String>,
 }
 
 #[derive(Debug, Serialize)]
@@ -148,6 +150,8 @@ struct RecalledOutput {
     tier: String,
     score: f64,
     text: String,
+    #[serde(flatten)]
+    invalidity: Invalidity,
 }
 
 pub(super) fn recall(store: &Store, input: RecallInput) -> Result<Answer> {
@@ -159,7 +163,8 @@ pub(super) fn recall(store: &Store, input: RecallInput) -> Result<Answer> {
     let budget = Some(RecallBudget::new(budget, |reply| {
         recall_answer(reply.clone()).map_or_else(|_| String::new(), |answer| answer.sent())
     }));
-    let request = RecallRequest { prompt: input.prompt, limit, patience: None, budget };
+    let as_of = Searches::as_of("as_of", input.as_of.as_deref(), store.now())?;
+    let request = RecallRequest { prompt: input.prompt, limit, as_of, patience: None, budget };
     recall_answer(store.recalls().recall(&request)?)
 }
 
@@ -175,6 +180,7 @@ fn recall_answer(reply: RecallReply) -> Result<Answer> {
         tier: item.tier.to_string(),
         score: item.score,
         text: item.text,
+        invalidity: item.invalidity,
     });
     let output = RecallOutput { context, memories: memories.collect(), xml };
     let shown = if output.xml.is_empty() { "no note helps with this prompt" } else { output.xml.as_str() };

@@ -450,7 +450,14 @@ fn query(store: &Store, input: QueryInput) -> Result<Answer> {
         Some(OrderInput::Created) => SortBy::Created,
         Some(OrderInput::Updated) => SortBy::Updated,
     };
-    let request = ListRequest { filter: filter.clone(), property, sort, skip: start, limit: Some(limit) };
+    let request = ListRequest {
+        filter: filter.clone(),
+        property,
+        sort,
+        skip: start,
+        limit: Some(limit),
+        ..ListRequest::default()
+    };
     let (found, total) = store.reads().fields(&request, &input.fields)?;
     let (notes, _) = page(found, 0, |note| {
         note.path.len() + note.title.len() + Value::Object(note.fields.clone()).to_string().len() + 40

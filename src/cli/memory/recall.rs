@@ -2,7 +2,7 @@
 
 use clap::{Args, ValueEnum};
 
-use crate::cli::args::text_or_stdin;
+use crate::cli::args::{AsOfArgs, text_or_stdin};
 use crate::cli::{CommandContext, output};
 use crate::error::Result;
 use crate::store::{RecallBudget, RecallReply, RecallRequest, xml_block};
@@ -22,6 +22,8 @@ pub(super) struct RecallArgs {
     /// The format of the output.
     #[arg(long, value_enum, default_value_t = RecallFormat::Xml)]
     format: RecallFormat,
+    #[command(flatten)]
+    as_of: AsOfArgs,
 }
 
 /// The values of `--format`.
@@ -43,6 +45,7 @@ pub(super) fn run(context: &CommandContext, args: &RecallArgs) -> Result<()> {
     let request = RecallRequest {
         prompt: text_or_stdin(&args.prompt)?,
         limit: Some(args.max),
+        as_of: args.as_of.instant(context.now())?,
         budget,
         ..RecallRequest::default()
     };
@@ -78,7 +81,9 @@ fn markdown(reply: &RecallReply) -> String {
         let text = output::plain_lines(&memory.text);
         let fence = fence_for(&text);
         let end = if text.ends_with('\n') { "" } else { "\n" };
-        format!("## {}\n\n{fence}markdown\n{text}{end}{fence}\n\n", output::plain(&memory.title))
+        let invalid = memory.invalidity.phrase();
+        let invalid = if invalid.is_empty() { invalid } else { format!("({})\n\n", output::plain(&invalid)) };
+        format!("## {}\n\n{invalid}{fence}markdown\n{text}{end}{fence}\n\n", output::plain(&memory.title))
     });
     context.chain(memories).collect()
 }

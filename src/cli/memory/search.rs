@@ -5,10 +5,12 @@ use console::style;
 use serde::Serialize;
 
 use super::parse_tier;
+use crate::cli::args::AsOfArgs;
 use crate::cli::search::FilterArgs;
 use crate::cli::{CommandContext, output, terminal};
 use crate::error::{Error, Result};
 use crate::index::catalog::Inactive;
+use crate::memory::validity::Invalidity;
 use crate::store::{Fallback, Intent, IntentScore, Memory, MemoryRanking, SearchRequest, SearchResult};
 
 /// Search memories, by relevance or for an intent.
@@ -40,6 +42,8 @@ pub(super) struct SearchArgs {
     seed: Option<u64>,
     #[command(flatten)]
     filter: FilterArgs,
+    #[command(flatten)]
+    as_of: AsOfArgs,
 }
 
 /// The values of `--include`.
@@ -61,6 +65,9 @@ struct MemoryHit {
     snippet: String,
     /// The score, comparable within one reply.
     score: f64,
+    /// Why the memory is not valid now, if so.
+    #[serde(flatten)]
+    invalidity: Invalidity,
     /// How the score was computed, for a search with an intent.
     #[serde(skip_serializing_if = "Option::is_none")]
     parts: Option<IntentScore>,
@@ -68,9 +75,13 @@ struct MemoryHit {
 
 impl MemoryHit {
     fn of(result: SearchResult) -> Option<Self> {
+        let mut memory = result.memory?;
+        // The path of the newest note that supersedes it says more than the property.
+        memory.superseded_by = memory.superseded_by.filter(|_| result.invalidity.superseded_by.is_none());
         Some(Self {
-            memory: result.memory?,
+            memory,
             snippet: result.snippet,
+            invalidity: result.invalidity,
             score: result.intent_score.map_or_else(|| f64::from(result.score), |parts| parts.total),
             parts: result.intent_score,
         })
@@ -103,6 +114,7 @@ fn request(context: &CommandContext, args: &SearchArgs) -> Result<SearchRequest>
         query: args.query.join(" "),
         limit: Some(args.limit),
         filter: args.filter.filter(context.now())?,
+        as_of: args.as_of.instant(context.now())?,
         include: Inactive {
             archived: includes(InactiveArg::Archived),
             forgotten: includes(InactiveArg::Forgotten),
@@ -145,6 +157,9 @@ fn show_hit(hit: &MemoryHit, explain: bool) -> String {
             parts.utility.weighted,
             parts.jitter
         ));
+    }
+    if hit.invalidity != Invalidity::default() {
+        text.push_str(&format!("    {}\n", style(output::plain(&hit.invalidity.phrase())).yellow()));
     }
     for line in hit.snippet.lines() {
         text.push_str(&terminal::indented("    ", &output::plain(line)));

@@ -39,6 +39,7 @@ impl Recalls<'_> {
             limit,
             // The scores are computed for all of these, so the search need not look deeper.
             depth: Some(limit),
+            now: Some(filter.valid.as_ref().map_or(self.core.clock.now(), |valid| valid.at)),
             filter,
             ..Request::default()
         };

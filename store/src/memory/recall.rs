@@ -12,6 +12,7 @@ use crate::memory::{Memories, Recalls};
 use crate::memory_weights::{Memory, MemoryWeights};
 use crate::query::Searches;
 use crate::query::search::hide;
+use crate::query::validity::{invalidities, valid_as_of, with_replacements};
 use crate::sync::IndexSync;
 use sidenote_foundation::clock::Timestamp;
 use sidenote_foundation::error::Result;
@@ -37,6 +38,8 @@ pub struct RecallRequest {
     pub prompt: String,
     /// The largest number of memories.
     pub limit: Option<usize>,
+    /// The instant at which a memory must be valid.
+    pub as_of: Option<Timestamp>,
     /// The time for updating the index, after which it is used as it is. Without it, the update takes as long as it
     /// needs.
     pub patience: Option<Duration>,
@@ -163,6 +166,7 @@ impl Recalls<'_> {
             Searches::of(self.core).embed_recent(None, &query)?;
         }
         let filter = hide(&Filter::default(), Inactive::default());
+        let filter = valid_as_of(self.core, filter, request.as_of)?;
         let prompt = self.prompt_words(&request.prompt)?;
         let Candidates { mut found, notices } =
             self.candidates(&query, None, filter.clone(), most.saturating_mul(3).max(30))?;
@@ -179,11 +183,15 @@ impl Recalls<'_> {
             .filter_map(|&at| scored.get(at))
             .map(|(memory, score)| (share(memory), score.total))
             .collect();
-        let mut items = Vec::new();
-        for at in select_by_quotas(&MemoryWeights::of(self.core).shares(), &shares, most)
+        let chosen = select_by_quotas(&MemoryWeights::of(self.core).shares(), &shares, most)
             .into_iter()
-            .filter_map(|at| about.get(at).copied())
-        {
+            .filter_map(|at| about.get(at).copied());
+        let now = request.as_of.unwrap_or(self.core.clock.now());
+        let chosen = self.superseded_last(chosen.collect(), &scored, now)?;
+        let files = scored.iter().map(|(memory, _)| memory.row.id);
+        let mut invalid = invalidities(self.core, files, now)?;
+        let mut items = Vec::new();
+        for at in chosen.into_iter().take(most) {
             let Some((memory, score)) = scored.get(at) else { continue };
             let Some(weighed) = weighed.get_mut(at).and_then(Option::take) else { continue };
             items.push(RecallItem {
@@ -194,9 +202,17 @@ impl Recalls<'_> {
                 tier: memory.state.tier,
                 score: score.total,
                 text: weighed.passage,
+                invalidity: invalid.remove(&memory.row.id).unwrap_or_default(),
             });
         }
         Ok((items, notices))
+    }
+
+    /// Orders chosen memories so that none is given without the newest one that supersedes it, which comes first.
+    fn superseded_last(&self, chosen: Vec<usize>, scored: &Scored, now: Timestamp) -> Result<Vec<usize>> {
+        let table = self.core.index.validity(&*self.core.index.snapshot()?)?;
+        let file = |at: usize| scored.get(at).map(|(memory, _)| memory.row.id);
+        Ok(with_replacements(chosen, scored.len(), file, &table, now))
     }
 
     /// Returns the cosine above which a passage counts as being about a prompt, if it was measured for the model.
@@ -248,6 +264,10 @@ impl Recalls<'_> {
         scored.retain(|(memory, _)| request.tier.is_none_or(|tier| memory.state.tier == tier));
         // The sort is stable, so equal scores keep the order of the search.
         scored.sort_by(|(_, one), (_, other)| other.total.total_cmp(&one.total));
+        let order = self.superseded_last((0..scored.len()).collect(), &scored, now)?;
+        let mut scored: Vec<Option<(Memory, CompositeScore)>> = scored.into_iter().map(Some).collect();
+        let mut scored: Scored =
+            order.into_iter().filter_map(|at| scored.get_mut(at).and_then(Option::take)).collect();
         scored.truncate(request.limit);
         let (mut memories, scores): (Vec<Memory>, Vec<CompositeScore>) = scored.into_iter().unzip();
         MemoryWeights::of(self.core).complete(&mut memories, now)?;

@@ -177,7 +177,7 @@ impl Searches<'_> {
     ) -> Result<Vec<String>> {
         let parsed = Query::plain(&query.text);
         let request = Request {
-            relations: mode == Mode::Hybrid,
+            relations: (mode == Mode::Hybrid).then_some(&*self.core.state.relation_rules),
             query: Some(&parsed),
             mode,
             fusion,

@@ -2,10 +2,12 @@
 
 use crate::memory_weights::{Memory, MemoryWeights};
 use crate::query::Searches;
+use sidenote_foundation::clock::Timestamp;
 use sidenote_foundation::error::Result;
 use sidenote_foundation::memory::score::{Intent, IntentScore, SplitMix64, intent_score, min_max_normalized};
 use sidenote_foundation::memory::tier::Tier;
 use sidenote_foundation::search::SearchHit;
+use sidenote_foundation::search::validity_order::order_below_replacements;
 
 /// The factor by which a ranking by intent or tier examines more notes than requested.
 const DEPTH: usize = 5;
@@ -36,11 +38,13 @@ pub(super) struct RankedMemory {
 
 impl Searches<'_> {
     /// Converts hits to memories, keeps those of the tier, and ranks them for the intent. A hit that was ranked for an
-    /// intent gets that score. The memories lack tags and importance.
+    /// intent gets that score. Superseded memories stay below those that supersede them `at` an instant. The memories lack tags and
+    /// importance.
     pub(super) fn rank_memories(
         &self,
         ranking: MemoryRanking,
         found: &mut Vec<SearchHit>,
+        at: Timestamp,
     ) -> Result<Vec<RankedMemory>> {
         let now = self.core.clock.now();
         // The bonus of a note that the query names would make all others look similar.
@@ -69,6 +73,11 @@ impl Searches<'_> {
             hits.sort_by(|(one, ranked_one), (other, ranked_other)| {
                 is_named(other).cmp(&is_named(one)).then(total(ranked_other).total_cmp(&total(ranked_one)))
             });
+        }
+        if ranking.intent.is_some() {
+            let table = self.core.index.validity(&*self.core.index.snapshot()?)?;
+            // The scores stay those of the intent.
+            hits = order_below_replacements(hits, &table, at, |(hit, _)| hit.row.id, |_| None, |_, _| {});
         }
         let (hits, ranked) = hits.into_iter().unzip();
         *found = hits;

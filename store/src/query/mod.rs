@@ -1,10 +1,12 @@
 //! Answers queries: the search pipeline, explanations, related notes and the evaluation of search quality.
 
+mod dates;
 pub(super) mod eval;
 pub(super) mod memory_ranking;
 pub(super) mod related;
 pub(super) mod rerank;
 pub(super) mod search;
+pub(crate) mod validity;
 pub(super) mod verify;
 pub(super) mod why;
 

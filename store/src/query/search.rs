@@ -5,19 +5,23 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::core::former_of;
+use crate::core::{Core, former_of};
 use crate::lookup::Lookup;
 use crate::memory_weights::Memory;
 use crate::query::Searches;
+use crate::query::dates::DatedQuery;
 use crate::query::memory_ranking::MemoryRanking;
+use crate::query::validity::{hits_below_replacements, invalidities, valid_as_of};
 use crate::query::verify::{SearchHits, Verification};
 use crate::sync::IndexSync;
 use sidenote_foundation::clock::Timestamp;
 use sidenote_foundation::error::{ErrorKind, Result};
 use sidenote_foundation::index::catalog::{FileKind, Filter, Inactive};
+use sidenote_foundation::index::file_set::FileSet;
 use sidenote_foundation::index::indexed_document::ParsedNote;
 use sidenote_foundation::memory::score::IntentScore;
 use sidenote_foundation::memory::tier::Tier;
+use sidenote_foundation::memory::validity::Invalidity;
 use sidenote_foundation::parallel;
 use sidenote_foundation::search::fuse::Fusion;
 use sidenote_foundation::search::predicate::matching_spans;
@@ -56,20 +60,19 @@ impl Searches<'_> {
     }
 
     /// Searches the index without updating it.
-    fn search_as_is(
-        &self,
-        request: &SearchRequest,
-        among: Option<&sidenote_foundation::index::file_set::FileSet>,
-    ) -> Result<SearchReply> {
+    fn search_as_is(&self, request: &SearchRequest, among: Option<&FileSet>) -> Result<SearchReply> {
         let config = &self.core.config.search;
         let asked = request.mode.map_or_else(|| Mode::parse(&config.mode), Ok)?;
         let mut notes = Vec::new();
-        let mut query = request.understood(self.core.clock.now(), &mut notes)?;
+        let now = self.core.clock.now();
+        let mut query = request.understood(now, &mut notes)?;
         let snapshot = self.core.index.snapshot()?;
         let mut mode = asked;
         let limit = request.limit.unwrap_or(config.limit).saturating_add(request.skip).min(MOST_RESULTS);
         let most = request.memories.map_or(limit, |ranking| ranking.candidates(limit));
-        let mut sought = |query: &Query, notes: &mut Vec<Wording>| {
+        let filter = hide(&Lookup::of(self.core).with_canonical_folder(&request.filter)?, request.included());
+        let filter = valid_as_of(self.core, filter, request.as_of)?;
+        let mut sought = |query: &Query, among: Option<&FileSet>, notes: &mut Vec<Wording>| {
             let request = Request {
                 query: Some(query),
                 mode: asked,
@@ -77,13 +80,11 @@ impl Searches<'_> {
                 limit: self.rerank_depth(asked, query, most),
                 // A ranking that sorts all candidates again needs no deeper search.
                 depth: (most > limit).then_some(most),
-                filter: hide(
-                    &Lookup::of(self.core).with_canonical_folder(&request.filter)?,
-                    request.included(),
-                ),
+                filter: filter.clone(),
                 path: request.path.clone(),
                 among,
-                relations: asked == Mode::Hybrid && request.memories.is_none() && !request.no_relations,
+                relations: request.uses_relations(asked).then_some(&*self.core.state.relation_rules),
+                now: Some(request.as_of.unwrap_or(now)),
             };
             self.found(&snapshot, &request, || {
                 let vector;
@@ -91,32 +92,41 @@ impl Searches<'_> {
                 Ok(vector)
             })
         };
-        let mut found = sought(&query, &mut notes)?;
+        let dated = match request.may_be_dated(&query) {
+            true => DatedQuery::of(self.core, &request.query, &snapshot, filter.hidden, now)?,
+            false => None,
+        };
+        let dated = dated.map(|dated| dated.search(among, &mut sought)).transpose()?.flatten();
+        let mut period = None;
+        let mut found = match dated {
+            Some(dated) => {
+                (query, period) = (dated.rest, Some(dated.filter));
+                notes.extend(dated.notices);
+                dated.hits
+            }
+            None => sought(&query, among, &mut notes)?,
+        };
         if let Some(words) = request.plain_words(&query).filter(|_| found.found.is_empty()) {
             notes.clear();
             notes.push(WORDS_INSTEAD.into());
             query = words;
-            found = sought(&query, &mut notes)?;
+            found = sought(&query, among, &mut notes)?;
         }
         let SearchHits { mut found, undecided, sifted, answer } = found;
-        notes.extend(undecided.map(Wording::from));
-        notes.extend(answer.map(|answer| self.relation_notice(&answer)).transpose()?);
+        let answered = answer.map(|answer| relation_notice(self.core, &answer)).transpose()?;
+        notes.extend(undecided.map(Wording::from).into_iter().chain(answered));
         self.rerank(asked, &query, &mut found, &mut notes);
+        found = hits_below_replacements(self.core, found, request.as_of.unwrap_or(now))?;
         found.truncate(most);
         if mode != Mode::Bm25 {
             notes.extend(self.pending_notice(&snapshot).map(Wording::from));
         }
-        let by_words = |hit: &SearchHit| hit.match_type != MatchType::Vector;
-        let did_you_mean = if request.skip == 0 && !found.iter().any(by_words) {
-            corrected_query(&request.query, &query, &snapshot)?
-        } else {
-            None
-        };
-        let explain = if request.explain {
-            Some(self.explained(request, &query, mode, sifted, &snapshot)?)
-        } else {
-            None
-        };
+        let did_you_mean = suggestion(request, &query, &found, &snapshot)?;
+        let mut explain = None;
+        if request.explain {
+            let explained = explain.insert(self.explained(request, &query, mode, sifted, &snapshot)?);
+            explained.filters.extend(period);
+        }
         let results = self.page(request, &query, found, limit)?;
         Ok(SearchReply {
             did_you_mean,
@@ -143,20 +153,6 @@ impl Searches<'_> {
         })
     }
 
-    /// Says that relations answer the query, and how to search without them.
-    fn relation_notice(&self, answer: &RelationAnswer) -> Result<Wording> {
-        let row = self.core.index.catalog().rows(&[answer.named])?.pop();
-        let path = row.map(|row| row.path.as_str().to_owned()).unwrap_or_default();
-        let what = match answer.end {
-            Some(RelationEnd::Subject) => format!("to which {path} leads by {}", answer.kind),
-            Some(RelationEnd::Object) => format!("that lead to {path} by {}", answer.kind),
-            None => format!("of this kind that are linked with {path}"),
-        };
-        let which = if answer.is_whole { "these are the notes" } else { "first come the notes" };
-        let text = format!("{which} {what}");
-        Ok(Wording::new(format!("{text}; --no-relations searches for the words"), text))
-    }
-
     /// Returns the requested page of the hits, each with its state as a memory if the request ranks memories.
     fn page(
         &self,
@@ -165,14 +161,23 @@ impl Searches<'_> {
         mut found: Vec<SearchHit>,
         limit: usize,
     ) -> Result<Vec<SearchResult>> {
+        let now = request.as_of.unwrap_or(self.core.clock.now());
         let mut ranked = match request.memories {
-            Some(ranking) => self.rank_memories(ranking, &mut found)?,
+            Some(ranking) => self.rank_memories(ranking, &mut found, now)?,
             None => Vec::new(),
         };
         found.truncate(limit);
         ranked.truncate(limit);
         let ranked = ranked.split_off(request.skip.min(ranked.len()));
-        let mut results = self.show(found.get(request.skip..).unwrap_or_default(), query, request.explain);
+        let page = found.get(request.skip..).unwrap_or_default();
+        let mut results = self.show(page, query, request.explain);
+        let mut invalid = invalidities(self.core, page.iter().map(|hit| hit.row.id), now)?;
+        for hit in page {
+            let result = results.iter_mut().find(|result| result.path == *hit.row.path.as_str());
+            if let (Some(result), Some(invalidity)) = (result, invalid.remove(&hit.row.id)) {
+                result.invalidity = invalidity;
+            }
+        }
         for ranked in self.complete_memories(ranked)? {
             // A note that was removed since it was indexed is not returned.
             if let Some(result) = results.iter_mut().find(|result| result.path == ranked.memory.path) {
@@ -316,6 +321,7 @@ impl Searches<'_> {
                 marks: Vec::new(),
                 score: hit.score,
                 match_type: hit.match_type,
+                invalidity: Invalidity::default(),
                 explain: explain.then_some(hit.components),
                 memory: None,
                 intent_score: None,
@@ -347,6 +353,7 @@ impl Searches<'_> {
             marks: shown.marks,
             score: hit.score,
             match_type: hit.match_type,
+            invalidity: Invalidity::default(),
             explain: explain.then_some(hit.components),
             memory: None,
             intent_score: None,
@@ -369,6 +376,20 @@ impl Searches<'_> {
     pub fn date_bound(flag: &str, text: Option<&str>, now: Timestamp) -> Result<Option<Timestamp>> {
         text.map(|text| Timestamp::parse_bound_at(flag, text, now)).transpose()
     }
+}
+
+/// Says that relations answer the query, and how to search without them.
+fn relation_notice(core: &Core, answer: &RelationAnswer) -> Result<Wording> {
+    let row = core.index.catalog().rows(&[answer.named])?.pop();
+    let path = row.map(|row| row.path.as_str().to_owned()).unwrap_or_default();
+    let what = match answer.end {
+        Some(RelationEnd::Subject) => format!("to which {path} leads by {}", answer.kind),
+        Some(RelationEnd::Object) => format!("that lead to {path} by {}", answer.kind),
+        None => format!("of this kind that are linked with {path}"),
+    };
+    let which = if answer.is_whole { "these are the notes" } else { "first come the notes" };
+    let text = format!("{which} {what}");
+    Ok(Wording::new(format!("{text}; --no-relations searches for the words"), text))
 }
 
 /// The time that a search spends on embedding the latest changes.
@@ -409,6 +430,8 @@ pub struct SearchRequest {
     pub filter: Filter,
     /// Inactive notes to include.
     pub include: Inactive,
+    /// The instant at which a note must be valid. Without it, the present time counts for the order only.
+    pub as_of: Option<Timestamp>,
     /// A glob that the path must match.
     pub path: Option<String>,
     /// Whether a question such as "who works at Acme" is not answered by relations.
@@ -444,6 +467,9 @@ pub struct SearchResult {
     pub score: f32,
     /// The ranking that found the note.
     pub match_type: MatchType,
+    /// Why the note is not valid now, if so.
+    #[serde(flatten)]
+    pub invalidity: Invalidity,
     /// The components of the score.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub explain: Option<Components>,
@@ -530,6 +556,11 @@ impl SearchRequest {
         Inactive { archived: self.include.archived || tier == Some(Tier::Archive), ..self.include }
     }
 
+    /// Returns whether a question is answered by the relations of notes.
+    fn uses_relations(&self, asked: Mode) -> bool {
+        asked == Mode::Hybrid && self.memories.is_none() && !self.no_relations
+    }
+
     /// Lists the filters besides the query.
     fn filters(&self) -> Vec<String> {
         let filter = &self.filter;
@@ -548,6 +579,7 @@ impl SearchRequest {
             .chain(dated("created before", filter.created_before))
             .chain(dated("updated from", filter.updated_after))
             .chain(dated("updated before", filter.updated_before))
+            .chain(dated("valid as of", self.as_of))
             .collect()
     }
 
@@ -583,6 +615,13 @@ impl SearchRequest {
         }
     }
 
+    /// Returns whether dates in the query may narrow the search: it is no condition, and there is no filter by date.
+    fn may_be_dated(&self, query: &Query) -> bool {
+        let Filter { created_after, created_before, updated_after, updated_before, .. } = &self.filter;
+        let bounds = [created_after, created_before, updated_after, updated_before];
+        query.condition.is_none() && !self.plain && bounds.iter().all(|bound| bound.is_none())
+    }
+
     /// Returns the plain words of a condition, if they may replace it.
     fn plain_words(&self, query: &Query) -> Option<Query> {
         let applies = self.fallback != Fallback::Never && query.condition.is_some() && !self.all;
@@ -602,6 +641,20 @@ fn waiting(passages: usize) -> String {
 pub(crate) fn hide(filter: &Filter, include: Inactive) -> Filter {
     let hidden = Inactive { archived: !include.archived, forgotten: !include.forgotten };
     Filter { hidden, ..filter.clone() }
+}
+
+/// Returns the query with corrected spelling for the first page of a search that found nothing by words.
+fn suggestion(
+    request: &SearchRequest,
+    query: &Query,
+    found: &[SearchHit],
+    snapshot: &sidenote_foundation::index::Snapshot,
+) -> Result<Option<String>> {
+    let by_words = |hit: &SearchHit| hit.match_type != MatchType::Vector;
+    if request.skip > 0 || found.iter().any(by_words) {
+        return Ok(None);
+    }
+    corrected_query(&request.query, query, snapshot)
 }
 
 /// Returns a query with each word that no note contains replaced by the nearest one. Returns `None` if there is none.

@@ -180,7 +180,7 @@ impl Searches<'_> {
     fn related_by(&self, kind: Option<&str>, name: Option<&str>) -> Result<Vec<FileId>> {
         let named = name.map(|name| Lookup::of(self.core).find(name)).transpose()?.map(|row| row.id);
         let catalog = self.core.index.catalog();
-        let rules = self.core.index.relation_rules();
+        let rules = &self.core.state.relation_rules;
         let relations = TypedRelations::new(&catalog, rules);
         let mut found = Vec::new();
         let Some(kind) = kind else {

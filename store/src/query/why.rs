@@ -121,7 +121,11 @@ impl Searches<'_> {
             reply.reasons.push("it is archived; `memory restore` or `memory pin` brings it back".to_owned());
         }
         let filtered = Request {
-            filter: crate::query::search::hide(&search.filter, search.include),
+            filter: crate::query::validity::valid_as_of(
+                self.core,
+                crate::query::search::hide(&search.filter, search.include),
+                search.as_of,
+            )?,
             path: search.path.clone(),
             ..Request::default()
         };
@@ -172,8 +176,13 @@ impl Searches<'_> {
             mode,
             fusion: Fusion::parse(&config.fusion)?,
             limit: reply.limit,
-            filter: crate::query::search::hide(&search.filter, search.include),
+            filter: crate::query::validity::valid_as_of(
+                self.core,
+                crate::query::search::hide(&search.filter, search.include),
+                search.as_of,
+            )?,
             path: search.path.clone(),
+            now: Some(search.as_of.unwrap_or(self.core.clock.now())),
             ..Request::default()
         };
         let mut said = Vec::new();

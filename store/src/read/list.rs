@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 
 use crate::lookup::Lookup;
 use crate::memory_weights::MemoryWeights;
+use crate::query::validity::valid_as_of;
 use crate::read::Reads;
 use sidenote_foundation::clock::Timestamp;
 use sidenote_foundation::error::Result;
@@ -32,6 +33,8 @@ pub enum SortBy {
 pub struct ListRequest {
     /// The filter of notes.
     pub filter: Filter,
+    /// The instant at which a note must be valid.
+    pub as_of: Option<Timestamp>,
     /// A property that a note must have.
     pub property: Option<PropertyCondition>,
     /// The order.
@@ -130,6 +133,7 @@ impl Reads<'_> {
     #[tracing::instrument(skip_all)]
     pub fn list(&self, request: &ListRequest) -> Result<Page> {
         let filter = Lookup::of(self.core).with_canonical_folder(&request.filter)?;
+        let filter = valid_as_of(self.core, filter, request.as_of)?;
         let rows = self.selected(&filter, request)?;
         let total = rows.len();
         let catalog = self.core.index.catalog();
@@ -170,6 +174,7 @@ impl Reads<'_> {
     #[tracing::instrument(skip_all)]
     pub fn fields(&self, request: &ListRequest, fields: &[String]) -> Result<(Vec<FieldsItem>, usize)> {
         let filter = Lookup::of(self.core).with_canonical_folder(&request.filter)?;
+        let filter = valid_as_of(self.core, filter, request.as_of)?;
         let rows = self.selected(&filter, request)?;
         let catalog = self.core.index.catalog();
         let total = rows.len();

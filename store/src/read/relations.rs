@@ -69,7 +69,7 @@ impl Reads<'_> {
     pub fn relations(&self, request: &RelationsRequest) -> Result<RelationsReply> {
         let start = Lookup::of(self.core).find(&request.note)?;
         let catalog = self.core.index.catalog();
-        let rules = self.core.index.relation_rules();
+        let rules = &self.core.state.relation_rules;
         let kinds: Option<Vec<String>> = match &request.kind {
             Some(name) if relation_key(name).is_empty() => {
                 return Err(Error::invalid(format!("{name:?} is no type of relations"))

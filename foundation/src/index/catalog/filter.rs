@@ -1,10 +1,23 @@
 //! Filters that select the notes of a list or a search, and their SQL conditions.
 
+use std::sync::Arc;
+
 use rusqlite::types::Value as Sql;
 
 use crate::clock::Timestamp;
-use crate::index::catalog::rows::Inactive;
+use crate::index::catalog::rows::{FileId, Inactive};
 use crate::text::path::key;
+
+/// The notes that are valid at an instant. A note that is in neither list is valid from its creation on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ValidAt {
+    /// The instant.
+    pub at: Timestamp,
+    /// Notes that are valid.
+    pub valid: Arc<Vec<FileId>>,
+    /// Notes that are not valid.
+    pub invalid: Arc<Vec<FileId>>,
+}
 
 /// A filter that selects notes. A note must meet all conditions that are set.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -25,6 +38,8 @@ pub struct Filter {
     pub updated_after: Option<Timestamp>,
     /// The time before which the note was last changed.
     pub updated_before: Option<Timestamp>,
+    /// The instant at which the note must be valid ([`ValidityTable::valid_at`](crate::index::validity::ValidityTable::valid_at)).
+    pub valid: Option<ValidAt>,
     /// Whether canvases are selected as well as notes.
     pub with_canvases: bool,
     /// The inactive states whose notes are not selected.
@@ -76,6 +91,12 @@ impl Filter {
             if let Some(bound) = bound {
                 add(part, Sql::Integer(bound.millis()));
             }
+        }
+        if let Some(ValidAt { at, valid, invalid }) = &self.valid {
+            let created = format!("ifnull(f.created, f.mtime / 1000000) <= {}", at.millis());
+            let listed = |files: &[FileId]| Sql::Text(serde_json::json!(files).to_string());
+            add(&format!("({created} OR f.id IN (SELECT value FROM json_each(?)))"), listed(valid));
+            add("f.id NOT IN (SELECT value FROM json_each(?))", listed(invalid));
         }
         (parts.join(" AND "), values)
     }
