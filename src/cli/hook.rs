@@ -109,7 +109,10 @@ fn serve(context: &CommandContext, hook: Hook) -> Result<String> {
         event: input.event().to_owned(),
         is_json: context.out.is_json(),
     };
-    let store = Store::open(Open { existing: true, agent: Some("hook".to_owned()), ..context.open.clone() })?;
+    // What was recalled is remembered for each conversation.
+    let session = Some(input.session().to_owned()).filter(|_| hook == Hook::Recall);
+    let agent = Some("hook".to_owned());
+    let store = Store::open(Open { existing: true, agent, session, ..context.open.clone() })?;
     match hook {
         Hook::Recall => {
             // The line end counts, too.
@@ -117,6 +120,7 @@ fn serve(context: &CommandContext, hook: Hook) -> Result<String> {
             let request = RecallRequest {
                 prompt: input.prompt().to_owned(),
                 patience: Some(SYNC_TIMEOUT),
+                only_new: true,
                 budget: Some(RecallBudget::new(BUDGET, move |reply| form.of(reply) + "\n")),
                 ..RecallRequest::default()
             };

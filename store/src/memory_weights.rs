@@ -246,17 +246,31 @@ impl MemoryWeights<'_> {
 
     /// Records uses of notes in the journal. A failure is only logged.
     pub(crate) fn note_use<'a>(&self, rows: impl Iterator<Item = &'a FileRow>, by: &str) {
-        let mut rows = rows.peekable();
+        let rows: Vec<&FileRow> = rows.collect();
         let is_off = self.core.config.memory.uses == UseRecording::Off;
-        if rows.peek().is_none() || is_off || self.core.vault.is_read_only() {
+        if rows.is_empty() || is_off || self.core.vault.is_read_only() {
             return;
         }
-        let mut event = Calls::of(self.core).event_of("use", self.core.clock.now(), rows);
+        let mut event = Calls::of(self.core).event_of("use", self.core.clock.now(), rows.iter().copied());
         event.more.insert("by".to_owned(), Value::from(by));
+        if by == RECALLED && self.core.session.is_some() {
+            // A session gets a note again only if its content is another one.
+            let states: Vec<String> = rows.iter().map(|row| content_state(row)).collect();
+            event.more.insert("states".to_owned(), Value::from(states));
+        }
         if let Err(error) = self.core.journal().append_without_sync(&event) {
             tracing::debug!("a use cannot be recorded: {error}");
         }
     }
+}
+
+/// The name of a recall in the events of uses.
+pub(crate) const RECALLED: &str = "recall";
+
+/// Returns a short text that differs for another content of a note: the beginning of its hash in hex.
+pub(crate) fn content_state(row: &FileRow) -> String {
+    let hash = row.hash.unwrap_or_default();
+    hash.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Returns the id that a note itself has, and that was not made from its path.

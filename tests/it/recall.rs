@@ -49,6 +49,10 @@ fn vault() -> TestVault {
 }
 
 fn hook(vault: &TestVault, prompt: &str, provider: &str) -> String {
+    hook_in_session(vault, prompt, "", provider)
+}
+
+fn hook_in_session(vault: &TestVault, prompt: &str, session: &str, provider: &str) -> String {
     let mut command = vault.command(&["hook", "recall"]);
     let mut child = command
         .env("SIDENOTE_EMBED_PROVIDER", provider)
@@ -57,7 +61,12 @@ fn hook(vault: &TestVault, prompt: &str, provider: &str) -> String {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    child.stdin.take().unwrap().write_all(json!({ "prompt": prompt }).to_string().as_bytes()).unwrap();
+    child
+        .stdin
+        .take()
+        .unwrap()
+        .write_all(json!({ "prompt": prompt, "session_id": session }).to_string().as_bytes())
+        .unwrap();
     let done = child.wait_with_output().unwrap();
     assert!(done.status.success(), "{}", stderr(&done));
     stdout(&done)
@@ -104,6 +113,28 @@ fn small_talk_has_no_key_terms() {
     ] {
         assert_eq!(prompt_terms(prompt), words, "{prompt}");
     }
+}
+
+#[test]
+fn a_note_is_given_once_in_a_session_unless_it_changed_or_is_asked_for() {
+    let vault = vault();
+    run(&vault, NOW, &["index"]);
+    let asked = "Where does the antenna hang?";
+    let has =
+        |prompt: &str, session: &str| hook_in_session(&vault, prompt, session, "minilm").contains("antenna");
+    assert!(has(asked, "one"));
+    assert!(!has(asked, "one"), "it was given in this session");
+    assert!(!has("How does the antenna hang from the second pole?", "one"), "in whatever words");
+    assert!(has(asked, "two"), "another session");
+    assert!(has(asked, "") && has(asked, ""), "no session");
+    assert!(has("Where does the antenna hang again?", "one"), "the prompt asks for it again");
+    assert!(has("Antenna", "one"), "the prompt names it");
+    assert_eq!(uses(&vault, "antenna"), 6, "what is not given is no use");
+    vault.write(
+        "Antenna.md",
+        "---\nid: antenna\n---\nThe antenna at the moor outlet hangs from the third pole.\n",
+    );
+    assert!(has(asked, "one"), "it changed");
 }
 
 #[test]

@@ -144,6 +144,13 @@ pub fn prompt_terms(prompt: &str) -> Vec<String> {
     words
 }
 
+/// Returns whether a prompt asks for what was said before.
+pub fn asks_again(prompt: &str) -> bool {
+    let prompt = prompt.to_lowercase();
+    let mut words = prompt.split(|c: char| !c.is_alphanumeric());
+    words.any(|word| matches!(word, "again" | "remind" | "repeat"))
+}
+
 /// The evidence that a note is about a text.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct MatchEvidence {

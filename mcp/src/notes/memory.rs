@@ -164,7 +164,7 @@ pub(super) fn recall(store: &Store, input: RecallInput) -> Result<Answer> {
         recall_answer(reply.clone()).map_or_else(|_| String::new(), |answer| answer.sent())
     }));
     let as_of = Searches::as_of("as_of", input.as_of.as_deref(), store.now())?;
-    let request = RecallRequest { prompt: input.prompt, limit, as_of, patience: None, budget };
+    let request = RecallRequest { prompt: input.prompt, limit, as_of, budget, ..RecallRequest::default() };
     recall_answer(store.recalls().recall(&request)?)
 }
 

@@ -43,6 +43,13 @@ pub(crate) struct EvaluatedMatch {
     pub(crate) passage: String,
 }
 
+impl EvaluatedMatch {
+    /// Returns whether the text names the note by a whole title, alias or file name.
+    pub(crate) fn has_whole_name(&self) -> bool {
+        self.evidence.is_named || self.mention == Some(Mention::Whole)
+    }
+}
+
 impl Recalls<'_> {
     /// Reads notes and measures the evidence that each is about a text, given by its words. The result holds `None` for
     /// a note that was removed. `prompt` are the words by which the text can name a note, and `length` is the length of

@@ -1,15 +1,18 @@
 //! Recalls memories for a prompt or a query, and explains their scores.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use serde::Serialize;
+use serde_json::Value;
 
 use crate::memory::candidates::Candidates;
 use crate::memory::content::MemoryContent;
+use crate::memory::evidence::EvaluatedMatch;
 use crate::memory::meant::meant;
 use crate::memory::recall_reply::{RecallBudget, RecallReply};
 use crate::memory::{Memories, Recalls};
-use crate::memory_weights::{Memory, MemoryWeights};
+use crate::memory_weights::{Memory, MemoryWeights, RECALLED, content_state};
 use crate::query::Searches;
 use crate::query::search::hide;
 use crate::query::validity::{invalidities, valid_as_of, with_replacements};
@@ -17,7 +20,10 @@ use crate::sync::IndexSync;
 use sidenote_foundation::clock::Timestamp;
 use sidenote_foundation::error::Result;
 use sidenote_foundation::index::catalog::{Filter, Inactive};
-use sidenote_foundation::memory::recall::{RecallGroup, RecallItem, prompt_terms, select_by_quotas};
+use sidenote_foundation::journal::reader::ReadOrder;
+use sidenote_foundation::memory::recall::{
+    RecallGroup, RecallItem, asks_again, prompt_terms, select_by_quotas,
+};
 use sidenote_foundation::memory::score::{CompositeScore, composite_score};
 use sidenote_foundation::memory::tier::Tier;
 use sidenote_foundation::memory::types::MemoryType;
@@ -27,6 +33,8 @@ use sidenote_foundation::text::path::NotePath;
 
 /// The default number of recalled memories.
 const MOST_ITEMS: usize = 10;
+
+const MILLIS_PER_DAY: i64 = 86_400_000;
 
 /// The length of the passage of a recalled memory, in bytes.
 const LONGEST: usize = 600;
@@ -43,6 +51,8 @@ pub struct RecallRequest {
     /// The time for updating the index, after which it is used as it is. Without it, the update takes as long as it
     /// needs.
     pub patience: Option<Duration>,
+    /// Whether to leave out what the session of the store got before, unless the note changed or the prompt asks for it.
+    pub only_new: bool,
     /// The most tokens of the reply.
     pub budget: Option<RecallBudget>,
 }
@@ -146,7 +156,7 @@ impl Recalls<'_> {
             let row = |path: Result<NotePath>| catalog.row_at(path?.as_str());
             paths.map(row).collect::<Result<Vec<_>>>()?
         };
-        MemoryWeights::of(self.core).note_use(rows.iter().flatten(), "recall");
+        MemoryWeights::of(self.core).note_use(rows.iter().flatten(), RECALLED);
         Ok(reply)
     }
 
@@ -174,7 +184,16 @@ impl Recalls<'_> {
         let mut weighed = self.evaluate_matches(&found, &query.words, &prompt, LONGEST)?;
         let meant = meant(&weighed, &prompt, self.recall_floor()?);
         let scored = self.compose(found, self.core.clock.now())?;
-        let about: Vec<usize> = (0..scored.len()).filter(|at| meant.contains(at)).collect();
+        let given = if request.only_new { self.given_in_session()? } else { HashMap::new() };
+        let asks_again = asks_again(&request.prompt);
+        let is_new = |at: usize| {
+            let row = scored.get(at).map(|(memory, _)| &memory.row);
+            let is_named =
+                weighed.get(at).and_then(Option::as_ref).is_some_and(EvaluatedMatch::has_whole_name);
+            let at_hand = row.and_then(|row| Some(*given.get(row.path.as_str())? == content_state(row)));
+            asks_again || is_named || at_hand != Some(true)
+        };
+        let about: Vec<usize> = (0..scored.len()).filter(|at| meant.contains(at) && is_new(*at)).collect();
         let share = |memory: &Memory| {
             if memory.state.pinned { RecallGroup::Pinned } else { RecallGroup::Tier(memory.state.tier) }
         };
@@ -206,6 +225,33 @@ impl Recalls<'_> {
             });
         }
         Ok((items, notices))
+    }
+
+    /// Lists what was recalled in this session during the last day: paths, and the content that was given last.
+    fn given_in_session(&self) -> Result<HashMap<String, String>> {
+        let mut given = HashMap::new();
+        let Some(mut session) = self.core.session.clone() else { return Ok(given) };
+        self.core.clean(&mut session);
+        let since = Timestamp::from_millis(self.core.clock.now().millis() - MILLIS_PER_DAY);
+        for event in self.core.journal().events(ReadOrder::NewestFirst)?.with_any(&[&session]) {
+            let event = event?;
+            if event.at < since {
+                break;
+            }
+            let says = |name: &str, text: &str| event.more.get(name).and_then(Value::as_str) == Some(text);
+            if event.op == "use" && says("by", RECALLED) && says("session", &session) {
+                let notes = event.more.get("notes").and_then(Value::as_array).into_iter().flatten();
+                let states = event.more.get("states").and_then(Value::as_array).into_iter().flatten();
+                for (note, state) in notes.zip(states) {
+                    if let (Some(path), Some(state)) =
+                        (note.get("path").and_then(Value::as_str), state.as_str())
+                    {
+                        given.entry(path.to_owned()).or_insert_with(|| state.to_owned());
+                    }
+                }
+            }
+        }
+        Ok(given)
     }
 
     /// Orders chosen memories so that none is given without the newest one that supersedes it, which comes first.
@@ -277,7 +323,7 @@ impl Recalls<'_> {
             let Ok(content) = Memories::of(self.core).content(&memory) else { continue };
             given.push(Recalled { memory, score, content });
         }
-        MemoryWeights::of(self.core).note_use(given.iter().map(|recalled| &recalled.memory.row), "recall");
+        MemoryWeights::of(self.core).note_use(given.iter().map(|recalled| &recalled.memory.row), RECALLED);
         Ok(RecalledReply { memories: given, notices })
     }
 
