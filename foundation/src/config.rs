@@ -901,6 +901,15 @@ fn put(
         values.insert(key.to_owned(), (value, origin));
         return Ok(());
     }
+    // A type of relations keeps what is not set.
+    if key.starts_with("relations.")
+        && let (Some((Value::Table(old), _)), Value::Table(new)) = (values.get(key), &value)
+    {
+        let mut merged = old.clone();
+        merged.extend(new.clone());
+        values.insert(key.to_owned(), (Value::Table(merged), origin));
+        return Ok(());
+    }
     let Some((old, _)) = values.get(key) else {
         return Err(no_setting(values, format!("{origin} sets {key}, which is no setting")));
     };

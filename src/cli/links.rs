@@ -92,7 +92,8 @@ fn show_relations(reply: &RelationsReply) -> String {
         vec![related, kind, format!("{}:{}", item.stated_in, item.line), item.evidence.clone()]
     };
     let rows: Vec<Vec<String>> = reply.relations.iter().map(row).collect();
-    format!("{}\nrelations ({})\n{}", output::plain(&reply.path), rows.len(), output::columns(&rows))
+    let count = if reply.truncated { format!("the first {}", rows.len()) } else { rows.len().to_string() };
+    format!("{}\nrelations ({count})\n{}", output::plain(&reply.path), output::columns(&rows))
 }
 
 fn show(reply: &LinksReply) -> String {

@@ -7,7 +7,7 @@ use sidenote::store::{RelationsRequest, SearchRequest, Store};
 use sidenote::text::note::Note;
 use sidenote::text::relation::{RelationRules, relation_key, relations};
 
-use crate::support::TestVault;
+use crate::support::{TestVault, stderr};
 
 fn rules() -> RelationRules {
     let config = Config::load(std::path::Path::new("/nowhere"), &[]).unwrap();
@@ -95,6 +95,15 @@ const INFERRED: &[(&str, &str)] = &[
     ("[[Ann]] is [[Tom]]'s boss.", "Tom ~reports_to Ann"),
     ("[[Tom]] and [[Ann]] work here.", ". ~employs Tom; . ~employs Ann"),
     ("[[Tom]] reports to her.", ". ~manages Tom"),
+    ("Staff engineer at [[Acme]].", ". ~works_at Acme"),
+    ("Met an engineer at [[Acme]].", ""),
+    ("[[Ann]] is an investor.", ". ~investors Ann"),
+    ("[[Tom]] is an employee here.", ". ~employs Tom"),
+    ("---\ntype: meeting\n---\n[[Tom]] and [[Ann]] attended.", ". ~attendees Tom; . ~attendees Ann"),
+    ("---\ntype: meeting\n---\n[[Tom]] was there.", ". ~attendees Tom"),
+    ("[[Tom]] attended.", ""),
+    ("- [ ] [[Tom]] joined [[Acme]]", ""),
+    ("- [x] [[Tom]] joined [[Acme]]", "Tom ~works_at Acme"),
     ("[[Tom]] no longer works at [[Acme]].", "Tom ~worked_at Acme"),
     // What is not said of a link or of the note is left out.
     ("Her brother works at [[Acme]].", ""),
@@ -125,7 +134,7 @@ fn properties_fields_and_lists_state_relations() {
 
 #[test]
 fn sentences_state_relations() {
-    assert_eq!(INFERRED.len(), 42);
+    assert_eq!(INFERRED.len(), 51);
     INFERRED.iter().for_each(|(text, expected)| check(text, expected));
 }
 
@@ -289,6 +298,12 @@ fn a_question_by_relation_is_answered_by_it() {
         "who works at Acme and plays chess",
         "pumps of Acme",
         "who works at Nowhere",
+        "what is Acme",
+        "when did Jane Doe found Beta",
+        "Jane Doe founded Beta",
+        "who does not work at Acme",
+        "who acquired Acme",
+        "Kickoff",
     ];
     let answers: Vec<String> =
         questions.iter().map(|question| format!("{question}: {}", found(&store, question))).collect();
@@ -313,6 +328,13 @@ fn a_question_by_relation_is_answered_by_it() {
       first come the notes that lead to Companies/Acme.md by works_at; --no-relations searches for the words
     pumps of Acme: People/Ann Lee.md, Companies/Acme.md, Deals/Round.md, People/Tom Ray.md, People/Jane Doe.md
     who works at Nowhere: People/Tom Ray.md
+    what is Acme: Companies/Acme.md, Deals/Round.md, People/Ann Lee.md, People/Tom Ray.md, People/Jane Doe.md
+    when did Jane Doe found Beta: People/Jane Doe.md, Companies/Beta.md, People/Tom Ray.md, Meetings/Kickoff.md
+    Jane Doe founded Beta: Companies/Beta.md, People/Jane Doe.md, People/Tom Ray.md, Meetings/Kickoff.md
+      first come the notes to which People/Jane Doe.md leads by founded; --no-relations searches for the words
+    who does not work at Acme: People/Tom Ray.md, Companies/Acme.md, Deals/Round.md, People/Ann Lee.md, People/Jane Doe.md
+    who acquired Acme: Companies/Acme.md, Deals/Round.md, People/Ann Lee.md, People/Tom Ray.md, People/Jane Doe.md
+    Kickoff: Meetings/Kickoff.md
     ");
 }
 
@@ -327,6 +349,33 @@ fn other_rules_make_other_relations() {
     assert_eq!(found(&vault.store(), "rel:works_at:[[Acme]]"), "People/Eve Sun.md, People/Jane Doe.md");
     std::fs::write(vault.root().join(".sidenote/config.toml"), "[links]\ninfer_relations = false\n").unwrap();
     assert_eq!(found(&vault.store(), "rel:founded:[[Beta]]"), "");
+}
+
+#[test]
+fn a_type_keeps_what_a_setting_does_not_name() {
+    let vault = vault();
+    std::fs::create_dir_all(vault.root().join(".sidenote")).unwrap();
+    let settings = |text: &str| std::fs::write(vault.root().join(".sidenote/config.toml"), text).unwrap();
+    settings("[relations.works_at]\nforward = [\"likes the pumps of\"]\n");
+    assert_eq!(
+        found(&vault.store(), "rel:works_at:[[Acme]]"),
+        "People/Ann Lee.md, People/Eve Sun.md, People/Jane Doe.md"
+    );
+    settings("[relations.likes]\nforward = [\"likes\"]\nshared = \"likes\"\n");
+    let refused = stderr(&vault.run(&["search", "rel:likes"]));
+    assert!(
+        refused.contains("relations.likes shares \"likes\", which is no type or shares another"),
+        "{refused}"
+    );
+}
+
+#[test]
+fn a_forgotten_note_states_nothing() {
+    let vault = vault();
+    vault.write("Rumour.md", "[[Ann Lee]] works at [[Acme]].\n");
+    assert!(found(&vault.store(), "rel:works_at:[[Acme]]").contains("Ann Lee"));
+    vault.run(&["memory", "forget", "Rumour"]);
+    assert!(!found(&vault.store(), "rel:works_at:[[Acme]]").contains("Ann Lee"));
 }
 
 #[test]

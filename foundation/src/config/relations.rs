@@ -54,12 +54,13 @@ pub(super) fn checked(types: BTreeMap<String, RelationConfig>) -> Result<BTreeMa
             return Err(Error::invalid(format!("relations.{name} has the phrase {phrase:?}"))
                 .with_hint("begin and end it with a word"));
         }
-        if !kind.shared.is_empty() && !types.contains_key(&kind.shared) {
+        let shared = types.get(&kind.shared);
+        if !kind.shared.is_empty() && shared.is_none_or(|shared| !shared.shared.is_empty()) {
             return Err(Error::invalid(format!(
-                "relations.{name} shares {:?}, which is no type",
+                "relations.{name} shares {:?}, which is no type or shares another one itself",
                 kind.shared
             ))
-            .with_hint("name another type of [relations]"));
+            .with_hint("name a type of [relations] that shares none"));
         }
     }
     Ok(types)

@@ -41,8 +41,11 @@ pub fn end_of(text: &str) -> Option<Timestamp> {
 /// Returns the instant that a date stands for when it is asked what was valid then: the last millisecond of a day. A time
 /// stands for itself.
 pub fn as_of(text: &str, start: Timestamp) -> Timestamp {
+    let text = text.trim();
     let is_time = Timestamp::parse(text).is_some() && !is_date(text);
-    if is_time { start } else { Timestamp::from_millis(day_after(start).millis() - 1) }
+    // `12h` and `45min` are instants, `7d` and `yesterday` days.
+    let is_instant = text.contains("min") || (text.contains('h') && !text.contains("mo"));
+    if is_time || is_instant { start } else { Timestamp::from_millis(day_after(start).millis() - 1) }
 }
 
 /// Returns whether a text that is a date or a time has no time.

@@ -385,6 +385,10 @@ fn put_related_first(
     allowed: Option<&FileSet>,
     fused: &mut Vec<FusedHit>,
 ) -> Result<Option<RelationAnswer>> {
+    // A note that the whole query names is what was asked for.
+    if fused.iter().any(|hit| hit.components.from_name.is_some()) {
+        return Ok(None);
+    }
     let catalog = index.catalog();
     let found = relation_question::answer(&catalog, snapshot, rules, &query.text_to_embed)?;
     let Some(mut answer) = found else { return Ok(None) };

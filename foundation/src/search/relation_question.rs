@@ -1,7 +1,7 @@
 //! Questions by relation: "who invested in Acme" asks for what is at the other end of a relation of a note that the
 //! question names.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use crate::error::Result;
 use crate::index::Snapshot;
@@ -31,6 +31,16 @@ const MAX_NEIGHBOURS: usize = 500;
 const PREPOSITIONS: &[&str] = &["at", "by", "for", "from", "in", "of", "on", "to", "with"];
 /// Forms of "to be" that make a participle passive.
 const PASSIVE: &[&str] = &["is", "are", "was", "were", "been", "be", "being", "got", "get"];
+/// Words that ask for a time, a way or a reason, or for what is not so.
+const OTHERWISE: &[&str] = &[
+    "but", "cannot", "except", "how", "never", "no", "nobody", "none", "not", "when", "why", "without",
+    "doesn", "didn", "don", "isn", "wasn", "hasn", "haven", "aren", "won", "doesnt", "didnt", "dont", "isnt",
+];
+/// Words that ask for notes.
+const ASKING: &[&str] = &[
+    "all", "anybody", "anyone", "find", "give", "list", "people", "show", "what", "whats", "where", "which",
+    "who", "whom", "whos", "whose",
+];
 /// Words of questions that narrow nothing, besides stop words.
 const QUESTION_WORDS: &[&str] = &[
     "all",
@@ -166,6 +176,15 @@ pub(super) fn answer(
     if names.is_empty() && !cues.is_empty() {
         names = reader.parts_of_names(&cues, &mut stem)?;
     }
+    // A note with the name of a verb is not meant by it.
+    let is_phrase = |cue: &&Cue| matches!(cue.form, CueForm::Phrase { is_open: false, .. });
+    names.retain(|named| {
+        named.words.len() > 1
+            || !cues
+                .iter()
+                .filter(is_phrase)
+                .any(|cue| named.words.iter().all(|at| (cue.start..cue.end).contains(at)))
+    });
     reader.named = names.iter().flat_map(|named| named.words.iter().copied()).collect();
     for named in &names {
         for &file in &named.files {
@@ -318,9 +337,14 @@ impl Reader<'_> {
             {
                 continue;
             }
+            // "Is at" must not match the "is" of any question.
+            let can_be_open = phrase.words.iter().take(head.len()).any(|word| !is_filler(word));
             for start in 0..self.said.len() {
                 let whole = self.matched(start, &stems).map(|end| (end, false));
-                let open = || self.matched(start, &head).map(|end| (end, true));
+                let open = || {
+                    let end = self.matched(start, &head).filter(|_| can_be_open)?;
+                    Some((end, true))
+                };
                 if let Some((end, is_open)) = whole.or_else(open) {
                     let form = CueForm::Phrase { before: phrase.before, is_open };
                     let said = self.said.get(start..end).unwrap_or_default();
@@ -401,27 +425,55 @@ impl Reader<'_> {
             })
         };
         let own_cues = own_cues.iter().filter(|cue| !is_part(cue)).copied();
+        let mut tried: Option<&Cue> = None;
         for cue in own_cues.chain(unknown.iter().filter(is_outside)) {
             let Some(end) = self.end_of_named(cue, named) else { continue };
-            let found = relations.with_end(&cue.kind, file, end)?;
-            let notes = self.other_ends(&found, end.other(), file);
+            // Only other meanings of the same words may answer instead: "joined" a company, or a meeting.
+            if tried.is_some_and(|first| cue.end <= first.start || first.end <= cue.start) {
+                continue;
+            }
+            tried = tried.or(Some(cue));
             let used: Vec<usize> = (cue.start..cue.end).chain(named.words.iter().copied()).collect();
+            if self.asks_otherwise(&used) {
+                return Ok(None);
+            }
+            let found = relations.with_end_among(&own, &cue.kind, file, end)?;
+            let notes = self.other_ends(&found, end.other(), file);
             let notes = self.of_asked_kind(notes, &used, &kinds, stem)?;
             if notes.is_empty() {
                 continue;
             }
-            let is_whole = self.is_whole(&used, &kinds);
+            let is_noun = matches!(cue.form, CueForm::Noun(_));
+            let is_whole = self.is_whole(&used, &kinds) && (is_noun || self.asks(&used, &kinds));
             let answer =
                 RelationAnswer { kind: cue.kind.clone(), named: file, end: Some(end), notes, is_whole };
             // "Meetings of Jane" can be those that her note lists, or all that state a relation with her.
-            let of_kind = match cue.form {
-                CueForm::Noun(_) => self.of_kind(named, file, &own, &kinds)?,
-                CueForm::Phrase { .. } => None,
-            };
+            let of_kind = if is_noun { self.of_kind(named, file, &own, &kinds)? } else { None };
             let more = of_kind.filter(|other| other.notes.len() > answer.notes.len());
             return Ok(Some(more.unwrap_or(answer)));
         }
-        self.of_kind(named, file, &own, &kinds)
+        if tried.is_some() { Ok(None) } else { self.of_kind(named, file, &own, &kinds) }
+    }
+
+    /// Returns the words in the clauses of these places.
+    fn words_around<'s>(&'s self, used: &[usize]) -> impl Iterator<Item = (usize, &'s Said)> {
+        let clauses: HashSet<usize> =
+            used.iter().filter_map(|at| self.said.get(*at)).map(|word| word.clause).collect();
+        self.said.iter().enumerate().filter(move |(_, word)| clauses.contains(&word.clause))
+    }
+
+    /// Returns whether the words around ask for no note at an end: for a time, a way or a reason, or for what is not so.
+    fn asks_otherwise(&self, used: &[usize]) -> bool {
+        self.words_around(used)
+            .any(|(at, word)| !used.contains(&at) && OTHERWISE.contains(&word.text.as_str()))
+    }
+
+    /// Returns whether the words around ask for notes, and are no statement.
+    fn asks(&self, used: &[usize], kinds: &[(String, Vec<FileId>)]) -> bool {
+        self.words_around(used).any(|(at, word)| {
+            ASKING.contains(&word.text.as_str())
+                || (!used.contains(&at) && kinds.iter().any(|(kind, _)| *kind == word.stem))
+        })
     }
 
     /// Answers a question for notes of a kind: "meetings with Acme" are those that state a relation with it, or else those
@@ -439,22 +491,23 @@ impl Reader<'_> {
             Some((at, kind))
         });
         let Some((at, (kind, notes))) = asked else { return Ok(None) };
-        let states = |note: &FileId| {
-            own.iter().any(|one| {
-                one.subject == *note
-                    || one.object == *note
-                    || (one.stated.source == *note && one.at(RelationEnd::Object) == file)
+        let stated: HashSet<FileId> = own
+            .iter()
+            .flat_map(|one| {
+                let source = Some(one.stated.source).filter(|_| one.at(RelationEnd::Object) == file);
+                [Some(one.subject), Some(one.object), source]
             })
-        };
+            .flatten()
+            .collect();
         let rows = self.catalog.rows(&notes.iter().copied().chain([file]).collect::<Vec<_>>())?;
-        let title =
-            rows.iter().find(|row| row.id == file).map(|row| row.title.to_lowercase()).unwrap_or_default();
-        let is_titled = |note: &FileId| {
-            rows.iter()
-                .any(|row| row.id == *note && !title.is_empty() && row.title.to_lowercase().contains(&title))
+        let title = rows.iter().find(|row| row.id == file).map(|row| row.title.to_lowercase());
+        let title = title.filter(|title| !title.is_empty());
+        let is_titled = |row: &&FileRow| {
+            title.as_ref().is_some_and(|title| row.title.to_lowercase().contains(title.as_str()))
         };
+        let titled: HashSet<FileId> = rows.iter().filter(is_titled).map(|row| row.id).collect();
         let stating: Vec<FileId> =
-            notes.iter().copied().filter(|note| states(note) || is_titled(note)).collect();
+            notes.iter().copied().filter(|note| stated.contains(note) || titled.contains(note)).collect();
         let notes = if stating.is_empty() { notes.clone() } else { stating };
         let used: Vec<usize> = named.words.iter().copied().chain([at]).collect();
         let is_whole = self.is_whole(&used, kinds);
@@ -476,9 +529,9 @@ impl Reader<'_> {
         Ok(!answer.notes.is_empty())
     }
 
-    /// Says whether the word is a noun in the plural, or one after an article.
+    /// Says whether the word can be a noun made of a verb: "meetings".
     fn is_noun(&self, at: usize) -> bool {
-        self.said.get(at).is_some_and(|word| word.text.ends_with("ings") || word.text.ends_with("ing"))
+        self.said.get(at).is_some_and(|word| word.text.trim_end_matches('s').ends_with("ing"))
     }
 
     /// Returns the end of the relation at which the named note is.
@@ -528,14 +581,13 @@ impl Reader<'_> {
 
     /// Lists the notes at an end, each once, those that are stated most often first.
     fn other_ends(&self, found: &[TypedRelation], end: RelationEnd, file: FileId) -> Vec<FileId> {
-        let mut notes: Vec<(FileId, usize)> = Vec::new();
-        for note in found.iter().map(|relation| relation.at(end)).filter(|note| *note != file) {
-            match notes.iter_mut().find(|(known, _)| *known == note) {
-                Some((_, times)) => *times += 1,
-                None => notes.push((note, 1)),
-            }
+        let mut times: HashMap<FileId, (usize, usize)> = HashMap::new();
+        for (place, note) in found.iter().map(|relation| relation.at(end)).enumerate() {
+            times.entry(note).or_insert((place, 0)).1 += 1;
         }
-        notes.sort_by_key(|(_, times)| std::cmp::Reverse(*times));
+        times.remove(&file);
+        let mut notes: Vec<(FileId, (usize, usize))> = times.into_iter().collect();
+        notes.sort_by_key(|(_, (place, times))| (std::cmp::Reverse(*times), *place));
         notes.into_iter().map(|(note, _)| note).collect()
     }
 

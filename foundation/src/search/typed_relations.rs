@@ -32,6 +32,11 @@ impl TypedRelation {
     }
 }
 
+/// Returns a relation from the other end.
+fn turned(relation: TypedRelation) -> TypedRelation {
+    TypedRelation { subject: relation.object, object: relation.subject, ..relation }
+}
+
 /// Looks up relations by type.
 #[derive(Debug, Clone, Copy)]
 pub struct TypedRelations<'a> {
@@ -45,13 +50,15 @@ impl<'a> TypedRelations<'a> {
         Self { catalog, rules }
     }
 
-    /// Lists the relations from a file and to it, in the order of the notes that state them. One that several types can
-    /// mean is listed for each.
+    /// Lists the relations from a file and to it, those that are written as such before inferred ones. One that several
+    /// types can mean is listed for each.
     ///
     /// # Errors
     /// `Corrupt` or `Io` if the catalog cannot be read.
     pub fn of(&self, file: FileId) -> Result<Vec<TypedRelation>> {
-        self.typed(RelationQueries::of_catalog(self.catalog).of(file)?)
+        let mut relations = self.typed(RelationQueries::of_catalog(self.catalog).of(file)?)?;
+        relations.sort_by_key(|relation| relation.stated.is_inferred);
+        Ok(relations)
     }
 
     /// Lists the relations of a type in which a file is at one end. Two notes that share the objects of another type are
@@ -60,27 +67,27 @@ impl<'a> TypedRelations<'a> {
     /// # Errors
     /// `Corrupt` or `Io` if the catalog cannot be read.
     pub fn with_end(&self, kind: &str, file: FileId, end: RelationEnd) -> Result<Vec<TypedRelation>> {
-        let is_symmetric = self.is_symmetric(kind);
-        let mut found: Vec<TypedRelation> = Vec::new();
-        let turned = |relation: TypedRelation| TypedRelation {
-            subject: relation.object,
-            object: relation.subject,
-            ..relation
-        };
-        for relation in self.of(file)?.into_iter().filter(|relation| relation.kind == kind) {
-            if relation.at(end) == file {
-                found.push(relation);
-            } else if is_symmetric && relation.at(end.other()) == file {
-                found.push(turned(relation));
-            }
-        }
+        self.with_end_among(&self.of(file)?, kind, file, end)
+    }
+
+    /// Lists what [`TypedRelations::with_end`] does, from all relations of the file.
+    ///
+    /// # Errors
+    /// `Corrupt` or `Io` if the catalog cannot be read.
+    pub fn with_end_among(
+        &self,
+        own: &[TypedRelation],
+        kind: &str,
+        file: FileId,
+        end: RelationEnd,
+    ) -> Result<Vec<TypedRelation>> {
+        let mut found = self.direct(own, kind, file, end);
         let shared =
             self.rules.get(kind).map(|kind| kind.shared.as_str()).filter(|shared| !shared.is_empty());
         let Some(shared) = shared else { return Ok(found) };
-        let common: Vec<FileId> =
-            self.with_end(shared, file, RelationEnd::Subject)?.iter().map(|one| one.object).collect();
-        for object in common.into_iter().take(MAX_SHARED) {
-            for other in self.with_end(shared, object, RelationEnd::Object)? {
+        for common in self.direct(own, shared, file, RelationEnd::Subject).iter().take(MAX_SHARED) {
+            let around = self.of(common.object)?;
+            for other in self.direct(&around, shared, common.object, RelationEnd::Object) {
                 if other.subject != file {
                     let met = TypedRelation {
                         kind: kind.to_owned(),
@@ -93,6 +100,26 @@ impl<'a> TypedRelations<'a> {
             }
         }
         Ok(found)
+    }
+
+    /// Lists the relations of a type in which a file is at one end, without shared ones.
+    fn direct(
+        &self,
+        own: &[TypedRelation],
+        kind: &str,
+        file: FileId,
+        end: RelationEnd,
+    ) -> Vec<TypedRelation> {
+        let is_symmetric = self.is_symmetric(kind);
+        let of_kind = own.iter().filter(|relation| relation.kind == kind);
+        let found = of_kind.filter_map(|relation| {
+            if relation.at(end) == file {
+                Some(relation.clone())
+            } else {
+                (is_symmetric && relation.at(end.other()) == file).then(|| turned(relation.clone()))
+            }
+        });
+        found.collect()
     }
 
     /// Lists the relations of a type between any files.

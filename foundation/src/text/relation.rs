@@ -13,6 +13,9 @@ use std::collections::HashSet;
 use crate::text::note::Note;
 use crate::text::span::Span;
 
+/// The most relations of one note.
+const MAX_RELATIONS: usize = 10_000;
+
 /// A relation that a note states, from a subject to an object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Relation {
@@ -43,6 +46,7 @@ pub fn relations(text: &str, note: &Note, names: &[&str], rules: &RelationRules)
     let linked = |at: usize| note.links.get(at).map(|link| (&link.path, link.form.syntax()));
     let mut seen = HashSet::new();
     found.retain(|one| seen.insert((one.subject.map(linked), one.kind.clone(), linked(one.object))));
+    found.truncate(MAX_RELATIONS);
     found
 }
 

@@ -53,6 +53,12 @@ struct NoteRefOutput {
     relation: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     to: Option<String>,
+    /// Whether a relation was inferred from a sentence.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    inferred: bool,
+    /// The note that states a relation, if it is not the one that it leads from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stated_in: Option<String>,
     /// The link as written, or the text of its line.
     #[serde(skip_serializing_if = "Option::is_none")]
     text: Option<String>,
@@ -118,7 +124,9 @@ pub(super) fn explore(store: &Store, input: ExploreInput) -> Result<Answer> {
             };
             let items = store.reads().relations(&request)?.relations.into_iter().map(|item| NoteRefOutput {
                 distance: Some(item.distance).filter(|_| depth > 1),
-                line: Some(item.line).filter(|_| item.stated_in == item.from),
+                line: Some(item.line),
+                inferred: item.inferred,
+                stated_in: Some(item.stated_in).filter(|path| *path != item.from),
                 relation: Some(item.kind),
                 to: Some(item.to),
                 text: Some(item.evidence.chars().take(MAX_LINK_TEXT).collect()),
@@ -236,8 +244,10 @@ fn format_output(output: &ExploreOutput, kind: ExploreKindInput) -> String {
             let shown = end.text.as_deref().map_or_else(String::new, |shown| format!("  {shown}"));
             let name = if name.is_empty() { String::new() } else { format!("{name} ") };
             let related = end.relation.as_deref().zip(end.to.as_deref());
-            let related = related.map_or_else(String::new, |(kind, to)| format!(" {kind} {to}"));
-            text.push_str(&format!("{name}{}{line}{related}{distance}{shown}\n", end.path));
+            let sign = if end.inferred { " (inferred)" } else { "" };
+            let related = related.map_or_else(String::new, |(kind, to)| format!(" {kind}{sign} {to}"));
+            let place = end.stated_in.as_deref().map_or(String::new(), |path| format!("  {path}"));
+            text.push_str(&format!("{name}{}{related}{place}{line}{distance}{shown}\n", end.path));
         }
     }
     if text.is_empty() {

@@ -205,9 +205,12 @@ impl Recalls<'_> {
         let chosen = select_by_quotas(&MemoryWeights::of(self.core).shares(), &shares, most)
             .into_iter()
             .filter_map(|at| about.get(at).copied());
-        let now = request.as_of.unwrap_or(self.core.clock.now());
-        let chosen = self.superseded_last(chosen.collect(), &scored, now)?;
-        let files = scored.iter().map(|(memory, _)| memory.row.id);
+        let now = self.core.clock.now();
+        let is_now = request.as_of.is_none();
+        // What was valid then is not superseded.
+        let chosen: Vec<usize> = chosen.collect();
+        let chosen = if is_now { self.superseded_last(chosen, &scored, now)? } else { chosen };
+        let files = scored.iter().filter(|_| is_now).map(|(memory, _)| memory.row.id);
         let mut invalid = invalidities(self.core, files, now)?;
         let mut items = Vec::new();
         for at in chosen.into_iter().take(most) {

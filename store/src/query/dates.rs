@@ -72,19 +72,17 @@ impl DatedQuery {
         Ok((!files.is_empty()).then_some(Self { phrase, words, rest, files }))
     }
 
-    /// Searches the notes of the period. Returns `None` if they answer the rest of the query much worse than all notes do,
-    /// of which `among` are searched.
+    /// Searches the notes of the period. Returns `None` if they answer the rest of the query much worse than all notes do.
     ///
     /// # Errors
     /// The errors of `sought`, which searches for a query.
     pub(super) fn search(
         self,
-        among: Option<&FileSet>,
         sought: &mut impl FnMut(&Query, Option<&FileSet>, &mut Vec<Wording>) -> Result<SearchHits>,
     ) -> Result<Option<DatedHits>> {
         let mut notices = Vec::new();
         let hits = sought(&self.rest, Some(&self.files), &mut notices)?;
-        let all = sought(&self.rest, among, &mut Vec::new())?;
+        let all = sought(&self.rest, None, &mut Vec::new())?;
         let best =
             |hits: &SearchHits| hits.found.iter().filter_map(|hit| hit.components.bm25).fold(0.0, f32::max);
         // What is related with a note need not have the words.

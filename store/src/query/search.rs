@@ -50,7 +50,7 @@ impl Searches<'_> {
         if !request.no_sync {
             self.embed_recent(request.mode, &request.parsed(self.core.clock.now()).unwrap_or_default())?;
         }
-        let mut reply = self.search_as_is(request, None)?;
+        let mut reply = self.search_as_is(request)?;
         reply.stale = stale;
         if request.no_sync {
             reply.notes.push("the files were not compared with the index".into());
@@ -60,7 +60,7 @@ impl Searches<'_> {
     }
 
     /// Searches the index without updating it.
-    fn search_as_is(&self, request: &SearchRequest, among: Option<&FileSet>) -> Result<SearchReply> {
+    fn search_as_is(&self, request: &SearchRequest) -> Result<SearchReply> {
         let config = &self.core.config.search;
         let asked = request.mode.map_or_else(|| Mode::parse(&config.mode), Ok)?;
         let mut notes = Vec::new();
@@ -84,7 +84,8 @@ impl Searches<'_> {
                 path: request.path.clone(),
                 among,
                 relations: request.uses_relations(asked).then_some(&*self.core.state.relation_rules),
-                now: Some(request.as_of.unwrap_or(now)),
+                // What was valid then is not superseded.
+                now: Some(now).filter(|_| request.as_of.is_none()),
             };
             self.found(&snapshot, &request, || {
                 let vector;
@@ -92,11 +93,11 @@ impl Searches<'_> {
                 Ok(vector)
             })
         };
-        let dated = match request.may_be_dated(&query) {
+        let dated = match request.may_be_dated(&query) && !self.is_name(&request.query)? {
             true => DatedQuery::of(self.core, &request.query, &snapshot, filter.hidden, now)?,
             false => None,
         };
-        let dated = dated.map(|dated| dated.search(among, &mut sought)).transpose()?.flatten();
+        let dated = dated.map(|dated| dated.search(&mut sought)).transpose()?.flatten();
         let mut period = None;
         let mut found = match dated {
             Some(dated) => {
@@ -104,19 +105,21 @@ impl Searches<'_> {
                 notes.extend(dated.notices);
                 dated.hits
             }
-            None => sought(&query, among, &mut notes)?,
+            None => sought(&query, None, &mut notes)?,
         };
         if let Some(words) = request.plain_words(&query).filter(|_| found.found.is_empty()) {
             notes.clear();
             notes.push(WORDS_INSTEAD.into());
             query = words;
-            found = sought(&query, among, &mut notes)?;
+            found = sought(&query, None, &mut notes)?;
         }
         let SearchHits { mut found, undecided, sifted, answer } = found;
         let answered = answer.map(|answer| relation_notice(self.core, &answer)).transpose()?;
         notes.extend(undecided.map(Wording::from).into_iter().chain(answered));
         self.rerank(asked, &query, &mut found, &mut notes);
-        found = hits_below_replacements(self.core, found, request.as_of.unwrap_or(now))?;
+        if request.as_of.is_none() {
+            found = hits_below_replacements(self.core, found, now)?;
+        }
         found.truncate(most);
         if mode != Mode::Bm25 {
             notes.extend(self.pending_notice(&snapshot).map(Wording::from));
@@ -153,6 +156,11 @@ impl Searches<'_> {
         })
     }
 
+    /// Returns whether a query is the whole name of a note.
+    fn is_name(&self, query: &str) -> Result<bool> {
+        Ok(!self.core.index.catalog().names().with_title_or_name(query.trim())?.is_empty())
+    }
+
     /// Returns the requested page of the hits, each with its state as a memory if the request ranks memories.
     fn page(
         &self,
@@ -171,7 +179,9 @@ impl Searches<'_> {
         let ranked = ranked.split_off(request.skip.min(ranked.len()));
         let page = found.get(request.skip..).unwrap_or_default();
         let mut results = self.show(page, query, request.explain);
-        let mut invalid = invalidities(self.core, page.iter().map(|hit| hit.row.id), now)?;
+        // What was valid then is shown as it was.
+        let judged = page.iter().filter(|_| request.as_of.is_none()).map(|hit| hit.row.id);
+        let mut invalid = invalidities(self.core, judged, now)?;
         for hit in page {
             let result = results.iter_mut().find(|result| result.path == *hit.row.path.as_str());
             if let (Some(result), Some(invalidity)) = (result, invalid.remove(&hit.row.id)) {
@@ -389,7 +399,10 @@ fn relation_notice(core: &Core, answer: &RelationAnswer) -> Result<Wording> {
     };
     let which = if answer.is_whole { "these are the notes" } else { "first come the notes" };
     let text = format!("{which} {what}");
-    Ok(Wording::new(format!("{text}; --no-relations searches for the words"), text))
+    Ok(Wording::new(
+        format!("{text}; --no-relations searches for the words"),
+        format!("{text}; the mode bm25 or vector searches all notes"),
+    ))
 }
 
 /// The time that a search spends on embedding the latest changes.
@@ -557,7 +570,7 @@ impl SearchRequest {
     }
 
     /// Returns whether a question is answered by the relations of notes.
-    fn uses_relations(&self, asked: Mode) -> bool {
+    pub(super) fn uses_relations(&self, asked: Mode) -> bool {
         asked == Mode::Hybrid && self.memories.is_none() && !self.no_relations
     }
 

@@ -182,7 +182,8 @@ impl Searches<'_> {
                 search.as_of,
             )?,
             path: search.path.clone(),
-            now: Some(search.as_of.unwrap_or(self.core.clock.now())),
+            now: Some(self.core.clock.now()).filter(|_| search.as_of.is_none()),
+            relations: search.uses_relations(mode).then_some(&*self.core.state.relation_rules),
             ..Request::default()
         };
         let mut said = Vec::new();

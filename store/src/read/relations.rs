@@ -46,6 +46,8 @@ pub struct RelationsReply {
     pub path: String,
     /// The relations, the nearest first.
     pub relations: Vec<RelationItem>,
+    /// Whether there are more than the largest number of relations.
+    pub truncated: bool,
 }
 
 /// A request for the relations of a note.
@@ -83,6 +85,7 @@ impl Reads<'_> {
         let relations = TypedRelations::new(&catalog, rules);
         let mut known = HashSet::from([start.id]);
         let mut seen = HashSet::new();
+        let mut truncated = false;
         let (mut ring, mut found): (_, Vec<(TypedRelation, usize)>) = (vec![start.id], Vec::new());
         for distance in 1..=request.depth.unwrap_or(1) {
             let mut next = Vec::new();
@@ -91,6 +94,7 @@ impl Reads<'_> {
                     let is_wanted = kinds.as_ref().is_none_or(|kinds| kinds.contains(&relation.kind));
                     let is_new =
                         is_wanted && seen.insert((relation.subject, relation.kind.clone(), relation.object));
+                    truncated |= is_new && found.len() >= MAX_RELATIONS;
                     if is_new && found.len() < MAX_RELATIONS {
                         let ends = [RelationEnd::Subject, RelationEnd::Object].map(|end| relation.at(end));
                         next.extend(ends.into_iter().filter(|end| known.insert(*end)));
@@ -124,19 +128,13 @@ impl Reads<'_> {
                 inferred: relation.stated.is_inferred,
                 stated_in: path(relation.stated.source),
                 line: relation.stated.line,
-                evidence: evidence
-                    .split_whitespace()
-                    .collect::<Vec<_>>()
-                    .join(" ")
-                    .chars()
-                    .take(MAX_EVIDENCE)
-                    .collect(),
+                evidence: evidence.chars().take(MAX_EVIDENCE).collect(),
                 distance: *distance,
             });
         }
         let order =
             |item: &RelationItem| (item.distance, item.kind.clone(), item.from.clone(), item.to.clone());
         items.sort_by_key(order);
-        Ok(RelationsReply { path: start.path.as_str().to_owned(), relations: items })
+        Ok(RelationsReply { path: start.path.as_str().to_owned(), relations: items, truncated })
     }
 }

@@ -83,7 +83,8 @@ impl<'a> RelationQueries<'a> {
         Self(catalog)
     }
 
-    /// Lists the relations from a file and to it, in the order of the notes that state them.
+    /// Lists the relations from a file and to it, in the order of the notes that state them. Notes that are excluded, archived
+    /// or forgotten state nothing.
     ///
     /// # Errors
     /// Returns `Corrupt` or `Io` if the catalog cannot be read.
@@ -93,6 +94,7 @@ impl<'a> RelationQueries<'a> {
              WHERE r.source IN (SELECT source FROM links WHERE target = ?1 UNION SELECT ?1)
              AND (o.target = ?1 OR s.target = ?1 OR (r.subject = 0 AND r.source = ?1))
              AND o.target IS NOT NULL AND (r.subject = 0 OR s.target IS NOT NULL)
+             AND NOT f.excluded AND f.put_away = 0
              ORDER BY f.path, r.start, r.line, r.type, o.target"
         );
         self.0.collect(&query, params![file], read_relation)
@@ -112,7 +114,9 @@ impl<'a> RelationQueries<'a> {
     /// Returns `Corrupt` or `Io` if the catalog cannot be read.
     pub fn with_type(&self, kind: &str) -> Result<Vec<RelationRow>> {
         let query = format!(
-            "{RELATIONS} WHERE r.type = ?1 AND o.target IS NOT NULL AND (r.subject = 0 OR s.target IS NOT NULL)"
+            "{RELATIONS} JOIN files f ON f.id = r.source
+             WHERE r.type = ?1 AND o.target IS NOT NULL AND (r.subject = 0 OR s.target IS NOT NULL)
+             AND NOT f.excluded AND f.put_away = 0"
         );
         self.0.collect(&query, params![kind], read_relation)
     }

@@ -6,12 +6,15 @@ use crate::text::note_names::property_text;
 use crate::text::relation::rules::{Phrase, RelationEnd, RelationRules};
 use crate::text::relation::sentence::{Sentence, Token, sentences};
 use crate::text::relation::{Relation, relation_key};
+use crate::text::span::Span;
 use crate::text::terms::is_stop_word;
 
 /// The most words that a `*` stands for.
 const MAX_WILD: usize = 4;
 /// The most words between an article and what it belongs to.
 const MAX_DESCRIPTION: usize = 3;
+/// The most links at one end of a sentence that are related with those at the other end.
+const MAX_ENDS: usize = 20;
 /// The most words of the name of an end, such as "parent company".
 const MAX_ROLE: usize = 3;
 /// The most words of a subject that is a part of the title.
@@ -65,6 +68,7 @@ const AUXILIARIES: &[&str] = &[
 const PAST: &[&str] = &["was", "were", "been", "had"];
 const COPULAS: &[&str] = &["is", "are", "became", "remains"];
 const ARTICLES: &[&str] = &["a", "an", "the", "our", "their", "his", "her", "its", "my", "one"];
+const POSSESSIVES: &[&str] = &["our", "their", "his", "her", "its", "my", "your"];
 const TITLES: &[&str] = &["mr", "mrs", "ms", "dr", "prof"];
 /// Words that make a role none, or one of the past or the future.
 const NO_ROLE: &[&str] = &[
@@ -84,6 +88,7 @@ const NO_ROLE: &[&str] = &[
 /// Words that make a statement untrue or uncertain, wherever they stand before it.
 const DOUBTS: &[&str] = &[
     "allegedly",
+    "almost",
     "cannot",
     "could",
     "declined",
@@ -92,6 +97,7 @@ const DOUBTS: &[&str] = &[
     "may",
     "maybe",
     "might",
+    "nearly",
     "neither",
     "never",
     "no",
@@ -189,8 +195,22 @@ pub(super) fn inferred(text: &str, note: &Note, names: &[&str], rules: &Relation
     let is_person = |kind: &String| rules.types().any(|(_, rule)| rule.subjects.contains(kind));
     let is_person = type_of_note.as_ref().map(is_person);
     let (is_thing, is_person) = (is_person == Some(false), is_person == Some(true));
-    let mut reader = Reader { rules, names: &names, is_thing, is_person, earlier: Earlier::Nothing };
+    let type_name = type_of_note.as_deref();
+    let mut reader = Reader {
+        rules,
+        names: &names,
+        type_of_note: type_name,
+        is_thing,
+        is_person,
+        earlier: Earlier::Nothing,
+    };
+    // What is to be done is no fact.
+    let open: Vec<Span> = note.tasks.iter().filter(|task| task.status == ' ').map(|task| task.span).collect();
     for sentence in sentences(text, note) {
+        let at = open.partition_point(|task| task.end <= sentence.span.start);
+        if open.get(at).is_some_and(|task| task.start <= sentence.span.start) {
+            continue;
+        }
         if sentence.begins_block {
             reader.earlier = Earlier::Nothing;
         }
@@ -232,6 +252,8 @@ pub(super) fn inferred(text: &str, note: &Note, names: &[&str], rules: &Relation
 }
 
 fn pairs(from: &[usize], to: &[usize]) -> Vec<(Option<usize>, usize)> {
+    let from = from.get(..MAX_ENDS.min(from.len())).unwrap_or_default();
+    let to = to.get(..MAX_ENDS.min(to.len())).unwrap_or_default();
     from.iter().flat_map(|&from| to.iter().map(move |&to| (Some(from), to))).collect()
 }
 
@@ -250,7 +272,9 @@ struct Reader<'a> {
     rules: &'a RelationRules,
     /// The words of its title, file name and aliases.
     names: &'a [String],
-    /// Whether the property `type` of the note is that of no person.
+    /// The property `type` of the note, in lower case.
+    type_of_note: Option<&'a str>,
+    /// Whether it is that of no person.
     is_thing: bool,
     /// Whether it is that of a person.
     is_person: bool,
@@ -308,6 +332,7 @@ impl<'a> Reader<'a> {
                 }
                 found.extend(self.mutual(tokens, at));
                 found.extend(self.about_note(tokens, at));
+                found.extend(self.without_object(tokens, at));
                 found.extend(self.role_of(tokens, at));
                 at += 1;
                 continue;
@@ -380,8 +405,48 @@ impl<'a> Reader<'a> {
         Some(Statement { subject: Subject::Note, kind, end, others })
     }
 
+    /// Reads "[[Jane]] attended" and "[[Tom]] left in 2019" at `at`, where what is meant is the note, if it is of a kind that
+    /// the type asks for.
+    fn without_object(&self, tokens: &[Token<'_>], at: usize) -> Option<Statement> {
+        let phrase = self.rules.phrases(word(tokens, at)?).find(|phrase| {
+            let kinds = self.rules.get(&phrase.kind).map_or(&[][..], |rule| rule.objects.as_slice());
+            let fits = self.type_of_note.is_some_and(|kind| kinds.iter().any(|one| one == kind));
+            let end = phrase_end(tokens, at, &phrase.words);
+            fits && end.is_some_and(|end| match tokens.get(end) {
+                None | Some(Token::Mark('.' | '!' | ',' | ';')) => true,
+                Some(Token::Word(word)) => {
+                    let is_year = |at| {
+                        self::word(tokens, at).is_some_and(|one| one.bytes().all(|b| b.is_ascii_digit()))
+                    };
+                    matches!(word.as_ref(), "in" | "since" | "until") && is_year(end + 1)
+                }
+                Some(_) => false,
+            })
+        })?;
+        let Subject::Links(others) = self.subject(tokens, at, phrase)? else { return None };
+        let (kind, end) = (phrase.kind.clone(), phrase.before.other());
+        Some(Statement { subject: Subject::Note, kind, end, others })
+    }
+
     /// Reads "[[Jane]] is the manager of [[Tom]]" at "manager".
     fn role_of(&self, tokens: &[Token<'_>], at: usize) -> Option<Statement> {
+        let ends_here = |behind: &usize| {
+            let is_end = matches!(tokens.get(*behind), None | Some(Token::Mark('.' | '!' | ',')));
+            is_end || matches!(word(tokens, *behind), Some("here" | "there"))
+        };
+        if let Some(behind) = (at + 1..=at + MAX_ROLE).find(ends_here)
+            && self.earlier == Earlier::Nothing
+            && let Some((kind, end)) = self.role(tokens.get(at..behind)?)
+            && end == RelationEnd::Object
+            && let Some(before) = described(tokens, at)
+            && word(tokens, before).is_some_and(|one| ARTICLES.contains(&one))
+        {
+            let phrase = Phrase { words: Vec::new(), kind: kind.clone(), before: end, is_asked: false };
+            let Subject::Links(others) = self.before_description(tokens, before, &phrase)? else {
+                return None;
+            };
+            return Some(Statement { subject: Subject::Note, kind, end, others });
+        }
         let behind = (at + 1..=at + MAX_ROLE).find(|behind| word(tokens, *behind) == Some("of"))?;
         let (kind, end) = self.role(tokens.get(at..behind)?)?;
         let (others, _) = objects(tokens, behind + 1)?;
@@ -442,7 +507,8 @@ impl<'a> Reader<'a> {
             return None;
         }
         if !has_copula {
-            if let Some(before) = described(tokens, end) {
+            // "Jane works at" has no description before the verb.
+            if let Some(before) = described(tokens, end).filter(|before| *before > 0 || phrase.is_role()) {
                 return self.before_description(tokens, before, phrase);
             }
             let mark = end.checked_sub(1).and_then(|at| tokens.get(at));
@@ -456,7 +522,11 @@ impl<'a> Reader<'a> {
 
     /// Finds the subject before an article: "[[Jane]] is an early investor in", "[[Jane]], a founder of".
     fn before_description(&self, tokens: &[Token<'_>], before: usize, phrase: &Phrase) -> Option<Subject> {
-        let last = before.checked_sub(1)?;
+        let Some(last) = before.checked_sub(1) else {
+            // "A partner at [[Acme]]" is about the note; "her partner at [[Acme]]" and "the partner" are not.
+            let is_other = word(tokens, 0).is_some_and(|one| POSSESSIVES.contains(&one) || one == "the");
+            return (phrase.is_role() && !is_other).then_some(Subject::Note);
+        };
         match tokens.get(last)? {
             Token::Mark(',' | '(' | '–' | '—') => {
                 links_before(tokens, last).map(|(links, _)| Subject::Links(links))
@@ -647,7 +717,8 @@ fn others_after_with(tokens: &[Token<'_>], at: usize) -> Vec<usize> {
 fn described(tokens: &[Token<'_>], end: usize) -> Option<usize> {
     let mut at = end;
     loop {
-        let last = at.checked_sub(1)?;
+        // "Staff engineer at" begins the sentence, which is about the note then.
+        let Some(last) = at.checked_sub(1) else { return (at < end).then_some(at) };
         let one = match tokens.get(last)? {
             Token::Mark(',' | '(' | '–' | '—' | ':') if at < end => return Some(at),
             Token::Word(one) => one.as_ref(),
@@ -659,7 +730,9 @@ fn described(tokens: &[Token<'_>], end: usize) -> Option<usize> {
         if COPULAS.contains(&one) || one == "as" {
             return (at < end).then_some(at);
         }
-        let is_role = !PREPOSITIONS.contains(&one) && !NO_ROLE.contains(&one) && !AUXILIARIES.contains(&one);
+        let is_verb = IRREGULAR.contains(&one) || one.ends_with("ed") || one.ends_with("ing");
+        let is_other = PREPOSITIONS.contains(&one) || NO_ROLE.contains(&one) || AUXILIARIES.contains(&one);
+        let is_role = !is_verb && !is_other && !is_doubt(one);
         let is_word = !is_stop_word(one) || matches!(one, "and" | "of");
         if end - at >= MAX_DESCRIPTION || !((is_role && is_word) || one == "of") {
             return None;
