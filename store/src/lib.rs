@@ -75,7 +75,7 @@ pub use crate::memory::write_note::{WriteReply, WriteRequest};
 pub use crate::memory::{Handoffs, Maintenance, Memories, MemoryWrites, Recalls};
 pub use crate::memory_weights::{Memory, MemoryWeights};
 pub use crate::query::Searches;
-pub use crate::query::eval::{EvalReply, EvalRequest, ModeScores, Paired, ShareScores};
+pub use crate::query::eval::{EvalReply, EvalRequest, ModeScores, Paired, ShareScores, evaluation_sets};
 pub use crate::query::memory_ranking::MemoryRanking;
 pub use crate::query::related::{
     Kinship, MentionItem, MentionsReply, RelatedItem, RelatedReply, RelatedRequest,

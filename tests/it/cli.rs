@@ -204,25 +204,3 @@ fn the_first_example_of_the_help_finds_the_right_note() {
     let reply = json(&vault.run(&["search", "how do links survive a rename", "--json"]));
     assert_eq!(reply["results"][0]["path"], "Tour/How links survive a rename.md");
 }
-
-#[test]
-fn eval_measures_a_set() {
-    let vault = TestVault::new(&[
-        ("notes/a/1.md", "---\nid: n1\nseq: 1\n---\nheron and otter"),
-        ("notes/a/2.md", "---\nid: n2\nseq: 5\n---\nheron alone"),
-        ("notes/b/3.md", "---\nid: n3\nseq: 1\n---\nheron elsewhere"),
-        (
-            "queries.jsonl",
-            "{\"qid\": \"q1\", \"text\": \"heron otter\", \"scope\": \"a\", \"before_seq\": 3}\n",
-        ),
-        ("qrels.tsv", "q1\tn2\t1\n"),
-    ]);
-    let set = vault.root().to_str().unwrap();
-    let scores = |args: &[&str]| {
-        json(&vault.run(&[&["eval", set, "--mode", "bm25", "--json"], args].concat()))["modes"][0].clone()
-    };
-    let all = scores(&[]);
-    assert!((all["ndcg_at_10"].as_f64().unwrap() - 0.6309).abs() < 1e-3, "{all}");
-    assert_eq!(all["mrr_at_10"], 0.5);
-    assert_eq!(scores(&["--causal"])["recall_at_100"], 0.0, "the judged note is later than the query");
-}

@@ -37,6 +37,7 @@ mod duplicates;
 mod embed;
 mod endpoint;
 mod error_hints;
+mod eval;
 mod file_names;
 mod folder_moves;
 mod frontmatter;

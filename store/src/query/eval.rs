@@ -1,7 +1,7 @@
 //! Measures search quality on a set of notes, queries and judgements: nDCG, recall, MRR and times.
 
 use std::collections::{HashMap, HashSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -52,6 +52,8 @@ pub struct ModeScores {
     pub fusion: Fusion,
     /// Normalised discounted cumulative gain of the first 10 (Järvelin & Kekäläinen 2002).
     pub ndcg_at_10: f64,
+    /// The share of the relevant notes among the first 5.
+    pub recall_at_5: f64,
     /// The share of the relevant notes among the first 10.
     pub recall_at_10: f64,
     /// The share of the relevant notes among the first 100.
@@ -81,6 +83,8 @@ pub struct Paired {
 /// The quality of search on an evaluation set.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct EvalReply {
+    /// The folder of the set.
+    pub set: String,
     /// The number of notes.
     pub notes: u64,
     /// The number of judged queries.
@@ -159,6 +163,7 @@ impl Searches<'_> {
             scores.iter_mut().for_each(|scores| scores.queries.clear());
         }
         Ok(EvalReply {
+            set: set.display().to_string(),
             notes: snapshot.bm25.documents(),
             queries: queries.len(),
             pending: snapshot.pending,
@@ -216,6 +221,7 @@ impl Searches<'_> {
 #[derive(Default)]
 struct Totals {
     ndcg: f64,
+    recall_5: f64,
     recall_10: f64,
     recall_100: f64,
     mrr: f64,
@@ -236,6 +242,7 @@ impl Totals {
         let met = |depth: usize| found.iter().take(depth).filter(|id| relevant.contains(id)).count();
         let share = |depth: usize| met(depth) as f64 / relevant.len().max(1) as f64;
         self.ndcg += ndcg;
+        self.recall_5 += share(5);
         self.recall_10 += share(10);
         self.recall_100 += share(100);
         let first = found.iter().take(10).position(|id| relevant.contains(id));
@@ -249,6 +256,7 @@ impl Totals {
             mode,
             fusion,
             ndcg_at_10: self.ndcg / count,
+            recall_at_5: self.recall_5 / count,
             recall_at_10: self.recall_10 / count,
             recall_at_100: self.recall_100 / count,
             mrr_at_10: self.mrr / count,
@@ -314,10 +322,55 @@ fn bootstrap(each: &[f64]) -> (f64, f64, f64) {
     (each.iter().sum::<f64>() / count, at(0.025), at(0.975))
 }
 
+/// The parts of an evaluation set: the notes, the queries and the judgements.
+const PARTS: [&str; 3] = ["notes", "queries.jsonl", "qrels.tsv"];
+
+const SET_HINT: &str = "a set holds notes/, queries.jsonl and qrels.tsv";
+
+/// Lists the evaluation sets that a path means: the folder itself if it is a set, or all sets below it, sorted by path.
+/// Hidden folders, folders behind symbolic links and folders within sets are not searched.
+///
+/// # Errors
+/// `NotFound` if there is no set, or if a part of the set is missing. `Io` if a folder cannot be read.
+pub fn evaluation_sets(folder: &Path) -> Result<Vec<PathBuf>> {
+    let Some(missing) = PARTS.iter().find(|part| !folder.join(part).exists()) else {
+        return Ok(vec![folder.to_owned()]);
+    };
+    let mut sets = Vec::new();
+    collect_sets(folder, &mut sets)?;
+    if !sets.is_empty() {
+        sets.sort();
+        return Ok(sets);
+    }
+    let is_incomplete = PARTS.iter().any(|part| folder.join(part).exists());
+    let message = match is_incomplete {
+        true => format!("{} has no {missing}", folder.display()),
+        false => format!("{} holds no evaluation set", folder.display()),
+    };
+    Err(Error::not_found(message).with_hint(SET_HINT))
+}
+
+/// Adds the sets below a folder.
+fn collect_sets(folder: &Path, sets: &mut Vec<PathBuf>) -> Result<()> {
+    let entries = std::fs::read_dir(folder).map_err(|error| Error::io("read", folder, error))?;
+    for entry in entries {
+        let entry = entry.map_err(|error| Error::io("read", folder, error))?;
+        let is_folder = entry.file_type().map_err(|error| Error::io("read", entry.path(), error))?.is_dir();
+        if !is_folder || entry.file_name().to_string_lossy().starts_with('.') {
+            continue;
+        }
+        let path = entry.path();
+        if PARTS.iter().all(|part| path.join(part).exists()) {
+            sets.push(path);
+        } else {
+            collect_sets(&path, sets)?;
+        }
+    }
+    Ok(())
+}
+
 fn read_lines(path: &Path) -> Result<String> {
-    std::fs::read_to_string(path).map_err(|error| {
-        Error::io("read", path, error).with_hint("a set holds notes/, queries.jsonl and qrels.tsv")
-    })
+    std::fs::read_to_string(path).map_err(|error| Error::io("read", path, error).with_hint(SET_HINT))
 }
 
 fn read_queries(path: &Path) -> Result<Vec<Judged>> {

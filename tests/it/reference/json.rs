@@ -163,7 +163,7 @@ const REPLIES: &[Reply] = &[
         &[&["restore-backup", "memory_backup_20261121_000000", "--dry-run"]],
         "",
     ),
-    Reply("eval", "EvalReply", &[], ""),
+    Reply("eval", "Vec<EvalReply>", &[], ""),
     Reply("model list", "Vec<ModelItem>", &[&["model", "list"]], ""),
     Reply("model show", "ModelsShown", &[&["model", "show"]], ""),
     Reply("model use", "ModelSet", &[&["model", "use", "none", "--dry-run"]], ""),
