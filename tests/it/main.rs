@@ -38,6 +38,7 @@ mod embed;
 mod endpoint;
 mod error_hints;
 mod eval;
+mod eval_converters;
 mod file_names;
 mod folder_moves;
 mod frontmatter;
