@@ -439,7 +439,10 @@ fn cursor_gets_the_json_that_it_reads() {
     assert_eq!(event(&["session-start"], "sessionStart", start.clone()), "");
     let prompt = json!({ "prompt": "Where does the heron nest?", "attachments": [] });
     assert!(context(&event(&["recall"], "beforeSubmitPrompt", prompt.clone())).contains("old alder"));
-    assert!(context(&event(&["recall", "--json"], "beforeSubmitPrompt", prompt)).contains("old alder"));
+    // What was given in this conversation is not given again, unless the prompt asks for it.
+    assert_eq!(event(&["recall"], "beforeSubmitPrompt", prompt), "");
+    let again = json!({ "prompt": "Where does the heron nest, again?", "attachments": [] });
+    assert!(context(&event(&["recall", "--json"], "beforeSubmitPrompt", again)).contains("old alder"));
     assert_eq!(event(&["recall"], "beforeSubmitPrompt", json!({ "prompt": "xylophone" })), "");
     run(&vault, "2026-11-21", &["memory", "set-context", "Counting herons"]);
     assert!(context(&event(&["session-start"], "sessionStart", start)).contains("Counting herons"));

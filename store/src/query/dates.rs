@@ -52,6 +52,10 @@ impl DatedQuery {
         now: Timestamp,
     ) -> Result<Option<Self>> {
         let Some(phrase) = date_phrase::find(text, now) else { return Ok(None) };
+        // A note that the whole query names is what was asked for.
+        if !core.index.catalog().names().with_title_or_name(text.trim())?.is_empty() {
+            return Ok(None);
+        }
         let rest = Query::plain(&phrase.without(text));
         if rest.words.iter().all(|word| is_stop_word(&word.exact)) {
             return Ok(None);

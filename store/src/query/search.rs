@@ -66,12 +66,13 @@ impl Searches<'_> {
         let mut notes = Vec::new();
         let now = self.core.clock.now();
         let mut query = request.understood(now, &mut notes)?;
-        let snapshot = self.core.index.snapshot()?;
-        let mut mode = asked;
+        let (mut mode, snapshot) = (asked, self.core.index.snapshot()?);
         let limit = request.limit.unwrap_or(config.limit).saturating_add(request.skip).min(MOST_RESULTS);
         let most = request.memories.map_or(limit, |ranking| ranking.candidates(limit));
         let filter = hide(&Lookup::of(self.core).with_canonical_folder(&request.filter)?, request.included());
         let filter = valid_as_of(self.core, filter, request.as_of)?;
+        // What was valid at another time is not superseded.
+        let judged_at = Some(now).filter(|_| request.as_of.is_none());
         let mut sought = |query: &Query, among: Option<&FileSet>, notes: &mut Vec<Wording>| {
             let request = Request {
                 query: Some(query),
@@ -84,8 +85,7 @@ impl Searches<'_> {
                 path: request.path.clone(),
                 among,
                 relations: request.uses_relations(asked).then_some(&*self.core.state.relation_rules),
-                // What was valid then is not superseded.
-                now: Some(now).filter(|_| request.as_of.is_none()),
+                now: judged_at,
             };
             self.found(&snapshot, &request, || {
                 let vector;
@@ -93,10 +93,9 @@ impl Searches<'_> {
                 Ok(vector)
             })
         };
-        let dated = match request.may_be_dated(&query) && !self.is_name(&request.query)? {
-            true => DatedQuery::of(self.core, &request.query, &snapshot, filter.hidden, now)?,
-            false => None,
-        };
+        let dated = Some(&request.query).filter(|_| request.may_be_dated(&query));
+        let dated = dated.map(|text| DatedQuery::of(self.core, text, &snapshot, filter.hidden, now));
+        let dated = dated.transpose()?.flatten();
         let dated = dated.map(|dated| dated.search(&mut sought)).transpose()?.flatten();
         let mut period = None;
         let mut found = match dated {
@@ -117,9 +116,7 @@ impl Searches<'_> {
         let answered = answer.map(|answer| relation_notice(self.core, &answer)).transpose()?;
         notes.extend(undecided.map(Wording::from).into_iter().chain(answered));
         self.rerank(asked, &query, &mut found, &mut notes);
-        if request.as_of.is_none() {
-            found = hits_below_replacements(self.core, found, now)?;
-        }
+        found = hits_below_replacements(self.core, found, judged_at)?;
         found.truncate(most);
         if mode != Mode::Bm25 {
             notes.extend(self.pending_notice(&snapshot).map(Wording::from));
@@ -154,11 +151,6 @@ impl Searches<'_> {
             ),
             None => format!("{} for a vector", waiting(snapshot.pending)),
         })
-    }
-
-    /// Returns whether a query is the whole name of a note.
-    fn is_name(&self, query: &str) -> Result<bool> {
-        Ok(!self.core.index.catalog().names().with_title_or_name(query.trim())?.is_empty())
     }
 
     /// Returns the requested page of the hits, each with its state as a memory if the request ranks memories.

@@ -86,8 +86,10 @@ pub(crate) fn with_replacements(
 pub(super) fn hits_below_replacements(
     core: &Core,
     hits: Vec<SearchHit>,
-    now: Timestamp,
+    now: Option<Timestamp>,
 ) -> Result<Vec<SearchHit>> {
+    // What was valid at another time is not superseded.
+    let Some(now) = now else { return Ok(hits) };
     let table = core.index.validity(&*core.index.snapshot()?)?;
     Ok(below_replacements(
         hits,
