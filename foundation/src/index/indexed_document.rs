@@ -10,7 +10,7 @@ use unicode_normalization::{IsNormalized, is_nfc_quick};
 use crate::clock::Timestamp;
 use crate::index::bm25::{AnalyzedNote, Analyzer, IndexedText};
 use crate::index::catalog::{
-    Details, FileKind, FileRow, Inactive, LinkGroup, LinkPosition, Record, RelationRecord, Stat, path_id,
+    Details, FileKind, FileRow, Inactive, LinkGroup, LinkPosition, Record, Stat, path_id,
 };
 use crate::index::vectors::passage_key;
 use crate::text::canvas;
@@ -280,13 +280,13 @@ fn count_tags(note: &Note) -> Vec<(String, usize)> {
     order
 }
 
-/// Lists the relations that a note states. `groups` has the group of each of its links.
+/// Lists the relations that a note states, whose ends are groups of links. `groups` has the group of each link.
 fn relation_records(
     path: &NotePath,
     reading: &ParsedNote,
     rules: &RelationRules,
     groups: &[usize],
-) -> Vec<RelationRecord> {
+) -> Vec<Relation> {
     if reading.is_canvas() {
         return Vec::new();
     }
@@ -299,8 +299,7 @@ fn relation_records(
             Some(link) => Some(group(link)?),
             None => None,
         };
-        let Relation { kind, is_inferred, line, evidence, .. } = relation;
-        Some(RelationRecord { subject, kind, object: group(relation.object)?, is_inferred, line, evidence })
+        Some(Relation { subject, object: group(relation.object)?, ..relation })
     };
     found.filter_map(record).collect()
 }

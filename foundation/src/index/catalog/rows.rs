@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 pub use crate::index::file_set::FileId;
 use crate::text::link::LinkSyntax;
 use crate::text::path::NotePath;
-use crate::text::span::Span;
+use crate::text::relation::Relation;
 
 /// The content hash of a file: BLAKE3 of its bytes.
 pub type Hash = [u8; 32];
@@ -229,23 +229,6 @@ pub struct LinkPosition {
     pub line: usize,
 }
 
-/// A relation that a note states, between the targets of two of its links, or from itself.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RelationRecord {
-    /// The subject as an index in [`Record::links`]; `None` is the note.
-    pub subject: Option<usize>,
-    /// The type as the note names it, or that of the rules if it is inferred.
-    pub kind: String,
-    /// The object as an index in [`Record::links`].
-    pub object: usize,
-    /// Whether it was inferred from prose.
-    pub is_inferred: bool,
-    /// The line, counted from 1.
-    pub line: usize,
-    /// The text that states it.
-    pub evidence: Span,
-}
-
 /// All links of one note with the same text, which resolve to the same file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LinkGroup {
@@ -291,8 +274,8 @@ pub struct Record {
     pub problems: String,
     /// The links, grouped by text.
     pub links: Vec<LinkGroup>,
-    /// The relations that the note states.
-    pub relations: Vec<RelationRecord>,
+    /// The relations that the note states. Their ends are indexes in `links`.
+    pub relations: Vec<Relation>,
     /// The keys of the passages, in order.
     pub passages: Vec<i64>,
     /// The starts of the sections in ascending order; empty if the file is not a note.
