@@ -2,11 +2,13 @@
 
 use insta::assert_snapshot;
 use proptest::prelude::{Strategy, prop_assert, prop_oneof, proptest};
+use serde_json::json;
 use sidenote::config::Config;
 use sidenote::store::{RelationsRequest, SearchRequest, Store};
 use sidenote::text::note::Note;
 use sidenote::text::relation::{RelationRules, relation_key, relations};
 
+use crate::mcp_client::Client;
 use crate::support::{TestVault, stderr};
 
 fn rules() -> RelationRules {
@@ -336,6 +338,17 @@ fn a_question_by_relation_is_answered_by_it() {
     who acquired Acme: Companies/Acme.md, Deals/Round.md, People/Ann Lee.md, People/Tom Ray.md, People/Jane Doe.md
     Kickoff: Meetings/Kickoff.md
     ");
+}
+
+#[test]
+fn an_agent_follows_relations_by_type() {
+    let vault = vault();
+    let mut client = Client::start(&vault, &[]);
+    let shown = client.text("explore_links", json!({ "note": "Beta", "relation": "founders" }));
+    assert_eq!(
+        shown,
+        "People/Jane Doe.md founded (inferred) Companies/Beta.md  (People/Jane Doe.md:5)  Jane founded [[Beta]] in 2012.\n"
+    );
 }
 
 #[test]

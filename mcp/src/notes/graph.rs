@@ -246,8 +246,12 @@ fn format_output(output: &ExploreOutput, kind: ExploreKindInput) -> String {
             let related = end.relation.as_deref().zip(end.to.as_deref());
             let sign = if end.inferred { " (inferred)" } else { "" };
             let related = related.map_or_else(String::new, |(kind, to)| format!(" {kind}{sign} {to}"));
-            let place = end.stated_in.as_deref().map_or(String::new(), |path| format!("  {path}"));
-            text.push_str(&format!("{name}{}{related}{place}{line}{distance}{shown}\n", end.path));
+            // A relation has the place where it is stated, and another item that of its own link.
+            let place = match &end.relation {
+                Some(_) => format!("  ({}{line})", end.stated_in.as_deref().unwrap_or(&end.path)),
+                None => line,
+            };
+            text.push_str(&format!("{name}{}{related}{place}{distance}{shown}\n", end.path));
         }
     }
     if text.is_empty() {
