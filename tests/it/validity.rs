@@ -359,3 +359,43 @@ fn recall_never_gives_a_superseded_memory_alone() {
     vault.write("new.md", "---\nforgotten: true\n---\nBoats pay six crowns.");
     assert_eq!(recalled(10, None), ["old.md"]);
 }
+
+/// What was valid then is given as it was: a note that another one superseded later is not superseded yet.
+#[test]
+fn the_past_knows_nothing_of_later_replacements() {
+    let vault = TestVault::new(&[
+        (
+            "old.md",
+            "---\ncreated: 2024-01-01\nsuperseded_by: \"[[new]]\"\n---\nThe harbour fee is four crowns a day.\n",
+        ),
+        ("new.md", "---\ncreated: 2025-01-01\n---\nThe harbour fee is six crowns a day.\n"),
+    ]);
+    let recalled =
+        |at: &str| run(&vault, NOW, &["memory", "recall", "What is the harbour fee?", "--as-of", at]);
+    let past = recalled("2024-06-01");
+    assert!(
+        past.contains("four crowns") && !past.contains("superseded") && !past.contains("six crowns"),
+        "{past}"
+    );
+    let later = recalled("2025-06-01");
+    assert!(later.contains("six crowns") && !later.contains("four crowns"), "{later}");
+    let found = json_of(&vault, NOW, &["search", "harbour fee", "--as-of", "2024-06-01"]);
+    assert_eq!(found["results"].as_array().unwrap().len(), 1, "{found}");
+    assert_eq!(found["results"][0]["superseded_by"], Value::Null, "{found}");
+}
+
+#[test]
+fn hours_ago_are_an_instant_and_days_ago_whole_days() {
+    let now = Timestamp::parse("2026-11-21T12:00").unwrap();
+    let at = |text: &str| Searches::as_of("--as-of", Some(text), now).unwrap().unwrap().rfc3339();
+    for (text, instant) in [
+        ("12h", "2026-11-21T00:00:00Z"),
+        ("90 minutes", "2026-11-21T10:30:00Z"),
+        ("2026-11-20T06:00", "2026-11-20T06:00:00Z"),
+    ] {
+        assert_eq!(at(text), instant, "{text}");
+    }
+    for text in ["7d", "2 months ago", "yesterday", "2026-11-20"] {
+        assert!(at(text).contains("T23:59:59"), "{text}: {}", at(text));
+    }
+}
