@@ -1,0 +1,204 @@
+// Changes of the vault: the plan is shown as a diff, applied after a yes, and can be taken back.
+
+import { signal } from '@preact/signals';
+import { useState } from 'preact/hooks';
+import { ApiError, post } from './api';
+import { changes, session } from './live';
+import { strings } from './strings';
+import type { ChangeReply } from './types';
+import { Dialog } from './ui/dialog';
+import { Diff } from './ui/diff';
+import { Button, Failure, Loading, Notices } from './ui/parts';
+
+interface Asked {
+  title: string;
+  about?: string;
+  button: string;
+  done: string;
+  action: string;
+  body: Record<string, unknown>;
+  plan: ChangeReply | null;
+  error: ApiError | null;
+}
+
+interface Toast {
+  id: number;
+  text: string;
+  undo: string | null;
+  bad: boolean;
+}
+
+const asked = signal<Asked | null>(null);
+const toasts = signal<Toast[]>([]);
+let count = 0;
+
+export const canWrite = () => session.value !== null && !session.value.read_only;
+
+export function say(text: string, options: { undo?: string | null; bad?: boolean } = {}): void {
+  const id = ++count;
+  toasts.value = [...toasts.value.slice(-2), { id, text, undo: options.undo ?? null, bad: options.bad ?? false }];
+  window.setTimeout(() => dismiss(id), options.undo ? 12_000 : 7_000);
+}
+
+function dismiss(id: number): void {
+  toasts.value = toasts.value.filter((toast) => toast.id !== id);
+}
+
+/** Plans a change and asks whether to apply it. */
+export function ask(action: string, body: Record<string, unknown>, words: { title: string; about?: string; button: string; done: string }): void {
+  asked.value = { ...words, action, body, plan: null, error: null };
+  void plan(asked.value);
+}
+
+async function plan(request: Asked): Promise<void> {
+  try {
+    const reply = await post<ChangeReply>(`actions/${request.action}`, { ...request.body, dry_run: true });
+    if (asked.value === request) asked.value = { ...request, plan: changeOf(reply), error: null };
+  } catch (error) {
+    if (asked.value === request) asked.value = { ...request, error: asError(error) };
+  }
+}
+
+/** The change in replies that hold it among other fields, and the first of a list of changes. */
+function changeOf(reply: ChangeReply | ChangeReply[] | { change: ChangeReply; expect_hash?: string }): ChangeReply {
+  if (Array.isArray(reply)) return reply[0] ?? { applied: false };
+  if ('change' in reply) return { ...reply.change, ...(reply.expect_hash ? { expect_hash: reply.expect_hash } : {}) };
+  return reply;
+}
+
+function asError(error: unknown): ApiError {
+  return error instanceof ApiError ? error : new ApiError(0, { message: String(error) });
+}
+
+/** Records a vote, which changes no file and needs no plan. */
+export async function vote(name: string, useful: boolean): Promise<void> {
+  try {
+    await post('actions/vote', { name, useful });
+    say(useful ? strings.actions.votedUp : strings.actions.votedDown);
+    changes.value += 1;
+  } catch (error) {
+    say(asError(error).message, { bad: true });
+  }
+}
+
+export function askUndo(id: string, subject: string): void {
+  ask('undo', { id }, { title: strings.actions.undoTitle(subject), button: strings.actions.undo, done: strings.actions.undone(subject) });
+}
+
+function ConflictTexts({ error, diff }: { error: ApiError; diff: string | undefined }) {
+  return (
+    <div class="conflict">
+      <Failure error={error} />
+      {error.files.map((file) => (
+        <div class="two-texts" key={file.path}>
+          <section>
+            <h3>{strings.conflict.now(file.path)}</h3>
+            <pre tabIndex={0}>{file.text ?? strings.conflict.gone}</pre>
+          </section>
+          <section>
+            <h3>{strings.conflict.planned}</h3>
+            {diff ? <Diff diff={diff} /> : <p>{strings.diff.nothing}</p>}
+          </section>
+        </div>
+      ))}
+    </div>
+  );
+}
+
+/** The dialog that shows the plan of the change that was asked for. */
+export function AskDialog() {
+  const request = asked.value;
+  const [busy, setBusy] = useState(false);
+  if (!request) return null;
+  const { plan: change, error } = request;
+  const empty = change !== null && (change.plan?.files.length ?? 0) === 0 && !change.diff;
+  const close = () => {
+    asked.value = null;
+  };
+  const again = () => {
+    const fresh = { ...request, plan: null, error: null };
+    asked.value = fresh;
+    void plan(fresh);
+  };
+  const apply = async () => {
+    setBusy(true);
+    try {
+      const reply = changeOf(await post<ChangeReply>(`actions/${request.action}`, { ...request.body, ...(change?.expect_hash ? { expect_hash: change.expect_hash } : {}) }));
+      asked.value = null;
+      say(request.done, { undo: request.action === 'undo' || request.action === 'redo' ? null : (reply.id ?? null) });
+      changes.value += 1;
+    } catch (cause) {
+      asked.value = { ...request, error: asError(cause) };
+    }
+    setBusy(false);
+  };
+  return (
+    <Dialog
+      title={request.title}
+      onClose={close}
+      wide
+      foot={
+        <>
+          <Button onClick={close}>{strings.cancel}</Button>
+          {error ? (
+            <Button kind="primary" onClick={again}>
+              {error.kind === 'conflict' ? strings.conflict.again : strings.retry}
+            </Button>
+          ) : (
+            <Button kind="primary" onClick={() => void apply()} disabled={busy || !change || empty} autofocus key={change ? 'ready' : 'wait'}>
+              {request.button}
+            </Button>
+          )}
+        </>
+      }
+    >
+      {request.about ? <p class="dialog-about">{request.about}</p> : null}
+      {error ? error.files.length > 0 ? <ConflictTexts error={error} diff={change?.diff} /> : <Failure error={error} /> : null}
+      {!change && !error ? <Loading lines={3} label={strings.actions.planning} /> : null}
+      {change && !error ? (
+        <>
+          <Notices notices={change.notices} />
+          <Notices notices={change.plan?.remarks?.map((remark) => `${remark.path}:${remark.line}: ${remark.message}`)} />
+          {empty ? <p>{strings.actions.nothingToDo}</p> : <Diff diff={change.diff ?? ''} />}
+        </>
+      ) : null}
+    </Dialog>
+  );
+}
+
+export function Toasts() {
+  return (
+    <div class="toasts" role="status" aria-live="polite">
+      {toasts.value.map((toast) => (
+        <div key={toast.id} class={`toast${toast.bad ? ' bad' : ''}`}>
+          <span>{toast.text}</span>
+          {toast.undo && canWrite() ? (
+            <Button
+              small
+              kind="quiet"
+              onClick={() => {
+                const id = toast.undo ?? '';
+                dismiss(toast.id);
+                void undoNow(id);
+              }}
+            >
+              {strings.actions.undo}
+            </Button>
+          ) : null}
+          <Button small kind="quiet" icon="close" label={strings.close} onClick={() => dismiss(toast.id)} />
+        </div>
+      ))}
+    </div>
+  );
+}
+
+/** Takes back what was just done here; a refusal is shown with its reason. */
+async function undoNow(id: string): Promise<void> {
+  try {
+    await post('actions/undo', { id });
+    say(strings.actions.takenBack);
+    changes.value += 1;
+  } catch {
+    askUndo(id, strings.actions.theChange);
+  }
+}

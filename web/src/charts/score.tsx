@@ -1,0 +1,74 @@
+// The parts of a score as one stacked bar, each with its name.
+
+import { formatNumber } from '../format';
+import { strings } from '../strings';
+import type { Components } from '../types';
+
+const KEYS = ['from_name', 'from_relation', 'from_bm25', 'from_vector', 'from_others', 'from_adjacent', 'from_rerank', 'from_time'] as const;
+type Key = (typeof KEYS)[number];
+
+export interface Part {
+  key: Key;
+  value: number;
+}
+
+export function partsOf(explain: Components): Part[] {
+  return KEYS.map((key) => ({ key, value: explain[key] ?? 0 })).filter((part) => Math.abs(part.value) > 0.0005);
+}
+
+/** The bar: parts that add, side by side. `most` is the sum that fills the width. */
+export function ScoreBar({ explain, most, label }: { explain: Components; most: number; label: string }) {
+  const parts = partsOf(explain).filter((part) => part.value > 0);
+  return (
+    <span class="score-bar" role="img" aria-label={label}>
+      {parts.map((part) => (
+        <span key={part.key} class={`score-part ${part.key}`} style={{ width: `${(100 * part.value) / (most || 1)}%` }} />
+      ))}
+    </span>
+  );
+}
+
+function reason(key: Key, explain: Components): string {
+  const why = strings.score.why;
+  switch (key) {
+    case 'from_bm25':
+      return explain.bm25_rank === null ? '' : why.words(explain.bm25_rank, formatNumber(explain.bm25 ?? 0));
+    case 'from_vector':
+      return explain.vector_rank === null ? why.noVector : why.meaning(explain.vector_rank, explain.cosine === null ? null : formatNumber(explain.cosine));
+    case 'from_others':
+      return why.others;
+    case 'from_adjacent':
+      return why.adjacent;
+    case 'from_rerank':
+      return explain.rerank === undefined ? '' : why.rerank(formatNumber(explain.rerank));
+    case 'from_relation':
+      return why.relation;
+    case 'from_name':
+      return why.name;
+    case 'from_time':
+      return explain.time ? why.time[explain.time] : '';
+  }
+}
+
+/** The parts one below the other, with values and what they come from. */
+export function ScoreParts({ explain, score }: { explain: Components; score: number }) {
+  return (
+    <dl class="score-parts">
+      {partsOf(explain).map((part) => (
+        <div key={part.key}>
+          <dt>
+            <span class={`swatch ${part.key}`} aria-hidden="true" />
+            {strings.score.parts[part.key]}
+          </dt>
+          <dd class="score-value">{(part.value < 0 ? '−' : '+') + formatNumber(Math.abs(part.value), 3)}</dd>
+          <dd class="score-reason">{reason(part.key, explain)}</dd>
+        </div>
+      ))}
+      <div class="score-sum">
+        <dt>{strings.score.sum}</dt>
+        <dd class="score-value">{formatNumber(score, 3)}</dd>
+        <dd />
+      </div>
+    </dl>
+  );
+}

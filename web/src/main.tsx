@@ -1,0 +1,196 @@
+// The frame of the page: the views by address, the navigation, and what concerns all of them.
+
+import { Component, render, type ComponentType } from 'preact';
+import { useEffect, useState } from 'preact/hooks';
+import { AskDialog, Toasts } from './actions';
+import { ApiError } from './api';
+import { formatCount } from './format';
+import { helpOpen, shortcuts, setShortcuts, startKeys } from './keys';
+import { listen, loadSession, online, session, sessionError, vectors } from './live';
+import { followLinks, location } from './router';
+import { strings } from './strings';
+import './styles/base.css';
+import './styles/page.css';
+import { applyTheme } from './theme';
+import { Dialog } from './ui/dialog';
+import { Icon, type IconName } from './ui/icons';
+import { Empty, Failure, Loading } from './ui/parts';
+import SearchView from './views/search';
+
+type Load = () => Promise<{ default: ComponentType }>;
+
+interface View {
+  name: keyof typeof strings.nav;
+  icon: IconName;
+  address: string;
+  matches: (path: string) => boolean;
+  load: Load;
+}
+
+const views: View[] = [
+  { name: 'search', icon: 'search', address: '/', matches: (path) => path === '/' || path === '/search', load: () => Promise.resolve({ default: SearchView }) },
+  { name: 'graph', icon: 'graph', address: '/graph', matches: (path) => path === '/graph', load: () => import('./views/graph') },
+  { name: 'memory', icon: 'memory', address: '/memory', matches: (path) => path === '/memory', load: () => import('./views/memory') },
+  { name: 'activity', icon: 'activity', address: '/activity', matches: (path) => path === '/activity', load: () => import('./views/activity') },
+  { name: 'health', icon: 'health', address: '/health', matches: (path) => path === '/health', load: () => import('./views/health') },
+  { name: 'status', icon: 'status', address: '/status', matches: (path) => path === '/status', load: () => import('./views/status') },
+];
+const noteView = { matches: (path: string) => path.startsWith('/note/'), load: (() => import('./views/note')) as Load };
+
+/** Shows an error of a view instead of an empty page. */
+class Guard extends Component<{ at: string; children: preact.ComponentChildren }, { error: Error | null; at: string }> {
+  override state = { error: null as Error | null, at: this.props.at };
+
+  static override getDerivedStateFromError(error: Error) {
+    return { error };
+  }
+
+  override componentDidUpdate(before: { at: string }) {
+    if (before.at !== this.props.at && this.state.error) this.setState({ error: null });
+  }
+
+  override render() {
+    return this.state.error ? <Failure error={new ApiError(0, { message: this.state.error.message })} retry={() => this.setState({ error: null })} /> : this.props.children;
+  }
+}
+
+function Lazy({ load }: { load: Load }) {
+  const [view, setView] = useState<{ load: Load; Shown: ComponentType } | null>(null);
+  const [error, setError] = useState<Error | null>(null);
+  useEffect(() => {
+    let current = true;
+    setError(null);
+    load().then(
+      (module) => current && setView({ load, Shown: module.default }),
+      (cause: unknown) => current && setError(cause instanceof Error ? cause : new Error(String(cause))),
+    );
+    return () => {
+      current = false;
+    };
+  }, [load]);
+  if (error) return <Failure error={new ApiError(0, { message: strings.errors.offline, hint: error.message })} retry={() => window.location.reload()} />;
+  if (view?.load !== load) return <Loading lines={8} />;
+  return <view.Shown />;
+}
+
+function Nav() {
+  const { path } = location.value;
+  const pending = vectors.value?.pending ?? 0;
+  return (
+    <header class="nav">
+      <a class="brand" href="/" title={session.value?.vault ?? ''}>
+        <svg class="logo" viewBox="0 0 32 32" width="26" height="26" aria-hidden="true">
+          <rect width="32" height="32" rx="8" />
+          <path d="M8 10h10M8 16h10M8 22h6" />
+          <path class="side" d="M23.5 8v16" />
+        </svg>
+        <span class="brand-text">
+          <strong>{session.value?.vault_name || strings.product}</strong>
+          {session.value?.read_only ? <span class="chip soft">{strings.nav.readOnly}</span> : null}
+        </span>
+      </a>
+      <nav aria-label={strings.nav.label}>
+        <ul>
+          {views.map((view) => (
+            <li key={view.name}>
+              <a href={view.address} aria-current={view.matches(path) ? 'page' : undefined}>
+                <Icon name={view.icon} size={20} />
+                <span>{strings.nav[view.name] as string}</span>
+              </a>
+            </li>
+          ))}
+        </ul>
+      </nav>
+      <div class="nav-foot">
+        {pending > 0 ? (
+          <a class="nav-vectors" href="/status">
+            <span class="working" aria-hidden="true" /> {strings.nav.vectors(formatCount(pending))}
+          </a>
+        ) : null}
+        <button type="button" class="nav-help" onClick={() => (helpOpen.value = true)}>
+          <kbd>?</kbd> <span>{strings.nav.help}</span>
+        </button>
+      </div>
+    </header>
+  );
+}
+
+function Help() {
+  if (!helpOpen.value) return null;
+  return (
+    <Dialog title={strings.help.title} onClose={() => (helpOpen.value = false)}>
+      <div class="help-groups">
+        {strings.help.groups.map((group) => (
+          <section key={group.title}>
+            <h3>{group.title}</h3>
+            <dl>
+              {group.keys.map(([keys, about]) => (
+                <div key={keys}>
+                  <dt>
+                    {keys.split(' ').map((key) => (
+                      <kbd key={key}>{key}</kbd>
+                    ))}
+                  </dt>
+                  <dd>{about}</dd>
+                </div>
+              ))}
+            </dl>
+          </section>
+        ))}
+      </div>
+      <label class="check">
+        <input type="checkbox" checked={shortcuts.value} onChange={(event) => setShortcuts(event.currentTarget.checked)} /> <span>{strings.help.turnOff}</span>
+      </label>
+    </Dialog>
+  );
+}
+
+function Page() {
+  const { path } = location.value;
+  const view = views.find((item) => item.matches(path));
+  const load = view?.load ?? (noteView.matches(path) ? noteView.load : null);
+  useEffect(() => {
+    if (view) document.title = strings.pageTitle(strings.nav[view.name] as string);
+    else if (!load) document.title = strings.pageTitle(strings.notFound.title);
+  }, [path]);
+  const error = sessionError.value;
+  return (
+    <div class="frame">
+      <a class="skip" href="#main">
+        {strings.skip}
+      </a>
+      <Nav />
+      <main id="main" tabIndex={-1} class={view?.name === 'graph' ? 'full' : ''}>
+        {online.value || error ? null : (
+          <p class="banner" role="alert">
+            {strings.nav.offline}
+          </p>
+        )}
+        {error ? error.status === 401 ? <p class="banner" role="alert">{strings.nav.signIn}</p> : <Failure error={error} retry={() => void loadSession()} /> : null}
+        {load && !(error?.status === 401 && !session.value) ? (
+          <Guard at={path}>
+            <Lazy load={load} key={view?.name ?? 'note'} />
+          </Guard>
+        ) : load ? null : (
+          <Empty title={strings.notFound.title}>
+            <p>{strings.notFound.about}</p>
+            <p>
+              <a href="/">{strings.notFound.home}</a>
+            </p>
+          </Empty>
+        )}
+      </main>
+      <AskDialog />
+      <Help />
+      <Toasts />
+    </div>
+  );
+}
+
+applyTheme();
+startKeys();
+document.addEventListener('click', followLinks);
+void loadSession();
+listen();
+const root = document.getElementById('app');
+if (root) render(<Page />, root);

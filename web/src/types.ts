@@ -1,0 +1,457 @@
+// The replies of the API (docs/dev/web.md). Fields that the page does not read are left out.
+
+export interface Session {
+  version: string;
+  vault: string;
+  vault_name: string;
+  read_only: boolean;
+  generation: number;
+  now: string;
+  obsidian: boolean;
+}
+
+export type Mode = 'hybrid' | 'bm25' | 'vector';
+export type Tier = 'HOT' | 'WARM' | 'COLD' | 'ARCHIVE';
+export type Severity = 'info' | 'warning' | 'error';
+export type Span = [number, number];
+
+export interface Components {
+  bm25_rank: number | null;
+  bm25: number | null;
+  vector_rank: number | null;
+  cosine: number | null;
+  others?: number;
+  from_bm25: number;
+  from_vector: number;
+  from_others: number;
+  from_adjacent?: number;
+  rerank?: number;
+  from_rerank?: number;
+  from_relation?: number;
+  from_name?: number;
+  from_time?: number;
+  time?: 'replaces' | 'superseded' | 'not_valid' | 'newer' | 'older';
+}
+
+export interface SearchResult {
+  path: string;
+  id: string;
+  title: string;
+  heading: string;
+  lines: [number, number];
+  snippet: string;
+  marks: Span[];
+  score: number;
+  match_type: string;
+  superseded_by?: string;
+  not_valid_before?: string;
+  not_valid_since?: string;
+  explain?: Components;
+  tier?: Tier;
+  type?: string;
+  updated?: string;
+  tags?: string[];
+}
+
+export interface Explained {
+  words: { word: string; stem: string; notes: number; idf: number }[];
+  stop_words?: string[];
+  meaning: string;
+  condition?: string;
+  filters?: string[];
+  fusion: string;
+  model: string;
+  notes: number;
+  put_away: number;
+}
+
+export interface SearchReply {
+  results: SearchResult[];
+  mode: Mode;
+  stale: boolean;
+  embedder: string;
+  pending: number;
+  notes?: string[];
+  explain?: Explained;
+  did_you_mean?: string;
+  took_ms: number;
+}
+
+export interface FacetValue {
+  value: string;
+  notes: number;
+}
+
+export type FacetName = 'folder' | 'tag' | 'type' | 'tier' | 'year';
+
+export type Facets = { total: number } & Record<FacetName, FacetValue[]>;
+
+export interface Suggestions {
+  paths: string[];
+  titles: string[];
+}
+
+export interface WhyReply {
+  path: string;
+  found: boolean;
+  rank?: number;
+  limit: number;
+  explain?: Components;
+  cosine?: number;
+  conditions?: { term: string; holds: boolean }[];
+  missing_words?: string[];
+  reasons: string[];
+}
+
+export interface Memory {
+  id: string;
+  path: string;
+  title: string;
+  type: string;
+  tags: string[];
+  created: string;
+  updated: string;
+  importance: number;
+  tier: Tier;
+  uses: number;
+  days_used: number;
+  last_use: string | null;
+  usefulness: number;
+  protected: boolean;
+  pinned: boolean;
+  forgotten: boolean;
+  superseded_by?: string;
+}
+
+export interface OutlineItem {
+  level: number;
+  text: string;
+  line: number;
+  id: string;
+}
+
+export interface NoteProperty {
+  key: string;
+  value: unknown;
+  type: string;
+  html: string;
+}
+
+export interface CanvasNode {
+  id: string;
+  type: string;
+  x: number;
+  y: number;
+  width: number;
+  height: number;
+  color: string | null;
+  html: string;
+  label: string | null;
+}
+
+export interface CanvasEdge {
+  from?: string;
+  to?: string;
+  fromNode?: string;
+  toNode?: string;
+  label?: string | null;
+}
+
+export interface Note {
+  path: string;
+  id: string;
+  title: string;
+  hash: string;
+  kind: 'note' | 'canvas' | 'attachment';
+  created: string;
+  updated: string;
+  size: number;
+  html: string;
+  text?: string;
+  outline?: OutlineItem[];
+  properties: NoteProperty[];
+  frontmatter_error: string | null;
+  tags: string[];
+  aliases: string[];
+  memory: Memory | null;
+  notices: string[];
+  canvas?: { nodes: CanvasNode[]; edges: CanvasEdge[] };
+}
+
+export interface LinkItem {
+  original: string;
+  line: number;
+  form: string;
+  embed: boolean;
+  resolved: string | null;
+  broken_subpath: boolean;
+}
+
+export interface Backlink {
+  path: string;
+  line: number;
+  text: string;
+}
+
+export interface LinksReply {
+  path: string;
+  outgoing: LinkItem[];
+  unresolved: LinkItem[];
+  backlinks: Backlink[];
+}
+
+export interface MentionsReply {
+  path: string;
+  names: string[];
+  mentions: { path: string; line: number; name: string; text: string }[];
+  more: boolean;
+}
+
+export interface RelatedReply {
+  path: string;
+  related: { path: string; id: string; title: string; score: number; cosine?: number; common?: string[]; linked: boolean }[];
+  notes?: string[];
+}
+
+export interface TouchedFile {
+  path: string;
+  to?: string;
+  before?: string;
+  after?: string;
+}
+
+export interface JournalEvent {
+  id: string;
+  at: string;
+  op: string;
+  folders?: { from: string; to: string }[];
+  files?: TouchedFile[];
+  undoes?: string;
+  note?: string;
+  subject?: string;
+  undone?: string | null;
+  undoable?: boolean;
+  session?: string;
+  [more: string]: unknown;
+}
+
+export interface ActivityReply {
+  events: JournalEvent[];
+  next: string | null;
+  sessions: string[];
+  agents: string[];
+  ops: string[];
+}
+
+export interface UndoState {
+  possible: boolean;
+  diff?: string;
+  kind?: string;
+  message?: string;
+  hint?: string | null;
+  files?: string[];
+}
+
+export interface OperationReply {
+  event: JournalEvent;
+  diff: string | null;
+  diff_missing?: string | null;
+  undo: UndoState;
+}
+
+export interface GitHistory {
+  path: string;
+  commits: { commit: string; date: string; author: string; subject: string; path: string; was?: string; words?: { added: number; removed: number } }[];
+  more: boolean;
+  shallow: boolean;
+  repository?: boolean;
+}
+
+export interface Weight {
+  path: string;
+  kind: string;
+  half_life_days: number;
+  floor: number;
+  protected: boolean;
+  pinned: boolean;
+  forgotten: boolean;
+  tier: Tier;
+  importance: number;
+  points: [string, number][];
+  ahead: [string, number][];
+  events: { at: string; kind: 'use' | 'vote' | 'checkpoint' | 'tier'; useful?: boolean; importance?: number; tier?: Tier }[];
+  tiers: { tier: Tier; from: string; until: string | null }[];
+  thresholds?: { hot_hours: number; warm_uses: number; warm_days: number; warm_use_days: number };
+}
+
+export interface Named {
+  names: string[];
+  of: number[];
+}
+
+export interface GraphReply {
+  generation: number;
+  ids: number[];
+  paths: string[];
+  titles: string[];
+  folders: Named;
+  types: Named;
+  tiers: Named;
+  tags: { names: string[]; of: number[][] };
+  kinds: number[];
+  importance: number[];
+  in: number[];
+  out: number[];
+  unresolved: string[];
+  edges: { from: number[]; to: number[]; kind: number[]; relation: number[] };
+  relations: string[];
+  matched: number[] | null;
+}
+
+export interface Positions {
+  ids: number[];
+  x: number[];
+  y: number[];
+}
+
+export interface MemoryStats {
+  memories: number;
+  tiers: Partial<Record<Tier, number>>;
+  types: { type: string; notes: number }[];
+  pinned: number;
+  forgotten: number;
+  uses: number;
+  used: number;
+  bytes: number;
+  max_bytes: number;
+  usage_percent: number;
+  context: { text: string; expires_at: string | null } | null;
+  maintained: string | null;
+  oldest: string | null;
+  newest: string | null;
+}
+
+export interface MemoryPoints {
+  ids: (string | number)[];
+  paths: string[];
+  titles: string[];
+  types: Named;
+  tiers: Named;
+  importance: number[];
+  last_use: number[];
+  created: number[];
+  uses: number[];
+  flags: number[];
+}
+
+export type MemoryMonths = { months: string[] } & Record<Tier, number[]>;
+
+export interface MemoryChanges {
+  days: number;
+  changes: { path: string; title: string; from: Tier; to: Tier; at: string; importance: number }[];
+}
+
+export interface Trashed {
+  path: string;
+  title?: string;
+  at?: string | null;
+  operation?: string | null;
+}
+
+export interface Inactive {
+  archived: Memory[];
+  forgotten: Memory[];
+  trash: (string | Trashed)[];
+}
+
+export interface DuplicateSide {
+  path: string;
+  title: string;
+  text: string;
+  updated: string;
+}
+
+export interface Duplicates {
+  pairs: { a: DuplicateSide; b: DuplicateSide; similarity: number }[];
+  compared: number;
+  more: boolean;
+}
+
+export interface Problem {
+  path: string;
+  line: number;
+  column: number;
+  code: string;
+  severity: Severity;
+  message: string;
+  target?: string;
+  fingerprint: string;
+  fixes?: { description: string }[];
+}
+
+export interface CheckReply {
+  notes: number;
+  canvases: number;
+  counts: Record<string, number>;
+  problems: Problem[];
+  behind: number;
+  fixed: boolean;
+  codes: Record<string, string>;
+  fixable: number;
+}
+
+export interface Status {
+  vault: string;
+  index: string;
+  notes: number;
+  canvases: number;
+  attachments: number;
+  excluded: number;
+  passages: number;
+  links: number;
+  unresolved: number;
+  generation: number;
+  embedder: string;
+  former_embedder?: string;
+  vectors: number;
+  pending: number;
+  index_bytes: number;
+  vector_bytes: number;
+  behind: number;
+  stale: boolean;
+  commits: string;
+  locked_by: { pid: number; command: string } | null;
+  at: string;
+  following?: boolean;
+  writer?: unknown;
+  read_only?: boolean;
+  notices?: string[];
+}
+
+export interface Setting {
+  key: string;
+  value: string;
+  origin: string;
+}
+
+export interface Remark {
+  code: string;
+  path: string;
+  line: number;
+  message: string;
+}
+
+export interface ChangeReply {
+  applied: boolean;
+  id?: string;
+  plan?: { operation: string; files: unknown[]; remarks?: Remark[] };
+  diff?: string;
+  notices?: string[];
+  expect_hash?: string;
+}
+
+export interface ConflictFile {
+  path: string;
+  hash: string | null;
+  text: string | null;
+}

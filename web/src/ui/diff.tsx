@@ -1,0 +1,102 @@
+// A unified diff, with what changed within a line marked.
+
+import { useState } from 'preact/hooks';
+import { strings } from '../strings';
+import { parseDiff, type DiffFile, type DiffLine } from '../text';
+import { Button, PathText } from './parts';
+
+const LINES_AT_FIRST = 400;
+
+function Line({ line }: { line: DiffLine }) {
+  if (line.kind === 'hunk' || line.kind === 'note') {
+    return (
+      <tr class={line.kind}>
+        <td class="number" />
+        <td class="number" />
+        <td class="sign" />
+        <td class="code">{line.kind === 'hunk' ? `⋯ ${line.text}` : line.text}</td>
+      </tr>
+    );
+  }
+  const sign = line.kind === 'added' ? '+' : line.kind === 'removed' ? '−' : ' ';
+  const [from, to] = line.changed ?? [0, 0];
+  return (
+    <tr class={line.kind}>
+      <td class="number">{line.before ?? ''}</td>
+      <td class="number">{line.after ?? ''}</td>
+      <td class="sign">
+        <span aria-hidden="true">{sign}</span>
+        {line.kind === 'same' ? null : <span class="visually-hidden">{strings.diff[line.kind]}</span>}
+      </td>
+      <td class="code">
+        {line.changed && to > from ? (
+          <>
+            {line.text.slice(0, from)}
+            <b>{line.text.slice(from, to)}</b>
+            {line.text.slice(to)}
+          </>
+        ) : (
+          line.text || ' '
+        )}
+      </td>
+    </tr>
+  );
+}
+
+function File({ file }: { file: DiffFile }) {
+  const [all, setAll] = useState(false);
+  const lines = all ? file.lines : file.lines.slice(0, LINES_AT_FIRST);
+  const moved = file.from && file.to && file.from !== file.to;
+  return (
+    <div class="diff-file">
+      <div class="diff-head">
+        {moved ? (
+          <span class="path">
+            {file.from} → <PathText path={file.to ?? ''} />
+          </span>
+        ) : (
+          <PathText path={file.name} />
+        )}
+        <span class="diff-kind">{file.from === null && file.to ? strings.diff.created : file.to === null && file.from ? strings.diff.deleted : moved ? strings.diff.moved : null}</span>
+        <span class="diff-count">
+          <span class="plus">+{file.added}</span> <span class="minus">−{file.removed}</span>
+        </span>
+      </div>
+      {lines.length > 0 ? (
+        <div class="diff-scroll" tabIndex={0} role="group" aria-label={strings.diff.of(file.name)}>
+          <table class="diff" role="presentation">
+            <tbody>
+              {lines.map((line, index) => (
+                <Line key={index} line={line} />
+              ))}
+            </tbody>
+          </table>
+        </div>
+      ) : null}
+      {lines.length < file.lines.length ? (
+        <Button small kind="quiet" onClick={() => setAll(true)}>
+          {strings.diff.showAll(file.lines.length)}
+        </Button>
+      ) : null}
+    </div>
+  );
+}
+
+export function Diff({ diff }: { diff: string }) {
+  const [all, setAll] = useState(false);
+  const files = parseDiff(diff);
+  if (files.length === 0) return <p class="about">{strings.diff.nothing}</p>;
+  const shown = all ? files : files.slice(0, 20);
+  return (
+    <div class="diffs">
+      {shown.map((file, index) => (
+        <File key={index} file={file} />
+      ))}
+      {shown.length < files.length ? (
+        <Button small kind="quiet" onClick={() => setAll(true)}>
+          {strings.diff.moreFiles(files.length - shown.length)}
+        </Button>
+      ) : null}
+    </div>
+  );
+}

@@ -1,0 +1,156 @@
+// One event of the journal: who, what, which notes, and its diff with undo.
+
+import { askUndo, canWrite } from '../actions';
+import { get } from '../api';
+import { formatFull } from '../format';
+import { useResource } from '../resource';
+import { strings } from '../strings';
+import { fileName } from '../text';
+import type { JournalEvent, OperationReply } from '../types';
+import { Diff } from './diff';
+import { Button, Failure, Loading, NoteLink, PathText, Time } from './parts';
+
+const words = strings.activity;
+
+const text = (value: unknown): string | null => (typeof value === 'string' && value !== '' ? value : null);
+
+/** Who did it, as far as the event says: agent, toolset, tool, session. */
+export function whoOf(event: JournalEvent): { label: string; value: string }[] {
+  const found: { label: string; value: string }[] = [];
+  for (const [key, label] of Object.entries(words.who)) {
+    const value = text(event[key]);
+    if (value && !found.some((item) => item.value === value)) found.push({ label, value });
+  }
+  return found;
+}
+
+export function verbOf(event: JournalEvent): string {
+  return (words.ops as Record<string, string>)[event.op] ?? event.op;
+}
+
+/** The notes that an event names. */
+function notesOf(event: JournalEvent): string[] {
+  const paths = (event.files ?? []).map((file) => file.to ?? file.path);
+  if (paths.length > 0) return paths;
+  const notes = event['notes'];
+  const list = Array.isArray(notes) ? notes.map((item) => (typeof item === 'string' ? item : Array.isArray(item) ? String(item[0]) : ((item as { path?: string } | null)?.path ?? ''))).filter(Boolean) : [];
+  if (list.length > 0) return list;
+  const path = text(event['path']) ?? text(event.subject);
+  return path ? [path] : [];
+}
+
+export function subjectText(event: JournalEvent): string {
+  const first = notesOf(event)[0];
+  return `${verbOf(event)} ${first ? fileName(first) : ''}`.trim();
+}
+
+export function shortSession(value: string): string {
+  return value.length > 18 ? `…${value.slice(-6)}` : value;
+}
+
+export function Who({ event }: { event: JournalEvent }) {
+  const who = whoOf(event);
+  if (who.length === 0) return null;
+  return (
+    <span class="who">
+      {who.map((item) => (
+        <span key={item.label} class="chip" title={`${item.label}: ${item.value}`}>
+          {shortSession(item.value)}
+        </span>
+      ))}
+    </span>
+  );
+}
+
+export function Subject({ event }: { event: JournalEvent }) {
+  const folder = event.folders?.[0];
+  if (folder) {
+    return (
+      <span class="subject">
+        <span class="path">{folder.from}/</span> → <span class="path">{folder.to}/</span>
+      </span>
+    );
+  }
+  const notes = notesOf(event);
+  const first = event.files?.find((file) => file.to !== undefined) ?? event.files?.[0];
+  if (notes.length === 0) return <span class="subject">{event.note ?? ''}</span>;
+  const shown = first ? (first.to ?? first.path) : (notes[0] ?? '');
+  const moved = first?.to !== undefined && first.to !== first.path;
+  return (
+    <span class="subject">
+      {moved && !shown.startsWith('.trash/') && !first.path.startsWith('.trash/') ? <span class="was">{fileName(first.path)} → </span> : null}
+      {shown.startsWith('.trash/') && first ? <NoteLink path={shown} title={fileName(first.path)} /> : <NoteLink path={shown} />}
+      {notes.length > 1 ? <span class="others">{words.andOthers(notes.length - 1)}</span> : null}
+    </span>
+  );
+}
+
+/** One event in a line, for lists that link to the timeline. */
+export function EventLine({ event }: { event: JournalEvent }) {
+  return (
+    <li class="event-line">
+      <a href={`/activity?op_id=${event.id}`} data-item>
+        {verbOf(event)}
+      </a>{' '}
+      <Subject event={event} />
+      <span class="event-meta">
+        <Who event={event} /> <Time at={event.at} />
+      </span>
+    </li>
+  );
+}
+
+/** The diff of an operation, and what taking it back would do. */
+export function Operation({ id }: { id: string }) {
+  const operation = useResource(`operation ${id}`, (signal) => get<OperationReply>(`operations/${encodeURIComponent(id)}`, {}, signal));
+  if (operation.error) return <Failure error={operation.error} retry={operation.reload} />;
+  if (!operation.data) return <Loading lines={3} />;
+  const { event, diff, diff_missing, undo } = operation.data;
+  const others = (event.files ?? []).map((file) => file.to ?? file.path);
+  return (
+    <div class="operation">
+      {diff ? <Diff diff={diff} /> : <p class="about">{diff_missing ?? words.noDiff}</p>}
+      {!diff && others.length > 0 ? (
+        <ul class="plain-list">
+          {others.map((path) => (
+            <li key={path}>
+              <PathText path={path} />
+            </li>
+          ))}
+        </ul>
+      ) : null}
+      <div class="operation-foot">
+        {event.undone ? (
+          <p class="about">{words.wasUndone}</p>
+        ) : undo.possible ? (
+          canWrite() ? (
+            <Button icon="undo" onClick={() => askUndo(event.id, subjectText(event))}>
+              {words.undo}
+            </Button>
+          ) : (
+            <p class="about">{words.readOnly}</p>
+          )
+        ) : undo.message ? (
+          <div class="obstacle">
+            <p>
+              <strong>{words.cannotUndo}</strong> {undo.message}
+            </p>
+            {undo.hint ? <p>{undo.hint}</p> : null}
+            {undo.files && undo.files.length > 0 ? (
+              <ul class="plain-list">
+                {undo.files.map((path) => (
+                  <li key={path}>
+                    <PathText path={path} />
+                  </li>
+                ))}
+              </ul>
+            ) : null}
+          </div>
+        ) : null}
+        <p class="about mono" title={formatFull(event.at)}>
+          {event.id}
+        </p>
+      </div>
+    </div>
+  );
+}

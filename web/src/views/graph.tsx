@@ -1,0 +1,634 @@
+// The graph of the vault, or around one note.
+
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { ApiError, get, put } from '../api';
+import { formatCount, formatNumber } from '../format';
+import { colourNodes, edgePalette, edgesOf, EDGE_COLOURS, neighbours, nodeCount, nodeTitle, positionsToKeep, sizeNodes, startPositions, type ColourBy, type SizeBy } from '../graph/model';
+import { DIMMED, HIDDEN, NORMAL, RAISED, Renderer } from '../graph/renderer';
+import type { LayoutReport, LayoutRequest } from '../graph/layout.worker';
+import LayoutWorker from '../graph/layout.worker?worker';
+import { useKeys } from '../keys';
+import { useResource } from '../resource';
+import { go, location, noteAddress, setQuery, withQuery } from '../router';
+import { strings } from '../strings';
+import { fileName } from '../text';
+import { colour, colours } from '../theme';
+import type { GraphReply, Positions } from '../types';
+import { Button, Empty, Failure, Loading, Segments, TierBadge } from '../ui/parts';
+import type { Tier } from '../types';
+
+const words = strings.graph;
+const COLOURS: ColourBy[] = ['folder', 'tag', 'type', 'tier'];
+const SIZES: SizeBy[] = ['links', 'weight', 'same'];
+const KINDS = [0, 1, 2, 3, 4] as const;
+/** The share of nodes with a kept place from which the kept picture is shown without a new layout. */
+const ENOUGH_KEPT = 0.9;
+
+async function matchedOf(q: string, signal: AbortSignal): Promise<number[]> {
+  try {
+    return (await get<{ matched: number[] | null }>('graph/matched', { q }, signal)).matched ?? [];
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.status !== 404) throw error;
+    return (await get<GraphReply>('graph', { q }, signal)).matched ?? [];
+  }
+}
+
+function Jump({ graph, onPick }: { graph: GraphReply; onPick: (node: number) => void }) {
+  const [text, setText] = useState('');
+  const [open, setOpen] = useState(false);
+  const [at, setAt] = useState(0);
+  const found = useMemo(() => {
+    const wanted = text.trim().toLowerCase();
+    if (wanted.length < 2) return [];
+    const first: number[] = [];
+    const later: number[] = [];
+    const total = nodeCount(graph);
+    for (let node = 0; node < total && first.length < 12; node++) {
+      const title = nodeTitle(graph, node).toLowerCase();
+      if (title.startsWith(wanted)) first.push(node);
+      else if (later.length < 12 && (title.includes(wanted) || (graph.paths[node] ?? '').toLowerCase().includes(wanted))) later.push(node);
+    }
+    return [...first, ...later].slice(0, 10);
+  }, [graph, text]);
+  const pick = (node: number | undefined) => {
+    if (node === undefined) return;
+    setOpen(false);
+    onPick(node);
+  };
+  const shown = open && found.length > 0;
+  return (
+    <div class="jump">
+      <input
+        type="text"
+        class="input"
+        data-search-field
+        list={undefined}
+        role="combobox"
+        aria-expanded={shown}
+        aria-controls="jump-list"
+        aria-autocomplete="list"
+        aria-activedescendant={shown ? `jump-${at}` : undefined}
+        value={text}
+        placeholder={words.jump}
+        aria-label={words.jump}
+        autocomplete="off"
+        onInput={(event) => {
+          setText(event.currentTarget.value);
+          setAt(0);
+          setOpen(true);
+        }}
+        onBlur={() => window.setTimeout(() => setOpen(false), 150)}
+        onKeyDown={(event) => {
+          if (event.key === 'ArrowDown' || event.key === 'ArrowUp') {
+            event.preventDefault();
+            setAt((at + (event.key === 'ArrowDown' ? 1 : -1) + found.length) % Math.max(1, found.length));
+          } else if (event.key === 'Enter') pick(found[at]);
+        }}
+      />
+      {shown ? (
+        <ul id="jump-list" role="listbox" aria-label={words.jump} class="jump-list">
+          {found.map((node, index) => (
+            <li key={node} id={`jump-${index}`} role="option" aria-selected={index === at} onPointerDown={() => pick(node)}>
+              <span>{nodeTitle(graph, node)}</span>
+              <span class="note-folder">{graph.paths[node] ?? words.unresolvedNode}</span>
+            </li>
+          ))}
+        </ul>
+      ) : null}
+    </div>
+  );
+}
+
+function NodeCard({ graph, node, onClose, onPick }: { graph: GraphReply; node: number; onClose: () => void; onPick: (node: number) => void }) {
+  const path = graph.paths[node];
+  const near = useMemo(() => neighbours(graph, node), [graph, node]);
+  const tier = path ? (graph.tiers.names[graph.tiers.of[node] ?? 0] as Tier | undefined) : undefined;
+  return (
+    <section class="node-card" aria-label={nodeTitle(graph, node)}>
+      <header>
+        <h2>{nodeTitle(graph, node)}</h2>
+        <Button small kind="quiet" icon="close" label={strings.close} onClick={onClose} />
+      </header>
+      {path ? (
+        <>
+          <p class="path">{path}</p>
+          <p class="about">
+            {tier && graph.kinds[node] !== 2 ? <TierBadge tier={tier} /> : null} {words.degree(graph.in[node] ?? 0, graph.out[node] ?? 0)}
+            {graph.kinds[node] !== 2 ? ` · ${words.importance(formatNumber(graph.importance[node] ?? 0, 1))}` : ''}
+          </p>
+          <p class="card-buttons">
+            <a class="button primary small" href={noteAddress(path)}>
+              <span>{words.open}</span>
+            </a>
+            <a class="button plain small" href={withQuery('/graph', { around: path })}>
+              <span>{words.around}</span>
+            </a>
+          </p>
+        </>
+      ) : (
+        <p class="about">{words.unresolvedAbout}</p>
+      )}
+      {near.length > 0 ? (
+        <>
+          <h3>{words.neighbours(near.length)}</h3>
+          <ul class="plain-list near">
+            {near.slice(0, 40).map((other) => (
+              <li key={other}>
+                <button type="button" class="link-button" onClick={() => onPick(other)}>
+                  {nodeTitle(graph, other)}
+                </button>
+              </li>
+            ))}
+          </ul>
+          {near.length > 40 ? <p class="about">{strings.more(near.length - 40)}</p> : null}
+        </>
+      ) : null}
+    </section>
+  );
+}
+
+export default function GraphView() {
+  const { query } = location.value;
+  const around = query.get('around') ?? '';
+  const depth = Math.min(4, Math.max(1, Number(query.get('depth') ?? 1) || 1));
+  const q = query.get('q') ?? '';
+  const colourBy = (COLOURS.find((value) => value === query.get('colour')) ?? 'folder') as ColourBy;
+  const sizeBy = (SIZES.find((value) => value === query.get('size')) ?? 'links') as SizeBy;
+  const hiddenKinds = query.get('without') ?? '';
+  const showUnresolved = query.get('unresolved') !== '0';
+  const showAttachments = query.get('attachments') === '1';
+  const showOrphans = query.get('orphans') !== '0';
+
+  const graph = useResource(
+    around ? `around ${around} ${depth}` : 'whole',
+    async (signal) => {
+      const [reply, positions] = await Promise.all([
+        around ? get<GraphReply>('graph/around', { name: around, depth }, signal) : get<GraphReply>('graph', {}, signal),
+        around ? null : get<Positions>('graph/positions', {}, signal).catch(() => null),
+      ]);
+      return { reply, positions };
+    },
+    { live: 3000 },
+  );
+  const [filterText, setFilterText] = useState(q);
+  const matched = useResource(q.trim().length >= 2 ? `matched ${q} ${around}` : null, (signal) => (around ? Promise.resolve([]) : matchedOf(q, signal)), { live: 3000 });
+  const box = useRef<HTMLDivElement>(null);
+  const renderer = useRef<Renderer | null>(null);
+  const worker = useRef<Worker | null>(null);
+  const former = useRef<{ key: string; paths: Map<string, [number, number]> } | null>(null);
+  const [selected, setSelected] = useState(-1);
+  const [hovered, setHovered] = useState(-1);
+  const [progress, setProgress] = useState<number | null>(null);
+  const [broken, setBroken] = useState<string | null>(null);
+  const [legend, setLegend] = useState<{ name: string; colour: string; count: number }[]>([]);
+  const [panel, setPanel] = useState(window.innerWidth >= 900);
+  const [kept, setKept] = useState<'' | 'kept' | 'not'>('');
+  const data = graph.data?.reply ?? null;
+  const key = around ? `${around} ${depth}` : 'whole';
+  const themeTurn = colours.value;
+
+  // One renderer for the life of the view.
+  useEffect(() => {
+    const element = box.current;
+    if (!element) return;
+    try {
+      renderer.current = new Renderer(element);
+    } catch {
+      setBroken(words.noWebGl);
+      return;
+    }
+    return () => {
+      worker.current?.terminate();
+      renderer.current?.destroy();
+      renderer.current = null;
+    };
+  }, []);
+
+  const shownEdges = useMemo(() => (data ? edgesOf(data, new Set(KINDS.filter((kind) => !hiddenKinds.includes(String(kind))))) : null), [data, hiddenKinds]);
+
+  const layout = (from: Float32Array, live: boolean) => {
+    const draw = renderer.current;
+    if (!draw || !data || !shownEdges) return;
+    worker.current?.terminate();
+    const count = nodeCount(data);
+    const next = new LayoutWorker();
+    worker.current = next;
+    const calm = window.matchMedia('(prefers-reduced-motion: reduce)').matches;
+    setProgress(0);
+    next.onmessage = (event: MessageEvent<LayoutReport>) => {
+      if (worker.current !== next) return;
+      const { positions, done, share } = event.data;
+      if (done || !calm) {
+        draw.setPositions(positions);
+        if (live) draw.fit();
+      }
+      setProgress(done ? null : share);
+      if (done) {
+        next.terminate();
+        worker.current = null;
+        performance.mark('graph-laid-out');
+        if (!around) void keep();
+      }
+    };
+    const request: LayoutRequest = {
+      positions: from,
+      edges: shownEdges.ends.slice(),
+      iterations: count > 20_000 ? 120 : count > 3000 ? 250 : 500,
+      budget: around ? 4000 : 90_000,
+      interval: count > 20_000 ? 1500 : count > 3000 ? 500 : 120,
+    };
+    next.postMessage(request);
+  };
+
+  const keep = async () => {
+    const draw = renderer.current;
+    if (!draw || !data) return;
+    try {
+      await put('graph/positions', positionsToKeep(data, draw.x, draw.y));
+      setKept('kept');
+    } catch {
+      setKept('not');
+    }
+  };
+
+  // A new graph: places, edges, and a layout where places are missing.
+  useEffect(() => {
+    const draw = renderer.current;
+    if (!draw || !data || !shownEdges) return;
+    const count = nodeCount(data);
+    const start = startPositions(data, graph.data?.positions ?? null);
+    const same = former.current?.key === key;
+    let missing = 1 - start.kept;
+    if (same && former.current) {
+      // The vault changed while it was shown: nodes stay where they are.
+      let fresh = 0;
+      for (let node = 0; node < count; node++) {
+        const place = former.current.paths.get(data.paths[node] ?? `?${nodeTitle(data, node)}`);
+        if (place) {
+          start.positions[node * 2] = place[0];
+          start.positions[node * 2 + 1] = place[1];
+        } else fresh += 1;
+      }
+      missing = fresh / Math.max(1, count);
+    }
+    draw.label = (node) => nodeTitle(data, node);
+    draw.setGraph(count, data.paths.length, start.positions);
+    sizeNodes(data, sizeBy, draw.size);
+    draw.sizesChanged();
+    performance.mark('graph-nodes');
+    draw.onComplete = () => performance.mark('graph-complete');
+    if (!same) {
+      draw.fit();
+      setSelected(around ? 0 : -1);
+      draw.selected = around ? 0 : -1;
+    }
+    if (count > 1 && missing > 1 - ENOUGH_KEPT) layout(start.positions, !same);
+    else setKept(around ? '' : 'kept');
+  }, [data]);
+
+  // Remembers the places for the next answer.
+  useEffect(() => {
+    const draw = renderer.current;
+    if (!draw || !data) return;
+    return () => {
+      const paths = new Map<string, [number, number]>();
+      for (let node = 0; node < draw.count; node++) paths.set(data.paths[node] ?? `?${nodeTitle(data, node)}`, [draw.x[node] ?? 0, draw.y[node] ?? 0]);
+      former.current = { key, paths };
+    };
+  }, [data, key]);
+
+  useEffect(() => {
+    if (shownEdges) renderer.current?.setEdges(shownEdges.ends, shownEdges.kinds);
+  }, [shownEdges]);
+
+  useEffect(() => {
+    const draw = renderer.current;
+    if (!draw || !data) return;
+    const made = colourNodes(data, colourBy);
+    draw.setColours(made.bytes);
+    draw.setPalette({ edges: edgePalette(), label: colour('--text'), halo: colour('--bg'), ring: colour('--accent') });
+    setLegend(made.legend);
+  }, [data, colourBy, themeTurn]);
+
+  useEffect(() => {
+    const draw = renderer.current;
+    if (!draw || !data) return;
+    sizeNodes(data, sizeBy, draw.size);
+    draw.sizesChanged();
+  }, [data, sizeBy]);
+
+  // What is hidden, dimmed and raised.
+  useEffect(() => {
+    const draw = renderer.current;
+    if (!draw || !data) return;
+    const files = data.paths.length;
+    const match = q && matched.data && !around ? new Set(matched.data) : null;
+    const focus = hovered >= 0 ? hovered : selected;
+    const near = focus >= 0 ? new Set([focus, ...neighbours(data, focus)]) : null;
+    for (let node = 0; node < draw.count; node++) {
+      const hidden = (node >= files && !showUnresolved) || (node < files && data.kinds[node] === 2 && !showAttachments) || (node < files && !showOrphans && !(data.in[node] ?? 0) && !(data.out[node] ?? 0));
+      draw.state[node] = hidden ? HIDDEN : match ? (match.has(node) ? (near?.has(node) && node === focus ? RAISED : NORMAL) : DIMMED) : node === focus ? RAISED : near && !near.has(node) ? DIMMED : NORMAL;
+    }
+    draw.selected = selected;
+    draw.hovered = hovered;
+    draw.nodesChanged();
+  }, [data, q, matched.data, selected, hovered, showUnresolved, showAttachments, showOrphans]);
+
+  const pick = (node: number) => {
+    setSelected(node);
+    const draw = renderer.current;
+    if (draw && node >= 0) draw.centerOn(node, draw.count > 3000 ? 1.2 : 0.8);
+  };
+
+  // Pointer: drag to move, wheel to zoom, click to select.
+  useEffect(() => {
+    const element = box.current;
+    const draw = renderer.current;
+    if (!element || !draw) return;
+    const pointers = new Map<number, { x: number; y: number }>();
+    let moved = 0;
+    let wheel: number | undefined;
+    const place = (event: PointerEvent | WheelEvent) => {
+      const bounds = element.getBoundingClientRect();
+      return { x: event.clientX - bounds.left, y: event.clientY - bounds.top };
+    };
+    const down = (event: PointerEvent) => {
+      if (event.target instanceof Element && event.target.closest('.graph-overlay')) return;
+      element.setPointerCapture(event.pointerId);
+      pointers.set(event.pointerId, place(event));
+      moved = 0;
+    };
+    const move = (event: PointerEvent) => {
+      const now = place(event);
+      const before = pointers.get(event.pointerId);
+      if (!before) {
+        if (event.pointerType === 'mouse') setHovered(draw.pick(now.x, now.y));
+        return;
+      }
+      draw.moving = true;
+      if (pointers.size === 1) {
+        draw.pan(now.x - before.x, now.y - before.y);
+        moved += Math.abs(now.x - before.x) + Math.abs(now.y - before.y);
+      } else {
+        const other = [...pointers.entries()].find(([id]) => id !== event.pointerId)?.[1];
+        if (other) {
+          const distance = Math.hypot(before.x - other.x, before.y - other.y);
+          if (distance > 0) draw.zoom(Math.hypot(now.x - other.x, now.y - other.y) / distance, (now.x + other.x) / 2, (now.y + other.y) / 2);
+        }
+        moved += 10;
+      }
+      pointers.set(event.pointerId, now);
+    };
+    const up = (event: PointerEvent) => {
+      if (!pointers.delete(event.pointerId)) return;
+      draw.moving = false;
+      draw.view();
+      if (moved < 5) {
+        const now = place(event);
+        setSelected(draw.pick(now.x, now.y));
+      }
+    };
+    const turn = (event: WheelEvent) => {
+      if (event.target instanceof Element && event.target.closest('.graph-overlay')) return;
+      event.preventDefault();
+      draw.moving = true;
+      const now = place(event);
+      draw.zoom(Math.exp(-event.deltaY * (event.ctrlKey ? 0.01 : 0.0016)), now.x, now.y);
+      window.clearTimeout(wheel);
+      wheel = window.setTimeout(() => {
+        draw.moving = false;
+        draw.view();
+      }, 160);
+    };
+    const leave = () => setHovered(-1);
+    const open = (event: MouseEvent) => {
+      const bounds = element.getBoundingClientRect();
+      const node = draw.pick(event.clientX - bounds.left, event.clientY - bounds.top);
+      const path = node < 0 ? undefined : data?.paths[node];
+      if (path) go(noteAddress(path));
+    };
+    element.addEventListener('pointerdown', down);
+    element.addEventListener('pointermove', move);
+    element.addEventListener('pointerup', up);
+    element.addEventListener('pointercancel', up);
+    element.addEventListener('pointerleave', leave);
+    element.addEventListener('wheel', turn, { passive: false });
+    element.addEventListener('dblclick', open);
+    return () => {
+      element.removeEventListener('pointerdown', down);
+      element.removeEventListener('pointermove', move);
+      element.removeEventListener('pointerup', up);
+      element.removeEventListener('pointercancel', up);
+      element.removeEventListener('pointerleave', leave);
+      element.removeEventListener('wheel', turn);
+      element.removeEventListener('dblclick', open);
+    };
+  }, [data]);
+
+  useKeys((event) => {
+    const draw = renderer.current;
+    if (!draw) return false;
+    const inView = document.activeElement === document.body || document.activeElement === box.current;
+    switch (event.key) {
+      case '+':
+      case '=':
+        draw.zoom(1.35);
+        return true;
+      case '-':
+        draw.zoom(1 / 1.35);
+        return true;
+      case '0':
+        draw.fit();
+        return true;
+      case 'ArrowLeft':
+      case 'ArrowRight':
+      case 'ArrowUp':
+      case 'ArrowDown':
+        if (!inView) return false;
+        draw.pan(event.key === 'ArrowLeft' ? 60 : event.key === 'ArrowRight' ? -60 : 0, event.key === 'ArrowUp' ? 60 : event.key === 'ArrowDown' ? -60 : 0);
+        return true;
+      case 'Escape':
+        if (selected < 0) return false;
+        setSelected(-1);
+        return true;
+      case 'Enter': {
+        const path = data?.paths[selected];
+        if (!inView || !path) return false;
+        go(noteAddress(path));
+        return true;
+      }
+      default:
+        return false;
+    }
+  });
+
+  const flag = (name: string, on: boolean, fallback: boolean) => setQuery({ [name]: on === fallback ? null : on ? '1' : '0' });
+  const kindsThere = useMemo(() => new Set(data?.edges.kind ?? []), [data]);
+  const most = useMemo(() => {
+    if (!data) return [];
+    const degree = (node: number) => (data.in[node] ?? 0) + (data.out[node] ?? 0);
+    return data.paths
+      .map((_, node) => node)
+      .filter((node) => data.kinds[node] !== 2)
+      .sort((a, b) => degree(b) - degree(a))
+      .slice(0, 12);
+  }, [data]);
+
+  return (
+    <div class="graph-view">
+      <div class={`graph-panel${panel ? ' open' : ''}`}>
+        <div class="graph-title">
+          <h1 tabIndex={-1}>{around ? words.aroundTitle(fileName(around)) : words.title}</h1>
+          <Button small kind="quiet" icon={panel ? 'close' : 'menu'} label={panel ? words.hidePanel : words.showPanel} expanded={panel} onClick={() => setPanel(!panel)} />
+        </div>
+        {panel ? (
+          <div class="graph-controls">
+            {around ? (
+              <>
+                <p>
+                  <a href="/graph">{words.whole}</a>
+                </p>
+                <fieldset>
+                  <legend>{words.depth}</legend>
+                  <Segments label={words.depth} value={String(depth)} options={['1', '2', '3', '4'].map((value) => ({ value, label: value }))} onChange={(value) => setQuery({ depth: value === '1' ? null : value })} />
+                </fieldset>
+              </>
+            ) : null}
+            {data ? <Jump graph={data} onPick={pick} /> : null}
+            {around ? null : (
+              <form
+                class="graph-filter"
+                onSubmit={(event) => {
+                  event.preventDefault();
+                  setQuery({ q: filterText || null });
+                }}
+              >
+                <input
+                  type="search"
+                  class="input"
+                  value={filterText}
+                  placeholder={words.filter}
+                  aria-label={words.filter}
+                  aria-describedby="filter-state"
+                  autocomplete="off"
+                  onInput={(event) => {
+                    setFilterText(event.currentTarget.value);
+                    if (event.currentTarget.value === '') setQuery({ q: null });
+                  }}
+                  onBlur={() => setQuery({ q: filterText || null })}
+                />
+                <p id="filter-state" class="about" role="status">
+                  {q ? (matched.error ? matched.error.message : matched.data ? words.matched(formatCount(matched.data.length)) : strings.loading) : words.filterHint}
+                </p>
+              </form>
+            )}
+            <fieldset>
+              <legend>{words.colourBy}</legend>
+              <Segments label={words.colourBy} value={colourBy} options={COLOURS.map((value) => ({ value, label: words.colours[value] }))} onChange={(value) => setQuery({ colour: value === 'folder' ? null : value })} />
+              <ul class="graph-legend">
+                {legend.map((item) => (
+                  <li key={item.name}>
+                    <i style={{ background: item.colour }} />
+                    <span class="facet-value">{item.name || words.rootFolder}</span>
+                    <span class="facet-count">{formatCount(item.count)}</span>
+                  </li>
+                ))}
+                {data && data.unresolved.length > 0 && showUnresolved ? (
+                  <li>
+                    <i class="hollow" />
+                    <span class="facet-value">{words.unresolved}</span>
+                    <span class="facet-count">{formatCount(data.unresolved.length)}</span>
+                  </li>
+                ) : null}
+              </ul>
+            </fieldset>
+            <fieldset>
+              <legend>{words.sizeBy}</legend>
+              <Segments label={words.sizeBy} value={sizeBy} options={SIZES.map((value) => ({ value, label: words.sizes[value] }))} onChange={(value) => setQuery({ size: value === 'links' ? null : value })} />
+            </fieldset>
+            <fieldset>
+              <legend>{words.edges}</legend>
+              {KINDS.filter((kind) => kindsThere.has(kind)).map((kind) => (
+                <label class="check" key={kind}>
+                  <input type="checkbox" checked={!hiddenKinds.includes(String(kind))} onChange={(event) => setQuery({ without: event.currentTarget.checked ? hiddenKinds.replace(String(kind), '') || null : hiddenKinds + String(kind) })} />
+                  <i class="edge-key" style={{ background: `var(${EDGE_COLOURS[kind]})` }} /> <span>{words.edgeKinds[kind]}</span>
+                </label>
+              ))}
+            </fieldset>
+            <fieldset>
+              <legend>{words.show}</legend>
+              <label class="check">
+                <input type="checkbox" checked={showUnresolved} onChange={(event) => flag('unresolved', event.currentTarget.checked, true)} /> <span>{words.unresolved}</span>
+              </label>
+              <label class="check">
+                <input type="checkbox" checked={showOrphans} onChange={(event) => flag('orphans', event.currentTarget.checked, true)} /> <span>{words.orphans}</span>
+              </label>
+              <label class="check">
+                <input type="checkbox" checked={showAttachments} onChange={(event) => flag('attachments', event.currentTarget.checked, false)} /> <span>{words.attachments}</span>
+              </label>
+            </fieldset>
+            <details>
+              <summary>{words.mostLinked}</summary>
+              <ul class="plain-list">
+                {most.map((node) => (
+                  <li key={node}>
+                    <button type="button" class="link-button" onClick={() => pick(node)}>
+                      {data ? nodeTitle(data, node) : ''}
+                    </button>
+                  </li>
+                ))}
+              </ul>
+            </details>
+            {around ? null : (
+              <Button
+                small
+                onClick={() => {
+                  if (!data) return;
+                  layout(startPositions(data, null).positions, true);
+                }}
+              >
+                {words.again}
+              </Button>
+            )}
+          </div>
+        ) : null}
+      </div>
+      <div class="graph-stage">
+        <div ref={box} class="graph-box" tabIndex={0} role="application" aria-roledescription={words.role} aria-label={data ? words.label(formatCount(nodeCount(data)), formatCount(data.edges.from.length)) : words.title}>
+          {broken ? <Empty title={broken} icon="graph" /> : null}
+        </div>
+        {graph.error ? (
+          <div class="graph-message">
+            <Failure error={graph.error} retry={graph.reload} />
+          </div>
+        ) : null}
+        {!data && !graph.error ? (
+          <div class="graph-message">
+            <Loading lines={3} />
+          </div>
+        ) : null}
+        {data && nodeCount(data) === 0 ? (
+          <div class="graph-message">
+            <Empty title={words.empty} icon="graph">
+              {words.emptyAbout}
+            </Empty>
+          </div>
+        ) : null}
+        <div class="graph-overlay graph-buttons">
+          <Button icon="plus" label={words.zoomIn} onClick={() => renderer.current?.zoom(1.35)} />
+          <Button icon="minus" label={words.zoomOut} onClick={() => renderer.current?.zoom(1 / 1.35)} />
+          <Button icon="fit" label={words.fit} onClick={() => renderer.current?.fit()} />
+        </div>
+        <p class="graph-overlay graph-state" role="status">
+          {data ? words.counts(formatCount(data.paths.length), formatCount(data.edges.from.length)) : ''}
+          {progress !== null ? ` · ${words.layingOut(Math.round(progress * 100))}` : kept === 'not' ? ` · ${words.notKept}` : ''}
+        </p>
+        {data && selected >= 0 && selected < nodeCount(data) ? (
+          <div class="graph-overlay">
+            <NodeCard graph={data} node={selected} onClose={() => setSelected(-1)} onPick={pick} />
+          </div>
+        ) : null}
+      </div>
+    </div>
+  );
+}

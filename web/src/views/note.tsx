@@ -1,0 +1,551 @@
+// One note: its text, what it is linked with, its weight and its history, and what can be done with it.
+
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { ask, canWrite, vote } from '../actions';
+import { get, rawAddress } from '../api';
+import { WeightChart } from '../charts/weight';
+import { enhance } from '../enhance';
+import { formatBytes, formatNumber } from '../format';
+import { useKeys } from '../keys';
+import { session } from '../live';
+import { useResource } from '../resource';
+import { location, noteOfAddress, setQuery, withQuery } from '../router';
+import { strings } from '../strings';
+import { fileName } from '../text';
+import type { ActivityReply, GitHistory, LinksReply, MentionsReply, Note, RelatedReply, Weight } from '../types';
+import { Operation, subjectText, verbOf } from '../ui/events';
+import { Icon } from '../ui/icons';
+import { Button, Empty, Failure, Loading, MarkedName, NoteLink, Notices, TabPanel, Tabs, TierBadge, Time } from '../ui/parts';
+
+const words = strings.note;
+const TABS = ['note', 'about', 'links', 'weight', 'history'] as const;
+type Tab = (typeof TABS)[number];
+
+function Rendered({ note }: { note: Note }) {
+  const box = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    const root = box.current;
+    if (!root) return;
+    root.innerHTML = note.html;
+    enableTasks(root, note);
+    void enhance(root).then(() => scrollToTarget(root));
+    scrollToTarget(root);
+  }, [note.html, note.path]);
+  const { query, hash } = location.value;
+  const line = query.get('line');
+  useEffect(() => {
+    if (box.current) scrollToTarget(box.current);
+  }, [line, hash]);
+  return <div class="prose" ref={box} />;
+}
+
+/** Lets a click on a checkbox of the note plan the change of its task. */
+function enableTasks(root: HTMLElement, note: Note): void {
+  for (const item of root.querySelectorAll<HTMLElement>('li.task')) {
+    const input = item.querySelector<HTMLInputElement>('input[type="checkbox"]');
+    if (!input) continue;
+    input.setAttribute('aria-label', (item.textContent ?? '').trim().slice(0, 120) || words.task);
+    const line = Number(item.dataset.line);
+    if (!canWrite() || item.closest('.embed') || !line) continue;
+    input.disabled = false;
+    input.addEventListener('click', (event) => {
+      event.preventDefault();
+      const done = item.dataset.task !== ' ' && item.dataset.task !== '';
+      ask('task', { name: note.path, hash: note.hash, line, status: done ? ' ' : 'x' }, { title: done ? words.reopenTask : words.completeTask, button: done ? words.reopen : words.complete, done: done ? words.reopened : words.completed });
+    });
+  }
+}
+
+function scrollToTarget(root: HTMLElement): void {
+  const { query, hash } = location.peek();
+  let target: Element | null = null;
+  if (hash) {
+    let name = hash;
+    try {
+      name = decodeURIComponent(hash);
+    } catch {
+      // A hash that is not percent-encoded is taken as it is.
+    }
+    const slug = name.toLowerCase().trim().replace(/\s+/g, '-');
+    target = [name, `h-${name}`, `h-${slug}`].map((id) => document.getElementById(id)).find(Boolean) ?? null;
+    target ??= [...root.querySelectorAll('h1,h2,h3,h4,h5,h6')].find((heading) => heading.textContent?.trim() === name) ?? null;
+  } else if (query.get('line')) {
+    const line = Number(query.get('line'));
+    for (const block of root.querySelectorAll<HTMLElement>('[data-line]')) {
+      if (block.closest('.embed')) continue;
+      if (Number(block.dataset.line) <= line) target = block;
+    }
+  }
+  if (!target) return;
+  target.scrollIntoView({ block: 'center' });
+  target.classList.add('flash');
+  window.setTimeout(() => target?.classList.remove('flash'), 2500);
+}
+
+function Canvas({ note }: { note: Note }) {
+  const canvas = note.canvas;
+  if (!canvas || canvas.nodes.length === 0) return <Rendered note={note} />;
+  const left = Math.min(...canvas.nodes.map((node) => node.x));
+  const top = Math.min(...canvas.nodes.map((node) => node.y));
+  const width = Math.max(...canvas.nodes.map((node) => node.x + node.width)) - left;
+  const height = Math.max(...canvas.nodes.map((node) => node.y + node.height)) - top;
+  const byId = new Map(canvas.nodes.map((node) => [node.id, node]));
+  return (
+    <>
+      <svg class="canvas-drawing" viewBox={`${left - 20} ${top - 20} ${width + 40} ${height + 40}`} role="img" aria-label={words.canvasLabel(canvas.nodes.length)}>
+        {canvas.edges.map((edge, index) => {
+          const from = byId.get(edge.from ?? edge.fromNode ?? '');
+          const to = byId.get(edge.to ?? edge.toNode ?? '');
+          if (!from || !to) return null;
+          return <line key={index} x1={from.x + from.width / 2} y1={from.y + from.height / 2} x2={to.x + to.width / 2} y2={to.y + to.height / 2} />;
+        })}
+        {canvas.nodes.map((node) => (
+          <g key={node.id}>
+            <rect class={node.type} x={node.x} y={node.y} width={node.width} height={node.height} rx="10" />
+            <text x={node.x + 14} y={node.y + 28}>
+              {(node.label ?? node.html.replace(/<[^>]*>/g, ' ').trim()).slice(0, Math.max(4, Math.floor(node.width / 11)))}
+            </text>
+          </g>
+        ))}
+      </svg>
+      <Rendered note={note} />
+    </>
+  );
+}
+
+function PropertyValue({ html }: { html: string }) {
+  const box = useRef<HTMLElement>(null);
+  useEffect(() => {
+    // The value is sanitised HTML of the server, as the note itself.
+    if (box.current) box.current.innerHTML = html;
+  }, [html]);
+  return <dd ref={box} />;
+}
+
+function About({ note }: { note: Note }) {
+  const outline = note.outline ?? [];
+  const least = Math.min(...outline.map((item) => item.level), 6);
+  return (
+    <>
+      {outline.length > 0 ? (
+        <section class="side-section">
+          <h2>{words.outline}</h2>
+          <ul class="outline">
+            {outline.map((item) => (
+              <li key={item.id + item.line} class={`level-${Math.min(4, item.level - least + 1)}`}>
+                <a href={`#${encodeURIComponent(item.id)}`}>{item.text}</a>
+              </li>
+            ))}
+          </ul>
+        </section>
+      ) : null}
+      <section class="side-section">
+        <h2>{words.properties}</h2>
+        {note.frontmatter_error ? <p class="failure-text">{note.frontmatter_error}</p> : null}
+        {note.properties.length === 0 && !note.frontmatter_error ? <p class="about">{words.noProperties}</p> : null}
+        <dl class="properties">
+          {note.properties.map((property) => (
+            <div key={property.key}>
+              <dt>{property.key}</dt>
+              <PropertyValue html={property.html} />
+            </div>
+          ))}
+        </dl>
+      </section>
+      <section class="side-section">
+        <h2>{words.facts}</h2>
+        <dl class="properties">
+          <div>
+            <dt>{words.created}</dt>
+            <dd>
+              <Time at={note.created} />
+            </dd>
+          </div>
+          <div>
+            <dt>{words.updated}</dt>
+            <dd>
+              <Time at={note.updated} />
+            </dd>
+          </div>
+          <div>
+            <dt>{words.size}</dt>
+            <dd>{formatBytes(note.size)}</dd>
+          </div>
+          {note.memory ? (
+            <>
+              <div>
+                <dt>{words.importance}</dt>
+                <dd>{formatNumber(note.memory.importance, 1)}</dd>
+              </div>
+              <div>
+                <dt>{words.uses}</dt>
+                <dd>{note.memory.uses}</dd>
+              </div>
+              {note.memory.usefulness ? (
+                <div>
+                  <dt>{words.votes}</dt>
+                  <dd>{note.memory.usefulness > 0 ? `+${note.memory.usefulness}` : note.memory.usefulness}</dd>
+                </div>
+              ) : null}
+            </>
+          ) : null}
+          {note.id ? (
+            <div>
+              <dt>id</dt>
+              <dd class="mono wrap">{note.id}</dd>
+            </div>
+          ) : null}
+        </dl>
+      </section>
+    </>
+  );
+}
+
+function Links({ note }: { note: Note }) {
+  const links = useResource(`links ${note.path}`, (signal) => get<LinksReply>('links', { name: note.path }, signal));
+  const mentions = useResource(`mentions ${note.path}`, (signal) => get<MentionsReply>('mentions', { name: note.path, limit: 30 }, signal), { live: 1500 });
+  const related = useResource(`related ${note.path}`, (signal) => get<RelatedReply>('related', { name: note.path, limit: 10 }, signal), { live: 1500 });
+  const out = links.data ? [...new Map(links.data.outgoing.map((link) => [link.resolved ?? link.original, link])).values()] : [];
+  return (
+    <>
+      {links.error ? <Failure error={links.error} retry={links.reload} /> : null}
+      {!links.data && !links.error ? <Loading /> : null}
+      {links.data ? (
+        <>
+          <section class="side-section">
+            <h2>
+              {words.backlinks} <span class="count">{links.data.backlinks.length}</span>
+            </h2>
+            {links.data.backlinks.length === 0 ? <p class="about">{words.noBacklinks}</p> : null}
+            <ul class="quotes">
+              {links.data.backlinks.slice(0, 200).map((link) => (
+                <li key={`${link.path}:${link.line}`}>
+                  <NoteLink path={link.path} line={link.line} />
+                  <p>{link.text}</p>
+                </li>
+              ))}
+            </ul>
+            {links.data.backlinks.length > 200 ? <p class="about">{strings.more(links.data.backlinks.length - 200)}</p> : null}
+          </section>
+          <section class="side-section">
+            <h2>
+              {words.linksOut} <span class="count">{out.length + links.data.unresolved.length}</span>
+            </h2>
+            {out.length + links.data.unresolved.length === 0 ? <p class="about">{words.noLinks}</p> : null}
+            <ul class="plain-list">
+              {out.map((link) => (
+                <li key={link.original + link.line}>
+                  {link.resolved ? <NoteLink path={link.resolved} /> : <code>{link.original}</code>}
+                  {link.broken_subpath ? <span class="chip soft">{words.brokenPart}</span> : null}
+                </li>
+              ))}
+              {links.data.unresolved.map((link) => (
+                <li key={`x${link.original}${link.line}`}>
+                  <code>{link.original}</code> <span class="chip soft">{words.leadsNowhere}</span>
+                </li>
+              ))}
+            </ul>
+          </section>
+        </>
+      ) : null}
+      <section class="side-section">
+        <h2>
+          {words.mentions} {mentions.data ? <span class="count">{mentions.data.mentions.length + (mentions.data.more ? '+' : '')}</span> : null}
+        </h2>
+        {mentions.error ? <Failure error={mentions.error} retry={mentions.reload} /> : null}
+        {!mentions.data && !mentions.error ? <Loading lines={2} /> : null}
+        {mentions.data?.mentions.length === 0 ? <p class="about">{words.noMentions}</p> : null}
+        <ul class="quotes">
+          {mentions.data?.mentions.map((mention, index) => (
+            <li key={index}>
+              <NoteLink path={mention.path} line={mention.line} />
+              <p>
+                <MarkedName text={mention.text} name={mention.name} />
+              </p>
+            </li>
+          ))}
+        </ul>
+      </section>
+      <section class="side-section">
+        <h2>{words.related}</h2>
+        {related.error ? <Failure error={related.error} retry={related.reload} /> : null}
+        {!related.data && !related.error ? <Loading lines={2} /> : null}
+        <Notices notices={related.data?.notes} />
+        {related.data?.related.length === 0 ? <p class="about">{words.noRelated}</p> : null}
+        <ul class="plain-list">
+          {related.data?.related.map((item) => (
+            <li key={item.path}>
+              <NoteLink path={item.path} title={item.title} />
+              {item.cosine !== undefined ? (
+                <span class="chip soft" title={words.similarity}>
+                  {formatNumber(item.cosine * 100, 0)} %
+                </span>
+              ) : null}
+            </li>
+          ))}
+        </ul>
+      </section>
+      <p>
+        <a class="button plain" href={withQuery('/graph', { around: note.path })}>
+          <Icon name="graph" /> <span>{words.showInGraph}</span>
+        </a>
+      </p>
+    </>
+  );
+}
+
+function WeightTab({ note }: { note: Note }) {
+  const weight = useResource(`weight ${note.path}`, (signal) => get<Weight>('weight', { name: note.path }, signal));
+  if (weight.error) return <Failure error={weight.error} retry={weight.reload} />;
+  if (!weight.data) return <Loading />;
+  return (
+    <section class="side-section">
+      <h2>{words.weight}</h2>
+      <p class="weight-now">
+        <strong>{formatNumber(weight.data.importance, 1)}</strong> {words.of10} <TierBadge tier={weight.data.tier} />
+      </p>
+      <WeightChart weight={weight.data} />
+      {note.memory ? (
+        <p class="about">{words.used(note.memory.uses, note.memory.days_used)}</p>
+      ) : null}
+      {note.memory?.superseded_by ? <p class="about">{words.superseded(note.memory.superseded_by)}</p> : null}
+      {canWrite() ? (
+        <div class="votes">
+          <span>{words.wasUseful}</span>
+          <Button small icon="up" onClick={() => void vote(note.path, true)}>
+            {words.yes}
+          </Button>
+          <Button small icon="down" onClick={() => void vote(note.path, false)}>
+            {words.no}
+          </Button>
+        </div>
+      ) : null}
+    </section>
+  );
+}
+
+function History({ note }: { note: Note }) {
+  const [open, setOpen] = useState<string | null>(null);
+  const history = useResource(`history ${note.path}`, (signal) => get<ActivityReply>('activity', { note: note.path, limit: 100 }, signal));
+  const git = useResource(`git ${note.path}`, (signal) => get<GitHistory>('git-history', { name: note.path, limit: 50 }, signal), { live: 1500 });
+  const events = history.data?.events ?? [];
+  return (
+    <>
+      <section class="side-section">
+        <h2>{words.operations}</h2>
+        {history.error ? <Failure error={history.error} retry={history.reload} /> : null}
+        {!history.data && !history.error ? <Loading /> : null}
+        {history.data && events.length === 0 ? <p class="about">{words.noOperations}</p> : null}
+        <ol class="history">
+          {events.map((event) => (
+            <li key={event.id} class={event.undone ? 'undone' : ''}>
+              <button type="button" class="event-toggle" aria-expanded={open === event.id} onClick={() => setOpen(open === event.id ? null : event.id)}>
+                <Icon name="chevron" size={14} />
+                <span>{verbOf(event)}</span>
+                <span class="visually-hidden">{subjectText(event)}</span>
+              </button>
+              <span class="history-meta">
+                {event.undone ? <span class="chip soft">{strings.activity.undone}</span> : null} <Time at={event.at} />
+              </span>
+              {open === event.id ? <Operation id={event.id} /> : null}
+            </li>
+          ))}
+        </ol>
+      </section>
+      {git.data && git.data.repository !== false ? (
+        <section class="side-section">
+          <h2>{words.commits}</h2>
+          {git.data.commits.length === 0 ? <p class="about">{words.noCommits}</p> : null}
+          <ol class="history">
+            {git.data.commits.map((commit) => (
+              <li key={commit.commit}>
+                <span class="commit-subject">{commit.subject}</span>
+                <span class="history-meta">
+                  {commit.author} · <Time at={commit.date} /> · <code>{commit.commit.slice(0, 8)}</code>
+                  {commit.words ? (
+                    <>
+                      {' '}
+                      · <span class="plus">+{commit.words.added}</span> <span class="minus">−{commit.words.removed}</span>
+                    </>
+                  ) : null}
+                </span>
+              </li>
+            ))}
+          </ol>
+          {git.data.shallow ? <p class="about">{words.shallow}</p> : null}
+        </section>
+      ) : null}
+      {git.error ? <Failure error={git.error} retry={git.reload} /> : null}
+    </>
+  );
+}
+
+function Actions({ note }: { note: Note }) {
+  const obsidian = session.value?.obsidian ? `obsidian://open?vault=${encodeURIComponent(session.value.vault_name)}&file=${encodeURIComponent(note.path)}` : null;
+  const memory = note.memory;
+  const body = { name: note.path, hash: note.hash };
+  const actions = strings.actions;
+  return (
+    <div class="note-actions" role="toolbar" aria-label={words.actions}>
+      {memory && canWrite() ? (
+        <>
+          {memory.pinned ? (
+            <Button icon="pin" pressed onClick={() => ask('unpin', body, { title: actions.unpinTitle(note.title), button: actions.unpin, done: actions.unpinned(note.title) })}>
+              {actions.pinnedButton}
+            </Button>
+          ) : (
+            <Button icon="pin" onClick={() => ask('pin', body, { title: actions.pinTitle(note.title), about: actions.pinAbout, button: actions.pin, done: actions.pinned(note.title) })}>
+              {actions.pin}
+            </Button>
+          )}
+          {memory.tier === 'ARCHIVE' || memory.forgotten ? (
+            <Button icon="restore" onClick={() => ask('restore', body, { title: actions.restoreTitle(note.title), button: actions.restore, done: actions.restored(note.title) })}>
+              {actions.restore}
+            </Button>
+          ) : (
+            <>
+              <Button icon="archive" onClick={() => ask('archive', body, { title: actions.archiveTitle(note.title), about: actions.archiveAbout, button: actions.archive, done: actions.archived(note.title) })}>
+                {actions.archive}
+              </Button>
+              <Button icon="forget" onClick={() => ask('forget', body, { title: actions.forgetTitle(note.title), about: actions.forgetAbout, button: actions.forget, done: actions.forgotten(note.title) })}>
+                {actions.forget}
+              </Button>
+            </>
+          )}
+          <Button icon="trash" onClick={() => ask('forget', { ...body, hard: true }, { title: actions.deleteTitle(note.title), about: actions.deleteAbout, button: actions.delete, done: actions.deleted(note.title) })}>
+            {actions.delete}
+          </Button>
+        </>
+      ) : null}
+      {obsidian ? (
+        <a class="button quiet" href={obsidian}>
+          <Icon name="external" /> <span>{words.openInObsidian}</span>
+        </a>
+      ) : null}
+      {note.kind === 'attachment' ? (
+        <a class="button quiet" href={rawAddress(note.path)} target="_blank" rel="noopener">
+          <Icon name="external" /> <span>{words.openFile}</span>
+        </a>
+      ) : null}
+    </div>
+  );
+}
+
+function Crumbs({ path }: { path: string }) {
+  const parts = path.split('/');
+  return (
+    <nav class="crumbs" aria-label={words.place}>
+      {parts.slice(0, -1).map((part, index) => (
+        <span key={index}>
+          <a href={withQuery('/search', { q: `path:"${parts.slice(0, index + 1).join('/')}/"` })}>{part}</a>
+          <span aria-hidden="true"> / </span>
+        </span>
+      ))}
+      <span>{parts[parts.length - 1]}</span>
+    </nav>
+  );
+}
+
+export default function NoteView() {
+  const { path, query } = location.value;
+  const name = noteOfAddress(path);
+  const wide = useWide();
+  const asked = query.get('tab') as Tab | null;
+  const tab: Tab = asked && TABS.includes(asked) ? asked : wide ? 'about' : 'note';
+  const shown = wide && tab === 'note' ? 'about' : tab;
+  const note = useResource(name ? `note ${name}` : null, (signal) => get<Note>('note', { name }, signal));
+
+  useEffect(() => {
+    if (note.data) document.title = strings.pageTitle(note.data.title || fileName(note.data.path));
+  }, [note.data?.title]);
+
+  const choose = (value: Tab) => setQuery({ tab: value === 'about' && wide ? null : value === 'note' && !wide ? null : value });
+  useKeys((event) => {
+    const index = Number(event.key);
+    const tabs = TABS.filter((item) => !wide || item !== 'note');
+    const wanted = tabs[index - 1];
+    if (!wanted) return false;
+    choose(wanted);
+    return true;
+  });
+
+  if (!name) return <Empty title={words.noName} icon="note" />;
+  if (note.error && !note.data) {
+    return (
+      <div class="view">
+        <h1 class="visually-hidden">{fileName(name)}</h1>
+        <Failure error={note.error} retry={note.reload} />
+        {note.error.status === 404 ? (
+          <p class="about">
+            {words.perhapsDeleted} <a href={withQuery('/memory', { tab: 'away', q: fileName(name) })}>{words.lookAmongDeleted}</a> · <a href={withQuery('/search', { q: fileName(name) })}>{words.searchForIt}</a>
+          </p>
+        ) : null}
+      </div>
+    );
+  }
+  if (!note.data) return <Loading lines={12} />;
+  const data = note.data;
+  const article = (
+    <article class="note-text">
+      <Notices notices={data.notices} />
+      {data.kind === 'canvas' ? <Canvas note={data} /> : <Rendered note={data} />}
+      {data.html.trim() === '' ? <Empty title={words.emptyNote}>{words.emptyAdvice}</Empty> : null}
+    </article>
+  );
+  return (
+    <div class="view note-view">
+      <header class="note-head">
+        <Crumbs path={data.path} />
+        <h1 tabIndex={-1}>{data.title || fileName(data.path)}</h1>
+        <p class="note-meta">
+          {data.memory ? <TierBadge tier={data.memory.tier} /> : null}
+          {data.memory?.pinned ? <span class="chip">{words.isPinned}</span> : null}
+          {data.memory?.forgotten ? <span class="chip">{words.isForgotten}</span> : null}
+          {data.memory ? <span>{data.memory.type}</span> : <span>{words.kinds[data.kind]}</span>}
+          <span>
+            {words.changed} <Time at={data.updated} />
+          </span>
+          {data.tags.slice(0, 8).map((tag) => (
+            <a key={tag} class="tag" href={withQuery('/search', { q: `tag:#${tag}` })}>
+              #{tag}
+            </a>
+          ))}
+        </p>
+        <Actions note={data} />
+      </header>
+      <div class="note-columns">
+        {wide ? article : null}
+        <aside class="note-side" aria-label={words.side}>
+          <Tabs
+            label={words.side}
+            id="note"
+            value={shown}
+            tabs={TABS.filter((item) => !wide || item !== 'note').map((value) => ({ value, label: words.tabs[value] }))}
+            onChange={choose}
+          />
+          <TabPanel id="note" value={shown}>
+            {shown === 'note' ? article : null}
+            {shown === 'about' ? <About note={data} /> : null}
+            {shown === 'links' ? <Links note={data} /> : null}
+            {shown === 'weight' ? <WeightTab note={data} /> : null}
+            {shown === 'history' ? <History note={data} /> : null}
+          </TabPanel>
+        </aside>
+      </div>
+    </div>
+  );
+}
+
+const wideQuery = window.matchMedia('(min-width: 1100px)');
+
+/** Whether the note and its side stand beside each other. */
+function useWide(): boolean {
+  const [wide, setWide] = useState(wideQuery.matches);
+  useEffect(() => {
+    const follow = () => setWide(wideQuery.matches);
+    wideQuery.addEventListener('change', follow);
+    return () => wideQuery.removeEventListener('change', follow);
+  }, []);
+  return wide;
+}
+

@@ -1,0 +1,465 @@
+// The search page: results while one types, facets, and why each note was found where it is.
+
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { get, type ApiError, type Parameters } from '../api';
+import { partsOf, ScoreBar, ScoreParts } from '../charts/score';
+import { formatCount, formatNumber } from '../format';
+import { focusSearch, useKeys } from '../keys';
+import { useResource } from '../resource';
+import { go, location, noteAddress, setQuery, withQuery } from '../router';
+import { strings } from '../strings';
+import { fileName, folderOf, trashOf } from '../text';
+import type { ActivityReply, FacetName, Facets, Inactive, MemoryChanges, Mode, SearchReply, SearchResult, Suggestions, WhyReply } from '../types';
+import { EventLine } from '../ui/events';
+import { Button, Card, Failure, Loading, Marked, NoteLink, Notices, Segments, TierBadge, Time } from '../ui/parts';
+import { Icon } from '../ui/icons';
+
+const words = strings.search;
+const FACETS: FacetName[] = ['folder', 'tag', 'type', 'tier', 'year'];
+const PAGE = 20;
+const DEBOUNCE = 80;
+
+type Chosen = Record<FacetName, string[]>;
+
+function chosenOf(query: URLSearchParams): Chosen {
+  return { folder: query.getAll('folder'), tag: query.getAll('tag'), type: query.getAll('type'), tier: query.getAll('tier'), year: query.getAll('year') };
+}
+
+function filtersOf(chosen: Chosen): Parameters {
+  return { folder: chosen.folder[0], tag: chosen.tag, type: chosen.type[0], tier: chosen.tier[0], year: chosen.year[0] };
+}
+
+/** The field, with the mistake of the query underlined by a copy of the text behind it. */
+function Field(props: { value: string; problem: { start: number; end: number } | null; onInput: (text: string) => void; onEnter: () => void; onDown: () => void; describedBy: string | undefined }) {
+  const back = useRef<HTMLDivElement>(null);
+  const { value, problem } = props;
+  const follow = (event: Event) => {
+    if (back.current) back.current.scrollLeft = (event.target as HTMLElement).scrollLeft;
+  };
+  const start = problem ? Math.min(problem.start, Math.max(0, value.length - 1)) : 0;
+  const end = problem ? Math.max(start + 1, Math.min(problem.end, value.length)) : 0;
+  return (
+    <div class="search-field">
+      <Icon name="search" size={20} />
+      <div class="search-input">
+        <div class="search-back" ref={back} aria-hidden="true">
+          {problem ? (
+            <>
+              {value.slice(0, start)}
+              <span class="mistake">{value.slice(start, end) || ' '}</span>
+              {value.slice(end)}
+            </>
+          ) : null}
+        </div>
+        <input
+          type="search"
+          data-search-field
+          value={value}
+          placeholder={words.placeholder}
+          aria-label={words.label}
+          aria-invalid={problem ? 'true' : undefined}
+          aria-describedby={props.describedBy}
+          autocomplete="off"
+          autocapitalize="off"
+          spellcheck={false}
+          autofocus
+          onInput={(event) => {
+            props.onInput(event.currentTarget.value);
+            follow(event);
+          }}
+          onScroll={follow}
+          onKeyUp={follow}
+          onKeyDown={(event) => {
+            if (event.key === 'Enter') props.onEnter();
+            else if (event.key === 'ArrowDown') {
+              event.preventDefault();
+              props.onDown();
+            }
+          }}
+        />
+      </div>
+      <kbd class="search-key" aria-hidden="true">
+        /
+      </kbd>
+    </div>
+  );
+}
+
+function Result({ result, rank, most, open, toggle }: { result: SearchResult; rank: number; most: number; open: boolean; toggle: () => void }) {
+  const folder = folderOf(result.path);
+  const explained = result.explain && partsOf(result.explain).length > 0 ? result.explain : null;
+  const id = `why-${rank}`;
+  return (
+    <li class="result" data-item-row>
+      <span class="rank" aria-hidden="true">
+        {rank}
+      </span>
+      <div class="result-main">
+        <h2 class="result-title">
+          <a href={noteAddress(result.path, result.lines[0] > 1 ? { line: result.lines[0] } : {})} data-item data-rank={rank}>
+            {result.title || fileName(result.path)}
+          </a>
+          {result.tier ? <TierBadge tier={result.tier} /> : null}
+        </h2>
+        <p class="result-place">
+          <span class="path">{folder ? `${folder}/` : ''}</span>
+          {result.heading ? <span>{result.heading}</span> : null}
+          <span>{words.lines(result.lines[0], result.lines[1])}</span>
+          {result.updated ? <Time at={result.updated} /> : null}
+        </p>
+        {result.snippet ? (
+          <p class="snippet">
+            <Marked text={result.snippet} marks={result.marks} />
+          </p>
+        ) : null}
+        {result.superseded_by ? (
+          <p class="result-note">
+            {words.supersededBy} <NoteLink path={result.superseded_by} bare />
+          </p>
+        ) : null}
+        {result.not_valid_since ? (
+          <p class="result-note">
+            {words.notValidSince} <Time at={result.not_valid_since} />
+          </p>
+        ) : null}
+        {result.not_valid_before ? (
+          <p class="result-note">
+            {words.notValidBefore} <Time at={result.not_valid_before} />
+          </p>
+        ) : null}
+        {open && explained ? (
+          <div class="why" id={id}>
+            <ScoreBar explain={explained} most={result.score} label={words.scoreLabel(formatNumber(result.score, 3))} />
+            <ScoreParts explain={explained} score={result.score} />
+          </div>
+        ) : null}
+      </div>
+      {explained ? (
+        <button type="button" class="why-button" aria-expanded={open} aria-controls={open ? id : undefined} onClick={toggle} title={words.whyTitle(rank)}>
+          <ScoreBar explain={explained} most={most} label={words.scoreLabel(formatNumber(result.score, 3))} />
+          <span>{words.why(rank)}</span>
+        </button>
+      ) : null}
+    </li>
+  );
+}
+
+function FacetList({ name, facets, chosen, toggle }: { name: FacetName; facets: Facets | null; chosen: string[]; toggle: (value: string) => void }) {
+  const [all, setAll] = useState(false);
+  const values = facets?.[name] ?? [];
+  const missing = chosen.filter((value) => !values.some((item) => item.value === value)).map((value) => ({ value, notes: 0 }));
+  const list = [...missing, ...values].filter((item) => item.value !== '' || name === 'folder');
+  if (list.length === 0) return null;
+  const shown = all ? list : list.slice(0, 7);
+  return (
+    <section class="facet">
+      <h3>{words.facets[name]}</h3>
+      <ul>
+        {shown.map((item) => (
+          <li key={item.value}>
+            <button type="button" aria-pressed={chosen.includes(item.value)} onClick={() => toggle(item.value)}>
+              <span class="facet-value">{item.value || words.rootFolder}</span>
+              <span class="facet-count">{formatCount(item.notes)}</span>
+            </button>
+          </li>
+        ))}
+      </ul>
+      {list.length > shown.length ? (
+        <Button small kind="quiet" onClick={() => setAll(true)}>
+          {strings.more(list.length - shown.length)}
+        </Button>
+      ) : null}
+    </section>
+  );
+}
+
+/** Asks why a note is not among the results. */
+function AskWhy({ q, shown }: { q: string; shown: string[] }) {
+  const [name, setName] = useState('');
+  const [asked, setAsked] = useState<string | null>(null);
+  useEffect(() => setAsked(null), [q]);
+  const suggestions = useResource(name.length >= 2 ? `suggest ${name}` : null, (signal) => get<Suggestions>('suggest', { q: name, limit: 8 }, signal), { keep: true, live: false });
+  const why = useResource(asked ? `why ${q} ${asked}` : null, (signal) => get<WhyReply>('why', { q, name: asked }, signal), { live: false });
+  return (
+    <section class="ask-why">
+      <h2>{words.missingTitle}</h2>
+      <form
+        onSubmit={(event) => {
+          event.preventDefault();
+          if (name.trim()) setAsked(name.trim());
+        }}
+      >
+        <input type="text" list="ask-why-names" value={name} onInput={(event) => setName(event.currentTarget.value)} placeholder={words.missingPlaceholder} aria-label={words.missingPlaceholder} autocomplete="off" />
+        <datalist id="ask-why-names">
+          {(suggestions.data?.paths ?? []).map((path) => (
+            <option key={path} value={path} />
+          ))}
+        </datalist>
+        <button type="submit" class="button plain">
+          <span>{words.missingAsk}</span>
+        </button>
+      </form>
+      {why.error ? <Failure error={why.error} /> : null}
+      {asked && why.loading && !why.data ? <Loading lines={2} /> : null}
+      {why.data ? (
+        <div class="why-answer" role="status">
+          <p>
+            <NoteLink path={why.data.path} /> {why.data.rank ? (shown.includes(why.data.path) ? words.isShown(why.data.rank) : words.hasRank(why.data.rank)) : words.isNotFound}
+          </p>
+          <ul class="reasons">
+            {why.data.reasons.map((reason) => (
+              <li key={reason}>{reason}</li>
+            ))}
+            {why.data.conditions?.map((condition) => (
+              <li key={condition.term} class={condition.holds ? 'holds' : 'fails'}>
+                <code>{condition.term}</code> {condition.holds ? words.holds : words.fails}
+              </li>
+            ))}
+          </ul>
+          {why.data.explain ? <ScoreParts explain={why.data.explain} score={partsOf(why.data.explain).reduce((sum, part) => sum + part.value, 0)} /> : null}
+        </div>
+      ) : null}
+    </section>
+  );
+}
+
+/** What the page shows before a query: what to ask, and what happened lately. */
+function Start() {
+  const activity = useResource('start activity', (signal) => get<ActivityReply>('activity', { limit: 6 }, signal));
+  const changes = useResource('start changes', (signal) => get<MemoryChanges>('memory/changes', { days: 7 }, signal));
+  const inactive = useResource('start inactive', (signal) => get<Inactive>('memory/inactive', {}, signal));
+  const cold = changes.data?.changes.filter((change) => change.to === 'COLD').length ?? 0;
+  return (
+    <div class="start">
+      <div class="start-cards">
+        <Card title={words.lately} tools={<a href="/activity">{words.allActivity}</a>}>
+          {activity.error ? <Failure error={activity.error} retry={activity.reload} /> : null}
+          {!activity.data && !activity.error ? <Loading /> : null}
+          {activity.data?.events.length === 0 ? <p class="about">{words.nothingLately}</p> : null}
+          <ul class="event-lines">
+            {activity.data?.events.map((event) => (
+              <EventLine key={event.id} event={event} />
+            ))}
+          </ul>
+        </Card>
+        <Card title={words.glance}>
+          <ul class="glance">
+            <li>
+              <a href="/memory?tab=changes" data-item>
+                <strong>{changes.data ? formatCount(cold) : '…'}</strong> <span>{words.falling(cold)}</span>
+              </a>
+            </li>
+            <li>
+              <a href="/memory?tab=away" data-item>
+                <strong>{inactive.data ? formatCount(inactive.data.trash.length) : '…'}</strong> <span>{words.deleted(inactive.data?.trash.length ?? 0)}</span>
+              </a>
+            </li>
+            <li>
+              <a href="/memory?tab=away" data-item>
+                <strong>{inactive.data ? formatCount(inactive.data.archived.length + inactive.data.forgotten.length) : '…'}</strong> <span>{words.putAway}</span>
+              </a>
+            </li>
+            <li>
+              <a href="/health" data-item>
+                <Icon name="health" /> <span>{words.toHealth}</span>
+              </a>
+            </li>
+          </ul>
+        </Card>
+      </div>
+      <Card title={words.languageTitle} about={words.languageAbout}>
+        <ul class="examples">
+          {words.examples.map((example) => (
+            <li key={example.query}>
+              <a href={withQuery('/search', { q: example.query })} data-item>
+                <code>{example.query}</code>
+              </a>
+              <span>{example.about}</span>
+            </li>
+          ))}
+        </ul>
+      </Card>
+    </div>
+  );
+}
+
+function Deleted({ q }: { q: string }) {
+  const trash = useResource('search trash', (signal) => get<Inactive>('memory/inactive', {}, signal));
+  const wanted = q.toLowerCase().split(/\s+/).filter(Boolean);
+  const found = (trash.data?.trash ?? []).map(trashOf).filter((item) => wanted.every((word) => item.path.toLowerCase().includes(word)));
+  if (found.length === 0) return null;
+  return (
+    <p class="deleted-hint">
+      <Icon name="trash" size={16} />
+      <span>{words.deletedMatch(found.length)}</span> <a href={withQuery('/memory', { tab: 'away', q })}>{words.showDeleted}</a>
+    </p>
+  );
+}
+
+function problemOf(error: ApiError | null): { start: number; end: number } | null {
+  return error?.status === 400 ? error.utf16 : null;
+}
+
+export default function SearchView() {
+  const { query } = location.value;
+  const q = query.get('q') ?? '';
+  const mode = (query.get('mode') ?? 'hybrid') as Mode;
+  const chosen = chosenOf(query);
+  const [text, setText] = useState(q);
+  const [limit, setLimit] = useState(PAGE);
+  const [open, setOpen] = useState<Set<number>>(new Set());
+  const timer = useRef<number | undefined>(undefined);
+  const typed = useRef(q);
+
+  useEffect(() => {
+    if (q !== typed.current) {
+      typed.current = q;
+      setText(q);
+    }
+    setLimit(PAGE);
+    setOpen(new Set());
+  }, [q, mode, query.toString()]);
+
+  const ready = q.trim().length >= 2;
+  const filters = filtersOf(chosen);
+  const key = JSON.stringify([q, mode, filters, limit]);
+  const search = useResource(ready ? key : null, (signal) => get<SearchReply>('search', { q, mode, limit, explain: true, ...filters }, signal), { keep: true });
+  const facets = useResource(ready ? JSON.stringify([q, filters]) : null, (signal) => get<Facets>('facets', { q, ...filters }, signal), { keep: true, live: 600 });
+
+  const input = (value: string) => {
+    setText(value);
+    window.clearTimeout(timer.current);
+    timer.current = window.setTimeout(() => {
+      typed.current = value;
+      const was = new URLSearchParams(window.location.search).get('q') ?? '';
+      setQuery({ q: value || null }, { replace: was.length > 0 });
+    }, DEBOUNCE);
+  };
+  const openFirst = () => document.querySelector<HTMLElement>('[data-rank="1"]');
+  const toggleFacet = (name: FacetName, value: string) => {
+    const now = chosen[name];
+    if (name === 'tag') setQuery({ tag: now.includes(value) ? now.filter((item) => item !== value) : [...now, value] }, { replace: false });
+    else setQuery({ [name]: now.includes(value) ? null : value }, { replace: false });
+  };
+  const toggleWhy = (rank: number) =>
+    setOpen((old) => {
+      const next = new Set(old);
+      if (!next.delete(rank)) next.add(rank);
+      return next;
+    });
+
+  useKeys((event) => {
+    if (event.key === 'Escape' && (text || q)) {
+      input('');
+      focusSearch();
+      return true;
+    }
+    if (event.key === 'e') {
+      const rank = Number((document.activeElement as HTMLElement | null)?.dataset.rank ?? document.activeElement?.closest('[data-item-row]')?.querySelector<HTMLElement>('[data-rank]')?.dataset.rank ?? 0);
+      if (rank) {
+        toggleWhy(rank);
+        return true;
+      }
+    }
+    return false;
+  });
+
+  const reply = ready ? search.data : null;
+  const problem = text === q ? problemOf(search.error) : null;
+  const most = useMemo(() => Math.max(0.0001, ...(reply?.results.map((result) => result.score) ?? [])), [reply]);
+  const narrowed = FACETS.some((name) => chosen[name].length > 0);
+  const pending = text !== q || search.loading;
+  return (
+    <div class="search-view">
+      <h1 class="visually-hidden">{words.title}</h1>
+      <div class="search-top">
+        <Field
+          value={text}
+          problem={problem}
+          describedBy={search.error && ready ? 'search-problem' : undefined}
+          onInput={input}
+          onEnter={() => {
+            window.clearTimeout(timer.current);
+            if (text !== q) {
+              typed.current = text;
+              setQuery({ q: text || null });
+            } else {
+              const first = openFirst()?.getAttribute('href');
+              if (first) go(first);
+            }
+          }}
+          onDown={() => openFirst()?.focus()}
+        />
+        <div class="search-modes">
+          <Segments
+            label={words.modeLabel}
+            value={mode}
+            options={(['hybrid', 'bm25', 'vector'] as const).map((value) => ({ value, label: words.modes[value], title: words.modeTitles[value] }))}
+            onChange={(value) => setQuery({ mode: value === 'hybrid' ? null : value }, { replace: false })}
+          />
+          <p class="search-count" role="status">
+            {ready && reply && !search.error ? words.count(facets.data && facets.data.total >= reply.results.length ? facets.data.total : null, reply.results.length, formatNumber(reply.took_ms, 0)) : ''}
+            {ready && pending ? <span class="working" aria-hidden="true" /> : null}
+          </p>
+        </div>
+      </div>
+      {!ready ? (
+        text.trim().length === 1 ? <p class="about hint">{words.oneMore}</p> : <Start />
+      ) : (
+        <div class="search-body">
+          <details class="facets" open={window.innerWidth >= 900}>
+            <summary>
+              {words.narrow}
+              {narrowed ? <span class="count">{FACETS.reduce((sum, name) => sum + chosen[name].length, 0)}</span> : null}
+            </summary>
+            {narrowed ? (
+              <Button small kind="quiet" icon="close" onClick={() => setQuery({ folder: null, tag: null, type: null, tier: null, year: null }, { replace: false })}>
+                {words.clearFilters}
+              </Button>
+            ) : null}
+            {facets.error && !search.error ? <Failure error={facets.error} retry={facets.reload} /> : null}
+            {FACETS.map((name) => (
+              <FacetList key={name} name={name} facets={facets.data} chosen={chosen[name]} toggle={(value) => toggleFacet(name, value)} />
+            ))}
+          </details>
+          <div class="results-side" aria-busy={pending}>
+            {search.error ? (
+              <div id="search-problem">
+                <Failure error={search.error} retry={search.error.status === 400 ? undefined : search.reload} />
+              </div>
+            ) : null}
+            {!reply && search.loading ? <Loading lines={9} /> : null}
+            {reply && !search.error ? (
+              <>
+                {reply.did_you_mean ? (
+                  <p class="about">
+                    {words.didYouMean} <a href={withQuery('/search', { q: reply.did_you_mean })}>{reply.did_you_mean}</a>
+                  </p>
+                ) : null}
+                {reply.pending > 0 ? <p class="about">{words.pending(formatCount(reply.pending))}</p> : null}
+                <Notices notices={reply.notes} />
+                {reply.results.length === 0 ? (
+                  <div class="empty">
+                    <p class="empty-title">{words.none(q)}</p>
+                    <div class="empty-text">
+                      <p>{narrowed ? words.noneNarrowed : words.noneAdvice}</p>
+                    </div>
+                  </div>
+                ) : (
+                  <ol class="results">
+                    {reply.results.map((result, index) => (
+                      <Result key={result.path + result.lines[0]} result={result} rank={index + 1} most={most} open={open.has(index + 1)} toggle={() => toggleWhy(index + 1)} />
+                    ))}
+                  </ol>
+                )}
+                {reply.results.length >= limit && limit < 500 ? <Button onClick={() => setLimit(limit + PAGE * 2)}>{words.showMore}</Button> : null}
+                <Deleted q={q} />
+                <AskWhy q={q} shown={reply.results.map((result) => result.path)} />
+              </>
+            ) : null}
+          </div>
+        </div>
+      )}
+    </div>
+  );
+}
