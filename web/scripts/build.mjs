@@ -1,15 +1,17 @@
 // Builds the page into assets/web: each file compressed, and the list of them for `include_bytes!`.
-// With --check nothing is written: it fails where the built files differ from what the sources give.
+// With --check nothing is written: it fails where the built files differ from what the sources give. --out FOLDER writes
+// elsewhere, --sizes lists the sizes.
 
 import { createHash } from 'node:crypto';
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { dirname, join, posix, relative } from 'node:path';
+import { dirname, join, posix, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { build } from 'vite';
 
 const web = join(dirname(fileURLToPath(import.meta.url)), '..');
-const target = join(web, '..', 'assets', 'web');
+const out = process.argv.indexOf('--out');
+const target = out > 0 ? resolve(process.argv[out + 1]) : join(web, '..', 'assets', 'web');
 const check = process.argv.includes('--check');
 const MOST = 1_500_000;
 const MOST_AT_FIRST = 150_000;

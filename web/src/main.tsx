@@ -14,7 +14,7 @@ import './styles/page.css';
 import { applyTheme } from './theme';
 import { Dialog } from './ui/dialog';
 import { Icon, type IconName } from './ui/icons';
-import { Empty, Failure, Loading } from './ui/parts';
+import { Coded, Empty, Failure, Loading } from './ui/parts';
 import SearchView from './views/search';
 
 type Load = () => Promise<{ default: ComponentType }>;
@@ -104,7 +104,8 @@ function Nav() {
       <div class="nav-foot">
         {pending > 0 ? (
           <a class="nav-vectors" href="/status">
-            <span class="working" aria-hidden="true" /> {strings.nav.vectors(formatCount(pending))}
+            <span class="working" aria-hidden="true" />
+            <span>{strings.nav.vectors(formatCount(pending))}</span>
           </a>
         ) : null}
         <button type="button" class="nav-help" onClick={() => (helpOpen.value = true)}>
@@ -166,7 +167,7 @@ function Page() {
             {strings.nav.offline}
           </p>
         )}
-        {error ? error.status === 401 ? <p class="banner" role="alert">{strings.nav.signIn}</p> : <Failure error={error} retry={() => void loadSession()} /> : null}
+        {error ? error.status === 401 ? <p class="banner" role="alert"><Coded text={strings.nav.signIn} /></p> : <Failure error={error} retry={() => void loadSession()} /> : null}
         {load && !(error?.status === 401 && !session.value) ? (
           <Guard at={path}>
             <Lazy load={load} key={view?.name ?? 'note'} />

@@ -1,6 +1,6 @@
 // Importance against last use: a point for each note, on a canvas, since there can be many.
 
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { formatAgo, formatNumber } from '../format';
 import { now } from '../live';
 import { go, noteAddress } from '../router';
@@ -8,6 +8,7 @@ import { strings } from '../strings';
 import { fileName } from '../text';
 import { colour, colours } from '../theme';
 import type { MemoryPoints } from '../types';
+import { NoteLink } from '../ui/parts';
 
 const words = strings.memory;
 const HEIGHT = 300;
@@ -111,6 +112,14 @@ export function Scatter({ points }: { points: MemoryPoints }) {
     }
     return best;
   };
+  const top = useMemo(
+    () =>
+      points.importance
+        .map((_, index) => index)
+        .sort((a, b) => (points.importance[b] ?? 0) - (points.importance[a] ?? 0) || (points.last_use[b] ?? 0) - (points.last_use[a] ?? 0))
+        .slice(0, 30),
+    [points],
+  );
   const title = (index: number) => points.titles[index] || fileName(points.paths[index] ?? '');
   return (
     <figure class="scatter">
@@ -149,6 +158,19 @@ export function Scatter({ points }: { points: MemoryPoints }) {
         ))}
         <span class="about">{words.scatterAxis}</span>
       </figcaption>
+      <details>
+        <summary>{words.asList}</summary>
+        <ul class="rows">
+          {top.map((index) => (
+            <li key={points.paths[index]} data-item-row>
+              <NoteLink path={points.paths[index] ?? ''} title={title(index)} tab="weight" item />
+              <span class="row-meta">
+                {words.importance} {formatNumber(points.importance[index] ?? 0, 1)} · {points.tiers.names[points.tiers.of[index] ?? 0]} · {points.last_use[index] ? words.usedAgo(formatAgo(points.last_use[index] ?? 0)) : words.neverUsed}
+              </span>
+            </li>
+          ))}
+        </ul>
+      </details>
     </figure>
   );
 }

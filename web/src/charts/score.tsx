@@ -50,6 +50,13 @@ function reason(key: Key, explain: Components): string {
   }
 }
 
+/** How far a result is below the one above it, and by which part most. */
+export function gapBelow(above: Components, aboveScore: number, explain: Components, score: number): { gap: number; part: Key } | null {
+  if (aboveScore - score < 0.0005) return null;
+  const lost = KEYS.map((key) => ({ key, by: (above[key] ?? 0) - (explain[key] ?? 0) })).sort((a, b) => b.by - a.by)[0];
+  return lost ? { gap: aboveScore - score, part: lost.key } : null;
+}
+
 /** The parts one below the other, with values and what they come from. */
 export function ScoreParts({ explain, score }: { explain: Components; score: number }) {
   return (

@@ -24,6 +24,8 @@ export const RAISED = 3;
 const TEXTURE_WIDTH = 1024;
 const PORTION = 40_000;
 const PORTION_MOVING = 12_000;
+/** So many edges are drawn while everything is seen, where more lines would not be told apart; all of them when nearer. */
+const MOST_FAR = 150_000;
 
 const COMMON = `#version 300 es
 precision highp float;
@@ -151,6 +153,7 @@ class Layer {
 
   upload(data: Float32Array, rows: number): void {
     const { gl } = this;
+    if (rows === 0) return;
     if (rows !== this.rows) {
       gl.texImage2D(gl.TEXTURE_2D, 0, gl.RGBA32F, TEXTURE_WIDTH, rows, 0, gl.RGBA, gl.FLOAT, data);
       this.rows = rows;
@@ -171,6 +174,8 @@ export class Renderer {
   selected = -1;
   hovered = -1;
   moving = false;
+  /** The scale at which everything is seen, which sizes are relative to. */
+  private fitted = 1;
 
   private readonly edgeLayer: Layer;
   private readonly nodeLayer: Layer;
@@ -180,6 +185,11 @@ export class Renderer {
   private rows = 0;
   private edgeCount = 0;
   private edgesDone = 0;
+  private ends: Uint32Array = new Uint32Array();
+  private elements: WebGLBuffer | null = null;
+  private focusEdges = 0;
+  private focused = -1;
+  private dirtyLabels = false;
   private unresolvedFrom = Infinity;
   private dirtyNodes = true;
   private dirtyView = true;
@@ -246,6 +256,8 @@ export class Renderer {
   setEdges(ends: Uint32Array, kinds: Uint8Array): void {
     const { gl } = this.edgeLayer;
     this.edgeCount = kinds.length;
+    this.ends = ends;
+    this.focused = -1;
     const data = new Uint32Array(kinds.length * 4);
     for (let edge = 0; edge < kinds.length; edge++) {
       const from = ends[edge * 2] ?? 0;
@@ -280,6 +292,35 @@ export class Renderer {
     palette.edges.forEach((colour, index) => flat.set(colour, index * 4));
     gl.uniform4fv(this.edgeLayer.place('colours'), flat);
     this.view();
+  }
+
+  /** The number of edges that are drawn at the present distance. */
+  get edgesShown(): number {
+    return this.camera.scale < this.fitted * 2.5 ? Math.min(this.edgeCount, MOST_FAR) : this.edgeCount;
+  }
+
+  /** Has the edges of a node drawn in any case. */
+  focus(node: number): void {
+    if (node === this.focused) return;
+    this.focused = node;
+    const found: number[] = [];
+    if (node >= 0) {
+      for (let edge = 0; edge < this.edgeCount; edge++) {
+        if (this.ends[edge * 2] === node || this.ends[edge * 2 + 1] === node) found.push(edge * 2, edge * 2 + 1);
+      }
+    }
+    const { gl } = this.edgeLayer;
+    this.elements ??= gl.createBuffer();
+    gl.bindBuffer(gl.ELEMENT_ARRAY_BUFFER, this.elements);
+    gl.bufferData(gl.ELEMENT_ARRAY_BUFFER, new Uint32Array(found), gl.STATIC_DRAW);
+    this.focusEdges = found.length;
+    this.view();
+  }
+
+  /** Draws the labels and rings anew, and nothing else. */
+  overlay(): void {
+    this.dirtyLabels = true;
+    if (!this.frame) this.frame = requestAnimationFrame(() => this.draw());
   }
 
   /** Says that positions, sizes or states changed. */
@@ -325,14 +366,15 @@ export class Renderer {
     this.camera.x = (left + right) / 2;
     this.camera.y = (top + bottom) / 2;
     const scale = Math.min((this.width - 70) / Math.max(1e-6, right - left), (this.height - 70) / Math.max(1e-6, bottom - top));
-    this.camera.scale = xs.length === 1 ? 1 : Math.min(scale, 200);
+    this.camera.scale = xs.length === 1 ? this.fitted : Math.min(scale, 200);
+    if (!nodes) this.fitted = this.camera.scale;
     this.view();
   }
 
   /** Changes the scale and leaves the point under (px, py) where it is. */
   zoom(by: number, px = this.width / 2, py = this.height / 2): void {
     const [gx, gy] = this.toGraph(px, py);
-    this.camera.scale = Math.min(400, Math.max(0.0005, this.camera.scale * by));
+    this.camera.scale = Math.min(this.fitted * 400, Math.max(this.fitted * 0.2, this.camera.scale * by));
     this.camera.x = gx - (px - this.width / 2) / this.camera.scale;
     this.camera.y = gy - (py - this.height / 2) / this.camera.scale;
     this.view();
@@ -344,10 +386,11 @@ export class Renderer {
     this.view();
   }
 
-  centerOn(node: number, scale?: number): void {
+  /** Shows a node in the middle, at least so many times larger than when everything is seen. */
+  centerOn(node: number, times: number): void {
     this.camera.x = this.x[node] ?? 0;
     this.camera.y = this.y[node] ?? 0;
-    if (scale) this.camera.scale = Math.max(this.camera.scale, scale);
+    this.camera.scale = Math.max(this.camera.scale, this.fitted * times);
     this.view();
   }
 
@@ -360,12 +403,13 @@ export class Renderer {
   }
 
   private get nodeZoom(): number {
-    return Math.min(3, Math.max(0.35, Math.sqrt(this.camera.scale) * this.base));
+    return Math.min(4, Math.max(0.35, Math.sqrt(this.camera.scale / this.fitted) * this.base));
   }
 
-  /** The factor of sizes: smaller for larger graphs. */
+  /** The factor of sizes: smaller for larger graphs and smaller screens. */
   private get base(): number {
-    return this.count > 20_000 ? 0.55 : this.count > 3000 ? 0.8 : 1;
+    const room = Math.min(1.3, Math.sqrt(this.width * this.height) / 850);
+    return room * (this.count > 20_000 ? 0.35 : this.count > 3000 ? 0.5 : this.count > 300 ? 0.85 : 1.2);
   }
 
   radius(node: number): number {
@@ -415,6 +459,10 @@ export class Renderer {
         gl.uniform2f(layer.place('factor'), (2 * this.camera.scale) / this.width, (-2 * this.camera.scale) / this.height);
       }
       this.drawNodes();
+      this.dirtyLabels = true;
+    }
+    if (this.dirtyLabels) {
+      this.dirtyLabels = false;
       this.drawLabels();
     }
     this.drawEdges();
@@ -422,13 +470,16 @@ export class Renderer {
 
   private drawEdges(): void {
     const { gl } = this.edgeLayer;
-    const portion = Math.min(this.moving ? PORTION_MOVING : PORTION, this.edgeCount - this.edgesDone);
+    const most = this.edgesShown;
+    const portion = Math.min(this.moving ? PORTION_MOVING : PORTION, most - this.edgesDone);
     if (portion > 0) {
-      gl.uniform1f(this.edgeLayer.place('strength'), this.edgeCount > 100_000 ? 0.16 : this.edgeCount > 20_000 ? 0.35 : this.edgeCount > 3000 ? 0.65 : 1);
+      const near = Math.min(3, Math.max(1, this.camera.scale / this.fitted));
+      gl.uniform1f(this.edgeLayer.place('strength'), Math.min(1, (this.edgeCount > 100_000 ? 0.2 : this.edgeCount > 20_000 ? 0.35 : this.edgeCount > 3000 ? 0.65 : 1) * near));
       gl.drawArrays(gl.LINES, this.edgesDone * 2, portion * 2);
       this.edgesDone += portion;
+      if (this.focusEdges > 0 && this.edgesDone >= most) gl.drawElements(gl.LINES, this.focusEdges, gl.UNSIGNED_INT, 0);
     }
-    if (this.edgesDone < this.edgeCount) {
+    if (this.edgesDone < most) {
       if (!this.moving && !this.frame) this.frame = requestAnimationFrame(() => this.draw());
     } else if (this.count > 0) this.onComplete?.();
   }
@@ -480,7 +531,7 @@ export class Renderer {
       text.font = '12px ui-sans-serif, system-ui, sans-serif';
     }
     if (this.moving && this.count > 5000) return;
-    const most = Math.round((this.width * this.height) / 14_000);
+    const most = Math.round((this.width * this.height) / 20_000);
     let shown = 0;
     for (let index = 0; index < this.order.length && shown < most && index < 6000; index++) {
       const node = this.order[index] ?? 0;

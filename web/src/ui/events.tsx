@@ -54,7 +54,7 @@ export function Who({ event }: { event: JournalEvent }) {
   return (
     <span class="who">
       {who.map((item) => (
-        <span key={item.label} class="chip" title={`${item.label}: ${item.value}`}>
+        <span key={item.label} class={item.label === words.who.session ? 'chip soft' : 'chip'} title={`${item.label}: ${item.value}`}>
           {shortSession(item.value)}
         </span>
       ))}

@@ -73,6 +73,12 @@ export function Tabs<T extends string>(props: { label: string; value: T; id: str
     props.onChange(next.value);
     document.getElementById(`${props.id}-${next.value}`)?.focus();
   };
+  useEffect(() => {
+    const tab = document.getElementById(`${props.id}-${props.value}`);
+    const list = tab?.parentElement;
+    // The list alone scrolls, not the page.
+    if (tab && list) list.scrollLeft = Math.max(0, tab.offsetLeft - list.offsetLeft - 40);
+  }, [props.value]);
   return (
     <div class="tabs" role="tablist" aria-label={props.label} onKeyDown={move}>
       {props.tabs.map((tab) => (
@@ -174,12 +180,19 @@ export function MarkedName({ text, name }: { text: string; name: string }) {
   );
 }
 
+/** A text in which what stands between backticks is code. */
+export function Coded({ text }: { text: string }) {
+  return <>{text.split('`').map((part, index) => (index % 2 === 1 ? <code key={index}>{part}</code> : part))}</>;
+}
+
+const coded = (children: ComponentChildren) => (typeof children === 'string' ? <Coded text={children} /> : children);
+
 export function Empty(props: { title: string; children?: ComponentChildren; icon?: IconName }) {
   return (
     <div class="empty">
       {props.icon ? <Icon name={props.icon} size={26} /> : null}
       <p class="empty-title">{props.title}</p>
-      {props.children ? <div class="empty-text">{props.children}</div> : null}
+      {props.children ? <div class="empty-text">{coded(props.children)}</div> : null}
     </div>
   );
 }
@@ -189,8 +202,8 @@ export function Failure({ error, retry }: { error: ApiError; retry?: () => void 
     <div class="failure" role="alert">
       <Icon name="warning" />
       <div>
-        <p class="failure-title">{error.message}</p>
-        {error.hint ? <p>{error.hint}</p> : null}
+        <p class="failure-title">{coded(error.message)}</p>
+        {error.hint ? <p>{coded(error.hint)}</p> : null}
         {retry ? (
           <Button small onClick={retry}>
             {strings.retry}
@@ -206,7 +219,7 @@ export function Notices({ notices }: { notices?: readonly string[] | undefined }
   return (
     <ul class="notices">
       {notices.map((notice) => (
-        <li key={notice}>{notice}</li>
+        <li key={notice}>{coded(notice)}</li>
       ))}
     </ul>
   );
@@ -228,7 +241,7 @@ export function ViewHead(props: { title: string; about?: ComponentChildren; chil
     <header class="view-head">
       <div>
         <h1 tabIndex={-1}>{props.title}</h1>
-        {props.about ? <p class="about">{props.about}</p> : null}
+        {props.about ? <p class="about">{coded(props.about)}</p> : null}
       </div>
       {props.children ? <div class="view-tools">{props.children}</div> : null}
     </header>
@@ -242,7 +255,7 @@ export function Card(props: { title?: ComponentChildren; about?: ComponentChildr
         <header class="card-head">
           <div>
             <h2>{props.title}</h2>
-            {props.about ? <p class="about">{props.about}</p> : null}
+            {props.about ? <p class="about">{coded(props.about)}</p> : null}
           </div>
           {props.tools}
         </header>

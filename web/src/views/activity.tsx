@@ -12,7 +12,7 @@ import { fileName } from '../text';
 import type { ActivityReply, JournalEvent } from '../types';
 import { Operation, shortSession, Subject, verbOf, Who } from '../ui/events';
 import { Icon } from '../ui/icons';
-import { Button, Empty, Failure, Loading, Segments, ViewHead } from '../ui/parts';
+import { Button, Coded, Empty, Failure, Loading, Segments, ViewHead } from '../ui/parts';
 
 const words = strings.activity;
 const PAGE = 60;
@@ -144,7 +144,7 @@ export default function ActivityView() {
           {filtered ? (
             <Button onClick={() => setQuery({ day: null, session: null, agent: null, op: null, note: null }, { replace: false })}>{words.clear}</Button>
           ) : (
-            <p>{words.noneAdvice}</p>
+            <p><Coded text={words.noneAdvice} /></p>
           )}
         </Empty>
       ) : null}

@@ -23,6 +23,8 @@ const SIZES: SizeBy[] = ['links', 'weight', 'same'];
 const KINDS = [0, 1, 2, 3, 4] as const;
 /** The share of nodes with a kept place from which the kept picture is shown without a new layout. */
 const ENOUGH_KEPT = 0.9;
+/** Graphs with more nodes than this are drawn in several frames. */
+const LARGE = 5000;
 
 async function matchedOf(q: string, signal: AbortSignal): Promise<number[]> {
   try {
@@ -178,6 +180,8 @@ export default function GraphView() {
   const former = useRef<{ key: string; paths: Map<string, [number, number]> } | null>(null);
   const [selected, setSelected] = useState(-1);
   const [hovered, setHovered] = useState(-1);
+  /** Places of the layout that wait until the picture before them is complete, and what begins after it. */
+  const waiting = useRef<{ positions: Float32Array | null; start: (() => void) | null; complete: boolean }>({ positions: null, start: null, complete: false });
   const [progress, setProgress] = useState<number | null>(null);
   const [broken, setBroken] = useState<string | null>(null);
   const [legend, setLegend] = useState<{ name: string; colour: string; count: number }[]>([]);
@@ -219,8 +223,8 @@ export default function GraphView() {
       if (worker.current !== next) return;
       const { positions, done, share } = event.data;
       if (done || !calm) {
-        draw.setPositions(positions);
-        if (live) draw.fit();
+        if (!done && count > LARGE && !waiting.current.complete) waiting.current.positions = positions;
+        else show(positions, live);
       }
       setProgress(done ? null : share);
       if (done) {
@@ -238,6 +242,15 @@ export default function GraphView() {
       interval: count > 20_000 ? 1500 : count > 3000 ? 500 : 120,
     };
     next.postMessage(request);
+  };
+
+  const show = (positions: Float32Array, refit: boolean) => {
+    const draw = renderer.current;
+    if (!draw) return;
+    waiting.current.positions = null;
+    waiting.current.complete = false;
+    draw.setPositions(positions);
+    if (refit) draw.fit();
   };
 
   const keep = async () => {
@@ -276,14 +289,26 @@ export default function GraphView() {
     sizeNodes(data, sizeBy, draw.size);
     draw.sizesChanged();
     performance.mark('graph-nodes');
-    draw.onComplete = () => performance.mark('graph-complete');
+    waiting.current = { positions: null, start: null, complete: false };
+    draw.onComplete = () => {
+      performance.mark('graph-complete');
+      const { positions, start } = waiting.current;
+      waiting.current.complete = true;
+      waiting.current.start = null;
+      if (start) start();
+      else if (positions) show(positions, !same);
+    };
     if (!same) {
       draw.fit();
       setSelected(around ? 0 : -1);
       draw.selected = around ? 0 : -1;
     }
-    if (count > 1 && missing > 1 - ENOUGH_KEPT) layout(start.positions, !same);
-    else setKept(around ? '' : 'kept');
+    if (count > 1 && missing > 1 - ENOUGH_KEPT) {
+      // A large graph is drawn once before its layout begins, which takes a core for a minute.
+      const begin = () => layout(start.positions, !same);
+      if (count > LARGE) waiting.current.start = begin;
+      else begin();
+    } else setKept(around ? '' : 'kept');
   }, [data]);
 
   // Remembers the places for the next answer.
@@ -323,21 +348,29 @@ export default function GraphView() {
     if (!draw || !data) return;
     const files = data.paths.length;
     const match = q && matched.data && !around ? new Set(matched.data) : null;
-    const focus = hovered >= 0 ? hovered : selected;
+    // In a large graph the pointer only shows a name: drawing all edges for it would take too long.
+    const focus = hovered >= 0 && draw.count <= LARGE ? hovered : selected;
     const near = focus >= 0 ? new Set([focus, ...neighbours(data, focus)]) : null;
     for (let node = 0; node < draw.count; node++) {
       const hidden = (node >= files && !showUnresolved) || (node < files && data.kinds[node] === 2 && !showAttachments) || (node < files && !showOrphans && !(data.in[node] ?? 0) && !(data.out[node] ?? 0));
       draw.state[node] = hidden ? HIDDEN : match ? (match.has(node) ? (near?.has(node) && node === focus ? RAISED : NORMAL) : DIMMED) : node === focus ? RAISED : near && !near.has(node) ? DIMMED : NORMAL;
     }
     draw.selected = selected;
-    draw.hovered = hovered;
+    draw.focus(focus);
     draw.nodesChanged();
-  }, [data, q, matched.data, selected, hovered, showUnresolved, showAttachments, showOrphans]);
+  }, [data, q, matched.data, selected, hovered >= 0 && (data ? nodeCount(data) : 0) <= LARGE ? hovered : -1, showUnresolved, showAttachments, showOrphans]);
+
+  useEffect(() => {
+    const draw = renderer.current;
+    if (!draw) return;
+    draw.hovered = hovered;
+    draw.overlay();
+  }, [hovered]);
 
   const pick = (node: number) => {
     setSelected(node);
     const draw = renderer.current;
-    if (draw && node >= 0) draw.centerOn(node, draw.count > 3000 ? 1.2 : 0.8);
+    if (draw && node >= 0) draw.centerOn(node, draw.count > 3000 ? 8 : draw.count > 200 ? 2.5 : 1);
   };
 
   // Pointer: drag to move, wheel to zoom, click to select.
@@ -621,6 +654,7 @@ export default function GraphView() {
         </div>
         <p class="graph-overlay graph-state" role="status">
           {data ? words.counts(formatCount(data.paths.length), formatCount(data.edges.from.length)) : ''}
+          {shownEdges && renderer.current && renderer.current.edgesShown < shownEdges.kinds.length ? ` · ${words.partDrawn}` : ''}
           {progress !== null ? ` · ${words.layingOut(Math.round(progress * 100))}` : kept === 'not' ? ` · ${words.notKept}` : ''}
         </p>
         {data && selected >= 0 && selected < nodeCount(data) ? (

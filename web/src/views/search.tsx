@@ -2,7 +2,7 @@
 
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { get, type ApiError, type Parameters } from '../api';
-import { partsOf, ScoreBar, ScoreParts } from '../charts/score';
+import { gapBelow, partsOf, ScoreBar, ScoreParts } from '../charts/score';
 import { formatCount, formatNumber } from '../format';
 import { focusSearch, useKeys } from '../keys';
 import { useResource } from '../resource';
@@ -85,10 +85,11 @@ function Field(props: { value: string; problem: { start: number; end: number } |
   );
 }
 
-function Result({ result, rank, most, open, toggle }: { result: SearchResult; rank: number; most: number; open: boolean; toggle: () => void }) {
+function Result({ result, above, rank, most, open, toggle }: { result: SearchResult; above: SearchResult | null; rank: number; most: number; open: boolean; toggle: () => void }) {
   const folder = folderOf(result.path);
   const explained = result.explain && partsOf(result.explain).length > 0 ? result.explain : null;
   const id = `why-${rank}`;
+  const gap = open && explained && above?.explain ? gapBelow(above.explain, above.score, explained, result.score) : null;
   return (
     <li class="result" data-item-row>
       <span class="rank" aria-hidden="true">
@@ -131,6 +132,7 @@ function Result({ result, rank, most, open, toggle }: { result: SearchResult; ra
           <div class="why" id={id}>
             <ScoreBar explain={explained} most={result.score} label={words.scoreLabel(formatNumber(result.score, 3))} />
             <ScoreParts explain={explained} score={result.score} />
+            {gap ? <p class="why-gap">{words.gap(formatNumber(gap.gap, 3), rank - 1, strings.score.parts[gap.part])}</p> : null}
           </div>
         ) : null}
       </div>
@@ -153,7 +155,7 @@ function FacetList({ name, facets, chosen, toggle }: { name: FacetName; facets: 
   const shown = all ? list : list.slice(0, 7);
   return (
     <section class="facet">
-      <h3>{words.facets[name]}</h3>
+      <h2>{words.facets[name]}</h2>
       <ul>
         {shown.map((item) => (
           <li key={item.value}>
@@ -419,7 +421,7 @@ export default function SearchView() {
             ) : null}
             {facets.error && !search.error ? <Failure error={facets.error} retry={facets.reload} /> : null}
             {FACETS.map((name) => (
-              <FacetList key={name} name={name} facets={facets.data} chosen={chosen[name]} toggle={(value) => toggleFacet(name, value)} />
+              <FacetList key={name} name={name} facets={search.error ? null : facets.data} chosen={chosen[name]} toggle={(value) => toggleFacet(name, value)} />
             ))}
           </details>
           <div class="results-side" aria-busy={pending}>
@@ -448,7 +450,7 @@ export default function SearchView() {
                 ) : (
                   <ol class="results">
                     {reply.results.map((result, index) => (
-                      <Result key={result.path + result.lines[0]} result={result} rank={index + 1} most={most} open={open.has(index + 1)} toggle={() => toggleWhy(index + 1)} />
+                      <Result key={result.path + result.lines[0]} result={result} above={reply.results[index - 1] ?? null} rank={index + 1} most={most} open={open.has(index + 1)} toggle={() => toggleWhy(index + 1)} />
                     ))}
                   </ol>
                 )}

@@ -1,0 +1,83 @@
+// What happens elsewhere while the page is open: an edit on disk, a second tab, a server that is killed and comes back.
+
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { exampleVault, launch, open, serve, settle, write } from './support.mjs';
+
+describe('live', () => {
+  let browser;
+  let server;
+  let vault;
+  before(async () => {
+    browser = await launch();
+    vault = exampleVault();
+    server = await serve(vault);
+  });
+  after(async () => {
+    await browser?.close();
+    await server?.stop();
+  });
+
+  test('an edit on disk shows within a second, in a note and in a search', async () => {
+    write(vault, 'Live.md', '# Live\n\nThe first text.\n');
+    const { page, context } = await open(browser, server, '/note/Live.md');
+    await page.waitForSelector('.prose >> text=The first text');
+    const search = await open(browser, server, '/search?q=quokka&mode=bm25');
+    await search.page.waitForSelector('.empty');
+    for (let turn = 0; turn < 3; turn++) {
+      const begin = Date.now();
+      write(vault, 'Live.md', `# Live\n\nThe text of turn ${turn} with a quokka.\n`);
+      await page.waitForSelector(`.prose >> text=turn ${turn}`, { timeout: 5000 });
+      const took = Date.now() - begin;
+      console.log(`      an edit was shown after ${took} ms`);
+      assert.ok(took < 1000, `it took ${took} ms`);
+    }
+    await search.page.waitForSelector('.result-title >> text=Live', { timeout: 2000 });
+    await search.context.close();
+    await context.close();
+  });
+
+  test('two tabs show the same', async () => {
+    const one = await open(browser, server, '/note/Someday.md');
+    const two = await one.context.newPage();
+    await two.goto(`${server.base}/activity`);
+    await settle(two);
+    await one.page.click('.note-actions >> text=Archive');
+    await one.page.waitForSelector('dialog .diff .added');
+    await one.page.click('dialog .button.primary');
+    await one.page.waitForSelector('.toast >> text=Archived');
+    await two.waitForSelector('.event >> text=Someday', { timeout: 5000 });
+    await one.context.close();
+  });
+
+  test('a tab recovers when the server was killed and is back', async () => {
+    const { page, context, seen } = await open(browser, server, '/search?q=river');
+    const results = await page.locator('.result').count();
+    await server.stop('SIGKILL');
+    await page.waitForSelector('.banner', { timeout: 10_000 });
+    assert.equal(await page.locator('.result').count(), results, 'what was shown stays');
+    write(vault, 'While away.md', '# While away\n\nA river that was found while the server was away.\n');
+    server = await serve(vault, { port: server.port });
+    await page.waitForSelector('.banner', { state: 'detached', timeout: 20_000 });
+    await page.waitForSelector('.result-title >> text=While away', { timeout: 10_000 });
+    assert.deepEqual(seen.errors, []);
+    await context.close();
+  });
+
+  test('a browser without the cookie is not let in, and is told what to do', async () => {
+    const context = await browser.newContext();
+    const page = await context.newPage();
+    const answer = await page.goto(`${server.base}/`);
+    assert.equal(answer.status(), 401);
+    assert.match(await page.textContent('body'), /sidenote web/);
+    await context.close();
+  });
+
+  test('the token leaves the address', async () => {
+    const { page, context } = await open(browser, server);
+    assert.ok(!page.url().includes('token'));
+    const cookies = await context.cookies();
+    assert.ok(cookies.length === 1 && cookies[0].httpOnly && cookies[0].sameSite === 'Strict');
+    await context.close();
+  });
+});

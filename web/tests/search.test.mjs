@@ -1,0 +1,126 @@
+// The search page: results while one types, mistakes, facets, ranks that are explained, and all of it by the keyboard.
+
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { exampleVault, launch, livedIn, open, run, serve, settle } from './support.mjs';
+
+describe('search', () => {
+  let browser;
+  let server;
+  before(async () => {
+    browser = await launch();
+    const vault = livedIn(exampleVault());
+    run(vault, ['index']);
+    server = await serve(vault);
+  });
+  after(async () => {
+    await browser?.close();
+    await server?.stop();
+  });
+
+  test('results come while one types, from two letters, and only those of the last query', async () => {
+    const { page, context } = await open(browser, server);
+    const asked = [];
+    page.on('request', (request) => {
+      const url = new URL(request.url());
+      if (url.pathname === '/api/v1/search') asked.push(url.searchParams.get('q'));
+    });
+    // The first query is answered late: its answer must not replace that of the second.
+    await page.route(/\/api\/v1\/search\?.*q=varnish&/, async (route) => {
+      await new Promise((resolve) => setTimeout(resolve, 900));
+      await route.continue().catch(() => {});
+    });
+    await page.keyboard.type('v');
+    await page.waitForTimeout(200);
+    assert.deepEqual(asked, []);
+    await page.keyboard.type('arnish', { delay: 5 });
+    await page.waitForTimeout(150);
+    await page.fill('[data-search-field]', 'sourdough');
+    await page.waitForSelector('.result-title >> text=Sourdough bread');
+    await page.waitForTimeout(1200);
+    assert.deepEqual(asked, ['varnish', 'sourdough'], 'each pause of 80 ms asks once');
+    assert.match(await page.textContent('.result-title'), /Sourdough/);
+    assert.match(page.url(), /q=sourdough/);
+    await context.close();
+  });
+
+  test('a mistake is underlined where it is', async () => {
+    const { page, context } = await open(browser, server, '/search?q=river%20(gauge');
+    await page.waitForSelector('.mistake');
+    assert.ok((await page.textContent('#search-problem')).length > 10);
+    assert.equal(await page.getAttribute('[data-search-field]', 'aria-invalid'), 'true');
+    await context.close();
+  });
+
+  test('facets narrow the results, have counts, and are part of the address', async () => {
+    const { page, context } = await open(browser, server, '/search?q=river');
+    await page.waitForSelector('.facet button');
+    const folder = page.locator('.facet', { has: page.locator('h3', { hasText: 'Folder' }) }).locator('button').first();
+    const [name, count] = await Promise.all([folder.locator('.facet-value').textContent(), folder.locator('.facet-count').textContent()]);
+    await folder.click();
+    await settle(page);
+    assert.ok(new URL(page.url()).searchParams.get('folder'));
+    const places = await page.locator('.result-place').allTextContents();
+    assert.ok(places.length > 0 && places.length <= Number(count), `${places.length} results, ${count} counted`);
+    assert.ok(places.every((place) => place.startsWith(name)), places.join(' | '));
+    await context.close();
+  });
+
+  test('the mode is chosen, and marks stand where the words are', async () => {
+    const { page, context } = await open(browser, server, '/search?q=sourdough&mode=bm25');
+    assert.equal(await page.getAttribute('.search-modes button:has-text("Words")', 'aria-pressed'), 'true');
+    const marks = await page.locator('.snippet mark').allTextContents();
+    assert.ok(marks.some((mark) => /sourdough/i.test(mark)), marks.join(', '));
+    await context.close();
+  });
+
+  test('it says why a note ranks third, and why one is missing', async () => {
+    const { page, context } = await open(browser, server, '/search?q=river%20gauge');
+    await page.click('text=Why #3?');
+    const why = await page.textContent('#why-3');
+    assert.match(why, /Words|Meaning|Name/);
+    assert.match(why, /Score/);
+    await page.fill('.ask-why input', 'Sourdough bread');
+    await page.keyboard.press('Enter');
+    await page.waitForSelector('.why-answer .reasons li');
+    await context.close();
+  });
+
+  test('the keyboard does it all', async () => {
+    const { page, context } = await open(browser, server, '/status');
+    await page.keyboard.press('/');
+    assert.equal(await page.evaluate(() => document.activeElement?.matches('[data-search-field]')), true);
+    await page.keyboard.press('Escape');
+    await page.keyboard.press('g');
+    await page.keyboard.press('s');
+    await page.waitForSelector('.search-view');
+    await page.keyboard.press('/');
+    await page.keyboard.type('river gauge');
+    await page.waitForSelector('.result');
+    await settle(page);
+    await page.keyboard.press('ArrowDown');
+    await page.keyboard.press('j');
+    assert.equal(await page.evaluate(() => document.activeElement?.getAttribute('data-rank')), '2');
+    await page.keyboard.press('e');
+    await page.waitForSelector('#why-2');
+    await page.keyboard.press('k');
+    assert.equal(await page.evaluate(() => document.activeElement?.getAttribute('data-rank')), '1');
+    await page.keyboard.press('Enter');
+    await page.waitForSelector('.note-view');
+    await page.keyboard.press('Escape');
+    await page.waitForSelector('.result');
+    await page.keyboard.press('?');
+    await page.waitForSelector('dialog[open]');
+    assert.match(await page.textContent('dialog'), /Next, previous item/);
+    await page.keyboard.press('Escape');
+    await page.waitForSelector('dialog', { state: 'detached' });
+    await context.close();
+  });
+
+  test('a deleted note is pointed to', async () => {
+    const { page, context } = await open(browser, server, '/search?q=packing');
+    await page.click('.deleted-hint a');
+    await page.waitForSelector('.rows >> text=Packing list');
+    await context.close();
+  });
+});
