@@ -25,9 +25,40 @@ const walk = (folder, base = folder) =>
   });
 const hash = (bytes) => createHash('sha256').update(bytes).digest('hex').slice(0, 8);
 
+/** The folders of packages whose code is in the built files. */
+const used = new Set();
+const collect = {
+  name: 'collect-packages',
+  generateBundle(_, bundle) {
+    for (const chunk of Object.values(bundle)) {
+      for (const id of chunk.moduleIds ?? []) {
+        const match = /^(.*\/node_modules\/(?:@[^/]+\/)?[^/]+)\//.exec(id.split('\\').join('/').replace(/^\0/, ''));
+        if (match) used.add(match[1]);
+      }
+    }
+  },
+};
+
 process.chdir(web);
-await build({ configFile: 'vite.config.ts', logLevel: 'warn' });
-await build({ configFile: 'vite.mermaid.config.ts', logLevel: 'warn' });
+await build({ configFile: 'vite.config.ts', logLevel: 'warn', plugins: [collect], worker: { plugins: () => [collect] } });
+await build({ configFile: 'vite.mermaid.config.ts', logLevel: 'warn', plugins: [collect] });
+
+/** What is known of a package: its licence, with the text. */
+const describe = (folder) => {
+  const { name, version, license, repository, homepage } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
+  const file = readdirSync(folder).find((entry) => /^(licen[sc]e|copying|unlicense)/i.test(entry));
+  const text = file ? readFileSync(join(folder, file), 'utf8').replace(/\r\n/g, '\n').trim() : '';
+  const address = (typeof repository === 'string' ? repository : repository?.url) ?? homepage ?? '';
+  return {
+    name,
+    version,
+    license: (typeof license === 'string' ? license : license?.type) ?? (/Permission is hereby granted, free of charge/.test(text) ? 'MIT' : ''),
+    source: address.replace(/^git\+/, '').replace(/^(?:git|ssh):\/\/(?:git@)?/, 'https://').replace(/\.git$/, '').replace(/^github:/, 'https://github.com/').replace(/^([\w-]+\/[\w.-]+)$/, 'https://github.com/$1'),
+    text,
+  };
+};
+const packages = [...used].map(describe).sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : a.version < b.version ? -1 : 1));
+const thirdParty = `${JSON.stringify(packages, null, 1)}\n`;
 
 /** The built files by address. */
 const files = new Map();
@@ -81,6 +112,7 @@ if (total > MOST || atFirst > MOST_AT_FIRST) {
 
 if (check) {
   const problems = [];
+  if (readFileSync('third-party.json', 'utf8') !== thirdParty) problems.push('web/third-party.json, the list of packages in it, differs');
   let there = [];
   try {
     there = walk(target);
@@ -109,4 +141,5 @@ if (check) {
     mkdirSync(dirname(path), { recursive: true });
     writeFileSync(path, content);
   }
+  if (out < 0) writeFileSync('third-party.json', thirdParty);
 }
