@@ -2,7 +2,7 @@
 
 import { signal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
-import { go } from './router';
+import { go, goBack } from './router';
 
 export const helpOpen = signal(false);
 
@@ -117,8 +117,8 @@ function onKey(event: KeyboardEvent): void {
       if (!moveFocus(-1)) return;
       break;
     case 'Escape':
-      if (window.location.pathname.startsWith('/note/') && window.history.length > 1) window.history.back();
-      else return;
+      if (!window.location.pathname.startsWith('/note/')) return;
+      goBack();
       break;
     default:
       return;

@@ -97,9 +97,20 @@ async function reconnect(): Promise<void> {
   } else retry = window.setTimeout(reconnect, 700);
 }
 
+/** Milliseconds after which a tab that is not seen gives up its connection: browsers allow only six to a server. */
+const HIDDEN_AFTER = 20_000;
+let hidden: number | undefined;
+
 document.addEventListener('visibilitychange', () => {
-  if (document.visibilityState === 'visible' && !online.value) {
+  window.clearTimeout(hidden);
+  if (document.visibilityState === 'hidden') {
+    hidden = window.setTimeout(() => {
+      source?.close();
+      source = null;
+      window.clearTimeout(retry);
+    }, HIDDEN_AFTER);
+  } else if (!online.value) {
     window.clearTimeout(retry);
     void reconnect();
-  }
+  } else if (source === null) listen();
 });

@@ -1,7 +1,7 @@
 // The frame of the page: the views by address, the navigation, and what concerns all of them.
 
 import { Component, render, type ComponentType } from 'preact';
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { AskDialog, Toasts } from './actions';
 import { ApiError } from './api';
 import { formatCount } from './format';
@@ -153,6 +153,22 @@ function Page() {
   useEffect(() => {
     if (view) document.title = strings.pageTitle(strings.nav[view.name] as string);
     else if (!load) document.title = strings.pageTitle(strings.notFound.title);
+  }, [path]);
+  const first = useRef(true);
+  useEffect(() => {
+    if (first.current) {
+      first.current = false;
+      return;
+    }
+    // Another view: the focus goes to its heading, for readers who hear the page.
+    if (view?.name === 'search') return;
+    let tries = 0;
+    const timer = window.setInterval(() => {
+      const heading = document.querySelector<HTMLElement>('main h1');
+      if (heading) heading.focus({ preventScroll: true });
+      if (heading || ++tries > 40) window.clearInterval(timer);
+    }, 25);
+    return () => window.clearInterval(timer);
   }, [path]);
   const error = sessionError.value;
   return (

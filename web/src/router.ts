@@ -14,16 +14,29 @@ function read(): Location {
 
 export const location = signal<Location>(read());
 
+/** How many addresses of the page were shown before this one, so that a step back stays in the page. */
+let depth = 0;
+
 window.addEventListener('popstate', () => {
+  depth = Math.max(0, depth - 1);
   location.value = read();
 });
+
+/** Goes back to where the reader came from, or to the search page. */
+export function goBack(): void {
+  if (depth > 0) window.history.back();
+  else go('/');
+}
 
 /** Shows an address of the page. `replace` leaves no entry in the history. */
 export function go(to: string, options: { replace?: boolean; keepScroll?: boolean } = {}): void {
   const now = window.location.pathname + window.location.search + window.location.hash;
   if (to === now) return;
   if (options.replace) window.history.replaceState(null, '', to);
-  else window.history.pushState(null, '', to);
+  else {
+    window.history.pushState(null, '', to);
+    depth += 1;
+  }
   location.value = read();
   if (!options.keepScroll && !location.value.hash) window.scrollTo(0, 0);
 }
@@ -78,7 +91,10 @@ export function followLinks(event: MouseEvent): void {
   if (url.origin !== window.location.origin) return;
   if (href.startsWith('#')) {
     event.preventDefault();
-    document.getElementById(decodeURIComponent(href.slice(1)))?.scrollIntoView();
+    const target = document.getElementById(decodeURIComponent(href.slice(1)));
+    if (href !== '#main') go(window.location.pathname + window.location.search + href, { replace: true, keepScroll: true });
+    target?.scrollIntoView();
+    target?.focus({ preventScroll: true });
     return;
   }
   event.preventDefault();

@@ -23,13 +23,19 @@ type Tab = (typeof TABS)[number];
 
 function Rendered({ note }: { note: Note }) {
   const box = useRef<HTMLDivElement>(null);
+  const shown = useRef('');
   useEffect(() => {
     const root = box.current;
     if (!root) return;
     root.innerHTML = note.html;
     enableTasks(root, note);
-    void enhance(root).then(() => scrollToTarget(root));
-    scrollToTarget(root);
+    // A change of the note leaves the reader where they are.
+    const first = shown.current !== note.path;
+    shown.current = note.path;
+    if (first) scrollToTarget(root);
+    void enhance(root).then(() => {
+      if (first) scrollToTarget(root);
+    });
   }, [note.html, note.path]);
   const { query, hash } = location.value;
   const line = query.get('line');

@@ -6,7 +6,7 @@ import { gapBelow, partsOf, ScoreBar, ScoreParts } from '../charts/score';
 import { formatCount, formatNumber } from '../format';
 import { focusSearch, useKeys } from '../keys';
 import { useResource } from '../resource';
-import { go, location, noteAddress, setQuery, withQuery } from '../router';
+import { location, noteAddress, setQuery, withQuery } from '../router';
 import { strings } from '../strings';
 import { fileName, folderOf, trashOf } from '../text';
 import type { ActivityReply, FacetName, Facets, Inactive, MemoryChanges, Mode, SearchReply, SearchResult, Suggestions, WhyReply } from '../types';
@@ -19,6 +19,9 @@ const FACETS: FacetName[] = ['folder', 'tag', 'type', 'tier', 'year'];
 const PAGE = 20;
 const DEBOUNCE = 80;
 
+/** The path of the result that was opened last. */
+let opened: string | null = null;
+
 type Chosen = Record<FacetName, string[]>;
 
 function chosenOf(query: URLSearchParams): Chosen {
@@ -30,7 +33,7 @@ function filtersOf(chosen: Chosen): Parameters {
 }
 
 /** The field, with the mistake of the query underlined by a copy of the text behind it. */
-function Field(props: { value: string; problem: { start: number; end: number } | null; onInput: (text: string) => void; onEnter: () => void; onDown: () => void; describedBy: string | undefined }) {
+function Field(props: { value: string; problem: { start: number; end: number } | null; onInput: (text: string) => void; onEnter: () => void; onDown: () => void; field: preact.RefObject<HTMLInputElement | null>; describedBy: string | undefined }) {
   const back = useRef<HTMLDivElement>(null);
   const { value, problem } = props;
   const follow = (event: Event) => {
@@ -62,7 +65,7 @@ function Field(props: { value: string; problem: { start: number; end: number } |
           autocomplete="off"
           autocapitalize="off"
           spellcheck={false}
-          autofocus
+          ref={props.field}
           onInput={(event) => {
             props.onInput(event.currentTarget.value);
             follow(event);
@@ -97,7 +100,7 @@ function Result({ result, above, rank, most, open, toggle }: { result: SearchRes
       </span>
       <div class="result-main">
         <h2 class="result-title">
-          <a href={noteAddress(result.path, result.lines[0] > 1 ? { line: result.lines[0] } : {})} data-item data-rank={rank}>
+          <a href={noteAddress(result.path, result.lines[0] > 1 ? { line: result.lines[0] } : {})} data-item data-rank={rank} data-path={result.path} onClick={() => (opened = result.path)}>
             {result.title || fileName(result.path)}
           </a>
           {result.tier ? <TierBadge tier={result.tier} /> : null}
@@ -305,7 +308,7 @@ function problemOf(error: ApiError | null): { start: number; end: number } | nul
 export default function SearchView() {
   const { query } = location.value;
   const q = query.get('q') ?? '';
-  const mode = (query.get('mode') ?? 'hybrid') as Mode;
+  const mode = query.get('mode') as Mode | null;
   const chosen = chosenOf(query);
   const [text, setText] = useState(q);
   const [limit, setLimit] = useState(PAGE);
@@ -321,6 +324,12 @@ export default function SearchView() {
     setLimit(PAGE);
     setOpen(new Set());
   }, [q, mode, query.toString()]);
+
+  const field = useRef<HTMLInputElement | null>(null);
+  useEffect(() => {
+    // On a screen that is touched, a field with the focus would bring up the keyboard.
+    if (!opened && !window.matchMedia('(pointer: coarse)').matches) field.current?.focus();
+  }, []);
 
   const ready = q.trim().length >= 2;
   const filters = filtersOf(chosen);
@@ -367,6 +376,12 @@ export default function SearchView() {
   });
 
   const reply = ready ? search.data : null;
+  useEffect(() => {
+    // Back from a note: the focus returns to the result that led to it.
+    if (!opened || !reply) return;
+    document.querySelector<HTMLElement>(`[data-path="${CSS.escape(opened)}"]`)?.focus();
+    opened = null;
+  }, [reply]);
   const problem = text === q ? problemOf(search.error) : null;
   const most = useMemo(() => Math.max(0.0001, ...(reply?.results.map((result) => result.score) ?? [])), [reply]);
   const narrowed = FACETS.some((name) => chosen[name].length > 0);
@@ -378,6 +393,7 @@ export default function SearchView() {
         <Field
           value={text}
           problem={problem}
+          field={field}
           describedBy={search.error && ready ? 'search-problem' : undefined}
           onInput={input}
           onEnter={() => {
@@ -385,19 +401,16 @@ export default function SearchView() {
             if (text !== q) {
               typed.current = text;
               setQuery({ q: text || null });
-            } else {
-              const first = openFirst()?.getAttribute('href');
-              if (first) go(first);
-            }
+            } else openFirst()?.click();
           }}
           onDown={() => openFirst()?.focus()}
         />
         <div class="search-modes">
           <Segments
             label={words.modeLabel}
-            value={mode}
+            value={mode ?? reply?.mode ?? 'hybrid'}
             options={(['hybrid', 'bm25', 'vector'] as const).map((value) => ({ value, label: words.modes[value], title: words.modeTitles[value] }))}
-            onChange={(value) => setQuery({ mode: value === 'hybrid' ? null : value }, { replace: false })}
+            onChange={(value) => setQuery({ mode: value }, { replace: false })}
           />
           <p class="search-count" role="status">
             {ready && reply && !search.error ? words.count(facets.data && facets.data.total >= reply.results.length ? facets.data.total : null, reply.results.length, formatNumber(reply.took_ms, 0)) : ''}
