@@ -118,7 +118,7 @@ export function parseDiff(diff: string): DiffFile[] {
       file.name = diffName(line.replace(/^.* (?="?b\/)/, '')) ?? '';
       leftBefore = leftAfter = 0;
     } else if (line.startsWith('--- ')) {
-      if (!file || file.lines.length > 0) file = open();
+      if (!file || file.lines.some((each) => each.kind === 'hunk')) file = open();
       file.from = diffName(line.slice(4));
       if (file.from) file.name = file.from;
     } else if (line.startsWith('+++ ')) {

@@ -200,6 +200,12 @@ export interface LinksReply {
   backlinks: Backlink[];
 }
 
+export interface RelationsReply {
+  path: string;
+  relations: { from: string; type: string; to: string; inferred: boolean; stated_in: string; line: number; evidence: string; distance: number }[];
+  truncated: boolean;
+}
+
 export interface MentionsReply {
   path: string;
   names: string[];

@@ -12,7 +12,7 @@ import { useResource } from '../resource';
 import { location, noteOfAddress, setQuery, withQuery } from '../router';
 import { strings } from '../strings';
 import { fileName } from '../text';
-import type { ActivityReply, GitHistory, LinksReply, MentionsReply, Note, RelatedReply, Weight } from '../types';
+import type { ActivityReply, GitHistory, LinksReply, MentionsReply, Note, RelatedReply, RelationsReply, Weight } from '../types';
 import { Operation, subjectText, verbOf } from '../ui/events';
 import { Icon } from '../ui/icons';
 import { Button, Empty, Failure, Loading, MarkedName, NoteLink, Notices, TabPanel, Tabs, TierBadge, Time } from '../ui/parts';
@@ -209,6 +209,7 @@ function About({ note }: { note: Note }) {
 
 function Links({ note }: { note: Note }) {
   const links = useResource(`links ${note.path}`, (signal) => get<LinksReply>('links', { name: note.path }, signal));
+  const relations = useResource(`relations ${note.path}`, (signal) => get<RelationsReply>('relations', { name: note.path }, signal));
   const mentions = useResource(`mentions ${note.path}`, (signal) => get<MentionsReply>('mentions', { name: note.path, limit: 30 }, signal), { live: 1500 });
   const related = useResource(`related ${note.path}`, (signal) => get<RelatedReply>('related', { name: note.path, limit: 10 }, signal), { live: 1500 });
   const out = links.data ? [...new Map(links.data.outgoing.map((link) => [link.resolved ?? link.original, link])).values()] : [];
@@ -253,6 +254,25 @@ function Links({ note }: { note: Note }) {
             </ul>
           </section>
         </>
+      ) : null}
+      {relations.error ? <Failure error={relations.error} retry={relations.reload} /> : null}
+      {relations.data && relations.data.relations.length > 0 ? (
+        <section class="side-section">
+          <h2>
+            {words.relations} <span class="count">{relations.data.relations.length}</span>
+          </h2>
+          <ul class="quotes">
+            {relations.data.relations.map((relation, index) => (
+              <li key={index}>
+                <span class="relation">
+                  {relation.from === note.path ? <span>{words.thisNote}</span> : <NoteLink path={relation.from} bare />} <span class="chip">{relation.type}</span> {relation.to === note.path ? <span>{words.thisNote}</span> : <NoteLink path={relation.to} bare />}
+                  {relation.inferred ? <span class="chip soft">{words.inferred}</span> : null}
+                </span>
+                <p>{relation.evidence}</p>
+              </li>
+            ))}
+          </ul>
+        </section>
       ) : null}
       <section class="side-section">
         <h2>
