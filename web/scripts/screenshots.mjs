@@ -11,7 +11,7 @@ mkdirSync(images, { recursive: true });
 mkdirSync(references, { recursive: true });
 
 const browser = await launch();
-const server = await serve(livedIn(exampleVault()));
+const server = await serve(await livedIn(exampleVault()));
 const size = { viewport: { width: 1280, height: 820 }, deviceScaleFactor: 1 };
 
 /** Waits until the picture is still: fonts, vectors and the layout of the graph. */

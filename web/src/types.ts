@@ -84,7 +84,7 @@ export interface FacetValue {
 
 export type FacetName = 'folder' | 'tag' | 'type' | 'tier' | 'year';
 
-export type Facets = { total: number } & Record<FacetName, FacetValue[]>;
+export type Facets = { total: number; more?: boolean } & Record<FacetName, FacetValue[]>;
 
 export interface Suggestions {
   paths: string[];
@@ -255,7 +255,9 @@ export interface UndoState {
   kind?: string;
   message?: string;
   hint?: string | null;
-  files?: string[];
+  /** The files that stand in the way, each with the reason. */
+  files?: (string | [string, string])[];
+  notices?: string[];
 }
 
 export interface OperationReply {
@@ -275,7 +277,7 @@ export interface GitHistory {
 
 export interface Weight {
   path: string;
-  kind: string;
+  type: string;
   half_life_days: number;
   floor: number;
   protected: boolean;

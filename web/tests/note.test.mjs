@@ -12,7 +12,7 @@ describe('a note', () => {
   let vault;
   before(async () => {
     browser = await launch();
-    vault = livedIn(exampleVault());
+    vault = await livedIn(exampleVault());
     server = await serve(vault);
   });
   after(async () => {
@@ -95,7 +95,7 @@ describe('a note', () => {
     await page.click('text=Yesterday >> nth=0');
     await settle(page);
     const row = page.locator('.event', { hasText: 'Inbox' }).first();
-    assert.match(await row.textContent(), /nightly-review/);
+    assert.match(await row.textContent(), /nightly-agent/);
     await row.locator('.event-toggle').click();
     await page.waitForSelector('.operation .diff .added >> text=Ask Ruth about the zero');
     await page.click('.operation >> text=Undo this');
@@ -149,7 +149,7 @@ describe('read-only', () => {
   let server;
   before(async () => {
     browser = await launch();
-    server = await serve(livedIn(exampleVault()), { args: ['--read-only'] });
+    server = await serve(await livedIn(exampleVault()), { args: ['--read-only'] });
   });
   after(async () => {
     await browser?.close();
@@ -185,7 +185,7 @@ describe('health', () => {
   let vault;
   before(async () => {
     browser = await launch();
-    vault = livedIn(exampleVault());
+    vault = await livedIn(exampleVault());
     server = await serve(vault);
   });
   after(async () => {

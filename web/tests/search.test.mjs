@@ -9,7 +9,7 @@ describe('search', () => {
   let server;
   before(async () => {
     browser = await launch();
-    const vault = livedIn(exampleVault());
+    const vault = await livedIn(exampleVault());
     run(vault, ['index']);
     server = await serve(vault);
   });

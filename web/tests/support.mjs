@@ -1,7 +1,7 @@
 // What the tests of the page share: copies of vaults, servers, and pages that record what must not happen.
 
 import { execFileSync, spawn } from 'node:child_process';
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
@@ -53,6 +53,8 @@ export function exampleVault() {
   const vault = join(temporary('example'), 'example-vault');
   cpSync(example, vault, { recursive: true });
   rmSync(join(vault, '.sidenote'), { recursive: true, force: true });
+  const time = new Date('2026-11-19T08:00:00Z');
+  for (const entry of readdirSync(vault, { recursive: true })) utimesSync(join(vault, entry), time, time);
   return vault;
 }
 
@@ -102,6 +104,35 @@ function environment(vault, now) {
 /** Runs a command of the program on a vault and gives its output. */
 export function run(vault, args, { now = NOW, input } = {}) {
   return execFileSync(program(), ['--vault', vault, ...args], { env: environment(vault, now), encoding: 'utf8', input, stdio: ['pipe', 'pipe', 'pipe'], maxBuffer: 1 << 28 });
+}
+
+/** Has an agent call tools over MCP: names and arguments, one after the other. */
+export async function agent(vault, client, calls, { now = YESTERDAY } = {}) {
+  const child = spawn(program(), ['--vault', vault, 'mcp'], { env: environment(vault, now), stdio: ['pipe', 'pipe', 'ignore'] });
+  const answers = new Map();
+  let rest = '';
+  child.stdout.setEncoding('utf8').on('data', (part) => {
+    const lines = (rest + part).split('\n');
+    rest = lines.pop();
+    for (const line of lines) {
+      const message = JSON.parse(line);
+      answers.get(message.id)?.(message);
+    }
+  });
+  const send = (message) => child.stdin.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`);
+  let count = 0;
+  const ask = (method, params) =>
+    new Promise((resolve, reject) => {
+      const id = ++count;
+      setTimeout(() => reject(new Error(`no answer to ${method}`)), 60_000).unref();
+      answers.set(id, (message) => (message.error || message.result?.isError ? reject(new Error(JSON.stringify(message))) : resolve(message.result)));
+      send({ id, method, params });
+    });
+  await ask('initialize', { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: client, version: '1' } });
+  send({ method: 'notifications/initialized' });
+  for (const [name, args] of calls) await ask('tools/call', { name, arguments: args });
+  child.stdin.end();
+  await new Promise((resolve) => child.on('exit', resolve));
 }
 
 /** Starts `sidenote web` on a vault. `port` 0 takes any. */
@@ -197,15 +228,17 @@ export const VIEWS = {
 };
 
 /** What an agent did yesterday in the example vault, and what happened to some notes since. */
-export function livedIn(vault) {
-  run(vault, ['index'], { now: '2026-11-14T08:00:00Z' });
-  run(vault, ['memory', 'pin', 'Prefers metric units'], { now: '2026-11-15T08:00:00Z' });
-  run(vault, ['memory', 'vote', 'Sensor drift', 'up'], { now: '2026-11-16T08:00:00Z' });
-  run(vault, ['--session', 'nightly-review', 'memory', 'save', 'The gauge at the weir was moved to radar on Thursday. Its zero is 2.31 m above the old one.', '--title', 'Weir gauge moved to radar', '--type', 'fact'], { now: YESTERDAY });
-  run(vault, ['--session', 'nightly-review', 'append', 'Inbox', 'Ask Ruth about the zero of the weir gauge.'], { now: '2026-11-20T21:34:00Z' });
-  run(vault, ['--session', 'nightly-review', 'set', 'Someday', 'status', 'waiting'], { now: '2026-11-20T21:36:00Z' });
+export async function livedIn(vault) {
+  run(vault, ['index'], { now: '2026-11-19T09:00:00Z' });
+  run(vault, ['memory', 'pin', 'Prefers metric units'], { now: '2026-11-19T10:00:00Z' });
+  run(vault, ['memory', 'vote', 'Sensor drift', 'up'], { now: '2026-11-19T11:00:00Z' });
+  await agent(vault, 'nightly-agent', [
+    ['write_note', { title: 'Weir gauge moved to radar', content: 'The gauge at the weir was moved to radar on Thursday. Its zero is 2.31 m above the old one. See [[Sensor drift]].', type: 'fact', tags: ['river'] }],
+    ['edit_note', { note: 'Inbox', action: 'append', text: 'Ask Ruth about the zero of the weir gauge.' }],
+    ['edit_note', { note: 'Someday', action: 'set', key: 'status', value: 'waiting' }],
+  ]);
   run(vault, ['rename', 'Varnish log', 'Varnish diary'], { now: '2026-11-20T22:10:00Z' });
   run(vault, ['delete', 'Packing list'], { now: '2026-11-20T22:12:00Z' });
-  run(vault, ['memory', 'tier', 'Old touring bike', 'archive'], { now: '2026-11-20T22:13:00Z' });
+  run(vault, ['memory', 'forget', 'A Field Guide to Small Rivers'], { now: '2026-11-20T22:13:00Z' });
   return vault;
 }

@@ -42,7 +42,7 @@ describe('the example vault', () => {
   let server;
   before(async () => {
     browser = await launch();
-    server = await serve(livedIn(exampleVault()));
+    server = await serve(await livedIn(exampleVault()));
   });
   after(async () => {
     await browser?.close();

@@ -115,7 +115,7 @@ export function WeightChart({ weight }: { weight: Weight }) {
           <li key={span.from}>{words.falls(span.tier, formatDay(span.from))}</li>
         ))}
         {falls.length === 0 ? <li>{words.stays(weight.tier)}</li> : null}
-        <li>{words.halfLife(weight.kind, formatNumber(weight.half_life_days, 0))}</li>
+        <li>{words.halfLife(weight.type, formatNumber(weight.half_life_days, 0))}</li>
       </ul>
     </figure>
   );

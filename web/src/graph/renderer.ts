@@ -173,6 +173,8 @@ export class Renderer {
   label: (node: number) => string = () => '';
   selected = -1;
   hovered = -1;
+  /** The node that the graph is around. */
+  home = -1;
   moving = false;
   /** The scale at which everything is seen, which sizes are relative to. */
   private fitted = 1;
@@ -518,7 +520,7 @@ export class Renderer {
       text.fillText(shown, left, sy);
       return true;
     };
-    for (const node of [this.selected, this.hovered]) {
+    for (const node of new Set([this.home, this.selected, this.hovered])) {
       if (node < 0) continue;
       const [sx, sy] = this.toScreen(node);
       text.beginPath();
@@ -536,7 +538,7 @@ export class Renderer {
     for (let index = 0; index < this.order.length && shown < most && index < 6000; index++) {
       const node = this.order[index] ?? 0;
       const state = this.state[node];
-      if (state === HIDDEN || state === DIMMED || node === this.selected || node === this.hovered) continue;
+      if (state === HIDDEN || state === DIMMED || node === this.selected || node === this.hovered || node === this.home) continue;
       if (put(node, false)) shown += 1;
     }
   }

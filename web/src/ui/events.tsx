@@ -8,7 +8,7 @@ import { strings } from '../strings';
 import { fileName } from '../text';
 import type { JournalEvent, OperationReply } from '../types';
 import { Diff } from './diff';
-import { Button, Failure, Loading, NoteLink, PathText, Time } from './parts';
+import { Button, Failure, Loading, NoteLink, Notices, PathText, Time } from './parts';
 
 const words = strings.activity;
 
@@ -21,6 +21,8 @@ export function whoOf(event: JournalEvent): { label: string; value: string }[] {
     const value = text(event[key]);
     if (value && !found.some((item) => item.value === value)) found.push({ label, value });
   }
+  // Commands and this page name no client; moves of other programs have neither.
+  if (!event['client'] && !event['agent'] && event.op !== 'moved') found.unshift({ label: words.who.agent, value: words.commandLine });
   return found;
 }
 
@@ -54,7 +56,7 @@ export function Who({ event }: { event: JournalEvent }) {
   return (
     <span class="who">
       {who.map((item) => (
-        <span key={item.label} class={item.label === words.who.session ? 'chip soft' : 'chip'} title={`${item.label}: ${item.value}`}>
+        <span key={item.label} class={item.label === words.who.session || item.value === words.commandLine ? 'chip soft' : 'chip'} title={`${item.label}: ${item.value}`}>
           {shortSession(item.value)}
         </span>
       ))}
@@ -109,6 +111,7 @@ export function Operation({ id }: { id: string }) {
   const others = (event.files ?? []).map((file) => file.to ?? file.path);
   return (
     <div class="operation">
+      <Notices notices={undo.notices} />
       {diff ? <Diff diff={diff} /> : <p class="about">{diff_missing ?? words.noDiff}</p>}
       {!diff && others.length > 0 ? (
         <ul class="plain-list">
@@ -138,11 +141,14 @@ export function Operation({ id }: { id: string }) {
             {undo.hint ? <p>{undo.hint}</p> : null}
             {undo.files && undo.files.length > 0 ? (
               <ul class="plain-list">
-                {undo.files.map((path) => (
-                  <li key={path}>
-                    <PathText path={path} />
-                  </li>
-                ))}
+                {undo.files.map((file) => {
+                  const [path, reason] = typeof file === 'string' ? [file, ''] : file;
+                  return (
+                    <li key={path}>
+                      <PathText path={path} /> {reason}
+                    </li>
+                  );
+                })}
               </ul>
             ) : null}
           </div>

@@ -197,12 +197,15 @@ export function Empty(props: { title: string; children?: ComponentChildren; icon
   );
 }
 
-export function Failure({ error, retry }: { error: ApiError; retry?: () => void }) {
+export function Failure({ error, retry }: { error: ApiError; retry?: (() => void) | undefined }) {
+  // Some messages draw below the first line where a mistake is.
+  const [first = '', ...rest] = error.message.split('\n');
   return (
     <div class="failure" role="alert">
       <Icon name="warning" />
       <div>
-        <p class="failure-title">{coded(error.message)}</p>
+        <p class="failure-title">{coded(rest.length > 0 ? first.replace(/:$/, '') : first)}</p>
+        {rest.length > 0 ? <pre tabIndex={0}>{rest.join('\n').trimEnd()}</pre> : null}
         {error.hint ? <p>{coded(error.hint)}</p> : null}
         {retry ? (
           <Button small onClick={retry}>

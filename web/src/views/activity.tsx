@@ -67,6 +67,9 @@ function Choice({ label, value, options, onChange, format }: { label: string; va
   );
 }
 
+/** The name of an agent: clients have one, the command line and other programs do not. */
+const agentName = (value: string): string => (value === 'cli' ? words.commandLine : value === 'other' ? words.otherProgram : value);
+
 export default function ActivityView() {
   const { query } = location.value;
   const day = query.get('day') ?? '';
@@ -119,7 +122,7 @@ export default function ActivityView() {
           <span>{words.onDay}</span>
           <input type="date" value={day} max={today} onChange={(event) => setQuery({ day: event.currentTarget.value || null, op_id: null }, { replace: false })} />
         </label>
-        <Choice label={words.agent} value={agent} options={reply.data?.agents ?? []} onChange={(value) => setQuery({ agent: value || null })} />
+        <Choice label={words.agent} value={agent} options={reply.data?.agents ?? []} format={agentName} onChange={(value) => setQuery({ agent: value || null })} />
         <Choice label={words.session} value={session} options={reply.data?.sessions ?? []} format={shortSession} onChange={(value) => setQuery({ session: value || null })} />
         <Choice label={words.kind} value={op} options={reply.data?.ops ?? []} format={(value) => (words.ops as Record<string, string>)[value] ?? value} onChange={(value) => setQuery({ op: value || null })} />
         <label class="check">

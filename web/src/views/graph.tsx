@@ -300,8 +300,9 @@ export default function GraphView() {
     };
     if (!same) {
       draw.fit();
-      setSelected(around ? 0 : -1);
-      draw.selected = around ? 0 : -1;
+      setSelected(-1);
+      draw.selected = -1;
+      draw.home = around ? 0 : -1;
     }
     if (count > 1 && missing > 1 - ENOUGH_KEPT) {
       // A large graph is drawn once before its layout begins, which takes a core for a minute.

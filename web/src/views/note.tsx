@@ -28,6 +28,9 @@ function Rendered({ note }: { note: Note }) {
     const root = box.current;
     if (!root) return;
     root.innerHTML = note.html;
+    // The page has the title above the text already.
+    const heading = root.firstElementChild;
+    if (heading?.tagName === 'H1' && heading.textContent?.trim() === note.title.trim()) heading.classList.add('same-title');
     enableTasks(root, note);
     // A change of the note leaves the reader where they are.
     const first = shown.current !== note.path;
@@ -50,7 +53,14 @@ function enableTasks(root: HTMLElement, note: Note): void {
   for (const item of root.querySelectorAll<HTMLElement>('li.task')) {
     const input = item.querySelector<HTMLInputElement>('input[type="checkbox"]');
     if (!input) continue;
+    const status = item.dataset.task ?? ' ';
     input.setAttribute('aria-label', (item.textContent ?? '').trim().slice(0, 120) || words.task);
+    // Statuses between open and done, such as `[/]`, are neither checked nor not.
+    if (!/^[ xX]?$/.test(status)) {
+      input.checked = false;
+      input.indeterminate = true;
+      input.title = words.taskStatus(status);
+    }
     const line = Number(item.dataset.line);
     if (!canWrite() || item.closest('.embed') || !line) continue;
     input.disabled = false;

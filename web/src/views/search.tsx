@@ -413,7 +413,7 @@ export default function SearchView() {
             onChange={(value) => setQuery({ mode: value }, { replace: false })}
           />
           <p class="search-count" role="status">
-            {ready && reply && !search.error ? words.count(facets.data && facets.data.total >= reply.results.length ? facets.data.total : null, reply.results.length, formatNumber(reply.took_ms, 0)) : ''}
+            {ready && reply && !search.error ? words.count(facets.data && facets.data.total >= reply.results.length ? facets.data.total : null, facets.data?.more === true, reply.results.length, formatNumber(reply.took_ms, 0)) : ''}
             {ready && pending ? <span class="working" aria-hidden="true" /> : null}
           </p>
         </div>
@@ -440,7 +440,7 @@ export default function SearchView() {
           <div class="results-side" aria-busy={pending}>
             {search.error ? (
               <div id="search-problem">
-                <Failure error={search.error} retry={search.error.status === 400 ? undefined : search.reload} />
+                <Failure error={search.error} {...(search.error.status === 400 ? {} : { retry: search.reload })} />
               </div>
             ) : null}
             {!reply && search.loading ? <Loading lines={9} /> : null}
