@@ -116,7 +116,9 @@ export function AskDialog() {
     asked.value = null;
   };
   const again = () => {
-    const fresh = { ...request, plan: null, error: null };
+    // The reader has seen the present text: the plan is made for it, not for the one that was shown before.
+    const { hash: _, ...body } = request.body;
+    const fresh = { ...request, body, plan: null, error: null };
     asked.value = fresh;
     void plan(fresh);
   };

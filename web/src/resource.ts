@@ -63,7 +63,7 @@ export function useResource<T>(key: string | null, load: (signal: AbortSignal) =
         first = false;
         return;
       }
-      const { live = 150 } = settings.current;
+      const { live = 30 } = settings.current;
       if (live === false) return;
       window.clearTimeout(timer);
       timer = window.setTimeout(() => setTurn((value) => value + 1), live);

@@ -44,40 +44,13 @@ export interface DiffFile {
   removed: number;
 }
 
-function diffName(text: string): string | null {
-  const name = text.replace(/\t.*$/, '');
-  if (name === '/dev/null') return null;
-  const plain = name.startsWith('"') && name.endsWith('"') ? unquote(name.slice(1, -1)) : name;
-  return plain.replace(/^[ab]\//, '');
-}
+const NOTHING = '/dev/null';
+const ARROW = ' -> ';
 
-/** Reads a name that git put in quotes: octal escapes are bytes of UTF-8. */
-function unquote(text: string): string {
-  const bytes: number[] = [];
-  const encoder = new TextEncoder();
-  for (let index = 0; index < text.length; index++) {
-    const character = text[index] ?? '';
-    if (character !== '\\') {
-      const point = text.codePointAt(index) ?? 0;
-      const whole = String.fromCodePoint(point);
-      bytes.push(...encoder.encode(whole));
-      index += whole.length - 1;
-      continue;
-    }
-    const octal = /^[0-7]{3}/.exec(text.slice(index + 1));
-    if (octal) {
-      bytes.push(Number.parseInt(octal[0], 8));
-      index += 3;
-    } else {
-      const next = text[index + 1] ?? '';
-      bytes.push(...encoder.encode({ n: '\n', t: '\t', r: '\r' }[next] ?? next));
-      index += 1;
-    }
-  }
-  return new TextDecoder().decode(new Uint8Array(bytes));
-}
-
-/** Reads a unified diff as `git diff` prints it. */
+/**
+ * Reads a difference as sidenote prints it: unified diffs with paths as they are, and the lines `create`, `delete`,
+ * `rename` and `rename folder` for what happens to whole files.
+ */
 export function parseDiff(diff: string): DiffFile[] {
   const files: DiffFile[] = [];
   let file: DiffFile | null = null;
@@ -85,69 +58,57 @@ export function parseDiff(diff: string): DiffFile[] {
   let after = 0;
   let leftBefore = 0;
   let leftAfter = 0;
-  const open = (): DiffFile => {
-    const next: DiffFile = { name: '', from: null, to: null, lines: [], added: 0, removed: 0 };
+  const open = (from: string | null, to: string | null): DiffFile => {
+    const next: DiffFile = { name: to ?? from ?? '', from, to, lines: [], added: 0, removed: 0 };
     files.push(next);
     return next;
   };
   for (const line of diff.split('\n')) {
-    if (leftBefore > 0 || leftAfter > 0) {
-      const sign = line[0];
+    const sign = line[0];
+    if (file && (leftBefore > 0 || leftAfter > 0) && sign !== '\\') {
       const text = line.slice(1);
-      if (file && sign === '+') {
+      if (sign === '+') {
         file.lines.push({ kind: 'added', before: null, after: after++, text });
         file.added += 1;
         leftAfter -= 1;
-        continue;
-      }
-      if (file && sign === '-') {
+      } else if (sign === '-') {
         file.lines.push({ kind: 'removed', before: before++, after: null, text });
         file.removed += 1;
         leftBefore -= 1;
-        continue;
-      }
-      if (file && (sign === ' ' || line === '')) {
+      } else {
         file.lines.push({ kind: 'same', before: before++, after: after++, text });
         leftBefore -= 1;
         leftAfter -= 1;
-        continue;
       }
+      continue;
     }
-    if (line.startsWith('diff --git ')) {
-      file = open();
-      file.name = diffName(line.replace(/^.* (?="?b\/)/, '')) ?? '';
-      leftBefore = leftAfter = 0;
+    const hunk = /^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@ ?(.*)$/.exec(line);
+    if (line.startsWith('create ')) file = open(null, line.slice(7));
+    else if (line.startsWith('delete ')) file = open(line.slice(7), null);
+    else if (line.startsWith('rename ') && line.includes(ARROW)) {
+      const names = line.slice(line.startsWith('rename folder ') ? 14 : 7);
+      const at = names.indexOf(ARROW);
+      file = open(names.slice(0, at), names.slice(at + ARROW.length));
     } else if (line.startsWith('--- ')) {
-      if (!file || file.lines.some((each) => each.kind === 'hunk')) file = open();
-      file.from = diffName(line.slice(4));
-      if (file.from) file.name = file.from;
-    } else if (line.startsWith('+++ ')) {
-      file ??= open();
-      file.to = diffName(line.slice(4));
-      if (file.to) file.name = file.to;
-    } else if (line.startsWith('@@')) {
-      file ??= open();
-      const match = /^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@ ?(.*)$/.exec(line);
-      if (match) {
-        before = Number(match[1]);
-        after = Number(match[3]);
-        leftBefore = match[2] === undefined ? 1 : Number(match[2]);
-        leftAfter = match[4] === undefined ? 1 : Number(match[4]);
-        file.lines.push({ kind: 'hunk', text: match[5] ?? '' });
-      }
-    } else if (line.startsWith('rename from ') || line.startsWith('rename to ')) {
-      file ??= open();
-      const name = diffName(line.replace(/^rename (from|to) /, ''));
-      if (line.startsWith('rename from ')) file.from = name;
-      else {
-        file.to = name;
-        file.name = name ?? file.name;
-      }
-    } else if (line.startsWith('\\')) {
-      file?.lines.push({ kind: 'note', text: line.slice(2) });
-    } else if (/^(new file|deleted file|old mode|new mode|Binary files|similarity)/.test(line) && !line.startsWith('similarity')) {
-      file?.lines.push({ kind: 'note', text: line });
-    }
+      const name = line.slice(4);
+      // The lines `create`, `delete` and `rename` stand above the difference of the same file.
+      const begun: DiffFile | undefined = files[files.length - 1];
+      const follows = begun && begun.lines.length === 0 && (begun.from ?? NOTHING) === name;
+      file = follows ? begun : open(name === NOTHING ? null : name, null);
+      if (!follows) file.to = file.from;
+    } else if (line.startsWith('+++ ') && file) {
+      const name = line.slice(4);
+      file.to = name === NOTHING ? null : name;
+      file.name = file.to ?? file.from ?? '';
+    } else if (hunk) {
+      file ??= open(null, null);
+      before = Number(hunk[1]);
+      after = Number(hunk[3]);
+      leftBefore = hunk[2] === undefined ? 1 : Number(hunk[2]);
+      leftAfter = hunk[4] === undefined ? 1 : Number(hunk[4]);
+      file.lines.push({ kind: 'hunk', text: hunk[5] ?? '' });
+    } else if (sign === '\\') file?.lines.push({ kind: 'note', text: line.slice(2) });
+    else if (line !== '') (file ??= open(null, null)).lines.push({ kind: 'note', text: line });
   }
   for (const each of files) markChangedParts(each.lines);
   return files;

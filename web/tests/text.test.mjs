@@ -1,4 +1,4 @@
-// The parts of the page that need no browser: marks by bytes, unified diffs, and places of nodes.
+// The parts of the page that need no browser: marks by bytes, and differences.
 
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
@@ -29,44 +29,49 @@ test('marks are ranges of bytes, whatever the letters', () => {
   }
 });
 
-test('a unified diff is read: changes, new and removed files, moves, quoted names', () => {
+test('a difference is read: changes, new and removed files, moves, folders', () => {
   const diff = [
-    'diff --git a/Plan.md b/Plan.md',
     '--- a/Plan.md',
-    '+++ b/Plan.md',
-    '@@ -1,3 +1,4 @@ # Plan',
+    '+++ a/Plan.md',
+    '@@ -1,3 +1,4 @@',
     ' # Plan',
     '-status: open',
     '+status: done',
     '+--- a line that looks like a header',
     ' end',
     '\\ No newline at end of file',
-    'diff --git a/New.md b/New.md',
-    'new file mode 100644',
+    'create New.md',
     '--- /dev/null',
-    '+++ b/New.md',
+    '+++ New.md',
     '@@ -0,0 +1 @@',
     '+text',
-    'diff --git "a/\\350\\214\\266.md" "b/\\350\\214\\266.md"',
-    'deleted file mode 100644',
-    '--- "a/\\350\\214\\266.md"',
+    'delete 茶.md',
+    '--- 茶.md',
     '+++ /dev/null',
     '@@ -1 +0,0 @@',
     '-x',
-    'diff --git a/Old name.md b/New name.md',
-    'similarity index 100%',
-    'rename from Old name.md',
-    'rename to New name.md',
+    'rename .trash/Old name.md -> New name.md',
+    'rename A.md -> B -> C.md',
+    '--- A.md',
+    '+++ B -> C.md',
+    '@@ -1 +1 @@',
+    '-a',
+    '+b',
+    'rename folder Old -> New',
+    'create Second.md',
     '',
   ].join('\n');
   const files = text.parseDiff(diff);
   assert.deepEqual(
-    files.map(({ name, from, to, added, removed }) => ({ name, from, to, added, removed })),
+    files.map(({ name, from, to, added, removed }) => [name, from, to, added, removed]),
     [
-      { name: 'Plan.md', from: 'Plan.md', to: 'Plan.md', added: 2, removed: 1 },
-      { name: 'New.md', from: null, to: 'New.md', added: 1, removed: 0 },
-      { name: '茶.md', from: '茶.md', to: null, added: 0, removed: 1 },
-      { name: 'New name.md', from: 'Old name.md', to: 'New name.md', added: 0, removed: 0 },
+      ['a/Plan.md', 'a/Plan.md', 'a/Plan.md', 2, 1],
+      ['New.md', null, 'New.md', 1, 0],
+      ['茶.md', '茶.md', null, 0, 1],
+      ['New name.md', '.trash/Old name.md', 'New name.md', 0, 0],
+      ['B -> C.md', 'A.md', 'B -> C.md', 1, 1],
+      ['New', 'Old', 'New', 0, 0],
+      ['Second.md', null, 'Second.md', 0, 0],
     ],
   );
   const added = files[0].lines.filter((line) => line.kind === 'added');
@@ -75,7 +80,7 @@ test('a unified diff is read: changes, new and removed files, moves, quoted name
 });
 
 test('what differs within a pair of lines is marked', () => {
-  const [file] = text.parseDiff('--- a/x.md\n+++ b/x.md\n@@ -1 +1 @@\n-status: open now\n+status: done now\n');
+  const [file] = text.parseDiff('--- x.md\n+++ x.md\n@@ -1 +1 @@\n-status: open now\n+status: done now\n');
   const [removed, added] = file.lines.filter((line) => line.kind !== 'hunk');
   assert.equal(removed.text.slice(...removed.changed), 'open');
   assert.equal(added.text.slice(...added.changed), 'done');
