@@ -14,7 +14,7 @@ import './styles/page.css';
 import { applyTheme } from './theme';
 import { Dialog } from './ui/dialog';
 import { Icon, type IconName } from './ui/icons';
-import { Coded, Empty, Failure, Loading } from './ui/parts';
+import { Coded, Failure, Loading, ViewHead } from './ui/parts';
 import SearchView from './views/search';
 
 type Load = () => Promise<{ default: ComponentType }>;
@@ -189,12 +189,12 @@ function Page() {
             <Lazy load={load} key={view?.name ?? 'note'} />
           </Guard>
         ) : load ? null : (
-          <Empty title={strings.notFound.title}>
-            <p>{strings.notFound.about}</p>
+          <div class="view">
+            <ViewHead title={strings.notFound.title} about={strings.notFound.about} />
             <p>
               <a href="/">{strings.notFound.home}</a>
             </p>
-          </Empty>
+          </div>
         )}
       </main>
       <AskDialog />
