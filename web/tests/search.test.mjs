@@ -53,7 +53,7 @@ describe('search', () => {
   });
 
   test('facets narrow the results, have counts, and are part of the address', async () => {
-    const { page, context } = await open(browser, server, '/search?q=river');
+    const { page, context } = await open(browser, server, '/search?q=river&mode=bm25');
     await page.waitForSelector('.facet button');
     const folder = page.locator('.facet', { has: page.locator('h2', { hasText: 'Folder' }) }).locator('button').first();
     const [name, count] = await Promise.all([folder.locator('.facet-value').textContent(), folder.locator('.facet-count').textContent()]);

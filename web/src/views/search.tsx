@@ -423,7 +423,7 @@ export default function SearchView() {
       ) : (
         <div class="search-body">
           <details class="facets" open={window.innerWidth >= 900}>
-            <summary>
+            <summary title={words.narrowAbout}>
               {words.narrow}
               {narrowed ? <span class="count">{FACETS.reduce((sum, name) => sum + chosen[name].length, 0)}</span> : null}
             </summary>
