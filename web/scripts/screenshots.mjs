@@ -43,9 +43,9 @@ await page.screenshot({ path: join(images, 'web-graph.png') });
 await context.close();
 
 const screens = {
-  light: { ...size, deviceScaleFactor: 0.6, colorScheme: 'light' },
-  dark: { ...size, deviceScaleFactor: 0.6, colorScheme: 'dark' },
-  narrow: { viewport: { width: 360, height: 740 }, deviceScaleFactor: 1, colorScheme: 'light' },
+  light: { ...size, deviceScaleFactor: 0.5, colorScheme: 'light' },
+  dark: { ...size, deviceScaleFactor: 0.5, colorScheme: 'dark' },
+  narrow: { viewport: { width: 360, height: 740 }, deviceScaleFactor: 0.75, colorScheme: 'light' },
 };
 for (const [screen, options] of Object.entries(screens)) {
   const { page, context } = await open(browser, server, '/', options);

@@ -35,7 +35,7 @@ export function useResource<T>(key: string | null, load: (signal: AbortSignal) =
 
   useEffect(() => {
     if (key === null) {
-      setState({ key, data: null, error: null, loading: false });
+      setState((old) => ({ key, data: settings.current.keep ? old.data : null, error: null, loading: false }));
       return;
     }
     const controller = new AbortController();

@@ -356,6 +356,9 @@ export type MemoryMonths = { months: string[] } & Record<Tier, number[]>;
 
 export interface MemoryChanges {
   days: number;
+  /** The number of all changes, and by the tier that they lead to. */
+  total?: number;
+  counts?: Partial<Record<Tier, number>>;
   changes: { path: string; title: string; from: Tier; to: Tier; at: string; importance: number }[];
 }
 

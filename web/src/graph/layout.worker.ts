@@ -64,7 +64,8 @@ function run(request: LayoutRequest, mine: number): void {
     edgeWeightInfluence: 1,
     scalingRatio: 10,
     strongGravityMode: true,
-    gravity: 0.05,
+    // Nodes without links stay near in a small graph, which would else be small in its middle.
+    gravity: count < 2000 ? 0.2 : 0.05,
     slowDown: 1 + Math.log(Math.max(2, count)),
     barnesHutOptimize: count > 2000,
     barnesHutTheta: 0.8,

@@ -162,7 +162,7 @@ export function PathText({ path }: { path: string }) {
 export function Marked({ text, marks }: { text: string; marks: readonly (readonly [number, number])[] }) {
   return (
     <>
-      {splitMarks(text, marks).map((part, index) => (part.marked ? <mark key={index}>{part.text}</mark> : part.text))}
+      {splitMarks(text, marks).map((part, index) => (part.marked ? <mark key={index}>{part.text}</mark> : part.text.replace(/\n\s*\n/g, '\n')))}
     </>
   );
 }

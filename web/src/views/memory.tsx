@@ -72,13 +72,14 @@ function Changes({ changes }: { changes: ReturnType<typeof useResource<MemoryCha
   const all = changes.data.changes;
   const to = location.value.query.get('to') ?? '';
   const shown = to ? all.filter((change) => change.to === to) : all;
-  const count = (tier: Tier) => all.filter((change) => change.to === tier).length;
+  const count = (tier: Tier) => changes.data?.counts?.[tier] ?? all.filter((change) => change.to === tier).length;
+  const total = changes.data.total ?? all.length;
   if (all.length === 0) return <Empty title={words.noChanges}>{words.noChangesAbout}</Empty>;
   return (
     <>
       <div class="filters">
         <Button small pressed={to === ''} onClick={() => setQuery({ to: null })}>
-          {words.allChanges(all.length)}
+          {words.allChanges(total)}
         </Button>
         {(['WARM', 'COLD'] as const).map((tier) =>
           count(tier) > 0 ? (
@@ -119,6 +120,7 @@ function Changes({ changes }: { changes: ReturnType<typeof useResource<MemoryCha
         </table>
       </div>
       {shown.length > limit ? <Button onClick={() => setLimit(limit * 3)}>{strings.more(shown.length - limit)}</Button> : null}
+      {total > all.length ? <p class="about">{words.soonestOnly(all.length)}</p> : null}
       <p class="about">{words.changesAbout}</p>
     </>
   );
@@ -259,7 +261,7 @@ export default function MemoryView() {
   const { query } = location.value;
   const asked = query.get('tab') as Tab | null;
   const tab: Tab = asked && TABS.includes(asked) ? asked : 'overview';
-  const changes = useResource('memory changes', (signal) => get<MemoryChanges>('memory/changes', { days: 7 }, signal), { live: 500 });
+  const changes = useResource('memory changes', (signal) => get<MemoryChanges>('memory/changes', { days: 7, limit: 1000 }, signal), { live: 500 });
   const inactive = useResource('memory inactive', (signal) => get<Inactive>('memory/inactive', {}, signal), { live: 500 });
   const away = inactive.data ? inactive.data.archived.length + inactive.data.forgotten.length + inactive.data.trash.length : undefined;
   return (
@@ -271,7 +273,7 @@ export default function MemoryView() {
         value={tab}
         tabs={[
           { value: 'overview', label: words.overview },
-          { value: 'changes', label: words.changesTitle, count: changes.data?.changes.length },
+          { value: 'changes', label: words.changesTitle, count: changes.data?.total ?? changes.data?.changes.length },
           { value: 'away', label: words.awayTitle, count: away },
           { value: 'duplicates', label: words.duplicatesTitle },
         ]}

@@ -18,6 +18,8 @@ const words = strings.search;
 const FACETS: FacetName[] = ['folder', 'tag', 'type', 'tier', 'year'];
 const PAGE = 20;
 const DEBOUNCE = 80;
+/** Milliseconds without a new query after which facets are counted. */
+const FACET_PAUSE = 300;
 
 /** The path of the result that was opened last. */
 let opened: string | null = null;
@@ -231,9 +233,9 @@ function AskWhy({ q, shown }: { q: string; shown: string[] }) {
 /** What the page shows before a query: what to ask, and what happened lately. */
 function Start() {
   const activity = useResource('start activity', (signal) => get<ActivityReply>('activity', { limit: 6 }, signal));
-  const changes = useResource('start changes', (signal) => get<MemoryChanges>('memory/changes', { days: 7 }, signal));
-  const inactive = useResource('start inactive', (signal) => get<Inactive>('memory/inactive', {}, signal));
-  const cold = changes.data?.changes.filter((change) => change.to === 'COLD').length ?? 0;
+  const changes = useResource('start changes', (signal) => get<MemoryChanges>('memory/changes', { days: 7, limit: 1 }, signal), { live: 5000 });
+  const inactive = useResource('start inactive', (signal) => get<Inactive>('memory/inactive', {}, signal), { live: 1000 });
+  const cold = changes.data?.counts?.COLD ?? changes.data?.changes.filter((change) => change.to === 'COLD').length ?? 0;
   return (
     <div class="start">
       <div class="start-cards">
@@ -335,7 +337,17 @@ export default function SearchView() {
   const filters = filtersOf(chosen);
   const key = JSON.stringify([q, mode, filters, limit]);
   const search = useResource(ready ? key : null, (signal) => get<SearchReply>('search', { q, mode, limit, explain: true, ...filters }, signal), { keep: true });
-  const facets = useResource(ready ? JSON.stringify([q, filters]) : null, (signal) => get<Facets>('facets', { q, ...filters }, signal), { keep: true, live: 600 });
+  // Facets cost the server more than results: they are asked for when the reader pauses.
+  const facetKey = JSON.stringify([q, filters]);
+  const [paused, setPaused] = useState('');
+  useEffect(() => {
+    if (!ready || search.loading || search.error) return;
+    const pause = window.setTimeout(() => setPaused(facetKey), paused === '' ? 0 : FACET_PAUSE);
+    return () => window.clearTimeout(pause);
+  }, [facetKey, ready, search.loading]);
+  const facets = useResource(ready && paused === facetKey ? facetKey : null, (signal) => get<Facets>('facets', { q, ...filters }, signal), { keep: true, live: 1000 });
+
+  const counted = paused === facetKey && !facets.loading ? facets.data : null;
 
   const input = (value: string) => {
     setText(value);
@@ -413,7 +425,7 @@ export default function SearchView() {
             onChange={(value) => setQuery({ mode: value }, { replace: false })}
           />
           <p class="search-count" role="status">
-            {ready && reply && !search.error ? words.count(facets.data && facets.data.total >= reply.results.length ? facets.data.total : null, facets.data?.more === true, reply.results.length, formatNumber(reply.took_ms, 0)) : ''}
+            {ready && reply && !search.error ? words.count(counted && counted.total >= reply.results.length ? counted.total : null, counted?.more === true, reply.results.length, formatNumber(reply.took_ms, 0)) : ''}
             {ready && pending ? <span class="working" aria-hidden="true" /> : null}
           </p>
         </div>
