@@ -335,7 +335,7 @@ export const strings = {
     changesTitle: 'Changing this week',
     awayTitle: 'Deleted and put away',
     duplicatesTitle: 'Near duplicates',
-    totals: (notes: string, uses: string, used: string, pinned: string, forgotten: string) => `${notes} notes; ${uses} uses of ${used} of them; ${pinned} pinned, ${forgotten} forgotten.`,
+    totals: (notes: number, uses: number, used: number, pinned: number, forgotten: number) => `${count(notes, 'note')}; ${count(uses, 'use')}, of ${count(used, 'note')}; ${pinned} pinned, ${forgotten} forgotten.`,
     storage: (bytes: string, most: string) => `Notes created as memories take ${bytes} of ${most}.`,
     context: 'What agents work on',
     expires: 'until',

@@ -1,6 +1,7 @@
 // What happens elsewhere while the page is open: an edit on disk, a second tab, a server that is killed and comes back.
 
 import assert from 'node:assert/strict';
+import { cpus, loadavg } from 'node:os';
 import { after, before, describe, test } from 'node:test';
 import { exampleVault, launch, open, serve, settle, write } from './support.mjs';
 
@@ -24,14 +25,18 @@ describe('live', () => {
     await page.waitForSelector('.prose >> text=The first text');
     const search = await open(browser, server, '/search?q=quokka&mode=bm25');
     await search.page.waitForSelector('.empty');
-    for (let turn = 0; turn < 3; turn++) {
+    const times = [];
+    for (let turn = 0; turn < 5; turn++) {
       const begin = Date.now();
       write(vault, 'Live.md', `# Live\n\nThe text of turn ${turn} with a quokka.\n`);
-      await page.waitForSelector(`.prose >> text=turn ${turn}`, { timeout: 5000 });
-      const took = Date.now() - begin;
-      console.log(`      an edit was shown after ${took} ms`);
-      assert.ok(took < 1000, `it took ${took} ms`);
+      await page.waitForSelector(`.prose >> text=turn ${turn}`, { timeout: 10_000 });
+      times.push(Date.now() - begin);
     }
+    times.sort((a, b) => a - b);
+    console.log(`      an edit was shown after ${times[2]} ms (the median; ${times.join(', ')})`);
+    // A machine that is busy with other work is no measure.
+    const busy = loadavg()[0] > 1.5 * cpus().length;
+    assert.ok(times[2] < (busy ? 5000 : 1000), `it took ${times[2]} ms`);
     await search.page.waitForSelector('.result-title >> text=Live', { timeout: 2000 });
     await search.context.close();
     await context.close();

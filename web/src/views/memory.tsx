@@ -39,7 +39,7 @@ function Overview() {
             ))}
           </ul>
           <p class="about facts-line">
-            {words.totals(formatCount(stats.data.memories), formatCount(stats.data.uses), formatCount(stats.data.used), formatCount(stats.data.pinned), formatCount(stats.data.forgotten))} {words.storage(formatBytes(stats.data.bytes), formatBytes(stats.data.max_bytes))}
+            {words.totals(stats.data.memories, stats.data.uses, stats.data.used, stats.data.pinned, stats.data.forgotten)} {words.storage(formatBytes(stats.data.bytes), formatBytes(stats.data.max_bytes))}
           </p>
           {stats.data.context ? (
             <Card title={words.context}>
