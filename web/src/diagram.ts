@@ -37,6 +37,8 @@ function openFrame(): Promise<HTMLIFrameElement> {
       else waiting.get(message.id)?.(message);
     });
     window.setTimeout(() => reject(new Error(strings.note.diagramTimeout)), TIMEOUT);
+    // The script has run when the frame is loaded: a frame that is silent then was blocked.
+    element.addEventListener('load', () => window.setTimeout(() => reject(new Error(strings.note.diagramBlocked)), 2000));
     element.src = source;
     document.body.append(element);
   });

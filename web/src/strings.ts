@@ -306,6 +306,7 @@ export const strings = {
     diagramLabel: (first: string) => `Diagram: ${first}`,
     diagramFrame: 'Draws diagrams',
     diagramMissing: 'This build has no diagrams.',
+    diagramBlocked: 'The frame in which diagrams are drawn was blocked.',
     diagramTimeout: 'The diagram was not drawn in time.',
     canvasLabel: (cards: number) => `Canvas with ${count(cards, 'card')}`,
   },
