@@ -4,13 +4,15 @@
 //!
 //! - [`sidenote_foundation`]: the layers from text to search
 //! - [`store`]: the API of the program
+//! - `sidenote_http`: what the HTTP servers share
 //! - [`mcp`]: the MCP server
+//! - [`web`]: the web page
 //! - [`cli`]: the command line, in this crate
 
 pub use sidenote_foundation::{
     atomic_file, clock, config, error, git, index, journal, memory, parallel, platform, safe_open, search,
     text, vault, wording,
 };
-pub use {sidenote_mcp as mcp, sidenote_store as store};
+pub use {sidenote_mcp as mcp, sidenote_store as store, sidenote_web as web};
 
 pub mod cli;

@@ -51,13 +51,15 @@ pub struct Error {
     kind: ErrorKind,
     message: String,
     hint: Option<Box<Wording>>,
+    /// The bytes of the input that are wrong, if the error is about a text that somebody wrote.
+    place: Option<(usize, usize)>,
     source: Option<Box<dyn StdError + Send + Sync + 'static>>,
 }
 
 impl Error {
     /// Creates an error of `kind` whose message is one sentence that names the path.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), hint: None, source: None }
+        Self { kind, message: message.into(), hint: None, place: None, source: None }
     }
 
     /// Creates a [`ErrorKind::NotFound`] error.
@@ -128,6 +130,18 @@ impl Error {
     pub fn with_source(mut self, source: impl StdError + Send + Sync + 'static) -> Self {
         self.source = Some(Box::new(source));
         self
+    }
+
+    /// Adds the bytes of the input that are wrong: the first, and the one behind the last.
+    #[must_use]
+    pub fn with_place(mut self, start: usize, end: usize) -> Self {
+        self.place = Some((start, end));
+        self
+    }
+
+    /// Returns the bytes of the input that are wrong, if they are known.
+    pub fn place(&self) -> Option<(usize, usize)> {
+        self.place
     }
 
     /// Returns the kind of the error.

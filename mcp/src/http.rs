@@ -4,12 +4,10 @@
 //! `initialize` and accepts streams gets a session (spec/security.md, HTTP).
 
 mod cors;
-mod admission;
 
 use std::collections::VecDeque;
-use std::io::Write as _;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -21,10 +19,6 @@ use axum::http::uri::Authority;
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{any, get};
-use hyper::server::conn::http1;
-use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::server::graceful::GracefulShutdown;
-use hyper_util::service::TowerToHyperService;
 use rmcp::model::{ErrorCode, ErrorData, RequestId};
 use rmcp::transport::streamable_http_server::session::SessionManager as _;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
@@ -33,31 +27,23 @@ use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, Stream
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::json;
-use tokio::net::{TcpListener, TcpStream};
-use uuid::Uuid;
 
-use super::{Server, shutdown};
-pub(super) use crate::http::admission::BodyReservation;
-use crate::http::admission::{Admission, BODY_TIMEOUT, MAX_BODY};
+use super::Server;
 use cors::{Cors, origin};
 use sidenote_foundation::error::{Error, Result};
-use sidenote_foundation::platform::{self, OpenMode};
+pub(super) use sidenote_http::admission::BodyReservation;
+use sidenote_http::admission::{Admission, MAX_BODY};
+use sidenote_http::shutdown;
+use sidenote_http::token::read_or_create;
 
 /// The header by which a client names its session.
 const SESSION_HEADER: &str = "mcp-session-id";
 /// The value of `Accept` that rmcp requires: both content types of an answer.
 const ACCEPT_ALL: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
-/// The answer to connections beyond the limit.
-const TOO_MANY_CONNECTIONS: &[u8] =
-    b"HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nRetry-After: 1\r\nContent-Length: 0\r\n\r\n";
 /// The largest number of open sessions. When another one begins, the least recently used one is closed.
 const MAX_SESSIONS: usize = 128;
 /// The time without a request after which a session is closed.
 const SESSION_TIMEOUT: Duration = Duration::from_secs(4 * 3600);
-/// The time that open connections have at shutdown to receive their answers.
-const SHUTDOWN_GRACE: Duration = Duration::from_secs(1);
-/// The delay before the next attempt after a connection could not be accepted, for example because too many files are open.
-const ACCEPT_RETRY: Duration = Duration::from_millis(100);
 /// The origins of web pages of this machine, which are always allowed.
 const LOOPBACK_ORIGINS: [&str; 6] = [
     "http://localhost:*",
@@ -111,7 +97,9 @@ struct Endpoint {
 /// origin or host name is invalid; `Io` if the address cannot be listened on, or the token file cannot be read or
 /// created; `Internal` if the signal handlers cannot be installed.
 pub(super) async fn serve(server: Server, http: &Http, on_listening: impl FnOnce(SocketAddr)) -> Result<()> {
-    let token = http.token_file.as_deref().map(load_token).transpose()?;
+    let token = http.token_file.as_deref().map(|file| read_or_create(file, true)).transpose()?;
+    // The hash alone is kept in memory.
+    let token = token.map(|token| blake3::hash(token.as_bytes()));
     if token.is_none() && !http.address.ip().is_loopback() {
         return Err(Error::invalid(format!(
             "other machines can reach {}, and there is no token",
@@ -126,9 +114,7 @@ pub(super) async fn serve(server: Server, http: &Http, on_listening: impl FnOnce
     let origins = http.origins.iter().map(|text| origin(text)).collect::<Result<Vec<String>>>()?;
     let config = transport_config(http, &origins)?;
     let stop = config.cancellation_token.clone();
-    let failed = |error| Error::io("listen on", http.address.to_string(), error);
-    let listener = TcpListener::bind(http.address).await.map_err(failed)?;
-    let address = listener.local_addr().map_err(failed)?;
+    let (listener, address) = sidenote_http::listen(http.address).await?;
     let shutdown = shutdown::requested()?;
     let _follower = server.follow_files()?;
     tokio::spawn(server.clone().watch_other_writers());
@@ -137,63 +123,9 @@ pub(super) async fn serve(server: Server, http: &Http, on_listening: impl FnOnce
     let router =
         Router::new().route("/mcp", any(handle_mcp)).route("/health", get(health)).with_state(endpoint);
     on_listening(address);
-    let connections = GracefulShutdown::new();
-    tokio::select! {
-        () = accept_connections(&listener, &router, &connections, &admission) => {}
-        () = shutdown => {}
-    }
-    drop(listener);
-    // This ends streams, which would otherwise stay open.
-    stop.cancel();
-    if tokio::time::timeout(SHUTDOWN_GRACE, connections.shutdown()).await.is_err() {
-        tracing::debug!("connections that are still open are closed");
-    }
+    // This ends streams.
+    sidenote_http::serve(listener, &router, &admission, shutdown, || stop.cancel()).await;
     Ok(())
-}
-
-/// Accepts connections, and serves each in a task of its own.
-async fn accept_connections(
-    listener: &TcpListener,
-    router: &Router,
-    connections: &GracefulShutdown,
-    admission: &Admission,
-) {
-    let mut http = http1::Builder::new();
-    http.timer(TokioTimer::new()).header_read_timeout(BODY_TIMEOUT);
-    loop {
-        let stream = match listener.accept().await {
-            Ok((stream, _)) => stream,
-            Err(error) => {
-                tracing::warn!("a connection cannot be accepted: {error}");
-                tokio::time::sleep(ACCEPT_RETRY).await;
-                continue;
-            }
-        };
-        let Some(permit) = admission.connection() else {
-            refuse_connection(&stream);
-            continue;
-        };
-        // Nagle's algorithm would delay small answers.
-        if let Err(error) = stream.set_nodelay(true) {
-            tracing::debug!("TCP_NODELAY cannot be set, so answers may be delayed: {error}");
-        }
-        let service = TowerToHyperService::new(router.clone());
-        let served = connections.watch(http.serve_connection(TokioIo::new(stream), service));
-        tokio::spawn(async move {
-            if let Err(error) = served.await {
-                tracing::debug!("a connection ended with an error: {error}");
-            }
-            drop(permit);
-        });
-    }
-}
-
-/// Refuses a connection because there are too many.
-fn refuse_connection(stream: &TcpStream) {
-    tracing::warn!("a connection is refused: there are too many");
-    if let Err(error) = stream.try_write(TOO_MANY_CONNECTIONS) {
-        tracing::debug!("the refusal of a connection cannot be sent: {error}");
-    }
 }
 
 fn transport_config(http: &Http, allowed: &[String]) -> Result<StreamableHttpServerConfig> {
@@ -461,32 +393,4 @@ async fn health(State(endpoint): State<Endpoint>, request: Request) -> Response 
     }
     let body = concat!("{\"status\":\"ok\",\"version\":\"", env!("CARGO_PKG_VERSION"), "\"}\n");
     ([(header::CONTENT_TYPE, "application/json")], body).into_response()
-}
-
-/// Reads the token file and returns the hash of the token, which alone is kept in memory. Creates the file with a new
-/// token if it does not exist.
-///
-/// # Errors
-/// `Invalid` if other users can read the file, or the token has less than 16 characters; `Io` if the file cannot be
-/// read or created.
-fn load_token(path: &Path) -> Result<blake3::Hash> {
-    let failed = |error| Error::io("read the token in", path, error);
-    if !path.exists() {
-        let token = format!("{}{}", Uuid::new_v4().simple(), Uuid::new_v4().simple());
-        let file = platform::open_in_place(path, OpenMode::CreateNew(0o600));
-        let written = file.and_then(|mut file| file.write_all(format!("{token}\n").as_bytes()));
-        written.map_err(|error| Error::io("create a token in", path, error))?;
-        tracing::warn!("a new token was written to {}", path.display());
-    }
-    if !platform::is_private(path).map_err(failed)? {
-        return Err(Error::invalid(format!("other users can read the token in {}", path.display()))
-            .with_hint(format!("run: chmod 600 {}", path.display())));
-    }
-    let text = std::fs::read_to_string(path).map_err(failed)?;
-    let token = text.trim();
-    if token.len() < 16 {
-        return Err(Error::invalid(format!("the token in {} has less than 16 characters", path.display()))
-            .with_hint("remove the file; a new token is created at the next start"));
-    }
-    Ok(blake3::hash(token.as_bytes()))
 }

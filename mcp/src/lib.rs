@@ -1,4 +1,4 @@
-//! The Model Context Protocol server: toolsets, connections and shutdown. The only user of rmcp, tokio, axum and hyper.
+//! The Model Context Protocol server: toolsets, connections and shutdown. The only user of rmcp.
 //!
 //! Standard output carries JSON-RPC only. A panic in a tool fails that call, not the server. `Store` does the work.
 
@@ -13,7 +13,6 @@ mod tool;
 mod error_text;
 mod compat;
 mod reply_limit;
-mod shutdown;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -35,6 +34,7 @@ use rmcp::{ErrorData, RoleServer, ServerHandler, ServiceExt as _};
 use resources::ChangeBroadcast;
 use sidenote_foundation::error::{Error, ErrorKind, Result};
 use sidenote_foundation::text::control::{plain, plain_lines};
+use sidenote_http::{runtime, shutdown};
 use sidenote_store::{Event, Store};
 use tool::{Answer, Effect, Tool};
 
@@ -586,14 +586,6 @@ impl ServerHandler for Server {
     ) -> Result<CompleteResult, ErrorData> {
         self.run_request(move |store| prompts::complete(store, &request)).await
     }
-}
-
-fn runtime() -> Result<tokio::runtime::Runtime> {
-    tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()
-        .map_err(|error| Error::internal("cannot start the async runtime").with_source(error))
 }
 
 /// Serves one client over standard input and output until it closes them, or the process receives SIGTERM or SIGINT.

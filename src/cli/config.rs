@@ -1,7 +1,6 @@
 //! `sidenote config`: shows and changes settings.
 
 use clap::{Args, Subcommand};
-use serde::Serialize;
 
 use super::args::DryRunArgs;
 use crate::cli::{CommandContext, output, terminal};
@@ -10,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::index::embed::model_selection;
 use crate::search::Mode;
 use crate::search::fuse::Fusion;
-use crate::store::refuse_invalid_check_settings;
+use crate::store::{refuse_invalid_check_settings, settings_of};
 use crate::vault::Vault;
 
 /// Show and change settings.
@@ -61,17 +60,6 @@ struct UnsetArgs {
 
 /// The width of the column of values, at which they are wrapped.
 const VALUE_WIDTH: usize = 48;
-
-/// One setting as `config show` prints it.
-#[derive(Debug, Serialize)]
-struct Setting {
-    /// The key, such as `search.limit`.
-    key: String,
-    /// The value as TOML; `"(set)"` for a secret.
-    value: String,
-    /// The origin of the value: `default`, a file, a variable or a flag.
-    origin: String,
-}
 
 pub(super) fn run(context: &CommandContext, args: &ConfigArgs) -> Result<()> {
     match &args.action {
@@ -134,14 +122,7 @@ fn show(context: &CommandContext) -> Result<()> {
         None => Vault::discover(&std::env::current_dir().map_err(|error| Error::io("find", ".", error))?),
     };
     let config = Config::load(&root, &context.open.flags)?;
-    let settings: Vec<Setting> = config
-        .entries()
-        .map(|(key, value, origin)| Setting {
-            key: key.to_owned(),
-            value: value.to_owned(),
-            origin: origin.to_string(),
-        })
-        .collect();
+    let settings = settings_of(&config);
     context.out.reply(&settings, |settings| {
         let rows = settings.iter().flat_map(|setting| {
             // A long value is wrapped in its column, so that the origin stays visible.

@@ -48,6 +48,7 @@ mod tasks;
 mod terminal;
 mod vault_paths;
 mod watch;
+mod web;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -181,6 +182,7 @@ enum Command {
     Completions(completions::CompletionsArgs),
     Man(man::ManArgs),
     Watch(watch::WatchArgs),
+    Web(web::WebArgs),
     Mcp(mcp::McpArgs),
     /// Print the contents of the index, one fact a line and sorted, to compare two indexes.
     #[command(hide = true)]
@@ -415,6 +417,7 @@ fn run(cli: Cli, verb: String, out: Output) -> Result<Outcome> {
         Command::Completions(args) => completions::run(&context, &args),
         Command::Man(args) => man::run(&context, &args),
         Command::Watch(args) => watch::run(&mut context, &args),
+        Command::Web(args) => web::run(&mut context, &args),
         Command::Mcp(args) => mcp::run(&mut context, &args),
         Command::Dump => status::dump(&context),
     };

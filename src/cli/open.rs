@@ -84,7 +84,7 @@ pub(super) fn run(context: &CommandContext, args: &OpenArgs) -> Result<()> {
 }
 
 /// Returns the program that opens URLs and files: `$SIDENOTE_OPENER`, or else that of the system.
-fn opener() -> String {
+pub(super) fn opener() -> String {
     let variable = std::env::var("SIDENOTE_OPENER").ok().filter(|command| !command.trim().is_empty());
     variable.unwrap_or_else(|| platform::OPENER.to_owned())
 }

@@ -37,6 +37,8 @@ pub(super) struct Call {
     pub(crate) uncommitted: Mutex<Vec<String>>,
     /// The operation id, if the caller gave one.
     pub(super) once: Option<Once>,
+    /// What the first plan that is applied must be based on, as [`crate::plan_basis`] gives it.
+    pub(crate) expected: Mutex<Option<String>>,
 }
 
 impl Call {

@@ -126,6 +126,12 @@ impl Calls<'_> {
             self.core.clean(&mut session);
             signature.insert("session".to_owned(), Value::from(session));
         }
+        // The activity of the vault shows which agent it was.
+        if self.core.is_agent {
+            let mut client = self.core.client.clone();
+            self.core.clean(&mut client);
+            signature.insert("client".to_owned(), Value::from(client));
+        }
         if let Some(once) = &self.core.call.once {
             signature.insert(NAME.to_owned(), Value::from(once.id.as_str()));
             signature.insert("call".to_owned(), Value::from(once.call.as_str()));

@@ -17,6 +17,7 @@ mod source;
 mod sync;
 mod unindexed;
 mod upkeep;
+mod view;
 mod call_context;
 mod catalog_overlay;
 mod memory_weights;
@@ -42,11 +43,13 @@ use sidenote_foundation::index::embed::model_selection::{PreviousModels, Selecti
 use sidenote_foundation::index::{Index, Options};
 use sidenote_foundation::text::relation::RelationRules;
 
+pub use crate::change::apply::plan_basis;
 pub use crate::change::commit::{CommitReply, UncommittedFile};
 pub use crate::change::create::{NewRequest, refuse_long_label};
 pub use crate::change::delete::{DanglingLinks, DeleteRequest};
 pub use crate::change::edit::{EditRequest, NoteEdit};
 pub use crate::change::editor::Edited;
+pub use crate::change::fix_problems::FixRequest;
 pub use crate::change::link::{LinkRequest, display_text};
 pub use crate::change::merge::{ExtractRequest, MergeRequest};
 pub use crate::change::merge_copies::{MergeCopiesReply, MergeCopiesRequest, MergedCopy};
@@ -118,6 +121,17 @@ pub use crate::upkeep::models::{
     ModelsShown, Verified,
 };
 pub use crate::upkeep::transfer::{ExportReply, Form as ExportForm, ImportReply};
+pub use crate::view::NamedColumn;
+pub use crate::view::Views;
+pub use crate::view::activity::{ActivityEvent, ActivityReply, ActivityRequest, OperationView, UndoOutlook};
+pub use crate::view::curve::{TierSpan, TierThresholds, WeightCurve, WeightEvent, WeightPoint};
+pub use crate::view::facets::{FacetValue, Facets};
+pub use crate::view::memory_board::{
+    DuplicatePair, DuplicatePairs, InactiveNotes, MemoryPoints, PairSide, TierFall, TierFalls, TierMonths,
+};
+pub use crate::view::note_page::{CanvasNode, CanvasView, NotePage, OutlineItem, PropertyView};
+pub use crate::view::page_links::note_address;
+pub use crate::view::vault_graph::{EdgeColumns, GraphPositions, TagColumn, VaultGraph};
 pub use sidenote_foundation::journal::event::Event;
 pub use sidenote_foundation::memory::context::WorkContext;
 pub use sidenote_foundation::memory::recall::{RecallItem, xml_block};
@@ -423,6 +437,24 @@ impl Store {
         Upkeep::of(&self.core)
     }
 
+    /// Prepares what a page for people shows.
+    pub fn views(&self) -> Views<'_> {
+        Views::of(&self.core)
+    }
+
+    /// Returns the same store for one call whose first change is made only if it is based on what the caller saw, as
+    /// [`plan_basis`] gives it.
+    #[must_use]
+    pub fn expecting(&self, basis: Option<String>) -> Self {
+        let call = Arc::new(Call { expected: Mutex::new(basis), ..Call::default() });
+        Self { core: Core { call, ..self.core.clone() } }
+    }
+
+    /// Lists every setting with its value, as TOML, and the origin of the value.
+    pub fn settings(&self) -> Vec<Setting> {
+        settings_of(&self.core.config)
+    }
+
     /// Reads what git knows of the vault.
     ///
     /// # Errors
@@ -435,6 +467,27 @@ impl Store {
     pub fn memory_weights(&self) -> MemoryWeights<'_> {
         MemoryWeights::of(&self.core)
     }
+}
+
+/// One setting.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct Setting {
+    /// The key, such as `search.limit`.
+    pub key: String,
+    /// The value as TOML; `"(set)"` for a secret.
+    pub value: String,
+    /// The origin of the value: `default`, a file, a variable or a flag.
+    pub origin: String,
+}
+
+/// Lists every setting with its value, as TOML, and the origin of the value.
+pub fn settings_of(config: &Config) -> Vec<Setting> {
+    let setting = |(key, value, origin): (&str, &str, &sidenote_foundation::config::Origin)| Setting {
+        key: key.to_owned(),
+        value: value.to_owned(),
+        origin: origin.to_string(),
+    };
+    config.entries().map(setting).collect()
 }
 
 /// Returns who changes notes, as commits name it.

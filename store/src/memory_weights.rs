@@ -223,6 +223,42 @@ impl MemoryWeights<'_> {
         Ok(rows.into_iter().map(weigh).collect())
     }
 
+    /// Computes the current state of many notes, in their order, without what a list of memories shows. The properties of the
+    /// vault are read one after another, so that few of them are in memory at a time.
+    pub(crate) fn weigh_all(&self, rows: &[FileRow], now: Timestamp) -> Result<Vec<Weighed>> {
+        let (kinds, thresholds) = (self.kinds(), self.thresholds());
+        let places: HashMap<FileId, usize> = rows.iter().enumerate().map(|(at, row)| (row.id, at)).collect();
+        let mut said_of: Vec<MemoryProperties> = rows
+            .iter()
+            .map(|row| MemoryProperties { created: created_by(row, now), ..MemoryProperties::default() })
+            .collect();
+        {
+            let catalog = self.core.index.catalog();
+            let mut tags = catalog.all_tags()?;
+            catalog.properties().each(|file, map| {
+                if let Some(place) = places.get(&file).and_then(|at| said_of.get_mut(*at)) {
+                    *place = said(&map, Vec::new(), place.created);
+                }
+            })?;
+            for (file, at) in &places {
+                if let Some(place) = said_of.get_mut(*at) {
+                    place.tags = tags.remove(file).unwrap_or_default();
+                }
+            }
+        }
+        let projection = self.core.projection()?;
+        let Some(ledger) = projection.as_ref().map(Projection::ledger) else {
+            return Err(Error::internal("the projection was not read"));
+        };
+        let weighed = rows.iter().zip(said_of).map(|(row, said)| {
+            let usage = ledger.usage(own_id(row), row.path.as_str());
+            let kind = kinds.get(row.note_type.as_deref().unwrap_or(GENERAL));
+            let state = fold_with(&thresholds, &said, &kind, &usage, now);
+            Weighed { said, usage, state }
+        });
+        Ok(weighed.collect())
+    }
+
     /// Computes the current state of all notes.
     pub(crate) fn all_memories(&self, now: Timestamp) -> Result<Vec<Memory>> {
         // This is a separate statement so that the catalog is released before the computation.
@@ -278,6 +314,18 @@ pub(crate) fn own_id(row: &FileRow) -> Option<&str> {
     (row.note_id != path_id(&row.path)).then_some(row.note_id.as_str())
 }
 
+/// What decides about the tier and the importance of one note, with both.
+pub(crate) struct Weighed {
+    pub(crate) said: MemoryProperties,
+    pub(crate) usage: Usage,
+    pub(crate) state: MemoryState,
+}
+
+/// Returns when a note was created. A time in the future is replaced by the time of the file, or by now.
+fn created_by(row: &FileRow, now: Timestamp) -> Timestamp {
+    if row.created > now { row.written.min(now) } else { row.created }
+}
+
 /// Creates a memory from a row, with tags and properties of the catalog unless the row has its own.
 fn memory_of(
     row: FileRow,
@@ -288,8 +336,7 @@ fn memory_of(
     now: Timestamp,
 ) -> Memory {
     let details = row.unindexed.as_deref().cloned().unwrap_or(details);
-    // A creation time in the future is replaced by the time of the file, or by now.
-    let made = if row.created > now { row.written.min(now) } else { row.created };
+    let made = created_by(&row, now);
     let own_tags = details.tags.clone();
     let given = if with_tags { given_tags(own_tags, &details.properties) } else { own_tags };
     let said = said(&details.properties, details.tags, made);

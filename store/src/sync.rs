@@ -170,6 +170,15 @@ impl IndexSync<'_> {
         Ok((self.core.index.catalog().counts()?, pending))
     }
 
+    /// Returns the number of passages without a vector, and that of vectors, without reading the files.
+    ///
+    /// # Errors
+    /// `Corrupt` if the catalog cannot be read.
+    pub fn vectors(&self) -> Result<(usize, usize)> {
+        let snapshot = self.core.index.snapshot()?;
+        Ok((snapshot.pending, snapshot.vectors.len()))
+    }
+
     /// Returns the state of the vault and the index.
     #[tracing::instrument(skip_all)]
     pub fn status(&self) -> Result<Status> {

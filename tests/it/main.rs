@@ -114,3 +114,8 @@ mod date_queries;
 mod validity;
 mod vault;
 mod watch;
+mod web;
+mod web_api;
+mod web_assets;
+mod web_hostile;
+mod web_page;

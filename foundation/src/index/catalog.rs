@@ -37,7 +37,7 @@ pub(super) use pool::ReaderPool;
 pub use relations::{RELATION_RULES, RelationQueries, RelationRow};
 pub use rows::{
     Counts, Details, FileEntry, FileId, FileKind, FileRow, FolderEntry, Hash, Inactive, IndexedFile,
-    LinkGroup, LinkPosition, LinkRow, Record, Stat, path_id, path_id_at,
+    LinkGroup, LinkPosition, LinkRole, LinkRow, Record, Stat, path_id, path_id_at,
 };
 pub use schema::SCHEMA_VERSION;
 pub use writer::CatalogWriter;

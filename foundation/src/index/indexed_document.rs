@@ -10,7 +10,7 @@ use unicode_normalization::{IsNormalized, is_nfc_quick};
 use crate::clock::Timestamp;
 use crate::index::bm25::{AnalyzedNote, Analyzer, IndexedText};
 use crate::index::catalog::{
-    Details, FileKind, FileRow, Inactive, LinkGroup, LinkPosition, Record, Stat, path_id,
+    Details, FileKind, FileRow, Inactive, LinkGroup, LinkPosition, LinkRole, Record, Stat, path_id,
 };
 use crate::index::vectors::passage_key;
 use crate::text::canvas;
@@ -325,7 +325,7 @@ fn link_groups(note: &Note) -> (Vec<LinkGroup>, Vec<usize>) {
             groups.len() - 1
         });
         group_of.push(at);
-        groups[at].positions.push(LinkPosition { ord, line: link.line });
+        groups[at].positions.push(LinkPosition { ord, line: link.line, role: LinkRole::of(link) });
     }
     for link in note.mentions.iter().map(|mention| &mention.link).filter(|link| !link.path.is_empty()) {
         let syntax = link.form.syntax();

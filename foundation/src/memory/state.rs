@@ -198,6 +198,19 @@ fn tier(
     }
 }
 
+/// Determines the tier of a memory at one time, without its importance.
+pub fn tier_at(thresholds: &Thresholds, properties: &MemoryProperties, usage: &Usage, at: Timestamp) -> Tier {
+    let (mut uses, mut days_used, mut last_day, mut last_use) = (0, 0, None, None);
+    for used in usage.uses().take_while(|used| *used <= at) {
+        let day = used.millis().div_euclid(DAY);
+        days_used += usize::from(last_day != Some(day));
+        last_day = Some(day);
+        uses += 1;
+        last_use = Some(used);
+    }
+    tier(thresholds, properties, uses, days_used, last_use, at)
+}
+
 /// Computes the state of a memory from its properties, its usage and the time, with the default thresholds.
 pub fn fold(properties: &MemoryProperties, kind: &MemoryType, usage: &Usage, now: Timestamp) -> MemoryState {
     fold_with(&Thresholds::default(), properties, kind, usage, now)

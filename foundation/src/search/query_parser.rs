@@ -305,6 +305,7 @@ impl<'a> Parser<'a> {
             "^".repeat(width.min(40))
         ))
         .with_hint(hint)
+        .with_place(at.min(self.text.len()), (at + len.max(1)).min(self.text.len()))
     }
 
     fn nested(&self, context: Context) -> Result<Context> {

@@ -88,6 +88,8 @@ pub(super) struct Scanner<'a> {
     pub(super) separator: Separator,
     /// The last comment.
     pub(super) comment: Span,
+    /// All comments, in order.
+    pub(super) comments: Vec<Span>,
     /// The end of the last block math, which hides all blocks before it.
     pub(super) opaque: usize,
     /// The runs of the current leaf.
@@ -123,6 +125,7 @@ impl<'a> Scanner<'a> {
             pieces: Vec::new(),
             separator: Separator::Block,
             comment: Span::default(),
+            comments: Vec::new(),
             opaque: 0,
             runs: Vec::new(),
             mds: Vec::new(),
@@ -530,6 +533,7 @@ impl RunScan<'_> {
             scan.piece(self.leaf.kind, Span::new(before.start, close.map_or(at + 2, |_| at)));
             if let Some(close) = close {
                 scan.comment = Span::new(at, close + 2);
+                scan.comments.push(scan.comment);
                 scan.part();
             }
             return Some(at + 2);

@@ -5,6 +5,8 @@
 
 mod anchors;
 mod blocks;
+mod html;
+mod html_tags;
 mod ignore_comments;
 pub(super) mod entity;
 mod nesting;
@@ -17,6 +19,8 @@ use pulldown_cmark::{CodeBlockKind, Event, LinkType, Options, Parser, Tag, TagEn
 
 pub use self::anchors::{PagePlace, page_places};
 pub use self::blocks::blocks;
+pub use self::html::{EmbedHtml, LinkPages, LinkTarget, heading_id, heading_ids, html};
+pub use self::html_tags::{escape_attribute, escape_text};
 pub use self::ignore_comments::{IgnoreComment, IgnoreRange, ignore_comments};
 use self::nesting::{LeafKind, trimmed};
 use self::parser_input::{DEEPEST, parser_input};
@@ -241,7 +245,7 @@ impl<'a, 'n> BodyReader<'a, 'n> {
         self.close_leaf();
         self.definitions(self.text.len());
         let work = self.scan.work();
-        let Scanner { mut links, tags, pieces, .. } = self.scan;
+        let Scanner { mut links, tags, pieces, comments, .. } = self.scan;
         if !links.is_sorted_by_key(|link| link.span.start) {
             links.sort_by_key(|link| link.span.start);
         }
@@ -251,6 +255,7 @@ impl<'a, 'n> BodyReader<'a, 'n> {
         self.note.links.append(&mut links);
         self.note.tags.extend(tags);
         self.note.pieces = pieces;
+        self.note.comments = comments;
         work
     }
 

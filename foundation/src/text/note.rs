@@ -33,6 +33,8 @@ pub struct Note {
     pub footnotes: Vec<Footnote>,
     /// The searchable text of the body, in order, without markup.
     pub pieces: Vec<Piece>,
+    /// The comments `%% … %%` of the body, with their signs, in order.
+    pub comments: Vec<Span>,
     /// The problems of the file.
     pub problems: Vec<ParseProblem>,
 }

@@ -358,6 +358,20 @@ impl Vault {
     }
 }
 
+/// Opens a regular file of any size for reading.
+///
+/// # Errors
+/// `NotFound` if it does not exist; `Invalid` if it is not a regular file; `Io` otherwise.
+pub fn open_to_read(vault: &Vault, path: &NotePath) -> Result<std::fs::File> {
+    vault.open_file(path).map_err(|error| {
+        if safe_open::is_refusal(&error) {
+            Error::new(ErrorKind::Invalid, format!("{path} is not read: {error}"))
+        } else {
+            Error::io("read", path.as_str(), error)
+        }
+    })
+}
+
 /// Returns the path of a vault below the root of its git repository, which is the nearest folder with `.git`; empty if it
 /// is that root. Returns `None` if it is in no repository.
 pub fn path_in_repository(root: &Path) -> Option<String> {

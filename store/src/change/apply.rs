@@ -1,6 +1,7 @@
 //! Applies planned operations under the write lock, records them in the journal, and updates the index.
 
 use std::collections::HashSet;
+use std::sync::PoisonError;
 use std::time::Duration;
 
 use crate::catalog_overlay::{GROUP, View};
@@ -11,7 +12,7 @@ use crate::idempotency::Calls;
 use crate::lookup::Lookup;
 use crate::sync::IndexSync;
 use sidenote_foundation::clock::Timestamp;
-use sidenote_foundation::error::{ErrorKind, Result};
+use sidenote_foundation::error::{Error, ErrorKind, Result};
 use sidenote_foundation::index::catalog::{FileKind, Hash};
 use sidenote_foundation::index::{SyncScope, silent};
 use sidenote_foundation::journal::Journal;
@@ -119,7 +120,21 @@ impl Changes<'_> {
         let notices = end_unfinished(&self.core.vault, &lock, self.core.clock.now())?;
         Calls::of(self.core).refuse_repeated()?;
         let plan = plan(Some(&lock))?;
+        self.refuse_unexpected(&plan)?;
         self.apply_locked(plan, lock, notices)
+    }
+
+    /// Refuses a plan whose files are not those that the caller saw, if the caller said what it saw.
+    fn refuse_unexpected(&self, plan: &ChangeSet) -> Result<()> {
+        let expected = self.core.call.expected.lock().unwrap_or_else(PoisonError::into_inner).take();
+        match expected {
+            Some(expected) if expected != plan_basis(plan) => Err(Error::new(
+                ErrorKind::Conflict,
+                "the files have changed since the change was shown; nothing was written",
+            )
+            .with_hint("look at the change again, and apply it then")),
+            _ => Ok(()),
+        }
     }
 
     /// Applies a plan that was made under the lock.
@@ -205,7 +220,7 @@ impl Changes<'_> {
     }
 
     /// Formats a plan as a unified diff.
-    fn diff(&self, plan: &ChangeSet) -> Result<String> {
+    pub(crate) fn diff(&self, plan: &ChangeSet) -> Result<String> {
         let mut out = String::new();
         for folder in &plan.folders {
             out.push_str(&format!("rename folder {} -> {}\n", folder.from, folder.to));
@@ -246,6 +261,30 @@ impl Changes<'_> {
         }
         Ok(out)
     }
+}
+
+/// Returns a text that stands for what a plan is based on: the paths of its files and folders, and the content of each file.
+/// It is the same for plans that differ in a time only.
+pub fn plan_basis(plan: &ChangeSet) -> String {
+    let mut hasher = blake3::Hasher::new();
+    let mut add = |text: &str| {
+        hasher.update(text.as_bytes());
+        hasher.update(&[0]);
+    };
+    add(&plan.operation);
+    for folder in &plan.folders {
+        add(folder.from.as_str());
+        add(folder.to.as_str());
+    }
+    for file in &plan.files {
+        add(&file.from.as_ref().map(ToString::to_string).unwrap_or_default());
+        add(&file.to.as_ref().map(ToString::to_string).unwrap_or_default());
+        add(&file
+            .before
+            .map(|hash| blake3::Hash::from_bytes(hash.to_bytes()).to_hex().to_string())
+            .unwrap_or_default());
+    }
+    hasher.finalize().to_hex().to_string()
 }
 
 /// Finishes or rolls back what a crash left unfinished, and returns notices about it.

@@ -6,6 +6,7 @@ pub(super) mod create;
 pub(super) mod delete;
 pub(super) mod edit;
 pub(super) mod editor;
+pub(super) mod fix_problems;
 pub(super) mod free_names;
 pub(super) mod headings;
 pub(super) mod history;

@@ -41,6 +41,15 @@ pub struct UndoRequest {
     pub dry_run: bool,
 }
 
+/// The plan of an undo.
+struct PlannedUndo {
+    plan: ChangeSet,
+    /// Which files others changed since.
+    notices: Vec<String>,
+    /// The files that stand in the way, each with the reason.
+    conflicts: Vec<(String, String)>,
+}
+
 impl Changes<'_> {
     /// Undoes the last `count` operations that can be undone, the newest first.
     ///
@@ -184,8 +193,49 @@ impl Changes<'_> {
         Ok(reply)
     }
 
+    /// Lists what stands in the way of the undo of an operation: each file with the reason.
+    ///
+    /// # Errors
+    /// `NotFound` if there is no operation with this id, or its before-images were removed.
+    pub fn undo_obstacles(&self, id: &str) -> Result<Vec<(String, String)>> {
+        let event = named(&self.core.journal(), id)?;
+        Ok(self.undo_of(&event, &[])?.conflicts)
+    }
+
     /// Plans the undo of an operation, and reports which of its files others changed since.
     fn plan_undo(&self, event: &Event, keep: &[String]) -> Result<(ChangeSet, Vec<String>)> {
+        let PlannedUndo { plan, notices, conflicts } = self.undo_of(event, keep)?;
+        if conflicts.is_empty() {
+            return Ok((plan, notices));
+        }
+        let mut said: Vec<String> =
+            conflicts.iter().take(NAMED).map(|(path, why)| format!("{path} {why}")).collect();
+        if conflicts.len() > NAMED {
+            said.push(format!("{} more", conflicts.len() - NAMED));
+        }
+        let mut words: Vec<String> = ["sidenote", "undo", &event.id].map(str::to_owned).into();
+        for (path, _) in conflicts.iter().take(NAMED) {
+            words.extend(["--keep".to_owned(), path.to_string()]);
+        }
+        Err(Error::new(
+            ErrorKind::Conflict,
+            format!(
+                "{} cannot be taken back (changed-on-disk): {}; nothing was written",
+                shown(event),
+                said.join("; ")
+            ),
+        )
+        .with_hints(
+            format!(
+                "leave these files as they are: {}; or pass over the operation: sidenote undo --skip",
+                Shell::SYSTEM.line(&words)
+            ),
+            "ask the user whether to leave these files as they are, or to pass over the operation",
+        ))
+    }
+
+    /// Plans the undo of each file of an operation.
+    fn undo_of(&self, event: &Event, keep: &[String]) -> Result<PlannedUndo> {
         let record = UndoLog::open(&self.core.vault.records())?.record(&event.id)?;
         // The undo of an undo applies the operation again.
         let operation = if event.undoes.is_some() && event.op != REDO { REDO } else { "undo" };
@@ -226,33 +276,7 @@ impl Changes<'_> {
                 .with_tool("read_session", "read_session with the action audit shows it"),
             ));
         }
-        if conflicts.is_empty() {
-            return Ok((plan, notices));
-        }
-        let mut said: Vec<String> =
-            conflicts.iter().take(NAMED).map(|(path, why)| format!("{path} {why}")).collect();
-        if conflicts.len() > NAMED {
-            said.push(format!("{} more", conflicts.len() - NAMED));
-        }
-        let mut words: Vec<String> = ["sidenote", "undo", &event.id].map(str::to_owned).into();
-        for (path, _) in conflicts.iter().take(NAMED) {
-            words.extend(["--keep".to_owned(), path.to_string()]);
-        }
-        Err(Error::new(
-            ErrorKind::Conflict,
-            format!(
-                "{} cannot be taken back (changed-on-disk): {}; nothing was written",
-                shown(event),
-                said.join("; ")
-            ),
-        )
-        .with_hints(
-            format!(
-                "leave these files as they are: {}; or pass over the operation: sidenote undo --skip",
-                Shell::SYSTEM.line(&words)
-            ),
-            "ask the user whether to leave these files as they are, or to pass over the operation",
-        ))
+        Ok(PlannedUndo { plan, notices, conflicts })
     }
 
     /// Plans the undo of one file. `left` are the paths where the operation left files; `moved_on` maps them to their

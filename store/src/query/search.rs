@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::core::{Core, former_of};
 use crate::lookup::Lookup;
-use crate::memory_weights::Memory;
+use crate::memory_weights::{Memory, MemoryWeights};
 use crate::query::Searches;
 use crate::query::dates::DatedQuery;
 use crate::query::memory_ranking::MemoryRanking;
@@ -73,7 +73,9 @@ impl Searches<'_> {
         let filter = valid_as_of(self.core, filter, request.as_of)?;
         // What was valid at another time is not superseded.
         let judged_at = Some(now).filter(|_| request.as_of.is_none());
+        let in_tier = request.tier.map(|tier| files_in_tier(self.core, tier)).transpose()?;
         let mut sought = |query: &Query, among: Option<&FileSet>, notes: &mut Vec<Wording>| {
+            let among = both(among, in_tier.as_ref());
             let request = Request {
                 query: Some(query),
                 mode: asked,
@@ -83,7 +85,7 @@ impl Searches<'_> {
                 depth: (most > limit).then_some(most),
                 filter: filter.clone(),
                 path: request.path.clone(),
-                among,
+                among: among.as_ref(),
                 relations: request.uses_relations(asked).then_some(&*self.core.state.relation_rules),
                 now: judged_at,
             };
@@ -121,17 +123,15 @@ impl Searches<'_> {
         if mode != Mode::Bm25 {
             notes.extend(self.pending_notice(&snapshot).map(Wording::from));
         }
-        let did_you_mean = suggestion(request, &query, &found, &snapshot)?;
         let mut explain = None;
         if request.explain {
             let explained = explain.insert(self.explained(request, &query, mode, sifted, &snapshot)?);
             explained.filters.extend(period);
         }
-        let results = self.page(request, &query, found, limit)?;
         Ok(SearchReply {
-            did_you_mean,
+            did_you_mean: suggestion(request, &query, &found, &snapshot)?,
             explain,
-            results,
+            results: self.page(request, &query, found, limit)?,
             mode,
             stale: false,
             embedder: self.core.embedder_name(),
@@ -380,6 +380,22 @@ impl Searches<'_> {
     }
 }
 
+/// Lists the notes of a tier.
+pub(crate) fn files_in_tier(core: &Core, tier: Tier) -> Result<FileSet> {
+    let rows = core.index.catalog().select(&Filter::default())?;
+    let weighed = MemoryWeights::of(core).weigh_all(&rows, core.clock.now())?;
+    let in_tier = rows.iter().zip(weighed).filter(|(_, weighed)| weighed.state.tier == tier);
+    Ok(in_tier.map(|(row, _)| row.id).collect())
+}
+
+/// Returns the files that are in both sets, of which one that is missing has all.
+fn both(one: Option<&FileSet>, other: Option<&FileSet>) -> Option<FileSet> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one.and(other)),
+        (one, other) => one.or(other).cloned(),
+    }
+}
+
 /// Says that relations answer the query, and how to search without them.
 fn relation_notice(core: &Core, answer: &RelationAnswer) -> Result<Wording> {
     let row = core.index.catalog().rows(&[answer.named])?.pop();
@@ -439,6 +455,8 @@ pub struct SearchRequest {
     pub as_of: Option<Timestamp>,
     /// A glob that the path must match.
     pub path: Option<String>,
+    /// The tier to which results are limited, without a change of their order.
+    pub tier: Option<Tier>,
     /// Whether a question such as "who works at Acme" is not answered by relations.
     pub no_relations: bool,
     /// Whether every word must occur.
@@ -556,8 +574,8 @@ pub struct WordWeight {
 
 impl SearchRequest {
     /// Returns the inactive notes to include. A search of the tier ARCHIVE includes archived notes.
-    fn included(&self) -> Inactive {
-        let tier = self.memories.and_then(|ranking| ranking.tier);
+    pub(crate) fn included(&self) -> Inactive {
+        let tier = self.memories.and_then(|ranking| ranking.tier).or(self.tier);
         Inactive { archived: self.include.archived || tier == Some(Tier::Archive), ..self.include }
     }
 
@@ -592,7 +610,7 @@ impl SearchRequest {
     ///
     /// # Errors
     /// `Invalid`, with the position of the mistake, for a query that is not valid.
-    pub(super) fn parsed(&self, now: Timestamp) -> Result<Query> {
+    pub(crate) fn parsed(&self, now: Timestamp) -> Result<Query> {
         if self.plain && !self.all {
             Ok(Query::plain(&self.query))
         } else {

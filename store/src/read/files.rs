@@ -9,6 +9,7 @@ use sidenote_foundation::error::{Error, Result};
 use sidenote_foundation::index::catalog::{FileKind, FileRow};
 use sidenote_foundation::text::media_type::{is_text, media_type};
 use sidenote_foundation::text::path::{NotePath, key};
+use sidenote_foundation::vault::open_to_read;
 
 /// A file of the vault.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -66,6 +67,17 @@ impl Reads<'_> {
     /// `NotFound` if there is no such file; `Corrupt` if the catalog cannot be read.
     pub fn require_file(&self, path: &NotePath) -> Result<()> {
         self.known_file(path).map(drop)
+    }
+
+    /// Opens an indexed file for reading, and returns its length in bytes, too.
+    ///
+    /// # Errors
+    /// `NotFound` if there is no file at this path; `Io` if it cannot be opened.
+    pub fn open(&self, path: &NotePath) -> Result<(std::fs::File, u64)> {
+        self.require_file(path)?;
+        let file = open_to_read(&self.core.vault, path)?;
+        let length = file.metadata().map_err(|error| Error::io("read", path.as_str(), error))?.len();
+        Ok((file, length))
     }
 
     /// Returns the attachment with a name, and its content. Returns `None` for a note or canvas.

@@ -277,7 +277,7 @@ impl Reads<'_> {
     }
 
     /// Returns the path of the target of each link of a note, or none if the note changed since it was indexed.
-    fn resolved_links(&self, row: &FileRow, note: &Note) -> Result<Vec<Option<String>>> {
+    pub(crate) fn resolved_links(&self, row: &FileRow, note: &Note) -> Result<Vec<Option<String>>> {
         let catalog = self.core.index.catalog();
         let stored = catalog.links().outgoing(row.id)?;
         let mut ids: Vec<FileId> = stored.iter().filter_map(|link| link.target).collect();

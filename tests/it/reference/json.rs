@@ -195,10 +195,11 @@ const REPLIES: &[Reply] = &[
 ];
 
 /// Commands that print no JSON of their own, and what they do instead.
-const OTHERS: [(&str, &str); 4] = [
+const OTHERS: [(&str, &str); 5] = [
     ("completions", "prints a script"),
     ("hook", "answers in the form that the agent's hooks read"),
     ("mcp", "speaks the Model Context Protocol"),
+    ("web", "prints the address of its page"),
     ("memory export", "writes the export in the form that `--format` names"),
 ];
 

@@ -7,7 +7,9 @@ use rusqlite::types::Value;
 use rusqlite::{OptionalExtension, Row, params};
 
 use super::inserts::Inserts;
-use super::{CatalogReader, CatalogWriter, FileId, FileRow, LinkGroup, LinkRow, read_file, read_path, sql};
+use super::{
+    CatalogReader, CatalogWriter, FileId, FileRow, LinkGroup, LinkRole, LinkRow, read_file, read_path, sql,
+};
 use crate::error::Result;
 use crate::index::catalog::FILE_COLUMNS;
 use crate::index::catalog::delta_encoding::{pack_positions, unpack_positions};
@@ -207,6 +209,28 @@ impl LinkQueries<'_> {
             "SELECT {COLUMNS}, f.path FROM links l JOIN linkpaths p ON p.id = l.linkpath JOIN files f ON f.id = l.source {rest}"
         );
         self.0.collect(&query, [], |row| Ok((row.get(0)?, read_path(row, WIDTH)?, read_group(row)?)))
+    }
+
+    /// Visits the links between visible files: the source, the target, and the roles of the links between the two. Links of one
+    /// pair with different texts are visited one after another.
+    ///
+    /// # Errors
+    /// Returns `Corrupt` or `Io` if the catalog cannot be read.
+    pub fn each_edge(&self, mut visit: impl FnMut(FileId, FileId, LinkRole)) -> Result<()> {
+        let query = "SELECT l.source, l.target, l.places FROM links l JOIN files f ON f.id = l.source
+            JOIN files t ON t.id = l.target WHERE l.count > 0 AND NOT f.excluded AND NOT t.excluded";
+        let mut statement = self.0.db.prepare_cached(query).map_err(sql("read"))?;
+        let mut rows = statement.query([]).map_err(sql("read"))?;
+        while let Some(row) = rows.next().map_err(sql("read"))? {
+            let (source, target) = (row.get(0).map_err(sql("read"))?, row.get(1).map_err(sql("read"))?);
+            let packed = row.get_ref(2).and_then(|value| Ok(value.as_blob()?)).map_err(sql("read"))?;
+            let positions = unpack_positions(packed).unwrap_or_default();
+            let mut roles: Vec<LinkRole> = positions.into_iter().map(|position| position.role).collect();
+            roles.sort_unstable();
+            roles.dedup();
+            roles.into_iter().for_each(|role| visit(source, target, role));
+        }
+        Ok(())
     }
 
     /// Lists the visible notes that have no link to or from another file.

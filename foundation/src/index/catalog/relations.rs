@@ -108,6 +108,19 @@ impl<'a> RelationQueries<'a> {
         Ok(!self.0.collect("SELECT 1 FROM relations LIMIT 1", [], |_| Ok(()))?.is_empty())
     }
 
+    /// Lists all relations.
+    ///
+    /// # Errors
+    /// Returns `Corrupt` or `Io` if the catalog cannot be read.
+    pub fn all(&self) -> Result<Vec<RelationRow>> {
+        let query = format!(
+            "{RELATIONS} JOIN files f ON f.id = r.source
+             WHERE o.target IS NOT NULL AND (r.subject = 0 OR s.target IS NOT NULL)
+             AND NOT f.excluded AND f.put_away = 0"
+        );
+        self.0.collect(&query, [], read_relation)
+    }
+
     /// Lists the relations with one type, under this name.
     ///
     /// # Errors

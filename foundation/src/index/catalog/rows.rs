@@ -8,7 +8,7 @@ use uuid::Uuid;
 use crate::clock::Timestamp;
 use crate::error::{Error, Result};
 pub use crate::index::file_set::FileId;
-use crate::text::link::LinkSyntax;
+use crate::text::link::{Link, LinkSyntax};
 use crate::text::path::NotePath;
 use crate::text::relation::Relation;
 
@@ -227,6 +227,47 @@ pub struct LinkPosition {
     pub ord: usize,
     /// The line, counted from 1.
     pub line: usize,
+    /// How the link is used.
+    pub role: LinkRole,
+}
+
+/// How a link is used in its file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash, PartialOrd, Ord)]
+pub enum LinkRole {
+    /// It is a link in the text.
+    #[default]
+    Link,
+    /// It embeds its target.
+    Embed,
+    /// It is in the value of a property.
+    Property,
+}
+
+impl LinkRole {
+    /// Returns the role of a link.
+    pub fn of(link: &Link) -> Self {
+        match (link.embed, &link.key) {
+            (true, _) => Self::Embed,
+            (false, Some(_)) => Self::Property,
+            (false, None) => Self::Link,
+        }
+    }
+
+    pub(super) fn code(self) -> u64 {
+        match self {
+            Self::Link => 0,
+            Self::Embed => 1,
+            Self::Property => 2,
+        }
+    }
+
+    pub(super) fn from_code(code: u64) -> Self {
+        match code {
+            1 => Self::Embed,
+            2 => Self::Property,
+            _ => Self::Link,
+        }
+    }
 }
 
 /// All links of one note with the same text, which resolve to the same file.

@@ -2,20 +2,19 @@
 //! when it has been answered.
 
 use std::pin::Pin;
-
-use sidenote_foundation::platform;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::{Body, Bytes, HttpBody as _};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
+use sidenote_foundation::platform;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// The largest request, in bytes.
-pub(super) const MAX_BODY: usize = 4 << 20;
+pub const MAX_BODY: usize = 4 << 20;
 /// The time in which a request must arrive, and after which an idle connection is closed.
-pub(super) const BODY_TIMEOUT: Duration = Duration::from_secs(30);
+pub const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 /// The largest request, in bytes, that needs no reservation: the limit of connections bounds the sum of these requests.
 const UNRESERVED_BODY: usize = 64 << 10;
 /// The limit of the bytes of all larger requests together.
@@ -28,11 +27,11 @@ const MAX_CONNECTIONS: usize = 512;
 /// A reserved share of the memory for request bodies. Dropping it releases the share.
 #[derive(Debug, Clone)]
 #[expect(dead_code, reason = "the permit is only held, for its destructor")]
-pub(crate) struct BodyReservation(Arc<OwnedSemaphorePermit>);
+pub struct BodyReservation(Arc<OwnedSemaphorePermit>);
 
 /// The limits, each as a semaphore of what is still free.
 #[derive(Debug, Clone)]
-pub(super) struct Admission {
+pub struct Admission {
     memory: Arc<Semaphore>,
     connections: Arc<Semaphore>,
 }
@@ -50,7 +49,7 @@ impl Default for Admission {
 
 impl Admission {
     /// Admits another connection. Returns `None` if there are too many.
-    pub(super) fn connection(&self) -> Option<OwnedSemaphorePermit> {
+    pub fn connection(&self) -> Option<OwnedSemaphorePermit> {
         Arc::clone(&self.connections).try_acquire_owned().ok()
     }
 
@@ -58,7 +57,7 @@ impl Admission {
     ///
     /// # Errors
     /// The response for a request that is too large, too slow or incomplete, or for which no memory is free.
-    pub(super) async fn read(
+    pub async fn read(
         &self,
         headers: &HeaderMap,
         body: Body,

@@ -7,7 +7,7 @@ use sidenote_foundation::error::{Error, Result};
 ///
 /// # Errors
 /// `Internal` if the system does not let the process listen.
-pub(super) fn requested() -> Result<impl Future<Output = ()>> {
+pub fn requested() -> Result<impl Future<Output = ()>> {
     listen().map_err(|error| Error::internal("cannot listen for signals").with_source(error))
 }
 

@@ -1,0 +1,118 @@
+//! What the HTTP servers share: accepting connections within limits, request bodies, tokens, streamed answers, signals.
+//!
+//! What a server answers is its own matter.
+
+pub mod admission;
+pub mod body;
+pub mod shutdown;
+pub mod token;
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use axum::Router;
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::server::graceful::GracefulShutdown;
+use hyper_util::service::TowerToHyperService;
+use tokio::net::{TcpListener, TcpStream};
+
+use crate::admission::{Admission, BODY_TIMEOUT};
+use sidenote_foundation::error::{Error, Result};
+
+/// The answer to connections beyond the limit.
+const TOO_MANY_CONNECTIONS: &[u8] =
+    b"HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nRetry-After: 1\r\nContent-Length: 0\r\n\r\n";
+/// The time that open connections have at shutdown to receive their answers.
+const SHUTDOWN_GRACE: Duration = Duration::from_secs(1);
+/// The delay before the next attempt after a connection could not be accepted, for example because too many files are open.
+const ACCEPT_RETRY: Duration = Duration::from_millis(100);
+
+/// Creates the runtime of a server.
+///
+/// # Errors
+/// `Internal` if its threads cannot be started.
+pub fn runtime() -> Result<tokio::runtime::Runtime> {
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .map_err(|error| Error::internal("cannot start the async runtime").with_source(error))
+}
+
+/// Opens an address, and returns it with the port that it got.
+///
+/// # Errors
+/// `Io` if the address cannot be listened on.
+pub async fn listen(address: SocketAddr) -> Result<(TcpListener, SocketAddr)> {
+    let failed = |error| Error::io("listen on", address.to_string(), error);
+    let listener = TcpListener::bind(address).await.map_err(failed)?;
+    let address = listener.local_addr().map_err(failed)?;
+    Ok((listener, address))
+}
+
+/// Serves connections until `ended` completes. `on_end` is called then, so that streams end, which would otherwise stay
+/// open.
+pub async fn serve(
+    listener: TcpListener,
+    router: &Router,
+    admission: &Admission,
+    ended: impl Future<Output = ()>,
+    on_end: impl FnOnce(),
+) {
+    let connections = GracefulShutdown::new();
+    tokio::select! {
+        () = accept_connections(&listener, router, &connections, admission) => {}
+        () = ended => {}
+    }
+    drop(listener);
+    on_end();
+    if tokio::time::timeout(SHUTDOWN_GRACE, connections.shutdown()).await.is_err() {
+        tracing::debug!("connections that are still open are closed");
+    }
+}
+
+/// Accepts connections, and serves each in a task of its own.
+async fn accept_connections(
+    listener: &TcpListener,
+    router: &Router,
+    connections: &GracefulShutdown,
+    admission: &Admission,
+) {
+    let mut http = http1::Builder::new();
+    http.timer(TokioTimer::new()).header_read_timeout(BODY_TIMEOUT);
+    loop {
+        let stream = match listener.accept().await {
+            Ok((stream, _)) => stream,
+            Err(error) => {
+                tracing::warn!("a connection cannot be accepted: {error}");
+                tokio::time::sleep(ACCEPT_RETRY).await;
+                continue;
+            }
+        };
+        let Some(permit) = admission.connection() else {
+            refuse_connection(&stream);
+            continue;
+        };
+        // Nagle's algorithm would delay small answers.
+        if let Err(error) = stream.set_nodelay(true) {
+            tracing::debug!("TCP_NODELAY cannot be set, so answers may be delayed: {error}");
+        }
+        let service = TowerToHyperService::new(router.clone());
+        let served = connections.watch(http.serve_connection(TokioIo::new(stream), service));
+        tokio::spawn(async move {
+            if let Err(error) = served.await {
+                tracing::debug!("a connection ended with an error: {error}");
+            }
+            drop(permit);
+        });
+    }
+}
+
+/// Refuses a connection because there are too many.
+fn refuse_connection(stream: &TcpStream) {
+    tracing::warn!("a connection is refused: there are too many");
+    if let Err(error) = stream.try_write(TOO_MANY_CONNECTIONS) {
+        tracing::debug!("the refusal of a connection cannot be sent: {error}");
+    }
+}

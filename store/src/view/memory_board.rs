@@ -1,0 +1,385 @@
+//! All notes as memories at once: their weights in columns, their tiers by month, what changes tier soon, what is inactive,
+//! and which notes say nearly the same.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use serde::Serialize;
+
+use crate::memory_weights::{Memory, MemoryWeights, Weighed};
+use crate::query::search::hide;
+use crate::source::body_of;
+use crate::view::curve::tiers_ahead;
+use crate::view::{NamedColumn, Views};
+use sidenote_foundation::clock::Timestamp;
+use sidenote_foundation::error::Result;
+use sidenote_foundation::index::catalog::{FileId, FileRow, Filter, Inactive};
+use sidenote_foundation::journal::event::Event;
+use sidenote_foundation::journal::reader::ReadOrder;
+use sidenote_foundation::memory::state::tier_at;
+use sidenote_foundation::memory::tier::Tier;
+use sidenote_foundation::memory::types::GENERAL;
+use sidenote_foundation::safe_open;
+use sidenote_foundation::text::edit::FileLocation;
+
+/// The most days that are looked ahead.
+const MOST_DAYS: i64 = 3_650;
+/// The most months of one reply.
+const MOST_MONTHS: usize = 240;
+/// The most notes whose texts are compared by their vectors, the last changed ones.
+const MOST_COMPARED: usize = 2_000;
+/// The passages that are compared with those of one note.
+const NEIGHBOURS: usize = 8;
+/// The most bytes of a text that is shown beside its duplicate.
+const MOST_SHOWN: usize = 4_000;
+/// The most files of the trash that are listed.
+const MOST_TRASH: usize = 1_000;
+
+/// The weights of all notes in columns.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct MemoryPoints {
+    /// The numbers of the files.
+    pub ids: Vec<FileId>,
+    /// The paths.
+    pub paths: Vec<String>,
+    /// The titles.
+    pub titles: Vec<String>,
+    /// The types.
+    pub types: NamedColumn,
+    /// The tiers.
+    pub tiers: NamedColumn,
+    /// The importance.
+    pub importance: Vec<f64>,
+    /// The last uses in milliseconds since 1970; 0 for none.
+    pub last_use: Vec<i64>,
+    /// The creation in milliseconds since 1970.
+    pub created: Vec<i64>,
+    /// The numbers of uses.
+    pub uses: Vec<usize>,
+    /// 1 for pinned, 2 for protected, 4 for forgotten, added.
+    pub flags: Vec<u8>,
+}
+
+/// The number of notes of each tier by month.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct TierMonths {
+    /// The months, as `2026-01`.
+    pub months: Vec<String>,
+    /// For each tier the numbers at the ends of these months.
+    #[serde(flatten)]
+    pub tiers: BTreeMap<Tier, Vec<usize>>,
+}
+
+/// A note that is about to fall to another tier.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct TierFall {
+    /// The path of the note.
+    pub path: String,
+    /// Its title.
+    pub title: String,
+    /// The tier now.
+    pub from: Tier,
+    /// The tier then.
+    pub to: Tier,
+    /// When it changes.
+    pub at: Timestamp,
+    /// The importance now.
+    pub importance: f64,
+}
+
+/// The notes that are about to fall to another tier.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct TierFalls {
+    /// The number of days ahead.
+    pub days: i64,
+    /// The number of notes.
+    pub total: usize,
+    /// The first of them.
+    pub changes: Vec<TierFall>,
+}
+
+/// What is found by no search unless asked for.
+#[derive(Debug, Clone, Serialize)]
+pub struct InactiveNotes {
+    /// Archived notes.
+    pub archived: Vec<Memory>,
+    /// Forgotten notes.
+    pub forgotten: Vec<Memory>,
+    /// The paths of files in the trash, as `restore` takes them.
+    pub trash: Vec<String>,
+}
+
+/// One of two notes that say nearly the same.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct PairSide {
+    /// The path of the note.
+    pub path: String,
+    /// Its title.
+    pub title: String,
+    /// The beginning of its text, without properties.
+    pub text: String,
+    /// When it was last changed.
+    pub updated: Timestamp,
+}
+
+/// Two notes that say nearly the same.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct DuplicatePair {
+    /// The older note.
+    pub a: PairSide,
+    /// The newer note.
+    pub b: PairSide,
+    /// 1 for the same content, otherwise the cosine of their nearest passages.
+    pub similarity: f32,
+}
+
+/// The notes that say nearly the same.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct DuplicatePairs {
+    /// The pairs, the most similar first.
+    pub pairs: Vec<DuplicatePair>,
+    /// The number of notes that were compared by meaning.
+    pub compared: usize,
+    /// Whether there are more pairs or notes than were compared.
+    pub more: bool,
+}
+
+impl Views<'_> {
+    /// Returns the weights of all notes.
+    ///
+    /// # Errors
+    /// `Corrupt` if the index cannot be read; `Io` if the journal cannot be read.
+    #[tracing::instrument(skip_all)]
+    pub fn memory_points(&self) -> Result<MemoryPoints> {
+        let rows = self.core.index.catalog().select(&Filter::default())?;
+        let weighed = MemoryWeights::of(self.core).weigh_all(&rows, self.core.clock.now())?;
+        let mut points = MemoryPoints {
+            types: NamedColumn::new(rows.iter().map(|row| row.note_type.as_deref().unwrap_or(GENERAL))),
+            tiers: NamedColumn::of_tiers(weighed.iter().map(|weighed| weighed.state.tier)),
+            ..MemoryPoints::default()
+        };
+        for (row, Weighed { usage, state, .. }) in rows.into_iter().zip(weighed) {
+            let flags = [(state.pinned, 1), (state.protected, 2), (state.forgotten, 4)];
+            points.ids.push(row.id);
+            points.importance.push(state.importance);
+            points.last_use.push(state.last_use.map_or(0, Timestamp::millis));
+            points.created.push(usage.creation_order(row.created).0.millis());
+            points.uses.push(state.uses);
+            points.flags.push(flags.into_iter().filter(|(is_set, _)| *is_set).map(|(_, bit)| bit).sum());
+            points.paths.push(row.path.as_str().to_owned());
+            points.titles.push(row.title);
+        }
+        Ok(points)
+    }
+
+    /// Counts the notes of each tier at the ends of the last months, by the uses in the journal and the present properties.
+    ///
+    /// # Errors
+    /// `Corrupt` if the index cannot be read; `Io` if the journal cannot be read.
+    #[tracing::instrument(skip_all)]
+    pub fn tier_months(&self, months: usize) -> Result<TierMonths> {
+        let now = self.core.clock.now();
+        let weights = MemoryWeights::of(self.core);
+        let rows = self.core.index.catalog().select(&Filter::default())?;
+        let (memories, thresholds) = (weights.weigh_all(&rows, now)?, weights.thresholds());
+        let ends = month_ends(now, months.clamp(1, MOST_MONTHS));
+        let mut reply = TierMonths {
+            months: ends.iter().map(|(month, _)| month.clone()).collect(),
+            tiers: Tier::ALL.into_iter().map(|tier| (tier, Vec::with_capacity(ends.len()))).collect(),
+        };
+        for (_, end) in &ends {
+            let mut counts: HashMap<Tier, usize> = HashMap::new();
+            for memory in
+                memories.iter().filter(|memory| memory.said.created <= *end && !memory.state.forgotten)
+            {
+                *counts.entry(tier_at(&thresholds, &memory.said, &memory.usage, *end)).or_default() += 1;
+            }
+            for (tier, list) in &mut reply.tiers {
+                list.push(counts.get(tier).copied().unwrap_or(0));
+            }
+        }
+        Ok(reply)
+    }
+
+    /// Lists the first `limit` notes that fall to another tier within some days if nobody uses them, the soonest first.
+    ///
+    /// # Errors
+    /// `Corrupt` if the index cannot be read; `Io` if the journal cannot be read.
+    #[tracing::instrument(skip_all)]
+    pub fn tier_changes(&self, days: i64, limit: usize) -> Result<TierFalls> {
+        let now = self.core.clock.now();
+        let weights = MemoryWeights::of(self.core);
+        let thresholds = weights.thresholds();
+        let rows = self.core.index.catalog().select(&Filter::default())?;
+        let days = days.clamp(1, MOST_DAYS);
+        let mut changes = Vec::new();
+        for (at, weighed) in weights.weigh_all(&rows, now)?.into_iter().enumerate() {
+            let spans = tiers_ahead((&weighed.said, &weighed.usage), &thresholds, now, days);
+            if let [first, second, ..] = spans.as_slice()
+                && !weighed.state.forgotten
+            {
+                changes.push((second.from, at, first.tier, second.tier, weighed.state.importance));
+            }
+        }
+        // The rows are in the order of their paths.
+        changes.sort_by_key(|(from, at, ..)| (*from, *at));
+        let total = changes.len();
+        let named = changes.into_iter().take(limit).filter_map(|(at, row, from, to, importance)| {
+            let row = rows.get(row)?;
+            let (path, title) = (row.path.as_str().to_owned(), row.title.clone());
+            Some(TierFall { path, title, from, to, at, importance })
+        });
+        Ok(TierFalls { days, total, changes: named.collect() })
+    }
+
+    /// Lists archived and forgotten notes, and the files in the trash.
+    ///
+    /// # Errors
+    /// `Corrupt` if the index cannot be read; `Io` if the journal or the trash cannot be read.
+    #[tracing::instrument(skip_all)]
+    pub fn inactive(&self) -> Result<InactiveNotes> {
+        let rows = {
+            let catalog = self.core.index.catalog();
+            catalog.rows(&catalog.inactive_files(Inactive { archived: true, forgotten: true })?)?
+        };
+        let memories = MemoryWeights::of(self.core).weigh(rows, self.core.clock.now())?;
+        let (forgotten, archived) = memories.into_iter().partition(|memory| memory.state.forgotten);
+        Ok(InactiveNotes { archived, forgotten, trash: self.trash()? })
+    }
+
+    /// Lists the files that were moved to the trash and are there, the last one first.
+    fn trash(&self) -> Result<Vec<String>> {
+        let mut seen = HashSet::new();
+        let mut found = Vec::new();
+        let is_there = |place: &str| safe_open::open(self.core.vault.root(), place).is_ok();
+        for event in self.core.journal().events(ReadOrder::NewestFirst)?.of_changes() {
+            let Event { files, .. } = event?;
+            for file in files {
+                let FileLocation::Trash(_) = file.end() else { continue };
+                let place = file.end().to_string();
+                if seen.insert(place.clone()) && is_there(&place) {
+                    found.push(place);
+                }
+            }
+            if found.len() >= MOST_TRASH {
+                break;
+            }
+        }
+        found.truncate(MOST_TRASH);
+        Ok(found)
+    }
+
+    /// Finds pairs of notes that say nearly the same: those with the same content, and of the last changed ones those whose
+    /// passages are alike.
+    ///
+    /// # Errors
+    /// `Corrupt` if the index cannot be read.
+    #[tracing::instrument(skip_all)]
+    pub fn duplicates(&self, limit: usize, threshold: f32) -> Result<DuplicatePairs> {
+        let hidden = Inactive::default();
+        let filter = hide(&Filter::default(), hidden);
+        let mut rows = self.core.index.catalog().select(&filter)?;
+        rows.sort_by(|a, b| b.updated.cmp(&a.updated).then_with(|| a.path.cmp(&b.path)));
+        let mut pairs: Vec<(FileId, FileId, f32)> = same_content(&rows);
+        let known: HashSet<FileId> = rows.iter().map(|row| row.id).collect();
+        let mut seen: HashSet<(FileId, FileId)> =
+            pairs.iter().map(|(one, other, _)| (*one.min(other), *one.max(other))).collect();
+        let compared = rows.get(..rows.len().min(MOST_COMPARED)).unwrap_or_default();
+        for (one, other, similarity) in self.alike(compared, threshold)? {
+            if known.contains(&other) && seen.insert((one.min(other), one.max(other))) {
+                pairs.push((one, other, similarity));
+            }
+        }
+        pairs.sort_by(|a, b| b.2.total_cmp(&a.2).then_with(|| (a.0, a.1).cmp(&(b.0, b.1))));
+        let more = pairs.len() > limit || rows.len() > MOST_COMPARED;
+        pairs.truncate(limit);
+        let compared = compared.len();
+        let by_id: HashMap<FileId, &FileRow> = rows.iter().map(|row| (row.id, row)).collect();
+        let mut shown = Vec::new();
+        for (one, other, similarity) in pairs {
+            let (Some(one), Some(other)) = (by_id.get(&one), by_id.get(&other)) else { continue };
+            let (older, newer) = if one.updated <= other.updated { (one, other) } else { (other, one) };
+            if let (Some(a), Some(b)) = (self.side(older), self.side(newer)) {
+                shown.push(DuplicatePair { a, b, similarity });
+            }
+        }
+        Ok(DuplicatePairs { pairs: shown, compared, more })
+    }
+
+    /// Finds the notes whose nearest passage is like the mean of the passages of another one.
+    fn alike(&self, rows: &[FileRow], threshold: f32) -> Result<Vec<(FileId, FileId, f32)>> {
+        let snapshot = self.core.index.snapshot()?;
+        if snapshot.vectors.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut found = Vec::new();
+        for row in rows {
+            self.core.check_cancelled()?;
+            let catalog = self.core.index.catalog();
+            let own = catalog.passages().of(row.id)?;
+            let Some(mean) = snapshot.vectors.mean(&own)? else { continue };
+            for near in snapshot.vectors.search(&mean, NEIGHBOURS + own.len(), None)? {
+                if near.cosine < threshold || own.contains(&near.key) {
+                    continue;
+                }
+                let files = catalog.passages().files_containing(&[near.key])?;
+                found.extend(
+                    files
+                        .into_iter()
+                        .filter(|(_, file, _)| *file != row.id)
+                        .map(|(_, file, _)| (row.id, file, near.cosine)),
+                );
+            }
+        }
+        Ok(found)
+    }
+
+    /// Reads one note of a pair. `None` if it was removed meanwhile.
+    fn side(&self, row: &FileRow) -> Option<PairSide> {
+        let bytes = self.core.read_bytes(&row.path).ok()?;
+        let mut text = body_of(&bytes);
+        let end = (0..=MOST_SHOWN.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+        text.truncate(end);
+        Some(PairSide {
+            path: row.path.as_str().to_owned(),
+            title: row.title.clone(),
+            text,
+            updated: row.updated,
+        })
+    }
+}
+
+/// Pairs notes with the same content: each with the first one.
+fn same_content(rows: &[FileRow]) -> Vec<(FileId, FileId, f32)> {
+    /// Shorter files, such as empty notes, say nothing twice.
+    const SHORTEST: u64 = 20;
+    let mut first: HashMap<[u8; 32], FileId> = HashMap::new();
+    let mut pairs = Vec::new();
+    for row in rows.iter().filter(|row| row.size >= SHORTEST) {
+        let Some(hash) = row.hash else { continue };
+        match first.get(&hash) {
+            Some(other) => pairs.push((*other, row.id, 1.0)),
+            None => drop(first.insert(hash, row.id)),
+        }
+    }
+    pairs
+}
+
+/// Returns the last months, each with the instant at which it ends; the last one ends now.
+fn month_ends(now: Timestamp, months: usize) -> Vec<(String, Timestamp)> {
+    let text = now.rfc3339();
+    let number = |range: std::ops::Range<usize>| {
+        text.get(range).and_then(|part| part.parse::<i64>().ok()).unwrap_or(1)
+    };
+    let current = number(0..4) * 12 + number(5..7) - 1;
+    let name = |month: i64| format!("{:04}-{:02}", month.div_euclid(12), month.rem_euclid(12) + 1);
+    let ends = (0..months as i64).rev().filter_map(|back| {
+        let month = current - back;
+        let end = if back == 0 {
+            Some(now)
+        } else {
+            Timestamp::parse(&format!("{}-01T00:00:00Z", name(month + 1)))
+        };
+        Some((name(month), end?))
+    });
+    ends.collect()
+}

@@ -1,0 +1,61 @@
+//! What a page for people shows: rendered notes, the link graph, weights over time, the activity, facets of a search.
+
+pub(super) mod activity;
+pub(super) mod curve;
+pub(super) mod facets;
+pub(super) mod memory_board;
+pub(super) mod note_page;
+pub(super) mod page_links;
+pub(super) mod vault_graph;
+
+use crate::core::Core;
+
+/// Prepares what a page for people shows. Nothing is changed.
+#[derive(Debug, Clone, Copy)]
+pub struct Views<'a> {
+    pub(crate) core: &'a Core,
+}
+
+impl<'a> Views<'a> {
+    pub(crate) fn of(core: &'a Core) -> Self {
+        Self { core }
+    }
+}
+
+/// The positions of distinct texts: each text once, and the index of the text of each item.
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
+pub struct NamedColumn {
+    /// The distinct texts, in the order in which they first occur.
+    pub names: Vec<String>,
+    /// For each item the index of its text.
+    pub of: Vec<usize>,
+}
+
+impl NamedColumn {
+    /// Creates a column of the texts of all items.
+    fn new<'t>(texts: impl Iterator<Item = &'t str>) -> Self {
+        let mut column = Self::default();
+        let mut known: std::collections::HashMap<String, usize> = std::collections::HashMap::new();
+        for text in texts {
+            let at = match known.get(text) {
+                Some(at) => *at,
+                None => {
+                    column.names.push(text.to_owned());
+                    known.insert(text.to_owned(), column.names.len() - 1);
+                    column.names.len() - 1
+                }
+            };
+            column.of.push(at);
+        }
+        column
+    }
+
+    /// Creates the column of tiers, in which the number of each tier is fixed.
+    fn of_tiers(tiers: impl Iterator<Item = sidenote_foundation::memory::tier::Tier>) -> Self {
+        let all = sidenote_foundation::memory::tier::Tier::ALL;
+        Self {
+            names: all.iter().map(|tier| tier.name().to_owned()).collect(),
+            of: tiers.map(|tier| all.iter().position(|other| *other == tier).unwrap_or(0)).collect(),
+        }
+    }
+}

@@ -1,0 +1,467 @@
+//! Tests the API of the web page on the example vault: the shape of each reply, that it is what the command prints, changes
+//! with their plans, conflicts, and events.
+
+use std::collections::BTreeSet;
+use std::io::{BufRead as _, BufReader, Write as _};
+
+use serde_json::{Value, json};
+
+use crate::support::{TestVault, stdout};
+use crate::web::Page;
+
+/// Describes a value: the keys of objects, the first item of lists, the types of the rest.
+fn shape(value: &Value) -> String {
+    match value {
+        Value::Null => "null".to_owned(),
+        Value::Bool(_) => "bool".to_owned(),
+        Value::Number(_) => "number".to_owned(),
+        Value::String(_) => "text".to_owned(),
+        Value::Array(items) => match items.first() {
+            None => "[]".to_owned(),
+            Some(first) => format!("[{}]", shape(first)),
+        },
+        Value::Object(fields) => {
+            let fields: Vec<String> =
+                fields.iter().map(|(name, value)| format!("{name}: {}", shape(value))).collect();
+            format!("{{{}}}", fields.join(", "))
+        }
+    }
+}
+
+fn command(vault: &TestVault, args: &[&str]) -> Value {
+    let output = vault.run(&[args, &["--json"]].concat());
+    serde_json::from_str(&stdout(&output))
+        .unwrap_or_else(|error| panic!("{args:?}: {error}: {}", stdout(&output)))
+}
+
+/// A vault with some history: memories, an operation and its undo, a duplicate, a file in the trash.
+fn lived_in() -> TestVault {
+    let vault = TestVault::example();
+    vault.write("Twin.md", "The same words in two notes, more than twenty bytes.\n");
+    vault.write("Twin 2.md", "The same words in two notes, more than twenty bytes.\n");
+    for args in [
+        vec!["index"],
+        vec!["memory", "pin", "Varnish log"],
+        vec!["memory", "vote", "Start here", "up"],
+        vec!["set", "Someday", "tier", "archive"],
+        vec!["set", "Inbox", "status", "open"],
+        vec!["undo"],
+        vec!["delete", "Twin 2"],
+        vec!["restore", "Twin 2"],
+    ] {
+        let output = vault.run(&args);
+        assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+    vault
+}
+
+#[test]
+fn each_address_has_its_shape() {
+    let vault = lived_in();
+    let page = Page::start(&vault, &[]);
+    let mut shapes = String::new();
+    for path in [
+        "session",
+        "search?q=garden&explain=1&limit=1",
+        "facets?q=",
+        "suggest?q=start&limit=1",
+        "why?q=search&name=Start+here",
+        "note?name=Start+here",
+        "links?name=Start+here",
+        "relations?name=Start+here",
+        "mentions?name=Start+here",
+        "related?name=Start+here&limit=1",
+        "history?name=Inbox",
+        "git-history?name=Inbox",
+        "weight?name=Start+here",
+        "graph",
+        "graph/around?name=Start+here",
+        "graph/positions",
+        "memory/stats",
+        "memory/list?limit=1",
+        "memory/explain?name=Start+here",
+        "memory/points",
+        "memory/months?months=3",
+        "memory/changes?days=7",
+        "memory/inactive",
+        "memory/duplicates",
+        "activity?limit=1",
+        "check",
+        "status",
+        "settings",
+        "tags",
+        "properties",
+    ] {
+        shapes.push_str(&format!("{path}\n    {}\n", shape(&page.read(path))));
+    }
+    let id = page.read("activity?limit=1")["events"][0]["id"].as_str().unwrap().to_owned();
+    shapes.push_str(&format!("operations/ID\n    {}\n", shape(&page.read(&format!("operations/{id}")))));
+    insta::assert_snapshot!("shapes", shapes);
+}
+
+#[test]
+fn replies_are_what_the_commands_print() {
+    let vault = lived_in();
+    let page = Page::start(&vault, &[]);
+    let pairs: [(&str, &[&str]); 9] = [
+        ("links?name=Start+here", &["links", "Start here"]),
+        ("mentions?name=Start+here", &["mentions", "Start here"]),
+        ("related?name=Start+here", &["related", "Start here"]),
+        ("history?name=Inbox", &["history", "Inbox"]),
+        ("memory/stats", &["memory", "stats"]),
+        ("memory/explain?name=Start+here", &["memory", "explain", "Start here"]),
+        ("tags", &["tags"]),
+        ("properties", &["properties"]),
+        ("settings", &["config", "show"]),
+    ];
+    for (path, args) in pairs {
+        assert_eq!(page.read(path), command(&vault, args), "{path}");
+    }
+    let (mut found, mut printed) =
+        (page.read("search?q=garden&explain=1"), command(&vault, &["search", "garden", "--explain"]));
+    for reply in [&mut found, &mut printed] {
+        reply["took_ms"] = json!(0);
+    }
+    assert_eq!(found, printed);
+}
+
+#[test]
+fn facets_count_what_the_query_meets() {
+    let vault = TestVault::new(&[
+        ("A/one.md", "---\ntags: [x, y/z]\ntype: fact\ncreated: 2024-05-01\n---\nboat\n"),
+        ("A/B/two.md", "---\ntags: [x]\ncreated: 2025-01-01\n---\nboat\n"),
+        ("three.md", "---\ncreated: 2025-01-01\n---\ntrain\n"),
+    ]);
+    let page = Page::start(&vault, &[]);
+    let facets = page.read("facets?q=boat");
+    assert_eq!(facets["total"], 2);
+    assert_eq!(facets["folder"], json!([{"value": "A", "notes": 2}, {"value": "A/B", "notes": 1}]));
+    assert_eq!(facets["tag"], json!([{"value": "x", "notes": 2}, {"value": "y/z", "notes": 1}]));
+    assert_eq!(facets["type"], json!([{"value": "fact", "notes": 1}]));
+    assert_eq!(facets["year"], json!([{"value": "2025", "notes": 1}, {"value": "2024", "notes": 1}]));
+    assert_eq!(facets["tier"], json!([{"value": "COLD", "notes": 2}]));
+    assert_eq!(page.read("facets?q=")["total"], 3);
+    assert_eq!(page.read("facets?q=path:A")["total"], 2);
+    let paths = |query: &str| {
+        let reply = page.read(&format!("search?{query}"));
+        let found = reply["results"].as_array().unwrap().iter();
+        found.map(|result| result["path"].as_str().unwrap().to_owned()).collect::<BTreeSet<_>>()
+    };
+    assert_eq!(paths("q=boat&folder=A/B"), BTreeSet::from(["A/B/two.md".to_owned()]));
+    assert_eq!(paths("q=boat&type=fact"), BTreeSet::from(["A/one.md".to_owned()]));
+    assert_eq!(paths("q=boat&year=2025"), BTreeSet::from(["A/B/two.md".to_owned()]));
+    assert_eq!(paths("q=boat&tag=x&tag=y"), BTreeSet::from(["A/one.md".to_owned()]));
+    assert_eq!(paths("q=boat&tier=HOT"), BTreeSet::new());
+    assert_eq!(paths("q=boat&tier=COLD").len(), 2);
+}
+
+#[test]
+fn a_mistake_in_a_query_has_its_place() {
+    let vault = TestVault::new(&[("A.md", "text")]);
+    let page = Page::start(&vault, &[]);
+    for path in ["search", "facets", "graph"] {
+        // `é😀 ` is 7 bytes and 4 units of UTF-16.
+        let reply = page.get(&format!("/api/v1/{path}?q=%C3%A9%F0%9F%98%80%20%29"));
+        assert_eq!(reply.status, 400, "{path}");
+        let error = &reply.json()["error"];
+        assert_eq!(error["kind"], "invalid");
+        assert_eq!(error["span"], json!({"start": 7, "end": 8}), "{path}");
+        assert_eq!(error["utf16"], json!({"start": 4, "end": 5}), "{path}");
+    }
+    let reply = page.get("/api/v1/note?name=Nothing");
+    assert_eq!((reply.status, reply.json()["error"]["kind"].clone()), (404, json!("not-found")));
+    assert_eq!(page.get("/api/v1/note").status, 400);
+    assert_eq!(page.get("/api/v1/search?q=a&limit=x").status, 400);
+}
+
+#[test]
+fn the_graph_has_every_kind_of_edge() {
+    let vault = TestVault::new(&[
+        (
+            "A.md",
+            "---\nup: \"[[B]]\"\n---\n[[B]] [[B]] ![[C]] ![[x.png]] [[Missing]] [[missing]]\nworks_at:: [[C]]\n",
+        ),
+        ("B.md", "[A](A.md)\n"),
+        ("C.md", "# Title of C\n"),
+        ("x.png", "png"),
+        ("alone.png", "png"),
+    ]);
+    let page = Page::start(&vault, &[]);
+    let graph = page.read("graph");
+    let list = |name: &str| graph[name].as_array().unwrap().clone();
+    assert_eq!(graph["paths"], json!(["A.md", "B.md", "C.md", "x.png"]));
+    assert_eq!(graph["titles"], json!(["", "", "Title of C", ""]));
+    assert_eq!(graph["kinds"], json!([0, 0, 0, 2]));
+    assert_eq!(graph["unresolved"].as_array().unwrap().len(), 1);
+    let edges = &graph["edges"];
+    let edge = |at: usize| {
+        let relation = edges["relation"][at].as_i64().unwrap();
+        let named =
+            usize::try_from(relation).ok().map(|at| graph["relations"][at].as_str().unwrap().to_owned());
+        (
+            edges["from"][at].as_u64().unwrap(),
+            edges["to"][at].as_u64().unwrap(),
+            edges["kind"][at].as_u64().unwrap(),
+            named,
+        )
+    };
+    let found: BTreeSet<_> = (0..edges["from"].as_array().unwrap().len()).map(edge).collect();
+    for wanted in [
+        (0, 1, 0, None),
+        (0, 1, 2, None),
+        (0, 2, 0, None),
+        (0, 2, 1, None),
+        (0, 3, 1, None),
+        (0, 4, 0, None),
+        (1, 0, 0, None),
+        (0, 2, 3, Some("works_at".to_owned())),
+    ] {
+        assert!(found.contains(&wanted), "{wanted:?} in {found:?}");
+    }
+    assert_eq!(list("out")[0], 3);
+    let around = page.read("graph/around?name=B");
+    assert_eq!(around["paths"], json!(["B.md", "A.md"]));
+    assert_eq!(page.read("graph?q=path:B")["matched"], json!([1]));
+    let positions = json!({"ids": graph["ids"], "x": [1, 2.5, -3, 0], "y": [0, 0, 0, 1]});
+    let headers = [page.cookie.as_str(), "Content-Type: application/json"];
+    let stored = page.ask("PUT", "/api/v1/graph/positions", &headers, &positions.to_string());
+    assert_eq!(stored.status, 200, "{}", stored.text());
+    assert_eq!(page.read("graph/positions")["x"][1], 2.5);
+    let uneven = json!({"ids": [1], "x": [], "y": []});
+    assert_eq!(page.ask("PUT", "/api/v1/graph/positions", &headers, &uneven.to_string()).status, 400);
+    page.stop();
+    let again = Page::start(&vault, &[]);
+    assert_eq!(again.read("graph/positions")["ids"], graph["ids"]);
+}
+
+#[test]
+fn a_note_is_rendered_with_the_additions_of_obsidian() {
+    let text = "---\ntags: [t]\nup: \"[[Other]]\"\n---\n# One *two*\n\nText ==marked== and [[Other#Part|shown]], [[Nowhere]], #tag/inner.\n\
+        %%secret%% $a<b$ [w](https://x.example) ![far](https://x.example/p.png) ^bid\n\n\
+        > [!warning]- Mind *this*\n> body\n\n- [x] done\n- [ ] open\n\n![[Other#Part]]\n\n![[pic.png|100x50]]\n\n\
+        | a | b |\n|---|--:|\n| 1 | 2 |\n\nFoot[^1].\n\n[^1]: note\n\n```rust\nlet a = 1 < 2;\n```\n\n%%\nhidden\n\nblock\n%%\n\n$$\nx\n\ny\n$$\n";
+    let vault = TestVault::new(&[
+        ("A.md", text),
+        ("Other.md", "# Other\n\nno\n\n## Part\n\npart text\n\n## Next\n\nno\n"),
+        ("pic.png", "png"),
+    ]);
+    let page = Page::start(&vault, &[]);
+    let note = page.read("note?name=A");
+    let html = note["html"].as_str().unwrap();
+    for part in [
+        "<h1 id=\"h-one-two\" data-line=\"5\">One <em>two</em></h1>",
+        "<mark>marked</mark>",
+        "<a class=\"internal\" href=\"/note/Other.md#h-part\" data-path=\"Other.md\">shown</a>",
+        "<a class=\"internal unresolved\" data-link=\"Nowhere\">Nowhere</a>",
+        "<a class=\"tag\" href=\"/search?q=tag%3A%23tag%2Finner\" data-tag=\"tag/inner\">#tag/inner</a>",
+        "<span class=\"math inline\">a&lt;b</span>",
+        "<a class=\"external\" href=\"https://x.example\" rel=\"noopener noreferrer\" target=\"_blank\">w</a>",
+        "<a class=\"external remote-image\" href=\"https://x.example/p.png\"",
+        "id=\"^bid\"",
+        "<details class=\"callout\" data-callout=\"warning\"",
+        "<summary class=\"callout-title\">Mind <em>this</em></summary>",
+        "data-task=\"x\"",
+        "<input type=\"checkbox\" disabled=\"\" checked=\"\"> done",
+        "<div class=\"embed\" data-path=\"Other.md\">",
+        "part text",
+        "<img src=\"/api/v1/raw/pic.png\" alt=\"pic.png\" width=\"100\" height=\"50\" loading=\"lazy\">",
+        "<td align=\"right\">2</td>",
+        "<sup class=\"footnote-ref\"><a href=\"#fn-1\" id=\"fnref-1\">1</a></sup>",
+        "<li id=\"fn-1\">",
+        "<code class=\"language-rust\">let a = 1 &lt; 2;\n</code>",
+        "<span class=\"math display\">x\n\ny</span>",
+    ] {
+        assert!(html.contains(part), "{part}\nin\n{html}");
+    }
+    for absent in ["secret", "hidden", "^bid<", "[!warning]", "[x]", "==", "%%", "<p></p>", "[[", ">no<"] {
+        assert!(!html.contains(absent), "{absent}\nin\n{html}");
+    }
+    assert_eq!(note["outline"][0], json!({"level": 1, "text": "One *two*", "line": 5, "id": "h-one-two"}));
+    let up = note["properties"].as_array().unwrap().iter().find(|property| property["key"] == "up").unwrap();
+    assert_eq!(up["html"], "<a class=\"internal\" href=\"/note/Other.md\" data-path=\"Other.md\">Other</a>");
+}
+
+#[test]
+fn a_change_is_shown_then_made_then_undone() {
+    let vault = TestVault::new(&[("A.md", "text\n")]);
+    let page = Page::start(&vault, &[]);
+    let plan = page.post("actions/pin", &json!({"name": "A", "dry_run": true})).json();
+    assert_eq!(plan["applied"], false);
+    assert!(plan["diff"].as_str().unwrap().contains("+pinned: true"), "{plan}");
+    assert_eq!(vault.read("A.md"), "text\n");
+    let done = page.post("actions/pin", &json!({"name": "A", "expect_hash": plan["expect_hash"]})).json();
+    assert_eq!(done["applied"], true, "{done}");
+    assert_eq!(vault.read("A.md"), "---\npinned: true\n---\ntext\n");
+    let id = done["id"].as_str().unwrap();
+    let seen = page.read(&format!("operations/{id}"));
+    assert!(seen["diff"].as_str().unwrap().contains("+pinned: true"), "{seen}");
+    assert_eq!(seen["undo"]["possible"], true);
+    assert_eq!(page.read("activity")["events"][0]["undoable"], true);
+    let undo = page.post("actions/undo", &json!({"id": id, "dry_run": true})).json();
+    let undone = page.post("actions/undo", &json!({"id": id, "expect_hash": undo["expect_hash"]}));
+    assert_eq!(undone.status, 200, "{}", undone.text());
+    assert_eq!(vault.read("A.md"), "text\n");
+    let events = page.read("activity");
+    assert_eq!(events["events"][1]["undone"], events["events"][0]["id"]);
+    assert_eq!(events["agents"], json!(["cli"]));
+}
+
+#[test]
+fn a_note_that_changed_meanwhile_is_a_conflict_with_its_text() {
+    let vault = TestVault::new(&[("A.md", "text\n")]);
+    let page = Page::start(&vault, &[]);
+    let hash = page.read("note?name=A")["hash"].clone();
+    let plan = page.post("actions/pin", &json!({"name": "A", "dry_run": true})).json();
+    vault.write("A.md", "another text\n");
+    let bodies = [
+        json!({"name": "A", "expect_hash": plan["expect_hash"]}),
+        json!({"name": "A", "hash": hash}),
+        json!({"name": "A", "hash": hash, "dry_run": true}),
+    ];
+    for body in bodies {
+        let refused = page.post("actions/pin", &body);
+        assert_eq!(refused.status, 409, "{body}: {}", refused.text());
+        let error = &refused.json()["error"];
+        assert_eq!(error["kind"], "conflict");
+        assert_eq!(error["files"][0]["path"], "A.md");
+        assert_eq!(error["files"][0]["text"], "another text\n");
+    }
+    assert_eq!(vault.read("A.md"), "another text\n");
+    // What stands in the way of an undo is named.
+    let done = page.post("actions/set", &json!({"name": "A", "property": "p", "value": 1})).json();
+    let id = done["id"].as_str().unwrap();
+    vault.write("A.md", "all of it is new\n");
+    let refused = page.post("actions/undo", &json!({"id": id}));
+    assert_eq!(refused.status, 409, "{}", refused.text());
+    assert_eq!(refused.json()["error"]["files"][0]["text"], "all of it is new\n");
+    let outlook = &page.read(&format!("operations/{id}"))["undo"];
+    assert_eq!((&outlook["possible"], &outlook["kind"]), (&json!(false), &json!("conflict")));
+    assert_eq!(outlook["files"][0][0], "A.md");
+}
+
+#[test]
+fn each_action_does_what_its_command_does() {
+    let vault = TestVault::new(&[("A.md", "- [ ] do it\n"), ("Old.md", "old\n")]);
+    let page = Page::start(&vault, &[]);
+    #[track_caller]
+    fn done(page: &Page, action: &str, body: Value) {
+        let reply = page.post(&format!("actions/{action}"), &body);
+        assert_eq!(reply.status, 200, "{action}: {}", reply.text());
+        assert_eq!(reply.json()["applied"], true, "{action}: {}", reply.text());
+    }
+    done(&page, "pin", json!({"name": "A"}));
+    done(&page, "unpin", json!({"name": "A"}));
+    done(&page, "archive", json!({"name": "A"}));
+    assert_eq!(page.read("memory/inactive")["archived"][0]["path"], "A.md");
+    done(&page, "restore", json!({"name": "A"}));
+    done(&page, "forget", json!({"name": "A"}));
+    assert_eq!(page.read("memory/inactive")["forgotten"][0]["path"], "A.md");
+    done(&page, "restore", json!({"name": "A"}));
+    let line = 1 + vault.read("A.md").lines().position(|line| line.starts_with("- [ ]")).unwrap();
+    done(&page, "task", json!({"name": "A", "line": line, "status": "x"}));
+    assert!(vault.read("A.md").ends_with("- [x] do it\n"), "{}", vault.read("A.md"));
+    done(&page, "set", json!({"name": "A", "property": "status", "value": ["a", 1]}));
+    assert!(vault.read("A.md").contains("status:"), "{}", vault.read("A.md"));
+    done(&page, "set", json!({"name": "A", "property": "status", "value": null}));
+    assert!(!vault.read("A.md").contains("status:"), "{}", vault.read("A.md"));
+    done(&page, "forget", json!({"name": "Old", "hard": true}));
+    let inactive = page.read("memory/inactive");
+    assert_eq!(inactive["trash"], json!([".trash/Old.md"]));
+    done(&page, "restore-file", json!({"name": ".trash/Old.md"}));
+    assert_eq!(vault.read("Old.md"), "old\n");
+    let voted = page.post("actions/vote", &json!({"name": "A", "useful": true})).json();
+    assert_eq!(voted["usefulness"], 1);
+    assert_eq!(page.read("weight?name=A")["events"][0]["kind"], "vote");
+}
+
+#[test]
+fn fixes_are_made_as_one_operation() {
+    let vault = TestVault::new(&[
+        ("A.md", "see [[target]] and [[TARGET]]\n\n[x](Target.md#absent)\n"),
+        ("Target.md", "# Here\n"),
+    ]);
+    let page = Page::start(&vault, &[]);
+    let checked = page.read("check");
+    let fixable = checked["fixable"].as_u64().unwrap();
+    let problems = checked["problems"].as_array().unwrap();
+    let with_fix: Vec<&Value> = problems.iter().filter(|problem| problem.get("fixes").is_some()).collect();
+    assert_eq!(fixable, with_fix.len() as u64, "{checked}");
+    for problem in problems {
+        let code = problem["code"].as_str().unwrap();
+        assert!(checked["codes"][code].is_string(), "{code}");
+    }
+    let Some(first) = with_fix.first() else {
+        let refused = page.post("actions/fix", &json!({}));
+        assert_eq!(refused.status, 404, "{}", refused.text());
+        return;
+    };
+    let body = json!({"fingerprints": [first["fingerprint"]], "dry_run": true});
+    let plan = page.post("actions/fix", &body).json();
+    assert!(!plan["diff"].as_str().unwrap().is_empty(), "{plan}");
+    let body = json!({"fingerprints": [first["fingerprint"]], "expect_hash": plan["expect_hash"]});
+    let done = page.post("actions/fix", &body).json();
+    assert_eq!(done["applied"], true, "{done}");
+    assert!(page.read("check")["fixable"].as_u64().unwrap() < fixable);
+}
+
+#[test]
+fn weights_and_tiers_agree_with_the_memory_commands() {
+    let vault = TestVault::new(&[
+        ("New.md", "---\ncreated: 2026-11-20\nimportance: 8\n---\nnew\n"),
+        ("Old.md", "---\ncreated: 2026-01-20\nimportance: 8\n---\nold\n"),
+    ]);
+    let page = Page::start(&vault, &[]);
+    let explained = command(&vault, &["memory", "explain", "Old"]);
+    let weight = page.read("weight?name=Old");
+    assert_eq!(weight["importance"], explained["importance"]);
+    assert_eq!(weight["points"].as_array().unwrap().last().unwrap()[1], explained["importance"]);
+    assert_eq!(weight["points"][0][1], 8.0);
+    let ahead: Vec<f64> =
+        weight["ahead"].as_array().unwrap().iter().map(|point| point[1].as_f64().unwrap()).collect();
+    assert!(ahead.is_sorted_by(|a, b| a >= b), "{ahead:?}");
+    let changes = page.read("memory/changes?days=7");
+    assert_eq!(changes["changes"][0]["path"], "New.md");
+    assert_eq!(
+        (&changes["changes"][0]["from"], &changes["changes"][0]["to"]),
+        (&json!("HOT"), &json!("COLD"))
+    );
+    let months = page.read("memory/months?months=2");
+    assert_eq!(months["months"], json!(["2026-10", "2026-11"]));
+    assert_eq!((&months["HOT"], &months["COLD"]), (&json!([0, 1]), &json!([1, 1])));
+    let points = page.read("memory/points");
+    assert_eq!(points["tiers"]["of"].as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn an_edit_on_disk_sends_an_event() {
+    let vault = TestVault::new(&[("A.md", "text\n")]);
+    let page = Page::start(&vault, &[]);
+    let mut stream = page.connect();
+    let (host, cookie) = (&page.address, &page.cookie);
+    write!(
+        stream,
+        "GET /api/v1/events HTTP/1.1\r\nHost: {host}\r\n{cookie}\r\nAccept: text/event-stream\r\n\r\n"
+    )
+    .unwrap();
+    let mut lines = BufReader::new(stream).lines().map(Result::unwrap);
+    let mut next = |name: &str| -> Value {
+        let wanted = format!("event: {name}");
+        assert!(lines.by_ref().any(|line| line == wanted), "the stream ended before {name}");
+        let data = lines.by_ref().find_map(|line| line.strip_prefix("data: ").map(str::to_owned)).unwrap();
+        serde_json::from_str(&data).unwrap()
+    };
+    let hello = next("hello");
+    assert!(hello["instance"].is_string());
+    // The first scan may be an event of its own.
+    page.read("search?q=text");
+    vault.write("New note.md", "new\n");
+    let event = loop {
+        let event = next("index");
+        if event["paths"] == json!(["New note.md"]) {
+            break event;
+        }
+    };
+    assert!(event["generation"].as_i64() > hello["generation"].as_i64());
+    page.stop();
+    assert!(lines.all(|line| !line.starts_with("event: index")), "the stream ends with the server");
+}

@@ -1,0 +1,218 @@
+//! The parts of the API that change something, each by the plan that the command line makes, too.
+
+use axum::http::Method;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::reply::{ApiError, to_json, to_json_with};
+use sidenote_foundation::error::Error;
+use sidenote_foundation::text::edit::{ContentHash, FileLocation};
+use sidenote_store::{
+    Certainty, ChangeReply, EditRequest, FixRequest, GraphPositions, NoteEdit, Operation, RepairRequest,
+    Store, UndoRequest, plan_basis,
+};
+
+/// The address of the positions of the graph, which are no part of the notes.
+const POSITIONS: &str = "graph/positions";
+/// The beginning of the addresses of actions.
+const ACTIONS: &str = "actions/";
+/// The most files of a conflict that are given with their texts.
+const MOST_SHOWN: usize = 20;
+/// The longest text of a file in a conflict.
+const LONGEST_SHOWN: usize = 1_000_000;
+
+/// The body of an action.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Action {
+    /// The note, or the file in the trash.
+    name: Option<String>,
+    /// The hash that the note must have.
+    hash: Option<String>,
+    dry_run: bool,
+    /// What the plan must be based on, as the dry run gave it.
+    expect_hash: Option<String>,
+    hard: bool,
+    useful: Option<bool>,
+    id: Option<String>,
+    keep: Vec<String>,
+    fingerprints: Option<Vec<String>>,
+    code: Option<String>,
+    paths: Option<Vec<String>>,
+    property: Option<String>,
+    value: Value,
+    line: Option<usize>,
+    status: Option<char>,
+}
+
+/// Returns whether an address can be changed by a method.
+pub(crate) fn is_action(name: &str, method: &Method) -> bool {
+    (name == POSITIONS && method == Method::PUT) || (name.starts_with(ACTIONS) && method == Method::POST)
+}
+
+/// Carries out an action, or plans it.
+///
+/// # Errors
+/// `read-only` if nothing may be changed; `invalid` if the body is malformed; `conflict`, with the files as they are, if they
+/// are not as expected; those of the store.
+pub(crate) fn reply(store: &Store, name: &str, body: &[u8]) -> Result<Vec<u8>, ApiError> {
+    if name == POSITIONS {
+        let positions: GraphPositions = parsed(body)?;
+        store.views().set_graph_positions(&positions)?;
+        return to_json(&json!({"stored": positions.ids.len()}));
+    }
+    if store.is_read_only() {
+        return Err(ApiError::read_only());
+    }
+    let name = name.strip_prefix(ACTIONS).unwrap_or(name);
+    let action: Action = parsed(body)?;
+    store.index().refresh()?;
+    check_hash(store, &action)?;
+    if name == "vote" {
+        return vote(store, &action);
+    }
+    let expecting = store.expecting(action.expect_hash.clone().filter(|_| !action.dry_run));
+    // The first plan is compared with what the caller saw, and what the reply says is based on that plan.
+    match carried_out(&expecting, name, &action, action.dry_run) {
+        Ok(reply) => to_json_with(&reply, json!({"expect_hash": plan_basis(&reply.plan)})),
+        Err(error) => Err(with_files(store, name, &action, error)),
+    }
+}
+
+fn parsed<'b, T: Deserialize<'b>>(body: &'b [u8]) -> Result<T, ApiError> {
+    let body = if body.is_empty() { b"{}" } else { body };
+    serde_json::from_slice(body)
+        .map_err(|error| ApiError::invalid(&format!("the body is not valid: {error}")))
+}
+
+fn required<'t>(value: &'t Option<String>, name: &str) -> Result<&'t str, ApiError> {
+    value.as_deref().ok_or_else(|| ApiError::invalid(&format!("{name} is missing")))
+}
+
+/// Refuses an action on a note that is not as the page showed it.
+fn check_hash(store: &Store, action: &Action) -> Result<(), ApiError> {
+    let (Some(name), Some(hash)) = (&action.name, &action.hash) else { return Ok(()) };
+    let path = store.lookup().find(name)?.path;
+    let now = present(store, path.as_str());
+    if now.get("hash").and_then(Value::as_str) == Some(hash) {
+        return Ok(());
+    }
+    let text = format!("{path} has changed since it was shown; nothing was written");
+    let error = Error::new(sidenote_foundation::error::ErrorKind::Conflict, text)
+        .with_hint("look at the note again, and repeat the change then");
+    Err(ApiError::from(error).with("files", json!([now])))
+}
+
+/// Describes a file as it is now.
+fn present(store: &Store, path: &str) -> Value {
+    let read = sidenote_foundation::text::path::NotePath::parse(path)
+        .and_then(|path| store.reads().file(&path, LONGEST_SHOWN as u64));
+    match read {
+        Ok((_, sidenote_store::FileContent::Text(text))) => {
+            let hash = blake3::hash(text.as_bytes()).to_hex().to_string();
+            let text = (text.len() <= LONGEST_SHOWN).then_some(text);
+            json!({"path": path, "hash": hash, "text": text})
+        }
+        Ok((_, sidenote_store::FileContent::Bytes(bytes))) => {
+            json!({"path": path, "hash": blake3::hash(&bytes).to_hex().to_string(), "text": null})
+        }
+        Ok((_, sidenote_store::FileContent::TooLarge)) | Err(_) => {
+            json!({"path": path, "hash": null, "text": null})
+        }
+    }
+}
+
+fn vote(store: &Store, action: &Action) -> Result<Vec<u8>, ApiError> {
+    let name = required(&action.name, "name")?;
+    let useful = action.useful.ok_or_else(|| ApiError::invalid("useful is missing"))?;
+    if action.dry_run {
+        return to_json(&store.memories().memory(name)?);
+    }
+    to_json(&store.memories().vote(name, useful)?)
+}
+
+fn edit(store: &Store, action: &Action, edit: NoteEdit, dry_run: bool) -> Result<ChangeReply, ApiError> {
+    let note = required(&action.name, "name")?.to_owned();
+    let expect = action.hash.as_deref().and_then(|hash| blake3::Hash::from_hex(hash).ok());
+    let expect = expect.map(|hash| ContentHash::from_bytes(*hash.as_bytes()));
+    Ok(store.changes().change(&Operation::Edit(EditRequest { note, edit, expect }), dry_run)?)
+}
+
+/// Carries out an action, or plans it with `dry_run`.
+fn carried_out(store: &Store, name: &str, action: &Action, dry_run: bool) -> Result<ChangeReply, ApiError> {
+    let note = || required(&action.name, "name");
+    let writes = store.memory_writes();
+    match name {
+        "pin" => Ok(writes.pin(note()?, dry_run)?),
+        "unpin" => Ok(writes.unpin(note()?, dry_run)?),
+        "archive" => Ok(writes.archive(note()?, dry_run)?),
+        "forget" => Ok(writes.forget(note()?, action.hard, dry_run)?),
+        "restore" => Ok(writes.restore_memory(note()?, dry_run)?),
+        "restore-file" => Ok(store.changes().change(&Operation::Restore(note()?.to_owned()), dry_run)?),
+        "undo" => {
+            let id = Some(required(&action.id, "id")?.to_owned());
+            let request = UndoRequest { id, keep: action.keep.clone(), dry_run, ..UndoRequest::default() };
+            let done = store.changes().undo_by(&request)?.pop();
+            Ok(done.ok_or_else(|| Error::internal("an undo has no reply"))?)
+        }
+        "redo" => Ok(store.changes().redo(dry_run)?),
+        "fix" => {
+            let request = FixRequest {
+                fingerprints: action.fingerprints.clone(),
+                code: action.code.clone(),
+                paths: action.paths.clone(),
+            };
+            Ok(store.changes().fix_problems(&request, dry_run)?)
+        }
+        "repair" => {
+            let request = RepairRequest {
+                paths: action.paths.clone().unwrap_or_default(),
+                apply: Some(Certainty::Certain),
+                dry_run,
+                ..RepairRequest::default()
+            };
+            Ok(store.changes().repair(&request)?.change)
+        }
+        "set" => {
+            let property = required(&action.property, "property")?.to_owned();
+            let change = match &action.value {
+                Value::Null => NoteEdit::Unset(property),
+                value => NoteEdit::Set(property, value.clone()),
+            };
+            edit(store, action, change, dry_run)
+        }
+        "task" => {
+            let line = action.line.ok_or_else(|| ApiError::invalid("line is missing"))?;
+            edit(store, action, NoteEdit::Task { task: line.to_string(), status: action.status }, dry_run)
+        }
+        _ => Err(ApiError::not_found(&format!("there is no action {name:?}"))),
+    }
+}
+
+/// Adds to a conflict the files that the action is about, as they are now.
+fn with_files(store: &Store, name: &str, action: &Action, error: ApiError) -> ApiError {
+    if !error.is_conflict() {
+        return error;
+    }
+    let planned = carried_out(store, name, action, true).map(|reply| {
+        let places = reply.plan.files.into_iter().filter_map(|file| file.from.or(file.to));
+        places.filter_map(|place| FileLocation::in_vault(&place).map(ToString::to_string)).collect()
+    });
+    let mut paths: Vec<String> = match planned {
+        Ok(paths) => paths,
+        Err(_) => match &action.id {
+            Some(id) => {
+                let obstacles = store.changes().undo_obstacles(id).unwrap_or_default();
+                obstacles.into_iter().map(|(path, _)| path).collect()
+            }
+            None => action
+                .name
+                .iter()
+                .filter_map(|name| Some(store.lookup().find(name).ok()?.path.to_string()))
+                .collect(),
+        },
+    };
+    paths.truncate(MOST_SHOWN);
+    let files: Vec<Value> = paths.iter().map(|path| present(store, path)).collect();
+    error.with("files", Value::from(files))
+}

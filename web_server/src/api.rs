@@ -1,0 +1,174 @@
+//! The addresses of the server: who may ask, what answers, and the headers of all answers.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
+use axum::response::Response;
+
+use crate::access::Access;
+use crate::assets::Asset;
+use crate::events::Events;
+use crate::kept::KeptReplies;
+use crate::params::Params;
+use crate::reply::{ApiError, accepts_gzip, json_reply};
+use crate::{actions, assets, files, read};
+use sidenote_http::admission::Admission;
+use sidenote_store::Store;
+
+/// The beginning of the addresses of the API.
+const API: &str = "/api/v1/";
+
+/// Headers of every answer.
+const HEADERS: [(HeaderName, &str); 4] = [
+    (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    (header::REFERRER_POLICY, "no-referrer"),
+    (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
+    (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
+];
+
+/// The state of the server.
+pub(crate) struct Api {
+    store: Store,
+    access: Access,
+    admission: Admission,
+    events: Events,
+    assets: &'static [Asset],
+    kept: KeptReplies,
+}
+
+/// Cancels a call when it is dropped, because the client is gone.
+#[derive(Default)]
+struct CancelOnDrop(Arc<AtomicBool>);
+
+impl Drop for CancelOnDrop {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+impl Api {
+    pub(crate) fn new(store: Store, access: Access, events: Events, assets: &'static [Asset]) -> Self {
+        Self { store, access, admission: Admission::default(), events, assets, kept: KeptReplies::default() }
+    }
+
+    /// Runs a call on a thread that may wait. A panic fails that call alone.
+    async fn run<T: Send + 'static>(
+        self: &Arc<Self>,
+        work: impl FnOnce(&Self, &Store) -> Result<T, ApiError> + Send + 'static,
+    ) -> Result<T, ApiError> {
+        let cancel = CancelOnDrop::default();
+        let store = self.store.cancelled_by(Arc::clone(&cancel.0));
+        let api = Arc::clone(self);
+        let done = tokio::task::spawn_blocking(move || work(&api, &store)).await;
+        drop(cancel);
+        done.unwrap_or_else(|_| {
+            let text = "the call failed; the server's log says why";
+            Err(sidenote_foundation::error::Error::internal(text).into())
+        })
+    }
+
+    async fn api(self: &Arc<Self>, name: &str, parts: &Parts, body: Body) -> Result<Response, ApiError> {
+        let params = Params::of(&parts.uri);
+        if parts.method == Method::GET || parts.method == Method::HEAD {
+            if name == "events" {
+                return Ok(self.events.response(&self.store).await);
+            }
+            if let Some(address) = name.strip_prefix("raw/") {
+                let (address, headers) = (address.to_owned(), parts.headers.clone());
+                return self.run(move |_, store| files::response(store, &address, &headers)).await;
+            }
+            let name = name.to_owned();
+            let bytes = self.run(move |api, store| read::reply(&api.kept, store, &name, &params)).await?;
+            return Ok(json_reply(bytes, accepts_gzip(&parts.headers)));
+        }
+        if !actions::is_action(name, &parts.method) {
+            return Err(ApiError::method_not_allowed());
+        }
+        if !is_json(&parts.headers) {
+            return Err(ApiError::unsupported());
+        }
+        let read = self.admission.read(&parts.headers, body).await;
+        let (bytes, reserved) = read.map_err(|refusal| ApiError::of_limits(refusal.status()))?;
+        let name = name.to_owned();
+        let bytes = self
+            .run(move |_, store| {
+                let reply = actions::reply(store, &name, &bytes);
+                drop(reserved);
+                reply
+            })
+            .await?;
+        Ok(json_reply(bytes, accepts_gzip(&parts.headers)))
+    }
+
+    async fn answer(self: &Arc<Self>, parts: &Parts, body: Body) -> Response {
+        let path = parts.uri.path();
+        let api = path.strip_prefix(API);
+        let is_api = path.starts_with("/api/");
+        if let Err(refusal) = self.access.check_origin(&parts.headers, is_api) {
+            return refusal.into_response();
+        }
+        if is_api {
+            if !self.access.is_signed_in(&parts.headers) {
+                return ApiError::unauthorized().into_response();
+            }
+            let Some(name) = api else {
+                return ApiError::not_found("there is no such address").into_response();
+            };
+            return self.api(name, parts, body).await.unwrap_or_else(ApiError::into_response);
+        }
+        if parts.method != Method::GET && parts.method != Method::HEAD {
+            return ApiError::method_not_allowed().into_response();
+        }
+        let name = path.trim_start_matches('/');
+        if name.starts_with("assets/") {
+            return match assets::find(self.assets, name) {
+                Some(asset) => assets::response(asset, &parts.headers),
+                None => ApiError::not_found("there is no such file").into_response(),
+            };
+        }
+        match self.access.sign_in(&parts.uri) {
+            Ok(Some((to, cookie))) => return redirect(&to, &cookie),
+            Ok(None) if self.access.is_signed_in(&parts.headers) => {}
+            Ok(None) | Err(_) => return assets::sign_in_page(),
+        }
+        let known = assets::find(self.assets, name).filter(|(name, ..)| *name != "index.html");
+        match known.or_else(|| assets::find(self.assets, "index.html")) {
+            Some(asset) => assets::response(asset, &parts.headers),
+            None => ApiError::not_found("the page is not built").into_response(),
+        }
+    }
+}
+
+/// Answers a request.
+pub(crate) async fn handle(State(api): State<Arc<Api>>, request: Request) -> Response {
+    let (parts, body) = request.into_parts();
+    let mut response = api.answer(&parts, body).await;
+    let headers = response.headers_mut();
+    for (name, value) in HEADERS {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    response
+}
+
+fn redirect(to: &str, cookie: &str) -> Response {
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = StatusCode::SEE_OTHER;
+    let headers = response.headers_mut();
+    for (name, value) in [(header::LOCATION, to), (header::SET_COOKIE, cookie)] {
+        // An address that came in a request has only characters that a header can have.
+        if let Ok(value) = HeaderValue::from_str(value) {
+            headers.insert(name, value);
+        }
+    }
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
+}
+
+fn is_json(headers: &HeaderMap) -> bool {
+    let kind = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    kind.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"))
+}

@@ -1,0 +1,309 @@
+//! The parts of the API that only read: each address with the call of the store that answers it.
+
+use serde_json::json;
+
+use crate::kept::KeptReplies;
+use crate::params::Params;
+use crate::reply::{ApiError, to_json, to_json_with};
+use crate::sanitize::sanitized;
+use sidenote_foundation::clock::Timestamp;
+use sidenote_foundation::error::ErrorKind;
+use sidenote_foundation::index::catalog::Filter;
+use sidenote_foundation::search::Mode;
+use sidenote_store::{
+    ActivityRequest, Fallback, MemoryListRequest, MemorySort, NoteHistory, PROBLEM_CODES, RelatedRequest,
+    RelationsRequest, SearchRequest, Store, Tier, WhyRequest,
+};
+
+/// What answers an address.
+type Reader = fn(&KeptReplies, &Store, &Params) -> Result<Vec<u8>, ApiError>;
+
+/// The addresses below `/api/v1/`.
+const READERS: [(&str, Reader); 30] = [
+    ("session", session),
+    ("search", search),
+    ("facets", facets),
+    ("suggest", suggest),
+    ("why", why),
+    ("note", note),
+    ("links", |_, store, params| to_json(&store.reads().links(params.required("name")?)?)),
+    ("relations", relations),
+    ("mentions", mentions),
+    ("related", related),
+    ("history", history),
+    ("git-history", git_history),
+    ("weight", |_, store, params| to_json(&store.views().weight(params.required("name")?)?)),
+    ("graph", graph),
+    ("graph/around", graph_around),
+    ("graph/positions", |_, store, _| to_json(&store.views().graph_positions()?)),
+    ("memory/stats", |_, store, _| to_json(&store.memories().memory_stats()?)),
+    ("memory/list", memory_list),
+    ("memory/explain", |_, store, params| {
+        to_json(&store.recalls().explain(params.required("name")?, params.get("q"))?)
+    }),
+    ("memory/points", |_, store, _| to_json(&store.views().memory_points()?)),
+    ("memory/months", |_, store, params| {
+        to_json(&store.views().tier_months(params.number("months")?.unwrap_or(24))?)
+    }),
+    ("memory/changes", memory_changes),
+    ("memory/inactive", |_, store, _| to_json(&store.views().inactive()?)),
+    ("memory/duplicates", |_, store, params| {
+        let limit = params.number("limit")?.unwrap_or(50);
+        to_json(&store.views().duplicates(limit, params.number("threshold")?.unwrap_or(0.9))?)
+    }),
+    ("activity", activity),
+    ("check", check),
+    ("status", status),
+    ("settings", |_, store, _| to_json(&store.settings())),
+    ("tags", |_, store, _| to_json(&store.reads().tags()?)),
+    ("properties", |_, store, _| to_json(&store.reads().properties()?)),
+];
+
+/// The addresses that do not wait for the index, or update it themselves.
+const UNREFRESHED: [&str; 8] =
+    ["session", "search", "mentions", "related", "status", "settings", "activity", "graph/positions"];
+
+/// Answers an address, after the index was brought up to date.
+///
+/// # Errors
+/// `not-found` if there is no such address; those of the store.
+pub(crate) fn reply(
+    kept: &KeptReplies,
+    store: &Store,
+    name: &str,
+    params: &Params,
+) -> Result<Vec<u8>, ApiError> {
+    if !UNREFRESHED.contains(&name) {
+        store.index().refresh()?;
+    }
+    if let Some(id) = name.strip_prefix("operations/") {
+        return to_json(&store.views().operation(id)?);
+    }
+    let reader = READERS.iter().find(|(own, _)| *own == name);
+    let (_, reader) = reader.ok_or_else(|| ApiError::not_found(&format!("the API has no {name:?}")))?;
+    reader(kept, store, params)
+}
+
+fn session(_: &KeptReplies, store: &Store, _: &Params) -> Result<Vec<u8>, ApiError> {
+    let root = store.root();
+    let name = root.file_name().unwrap_or(root.as_os_str()).to_string_lossy();
+    to_json(&json!({
+        "version": env!("CARGO_PKG_VERSION"),
+        "vault": root.display().to_string(),
+        "vault_name": name,
+        "read_only": store.is_read_only(),
+        "generation": store.index().generation()?,
+        "now": store.now(),
+        "obsidian": root.join(sidenote_foundation::vault::CONFIG_DIR).is_dir(),
+    }))
+}
+
+/// Makes the request of a search from the parameters.
+fn search_request(store: &Store, params: &Params) -> Result<SearchRequest, ApiError> {
+    let year = params.number::<i64>("year")?.filter(|year| (1..=9_998).contains(year));
+    let new_year = |year: i64| Timestamp::parse(&format!("{year:04}-01-01T00:00:00Z"));
+    let tier = params.get("tier").map(|name| {
+        Tier::parse(name).ok_or_else(|| ApiError::invalid(&format!("there is no tier {name:?}")))
+    });
+    let filter = Filter {
+        folder: params.get("folder").map(str::to_owned),
+        tags: params.all("tag").map(str::to_owned).collect(),
+        note_type: params.get("type").map(str::to_owned),
+        created_after: year.and_then(new_year),
+        created_before: year.and_then(|year| new_year(year + 1)),
+        ..Filter::default()
+    };
+    let as_of = params.get("as_of");
+    Ok(SearchRequest {
+        query: params.get("q").unwrap_or("").to_owned(),
+        mode: params.get("mode").map(Mode::parse).transpose()?,
+        limit: params.number("limit")?,
+        skip: params.number("skip")?.unwrap_or(0),
+        filter,
+        path: params.get("path").map(str::to_owned),
+        tier: tier.transpose()?,
+        all: params.is_set("all"),
+        explain: params.is_set("explain"),
+        as_of: sidenote_store::Searches::as_of("as_of", as_of, store.now())?,
+        fallback: Fallback::IfEmpty,
+        ..SearchRequest::default()
+    })
+}
+
+/// Converts an error of a search, with the place of the mistake in the query.
+fn in_query(request: &SearchRequest) -> impl FnOnce(sidenote_foundation::error::Error) -> ApiError + '_ {
+    |error| {
+        let place = error.place();
+        ApiError::from(error).in_query(&request.query, place)
+    }
+}
+
+fn search(_: &KeptReplies, store: &Store, params: &Params) -> Result<Vec<u8>, ApiError> {
+    let request = search_request(store, params)?;
+    let mut reply = store.searches().search(&request).map_err(in_query(&request))?;
+    if reply.results.is_empty() {
+        let absent = store.reads().absent(&request.filter, None, request.path.as_deref())?;
+        reply.notes.extend(absent.into_iter().map(Into::into));
+    }
+    to_json(&reply)
+}
+
+fn facets(_: &KeptReplies, store: &Store, params: &Params) -> Result<Vec<u8>, ApiError> {
+    let request = search_request(store, params)?;
+    to_json(&store.views().facets(&request).map_err(in_query(&request))?)
+}
+
+fn suggest(_: &KeptReplies, store: &Store, params: &Params) -> Result<Vec<u8>, ApiError> {
+    let (part, limit) = (params.required("q")?, params.number("limit")?.unwrap_or(10));
+    let (paths, titles) = (store.reads().paths_like(part, limit)?, store.reads().names_like(part, limit)?);
+    to_json(&json!({"paths": paths, "titles": titles}))
+}
+
+fn why(_: &KeptReplies, store: &Store, params: &Params) -> Result<Vec<u8>, ApiError> {
+    let search = search_request(store, params)?;
+    let request = WhyRequest { search: search.clone(), note: params.required("name")?.to_owned() };
+    to_json(&store.searches().why(&request).map_err(in_query(&search))?)
+}
+
+fn note(_: &KeptReplies, store: &Store, params: &Params) -> Result<Vec<u8>, ApiError> {
+    let mut page = store.views().note(params.required("name")?)?;
+    page.each_html(|html| *html = sanitized(html));
+    to_json(&page)
+}
+
+fn relations(_: &KeptReplies, store: &Store, params: &Params) -> Result<Vec<u8>, ApiError> {
+    let request = RelationsRequest {
+        note: params.required("name")?.to_owned(),
+        kind: params.get("type").map(str::to_owned),
+        depth: params.number("depth")?,
+    };
+    to_json(&store.reads().relations(&request)?)
+}
+
+fn mentions(_: &KeptReplies, store: &Store, params: &Params) -> Result<Vec<u8>, ApiError> {
+    let limit = params.number("limit")?.unwrap_or(100);
+    to_json(&store.searches().unlinked_mentions(params.required("name")?, limit)?)
+}
+
+fn related(_: &KeptReplies, store: &Store, params: &Params) -> Result<Vec<u8>, ApiError> {
+    let request = RelatedRequest {
+        note: params.required("name")?.to_owned(),
+        limit: params.number("limit")?,
+        ..RelatedRequest::default()
+    };
+    to_json(&store.searches().related(&request)?)
+}
+
+fn history(_: &KeptReplies, store: &Store, params: &Params) -> Result<Vec<u8>, ApiError> {
+    let limit = params.number("limit")?.unwrap_or(50);
+    to_json(&store.changes().history_of(Some(params.required("name")?), limit)?)
+}
+
+fn git_history(_: &KeptReplies, store: &Store, params: &Params) -> Result<Vec<u8>, ApiError> {
+    let (name, limit) = (params.required("name")?, params.number("limit")?.unwrap_or(20));
+    let path = store.lookup().find(name)?.path;
+    if store.revisions().is_err() {
+        let path = path.as_str().to_owned();
+        let none = NoteHistory { path, commits: Vec::new(), more: false, shallow: false };
+        return to_json_with(&none, json!({"repository": false}));
+    }
+    match store.git_history(path.as_str(), limit) {
+        Ok(history) => to_json_with(&history, json!({"repository": true})),
+        // The note is not in git yet.
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            let path = path.as_str().to_owned();
+            let none = NoteHistory { path, commits: Vec::new(), more: false, shallow: false };
+            to_json_with(&none, json!({"repository": true}))
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn graph(kept: &KeptReplies, store: &Store, params: &Params) -> Result<Vec<u8>, ApiError> {
+    let request = search_request(store, params)?;
+    let is_whole =
+        request.query.trim().is_empty() && request.filter == Filter::default() && request.tier.is_none();
+    if !is_whole {
+        return to_json(&store.views().graph(Some(&request)).map_err(in_query(&request))?);
+    }
+    kept.graph.get(store, || {
+        let graph = store.views().graph(None)?;
+        Ok((graph.generation, to_json(&graph)?))
+    })
+}
+
+fn graph_around(_: &KeptReplies, store: &Store, params: &Params) -> Result<Vec<u8>, ApiError> {
+    let depth = params.number("depth")?.unwrap_or(1);
+    to_json(&store.views().graph_around(params.required("name")?, depth)?)
+}
+
+fn memory_list(_: &KeptReplies, store: &Store, params: &Params) -> Result<Vec<u8>, ApiError> {
+    let sort = match params.get("sort") {
+        None | Some("created") => MemorySort::Created,
+        Some("importance") => MemorySort::Importance,
+        Some("accessed") => MemorySort::Accessed,
+        Some(other) => return Err(ApiError::invalid(&format!("there is no order {other:?}"))),
+    };
+    let search = search_request(store, params)?;
+    let request = MemoryListRequest {
+        filter: search.filter,
+        tier: search.tier,
+        forgotten: params.is_set("forgotten"),
+        pinned: params.is_set("pinned"),
+        sort,
+        limit: params.number("limit")?,
+        ..MemoryListRequest::default()
+    };
+    to_json(&store.memories().list(&request)?)
+}
+
+fn memory_changes(_: &KeptReplies, store: &Store, params: &Params) -> Result<Vec<u8>, ApiError> {
+    let (days, limit) = (params.number("days")?.unwrap_or(7), params.number("limit")?.unwrap_or(500));
+    to_json(&store.views().tier_changes(days, limit)?)
+}
+
+fn activity(_: &KeptReplies, store: &Store, params: &Params) -> Result<Vec<u8>, ApiError> {
+    let instant = |name: &str| -> Result<Option<Timestamp>, ApiError> {
+        let Some(text) = params.get(name) else { return Ok(None) };
+        let at = Timestamp::parse(text)
+            .ok_or_else(|| ApiError::invalid(&format!("{name} {text:?} is no time")))?;
+        Ok(Some(at))
+    };
+    let day = instant("day")?;
+    let next_day = day.map(|day| Timestamp::from_millis(day.millis() + 86_400_000));
+    let text = |name: &str| params.get(name).map(str::to_owned);
+    let request = ActivityRequest {
+        limit: params.number("limit")?.unwrap_or(50),
+        before: text("before"),
+        from: instant("from")?.or(day),
+        until: instant("to")?.or(next_day),
+        session: text("session"),
+        agent: text("agent"),
+        op: text("op"),
+        note: text("note"),
+        all: params.is_set("all"),
+    };
+    to_json(&store.views().activity(&request)?)
+}
+
+fn check(kept: &KeptReplies, store: &Store, _: &Params) -> Result<Vec<u8>, ApiError> {
+    kept.check.get(store, || {
+        let generation = store.index().generation()?;
+        let reply = store.upkeep().check(false)?;
+        let fixable = reply.problems.iter().filter(|problem| !problem.fixes.is_empty()).count();
+        let codes: serde_json::Map<String, serde_json::Value> =
+            PROBLEM_CODES.iter().map(|code| (code.code.to_owned(), code.meaning.into())).collect();
+        Ok((generation, to_json_with(&reply, json!({"codes": codes, "fixable": fixable}))?))
+    })
+}
+
+fn status(_: &KeptReplies, store: &Store, _: &Params) -> Result<Vec<u8>, ApiError> {
+    let more = json!({
+        "following": store.index().is_following(),
+        "writer": store.is_writer(),
+        "read_only": store.is_read_only(),
+        "notices": store.notices(),
+        "version": env!("CARGO_PKG_VERSION"),
+    });
+    to_json_with(&store.index().status()?, more)
+}
