@@ -1,5 +1,9 @@
 //! Tests the embedded sentence transformer: its files, its tokenizer against the reference, its vectors.
 
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::sync::{Arc, LazyLock, Mutex};
 
 use proptest::prelude::{Just, Strategy, any, prop, prop_assert, prop_assert_eq, prop_oneof, proptest};
@@ -315,6 +319,51 @@ fn cosines_equal_those_of_the_graph() {
         let cosine = cosine(&one(a), &one(b));
         assert!((cosine - expected).abs() < 0.012, "{a:?}, {b:?}: {cosine}");
     }
+}
+
+/// Returns paragraphs of the Markdown files below a folder, in the order of paths.
+fn paragraphs(folder: &Path) -> Vec<String> {
+    let mut entries: Vec<PathBuf> =
+        fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    entries.sort();
+    let of = |path: PathBuf| match path.extension().is_some_and(|end| end == "md") {
+        _ if path.is_dir() => paragraphs(&path),
+        true => fs::read_to_string(&path).unwrap_or_default().split("\n\n").map(str::to_owned).collect(),
+        false => Vec::new(),
+    };
+    entries.into_iter().flat_map(of).filter(|text| text.len() > 40).collect()
+}
+
+/// Compares vectors with those of the same weights and activations in floats, on texts of one to eight paragraphs.
+#[test]
+#[ignore = "it needs python3 with onnx and onnxruntime, and SIDENOTE_CORPORA, a folder of vaults"]
+fn vectors_are_those_of_the_graph_in_floats() {
+    let paragraphs = paragraphs(Path::new(&std::env::var("SIDENOTE_CORPORA").unwrap()));
+    let step = (paragraphs.len() / 2_000).max(1);
+    let texts: Vec<String> = (0..paragraphs.len())
+        .step_by(step)
+        .map(|at| paragraphs[at..].iter().take(1 + at % 8).cloned().collect::<Vec<_>>().join("\n\n"))
+        .collect();
+    assert!(texts.len() >= 2_000, "{} texts", texts.len());
+    let ids: Vec<Vec<u32>> = texts.iter().map(|text| OURS.encode(text, MAX_IDS)).collect();
+    let mut child = Command::new("python3")
+        .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/models/float_vectors.py"))
+        .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/foundation/assets/all-MiniLM-L6-v2"))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(&serde_json::to_vec(&ids).unwrap()).unwrap();
+    let floats = child.wait_with_output().unwrap().stdout;
+    let floats: Vec<Vec<f32>> = serde_json::from_slice(&floats).unwrap();
+    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+    let ours = MINILM.embed(&texts, Effort::Bulk).unwrap();
+    assert_eq!(ours.len(), floats.len());
+    let cosines: Vec<f32> = ours.iter().zip(&floats).map(|(ours, floats)| cosine(ours, floats)).collect();
+    let mean = cosines.iter().sum::<f32>() / cosines.len() as f32;
+    let least = cosines.iter().copied().fold(1.0, f32::min);
+    println!("{} texts: mean cosine {mean:.5}, least {least:.5}", cosines.len());
+    assert!(mean >= 0.9997 && least >= 0.999, "{mean}, {least}");
 }
 
 #[cfg(target_os = "linux")]

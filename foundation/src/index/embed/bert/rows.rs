@@ -12,32 +12,33 @@ const EPSILON: f32 = 1e-12;
 /// The greatest number of 8 bits.
 const MAX_QUANTIZED: f32 = 255.0;
 
-/// Rows whose numbers are `(byte − zero) · scale`, with a scale and a zero for each row. A zero is an integer.
+/// Rows whose numbers are `(byte − zero) · scale`, but for the one of the outlier channel.
 #[derive(Default)]
 pub(super) struct QuantizedRows {
     pub(super) bytes: Vec<u8>,
-    pub(super) scales: Vec<f32>,
-    pub(super) zeros: Vec<f32>,
+    pub(super) scaling: Vec<Scaling>,
 }
 
-/// The scale of a row, and its zero.
-type Scaling = (f32, f32);
+/// What the bytes of a row stand for.
+#[derive(Clone, Copy)]
+pub(super) struct Scaling {
+    scale: f32,
+    /// An integer.
+    zero: f32,
+    /// The number in the outlier channel, whose byte stands for 0.
+    outlier: f32,
+}
 
 impl QuantizedRows {
-    fn scaling(&self) -> impl Iterator<Item = Scaling> {
-        self.scales.iter().copied().zip(self.zeros.iter().copied())
-    }
-
     fn clear(&mut self) {
-        let Self { bytes, scales, zeros } = self;
+        let Self { bytes, scaling } = self;
         bytes.clear();
-        scales.clear();
-        zeros.clear();
+        scaling.clear();
     }
 }
 
 /// What each column of a product with a matrix of weights needs. With the sum of products of bytes, the number it stands
-/// for is `scale of the row · (sum · scale − zero of the row · total) + bias`.
+/// for is `scale of the row · (sum · scale − zero of the row · total) + outlier of the row · outlier + bias`.
 #[derive(Default)]
 pub(super) struct Columns {
     /// The scale of the weights.
@@ -46,6 +47,12 @@ pub(super) struct Columns {
     pub(super) total: Vec<f32>,
     /// The bias that is added to the product.
     pub(super) bias: Vec<f32>,
+    /// The weight of the outlier channel, multiplied with the scale.
+    pub(super) outlier: Vec<f32>,
+    /// The outlier channel: the one whose numbers are often much larger than those of all others. It is computed in
+    /// floats, as in LLM.int8() (Dettmers et al. 2022, arXiv:2208.07339), since the largest number of a row decides how
+    /// exact all others are.
+    pub(super) outlier_channel: usize,
 }
 
 /// The weights of a layer normalization (Ba et al. 2016, arXiv:1607.06450).
@@ -59,9 +66,10 @@ pub(super) fn normalize(rows: &mut [f32], norm: &LayerNorm) {
     NormalizeRows { rows, norm }.dispatch();
 }
 
-/// Quantizes rows of `width` numbers, each between its least and its greatest number, and zero.
-pub(super) fn quantize(rows: &[f32], width: usize, quantized: &mut QuantizedRows) {
-    QuantizeRows { rows, width, quantized }.dispatch();
+/// Quantizes rows of `width` numbers for a product with these columns, each row between its least and its greatest
+/// number, and zero. The outlier channel counts for neither. The rows are the same afterwards.
+pub(super) fn quantize(rows: &mut [f32], width: usize, columns: &Columns, quantized: &mut QuantizedRows) {
+    QuantizeRows { rows, width, outlier_channel: columns.outlier_channel, quantized }.dispatch();
 }
 
 /// Turns the sums of a product with quantized rows into floats.
@@ -81,9 +89,9 @@ pub(super) fn add_and_normalize(
 }
 
 /// Applies the Gaussian error linear unit (Hendrycks & Gimpel 2016, arXiv:1606.08415) to what the sums of a product with
-/// the quantized rows stand for, and replaces the rows by that.
-pub(super) fn gelu_and_quantize(sums: &[i32], columns: &Columns, rows: &mut QuantizedRows) {
-    GeluAndQuantizeRows { sums, columns, rows }.dispatch();
+/// the quantized rows stand for, and replaces the rows by that, quantized for a product with the next columns.
+pub(super) fn gelu_and_quantize(sums: &[i32], columns: &Columns, next: &Columns, rows: &mut QuantizedRows) {
+    GeluAndQuantizeRows { sums, columns, outlier_channel: next.outlier_channel, rows }.dispatch();
 }
 
 /// Turns each row into numbers above zero whose sum is 1, in proportion to their exponentials.
@@ -108,8 +116,9 @@ impl SimdOp for NormalizeRows<'_> {
 }
 
 struct QuantizeRows<'a> {
-    rows: &'a [f32],
+    rows: &'a mut [f32],
     width: usize,
+    outlier_channel: usize,
     quantized: &'a mut QuantizedRows,
 }
 
@@ -119,8 +128,8 @@ impl SimdOp for QuantizeRows<'_> {
     #[inline(always)]
     fn eval<I: Isa>(self, isa: I) {
         self.quantized.clear();
-        for row in self.rows.chunks_exact(self.width) {
-            quantize_row(isa, row, self.quantized);
+        for row in self.rows.chunks_exact_mut(self.width) {
+            quantize_row(isa, row, self.outlier_channel, self.quantized);
         }
     }
 }
@@ -143,7 +152,7 @@ impl SimdOp for DequantizeRows<'_> {
         let floats = isa.f32();
         let width = columns.scale.len();
         for ((sums, scaling), out) in
-            sums.chunks_exact(width).zip(rows.scaling()).zip(out.chunks_exact_mut(width))
+            sums.chunks_exact(width).zip(&rows.scaling).zip(out.chunks_exact_mut(width))
         {
             let Some(norm) = residual_norm else {
                 map_sums(
@@ -172,6 +181,7 @@ impl SimdOp for DequantizeRows<'_> {
 struct GeluAndQuantizeRows<'a> {
     sums: &'a [i32],
     columns: &'a Columns,
+    outlier_channel: usize,
     rows: &'a mut QuantizedRows,
 }
 
@@ -181,10 +191,10 @@ impl SimdOp for GeluAndQuantizeRows<'_> {
     #[inline(always)]
     fn eval<I: Isa>(self, isa: I) {
         let width = self.columns.scale.len();
-        let scaling: Vec<Scaling> = self.rows.scaling().collect();
+        let scaling = self.rows.scaling.clone();
         self.rows.clear();
         let mut row = vec![0.0; width];
-        for (sums, scaling) in self.sums.chunks_exact(width).zip(scaling) {
+        for (sums, scaling) in self.sums.chunks_exact(width).zip(&scaling) {
             map_sums(
                 isa,
                 (sums, scaling),
@@ -193,7 +203,7 @@ impl SimdOp for GeluAndQuantizeRows<'_> {
                 #[inline(always)]
                 |value, _| Gelu {}.eval(isa, value),
             );
-            quantize_row(isa, &row, self.rows);
+            quantize_row(isa, &mut row, self.outlier_channel, self.rows);
         }
     }
 }
@@ -218,7 +228,7 @@ impl SimdOp for SoftmaxRows<'_> {
 #[inline(always)]
 fn map_sums<I: Isa>(
     isa: I,
-    (sums, (scale, zero)): (&[i32], Scaling),
+    (sums, row): (&[i32], &Scaling),
     columns: &Columns,
     out: &mut [f32],
     map: impl Fn(I::F32, I::F32) -> I::F32,
@@ -226,16 +236,19 @@ fn map_sums<I: Isa>(
     let (ints, floats) = (isa.i32(), isa.f32());
     let lanes = floats.len();
     // Sums and totals are scaled by the row at once.
-    let (scale, offset) = (floats.splat(scale), floats.splat(-scale * zero));
+    let (scale, offset) = (floats.splat(row.scale), floats.splat(-row.scale * row.zero));
+    let outlier = floats.splat(row.outlier);
     let columns = columns
         .scale
         .chunks_exact(lanes)
         .zip(columns.total.chunks_exact(lanes))
-        .zip(columns.bias.chunks_exact(lanes));
-    for ((sums, ((column_scale, total), bias)), out) in
+        .zip(columns.bias.chunks_exact(lanes))
+        .zip(columns.outlier.chunks_exact(lanes));
+    for ((sums, (((column_scale, total), bias), column_outlier)), out) in
         sums.chunks_exact(lanes).zip(columns).zip(out.chunks_exact_mut(lanes))
     {
         let bias = floats.mul_add(floats.load(total), offset, floats.load(bias));
+        let bias = floats.mul_add(floats.load(column_outlier), outlier, bias);
         let factor = floats.mul(scale, floats.load(column_scale));
         let value = floats.mul_add(ints.to_float(ints.load(sums)), factor, bias);
         floats.store(map(value, floats.load(out)), out);
@@ -267,9 +280,11 @@ fn normalize_row<I: Isa>(isa: I, row: &mut [f32], norm: &LayerNorm) {
     }
 }
 
-/// Appends a quantized row, as DynamicQuantizeLinear of ONNX makes one of a tensor.
+/// Appends a quantized row, as DynamicQuantizeLinear of ONNX makes one of a tensor, but without the outlier channel. The
+/// row is the same afterwards.
 #[inline(always)]
-fn quantize_row<I: Isa>(isa: I, row: &[f32], quantized: &mut QuantizedRows) {
+fn quantize_row<I: Isa>(isa: I, row: &mut [f32], outlier_channel: usize, quantized: &mut QuantizedRows) {
+    let outlier = row.get_mut(outlier_channel).map(std::mem::take).unwrap_or_default();
     let (floats, ints) = (isa.f32(), isa.i32());
     let lanes = floats.len();
     let (mut low, mut high) = (floats.zero(), floats.zero());
@@ -282,8 +297,7 @@ fn quantize_row<I: Isa>(isa: I, row: &[f32], quantized: &mut QuantizedRows) {
     let high = high.to_array().as_ref().iter().copied().fold(0.0, f32::max);
     let scale = if high > low { (high - low) / MAX_QUANTIZED } else { 1.0 };
     let zero = (-low / scale).round_ties_even().clamp(0.0, MAX_QUANTIZED);
-    quantized.scales.push(scale);
-    quantized.zeros.push(zero);
+    quantized.scaling.push(Scaling { scale, zero, outlier });
     let (factor, zero) = (floats.splat(scale.recip()), ints.splat(zero as i32));
     let start = quantized.bytes.len();
     quantized.bytes.resize(start + row.len(), 0);
@@ -295,5 +309,8 @@ fn quantize_row<I: Isa>(isa: I, row: &[f32], quantized: &mut QuantizedRows) {
         let first = ints.narrow_saturate(ints.add(a, zero), ints.add(b, zero));
         let second = ints.narrow_saturate(ints.add(c, zero), ints.add(d, zero));
         isa.u8().store(isa.i16().narrow_saturate(first, second), bytes);
+    }
+    if let Some(number) = row.get_mut(outlier_channel) {
+        *number = outlier;
     }
 }
