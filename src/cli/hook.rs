@@ -11,7 +11,7 @@ use super::CommandContext;
 use super::hook_config::{self, HookConfigArgs};
 use super::hook_input::{Dialect, HookInput};
 use crate::error::Result;
-use crate::store::{Open, RecallBudget, RecallReply, RecallRequest, Store, xml_block};
+use crate::store::{Open, RecallBudget, RecallReply, RecallRequest, Store, text_to_embed_for, xml_block};
 
 /// Run a hook of a coding agent.
 ///
@@ -112,7 +112,9 @@ fn serve(context: &CommandContext, hook: Hook) -> Result<String> {
     // What was recalled is remembered for each conversation.
     let session = Some(input.session().to_owned()).filter(|_| hook == Hook::Recall);
     let agent = Some("hook".to_owned());
-    let store = Store::open(Open { existing: true, agent, session, ..context.open.clone() })?;
+    let first_query = Some(input.prompt()).filter(|_| hook == Hook::Recall).and_then(text_to_embed_for);
+    let open = Open { existing: true, agent, session, first_query, ..context.open.clone() };
+    let store = Store::open(open)?;
     match hook {
         Hook::Recall => {
             // The line end counts, too.

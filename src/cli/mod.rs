@@ -233,7 +233,12 @@ impl CommandContext {
 
     /// Opens the store as [`CommandContext::store`] does, or one of the notes of a git revision.
     fn store_at(&self, at: &AtArgs) -> Result<Store> {
-        let store = Store::open(Open { at: at.at.clone(), ..self.open.clone() })?;
+        self.open_store(Open { at: at.at.clone(), ..self.open.clone() })
+    }
+
+    /// Opens the store with these options and prints its notices.
+    fn open_store(&self, open: Open) -> Result<Store> {
+        let store = Store::open(open)?;
         for notice in store.notices() {
             self.out.message(&format!("notice: {notice}"));
         }

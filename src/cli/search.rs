@@ -12,7 +12,7 @@ use crate::index::catalog::Filter;
 use crate::memory::validity::Invalidity;
 use crate::search::validity_order::TimeReason;
 use crate::search::{Components, MatchType, Mode};
-use crate::store::{Explained, Fallback, SearchReply, SearchRequest, SearchResult, Searches};
+use crate::store::{Explained, Fallback, Open, SearchReply, SearchRequest, SearchResult, Searches};
 
 /// The summary in the list of commands, which, unlike the first line of a verbatim doc comment, has no full stop.
 const SUMMARY: &str = "Search the notes by words and meaning, or in Obsidian's search language";
@@ -171,8 +171,11 @@ impl FilterArgs {
 }
 
 pub(super) fn run(context: &CommandContext, args: &SearchArgs) -> Result<()> {
-    let store = context.store_at(&args.at)?;
-    let request = args.ranking.request(args.query.join(" "), store.now())?;
+    let request = args.ranking.request(args.query.join(" "), context.now())?;
+    // The notes of a revision have no vectors.
+    let by_meaning = Some(&request).filter(|_| args.at.at.is_none());
+    let first_query = by_meaning.and_then(|request| request.text_to_embed(context.now()));
+    let store = context.open_store(Open { at: args.at.at.clone(), first_query, ..context.open.clone() })?;
     let is_by_words = matches!(request.mode, None | Some(Mode::Bm25));
     let by_words =
         (args.at.at.is_some() && !is_by_words).then_some("--at searches by words; --mode is not used");

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use lru::LruCache;
 
 use crate::call_context::Call;
+use crate::early_vector::{EarlyVector, vector_key};
 use crate::session_commits::SessionCommits;
 use crate::unindexed::UnindexedFiles;
 use sidenote_foundation::clock::Clock;
@@ -83,13 +84,14 @@ impl Core {
         let Some(embedder) = model else {
             return Ok(None);
         };
-        let key = format!("{}\n{text}", embedder.model().key());
+        let key = vector_key(embedder.model(), text);
         let mut cache = self.state.query_vectors.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(vector) = cache.get(&key) {
             return Ok(Some(Arc::clone(vector)));
         }
         drop(cache);
-        let vector = Arc::new(embedder.embed_query(text)?);
+        let early = self.state.early_vector.as_ref().and_then(|early| early.take(&key));
+        let vector = Arc::new(early.unwrap_or_else(|| embedder.embed_query(text))?);
         cache = self.state.query_vectors.lock().unwrap_or_else(PoisonError::into_inner);
         cache.put(key, Arc::clone(&vector));
         Ok(Some(vector))
@@ -137,6 +139,7 @@ pub(super) struct SharedState {
     /// The state folder of the vault, if opening the store created it.
     pub(crate) created_state_dir: Option<PathBuf>,
     pub(crate) query_vectors: Mutex<LruCache<String, Arc<Vec<f32>>>>,
+    pub(crate) early_vector: Option<EarlyVector>,
     /// Why the embedder in the settings is not used.
     pub(crate) embedder_error: Option<Wording>,
     pub(crate) reranker: Selection<dyn Rerank>,

@@ -5,6 +5,7 @@
 
 mod change;
 mod core;
+mod early_vector;
 mod idempotency;
 mod lookup;
 mod memory;
@@ -31,6 +32,7 @@ use lru::LruCache;
 use crate::call_context::{Call, Once};
 use crate::change::apply::end_unfinished_at_start;
 use crate::core::{Core, SharedState};
+use crate::early_vector::EarlyVector;
 use crate::idempotency::LONGEST;
 use crate::revision::at::open_at;
 use crate::revision::{OpenedVault, open_vault};
@@ -41,6 +43,7 @@ use sidenote_foundation::error::{Error, Result};
 use sidenote_foundation::index::embed::model_selection;
 use sidenote_foundation::index::embed::model_selection::{PreviousModels, Selection};
 use sidenote_foundation::index::{Index, Options};
+use sidenote_foundation::search::Mode;
 use sidenote_foundation::text::relation::RelationRules;
 
 pub use crate::change::apply::plan_basis;
@@ -70,7 +73,9 @@ pub use crate::memory::handoff::{Handoff, HandoffReply, HandoffRequest, HandoffT
 pub use crate::memory::insert::{InsertOutcome, InsertRequest};
 pub use crate::memory::maintain::{CleanupReply, MaintainReply, MaintainRequest, TierChange};
 pub use crate::memory::memories::{MemoryListRequest, MemorySort, MemoryStats, TimelineReply, TypeItem};
-pub use crate::memory::recall::{ExplainReply, MemoryRecallRequest, RecallRequest, Recalled, RecalledReply};
+pub use crate::memory::recall::{
+    ExplainReply, MemoryRecallRequest, RecallRequest, Recalled, RecalledReply, text_to_embed_for,
+};
 pub use crate::memory::recall_reply::{RecallBudget, RecallReply};
 pub use crate::memory::save::{NearDuplicate, SaveReply, SaveRequest};
 pub use crate::memory::text_search::{MemoryText, SimilarMemories, TextOrder, TextsRequest};
@@ -203,6 +208,10 @@ impl Store {
             return Err(Error::not_found(format!("{} has no index yet", vault.root().display()))
                 .with_hints("run: sidenote index", "ask the user to build the index"));
         }
+        let is_by_words = Mode::parse(&config.search.mode).is_ok_and(|mode| mode == Mode::Bm25);
+        let first_query = open.first_query.as_ref().filter(|_| !is_by_words);
+        let early_vector = options.embedder.as_ref().zip(first_query);
+        let early_vector = early_vector.and_then(|(embedder, text)| EarlyVector::start(embedder, text));
         let state = vault.root().join(sidenote_foundation::vault::STATE_DIR);
         let had_state = state.exists();
         let index = Index::open(Arc::clone(&vault), options)?;
@@ -215,6 +224,7 @@ impl Store {
             created_state_dir: created_state_dir.then_some(state),
             reranker: model_selection::reranker(&config.rerank, &config.embed),
             embedder_error: problem,
+            early_vector,
             query_vectors: Mutex::new(LruCache::new(std::num::NonZeroUsize::MIN.saturating_add(255))),
             last_maintenance_at: AtomicI64::new(0),
             last_backup_check: AtomicI64::new(0),
@@ -358,6 +368,8 @@ pub struct Open {
     pub agent: Option<String>,
     /// Whether the process serves sessions that end, as the MCP server does.
     pub has_sessions: bool,
+    /// The text whose vector is probably the first that is needed, which is computed while the index is opened.
+    pub first_query: Option<String>,
     /// What this process does, in a word or two, for other processes that find the index locked. It never contains
     /// arguments.
     pub verb: String,

@@ -36,6 +36,7 @@ const ASKED: &[(&str, &str)] = &[
     ("How is the rye bread with caraway baked?", "Bread.md"),
     ("Does the heron stand at the pond?", "Heron.md"),
     ("Antenna", "Antenna.md"),
+    ("what does E-1107 mean", "Errors.md"),
 ];
 
 fn vault() -> TestVault {
@@ -43,6 +44,7 @@ fn vault() -> TestVault {
         ("Antenna.md", "---\nid: antenna\n---\nThe antenna at the moor outlet hangs from the second pole.\n"),
         ("Sauna.md", "---\nid: sauna\n---\nThe sauna is booked for the crew on Friday at seven.\n"),
         ("Bread.md", "---\nid: bread\n---\nRye bread with caraway, baked at 230 degrees.\n"),
+        ("Errors.md", "---\nid: errors\n---\nThe gauge reported E-1107, so its tube was replaced.\n"),
         ("Heron.md", "---\nid: heron\n---\nA heron stands at the pond every morning.\n"),
         ("Log.md", "---\nid: log\n---\nThanks to Anna for the help with the mast. It works.\n"),
     ])

@@ -165,6 +165,8 @@ pub struct MatchEvidence {
     pub in_name: usize,
     /// Whether the text is the note's title, an alias or the file name.
     pub is_named: bool,
+    /// Whether the note has an identifier of the text, such as an error code, that few notes have.
+    pub has_identifier: bool,
 }
 
 /// The weight of the word share, relative to a cosine at the model's floor.
@@ -188,7 +190,9 @@ impl MatchEvidence {
 
     /// Returns how strong the evidence is; 1 is enough.
     pub fn strength(&self, floor: Option<f32>) -> f32 {
-        let by_name = self.is_named || (self.in_name > 0 && self.count > 1 && self.words >= MIN_WORD_SHARE);
+        let by_name = self.is_named
+            || self.has_identifier
+            || (self.in_name > 0 && self.count > 1 && self.words >= MIN_WORD_SHARE);
         let by_text = match self.cosine.zip(floor) {
             Some((cosine, floor)) => cosine / floor + WORD_WEIGHT * self.trusted_words(),
             None if self.count > 1 => self.words / MIN_WORD_SHARE,

@@ -9,7 +9,8 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::{LazyLock, OnceLock};
 
-use regex::bytes::{Regex, RegexBuilder, RegexSet, RegexSetBuilder};
+use aho_corasick::AhoCorasick;
+use regex::bytes::{Regex, RegexBuilder};
 
 use names::{KEY_NAMES, names_key, names_ticket};
 use public::{ByteRanges, is_public};
@@ -46,8 +47,12 @@ fn secrets(text: &str) -> Option<Vec<Range<usize>>> {
     let detector = DETECTOR.as_ref()?;
     let (private, public) = public::pem_blocks(text);
     let mut found = private;
-    for at in detector.keywords.matches(text.as_bytes()) {
-        detector.matchers.get(at)?.find(text, &public, &mut found)?;
+    let mut is_selected = vec![false; detector.matchers.len()];
+    for keyword in detector.keywords.find_overlapping_iter(text) {
+        *is_selected.get_mut(*detector.owners.get(keyword.pattern().as_usize())?)? = true;
+    }
+    for (matcher, _) in detector.matchers.iter().zip(is_selected).filter(|(_, is_selected)| *is_selected) {
+        matcher.find(text, &public, &mut found)?;
     }
     tokens(text, &public, &mut found);
     Some(found)
@@ -55,15 +60,19 @@ fn secrets(text: &str) -> Option<Vec<Range<usize>>> {
 
 /// All patterns, with the keywords by which a pattern is selected.
 struct Detector {
-    /// One alternation of keywords for each matcher, in the same order.
-    keywords: RegexSet,
+    /// The keywords of all matchers. A set of patterns would take ten milliseconds to compile, in each process that writes
+    /// one line of the journal.
+    keywords: AhoCorasick,
+    /// The number of the matcher of each keyword.
+    owners: Vec<usize>,
     matchers: Vec<Matcher>,
 }
 
 static DETECTOR: LazyLock<Option<Detector>> = LazyLock::new(|| {
-    let (mut keywords, mut matchers) = (Vec::new(), Vec::new());
+    let (mut keywords, mut owners, mut matchers) = (Vec::new(), Vec::new(), Vec::new());
     let mut add = |words: &[&str], pattern: String, accepts| {
-        keywords.push(words.iter().map(|word| regex::escape(word)).collect::<Vec<_>>().join("|"));
+        keywords.extend(words.iter().map(|word| (*word).to_owned()));
+        owners.resize(keywords.len(), matchers.len());
         matchers.push(Matcher { pattern, compiled: OnceLock::new(), accepts });
     };
     for rule in RULES {
@@ -88,8 +97,8 @@ static DETECTOR: LazyLock<Option<Detector>> = LazyLock::new(|| {
         SENTENCE.to_owned(),
         is_told,
     );
-    let set = RegexSetBuilder::new(keywords).unicode(false).case_insensitive(true).build();
-    Some(Detector { keywords: set.ok()?, matchers })
+    let keywords = AhoCorasick::builder().ascii_case_insensitive(true).build(keywords).ok()?;
+    Some(Detector { keywords, owners, matchers })
 });
 
 /// The rest of an assignment to such a name.

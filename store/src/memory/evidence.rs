@@ -66,8 +66,9 @@ impl Recalls<'_> {
     ) -> Result<Vec<Option<EvaluatedMatch>>> {
         let snapshot = self.core.index.snapshot()?;
         let weights = weights_of(words, &snapshot)?;
+        let identifiers = identifiers(words, &snapshot)?;
         let weigh = |stem: &mut CachedStemmer, hit: &SearchHit| {
-            self.evaluate_match(hit, (words, &weights), prompt, length, stem)
+            self.evaluate_match(hit, (words, &weights, &identifiers), prompt, length, stem)
         };
         Ok(parallel::map(hits, 2, CachedStemmer::default, weigh))
     }
@@ -75,7 +76,7 @@ impl Recalls<'_> {
     fn evaluate_match(
         &self,
         hit: &SearchHit,
-        (words, weights): (&[Word], &[f32]),
+        (words, weights, identifiers): (&[Word], &[f32], &HashSet<usize>),
         prompt: &[PromptWord],
         length: usize,
         stem: &mut CachedStemmer,
@@ -105,8 +106,9 @@ impl Recalls<'_> {
             cosine: hit.components.cosine,
             words: if all > 0.0 { sum / all } else { 0.0 },
             count: met.len(),
-            in_name: names.into_iter().filter(|&at| is_word(at)).count(),
+            in_name: names.iter().filter(|&&at| is_word(at)).count(),
             is_named: hit.components.from_name.is_some(),
+            has_identifier: names.union(&text).any(|at| identifiers.contains(at)),
         };
         let found = met.iter().filter_map(|&at| Some(words.get(at)?.exact.clone())).collect();
         let (cosine, share) = (evidence.cosine, evidence.words);
@@ -195,6 +197,26 @@ fn weights_of(words: &[Word], snapshot: &Snapshot) -> Result<Vec<f32>> {
         Ok(weight * (1.0 + (notes - holding + 0.5).max(0.0) / (holding + 0.5)).ln())
     };
     words.iter().map(idf).collect()
+}
+
+/// The most notes that have a word which can be an identifier of something in them.
+const MOST_IDENTIFIED: u64 = 3;
+/// The least number of digits of an identifier; words such as `utf-8` and `h264` have fewer or stand for no single thing.
+const MIN_IDENTIFIER_DIGITS: usize = 3;
+
+/// Returns the numbers of the words that are identifiers of something in few notes, such as `E-1107`.
+fn identifiers(words: &[Word], snapshot: &Snapshot) -> Result<HashSet<usize>> {
+    let mut found = HashSet::new();
+    for (at, word) in words.iter().enumerate() {
+        let digits = word.exact.chars().filter(char::is_ascii_digit).count();
+        if digits >= MIN_IDENTIFIER_DIGITS
+            && word.exact.chars().any(char::is_alphabetic)
+            && (1..=MOST_IDENTIFIED).contains(&snapshot.bm25.document_frequency(word)?)
+        {
+            found.insert(at);
+        }
+    }
+    Ok(found)
 }
 
 /// Returns whether a text has the form of an id, a path or a link. Such a text names one note or none.

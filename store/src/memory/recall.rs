@@ -110,6 +110,17 @@ pub struct ExplainReply {
     pub reason: String,
 }
 
+/// Returns the query that finds notes for a prompt. `None` if the prompt is small talk, for which nothing is looked for.
+fn query_for(prompt: &str) -> Option<Query> {
+    let words = prompt_terms(prompt);
+    (!words.is_empty()).then(|| Query::plain(&words.join(" ")))
+}
+
+/// Returns the text whose vector a recall for this prompt needs first, for [`Open::first_query`](crate::Open::first_query).
+pub fn text_to_embed_for(prompt: &str) -> Option<String> {
+    query_for(prompt).map(|query| query.text_to_embed)
+}
+
 /// The number of best hits by which similarity is scaled, so that it does not depend on the number requested.
 const COMPARED: usize = 30;
 
@@ -140,10 +151,9 @@ impl Recalls<'_> {
     pub fn recall(&self, request: &RecallRequest) -> Result<RecallReply> {
         let context = Memories::of(self.core).context()?;
         let most = request.limit.unwrap_or(MOST_ITEMS);
-        let words = prompt_terms(&request.prompt);
         let (mut memories, mut notices) = (Vec::new(), Vec::new());
-        if !words.is_empty() && most > 0 {
-            (memories, notices) = self.recalled(request, &words, most)?;
+        if let Some(query) = query_for(&request.prompt).filter(|_| most > 0) {
+            (memories, notices) = self.recalled(request, &query, most)?;
         }
         let reply = RecallReply { context, memories, notices };
         let reply = match &request.budget {
@@ -160,26 +170,25 @@ impl Recalls<'_> {
         Ok(reply)
     }
 
-    /// Finds the memories that the words of a prompt are about.
+    /// Finds the memories that a prompt is about.
     fn recalled(
         &self,
         request: &RecallRequest,
-        words: &[String],
+        query: &Query,
         most: usize,
     ) -> Result<(Vec<RecallItem>, Vec<String>)> {
         match request.patience {
             Some(patience) => IndexSync::of(self.core).refresh_within(patience)?,
             None => drop(IndexSync::of(self.core).refresh()?),
         }
-        let query = Query::plain(&words.join(" "));
         if request.patience.is_none() {
-            Searches::of(self.core).embed_recent(None, &query)?;
+            Searches::of(self.core).embed_recent(None, query)?;
         }
         let filter = hide(&Filter::default(), Inactive::default());
         let filter = valid_as_of(self.core, filter, request.as_of)?;
         let prompt = self.prompt_words(&request.prompt)?;
         let Candidates { mut found, notices } =
-            self.candidates(&query, None, filter.clone(), most.saturating_mul(3).max(30))?;
+            self.candidates(query, None, filter.clone(), most.saturating_mul(3).max(30))?;
         found.extend(self.notes_with_names(&prompt, filter, &found)?);
         let mut weighed = self.evaluate_matches(&found, &query.words, &prompt, LONGEST)?;
         let meant = meant(&weighed, &prompt, self.recall_floor()?);

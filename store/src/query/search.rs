@@ -579,6 +579,13 @@ impl SearchRequest {
         Inactive { archived: self.include.archived || tier == Some(Tier::Archive), ..self.include }
     }
 
+    /// Returns the text whose vector the search needs first, for [`Open::first_query`](crate::Open::first_query). `None`
+    /// for a search by words or a query that is not valid.
+    pub fn text_to_embed(&self, now: Timestamp) -> Option<String> {
+        let query = self.parsed(now).ok().filter(|_| self.mode != Some(Mode::Bm25))?;
+        Some(query.text_to_embed)
+    }
+
     /// Returns whether a question is answered by the relations of notes.
     pub(super) fn uses_relations(&self, asked: Mode) -> bool {
         asked == Mode::Hybrid && self.memories.is_none() && !self.no_relations

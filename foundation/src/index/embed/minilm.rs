@@ -3,7 +3,6 @@
 //! The graph, the weights and the vocabulary are part of the binary (`assets/all-MiniLM-L6-v2`). They are loaded in
 //! place at the first use.
 
-use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{LazyLock, OnceLock};
 use std::{panic, thread};
@@ -33,22 +32,19 @@ static WEIGHTS: &[u8] = include_bytes!("../../../assets/all-MiniLM-L6-v2/minilm_
 static VOCABULARY: &str = include_str!("../../../assets/all-MiniLM-L6-v2/vocab.txt");
 
 /// The first line of a word in the vocabulary. Special tokens and single characters stand before it.
-const FIRST_WORD: usize = 1_996;
+const FIRST_WORD: u32 = 1_996;
+
+static WORD_PIECE: LazyLock<WordPiece> = LazyLock::new(|| WordPiece::new(VOCABULARY));
 
 /// Returns the place of a folded word in a list of words by how often English texts have them, the commonest first. `None`
 /// for a word that is not among the 22,000 commonest. The list is the vocabulary of the model, which has this order.
 pub fn english_rank(word: &str) -> Option<usize> {
-    static RANKS: LazyLock<HashMap<&str, usize>> = LazyLock::new(|| {
-        let words = VOCABULARY.lines().skip(FIRST_WORD).enumerate();
-        words.filter(|(_, word)| !word.starts_with('#')).map(|(rank, word)| (word, rank)).collect()
-    });
-    RANKS.get(word).copied()
+    WORD_PIECE.head_id(word)?.checked_sub(FIRST_WORD)?.try_into().ok()
 }
 
 /// The built-in sentence transformer. Nothing is loaded before the first vector or token count is requested.
 pub struct MiniLm {
     id: ModelId,
-    tokenizer: OnceLock<WordPiece>,
     encoder: OnceLock<Result<BertEncoder, String>>,
     /// Thread pools of one thread for each effort. Several threads for one text are slower than one.
     foreground: OnceLock<Result<Vec<ThreadPool>, String>>,
@@ -61,7 +57,6 @@ impl Default for MiniLm {
     fn default() -> Self {
         Self {
             id: ModelId::new("minilm", DIMENSIONS, FINGERPRINT),
-            tokenizer: OnceLock::new(),
             encoder: OnceLock::new(),
             foreground: OnceLock::new(),
             background: OnceLock::new(),
@@ -71,10 +66,6 @@ impl Default for MiniLm {
 }
 
 impl MiniLm {
-    fn tokenizer(&self) -> &WordPiece {
-        self.tokenizer.get_or_init(|| WordPiece::new(VOCABULARY))
-    }
-
     /// Returns the encoder, which the first call loads. A failure is cached, since another attempt would fail for the
     /// same reason.
     fn encoder(&self) -> Result<&BertEncoder> {
@@ -126,12 +117,16 @@ impl Embed for MiniLm {
         0.90
     }
 
+    fn is_built_in(&self) -> bool {
+        true
+    }
+
     fn embed(&self, texts: &[&str], effort: Effort) -> Result<Vec<Vec<f32>>> {
         if texts.is_empty() {
             return Ok(Vec::new());
         }
         let encoder = self.encoder()?;
-        let ids: Vec<Vec<u32>> = texts.iter().map(|text| self.tokenizer().encode(text, MAX_IDS)).collect();
+        let ids: Vec<Vec<u32>> = texts.iter().map(|text| WORD_PIECE.encode(text, MAX_IDS)).collect();
         let ids: Vec<&[u32]> = ids.iter().map(Vec::as_slice).collect();
         let groups = groups(&ids);
         let next = AtomicUsize::new(0);
@@ -168,7 +163,7 @@ impl Embed for MiniLm {
     }
 
     fn count_tokens(&self, text: &str) -> usize {
-        self.tokenizer().count(text)
+        WORD_PIECE.count(text)
     }
 }
 

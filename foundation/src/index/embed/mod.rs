@@ -50,6 +50,12 @@ pub trait Embed: Send + Sync {
         None
     }
 
+    /// Returns whether the model is part of the program, so that vectors may be computed before it is known whether they
+    /// are needed: nothing is loaded, and nothing is asked.
+    fn is_built_in(&self) -> bool {
+        false
+    }
+
     /// Returns a vector of length 1 for each text, in the order of the texts.
     ///
     /// The vector of a text depends on that text only: not on the other texts, and not on the effort.

@@ -4,9 +4,9 @@
 //! The rules are those of BERT's `tokenization.py`, and the ids equal those of the crate `tokenizers`. Both read
 //! categories from the outdated tables of `unicode_categories`, since the model was trained with such tables.
 
-use std::collections::HashMap;
 use std::iter;
 
+use hashbrown::HashMap;
 use unicode_categories::UnicodeCategories;
 use unicode_normalization::UnicodeNormalization;
 
@@ -48,6 +48,11 @@ impl WordPiece {
             };
         }
         Self { heads, tails, longest }
+    }
+
+    /// Returns the id of a piece that begins a word. `None` if the vocabulary does not have it.
+    pub fn head_id(&self, piece: &str) -> Option<u32> {
+        self.heads.get(piece).copied()
     }
 
     /// Returns the ids of `text` with the special tokens, truncated to `limit` ids in all.
