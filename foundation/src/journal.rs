@@ -22,6 +22,7 @@ use crate::text::edit::{ChangeSet, FileLocation};
 use crate::text::path::NotePath;
 use crate::vault::Vault;
 use crate::vault::apply_result::Applied;
+use crate::vault::authority::{Deed, authority_of};
 use crate::vault::undo_log::UndoLog;
 use crate::vault::write_lock::WriteLock;
 
@@ -90,7 +91,17 @@ impl Journal {
     /// # Errors
     /// `Io` if they cannot be written.
     pub fn append_all(&self, events: &[Event]) -> Result<()> {
+        self.share(events, true)?;
         self.write(events, true)
+    }
+
+    /// Passes events to the vault's authority, which may keep the journal for several machines.
+    fn share(&self, events: &[Event], durable: bool) -> Result<()> {
+        let mut deeds = events.iter().map(|event| {
+            let line = serde_json::to_string(event).map_err(unserializable)?;
+            Ok(Deed { id: event.id.clone(), line })
+        });
+        authority_of(&self.vault).record(&mut deeds, durable)
     }
 
     fn write(&self, events: &[Event], waits: bool) -> Result<()> {
@@ -112,8 +123,7 @@ impl Journal {
             lines.push(b'\n');
         }
         for event in events {
-            serde_json::to_writer(&mut lines, event)
-                .map_err(|error| Error::internal("an event cannot be serialized").with_source(error))?;
+            serde_json::to_writer(&mut lines, event).map_err(unserializable)?;
             lines.push(b'\n');
         }
         file.write_all(&lines).map_err(failed)?;
@@ -177,6 +187,7 @@ impl Journal {
     /// # Errors
     /// `Io` if it cannot be written.
     pub fn append_without_sync(&self, event: &Event) -> Result<()> {
+        self.share(std::slice::from_ref(event), false)?;
         self.write(std::slice::from_ref(event), false)
     }
 
@@ -188,7 +199,8 @@ impl Journal {
         if event.id.is_empty() {
             return Ok(());
         }
-        self.append(event)?;
+        // The authority got the event with the change.
+        self.write(std::slice::from_ref(event), true)?;
         UndoLog::open(&self.records)?.mark_journaled(&event.id)
     }
 
@@ -213,7 +225,7 @@ impl Journal {
         let mut recorded = 0;
         for id in unsettled {
             if !known.contains(&id) {
-                self.append(&Event::of(&kept.applied(&id)?))?;
+                self.write(&[Event::of(&kept.applied(&id)?)], true)?;
                 recorded += 1;
             }
             kept.mark_journaled(&id)?;
@@ -752,6 +764,10 @@ fn is_month(name: &str) -> bool {
     name.strip_suffix(".jsonl")
         .and_then(|month| month.split_once('-'))
         .is_some_and(|(year, month)| year.len() == 4 && month.len() == 2 && digits(year) && digits(month))
+}
+
+fn unserializable(error: serde_json::Error) -> Error {
+    Error::internal("an event cannot be serialized").with_source(error)
 }
 
 /// Says whether a file ends with a line end. If not, the next event starts on a new line.

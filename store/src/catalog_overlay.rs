@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::core::Core;
 use crate::lookup::Lookup;
 use crate::source::Source;
+use crate::sync::IndexSync;
 use sidenote_foundation::error::{Error, ErrorKind, Result};
 use sidenote_foundation::index::Drift;
 use sidenote_foundation::index::catalog::{CatalogReader, FileKind, ReadTransaction};
@@ -38,7 +39,9 @@ pub(super) struct View<'a> {
 impl<'a> View<'a> {
     /// Updates the index if this process writes it; otherwise compares it with the files.
     pub(super) fn new(core: &'a Core) -> Result<Self> {
-        let drift = if core.index.promote()? {
+        let drift = if IndexSync::of(core).catch_up_copy()? {
+            Drift::default()
+        } else if core.index.promote()? {
             core.index.follower().catch_up(None)?;
             Drift::default()
         } else {

@@ -149,6 +149,8 @@ pub(super) struct SharedState {
     pub(crate) last_maintenance_at: AtomicI64,
     /// The time of the last check of this process whether a backup is due.
     pub(crate) last_backup_check: AtomicI64,
+    /// Whether the files of a copy were scanned since this process opened it. Held while changes of a copy are indexed.
+    pub(crate) is_copy_scanned: Mutex<bool>,
     /// Whether files moved without sidenote since the last automatic repair of links.
     pub(crate) repair_is_due: AtomicBool,
     /// The files that differed from the index at the last check of this process.

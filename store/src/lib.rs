@@ -45,6 +45,7 @@ use sidenote_foundation::index::embed::model_selection::{PreviousModels, Selecti
 use sidenote_foundation::index::{Index, Options};
 use sidenote_foundation::search::Mode;
 use sidenote_foundation::text::relation::RelationRules;
+use sidenote_foundation::vault::authority::Authority;
 
 pub use crate::change::apply::plan_basis;
 pub use crate::change::commit::{CommitReply, UncommittedFile};
@@ -229,6 +230,7 @@ impl Store {
             last_maintenance_at: AtomicI64::new(0),
             last_backup_check: AtomicI64::new(0),
             projection: Mutex::new(None),
+            is_copy_scanned: Mutex::default(),
             repair_is_due: AtomicBool::new(true),
             unindexed_files: Mutex::default(),
             session_commits: Mutex::default(),
@@ -240,7 +242,6 @@ impl Store {
         for why in [&state.embedder_error, &state.reranker.problem].into_iter().flatten() {
             state.notices.push(why.to_string());
         }
-        let session = open.session.filter(|session| !session.trim().is_empty());
         let core = Core {
             client,
             is_agent: open.agent.is_some(),
@@ -250,7 +251,7 @@ impl Store {
             config: Arc::new(config),
             clock: open.clock,
             state: Arc::new(state),
-            session,
+            session: open.session.filter(|session| !session.trim().is_empty()),
             cancelled: Arc::default(),
             call: Arc::default(),
         };
@@ -375,6 +376,8 @@ pub struct Open {
     pub verb: String,
     /// The source of the time.
     pub clock: Clock,
+    /// Who decides about changes, if the folder of the vault is a copy. Without it, the folder is the truth.
+    pub authority: Option<Arc<dyn Authority>>,
 }
 
 /// A vault with its index. Services read, search, change and maintain it. Clones share everything but the session.

@@ -1,8 +1,8 @@
 //! Updates the index from the events of the watch or from a scan.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
@@ -14,10 +14,11 @@ use sidenote_foundation::config::CommitPolicy;
 use sidenote_foundation::error::{ErrorKind, Result};
 use sidenote_foundation::index::catalog::Counts;
 use sidenote_foundation::index::follow::CatchUp;
-use sidenote_foundation::index::{EmbedReport, Holder, Progress, SyncReport, SyncScope};
+use sidenote_foundation::index::{EmbedReport, Holder, Progress, SyncReport, SyncScope, silent};
 use sidenote_foundation::journal::event::{Event, OP_MOVED, TouchedFile};
 use sidenote_foundation::text::dialect::DialectUnit;
 use sidenote_foundation::text::edit::FileLocation;
+use sidenote_foundation::vault::authority::authority_of;
 use sidenote_foundation::vault::link_dialects::PathLinkCounts;
 
 /// The time that a search waits for changes to be indexed. After it, the reply says that the index is behind.
@@ -38,7 +39,7 @@ impl IndexSync<'_> {
     /// Updates the index for a caller with little time. What takes longer than `patience` is left to other processes,
     /// or to the next call.
     pub(super) fn refresh_within(&self, patience: Duration) -> Result<()> {
-        if self.core.index.promote()? {
+        if !self.catch_up_copy()? && self.core.index.promote()? {
             self.core.index.follower().catch_up(Some(patience))?;
             self.note_moves();
         }
@@ -52,10 +53,37 @@ impl IndexSync<'_> {
     /// `Io` if the vault cannot be listed.
     #[tracing::instrument(skip_all)]
     pub fn refresh(&self) -> Result<usize> {
-        let behind =
-            if self.core.index.promote()? { self.refresh_as_writer()? } else { self.refresh_as_reader()? };
+        let behind = if self.catch_up_copy()? {
+            0
+        } else if self.core.index.promote()? {
+            self.refresh_as_writer()?
+        } else {
+            self.refresh_as_reader()?
+        };
         Lookup::of(self.core).set_behind(behind);
         Ok(behind)
+    }
+
+    /// Brings the folder up to date if it is a copy, and indexes the files that this changed. Returns whether the folder is
+    /// a copy. Its files are scanned once, for an earlier process may have ended before it indexed them.
+    ///
+    /// # Errors
+    /// The errors of [`Authority::catch_up`](sidenote_foundation::vault::authority::Authority::catch_up); `Conflict` if
+    /// another process writes the index.
+    pub(crate) fn catch_up_copy(&self) -> Result<bool> {
+        // Calls run at the same time, and none may answer before the changes that another one found are indexed.
+        let mut is_scanned = self.core.state.is_copy_scanned.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(changed) = authority_of(&self.core.vault).catch_up()? else { return Ok(false) };
+        let scope = if *is_scanned { SyncScope::only(changed) } else { SyncScope::All };
+        if matches!(&scope, SyncScope::Only { files, .. } if files.is_empty()) {
+            return Ok(true);
+        }
+        self.core.index.promote()?;
+        // After an error it is unknown what is indexed.
+        *is_scanned = false;
+        warn_of(&self.core.index.sync(scope, silent())?);
+        *is_scanned = true;
+        Ok(true)
     }
 
     /// Returns how long a reply waits for the index: `patience`, or longer if nothing is indexed yet.

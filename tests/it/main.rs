@@ -6,6 +6,7 @@
 )]
 
 mod apply;
+mod authority;
 mod atomic_file;
 mod body_edit;
 mod cancellation;

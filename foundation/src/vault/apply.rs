@@ -15,6 +15,7 @@ use crate::text::edit::{self, ChangeSet, Content, ContentHash, FileChange, Folde
 use crate::text::path::key;
 use crate::vault::Vault;
 use crate::vault::apply_result::Applied;
+use crate::vault::authority::ReadyChange;
 use crate::vault::commit::{CommitError, changed_on_disk, close, commit, roll_back, with_rollback_result};
 use crate::vault::dir::{
     Dir, DirTree, FileContents, MIN_FILES_PER_THREAD, copy_metadata, parallel_in_tree, remove_if_empty,
@@ -49,7 +50,8 @@ impl Vault {
     /// Before anything is written: `Conflict` (`changed-on-disk`) if a file is not as the plan expects it; `Exists`
     /// (`target-exists`, `case-collision`) if a new name is taken; `Invalid` (`symlink`) for anything but regular files
     /// in real folders; `Io` for files and folders that are not writable. `Io` while writing: the change is rolled back,
-    /// or after the commit point finished by the next command, and the message says which.
+    /// or after the commit point finished by the next command, and the message says which. The errors of
+    /// [`Turn::commit`](crate::vault::authority::Turn::commit), after which nothing was changed.
     pub fn apply(&self, lock: &WriteLock, plan: &ChangeSet, at: Timestamp) -> Result<Applied> {
         self.apply_with_metadata(lock, plan, at, Map::new())
     }
@@ -85,6 +87,7 @@ impl Vault {
             .and_then(|()| pending.sync())
             .map_err(records)
             .and_then(|()| prepare(&mut tree, self, &draft))
+            .and_then(|()| lock.commit(&draft.ready()))
             .and_then(|()| folder.rename_replace(MANIFEST, &folder, COMMITTED).map_err(records));
         // This rename is the commit point. It counts once the folder is flushed.
         let committed = prepared.and_then(|()| {
@@ -145,6 +148,14 @@ struct PreparedChange<'a> {
     manifest: Manifest,
     /// The files, in the order of the manifest.
     files: Vec<PreparedFile<'a>>,
+}
+
+impl PreparedChange<'_> {
+    /// Returns the change for the authority that commits it.
+    fn ready(&self) -> ReadyChange<'_> {
+        let contents = self.files.iter().map(|file| file.after.as_deref()).collect();
+        ReadyChange { manifest: &self.manifest, contents }
+    }
 }
 
 #[derive(Debug)]

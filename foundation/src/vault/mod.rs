@@ -9,6 +9,7 @@ pub mod recover;
 pub mod scan;
 pub mod watch;
 pub mod apply;
+pub mod authority;
 mod commit;
 pub(crate) mod dir;
 mod symlinks;
@@ -30,6 +31,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::platform;
 use crate::safe_open;
 use crate::text::path::NotePath;
+use crate::vault::authority::{Alone, Authority};
 use crate::vault::dir::Dir;
 use crate::vault::obsidian::Settings;
 use crate::vault::scan::{FollowedLink, ScanOptions};
@@ -63,6 +65,7 @@ pub struct Vault {
     hidden: String,
     /// The user's rules about link dialects.
     links: Arc<LinksConfig>,
+    authority: Arc<dyn Authority>,
 }
 
 /// Fails inside the data of a git repository, such as a bare one, where files belong to git.
@@ -112,6 +115,7 @@ impl Vault {
             followed: Arc::default(),
             hidden,
             links: Arc::default(),
+            authority: Arc::new(Alone),
         })
     }
 

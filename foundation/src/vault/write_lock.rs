@@ -3,11 +3,13 @@
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::platform;
 use crate::text::line_list::with_lines;
+use crate::vault::authority::{ReadyChange, Turn, authority_of};
 use crate::vault::dir::{Dir, symlink_error};
 use crate::vault::git_files::{RECORDS_IGNORES, STATE_IGNORES};
 use crate::vault::transaction_records::PENDING;
@@ -19,15 +21,22 @@ const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 /// The exclusive right to write in a vault. Dropping it releases the lock.
 #[derive(Debug)]
 pub struct WriteLock {
-    file: File,
+    /// The turn that the vault's authority gave. It ends before the lock is released.
+    turn: Mutex<Box<dyn Turn>>,
     records: PathBuf,
     pub(crate) folder: Dir,
+    #[expect(dead_code, reason = "it holds the lock")]
+    file: LockedFile,
 }
 
-impl Drop for WriteLock {
+/// The locked file. Dropping it releases the lock.
+#[derive(Debug)]
+struct LockedFile(File);
+
+impl Drop for LockedFile {
     fn drop(&mut self) {
         // Closing the file is not enough: a child process that is just starting may hold it open a moment longer.
-        if let Err(error) = platform::unlock(&self.file) {
+        if let Err(error) = platform::unlock(&self.0) {
             tracing::debug!("the write lock could not be released before its file is closed: {error}");
         }
     }
@@ -37,6 +46,14 @@ impl WriteLock {
     /// Returns the records folder that the lock guards.
     pub fn records(&self) -> &Path {
         &self.records
+    }
+
+    /// Has the vault's authority commit a change.
+    ///
+    /// # Errors
+    /// The errors of [`Turn::commit`].
+    pub(crate) fn commit(&self, change: &ReadyChange<'_>) -> Result<()> {
+        self.turn.lock().unwrap_or_else(PoisonError::into_inner).commit(change)
     }
 }
 
@@ -53,12 +70,12 @@ impl Vault {
         pending.is_some_and(|pending| pending.names().is_ok_and(|names| !names.is_empty()))
     }
 
-    /// Takes the write lock, and waits some seconds if another process holds it. A new records folder gets a
-    /// `.gitignore` and `.gitattributes`.
+    /// Takes the write lock and the turn of the vault's authority, and waits some seconds if somebody else has them. A
+    /// new records folder gets a `.gitignore` and `.gitattributes`.
     ///
     /// # Errors
     /// `Conflict` naming the holder if it keeps the lock; `Invalid` if the records folder is after a symbolic link;
-    /// `Io` if it cannot be written.
+    /// `Io` if it cannot be written. The errors of [`Authority::turn`](crate::vault::authority::Authority::turn).
     pub fn lock(&self, records: &Path) -> Result<WriteLock> {
         self.lock_with_timeout(records, LOCK_TIMEOUT)
     }
@@ -69,8 +86,9 @@ impl Vault {
     /// The errors of [`Vault::lock`].
     pub fn lock_with_timeout(&self, records: &Path, timeout: Duration) -> Result<WriteLock> {
         let folder = self.create_records_dir(records)?;
-        let file = wait_for_lock(&folder, records, timeout)?;
-        Ok(WriteLock { file, records: records.to_owned(), folder })
+        let file = LockedFile(wait_for_lock(&folder, records, timeout)?);
+        let turn = Mutex::new(authority_of(self).turn(timeout)?);
+        Ok(WriteLock { turn, records: records.to_owned(), folder, file })
     }
 
     /// Creates the records folder if it is missing. Inside the vault, no symbolic link is followed on the way.

@@ -17,6 +17,7 @@ use sidenote_foundation::config::Config;
 use sidenote_foundation::error::{Error, ErrorKind, Result};
 use sidenote_foundation::git::Repository;
 use sidenote_foundation::text::path::NotePath;
+use sidenote_foundation::vault::authority::with_authority;
 use sidenote_foundation::vault::{Vault, canonical_path_of};
 
 /// A vault with its settings, as [`Open`] describes it.
@@ -55,6 +56,10 @@ pub(crate) fn open_vault(open: &Open) -> Result<OpenedVault> {
     let vault = vault.with_read_only(open.read_only).with_follow_outside(config.vault.follow_outside);
     let vault = match &index_folder {
         Some(folder) => vault.with_index_in(folder)?,
+        None => vault,
+    };
+    let vault = match &open.authority {
+        Some(authority) => with_authority(vault, Arc::clone(authority)),
         None => vault,
     };
     Ok(OpenedVault { vault, config, index_folder })

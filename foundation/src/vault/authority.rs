@@ -1,0 +1,116 @@
+//! Who decides about the changes of a vault: [`Alone`], where the folder is the truth, or a service that several machines
+//! share, of which the folder is a copy.
+//!
+//! An authority never changes notes itself, but for a copy in [`Authority::catch_up`].
+
+use std::fmt::Debug;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::error::Result;
+use crate::text::path::NotePath;
+use crate::vault::Vault;
+use crate::vault::apply_result::Applied;
+use crate::vault::manifest::Manifest;
+
+/// Decides about the changes of one vault.
+pub trait Authority: Debug + Send + Sync {
+    /// Brings the folder up to the changes that were made elsewhere, and returns the files that changed since the last call
+    /// that succeeded. Returns `None` if the folder itself is the truth; then only a look at the disk tells what changed.
+    ///
+    /// # Errors
+    /// `Io` if the changes cannot be read or written.
+    fn catch_up(&self) -> Result<Option<Vec<NotePath>>>;
+
+    /// Waits at most `patience` for the turn to change the vault. The caller holds the lock of the folder.
+    ///
+    /// # Errors
+    /// `Conflict` if somebody else keeps the turn; `Io` if it cannot be asked for.
+    fn turn(&self, patience: Duration) -> Result<Box<dyn Turn>>;
+
+    /// Records events of the journal that belong to no change of files, such as votes and uses, before they are appended
+    /// to the folder's own journal. With `durable`, they are stored when the call returns.
+    ///
+    /// # Errors
+    /// `Io` if they cannot be stored.
+    fn record(&self, deeds: &mut dyn Iterator<Item = Result<Deed>>, durable: bool) -> Result<()>;
+}
+
+/// Returns who decides about the changes of a vault.
+pub fn authority_of(vault: &Vault) -> &dyn Authority {
+    &*vault.authority
+}
+
+/// Returns a vault about whose changes `authority` decides, because the folder is a copy. Without this, the folder is the
+/// truth.
+#[must_use]
+pub fn with_authority(mut vault: Vault, authority: Arc<dyn Authority>) -> Vault {
+    vault.authority = authority;
+    vault
+}
+
+/// The right to make the next change of a vault. It ends when it is dropped.
+pub trait Turn: Debug + Send {
+    /// Commits a change. It is called when everything is prepared, and before any file of the folder changes. After an
+    /// error the folder stays as it was.
+    ///
+    /// # Errors
+    /// `Conflict` if the change was planned on other bytes than the authority has; `Io` if it cannot be committed, or if
+    /// it is unknown whether it was.
+    fn commit(&mut self, change: &ReadyChange<'_>) -> Result<()>;
+}
+
+/// A change of files that is prepared in full and not committed yet.
+#[derive(Debug)]
+pub struct ReadyChange<'a> {
+    pub(crate) manifest: &'a Manifest,
+    /// The new content of each file of the manifest, or `None` if it keeps its content or is removed.
+    pub(crate) contents: Vec<Option<&'a [u8]>>,
+}
+
+impl ReadyChange<'_> {
+    /// Returns what the change does, from which its event in the journal is made.
+    pub fn applied(&self) -> Applied {
+        Applied::of(self.manifest, Vec::new())
+    }
+
+    /// Returns the new content of each file that [`Self::applied`] lists, in its order, or `None` if the file keeps its
+    /// content or is removed.
+    pub fn contents(&self) -> &[Option<&[u8]>] {
+        &self.contents
+    }
+}
+
+/// An event of the journal that belongs to no change of files.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Deed {
+    /// The id of the event.
+    pub id: String,
+    /// The event as one line of JSON, without a line break.
+    pub line: String,
+}
+
+/// The authority of a vault whose folder is the truth: the lock of the folder gives the turn, and the change is committed by
+/// the rename of its manifest.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Alone;
+
+impl Authority for Alone {
+    fn catch_up(&self) -> Result<Option<Vec<NotePath>>> {
+        Ok(None)
+    }
+
+    fn turn(&self, _: Duration) -> Result<Box<dyn Turn>> {
+        Ok(Box::new(Self))
+    }
+
+    fn record(&self, _: &mut dyn Iterator<Item = Result<Deed>>, _: bool) -> Result<()> {
+        Ok(())
+    }
+}
+
+impl Turn for Alone {
+    fn commit(&mut self, _: &ReadyChange<'_>) -> Result<()> {
+        Ok(())
+    }
+}
