@@ -1,4 +1,4 @@
-//! The MCP server over HTTP: its endpoint, sessions, token and origins.
+//! The MCP server over HTTP: its endpoints, sessions, token and origins.
 //!
 //! Clients of the newest protocol, and single calls without a session, are answered statelessly; a client that sends
 //! `initialize` and accepts streams gets a session (spec/security.md, HTTP).
@@ -40,6 +40,8 @@ use sidenote_http::token::read_or_create;
 const SESSION_HEADER: &str = "mcp-session-id";
 /// The value of `Accept` that rmcp requires: both content types of an answer.
 const ACCEPT_ALL: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
+/// The path of every vault that could be served under a name.
+const ANY_VAULT: &str = "/v/{name}/mcp";
 /// The largest number of open sessions. When another one begins, the least recently used one is closed.
 const MAX_SESSIONS: usize = 128;
 /// The time without a request after which a session is closed.
@@ -75,7 +77,7 @@ const NOT_ACCEPTED: &str =
 #[derive(Debug, Clone, Copy)]
 pub(super) struct JsonOnly;
 
-/// The endpoint `/mcp`: its two services and its limits.
+/// The endpoint of one vault: its two services, and the limits that all endpoints share.
 #[derive(Clone)]
 struct Endpoint {
     /// The service for clients with a session.
@@ -90,13 +92,18 @@ struct Endpoint {
     admission: Admission,
 }
 
-/// Serves until the process receives SIGTERM or SIGINT. `on_listening` is called with the address once it is open.
+/// Serves until the process receives SIGTERM or SIGINT, each server at its path. `on_listening` is called with the address
+/// once it is open.
 ///
 /// # Errors
 /// `Invalid` if other machines can reach the address or other host names are allowed and there is no token, or if an
 /// origin or host name is invalid; `Io` if the address cannot be listened on, or the token file cannot be read or
 /// created; `Internal` if the signal handlers cannot be installed.
-pub(super) async fn serve(server: Server, http: &Http, on_listening: impl FnOnce(SocketAddr)) -> Result<()> {
+pub(super) async fn serve(
+    servers: &[(String, Server)],
+    http: &Http,
+    on_listening: impl FnOnce(SocketAddr),
+) -> Result<()> {
     let token = http.token_file.as_deref().map(|file| read_or_create(file, true)).transpose()?;
     // The hash alone is kept in memory.
     let token = token.map(|token| blake3::hash(token.as_bytes()));
@@ -116,12 +123,20 @@ pub(super) async fn serve(server: Server, http: &Http, on_listening: impl FnOnce
     let stop = config.cancellation_token.clone();
     let (listener, address) = sidenote_http::listen(http.address).await?;
     let shutdown = shutdown::requested()?;
-    let _follower = server.follow_files()?;
-    tokio::spawn(server.clone().watch_other_writers());
-    let endpoint = Endpoint::new(&server, config, token, Cors::new(origins));
-    let admission = endpoint.admission.clone();
-    let router =
-        Router::new().route("/mcp", any(handle_mcp)).route("/health", get(health)).with_state(endpoint);
+    let followers = servers.iter().map(|(_, server)| server.follow_files());
+    let _followers = followers.collect::<Result<Vec<_>>>()?;
+    let (cors, admission) = (Cors::new(origins), Admission::default());
+    let mut router = Router::new();
+    for (at, (path, server)) in servers.iter().enumerate() {
+        tokio::spawn(server.clone().watch_other_writers());
+        let endpoint = Endpoint::new(server, config.clone(), token, cors.clone(), admission.clone());
+        let mut routes = Router::new().route(path, any(handle_mcp));
+        if at == 0 {
+            // What is no vault is refused as a vault is, so that only those who have the token learn the names.
+            routes = routes.route("/health", get(health)).route(ANY_VAULT, any(handle_unknown_vault));
+        }
+        router = router.merge(routes.with_state(endpoint));
+    }
     on_listening(address);
     // This ends streams.
     sidenote_http::serve(listener, &router, &admission, shutdown, || stop.cancel()).await;
@@ -167,6 +182,7 @@ impl Endpoint {
         config: StreamableHttpServerConfig,
         token: Option<blake3::Hash>,
         cors: Cors,
+        admission: Admission,
     ) -> Self {
         let mut manager = LocalSessionManager::default();
         manager.session_config.keep_alive = Some(SESSION_TIMEOUT);
@@ -184,7 +200,7 @@ impl Endpoint {
             plain: StreamableHttpService::new(move || Ok(stateless.connection()), Arc::default(), plain),
             token,
             cors,
-            admission: Admission::default(),
+            admission,
         }
     }
 
@@ -197,6 +213,16 @@ impl Endpoint {
         let response = self.plain.handle(probe).await;
         let is_refused = matches!(response.status(), StatusCode::FORBIDDEN | StatusCode::BAD_REQUEST);
         is_refused.then(|| response.map(Body::new))
+    }
+
+    /// Refuses a request that has not the right token, if one is required.
+    fn refuse_without_token(&self, headers: &HeaderMap) -> Option<Response> {
+        if self.is_authorized(headers) {
+            return None;
+        }
+        let challenge = [(header::WWW_AUTHENTICATE, "Bearer realm=\"sidenote\"")];
+        let text = "send the token: Authorization: Bearer TOKEN\n";
+        Some((StatusCode::UNAUTHORIZED, challenge, text).into_response())
     }
 
     /// Returns whether a request has the right token, or no token is required.
@@ -298,10 +324,8 @@ async fn handle_mcp(State(endpoint): State<Endpoint>, request: Request) -> Respo
 }
 
 async fn handle_authorized(endpoint: &Endpoint, request: Request) -> Response {
-    if !endpoint.is_authorized(request.headers()) {
-        let challenge = [(header::WWW_AUTHENTICATE, "Bearer realm=\"sidenote\"")];
-        return (StatusCode::UNAUTHORIZED, challenge, "send the token: Authorization: Bearer TOKEN\n")
-            .into_response();
+    if let Some(refusal) = endpoint.refuse_without_token(request.headers()) {
+        return refusal;
     }
     let session =
         request.headers().get(SESSION_HEADER).and_then(|value| value.to_str().ok()).map(str::to_owned);
@@ -385,6 +409,16 @@ fn bad_request(error: &ErrorData, id: Option<RequestId>) -> Response {
     let body = json!({ "jsonrpc": "2.0", "id": id, "error": error });
     let kind = [(header::CONTENT_TYPE, "application/json")];
     (StatusCode::BAD_REQUEST, kind, format!("{body}\n")).into_response()
+}
+
+/// Answers a request for a vault that is not served.
+async fn handle_unknown_vault(State(endpoint): State<Endpoint>, request: Request) -> Response {
+    if let Some(refusal) = endpoint.refuse_by_host_or_origin(request.uri(), request.headers()).await {
+        return refusal;
+    }
+    endpoint
+        .refuse_without_token(request.headers())
+        .unwrap_or_else(|| (StatusCode::NOT_FOUND, "there is no vault of this name\n").into_response())
 }
 
 async fn health(State(endpoint): State<Endpoint>, request: Request) -> Response {

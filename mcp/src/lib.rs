@@ -626,23 +626,25 @@ pub fn serve_stdio(store: Store, sets: &[Toolset]) -> Result<()> {
     served
 }
 
-/// Serves clients over HTTP until the process receives SIGTERM or SIGINT. `on_listening` is called with the address once it
-/// is open. Running calls are completed.
+/// Serves clients over HTTP until the process receives SIGTERM or SIGINT. Each store has an endpoint of its own at the path
+/// that is given with it, such as `/mcp`. `on_listening` is called with the address once it is open. Running calls are
+/// completed.
 ///
 /// # Errors
 /// `Invalid` if other machines can reach the address and there is no token, if an origin or host name is invalid, or if
 /// two tools have the same name; `Io` if the address cannot be listened on, or the token file cannot be read or
 /// created; `Internal` if the async runtime cannot start.
 pub fn serve_http(
-    store: Store,
+    stores: Vec<(String, Store)>,
     sets: &[Toolset],
     http: &Http,
     on_listening: impl FnOnce(SocketAddr),
 ) -> Result<()> {
     let runtime = runtime()?;
-    let server = Server::new(store, sets)?;
-    let served = runtime.block_on(http::serve(server.clone(), http, on_listening));
-    server.end();
+    let servers = stores.into_iter().map(|(path, store)| Ok((path, Server::new(store, sets)?)));
+    let servers = servers.collect::<Result<Vec<(String, Server)>>>()?;
+    let served = runtime.block_on(http::serve(&servers, http, on_listening));
+    servers.iter().for_each(|(_, server)| server.end());
     runtime.shutdown_background();
     served
 }

@@ -28,8 +28,12 @@ const EXAMPLES: &str = "Examples:
   sidenote --vault ~/notes mcp
   sidenote --vault ~/notes mcp --toolset notes,longterm --read-only
   sidenote --vault ~/notes mcp --http 127.0.0.1:3000
+  sidenote --vault anna=/srv/anna --vault family=/srv/family mcp --http
   sidenote mcp --notestore_path ~/memories
   sidenote --vault ~/notes mcp config claude-desktop --write";
+
+/// The longest name of a vault, in bytes.
+const MAX_NAME: usize = 64;
 
 #[derive(Debug, Subcommand)]
 enum McpAction {
@@ -59,7 +63,8 @@ struct ServeArgs {
     /// Serve only a vault that has an index already. In another folder, the server ends with an error and creates nothing.
     #[arg(long)]
     existing: bool,
-    /// Serve HTTP at this address (POST /mcp) instead of standard input and output.
+    /// Serve HTTP at this address (POST /mcp) instead of standard input and output. With --vault NAME=FOLDER, once or
+    /// more, each vault is served at /v/NAME/mcp.
     #[arg(long, value_name = "ADDRESS", num_args = 0..=1, default_missing_value = "127.0.0.1:3000")]
     http: Option<SocketAddr>,
     /// The file with the token that clients must send. It is created if it is missing. Required for an address that other
@@ -93,14 +98,20 @@ impl ServeArgs {
     }
 }
 
-pub(super) fn run(context: &mut CommandContext, args: &McpArgs) -> Result<()> {
+/// Runs the command. `vaults` are the values of `--vault`, of which `context` has the first.
+pub(super) fn run(context: &mut CommandContext, args: &McpArgs, vaults: &[PathBuf]) -> Result<()> {
     match &args.action {
+        Some(McpAction::Config(_)) if vaults.len() > 1 => {
+            Err(Error::invalid("--vault is given more than once")
+                .with_hint("print the settings of each vault"))
+        }
         Some(McpAction::Config(args)) => configure(context, args),
-        None => serve(context, &args.serve),
+        None => serve(context, &args.serve, named_vaults(vaults, &args.serve)?),
     }
 }
 
-fn serve(context: &mut CommandContext, args: &ServeArgs) -> Result<()> {
+/// Starts the server. `named` are the vaults to serve under their names; if it is empty, one vault is served.
+fn serve(context: &mut CommandContext, args: &ServeArgs, named: Vec<NamedVault>) -> Result<()> {
     let sets = args.sets()?;
     apply_compatibility_settings(context, args, &sets)?;
     context.open.fill = true;
@@ -114,8 +125,20 @@ fn serve(context: &mut CommandContext, args: &ServeArgs) -> Result<()> {
         let now = context.open.clock.now();
         context.open.session.get_or_insert_with(|| Event::new("session", now).id);
     }
-    let store = context.store()?;
-    let Some(address) = args.http else { return crate::mcp::serve_stdio(store, &sets) };
+    let Some(address) = args.http else { return crate::mcp::serve_stdio(context.store()?, &sets) };
+    if !named.is_empty() && context.open.index.is_some() {
+        return Err(Error::invalid("several vaults cannot share the folder of an index")
+            .with_hint("leave out --index; the index of each is in its own .sidenote/index"));
+    }
+    let mut stores = Vec::new();
+    for NamedVault { name, folder } in named {
+        context.open.vault = Some(folder);
+        stores.push((format!("/v/{name}/mcp"), context.store()?));
+    }
+    if stores.is_empty() {
+        stores.push(("/mcp".to_owned(), context.store()?));
+    }
+    let paths: Vec<String> = stores.iter().map(|(path, _)| path.clone()).collect();
     let http = Http {
         address,
         token_file: args.token_file.clone(),
@@ -123,9 +146,73 @@ fn serve(context: &mut CommandContext, args: &ServeArgs) -> Result<()> {
         hosts: args.allow_host.clone(),
     };
     let out = context.out;
-    crate::mcp::serve_http(store, &sets, &http, |address| {
-        out.message(&format!("serving at http://{address}/mcp; press Ctrl-C to stop"));
+    crate::mcp::serve_http(stores, &sets, &http, |address| {
+        let addresses: Vec<String> = paths.iter().map(|path| format!("http://{address}{path}")).collect();
+        out.message(&format!("serving at {}; press Ctrl-C to stop", addresses.join(", ")));
     })
+}
+
+/// A vault that is served under a name.
+struct NamedVault {
+    name: String,
+    folder: PathBuf,
+}
+
+/// Reads the values of `--vault` as `NAME=FOLDER`. Returns none if there is one without a name, which is served alone.
+///
+/// # Errors
+/// `Invalid` if a value has no valid name, or two have the same name or folder, or the server is not one over HTTP;
+/// `NotFound` if a folder does not exist.
+fn named_vaults(vaults: &[PathBuf], args: &ServeArgs) -> Result<Vec<NamedVault>> {
+    if let [only] = vaults
+        && (args.http.is_none() || only.is_dir() || split_name(only).is_none())
+    {
+        return Ok(Vec::new());
+    }
+    if vaults.is_empty() {
+        return Ok(Vec::new());
+    }
+    if args.http.is_none() {
+        return Err(Error::invalid("several vaults cannot be served over standard input and output")
+            .with_hint("give --http, or start one server for each vault"));
+    }
+    if args.notestore_path.is_some() {
+        return Err(Error::invalid("--notestore_path is one vault, and cannot be combined with others")
+            .with_hint("name its folder by --vault NAME=FOLDER"));
+    }
+    let mut named: Vec<NamedVault> = Vec::new();
+    let mut real_folders = Vec::new();
+    for value in vaults {
+        let (name, folder) = split_name(value).ok_or_else(|| {
+            Error::invalid(format!("{} does not begin with the name of a vault", value.display())).with_hint(
+                "write --vault NAME=FOLDER, with a name of letters, digits, - and _; its endpoint is /v/NAME/mcp",
+            )
+        })?;
+        let real = crate::platform::canonicalize(&folder)
+            .map_err(|error| Error::io("open the vault", &folder, error))?;
+        if let Some(other) = named.iter().find(|other| other.name.eq_ignore_ascii_case(&name)) {
+            return Err(Error::invalid(format!(
+                "two vaults have the name {name}, or {} in other letters",
+                other.name
+            ))
+            .with_hint("give each its own name"));
+        }
+        if real_folders.contains(&real) {
+            return Err(Error::invalid(format!("{} is given under two names", folder.display()))
+                .with_hint("give each folder once"));
+        }
+        real_folders.push(real);
+        named.push(NamedVault { name, folder });
+    }
+    Ok(named)
+}
+
+/// Splits `NAME=FOLDER`. Returns `None` if it does not begin with a valid name.
+fn split_name(value: &Path) -> Option<(String, PathBuf)> {
+    let (name, folder) = value.to_str()?.split_once('=')?;
+    let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+    let fits = (1..=MAX_NAME).contains(&name.len()) && name.chars().all(is_name) && !folder.is_empty();
+    fits.then(|| (name.to_owned(), PathBuf::from(folder)))
 }
 
 /// Applies the flags and environment variables by which the servers `mem` and `longterm` are given their folders.

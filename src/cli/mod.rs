@@ -109,9 +109,9 @@ pub const EXIT_CODES: [(u8, &str, &str); 10] = [
 #[command(next_help_heading = "Global options")]
 struct Global {
     /// The vault: a folder of Markdown files. Default: the nearest parent folder with .sidenote/ or .obsidian/, or else
-    /// the current folder.
+    /// the current folder. `mcp --http` takes several, each as NAME=FOLDER.
     #[arg(long, global = true, env = "SIDENOTE_VAULT", value_name = "FOLDER")]
-    vault: Option<PathBuf>,
+    vault: Vec<PathBuf>,
     /// The folder of the index. Default: .sidenote/index in the vault.
     #[arg(long, global = true, env = "SIDENOTE_INDEX", value_name = "FOLDER")]
     index: Option<PathBuf>,
@@ -367,8 +367,13 @@ fn command_name(matches: &ArgMatches) -> String {
 }
 
 fn run(cli: Cli, verb: String, out: Output) -> Result<Outcome> {
+    let vaults = cli.global.vault;
+    if vaults.len() > 1 && !matches!(&cli.command, Command::Mcp(_)) {
+        return Err(Error::invalid("--vault is given more than once")
+            .with_hint("only mcp --http takes several vaults; run the command once for each"));
+    }
     let open = Open {
-        vault: cli.global.vault,
+        vault: vaults.first().cloned(),
         index: cli.global.index,
         session: cli.global.session,
         verb,
@@ -423,7 +428,7 @@ fn run(cli: Cli, verb: String, out: Output) -> Result<Outcome> {
         Command::Man(args) => man::run(&context, &args),
         Command::Watch(args) => watch::run(&mut context, &args),
         Command::Web(args) => web::run(&mut context, &args),
-        Command::Mcp(args) => mcp::run(&mut context, &args),
+        Command::Mcp(args) => mcp::run(&mut context, &args, &vaults),
         Command::Dump => status::dump(&context),
     };
     done.map(|()| Outcome::Done)

@@ -41,7 +41,7 @@ use sidenote_foundation::clock::{Clock, Timestamp};
 use sidenote_foundation::config::Config;
 use sidenote_foundation::error::{Error, Result};
 use sidenote_foundation::index::embed::model_selection;
-use sidenote_foundation::index::embed::model_selection::{PreviousModels, Selection};
+use sidenote_foundation::index::embed::model_selection::{Embedders, PreviousModels, Selection};
 use sidenote_foundation::index::{Index, Options};
 use sidenote_foundation::search::Mode;
 use sidenote_foundation::text::relation::RelationRules;
@@ -188,7 +188,7 @@ impl Store {
                 None => error,
             })?;
         let vault = Arc::new(vault);
-        let Selection { model: embedder, problem } = model_selection::embedder(&config.embed)?;
+        let Selection { model: embedder, problem } = open.embedders.select(&config.embed)?;
         if let Some(embedder) = &embedder {
             model_selection::record_used(&config.embed, embedder.model());
         }
@@ -378,6 +378,8 @@ pub struct Open {
     pub clock: Clock,
     /// Who decides about changes, if the folder of the vault is a copy. Without it, the folder is the truth.
     pub authority: Option<Arc<dyn Authority>>,
+    /// The embedders that the stores of this process share.
+    pub embedders: Embedders,
 }
 
 /// A vault with its index. Services read, search, change and maintain it. Clones share everything but the session.

@@ -15,13 +15,13 @@ use crate::support::{LIMIT, TestVault, stderr};
 #[cfg(unix)]
 use crate::support::{mode_of, set_mode, terminate, until};
 
-const SERVER: &str = "127.0.0.1:0";
+pub(crate) const SERVER: &str = "127.0.0.1:0";
 const BOTH: &str = "Accept: application/json, text/event-stream";
 const TYPE: &str = "Content-Type: application/json";
 const LARGEST: usize = 4 << 20;
 
 /// A server of its own, gone at the end of the test.
-struct Server {
+pub(crate) struct Server {
     child: Child,
     address: String,
     /// Gets what the server has logged when it ends. The log is read all the time, for a full pipe would block the server.
@@ -34,14 +34,14 @@ impl Server {
         Self::of(command.args(args).env("SIDENOTE_LOG", "sidenote=debug"))
     }
 
-    fn of(command: &mut Command) -> Self {
+    pub(crate) fn of(command: &mut Command) -> Self {
         let mut child = command.stdin(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
         let mut log = BufReader::new(child.stderr.take().unwrap());
         let address = loop {
             let mut line = String::new();
             assert!(log.read_line(&mut line).unwrap() > 0, "the server ended");
             if let Some((_, rest)) = line.split_once("serving at http://") {
-                break rest.split_once("/mcp").unwrap().0.to_owned();
+                break rest.split_once('/').unwrap().0.to_owned();
             }
         };
         let (sender, ended) = channel();
@@ -60,7 +60,7 @@ impl Server {
     }
 
     /// Sends a request with these headers, and no others but its host and length.
-    fn send(&self, method: &str, path: &str, headers: &[&str], body: &str) -> Reply {
+    pub(crate) fn send(&self, method: &str, path: &str, headers: &[&str], body: &str) -> Reply {
         let host = format!("Host: {}", self.address);
         let host = if headers.iter().any(|header| header.starts_with("Host:")) { "" } else { &host };
         let headers: String = [host]
@@ -81,7 +81,11 @@ impl Server {
     }
 
     fn post(&self, headers: &[&str], message: &Value) -> Reply {
-        self.send("POST", "/mcp", &[&[BOTH, TYPE], headers].concat(), &message.to_string())
+        self.post_to("/mcp", headers, message)
+    }
+
+    pub(crate) fn post_to(&self, path: &str, headers: &[&str], message: &Value) -> Reply {
+        self.send("POST", path, &[&[BOTH, TYPE], headers].concat(), &message.to_string())
     }
 
     /// Says hello and gives the session.
@@ -118,7 +122,7 @@ impl Server {
     }
 
     /// Asks the server to end, waits for the end, and gives what it logged.
-    fn stop(mut self) -> String {
+    pub(crate) fn stop(mut self) -> String {
         #[cfg(unix)]
         terminate(self.child.id());
         // No signal reaches a program without a console.
@@ -139,10 +143,10 @@ impl Drop for Server {
     }
 }
 
-struct Reply {
-    status: u16,
+pub(crate) struct Reply {
+    pub(crate) status: u16,
     headers: Vec<(String, String)>,
-    text: String,
+    pub(crate) text: String,
 }
 
 impl Reply {
@@ -158,13 +162,13 @@ impl Reply {
         Self { status, headers, text: text.to_owned() }
     }
 
-    fn header(&self, name: &str) -> Option<&str> {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 
     /// Gives the answer, which is one message, or the last one of a stream.
     #[track_caller]
-    fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         let line = self.text.lines().rfind(|line| line.trim_start_matches("data: ").starts_with('{'));
         serde_json::from_str(line.unwrap_or(&self.text).trim_start_matches("data: ")).unwrap()
     }

@@ -97,6 +97,7 @@ mod search;
 mod secrets;
 mod security;
 mod self_check;
+mod served_vaults;
 mod server_processes;
 mod shared_vectors;
 mod soak;

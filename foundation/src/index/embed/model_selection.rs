@@ -2,7 +2,7 @@
 //! be opened again.
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
 
@@ -61,6 +61,33 @@ pub fn embedder(config: &EmbedConfig) -> Result<Selection<dyn Embed>> {
             |model| Selection::of(Arc::new(model) as Arc<dyn Embed>),
         )),
         other => Err(unknown_provider(other)),
+    }
+}
+
+/// The embedders of a process that opens several vaults. Vaults with the same settings share one.
+#[derive(Debug, Clone, Default)]
+pub struct Embedders {
+    opened: Arc<Mutex<Vec<OpenedEmbedder>>>,
+}
+
+/// An embedder that was opened, and its settings.
+type OpenedEmbedder = (EmbedConfig, Option<Arc<dyn Embed>>, Option<Wording>);
+
+impl Embedders {
+    /// Selects the embedder as [`embedder`] does, or the one that another vault with the same settings has.
+    ///
+    /// # Errors
+    /// Returns `Invalid` if the provider does not exist.
+    pub fn select(&self, config: &EmbedConfig) -> Result<Selection<dyn Embed>> {
+        // Whether vectors are shared says nothing about the model.
+        let settings = EmbedConfig { share: false, ..config.clone() };
+        let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, model, problem)) = opened.iter().find(|(known, ..)| *known == settings) {
+            return Ok(Selection { model: model.clone(), problem: problem.clone() });
+        }
+        let selection = embedder(config)?;
+        opened.push((settings, selection.model.clone(), selection.problem.clone()));
+        Ok(selection)
     }
 }
 
