@@ -236,6 +236,16 @@ fn show_result(rank: usize, result: &SearchResult) -> String {
         let phrase = output::plain(&result.invalidity.phrase());
         text.push_str(&format!("    {}\n", style(phrase).yellow()));
     }
+    // What another note states is shown instead of the passage, and what this note states is the snippet.
+    if let Some(statement) = result.statement.as_ref().filter(|statement| statement.path != result.path) {
+        let place = format!("{}:{}", statement.path, statement.line);
+        text.push_str(&format!(
+            "    {}  {}\n",
+            style(output::plain(&place)).dim(),
+            output::plain(&statement.text)
+        ));
+        return text + &explained(result);
+    }
     let marked = output::highlight(&result.snippet, &result.marks);
     // The headings are printed above already, and the first heading usually repeats the title.
     let last_heading = result.heading.rsplit(" > ").next().unwrap_or("");
@@ -247,12 +257,19 @@ fn show_result(rank: usize, result: &SearchResult) -> String {
     for line in marked.lines().filter(|line| !repeats(line)).take(4) {
         text.push_str(&terminal::indented("    ", line.trim_end()));
     }
+    text + &explained(result)
+}
+
+/// Formats how the score of a result came about, if that was asked for.
+fn explained(result: &SearchResult) -> String {
+    let mut text = String::new();
     if let Some(parts) = &result.explain {
         let found_by = match result.match_type {
             MatchType::Bm25 => "words",
             MatchType::Vector => "meaning",
             MatchType::Both => "words and meaning",
             MatchType::Relation => "relation",
+            MatchType::Link => "link",
             MatchType::Exact => "condition",
             MatchType::Replacement => "the note that it supersedes",
         };
@@ -282,6 +299,9 @@ pub(super) fn show_components(parts: &Components) -> String {
     }
     if let Some(share) = parts.from_relation {
         shown.push(format!("relation -> {share:.4}"));
+    }
+    if let Some(share) = parts.from_link {
+        shown.push(format!("link in words that fit -> {share:.4}"));
     }
     if let Some(share) = parts.from_name {
         shown.push(format!("name -> {share:.4}"));

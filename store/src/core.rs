@@ -19,6 +19,7 @@ use sidenote_foundation::index::embed::{Embed, Rerank};
 use sidenote_foundation::index::{Index, Snapshot};
 use sidenote_foundation::journal::Journal;
 use sidenote_foundation::journal::projection::Projection;
+use sidenote_foundation::search::relation_answer::RelationLookup;
 use sidenote_foundation::text::path::NotePath;
 use sidenote_foundation::text::relation::RelationRules;
 use sidenote_foundation::text::rewrite::RewriteOptions;
@@ -73,6 +74,14 @@ impl Core {
 
     pub(crate) fn read_bytes(&self, path: &NotePath) -> Result<Vec<u8>> {
         self.vault.read(path)
+    }
+
+    /// Returns how questions are answered by relations. `read` reads a note.
+    pub(crate) fn relation_lookup<'a>(
+        &'a self,
+        read: &'a (dyn Fn(&NotePath) -> Option<Vec<u8>> + Sync),
+    ) -> RelationLookup<'a> {
+        RelationLookup { rules: &self.state.relation_rules, read }
     }
 
     /// Embeds a text with the model of the vectors to compare it with. Returns `None` without a model.

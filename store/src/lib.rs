@@ -89,7 +89,9 @@ pub use crate::query::memory_ranking::MemoryRanking;
 pub use crate::query::related::{
     Kinship, MentionItem, MentionsReply, RelatedItem, RelatedReply, RelatedRequest,
 };
-pub use crate::query::search::{Explained, Fallback, SearchReply, SearchRequest, SearchResult, WordWeight};
+pub use crate::query::search::{
+    Explained, Fallback, RelationStatement, SearchReply, SearchRequest, SearchResult, WordWeight,
+};
 pub use crate::query::verify::Verification;
 pub use crate::query::why::{Condition, WhyReply, WhyRequest};
 pub use crate::read::Reads;

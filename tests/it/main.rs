@@ -85,6 +85,7 @@ mod redaction;
 mod reference;
 mod related_notes;
 mod relations;
+mod relations_linked;
 mod resolve;
 mod repair;
 mod repair_histories;

@@ -16,6 +16,10 @@ pub struct RelationConfig {
     pub forward: Vec<String>,
     /// Phrases between the object and the subject, such as "founded by".
     pub reverse: Vec<String>,
+    /// Phrases like `forward` that need no verb, because they name what the subject is: "founder of", "formerly at".
+    pub roles: Vec<String>,
+    /// Phrases like `reverse` that name what the object is, such as "subsidiary of".
+    pub reverse_roles: Vec<String>,
     /// Phrases between the subject and the object that stand for the relation in questions alone, such as "set up".
     pub asked: Vec<String>,
     /// Names of properties, fields and headings in a note of the subject, such as `employer`.
@@ -47,7 +51,8 @@ pub(super) fn checked(types: BTreeMap<String, RelationConfig>) -> Result<BTreeMa
             ))
             .with_hint("use lower case, digits and _, such as works_at"));
         }
-        let phrases = kind.forward.iter().chain(&kind.reverse).chain(&kind.asked);
+        let lists = [&kind.forward, &kind.roles, &kind.reverse, &kind.reverse_roles, &kind.asked];
+        let phrases = lists.into_iter().flatten();
         let is_phrase =
             |phrase: &str| phrase.split(' ').next().is_some_and(|word| !word.is_empty() && word != "*");
         if let Some(phrase) = phrases.into_iter().find(|phrase| !is_phrase(phrase) || phrase.ends_with('*')) {

@@ -12,7 +12,9 @@ pub mod predicate;
 pub mod text_match;
 pub mod tie_order;
 pub mod query_parser;
-pub mod relation_question;
+mod linked_notes;
+pub mod relation_answer;
+mod relation_question;
 pub mod sequence;
 pub mod typed_relations;
 pub mod validity_order;
@@ -34,10 +36,9 @@ use crate::index::file_set::FileSet;
 use crate::index::{Index, Snapshot, passages_of};
 use crate::search::fuse::{Candidates, FusedHit, Fusion, NoteScores, Ranked, Similarity};
 use crate::search::query::Query;
-use crate::search::relation_question::RelationAnswer;
+use crate::search::relation_answer::{Evidence, RelationAnswer, RelationLookup, put_related_first};
 use crate::search::tie_order::best_first;
 use crate::search::validity_order::TimeReason;
-use crate::text::relation::RelationRules;
 
 /// The lists that a search ranks by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
@@ -80,6 +81,8 @@ pub enum MatchType {
     Both,
     /// Neither: the note is at the other end of a relation that the query asks for.
     Relation,
+    /// Neither: the note is linked with the one that a question by relation names.
+    Link,
     /// Neither: the note matches the condition, and there is nothing to rank it by.
     Exact,
     /// Neither: the note supersedes one that was found.
@@ -105,8 +108,8 @@ pub struct Request<'a> {
     pub path: Option<String>,
     /// The only files to search, in addition to the filter.
     pub among: Option<&'a FileSet>,
-    /// The rules of relations, by which a question is answered; `None` to answer by words alone.
-    pub relations: Option<&'a RelationRules>,
+    /// How a question is answered by relations; `None` to answer by words alone.
+    pub relations: Option<RelationLookup<'a>>,
     /// The time by which notes are valid or superseded. Without it, neither counts.
     pub now: Option<Timestamp>,
 }
@@ -144,6 +147,10 @@ pub struct Components {
     /// What is added because the note is at the other end of a relation that the query asks for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from_relation: Option<f32>,
+    /// What is added because the note is linked with the one that a question by relation names, in words that fit the
+    /// question. It states no such relation.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from_link: Option<f32>,
     /// What is added because the query is the title, an alias or the file name of the note. It is more than all
     /// other parts together.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -159,13 +166,14 @@ pub struct Components {
 impl Components {
     /// Returns whether the note is first because of its name or a relation, and not by rank.
     pub fn is_put_first(&self) -> bool {
-        self.from_name.is_some() || self.from_relation.is_some()
+        self.from_name.is_some() || self.from_relation.is_some() || self.from_link.is_some()
     }
 
     /// Returns the sum of the parts.
     pub fn total(&self) -> f32 {
         let ranked = self.from_bm25 + self.from_vector + self.from_others + self.from_adjacent.unwrap_or(0.0);
-        let put = self.from_relation.unwrap_or(0.0) + self.from_name.unwrap_or(0.0);
+        let related = self.from_relation.unwrap_or(0.0) + self.from_link.unwrap_or(0.0);
+        let put = related + self.from_name.unwrap_or(0.0);
         ranked + self.from_rerank.unwrap_or(0.0) + put + self.from_time.unwrap_or(0.0)
     }
 }
@@ -183,6 +191,8 @@ pub struct SearchHit {
     pub passage: Option<usize>,
     /// The parts of the score.
     pub components: Components,
+    /// What states the relation by which the note answers, or holds the link, if it answers by one.
+    pub evidence: Option<Evidence>,
 }
 
 /// The minimum number of notes of each list that are scored by both measures; it is twice the limit if that is
@@ -242,12 +252,15 @@ impl FusedRanking {
                 // The name is part of the full text.
                 (None, None) if hit.components.from_name.is_some() => MatchType::Bm25,
                 (None, None) if hit.components.from_relation.is_some() => MatchType::Relation,
+                (None, None) if hit.components.from_link.is_some() => MatchType::Link,
                 (None, None) if hit.components.time == Some(TimeReason::Replaces) => MatchType::Replacement,
                 (None, None) => MatchType::Exact,
             },
         };
         let passage = self.passages.get(&hit.file).copied();
-        SearchHit { row, score: hit.score, match_type, passage, components: hit.components }
+        let answer = self.answer.iter().flat_map(|answer| &answer.notes);
+        let evidence = answer.filter(|note| note.file == hit.file).find_map(|note| note.evidence);
+        SearchHit { row, score: hit.score, match_type, passage, components: hit.components, evidence }
     }
 }
 
@@ -302,6 +315,7 @@ pub fn rank(
         text.truncate(if query.condition.is_some() { text.len() } else { most });
         vector.truncate(most);
     }
+    let related_vector = query_vector.clone();
     // If vectors are missing, every fusion method needs to know where.
     let query_vector = query_vector.filter(|_| request.fusion.rescores() || snapshot.pending > 0);
     let counts_adjacent = query_vector.is_some() && request.fusion.rescores() && request.mode == Mode::Hybrid;
@@ -321,7 +335,10 @@ pub fn rank(
     passages.extend(scorer.passages);
     put_name_matches_first(index, query, allowed.as_ref(), &mut fused)?;
     let answer = match request.relations.filter(|_| query.condition.is_none()) {
-        Some(rules) => put_related_first(index, snapshot, rules, query, allowed.as_ref(), &mut fused)?,
+        Some(lookup) => {
+            let asked = (query, &related_vector);
+            put_related_first((index, snapshot), lookup, asked, allowed.as_ref(), &mut fused)?
+        }
         None => None,
     };
     best_first(&index.catalog(), &mut fused, |hit| (hit.score, hit.file))?;
@@ -369,45 +386,6 @@ fn put_name_matches_first(
     }
     fused.extend(first.into_iter().chain(rest));
     Ok(())
-}
-
-/// The score that is added to a note at the other end of a relation that the query asks for. It is less than that of a
-/// name, and more than all others together.
-const RELATION_SCORE: f32 = 1.2;
-
-/// Puts the notes first that answer a question by relation, including notes that are in neither list. If the question asks
-/// for nothing else, the others are left out.
-fn put_related_first(
-    index: &Index,
-    snapshot: &Snapshot,
-    rules: &RelationRules,
-    query: &Query,
-    allowed: Option<&FileSet>,
-    fused: &mut Vec<FusedHit>,
-) -> Result<Option<RelationAnswer>> {
-    // A note that the whole query names is what was asked for.
-    if fused.iter().any(|hit| hit.components.from_name.is_some()) {
-        return Ok(None);
-    }
-    let catalog = index.catalog();
-    let found = relation_question::answer(&catalog, snapshot, rules, &query.text_to_embed)?;
-    let Some(mut answer) = found else { return Ok(None) };
-    answer.notes.retain(|&file| allowed.is_none_or(|files| files.contains(file)));
-    if answer.notes.is_empty() {
-        return Ok(None);
-    }
-    let listed: HashSet<FileId> = fused.iter().map(|hit| hit.file).collect();
-    let unlisted = answer.notes.iter().filter(|file| !listed.contains(file));
-    fused.extend(unlisted.map(|&file| FusedHit { file, score: 0.0, components: Components::default() }));
-    let related: HashSet<FileId> = answer.notes.iter().copied().collect();
-    for hit in fused.iter_mut().filter(|hit| related.contains(&hit.file)) {
-        hit.components.from_relation = Some(RELATION_SCORE);
-        hit.score = hit.components.total();
-    }
-    if answer.is_whole {
-        fused.retain(|hit| related.contains(&hit.file));
-    }
-    Ok(Some(answer))
 }
 
 fn text_list(

@@ -7,17 +7,18 @@ use crate::error::Result;
 use crate::index::Snapshot;
 use crate::index::bm25::{Bm25Query, FieldTuning, Tuning};
 use crate::index::catalog::{CatalogReader, FileId, FileKind, FileRow, RelationQueries};
+use crate::search::QueryVector;
+use crate::search::linked_notes::{LinkQuestion, kinds_of, linked_notes};
 use crate::search::query::Query;
+use crate::search::relation_answer::{Evidence, RelatedNote, RelationAnswer, RelationLookup, Standing};
 use crate::search::typed_relations::{TypedRelation, TypedRelations};
-use crate::text::relation::{RelationEnd, RelationRules};
+use crate::text::relation::{PREPOSITIONS, RelationEnd, RelationRules, phrase_end};
 use crate::text::terms::{CachedStemmer, is_stop_word};
 
 /// The most words of a question.
 const MAX_WORDS: usize = 40;
 /// The most words of a name.
 const MAX_NAME_WORDS: usize = 7;
-/// The most words that a `*` in a phrase stands for.
-const MAX_WILD: usize = 4;
 /// The least length of a part of a name, in characters.
 const MIN_PART: usize = 3;
 /// The most titles with one word among which the one that is meant is looked for.
@@ -27,8 +28,6 @@ const MAX_TITLES: usize = 20;
 /// The most links of a named note that are looked at for notes of a kind, such as its meetings.
 const MAX_NEIGHBOURS: usize = 500;
 
-/// Words that a phrase can end with, and that a question leaves out: "where does Jane work".
-const PREPOSITIONS: &[&str] = &["at", "by", "for", "from", "in", "of", "on", "to", "with"];
 /// Forms of "to be" that make a participle passive.
 const PASSIVE: &[&str] = &["is", "are", "was", "were", "been", "be", "being", "got", "get"];
 /// Words that ask for a time, a way or a reason, or for what is not so.
@@ -94,21 +93,6 @@ const QUESTION_WORDS: &[&str] = &[
     "between",
 ];
 
-/// The notes that answer a question by relation.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RelationAnswer {
-    /// The name of the type.
-    pub kind: String,
-    /// The note that the question names.
-    pub named: FileId,
-    /// The end of the relation at which it is; `None` for notes of a kind that are linked with it.
-    pub end: Option<RelationEnd>,
-    /// The notes at the other end, those that are stated most often first.
-    pub notes: Vec<FileId>,
-    /// Whether the question asks for nothing else.
-    pub is_whole: bool,
-}
-
 /// A word of a question.
 #[derive(Debug, Clone)]
 struct Said {
@@ -144,7 +128,18 @@ struct Cue {
     end: usize,
     /// The number of words that are said as they are in the rules, and not in another form.
     exact: usize,
+    /// Whether it names an end, as "founder of" and "investors" do.
+    is_name: bool,
     form: CueForm,
+}
+
+/// How a question about a note is understood.
+struct Understood {
+    /// The answers by what its words can mean, each with the places of the words of the note and of the relation. The first
+    /// one has notes that state the relation, if any has.
+    meanings: Vec<(RelationAnswer, Vec<usize>)>,
+    /// The kinds of the notes around.
+    kinds: Vec<(String, Vec<FileId>)>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -155,22 +150,23 @@ enum CueForm {
     Noun(RelationEnd),
 }
 
-/// Answers a question by relation. Returns `None` if it is none, or if the vault states no such relation.
+/// Answers a question by relation, and adds notes that are linked with the named one. Returns `None` if it is no question by
+/// relation, or if no note answers.
 ///
 /// # Errors
 /// `Corrupt` or `Io` if the index cannot be read.
 pub(super) fn answer(
-    catalog: &CatalogReader,
-    snapshot: &Snapshot,
-    rules: &RelationRules,
+    (catalog, snapshot): (&CatalogReader, &Snapshot),
+    lookup: RelationLookup<'_>,
     question: &str,
+    vector: &QueryVector,
 ) -> Result<Option<RelationAnswer>> {
     let mut stem = CachedStemmer::with_small_cache();
     let said = words(question, &mut stem);
     if said.len() < 2 || said.len() > MAX_WORDS || !RelationQueries::of_catalog(catalog).are_there()? {
         return Ok(None);
     }
-    let mut reader = Reader { catalog, snapshot, rules, said: &said, named: HashSet::new() };
+    let mut reader = Reader { catalog, snapshot, rules: lookup.rules, said: &said, named: HashSet::new() };
     let cues = reader.cues(&mut stem);
     let mut names = reader.names(&mut stem)?;
     if names.is_empty() && !cues.is_empty() {
@@ -186,12 +182,28 @@ pub(super) fn answer(
                 .any(|cue| named.words.iter().all(|at| (cue.start..cue.end).contains(at)))
     });
     reader.named = names.iter().flat_map(|named| named.words.iter().copied()).collect();
+    let mut unstated = Vec::new();
     for named in &names {
         for &file in &named.files {
-            let Some(mut answer) = reader.about(named, file, &cues, &mut stem)? else { continue };
-            if reader.narrow_by_others(&mut answer, named, &names)? {
-                return Ok(Some(answer));
+            let Some(Understood { meanings, kinds }) = reader.about(named, file, &cues, &mut stem)? else {
+                continue;
+            };
+            for (mut answer, used) in meanings {
+                if answer.notes.is_empty() {
+                    unstated.push((answer, used, kinds.clone(), named));
+                } else if reader.narrow_by_others(&mut answer.notes, named, &names)? {
+                    let others = (named, names.as_slice());
+                    reader.add_linked(&mut answer, (&used, &kinds), others, (lookup, vector), &mut stem)?;
+                    return Ok(Some(answer));
+                }
             }
+        }
+    }
+    for (mut answer, used, kinds, named) in unstated {
+        let others = (named, names.as_slice());
+        reader.add_linked(&mut answer, (&used, &kinds), others, (lookup, vector), &mut stem)?;
+        if answer.notes.iter().any(|note| note.standing == Standing::Likely) {
+            return Ok(Some(answer));
         }
     }
     Ok(None)
@@ -253,13 +265,20 @@ impl Reader<'_> {
         let words = Bm25Query { words: &query.words, allowed: None, limit: MAX_TITLES };
         let best: Vec<FileId> =
             self.snapshot.bm25.search(&words, &in_titles())?.into_iter().map(|hit| hit.file).collect();
+        // "Usage-based" is one word of the question and two of a title.
+        let mut parts: Vec<(usize, String)> = Vec::with_capacity(self.said.len());
+        for (at, word) in self.said.iter().enumerate() {
+            parts.extend(word.text.split('-').map(|part| (at, stem.of(part).to_owned())));
+        }
         let mut found = Vec::new();
         for row in self.catalog.rows(&best)? {
             let is_word = |word: &&Said| !is_stop_word(&word.text) && !is_number(&word.text);
             let mut places_of = |name: &str| -> Option<Vec<usize>> {
                 let name = words_of(name, stem);
                 let places = name.iter().filter(is_word);
-                places.map(|part| self.said.iter().position(|word| word.stem == part.stem)).collect()
+                places
+                    .map(|part| parts.iter().find(|(_, stem)| *stem == part.stem).map(|(at, _)| *at))
+                    .collect()
             };
             let Some(mut places) = places_of(&row.title).or_else(|| places_of(row.path.stem())) else {
                 continue;
@@ -319,22 +338,8 @@ impl Reader<'_> {
         let mut cues = Vec::new();
         for phrase in self.rules.all_phrases() {
             let stems: Vec<String> = phrase.words.iter().map(|word| stem.of(word).to_owned()).collect();
-            let head: Vec<String> = stems
-                .iter()
-                .zip(&phrase.words)
-                .take(
-                    phrase
-                        .words
-                        .iter()
-                        .rposition(|word| !PREPOSITIONS.contains(&word.as_str()))
-                        .map_or(0, |at| at + 1),
-                )
-                .map(|(stem, _)| stem.clone())
-                .collect();
-            if phrase.is_role()
-                && !phrase.is_asked
-                && !self.is_role_of_type(&phrase.kind, phrase.words.first())
-            {
+            let head = stems.get(..phrase.head().len()).unwrap_or_default();
+            if phrase.is_role && !self.is_role_of_type(&phrase.kind, phrase.words.first()) {
                 continue;
             }
             // "Is at" must not match the "is" of any question.
@@ -342,7 +347,7 @@ impl Reader<'_> {
             for start in 0..self.said.len() {
                 let whole = self.matched(start, &stems).map(|end| (end, false));
                 let open = || {
-                    let end = self.matched(start, &head).filter(|_| can_be_open)?;
+                    let end = self.matched(start, head).filter(|_| can_be_open)?;
                     Some((end, true))
                 };
                 if let Some((end, is_open)) = whole.or_else(open) {
@@ -350,7 +355,8 @@ impl Reader<'_> {
                     let said = self.said.get(start..end).unwrap_or_default();
                     let exact =
                         said.iter().zip(&phrase.words).filter(|(said, word)| said.text == **word).count();
-                    cues.push(Cue { kind: phrase.kind.clone(), start, end, exact, form });
+                    let (kind, is_name) = (phrase.kind.clone(), phrase.is_role);
+                    cues.push(Cue { kind, start, end, exact, is_name, form });
                 }
             }
         }
@@ -379,21 +385,17 @@ impl Reader<'_> {
         let starts = 0..self.said.len();
         let form = CueForm::Noun(end);
         let cue = |start| {
-            Some(Cue { kind: kind.to_owned(), start, end: self.matched(start, &stems)?, exact: 0, form })
+            let end = self.matched(start, &stems)?;
+            Some(Cue { kind: kind.to_owned(), start, end, exact: 0, is_name: true, form })
         };
         starts.filter_map(cue).collect()
     }
 
     /// Returns the end of words with these stems that begin at `start`.
     fn matched(&self, start: usize, stems: &[String]) -> Option<usize> {
-        let (first, rest) = stems.split_first()?;
-        if first == "*" {
-            return (start + 1..=start + MAX_WILD).find_map(|end| self.matched(end, rest));
-        }
-        if self.said.get(start)?.stem != *first {
-            return None;
-        }
-        if rest.is_empty() { Some(start + 1) } else { self.matched(start + 1, rest) }
+        let is_word = |at: usize| at < self.said.len();
+        let is_same = |at: usize, stem: &str| self.said.get(at).is_some_and(|word| word.stem == stem);
+        phrase_end(stems, start, &is_word, &is_same).filter(|end| *end > start)
     }
 
     /// Answers the question about a note that it names.
@@ -403,7 +405,7 @@ impl Reader<'_> {
         file: FileId,
         cues: &[Cue],
         stem: &mut CachedStemmer,
-    ) -> Result<Option<RelationAnswer>> {
+    ) -> Result<Option<Understood>> {
         let relations = TypedRelations::new(self.catalog, self.rules);
         let own = relations.of(file)?;
         let kinds = self.kinds_around(file, &own, stem)?;
@@ -424,9 +426,11 @@ impl Reader<'_> {
                 inner < outer && cue.kind != other.kind && other.start <= cue.start && cue.end <= other.end
             })
         };
-        let own_cues = own_cues.iter().filter(|cue| !is_part(cue)).copied();
+        let mut own_cues: Vec<&Cue> = own_cues.iter().filter(|cue| !is_part(cue)).copied().collect();
+        own_cues.sort_by_key(|cue| self.is_apart(cue, named));
         let mut tried: Option<&Cue> = None;
-        for cue in own_cues.chain(unknown.iter().filter(is_outside)) {
+        let mut unstated = Vec::new();
+        for cue in own_cues.into_iter().chain(unknown.iter().filter(is_outside)) {
             let Some(end) = self.end_of_named(cue, named) else { continue };
             // Only other meanings of the same words may answer instead: "joined" a company, or a meeting.
             if tried.is_some_and(|first| cue.end <= first.start || first.end <= cue.start) {
@@ -440,19 +444,34 @@ impl Reader<'_> {
             let found = relations.with_end_among(&own, &cue.kind, file, end)?;
             let notes = self.other_ends(&found, end.other(), file);
             let notes = self.of_asked_kind(notes, &used, &kinds, stem)?;
-            if notes.is_empty() {
-                continue;
-            }
             let is_noun = matches!(cue.form, CueForm::Noun(_));
+            let is_asked = cue.is_name || self.asks(&used, &kinds);
             let is_whole = self.is_whole(&used, &kinds) && (is_noun || self.asks(&used, &kinds));
+            let is_answered = !notes.is_empty();
             let answer =
                 RelationAnswer { kind: cue.kind.clone(), named: file, end: Some(end), notes, is_whole };
+            if !is_answered {
+                // What is stated by other words may be linked.
+                unstated.extend(Some((answer, used)).filter(|_| is_asked));
+                continue;
+            }
             // "Meetings of Jane" can be those that her note lists, or all that state a relation with her.
             let of_kind = if is_noun { self.of_kind(named, file, &own, &kinds)? } else { None };
             let more = of_kind.filter(|other| other.notes.len() > answer.notes.len());
-            return Ok(Some(more.unwrap_or(answer)));
+            let meanings = vec![(more.unwrap_or(answer), used)];
+            return Ok(Some(Understood { meanings, kinds }));
         }
-        if tried.is_some() { Ok(None) } else { self.of_kind(named, file, &own, &kinds) }
+        let of_kind = if tried.is_some() { None } else { self.of_kind(named, file, &own, &kinds)? };
+        let meanings: Vec<_> =
+            unstated.into_iter().chain(of_kind.map(|answer| (answer, Vec::new()))).collect();
+        Ok((!meanings.is_empty()).then_some(Understood { meanings, kinds }))
+    }
+
+    /// Says whether "and" stands between a cue and the name, so that another cue comes first: "who attended the kickoff and
+    /// lives in Oslo".
+    fn is_apart(&self, cue: &Cue, named: &Named) -> bool {
+        let between = if cue.start < named.start() { cue.end..named.start() } else { named.end()..cue.start };
+        self.said.get(between).is_some_and(|words| words.iter().any(|word| word.text == "and"))
     }
 
     /// Returns the words in the clauses of these places.
@@ -511,22 +530,61 @@ impl Reader<'_> {
         let notes = if stating.is_empty() { notes.clone() } else { stating };
         let used: Vec<usize> = named.words.iter().copied().chain([at]).collect();
         let is_whole = self.is_whole(&used, kinds);
+        let related = |file| RelatedNote { file, standing: Standing::Stated, fit: 0.0, evidence: None };
+        let notes = notes.into_iter().map(related).collect();
         Ok(is_whole.then(|| RelationAnswer { kind: kind.clone(), named: file, end: None, notes, is_whole }))
     }
 
-    /// Keeps of an answer what is related with the other notes that the question names: "who did Tom meet at the kickoff".
-    /// Returns whether anything is left.
-    fn narrow_by_others(&self, answer: &mut RelationAnswer, named: &Named, names: &[Named]) -> Result<bool> {
+    /// Keeps of an answer what is related or linked with the other notes that the question names: "who did Tom meet at the
+    /// kickoff". Returns whether anything is left.
+    fn narrow_by_others(&self, notes: &mut Vec<RelatedNote>, named: &Named, names: &[Named]) -> Result<bool> {
         let relations = TypedRelations::new(self.catalog, self.rules);
         let others = names.iter().filter(|other| other.words.iter().all(|at| !named.words.contains(at)));
         for other in others {
-            let mut related = HashSet::new();
+            let (mut related, mut linked) = (HashSet::new(), HashSet::new());
             for &file in &other.files {
                 related.extend(relations.of(file)?.iter().flat_map(|one| [one.subject, one.object]));
+                linked.extend(self.catalog.links().neighbours(file)?);
             }
-            answer.notes.retain(|note| related.contains(note));
+            notes.retain(|note| {
+                related.contains(&note.file)
+                    || (note.standing == Standing::Likely && linked.contains(&note.file))
+            });
         }
-        Ok(!answer.notes.is_empty())
+        Ok(!notes.is_empty())
+    }
+
+    /// Adds the notes that are linked with the named one and may answer in other words.
+    fn add_linked(
+        &self,
+        answer: &mut RelationAnswer,
+        (used, kinds): (&[usize], &[(String, Vec<FileId>)]),
+        (named, names): (&Named, &[Named]),
+        (lookup, vector): (RelationLookup<'_>, &QueryVector),
+        stem: &mut CachedStemmer,
+    ) -> Result<()> {
+        let Some(end) = answer.end else { return Ok(()) };
+        let own = TypedRelations::new(self.catalog, self.rules).of(answer.named)?;
+        let stated: Vec<FileId> = answer.notes.iter().map(|note| note.file).collect();
+        let is_kind = |word: &Said| kinds.iter().any(|(kind, _)| *kind == word.stem);
+        let is_free =
+            |at: &usize, word: &Said| !self.named.contains(at) && !is_filler(&word.text) && !is_kind(word);
+        let around = self.words_around(used).filter(|(at, word)| is_free(at, word));
+        let question = LinkQuestion {
+            kind: &answer.kind,
+            named: answer.named,
+            end,
+            own: &own,
+            stated: &stated,
+            stems: &around.map(|(_, word)| word.stem.clone()).collect(),
+            asks_who: self.said.iter().any(|word| matches!(word.text.as_str(), "who" | "whom" | "whose")),
+            vector,
+        };
+        let linked = linked_notes((self.catalog, self.snapshot), lookup, &question, stem)?;
+        let mut linked = self.of_asked_kind(linked, used, kinds, stem)?;
+        self.narrow_by_others(&mut linked, named, names)?;
+        answer.notes.extend(linked);
+        Ok(())
     }
 
     /// Says whether the word can be a noun made of a verb: "meetings".
@@ -580,27 +638,36 @@ impl Reader<'_> {
     }
 
     /// Lists the notes at an end, each once, those that are stated most often first.
-    fn other_ends(&self, found: &[TypedRelation], end: RelationEnd, file: FileId) -> Vec<FileId> {
+    fn other_ends(&self, found: &[TypedRelation], end: RelationEnd, file: FileId) -> Vec<RelatedNote> {
         let mut times: HashMap<FileId, (usize, usize)> = HashMap::new();
         for (place, note) in found.iter().map(|relation| relation.at(end)).enumerate() {
             times.entry(note).or_insert((place, 0)).1 += 1;
         }
         times.remove(&file);
         let mut notes: Vec<(FileId, (usize, usize))> = times.into_iter().collect();
-        notes.sort_by_key(|(_, (place, times))| (std::cmp::Reverse(*times), *place));
-        notes.into_iter().map(|(note, _)| note).collect()
+        // What is stated of the note itself comes before what follows from others.
+        let is_shared = |place: usize| found.get(place).is_some_and(|relation| relation.is_shared);
+        notes.sort_by_key(|(_, (place, times))| (is_shared(*place), std::cmp::Reverse(*times), *place));
+        let related = |(file, (place, _)): (FileId, (usize, usize))| {
+            let stated = found.get(place).map(|relation| &relation.stated);
+            let standing = if is_shared(place) { Standing::Shared } else { Standing::Stated };
+            let evidence =
+                stated.map(|row| Evidence { source: row.source, line: row.line, span: row.evidence });
+            RelatedNote { file, standing, fit: 0.0, evidence }
+        };
+        notes.into_iter().map(related).collect()
     }
 
     /// Keeps the searchable notes, and of those the ones of a kind that the question names, if there are any. `used` are the
     /// places of words that mean something else.
     fn of_asked_kind(
         &self,
-        notes: Vec<FileId>,
+        notes: Vec<RelatedNote>,
         used: &[usize],
         kinds: &[(String, Vec<FileId>)],
         stem: &mut CachedStemmer,
-    ) -> Result<Vec<FileId>> {
-        let rows = self.catalog.rows(&notes)?;
+    ) -> Result<Vec<RelatedNote>> {
+        let rows = self.catalog.rows(&notes.iter().map(|note| note.file).collect::<Vec<_>>())?;
         let is_shown = |row: &&FileRow| row.kind != FileKind::Attachment && !row.excluded;
         let shown: HashSet<FileId> = rows.iter().filter(is_shown).map(|row| row.id).collect();
         let free =
@@ -614,8 +681,8 @@ impl Reader<'_> {
                 asked.insert(row.id);
             }
         }
-        let kept = notes.into_iter().filter(|note| shown.contains(note));
-        Ok(kept.filter(|note| kinds.is_empty() || asked.contains(note)).collect())
+        let kept = notes.into_iter().filter(|note| shown.contains(&note.file));
+        Ok(kept.filter(|note| kinds.is_empty() || asked.contains(&note.file)).collect())
     }
 
     /// Lists the kinds of the notes around one, as stems, each with the notes of the kind.
@@ -688,11 +755,4 @@ fn in_titles() -> Tuning {
         exact: 0.0,
         ..Tuning::default()
     }
-}
-
-/// Lists what a note is, as stems: its property `type`, and the names of its folders.
-fn kinds_of(row: &FileRow, stem: &mut CachedStemmer) -> Vec<String> {
-    let folders = row.path.folder().split('/').filter(|name| !name.is_empty());
-    let named = row.note_type.as_deref().into_iter().chain(folders);
-    named.map(|name| stem.of(&name.to_lowercase()).to_owned()).collect()
 }

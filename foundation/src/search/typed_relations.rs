@@ -20,6 +20,8 @@ pub struct TypedRelation {
     pub object: FileId,
     /// How a note states it.
     pub stated: RelationRow,
+    /// Whether it follows from two relations of another type, which `stated` is one of: who attended one meeting has met.
+    pub is_shared: bool,
 }
 
 impl TypedRelation {
@@ -93,6 +95,7 @@ impl<'a> TypedRelations<'a> {
                         kind: kind.to_owned(),
                         subject: file,
                         object: other.subject,
+                        is_shared: true,
                         ..other
                     };
                     found.push(if end == RelationEnd::Subject { met } else { turned(met) });
@@ -134,6 +137,16 @@ impl<'a> TypedRelations<'a> {
         Ok(self.typed(rows)?.into_iter().filter(|relation| relation.kind == kind).collect())
     }
 
+    /// Lists some relations of a type between any files, at most `limit`.
+    ///
+    /// # Errors
+    /// `Corrupt` or `Io` if the catalog cannot be read.
+    pub fn sample(&self, kind: &str, limit: usize) -> Result<Vec<TypedRelation>> {
+        let names: Vec<String> = self.rules.names_of(kind).into_iter().map(|(name, _)| name).collect();
+        let rows = RelationQueries::of_catalog(self.catalog).some_with_types(&names, limit)?;
+        Ok(self.typed(rows)?.into_iter().filter(|relation| relation.kind == kind).collect())
+    }
+
     /// Returns whether a type is its own inverse.
     pub fn is_symmetric(&self, kind: &str) -> bool {
         self.rules.get(kind).is_some_and(|rule| rule.inverse == kind)
@@ -144,8 +157,25 @@ impl<'a> TypedRelations<'a> {
         let ends: HashSet<FileId> = rows.iter().flat_map(|row| [row.subject, row.object]).collect();
         let files = self.catalog.rows(&ends.into_iter().collect::<Vec<_>>())?;
         let files: HashMap<FileId, FileRow> = files.into_iter().map(|row| (row.id, row)).collect();
+        // A note about a deal states what its investors invested in, and is not the object itself.
+        let is_between = |row: &RelationRow| row.subject != row.source && row.object != row.source;
+        let between: HashSet<(FileId, String, usize)> = rows
+            .iter()
+            .filter(|row| is_between(row) && !row.is_inferred)
+            .map(|row| (row.source, row.kind.clone(), row.evidence.start))
+            .collect();
+        // Words of several types mean the one that asks for notes of this kind: who joined a meeting attended it.
+        let asks_for = |row: &RelationRow| {
+            let is_asked = self.rules.get(&row.kind).is_some_and(|rule| !rule.objects.is_empty());
+            row.is_inferred && is_asked && self.can_be_object(&row.kind, files.get(&row.object), false)
+        };
+        let place = |row: &RelationRow| (row.source, row.subject, row.object, row.evidence.start);
+        let claimed: HashSet<_> = rows.iter().filter(|row| asks_for(row)).map(place).collect();
         let mut found = Vec::with_capacity(rows.len());
         for stated in rows {
+            if stated.is_inferred && claimed.contains(&place(&stated)) && !asks_for(&stated) {
+                continue;
+            }
             let before = found.len();
             let meanings = self.rules.meant_by(&stated.kind);
             let is_sure = meanings.len() == 1 && !stated.is_inferred;
@@ -156,17 +186,48 @@ impl<'a> TypedRelations<'a> {
                 };
                 let fits = self.can_be_subject(&kind, files.get(&subject))
                     && self.can_be_object(&kind, files.get(&object), is_sure);
-                if subject != object && fits {
-                    found.push(TypedRelation { kind, subject, object, stated: stated.clone() });
+                let is_of_deal = object == stated.source
+                    && between.contains(&(stated.source, kind.clone(), stated.evidence.start));
+                if subject != object && fits && is_of_deal {
+                    continue;
+                }
+                if let Some((kind, met)) = self.met_in(&kind, (subject, object), &files).filter(|_| fits) {
+                    let (subject, object) = (met, if met == subject { object } else { subject });
+                    let stated = stated.clone();
+                    found.push(TypedRelation { kind, subject, object, stated, is_shared: false });
+                } else if subject != object && fits {
+                    let stated = stated.clone();
+                    found.push(TypedRelation { kind, subject, object, stated, is_shared: false });
                 }
             }
             // `company` in a note about a deal is no employer, but it is its company.
             if found.len() == before && stated.subject != stated.object && !stated.is_inferred {
                 let (kind, subject, object) = (stated.kind.clone(), stated.subject, stated.object);
-                found.push(TypedRelation { kind, subject, object, stated });
+                found.push(TypedRelation { kind, subject, object, stated, is_shared: false });
             }
         }
         Ok(found)
+    }
+
+    /// Reads "met with [[Jane]]" in a note about a meeting: Jane attended it. Returns the type that the relation shares, and who
+    /// is its subject.
+    fn met_in(
+        &self,
+        kind: &str,
+        (subject, object): (FileId, FileId),
+        files: &HashMap<FileId, FileRow>,
+    ) -> Option<(String, FileId)> {
+        let shared = self.rules.get(kind).map(|rule| rule.shared.as_str()).filter(|name| !name.is_empty())?;
+        let is_meeting = |file: FileId| {
+            let row = files.get(&file);
+            row.is_some() && self.can_be_object(shared, row, false)
+        };
+        let met = match (is_meeting(subject), is_meeting(object)) {
+            (true, false) => object,
+            (false, true) => subject,
+            _ => return None,
+        };
+        Some((shared.to_owned(), met))
     }
 
     /// Says whether a file can be the object of a type. If the relation is not sure, the file must be of a wanted kind.

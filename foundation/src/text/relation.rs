@@ -1,11 +1,15 @@
 //! Relations between notes: what a note says of its links, in properties, fields and lists, or in the words around them
 //! (spec/recall.md 4). Read only; nothing is written.
 
+mod context;
 mod inference;
+mod phrase;
 mod rules;
 mod sentence;
 mod stated;
 
+pub use crate::text::relation::context::{LinkContext, link_contexts};
+pub use crate::text::relation::phrase::{PREPOSITIONS, Phrase, phrase_end};
 pub use crate::text::relation::rules::{RelationEnd, RelationRules};
 
 use std::collections::HashSet;

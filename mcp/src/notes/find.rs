@@ -18,8 +18,8 @@ use sidenote_foundation::text::control::plain_lines;
 use sidenote_foundation::text::media_type::{is_shown_image, media_type};
 use sidenote_store::{
     Fallback, FileContent, FileItem, Intent, ListRequest, Memory, MemoryListRequest, MemoryRanking,
-    MemorySort, NoteItem, PropertyCondition, ReadReply, ReadRequest, SearchRequest, Searches, SortBy, Store,
-    Tier,
+    MemorySort, NoteItem, PropertyCondition, ReadReply, ReadRequest, RelationStatement, SearchRequest,
+    Searches, SortBy, Store, Tier,
 };
 
 /// The largest number of characters that the links of a note take in a reply.
@@ -363,7 +363,11 @@ pub(super) fn search(store: &Store, input: SearchInput) -> Result<Answer> {
                 TruncatedText::new(read.map_or(result.snippet, |reply| reply.text), TARGET_LENGTH / 2, 1, 1)
                     .text
             }
-            _ => result.snippet,
+            // What another note states about this one says more than a passage of it.
+            _ => match result.statement.filter(|statement| statement.path != result.path) {
+                Some(RelationStatement { path, line, text }) => format!("{path}:{line}: {text}"),
+                None => result.snippet,
+            },
         };
         used += json_length(&snippet) + json_length(&result.title) + result.path.len() + result.id.len();
         used += json_length(&result.heading) + explain.as_ref().map_or(0, json_value_length) + 160;

@@ -14,6 +14,7 @@ use sidenote_foundation::index::file_set::FileSet;
 use sidenote_foundation::search::fuse::Fusion;
 use sidenote_foundation::search::query::Query;
 use sidenote_foundation::search::{Mode, Request, run};
+use sidenote_foundation::text::path::NotePath;
 
 /// The options of a measurement.
 #[derive(Debug, Clone, Default)]
@@ -181,8 +182,9 @@ impl Searches<'_> {
         snapshot: &Snapshot,
     ) -> Result<Vec<String>> {
         let parsed = Query::plain(&query.text);
+        let read = |path: &NotePath| self.core.read_bytes(path).ok();
         let request = Request {
-            relations: (mode == Mode::Hybrid).then_some(&*self.core.state.relation_rules),
+            relations: (mode == Mode::Hybrid).then(|| self.core.relation_lookup(&read)),
             query: Some(&parsed),
             mode,
             fusion,

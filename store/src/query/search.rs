@@ -26,9 +26,10 @@ use sidenote_foundation::parallel;
 use sidenote_foundation::search::fuse::Fusion;
 use sidenote_foundation::search::predicate::matching_spans;
 use sidenote_foundation::search::query::Query;
-use sidenote_foundation::search::relation_question::RelationAnswer;
+use sidenote_foundation::search::relation_answer::{Evidence, RelationAnswer};
 use sidenote_foundation::search::snippet::{excerpt, excerpt_of_parts};
 use sidenote_foundation::search::{Components, MatchType, Mode, QueryVector, Request, SearchHit};
+use sidenote_foundation::text::path::NotePath;
 use sidenote_foundation::text::relation::RelationEnd;
 use sidenote_foundation::text::terms::{CachedStemmer, is_stop_word, terms};
 use sidenote_foundation::wording::Wording;
@@ -74,6 +75,7 @@ impl Searches<'_> {
         // What was valid at another time is not superseded.
         let judged_at = Some(now).filter(|_| request.as_of.is_none());
         let in_tier = request.tier.map(|tier| files_in_tier(self.core, tier)).transpose()?;
+        let read = |path: &NotePath| self.core.read_bytes(path).ok();
         let mut sought = |query: &Query, among: Option<&FileSet>, notes: &mut Vec<Wording>| {
             let among = both(among, in_tier.as_ref());
             let request = Request {
@@ -86,7 +88,7 @@ impl Searches<'_> {
                 filter: filter.clone(),
                 path: request.path.clone(),
                 among: among.as_ref(),
-                relations: request.uses_relations(asked).then_some(&*self.core.state.relation_rules),
+                relations: request.uses_relations(asked).then(|| self.core.relation_lookup(&read)),
                 now: judged_at,
             };
             self.found(&snapshot, &request, || {
@@ -321,6 +323,7 @@ impl Searches<'_> {
                 lines: (1, 1),
                 snippet: String::new(),
                 marks: Vec::new(),
+                statement: None,
                 score: hit.score,
                 match_type: hit.match_type,
                 invalidity: Invalidity::default(),
@@ -342,7 +345,11 @@ impl Searches<'_> {
         let asked_for =
             query.condition.as_ref().map(|condition| matching_spans(&hit.row.path, &reading.text, condition));
         // The search itself reports conditions that cannot be evaluated.
-        let parts = asked_for.and_then(Result::ok).unwrap_or_default();
+        let mut parts = asked_for.and_then(Result::ok).unwrap_or_default();
+        let statement = hit.evidence.and_then(|evidence| self.statement(hit, evidence, &reading));
+        if let Some(evidence) = hit.evidence.filter(|evidence| evidence.source == hit.row.id) {
+            parts = vec![evidence.span];
+        }
         let shown = excerpt_of_parts(&reading, &parts, &query.words, stem)
             .unwrap_or_else(|| excerpt(&reading, &query.words, hit.passage, stem));
         Some(SearchResult {
@@ -353,6 +360,7 @@ impl Searches<'_> {
             lines: shown.lines,
             snippet: shown.snippet,
             marks: shown.marks,
+            statement,
             score: hit.score,
             match_type: hit.match_type,
             invalidity: Invalidity::default(),
@@ -360,6 +368,33 @@ impl Searches<'_> {
             memory: None,
             intent_score: None,
         })
+    }
+
+    /// Returns what states the relation by which a hit answers. `reading` is the note of the hit. A note that was changed
+    /// since it was indexed may state nothing at this place.
+    fn statement(
+        &self,
+        hit: &SearchHit,
+        evidence: Evidence,
+        reading: &ParsedNote,
+    ) -> Option<RelationStatement> {
+        let text_of = |reading: &ParsedNote| -> Option<String> {
+            let stated = evidence.span.of(&reading.text);
+            // A value of a property is shown with its line.
+            let is_link =
+                stated.starts_with('[') && stated.ends_with([']', ')']) && stated.matches('[').count() < 3;
+            let (first, last) = reading.lines_of(evidence.span);
+            let text = if is_link { reading.lines_span(first, last)?.of(&reading.text) } else { stated };
+            Some(text.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(MOST_STATED).collect())
+        };
+        let (path, text) = if evidence.source == hit.row.id {
+            (hit.row.path.as_str().to_owned(), text_of(reading)?)
+        } else {
+            let row = self.core.index.catalog().rows(&[evidence.source]).ok()?.pop()?;
+            let source = ParsedNote::new(&row.path, self.core.read_bytes(&row.path).ok()?);
+            (row.path.as_str().to_owned(), text_of(&source)?)
+        };
+        Some(RelationStatement { path, line: evidence.line, text })
     }
 
     /// Returns a notice about missing vectors; for a person, with the command that creates them.
@@ -405,16 +440,38 @@ fn relation_notice(core: &Core, answer: &RelationAnswer) -> Result<Wording> {
         Some(RelationEnd::Object) => format!("that lead to {path} by {}", answer.kind),
         None => format!("of this kind that are linked with {path}"),
     };
-    let which = if answer.is_whole { "these are the notes" } else { "first come the notes" };
-    let text = format!("{which} {what}");
+    let stated = answer.stated();
+    let linked = answer.notes.len() - stated;
+    let text = match (stated, linked) {
+        (0, _) => format!(
+            "no note states {} of {path}; first come notes that are linked with it and may answer",
+            answer.kind
+        ),
+        (_, 0) if answer.is_whole => format!("these are the notes {what}"),
+        (_, 0) => format!("first come the notes {what}"),
+        (stated, linked) => {
+            let first = if answer.is_whole { "these are" } else { "first come" };
+            format!(
+                "{first} {} {what}, and {linked} that may answer: linked with it, but not stated",
+                counted(stated)
+            )
+        }
+    };
     Ok(Wording::new(
         format!("{text}; --no-relations searches for the words"),
         format!("{text}; the mode bm25 or vector searches all notes"),
     ))
 }
 
+fn counted(notes: usize) -> String {
+    if notes == 1 { "1 note".to_owned() } else { format!("{notes} notes") }
+}
+
 /// The time that a search spends on embedding the latest changes.
 const EMBEDDING: Duration = Duration::from_millis(100);
+
+/// The most characters of what states a relation.
+const MOST_STATED: usize = 300;
 
 /// The largest number of results.
 const MOST_RESULTS: usize = 10_000;
@@ -469,6 +526,17 @@ pub struct SearchRequest {
     pub memories: Option<MemoryRanking>,
 }
 
+/// What a note states about the result of a question by relation.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct RelationStatement {
+    /// The path of the note.
+    pub path: String,
+    /// The line, counted from 1.
+    pub line: usize,
+    /// The sentence, line or property.
+    pub text: String,
+}
+
 /// A note that matches, with its best passage.
 #[derive(Debug, Clone, Serialize)]
 pub struct SearchResult {
@@ -486,6 +554,9 @@ pub struct SearchResult {
     pub snippet: String,
     /// Byte ranges of the snippet that match.
     pub marks: Vec<(usize, usize)>,
+    /// What states the relation by which the note answers, or holds the link.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub statement: Option<RelationStatement>,
     /// The score, comparable only within one reply.
     pub score: f32,
     /// The ranking that found the note.

@@ -24,7 +24,7 @@ use sidenote_foundation::search::fuse::FusedHit;
 use sidenote_foundation::search::metadata_filter::MetadataFilter;
 use sidenote_foundation::search::predicate::{Content, Evaluator, FileData};
 use sidenote_foundation::search::query_parser::{Field, QueryNode, TextUnit};
-use sidenote_foundation::search::relation_question::RelationAnswer;
+use sidenote_foundation::search::relation_answer::RelationAnswer;
 use sidenote_foundation::search::typed_relations::TypedRelations;
 use sidenote_foundation::search::{
     Components, FusedRanking, QueryVector, Request, SearchHit, allowed_files, path_glob, rank,

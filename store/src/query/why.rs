@@ -13,6 +13,7 @@ use sidenote_foundation::search::fuse::Fusion;
 use sidenote_foundation::search::query::Query;
 use sidenote_foundation::search::query_parser::QueryNode;
 use sidenote_foundation::search::{Components, Mode, Request, allowed_files, rank};
+use sidenote_foundation::text::path::NotePath;
 
 /// A query and a note.
 #[derive(Debug, Clone, Default)]
@@ -171,6 +172,7 @@ impl Searches<'_> {
     ) -> Result<()> {
         let config = &self.core.config.search;
         let mode = search.mode.map_or_else(|| Mode::parse(&config.mode), Ok)?;
+        let read = |path: &NotePath| self.core.read_bytes(path).ok();
         let request = Request {
             query: Some(query),
             mode,
@@ -183,7 +185,7 @@ impl Searches<'_> {
             )?,
             path: search.path.clone(),
             now: Some(self.core.clock.now()).filter(|_| search.as_of.is_none()),
-            relations: search.uses_relations(mode).then_some(&*self.core.state.relation_rules),
+            relations: search.uses_relations(mode).then(|| self.core.relation_lookup(&read)),
             ..Request::default()
         };
         let mut said = Vec::new();

@@ -14,6 +14,8 @@ struct Setting {
     key: String,
     default: String,
     meaning: String,
+    /// Whether the meaning is that of the whole section.
+    is_general: bool,
     is_text: bool,
 }
 
@@ -47,6 +49,7 @@ fn settings() -> Vec<Setting> {
                 key: format!("{section}.{name}"),
                 default: value.to_string(),
                 meaning: meaning.trim().to_owned(),
+                is_general: comment.is_empty(),
                 is_text: !value.is_array() && !value.is_table(),
             });
         }
@@ -98,9 +101,14 @@ fn settings_of_the_reference_are_those_of_the_program() {
         let (of, _) = setting.key.split_once('.').unwrap();
         if of != section {
             section = of;
+            let general = if setting.is_general {
+                format!("{}\n\n", prose(&sentence(&setting.meaning)))
+            } else {
+                String::new()
+            };
             writeln!(
                 page,
-                "## {section}\n\n| Key | Default | Meaning | Environment | Vault |\n| --- | --- | --- | --- | --- |"
+                "## {section}\n\n{general}| Key | Default | Meaning | Environment | Vault |\n| --- | --- | --- | --- | --- |"
             )
             .unwrap();
         }
@@ -112,7 +120,8 @@ fn settings_of_the_reference_are_those_of_the_program() {
         assert!(!setting.meaning.is_empty(), "nothing is said of {}", setting.key);
         let variable = if setting.is_text { code(&name) } else { "none".to_owned() };
         let vault = if may_vault_set(setting) { "yes" } else { "no" };
-        let meaning = prose(&sentence(&setting.meaning));
+        let meaning =
+            if setting.is_general { "see above".to_owned() } else { prose(&sentence(&setting.meaning)) };
         let (key, default) = (code(&setting.key), code(&setting.default));
         let last = settings.iter().rev().find(|other| other.key.starts_with(&format!("{of}."))).unwrap();
         let end = if last.key == setting.key { "\n\n" } else { "\n" };

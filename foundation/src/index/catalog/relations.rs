@@ -135,6 +135,22 @@ impl<'a> RelationQueries<'a> {
     }
 }
 
+impl RelationQueries<'_> {
+    /// Lists at most `limit` relations with one of these types.
+    ///
+    /// # Errors
+    /// Returns `Corrupt` or `Io` if the catalog cannot be read.
+    pub fn some_with_types(&self, kinds: &[String], limit: usize) -> Result<Vec<RelationRow>> {
+        let places = vec!["?"; kinds.len()].join(", ");
+        let query = format!(
+            "{RELATIONS} JOIN files f ON f.id = r.source
+             WHERE r.type IN ({places}) AND o.target IS NOT NULL AND (r.subject = 0 OR s.target IS NOT NULL)
+             AND NOT f.excluded AND f.put_away = 0 LIMIT {limit}"
+        );
+        self.0.collect(&query, rusqlite::params_from_iter(kinds), read_relation)
+    }
+}
+
 fn read_relation(row: &Row<'_>) -> rusqlite::Result<RelationRow> {
     let number = |column| Ok::<_, rusqlite::Error>(usize::try_from(row.get::<_, i64>(column)?).unwrap_or(0));
     let start = number(6)?;

@@ -3,14 +3,15 @@
 
 use crate::text::note::Note;
 use crate::text::note_names::property_text;
-use crate::text::relation::rules::{Phrase, RelationEnd, RelationRules};
+use crate::text::relation::phrase::{self, PREPOSITIONS, Phrase};
+use crate::text::relation::rules::{RelationEnd, RelationRules};
 use crate::text::relation::sentence::{Sentence, Token, sentences};
 use crate::text::relation::{Relation, relation_key};
 use crate::text::span::Span;
 use crate::text::terms::is_stop_word;
 
-/// The most words that a `*` stands for.
-const MAX_WILD: usize = 4;
+/// The most words of a remark in parentheses.
+const MAX_REMARK: usize = 4;
 /// The most words between an article and what it belongs to.
 const MAX_DESCRIPTION: usize = 3;
 /// The most links at one end of a sentence that are related with those at the other end.
@@ -70,6 +71,8 @@ const COPULAS: &[&str] = &["is", "are", "became", "remains"];
 const ARTICLES: &[&str] = &["a", "an", "the", "our", "their", "his", "her", "its", "my", "one"];
 const POSSESSIVES: &[&str] = &["our", "their", "his", "her", "its", "my", "your"];
 const TITLES: &[&str] = &["mr", "mrs", "ms", "dr", "prof"];
+/// Words of roles that look like forms of verbs.
+const RANKS: &[&str] = &["acting", "founding", "managing", "marketing", "operating", "purchasing"];
 /// Words that make a role none, or one of the past or the future.
 const NO_ROLE: &[&str] = &[
     "aspiring",
@@ -120,7 +123,7 @@ const DOUBTS: &[&str] = &[
     "would",
 ];
 /// First words of sentences that state nothing.
-const CONDITIONS: &[&str] =
+pub(super) const CONDITIONS: &[&str] =
     &["if", "imagine", "suppose", "unless", "whether", "should", "would", "could", "when"];
 const THIRD_PERSON: &[&str] = &["he", "she", "they", "it"];
 const FIRST_PERSON: &[&str] = &["i", "we"];
@@ -156,12 +159,6 @@ const TEXTS: &[&str] = &[
     "standard",
     "template",
     "version",
-];
-/// Words before a link that make it no subject.
-const PREPOSITIONS: &[&str] = &[
-    "about", "after", "at", "before", "behind", "between", "by", "during", "for", "from", "in", "into",
-    "like", "near", "of", "on", "over", "per", "than", "through", "to", "toward", "towards", "under",
-    "until", "via", "with", "within",
 ];
 /// Verbs in the past that do not end in "ed".
 const IRREGULAR: &[&str] = &[
@@ -337,7 +334,10 @@ impl<'a> Reader<'a> {
                 at += 1;
                 continue;
             };
-            if let Some(subject) = self.subject(tokens, at, phrase) {
+            // The same words can state several types. The kinds of the notes decide later.
+            let same = self.rules.phrases(first).filter(|other| other.words == phrase.words);
+            for phrase in same {
+                let Some(subject) = self.subject(tokens, at, phrase) else { continue };
                 let with = self.rules.get(&phrase.kind).is_some_and(|kind| kind.with);
                 let with = with && phrase.before == RelationEnd::Subject;
                 let together = if with { others_after_with(tokens, behind) } else { Vec::new() };
@@ -349,7 +349,7 @@ impl<'a> Reader<'a> {
                 };
                 found.push(of(subject, objects.clone()));
                 if !together.is_empty() {
-                    found.push(of(Subject::Links(together), objects));
+                    found.push(of(Subject::Links(together), objects.clone()));
                 }
             }
             at = behind;
@@ -391,8 +391,7 @@ impl<'a> Reader<'a> {
                 }
                 _ => false,
             });
-            let verb = phrase.words.iter().rposition(|word| !PREPOSITIONS.contains(&word.as_ref()));
-            let verb = verb.and_then(|last| phrase.words.get(..=last)).unwrap_or_default();
+            let verb = phrase.head();
             let is_here = phrase_end(tokens, at, verb).is_some_and(|end| word(tokens, end) == Some("here"));
             is_named || (is_here && verb.len() < phrase.words.len())
         })?;
@@ -439,9 +438,17 @@ impl<'a> Reader<'a> {
             && let Some((kind, end)) = self.role(tokens.get(at..behind)?)
             && end == RelationEnd::Object
             && let Some(before) = described(tokens, at)
-            && word(tokens, before).is_some_and(|one| ARTICLES.contains(&one))
+                .filter(|before| word(tokens, *before).is_some_and(|one| ARTICLES.contains(&one)))
+                // "[[Jane]] and [[Tom]] are investors."
+                .or_else(|| at.checked_sub(1).filter(|last| word(tokens, *last) == Some("are")).map(|_| at))
         {
-            let phrase = Phrase { words: Vec::new(), kind: kind.clone(), before: end, is_asked: false };
+            let phrase = Phrase {
+                words: Vec::new(),
+                kind: kind.clone(),
+                before: end,
+                is_role: false,
+                is_asked: false,
+            };
             let Subject::Links(others) = self.before_description(tokens, before, &phrase)? else {
                 return None;
             };
@@ -452,7 +459,13 @@ impl<'a> Reader<'a> {
         let (others, _) = objects(tokens, behind + 1)?;
         let before = described(tokens, at)?;
         // It stands in notes of one end, and names the other one.
-        let phrase = Phrase { words: Vec::new(), kind: kind.clone(), before: end.other(), is_asked: false };
+        let phrase = Phrase {
+            words: Vec::new(),
+            kind: kind.clone(),
+            before: end.other(),
+            is_role: false,
+            is_asked: false,
+        };
         let subject = self.before_description(tokens, before, &phrase)?;
         Some(Statement { subject, kind, end: end.other(), others })
     }
@@ -503,16 +516,16 @@ impl<'a> Reader<'a> {
             end -= 1;
         }
         let has_copula = end < at;
-        if has_copula && is_past && phrase.is_role() {
+        if has_copula && is_past && phrase.is_role {
             return None;
         }
         if !has_copula {
             // "Jane works at" has no description before the verb.
-            if let Some(before) = described(tokens, end).filter(|before| *before > 0 || phrase.is_role()) {
+            if let Some(before) = described(tokens, end).filter(|before| *before > 0 || phrase.is_role) {
                 return self.before_description(tokens, before, phrase);
             }
             let mark = end.checked_sub(1).and_then(|at| tokens.get(at));
-            let is_apposition = phrase.is_role() || phrase.before == RelationEnd::Object;
+            let is_apposition = phrase.is_role || phrase.before == RelationEnd::Object;
             if is_apposition && matches!(mark, Some(Token::Mark(',' | '(' | '–' | '—'))) {
                 return links_before(tokens, end - 1).map(|(links, _)| Subject::Links(links));
             }
@@ -525,7 +538,7 @@ impl<'a> Reader<'a> {
         let Some(last) = before.checked_sub(1) else {
             // "A partner at [[Acme]]" is about the note; "her partner at [[Acme]]" and "the partner" are not.
             let is_other = word(tokens, 0).is_some_and(|one| POSSESSIVES.contains(&one) || one == "the");
-            return (phrase.is_role() && !is_other).then_some(Subject::Note);
+            return (phrase.is_role && !is_other).then_some(Subject::Note);
         };
         match tokens.get(last)? {
             Token::Mark(',' | '(' | '–' | '—') => {
@@ -630,7 +643,7 @@ fn word<'a>(tokens: &'a [Token<'_>], at: usize) -> Option<&'a str> {
     }
 }
 
-fn is_doubt(word: &str) -> bool {
+pub(super) fn is_doubt(word: &str) -> bool {
     DOUBTS.binary_search(&word).is_ok() || word.ends_with("n't")
 }
 
@@ -639,13 +652,9 @@ fn is_verb(word: &str) -> bool {
 }
 
 /// Returns the end of a phrase that begins at `at`.
-fn phrase_end(tokens: &[Token<'_>], at: usize, phrase: &[String]) -> Option<usize> {
-    let Some((first, rest)) = phrase.split_first() else { return Some(at) };
-    if first == "*" {
-        let ends = (at + 1..=at + MAX_WILD).take_while(|end| word(tokens, end - 1).is_some());
-        return ends.into_iter().find_map(|end| phrase_end(tokens, end, rest));
-    }
-    if word(tokens, at)? == first { phrase_end(tokens, at + 1, rest) } else { None }
+fn phrase_end(tokens: &[Token<'_>], at: usize, words: &[String]) -> Option<usize> {
+    let is_word = |at: usize| word(tokens, at).is_some();
+    phrase::phrase_end(words, at, &is_word, &|at, wanted| word(tokens, at) == Some(wanted))
 }
 
 /// Returns the links from `at` on that are joined by commas or "and", and the end of the last one. A link with "'s" behind
@@ -677,7 +686,7 @@ fn after_parentheses(tokens: &[Token<'_>], at: usize) -> usize {
     if tokens.get(at) != Some(&Token::Mark('(')) {
         return at;
     }
-    let close = tokens.iter().skip(at + 1).take(MAX_WILD + 1).position(|token| *token == Token::Mark(')'));
+    let close = tokens.iter().skip(at + 1).take(MAX_REMARK + 1).position(|token| *token == Token::Mark(')'));
     close.map_or(at, |distance| at + distance + 2)
 }
 
@@ -730,7 +739,13 @@ fn described(tokens: &[Token<'_>], end: usize) -> Option<usize> {
         if COPULAS.contains(&one) || one == "as" {
             return (at < end).then_some(at);
         }
-        let is_verb = IRREGULAR.contains(&one) || one.ends_with("ed") || one.ends_with("ing");
+        // "Is currently a director of" and "is now director of".
+        if at < end && AUXILIARIES.contains(&one) {
+            let before = last.checked_sub(1).and_then(|at| word(tokens, at));
+            return before.filter(|one| COPULAS.contains(one)).map(|_| last);
+        }
+        let is_ending = one.ends_with("ed") || one.ends_with("ing");
+        let is_verb = IRREGULAR.contains(&one) || (is_ending && !RANKS.contains(&one));
         let is_other = PREPOSITIONS.contains(&one) || NO_ROLE.contains(&one) || AUXILIARIES.contains(&one);
         let is_role = !is_verb && !is_other && !is_doubt(one);
         let is_word = !is_stop_word(one) || matches!(one, "and" | "of");

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use hashbrown::HashMap;
 
 use crate::config::RelationConfig;
+use crate::text::relation::phrase::Phrase;
 use crate::text::relation::relation_key;
 
 /// An end of a relation.
@@ -27,30 +28,6 @@ impl RelationEnd {
     }
 }
 
-/// A phrase that states a relation.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Phrase {
-    /// Its words in lower case. `*` stands for one to four words.
-    pub words: Vec<String>,
-    /// The name of the type.
-    pub kind: String,
-    /// The end of the relation that stands before it.
-    pub before: RelationEnd,
-    /// Whether it stands for the relation in questions alone.
-    pub is_asked: bool,
-}
-
-impl Phrase {
-    /// Says whether the phrase names a role, as "founder of" does, and is no verb.
-    pub fn is_role(&self) -> bool {
-        let first = self.words.first().map_or("", String::as_str);
-        let last = self.words.last().map_or("", String::as_str);
-        let verbs = ["are", "employ", "is", "know", "sat", "seen", "spoke", "use", "was", "were", "work"];
-        let is_verb = verbs.iter().any(|verb| first.starts_with(verb));
-        first == "ex" || first.starts_with("investor") || (matches!(last, "of" | "at") && !is_verb)
-    }
-}
-
 /// The types of relations, and how they are recognised.
 #[derive(Debug, Clone, Default)]
 pub struct RelationRules {
@@ -67,18 +44,20 @@ impl RelationRules {
     pub fn new(types: &BTreeMap<String, RelationConfig>, infers: bool) -> Self {
         let mut rules = Self { types: types.clone(), infers, ..Self::default() };
         for (name, kind) in types {
-            let forward = kind.forward.iter().map(|phrase| (phrase, RelationEnd::Subject, false));
-            let reverse = kind.reverse.iter().map(|phrase| (phrase, RelationEnd::Object, false));
-            let asked = kind.asked.iter().map(|phrase| (phrase, RelationEnd::Subject, true));
-            for (phrase, before, is_asked) in forward.chain(reverse).chain(asked) {
-                let words: Vec<String> = phrase.split_whitespace().map(str::to_lowercase).collect();
-                let Some(first) = words.first().cloned() else { continue };
-                rules.phrases.entry(first).or_default().push(Phrase {
-                    words,
-                    kind: name.clone(),
-                    before,
-                    is_asked,
-                });
+            let (subject, object) = (RelationEnd::Subject, RelationEnd::Object);
+            for (phrases, before, is_role, is_asked) in [
+                (&kind.forward, subject, false, false),
+                (&kind.roles, subject, true, false),
+                (&kind.reverse, object, false, false),
+                (&kind.reverse_roles, object, true, false),
+                (&kind.asked, subject, false, true),
+            ] {
+                for phrase in phrases {
+                    let words: Vec<String> = phrase.split_whitespace().map(str::to_lowercase).collect();
+                    let Some(first) = words.first().cloned() else { continue };
+                    let phrase = Phrase { words, kind: name.clone(), before, is_role, is_asked };
+                    rules.phrases.entry(first).or_default().push(phrase);
+                }
             }
             let own = kind.names.iter().chain([name]).map(|name| (name, RelationEnd::Subject));
             let inverse = Some(&kind.inverse).filter(|inverse| !inverse.is_empty() && *inverse != name);

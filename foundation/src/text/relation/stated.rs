@@ -77,7 +77,7 @@ fn property(key: &str) -> Option<String> {
 }
 
 /// The line of a link.
-struct Line<'a> {
+pub(super) struct Line<'a> {
     /// The line without its end and the white space around it.
     span: Span,
     /// What stands before the link, without the marker of a list.
@@ -91,7 +91,7 @@ struct Line<'a> {
 
 impl<'a> Line<'a> {
     /// Returns the line of a link; `None` if it is too long to be a field or an item.
-    fn of(text: &'a str, note: &'a Note, link: &Link) -> Option<Self> {
+    pub(super) fn of(text: &'a str, note: &'a Note, link: &Link) -> Option<Self> {
         let first = text.floor_char_boundary(link.span.start.saturating_sub(MAX_LINE));
         let before = text.get(first..link.span.start)?;
         let start = match before.rfind('\n') {
@@ -118,6 +118,48 @@ impl<'a> Line<'a> {
             is_item: item.is_some(),
             heading: heading.map_or("", |heading| heading.text.as_str()),
         })
+    }
+
+    /// Returns the line without white space around it.
+    pub(super) fn span(&self) -> Span {
+        self.span
+    }
+
+    /// Returns what stands before the link, without the marker of a list.
+    pub(super) fn before(&self) -> &'a str {
+        self.before
+    }
+
+    /// Returns the line without the link.
+    pub(super) fn around(&self) -> String {
+        format!("{} {}", self.before, self.behind)
+    }
+
+    /// Returns the heading above.
+    pub(super) fn heading(&self) -> &'a str {
+        self.heading
+    }
+
+    /// Says whether the line is an item of a list.
+    pub(super) fn is_item(&self) -> bool {
+        self.is_item
+    }
+
+    /// Says whether the line is a row of a table.
+    pub(super) fn is_row(&self) -> bool {
+        self.before.starts_with('|')
+    }
+
+    /// Says whether the line is a field or a label with links: `Attendees: [[a]], [[b]]`.
+    pub(super) fn is_field(&self) -> bool {
+        if self.field().is_some() {
+            return true;
+        }
+        let label = self
+            .before
+            .split_once(':')
+            .filter(|(_, links)| is_list_of_links(links.trim_start_matches(['*', '_'])));
+        label.is_some_and(|(label, _)| field_name(label).is_some()) && is_list_of_links(self.behind)
     }
 
     /// Returns the type of the relation that the line states.
@@ -185,9 +227,12 @@ impl<'a> Line<'a> {
         field_name(head.get(open + 1..)?).filter(|_| is_field)
     }
 
-    /// Returns the label of a list of links: `Attendees: [[a]], [[b]]`.
+    /// Returns the label of a list of links: `Attendees: [[a]], [[b]]`, or `| Attendees | [[a]], [[b]] |` in a table.
     fn label(&self, rules: &RelationRules) -> Option<String> {
-        let (label, links) = self.before.split_once(':')?;
+        let (label, links) = match self.before.strip_prefix('|') {
+            Some(row) => row.split_once('|')?,
+            None => self.before.split_once(':')?,
+        };
         let is_list = is_list_of_links(links.trim_start_matches(['*', '_'])) && is_list_of_links(self.behind);
         let name = field_name(label.trim_matches(['*', '_', ' ']).get(..).filter(|_| is_list)?)?;
         rules.has_name(&name).then_some(name)

@@ -1,0 +1,56 @@
+//! Phrases of the rules, and how they are found in the words of a note or a question.
+
+use crate::text::relation::rules::RelationEnd;
+
+/// The most words that a `*` stands for.
+const MAX_WILD: usize = 4;
+
+/// Words that lead from a phrase to a link, and make no subject of the link behind them.
+pub const PREPOSITIONS: &[&str] = &[
+    "about", "after", "at", "before", "behind", "between", "by", "during", "for", "from", "in", "into",
+    "like", "near", "of", "on", "over", "per", "than", "through", "to", "toward", "towards", "under",
+    "until", "via", "with", "within",
+];
+/// Prepositions that are a part of what is said, as in "took over" and "worked before".
+const PARTICLES: &[&str] = &["before", "behind", "over"];
+
+/// A phrase that states a relation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Phrase {
+    /// Its words in lower case. `*` stands for one to four words.
+    pub words: Vec<String>,
+    /// The name of the type.
+    pub kind: String,
+    /// The end of the relation that stands before it.
+    pub before: RelationEnd,
+    /// Whether it names a role, as "founder of" does, and is no verb.
+    pub is_role: bool,
+    /// Whether it stands for the relation in questions alone.
+    pub is_asked: bool,
+}
+
+impl Phrase {
+    /// Returns the words without the prepositions at the end, which "works here" and "where does Jane work" leave out.
+    pub fn head(&self) -> &[String] {
+        let is_last =
+            |word: &String| !PREPOSITIONS.contains(&word.as_str()) || PARTICLES.contains(&word.as_str());
+        let length = self.words.iter().rposition(is_last).map_or(0, |at| at + 1);
+        self.words.get(..length).unwrap_or_default()
+    }
+}
+
+/// Returns the end of a phrase that begins at `at` in a list of words. `is_word` says whether there is a word at a place, and
+/// `is_same` whether it is this word of the phrase.
+pub fn phrase_end(
+    phrase: &[String],
+    at: usize,
+    is_word: &impl Fn(usize) -> bool,
+    is_same: &impl Fn(usize, &str) -> bool,
+) -> Option<usize> {
+    let Some((first, rest)) = phrase.split_first() else { return Some(at) };
+    if first == "*" {
+        let mut ends = (at + 1..=at + MAX_WILD).take_while(|end| is_word(end - 1));
+        return ends.find_map(|end| phrase_end(rest, end, is_word, is_same));
+    }
+    if is_word(at) && is_same(at, first) { phrase_end(rest, at + 1, is_word, is_same) } else { None }
+}
