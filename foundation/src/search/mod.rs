@@ -13,6 +13,7 @@ pub mod text_match;
 pub mod tie_order;
 pub mod query_parser;
 mod linked_notes;
+mod related_first;
 pub mod relation_answer;
 mod relation_question;
 pub mod sequence;
@@ -36,7 +37,8 @@ use crate::index::file_set::FileSet;
 use crate::index::{Index, Snapshot, passages_of};
 use crate::search::fuse::{Candidates, FusedHit, Fusion, NoteScores, Ranked, Similarity};
 use crate::search::query::Query;
-use crate::search::relation_answer::{Evidence, RelationAnswer, RelationLookup, put_related_first};
+use crate::search::related_first::put_related_first;
+use crate::search::relation_answer::{Evidence, RelationAnswer, RelationLookup};
 use crate::search::tie_order::best_first;
 use crate::search::validity_order::TimeReason;
 
@@ -268,6 +270,7 @@ impl FusedRanking {
 ///
 /// # Errors
 /// `Invalid` for a malformed glob; `Io` or `Corrupt` if the index cannot be read; the errors of `query_vector`.
+// size: the steps of one ranking, in their order.
 pub fn rank(
     index: &Index,
     snapshot: &Snapshot,

@@ -9,8 +9,8 @@ mod sentence;
 mod stated;
 
 pub use crate::text::relation::context::{LinkContext, link_contexts};
-pub use crate::text::relation::phrase::{PREPOSITIONS, Phrase, phrase_end};
-pub use crate::text::relation::rules::{RelationEnd, RelationRules};
+pub use crate::text::relation::phrase::{PREPOSITIONS, Phrase, RelationEnd, phrase_end};
+pub use crate::text::relation::rules::RelationRules;
 
 use std::collections::HashSet;
 

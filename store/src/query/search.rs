@@ -61,6 +61,7 @@ impl Searches<'_> {
     }
 
     /// Searches the index without updating it.
+    // size: the steps of one search, in their order.
     fn search_as_is(&self, request: &SearchRequest) -> Result<SearchReply> {
         let config = &self.core.config.search;
         let asked = request.mode.map_or_else(|| Mode::parse(&config.mode), Ok)?;
@@ -346,7 +347,7 @@ impl Searches<'_> {
             query.condition.as_ref().map(|condition| matching_spans(&hit.row.path, &reading.text, condition));
         // The search itself reports conditions that cannot be evaluated.
         let mut parts = asked_for.and_then(Result::ok).unwrap_or_default();
-        let statement = hit.evidence.and_then(|evidence| self.statement(hit, evidence, &reading));
+        let statement = hit.evidence.and_then(|evidence| statement(self.core, hit, evidence, &reading));
         if let Some(evidence) = hit.evidence.filter(|evidence| evidence.source == hit.row.id) {
             parts = vec![evidence.span];
         }
@@ -368,33 +369,6 @@ impl Searches<'_> {
             memory: None,
             intent_score: None,
         })
-    }
-
-    /// Returns what states the relation by which a hit answers. `reading` is the note of the hit. A note that was changed
-    /// since it was indexed may state nothing at this place.
-    fn statement(
-        &self,
-        hit: &SearchHit,
-        evidence: Evidence,
-        reading: &ParsedNote,
-    ) -> Option<RelationStatement> {
-        let text_of = |reading: &ParsedNote| -> Option<String> {
-            let stated = evidence.span.of(&reading.text);
-            // A value of a property is shown with its line.
-            let is_link =
-                stated.starts_with('[') && stated.ends_with([']', ')']) && stated.matches('[').count() < 3;
-            let (first, last) = reading.lines_of(evidence.span);
-            let text = if is_link { reading.lines_span(first, last)?.of(&reading.text) } else { stated };
-            Some(text.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(MOST_STATED).collect())
-        };
-        let (path, text) = if evidence.source == hit.row.id {
-            (hit.row.path.as_str().to_owned(), text_of(reading)?)
-        } else {
-            let row = self.core.index.catalog().rows(&[evidence.source]).ok()?.pop()?;
-            let source = ParsedNote::new(&row.path, self.core.read_bytes(&row.path).ok()?);
-            (row.path.as_str().to_owned(), text_of(&source)?)
-        };
-        Some(RelationStatement { path, line: evidence.line, text })
     }
 
     /// Returns a notice about missing vectors; for a person, with the command that creates them.
@@ -429,6 +403,33 @@ fn both(one: Option<&FileSet>, other: Option<&FileSet>) -> Option<FileSet> {
         (Some(one), Some(other)) => Some(one.and(other)),
         (one, other) => one.or(other).cloned(),
     }
+}
+
+/// Returns what states the relation by which a hit answers. `reading` is the note of the hit. A note that was changed
+/// since it was indexed may state nothing at this place.
+fn statement(
+    core: &Core,
+    hit: &SearchHit,
+    evidence: Evidence,
+    reading: &ParsedNote,
+) -> Option<RelationStatement> {
+    let text_of = |reading: &ParsedNote| -> Option<String> {
+        let stated = evidence.span.of(&reading.text);
+        // A value of a property is shown with its line.
+        let is_link =
+            stated.starts_with('[') && stated.ends_with([']', ')']) && stated.matches('[').count() < 3;
+        let (first, last) = reading.lines_of(evidence.span);
+        let text = if is_link { reading.lines_span(first, last)?.of(&reading.text) } else { stated };
+        Some(text.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(MOST_STATED).collect())
+    };
+    let (path, text) = if evidence.source == hit.row.id {
+        (hit.row.path.as_str().to_owned(), text_of(reading)?)
+    } else {
+        let row = core.index.catalog().rows(&[evidence.source]).ok()?.pop()?;
+        let source = ParsedNote::new(&row.path, core.read_bytes(&row.path).ok()?);
+        (row.path.as_str().to_owned(), text_of(&source)?)
+    };
+    Some(RelationStatement { path, line: evidence.line, text })
 }
 
 /// Says that relations answer the query, and how to search without them.

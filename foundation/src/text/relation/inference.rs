@@ -3,8 +3,8 @@
 
 use crate::text::note::Note;
 use crate::text::note_names::property_text;
-use crate::text::relation::phrase::{self, PREPOSITIONS, Phrase};
-use crate::text::relation::rules::{RelationEnd, RelationRules};
+use crate::text::relation::phrase::{self, PREPOSITIONS, Phrase, RelationEnd};
+use crate::text::relation::rules::RelationRules;
 use crate::text::relation::sentence::{Sentence, Token, sentences};
 use crate::text::relation::{Relation, relation_key};
 use crate::text::span::Span;

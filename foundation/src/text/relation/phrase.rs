@@ -1,7 +1,5 @@
 //! Phrases of the rules, and how they are found in the words of a note or a question.
 
-use crate::text::relation::rules::RelationEnd;
-
 /// The most words that a `*` stands for.
 const MAX_WILD: usize = 4;
 
@@ -13,6 +11,26 @@ pub const PREPOSITIONS: &[&str] = &[
 ];
 /// Prepositions that are a part of what is said, as in "took over" and "worked before".
 const PARTICLES: &[&str] = &["before", "behind", "over"];
+
+/// An end of a relation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum RelationEnd {
+    /// From which it leads.
+    Subject,
+    /// To which it leads.
+    Object,
+}
+
+impl RelationEnd {
+    /// Returns the other end.
+    #[must_use]
+    pub fn other(self) -> Self {
+        match self {
+            Self::Subject => Self::Object,
+            Self::Object => Self::Subject,
+        }
+    }
+}
 
 /// A phrase that states a relation.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -5,28 +5,8 @@ use std::collections::BTreeMap;
 use hashbrown::HashMap;
 
 use crate::config::RelationConfig;
-use crate::text::relation::phrase::Phrase;
+use crate::text::relation::phrase::{Phrase, RelationEnd};
 use crate::text::relation::relation_key;
-
-/// An end of a relation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum RelationEnd {
-    /// From which it leads.
-    Subject,
-    /// To which it leads.
-    Object,
-}
-
-impl RelationEnd {
-    /// Returns the other end.
-    #[must_use]
-    pub fn other(self) -> Self {
-        match self {
-            Self::Subject => Self::Object,
-            Self::Object => Self::Subject,
-        }
-    }
-}
 
 /// The types of relations, and how they are recognised.
 #[derive(Debug, Clone, Default)]

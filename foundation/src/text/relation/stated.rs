@@ -5,7 +5,8 @@ use std::collections::HashMap;
 
 use crate::text::link::Link;
 use crate::text::note::Note;
-use crate::text::relation::rules::{RelationEnd, RelationRules};
+use crate::text::relation::phrase::RelationEnd;
+use crate::text::relation::rules::RelationRules;
 use crate::text::relation::{Relation, relation_key};
 use crate::text::span::Span;
 

@@ -1,0 +1,75 @@
+//! Puts the notes that answer a question by relation before the ranking.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::error::Result;
+use crate::index::catalog::FileId;
+use crate::index::file_set::FileSet;
+use crate::index::{Index, Snapshot};
+use crate::search::fuse::FusedHit;
+use crate::search::query::Query;
+use crate::search::relation_answer::{RelatedNote, RelationAnswer, RelationLookup, Standing};
+use crate::search::relation_question;
+use crate::search::{Components, QueryVector};
+
+/// The score that is added to a note at the other end of a relation that the query asks for. Each of these scores is larger
+/// than the next one by more than all other parts together.
+const RELATION_SCORE: f32 = 4.8;
+/// The score that is added to a linked note in words of the relation.
+const TOLD_SCORE: f32 = 3.6;
+/// The score that is added to a note whose relation follows from others, such as a common meeting.
+const SHARED_SCORE: f32 = 2.4;
+/// The score that is added to another linked note that may answer.
+const LINKED_SCORE: f32 = 1.2;
+/// The least fit of a linked note in words of the relation.
+const TOLD: f32 = 1.0;
+/// What is added to it for each unit of [`RelatedNote::fit`].
+const FIT_WEIGHT: f32 = 0.1;
+/// The number of notes up to which less likely linked notes follow the others, if the ranking does not.
+const AT_LEAST: usize = 5;
+
+/// Puts the notes first that answer a question by relation, including notes that are in neither list. If the question asks
+/// for nothing else, and some note states the relation, the others are left out.
+pub(super) fn put_related_first(
+    (index, snapshot): (&Index, &Snapshot),
+    lookup: RelationLookup<'_>,
+    (query, vector): (&Query, &QueryVector),
+    allowed: Option<&FileSet>,
+    fused: &mut Vec<FusedHit>,
+) -> Result<Option<RelationAnswer>> {
+    // A note that the whole query names is what was asked for.
+    if fused.iter().any(|hit| hit.components.from_name.is_some()) {
+        return Ok(None);
+    }
+    let catalog = index.catalog();
+    let found = relation_question::answer((&catalog, snapshot), lookup, &query.text_to_embed, vector)?;
+    let Some(mut answer) = found else { return Ok(None) };
+    answer.notes.retain(|note| allowed.is_none_or(|files| files.contains(note.file)));
+    answer.is_whole &= answer.stated() > 0;
+    let sure = answer.notes.iter().filter(|note| note.standing != Standing::Possible).count();
+    if sure == 0 {
+        return Ok(None);
+    }
+    answer.notes.truncate(if answer.is_whole { sure.max(AT_LEAST) } else { sure });
+    let listed: HashSet<FileId> = fused.iter().map(|hit| hit.file).collect();
+    let unlisted = answer.notes.iter().map(|note| note.file).filter(|file| !listed.contains(file));
+    fused.extend(unlisted.map(|file| FusedHit { file, score: 0.0, components: Components::default() }));
+    let related: HashMap<FileId, &RelatedNote> = answer.notes.iter().map(|note| (note.file, note)).collect();
+    for hit in fused.iter_mut() {
+        let Some(note) = related.get(&hit.file) else { continue };
+        match note.standing {
+            Standing::Stated => hit.components.from_relation = Some(RELATION_SCORE),
+            Standing::Shared => hit.components.from_relation = Some(SHARED_SCORE),
+            Standing::Likely => {
+                let score = if note.fit >= TOLD { TOLD_SCORE } else { LINKED_SCORE };
+                hit.components.from_link = Some(score + FIT_WEIGHT * note.fit.clamp(0.0, 3.0));
+            }
+            Standing::Possible => {}
+        }
+        hit.score = hit.components.total();
+    }
+    if answer.is_whole {
+        fused.retain(|hit| related.contains_key(&hit.file));
+    }
+    Ok(Some(answer))
+}
