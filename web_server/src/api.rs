@@ -26,7 +26,7 @@ const API: &str = "/api/v1/";
 const HEADERS: [(HeaderName, &str); 4] = [
     (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
     (header::REFERRER_POLICY, "no-referrer"),
-    (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
+    (assets::RESOURCE_POLICY, "same-origin"),
     (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
 ];
 
@@ -149,7 +149,7 @@ pub(crate) async fn handle(State(api): State<Arc<Api>>, request: Request) -> Res
     let mut response = api.answer(&parts, body).await;
     let headers = response.headers_mut();
     for (name, value) in HEADERS {
-        headers.insert(name, HeaderValue::from_static(value));
+        headers.entry(name).or_insert(HeaderValue::from_static(value));
     }
     response
 }

@@ -3,20 +3,31 @@
 use std::io::Read as _;
 
 use axum::body::{Body, Bytes};
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::Response;
 use flate2::read::GzDecoder;
 
 use crate::reply::accepts_gzip;
 use sidenote_foundation::text::media_type::media_type;
 
+/// The header that says which sites may load an answer.
+pub(crate) const RESOURCE_POLICY: HeaderName = HeaderName::from_static("cross-origin-resource-policy");
+
 /// A built file: its address below the root, `gzip` if it is compressed, and its bytes.
 pub type Asset = (&'static str, &'static str, &'static [u8]);
 
-/// What the page may do and load. Styles may be inline, since drawings of Mermaid have them; scripts may not.
-const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; \
-font-src 'self' data:; media-src 'self'; frame-src 'self'; worker-src 'self'; connect-src 'self'; manifest-src 'self'; \
-base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+/// What the page may do and load. It sets styles by its scripts alone.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; \
+media-src 'self'; frame-src 'self'; worker-src 'self'; connect-src 'self'; manifest-src 'self'; base-uri 'none'; \
+form-action 'none'; frame-ancestors 'none'";
+
+/// What the frame of diagrams may do. Mermaid draws with styles of its own, so it runs in a frame that has no origin and
+/// loads nothing but its script.
+const FRAME_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'unsafe-inline'; sandbox allow-scripts; \
+frame-ancestors 'self'";
+
+/// The beginning of the names of the files in the frame of diagrams.
+const FRAME: &str = "assets/mermaid-";
 
 /// The page that is shown before the browser is signed in.
 const SIGN_IN: &str = "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>sidenote</title>\
@@ -57,7 +68,13 @@ pub(crate) fn response(asset: &'static Asset, headers: &HeaderMap) -> Response {
     let caching =
         if name.starts_with("assets/") { "public, max-age=31536000, immutable" } else { "no-cache" };
     answer.insert(header::CACHE_CONTROL, HeaderValue::from_static(caching));
-    answer.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
+    let is_frame = name.starts_with(FRAME);
+    let policy = if is_frame { FRAME_POLICY } else { POLICY };
+    answer.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(policy));
+    if is_frame {
+        // A frame without an origin counts as another site.
+        answer.insert(RESOURCE_POLICY, HeaderValue::from_static("cross-origin"));
+    }
     response
 }
 
