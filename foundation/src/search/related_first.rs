@@ -25,8 +25,6 @@ const LINKED_SCORE: f32 = 1.2;
 const TOLD: f32 = 1.0;
 /// What is added to it for each unit of [`RelatedNote::fit`].
 const FIT_WEIGHT: f32 = 0.1;
-/// The number of notes up to which less likely linked notes follow the others, if the ranking does not.
-const AT_LEAST: usize = 5;
 
 /// Puts the notes first that answer a question by relation, including notes that are in neither list. If the question asks
 /// for nothing else, and some note states the relation, the others are left out.
@@ -46,11 +44,9 @@ pub(super) fn put_related_first(
     let Some(mut answer) = found else { return Ok(None) };
     answer.notes.retain(|note| allowed.is_none_or(|files| files.contains(note.file)));
     answer.is_whole &= answer.stated() > 0;
-    let sure = answer.notes.iter().filter(|note| note.standing != Standing::Possible).count();
-    if sure == 0 {
+    if answer.notes.is_empty() {
         return Ok(None);
     }
-    answer.notes.truncate(if answer.is_whole { sure.max(AT_LEAST) } else { sure });
     let listed: HashSet<FileId> = fused.iter().map(|hit| hit.file).collect();
     let unlisted = answer.notes.iter().map(|note| note.file).filter(|file| !listed.contains(file));
     fused.extend(unlisted.map(|file| FusedHit { file, score: 0.0, components: Components::default() }));
@@ -64,7 +60,6 @@ pub(super) fn put_related_first(
                 let score = if note.fit >= TOLD { TOLD_SCORE } else { LINKED_SCORE };
                 hit.components.from_link = Some(score + FIT_WEIGHT * note.fit.clamp(0.0, 3.0));
             }
-            Standing::Possible => {}
         }
         hit.score = hit.components.total();
     }

@@ -52,8 +52,6 @@ pub enum Standing {
     Shared,
     /// The note is linked with the named one, in words that fit the question.
     Likely,
-    /// The note is linked with the named one, in other words.
-    Possible,
 }
 
 /// A note that answers a question by relation.
