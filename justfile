@@ -16,6 +16,14 @@ soak:
 kill-shared-vectors count="200":
     SIDENOTE_TEST_KILLS={{count}} cargo test --release -- --ignored --nocapture shared_vectors::two_hundred_kills_leave_right_vectors
 
+# Test vaults of a team; needs PostgreSQL 15 or newer, on the PATH or in the folder that SIDENOTE_TEST_POSTGRES names.
+team:
+    cargo test --release -- --ignored --nocapture team::
+
+# Kill a server of a team two hundred times beside another one that writes, and find a thousand notes at once; takes minutes.
+team-kills:
+    SIDENOTE_TEST_KILLS=200 SIDENOTE_TEST_TEAM_NOTES=1000 cargo test --release -- --ignored --nocapture team::a_killed_server_loses_nothing_that_was_acknowledged team::what_one_server_writes_another_one_finds_at_once
+
 # Merge the branches of a thousand random repositories with and without the merge driver, and kill the driver at many moments; needs git.
 random-merges:
     SIDENOTE_DRIVER_KILLS=400 cargo test --release -- --include-ignored --nocapture merge_driver::a_thousand_random_merges_lose_nothing merge_driver::a_killed_driver_leaves_no_half_file

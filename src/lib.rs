@@ -4,6 +4,7 @@
 //!
 //! - [`sidenote_foundation`]: the layers from text to search
 //! - [`store`]: the API of the program
+//! - [`share`]: vaults that several servers share
 //! - `sidenote_http`: what the HTTP servers share
 //! - [`mcp`]: the MCP server
 //! - [`web`]: the web page
@@ -13,6 +14,6 @@ pub use sidenote_foundation::{
     atomic_file, clock, config, error, git, index, journal, memory, parallel, platform, safe_open, search,
     text, vault, wording,
 };
-pub use {sidenote_mcp as mcp, sidenote_store as store, sidenote_web as web};
+pub use {sidenote_mcp as mcp, sidenote_share as share, sidenote_store as store, sidenote_web as web};
 
 pub mod cli;

@@ -91,17 +91,20 @@ impl Journal {
     /// # Errors
     /// `Io` if they cannot be written.
     pub fn append_all(&self, events: &[Event]) -> Result<()> {
-        self.share(events, true)?;
-        self.write(events, true)
+        if self.share(events, true)? { Ok(()) } else { self.write(events, true) }
     }
 
-    /// Passes events to the vault's authority, which may keep the journal for several machines.
-    fn share(&self, events: &[Event], durable: bool) -> Result<()> {
+    /// Passes events to the vault's authority if it keeps the journal. Returns whether it does.
+    fn share(&self, events: &[Event], durable: bool) -> Result<bool> {
+        if !authority_of(&self.vault).is_shared() {
+            return Ok(false);
+        }
         let mut deeds = events.iter().map(|event| {
             let line = serde_json::to_string(event).map_err(unserializable)?;
             Ok(Deed { id: event.id.clone(), line })
         });
-        authority_of(&self.vault).record(&mut deeds, durable)
+        authority_of(&self.vault).record(&mut deeds, durable)?;
+        Ok(true)
     }
 
     fn write(&self, events: &[Event], waits: bool) -> Result<()> {
@@ -187,8 +190,8 @@ impl Journal {
     /// # Errors
     /// `Io` if it cannot be written.
     pub fn append_without_sync(&self, event: &Event) -> Result<()> {
-        self.share(std::slice::from_ref(event), false)?;
-        self.write(std::slice::from_ref(event), false)
+        let event = std::slice::from_ref(event);
+        if self.share(event, false)? { Ok(()) } else { self.write(event, false) }
     }
 
     /// Records a committed operation, unless it did nothing.
@@ -199,8 +202,10 @@ impl Journal {
         if event.id.is_empty() {
             return Ok(());
         }
-        // The authority got the event with the change.
-        self.write(std::slice::from_ref(event), true)?;
+        // An authority that keeps the journal got the event with the change.
+        if !authority_of(&self.vault).is_shared() {
+            self.write(std::slice::from_ref(event), true)?;
+        }
         UndoLog::open(&self.records)?.mark_journaled(&event.id)
     }
 
@@ -225,12 +230,28 @@ impl Journal {
         let mut recorded = 0;
         for id in unsettled {
             if !known.contains(&id) {
-                self.write(&[Event::of(&kept.applied(&id)?)], true)?;
+                if !authority_of(&self.vault).is_shared() {
+                    self.write(&[Event::of(&kept.applied(&id)?)], true)?;
+                }
                 recorded += 1;
             }
             kept.mark_journaled(&id)?;
         }
         Ok(recorded)
+    }
+
+    /// Removes all lines, because the journal is a copy that is made anew.
+    ///
+    /// # Errors
+    /// `Io` if a file cannot be removed.
+    pub fn clear(&self) -> Result<()> {
+        for file in self.folders.files()? {
+            let path = self.folders.file_path(&file);
+            if let Some(folder) = self.folders.open(&file.folder)? {
+                folder.remove(&file.month).map_err(|error| Error::io("remove", &path, error))?;
+            }
+        }
+        Ok(())
     }
 
     /// Restores the lines of one file of the journal in a backup that are missing in the journal. `name` is the path of

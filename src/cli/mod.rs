@@ -45,6 +45,7 @@ mod settings_json;
 mod status;
 mod tags;
 mod tasks;
+mod team;
 mod terminal;
 mod vault_paths;
 mod watch;
@@ -184,6 +185,7 @@ enum Command {
     Watch(watch::WatchArgs),
     Web(web::WebArgs),
     Mcp(mcp::McpArgs),
+    Team(team::TeamArgs),
     /// Print the contents of the index, one fact a line and sorted, to compare two indexes.
     #[command(hide = true)]
     Dump,
@@ -429,6 +431,7 @@ fn run(cli: Cli, verb: String, out: Output) -> Result<Outcome> {
         Command::Watch(args) => watch::run(&mut context, &args),
         Command::Web(args) => web::run(&mut context, &args),
         Command::Mcp(args) => mcp::run(&mut context, &args, &vaults),
+        Command::Team(args) => return team::run(&mut context, args),
         Command::Dump => status::dump(&context),
     };
     done.map(|()| Outcome::Done)

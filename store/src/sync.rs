@@ -136,7 +136,9 @@ impl IndexSync<'_> {
     /// be repaired. A failure is logged.
     pub(crate) fn note_moves(&self) {
         let moves = self.core.index.take_moves();
-        if moves.is_empty() || self.core.vault.is_read_only() {
+        // What moves in a copy was moved by a change, which is in its journal sooner or later.
+        let is_copy = authority_of(&self.core.vault).is_shared();
+        if moves.is_empty() || is_copy || self.core.vault.is_read_only() {
             return;
         }
         let journal = || -> Result<()> {

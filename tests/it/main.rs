@@ -105,6 +105,7 @@ mod soak;
 mod stale_index;
 mod support;
 mod sync;
+mod team;
 mod text_analysis;
 mod tidy;
 mod toolset_more;

@@ -198,9 +198,10 @@ pub(crate) fn repository() -> PathBuf {
 
 /// The crates of the program, the lower ones first: the folder of the source, the module that the crate is for those above
 /// it, and its name there.
-const CRATES: [(&str, &str, &str); 6] = [
+const CRATES: [(&str, &str, &str); 7] = [
     ("foundation/src", "", "sidenote_foundation"),
     ("store/src", "store", "sidenote_store"),
+    ("share/src", "share", "sidenote_share"),
     ("http/src", "http", "sidenote_http"),
     ("mcp/src", "mcp", "sidenote_mcp"),
     ("web_server/src", "web", "sidenote_web"),

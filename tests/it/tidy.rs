@@ -20,7 +20,7 @@ use crate::support::source_files;
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 
 /// The layers; each may use itself and those before it.
-const LAYERS: [&str; 21] = [
+const LAYERS: [&str; 22] = [
     "wording",
     "platform",
     "error",
@@ -37,6 +37,7 @@ const LAYERS: [&str; 21] = [
     "index",
     "search",
     "store",
+    "share",
     "http",
     "mcp",
     "web",
@@ -45,9 +46,10 @@ const LAYERS: [&str; 21] = [
 ];
 
 /// The manifests of the crates, the lower ones first.
-const CRATES: [&str; 6] = [
+const CRATES: [&str; 7] = [
     "foundation/Cargo.toml",
     "store/Cargo.toml",
+    "share/Cargo.toml",
     "http/Cargo.toml",
     "mcp/Cargo.toml",
     "web_server/Cargo.toml",
@@ -56,7 +58,7 @@ const CRATES: [&str; 6] = [
 
 /// Crates that only one module may name; a module is its file and the folder of the same name. The crates of the async
 /// runtime belong to the servers.
-const OWNERS: [(&str, &str); 27] = [
+const OWNERS: [(&str, &str); 30] = [
     ("tantivy", "index/bm25"),
     ("rusqlite", "index/catalog"),
     ("usearch", "index/vectors"),
@@ -71,6 +73,9 @@ const OWNERS: [(&str, &str); 27] = [
     ("ureq", "index/embed/http"),
     ("pulldown_cmark", "text/markdown"),
     ("granit_parser", "text/frontmatter/yaml"),
+    ("postgres", "share"),
+    ("rustls", "share/postgres"),
+    ("tokio_postgres_rustls", "share/postgres"),
     ("rmcp", "mcp"),
     ("tokio", "http|mcp|web"),
     ("axum", "http|mcp|web"),
@@ -312,7 +317,7 @@ fn the_crates_list_their_layers_in_order() {
         names.map(str::to_owned).collect()
     };
     let mut all = listed("foundation/src/lib.rs");
-    all.extend(["store", "http", "mcp", "web"].map(str::to_owned));
+    all.extend(["store", "share", "http", "mcp", "web"].map(str::to_owned));
     all.extend(listed("src/lib.rs"));
     let layers: Vec<&str> = LAYERS.into_iter().filter(|layer| *layer != "main").collect();
     assert_eq!(all, layers);
@@ -320,11 +325,20 @@ fn the_crates_list_their_layers_in_order() {
 
 #[test]
 fn a_crate_depends_on_lower_ones_alone() {
-    let names = ["sidenote-foundation", "sidenote-store", "sidenote-http", "sidenote-mcp", "sidenote-web"];
-    // What the servers share knows nothing of the vault, and the two servers know nothing of each other.
+    let names = [
+        "sidenote-foundation",
+        "sidenote-store",
+        "sidenote-share",
+        "sidenote-http",
+        "sidenote-mcp",
+        "sidenote-web",
+    ];
+    // What the servers share knows nothing of the vault, the two servers know nothing of each other, and none knows where a
+    // vault comes from.
     let unused = |path: &str, name: &str| match path {
-        "http/Cargo.toml" => name == "sidenote-store",
-        "web_server/Cargo.toml" => name == "sidenote-mcp",
+        "http/Cargo.toml" => name == "sidenote-store" || name == "sidenote-share",
+        "mcp/Cargo.toml" => name == "sidenote-share",
+        "web_server/Cargo.toml" => name == "sidenote-mcp" || name == "sidenote-share",
         "Cargo.toml" => name == "sidenote-http",
         _ => false,
     };

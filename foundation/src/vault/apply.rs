@@ -15,7 +15,7 @@ use crate::text::edit::{self, ChangeSet, Content, ContentHash, FileChange, Folde
 use crate::text::path::key;
 use crate::vault::Vault;
 use crate::vault::apply_result::Applied;
-use crate::vault::authority::ReadyChange;
+use crate::vault::authority::{ReadyChange, authority_of};
 use crate::vault::commit::{CommitError, changed_on_disk, close, commit, roll_back, with_rollback_result};
 use crate::vault::dir::{
     Dir, DirTree, FileContents, MIN_FILES_PER_THREAD, copy_metadata, parallel_in_tree, remove_if_empty,
@@ -87,23 +87,17 @@ impl Vault {
             .and_then(|()| pending.sync())
             .map_err(records)
             .and_then(|()| prepare(&mut tree, self, &draft))
-            .and_then(|()| lock.commit(&draft.ready()))
-            .and_then(|()| folder.rename_replace(MANIFEST, &folder, COMMITTED).map_err(records));
-        // This rename is the commit point. It counts once the folder is flushed.
-        let committed = prepared.and_then(|()| {
-            folder.sync().map_err(records).inspect_err(|_| {
-                if let Err(error) = folder.rename_replace(COMMITTED, &folder, MANIFEST) {
-                    tracing::warn!(%error, "a failed change is still marked as committed");
-                }
-            })
-        });
-        if let Err(error) = committed {
+            .and_then(|()| lock.commit(&draft.ready()));
+        if let Err(error) = prepared {
             return Err(with_rollback_result(error, roll_back(&mut tree, &draft.manifest, &pending)));
         }
-        let seen = draft.files.iter().map(|file| file.found.as_ref().map(|found| found.entry)).collect();
-        let mut notices = match commit(self, &mut tree, &draft.manifest, lock, &pending, Some(seen)) {
-            Ok(notices) => notices,
-            Err(CommitError::RolledBack(error) | CommitError::Incomplete(error)) => return Err(error),
+        let mut notices = match carry_out(self, &mut tree, &draft, lock, (&pending, &folder)) {
+            Err(error) if authority_of(self).is_shared() => {
+                // The change is committed, so an error would tell the caller something wrong.
+                let notice = format!("the change is stored, but this copy gets it later: {error}");
+                return Ok(Applied::of(&draft.manifest, vec![notice]));
+            }
+            carried_out => carried_out?,
         };
         if let Some(undone) = &plan.undoes
             && let Err(error) = remove_created_dirs(&mut tree, lock, undone)
@@ -117,6 +111,34 @@ impl Vault {
             ));
         }
         Ok(Applied::of(&draft.manifest, notices))
+    }
+}
+
+/// Carries out a change that is prepared: its commit in the folder, and all steps after it. `folders` are the one of
+/// unfinished transactions and the one of this.
+fn carry_out(
+    vault: &Vault,
+    tree: &mut DirTree,
+    draft: &PreparedChange<'_>,
+    lock: &WriteLock,
+    (pending, folder): (&Dir, &Dir),
+) -> Result<Vec<String>> {
+    let records = |error| Error::io("write the records in", lock.records(), error);
+    // This rename is the commit point. It counts once the folder is flushed.
+    let committed = folder.rename_replace(MANIFEST, folder, COMMITTED).and_then(|()| {
+        folder.sync().inspect_err(|_| {
+            if let Err(error) = folder.rename_replace(COMMITTED, folder, MANIFEST) {
+                tracing::warn!(%error, "a failed change is still marked as committed");
+            }
+        })
+    });
+    if let Err(error) = committed.map_err(records) {
+        return Err(with_rollback_result(error, roll_back(tree, &draft.manifest, pending)));
+    }
+    let seen = draft.files.iter().map(|file| file.found.as_ref().map(|found| found.entry)).collect();
+    match commit(vault, tree, &draft.manifest, lock, pending, Some(seen)) {
+        Ok(notices) => Ok(notices),
+        Err(CommitError::RolledBack(error) | CommitError::Incomplete(error)) => Err(error),
     }
 }
 

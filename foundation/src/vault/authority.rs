@@ -15,6 +15,10 @@ use crate::vault::manifest::Manifest;
 
 /// Decides about the changes of one vault.
 pub trait Authority: Debug + Send + Sync {
+    /// Says whether changes and journal are kept elsewhere. The folder and its journal are a copy then, which only a change
+    /// and catching up write.
+    fn is_shared(&self) -> bool;
+
     /// Brings the folder up to the changes that were made elsewhere, and returns the files that changed since the last call
     /// that succeeded. Returns `None` if the folder itself is the truth; then only a look at the disk tells what changed.
     ///
@@ -28,8 +32,8 @@ pub trait Authority: Debug + Send + Sync {
     /// `Conflict` if somebody else keeps the turn; `Io` if it cannot be asked for.
     fn turn(&self, patience: Duration) -> Result<Box<dyn Turn>>;
 
-    /// Records events of the journal that belong to no change of files, such as votes and uses, before they are appended
-    /// to the folder's own journal. With `durable`, they are stored when the call returns.
+    /// Records events of the journal that belong to no change of files, such as votes and uses. The journal of a copy gets
+    /// them by catching up. With `durable`, they are stored when the call returns. Only a shared authority is asked.
     ///
     /// # Errors
     /// `Io` if they cannot be stored.
@@ -96,6 +100,10 @@ pub struct Deed {
 pub struct Alone;
 
 impl Authority for Alone {
+    fn is_shared(&self) -> bool {
+        false
+    }
+
     fn catch_up(&self) -> Result<Option<Vec<NotePath>>> {
         Ok(None)
     }

@@ -1,6 +1,7 @@
 //! Directory handles: `openat`-style access in which no symbolic link is followed.
 //!
-//! `SIDENOTE_FAILPOINT=n` is for tests: it kills the process right before its n-th file system change in this module.
+//! `SIDENOTE_FAILPOINT=n` is for tests: it kills the process right before its n-th step: a file system change in this
+//! module, or a statement that `share` sends to the database.
 
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -34,8 +35,8 @@ fn budget(limit: Option<usize>, cores: usize) -> usize {
     (limit.unwrap_or(usize::MAX) / 2 / (cores + 2)).clamp(MIN_OPEN_DIRS, MAX_OPEN_DIRS)
 }
 
-/// Counts a file system change that is about to happen, and kills the process at the one that the test chose.
-fn failpoint() {
+/// Counts a step that is about to happen, such as a file system change, and kills the process at the one that the test chose.
+pub fn failpoint() {
     static FAIL_AT: OnceLock<Option<u64>> = OnceLock::new();
     static DONE: AtomicU64 = AtomicU64::new(0);
     let fail_at = FAIL_AT.get_or_init(|| std::env::var("SIDENOTE_FAILPOINT").ok()?.parse().ok());

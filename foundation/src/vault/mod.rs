@@ -11,6 +11,7 @@ pub mod watch;
 pub mod apply;
 pub mod authority;
 mod commit;
+pub mod copy;
 pub(crate) mod dir;
 mod symlinks;
 pub mod git_files;
@@ -33,6 +34,7 @@ use crate::safe_open;
 use crate::text::path::NotePath;
 use crate::vault::authority::{Alone, Authority};
 use crate::vault::dir::Dir;
+pub use crate::vault::dir::failpoint;
 use crate::vault::obsidian::Settings;
 use crate::vault::scan::{FollowedLink, ScanOptions};
 

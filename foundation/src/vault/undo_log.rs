@@ -8,9 +8,10 @@ use crate::clock::Timestamp;
 use crate::error::{Error, ErrorKind, Result};
 use crate::text::edit::{ChangeSet, Content, ContentHash, Edit, FileChange, FileLocation, FolderMove};
 use crate::text::path::NotePath;
+use crate::vault::Vault;
 use crate::vault::apply_result::Applied;
 use crate::vault::dir::Dir;
-use crate::vault::manifest::{ChangedFile, Manifest, patch_of};
+use crate::vault::manifest::{ChangedFile, Manifest, MovedFolder, patch_of};
 use crate::vault::transaction_records::{
     COMMITTED, IMAGES, MANIFEST, UNDO, read_manifest, remove_transaction,
 };
@@ -38,6 +39,15 @@ pub struct UndoRecord {
     pub folders: Vec<FolderMove>,
     /// The files that changed.
     pub files: Vec<FileUndo>,
+}
+
+/// The bytes of one file before and after an operation that was made elsewhere, as far as they are known.
+#[derive(Debug, Clone, Default)]
+pub struct FetchedContents {
+    /// The bytes before it.
+    pub before: Option<Vec<u8>>,
+    /// The bytes after it.
+    pub after: Option<Vec<u8>>,
 }
 
 /// The undo log in one records folder.
@@ -125,6 +135,66 @@ impl UndoLog {
         };
         write().map_err(|error| Error::io("write the before-images in", lock.records(), error))?;
         Ok(Applied::of(&manifest, Vec::new()))
+    }
+
+    /// Saves the before-images of an operation that was made elsewhere, so that it can be undone here. `contents` has the
+    /// bytes of each file before and after it, as far as they are known. The journal has the operation already.
+    ///
+    /// # Errors
+    /// `Io` if the before-images cannot be written.
+    pub fn save_fetched(vault: &Vault, applied: &Applied, contents: &[FetchedContents]) -> Result<()> {
+        let records = vault.records();
+        let (mut images, mut files) = (Vec::new(), Vec::new());
+        for (file, FetchedContents { before, after }) in applied.files.iter().zip(contents) {
+            let is_replaced = file.to.is_none() || file.before != file.after;
+            let image = before.as_ref().filter(|_| is_replaced).map(|bytes| {
+                let offset = images.len() as u64;
+                images.extend_from_slice(bytes);
+                (offset, bytes.len() as u64)
+            });
+            let patch = match (before, after) {
+                (Some(before), Some(after)) if before != after => {
+                    patch_of(&Content::Whole(after.clone()), before)
+                }
+                _ => Vec::new(),
+            };
+            files.push(ChangedFile {
+                from: file.from.clone(),
+                to: file.to.clone(),
+                before: file.before,
+                after: file.after,
+                image,
+                patch,
+                temporary: None,
+                inode: None,
+            });
+        }
+        let moved = |paths: &FolderMove| MovedFolder { paths: paths.clone(), inode: 0 };
+        let manifest = Manifest {
+            id: applied.id.clone(),
+            operation: applied.operation.clone(),
+            undoes: applied.undoes.clone(),
+            at: applied.at.millis(),
+            folders: applied.folders.iter().map(moved).collect(),
+            made: applied.made.clone(),
+            files,
+            more: applied.more.clone(),
+        };
+        let records_folder = vault.create_records_dir(&records)?;
+        let write = || {
+            let folder = records_folder.open_or_create_dir(UNDO)?.open_or_create_dir(&manifest.id)?;
+            // The manifest is written last, because a folder without one is ignored.
+            for (name, bytes) in [(IMAGES, images), (MANIFEST, serde_json::to_vec(&manifest)?)] {
+                if folder.entry(name)?.is_some() {
+                    folder.remove(name)?;
+                }
+                let mut file = folder.create(name, 0o600)?;
+                file.write_all(&bytes)?;
+                file.sync_data()?;
+            }
+            folder.sync()
+        };
+        write().map_err(|error| Error::io("write the before-images in", &records, error))
     }
 
     /// Lists the ids of the operations that can be undone, oldest first.

@@ -118,6 +118,8 @@ impl Changes<'_> {
         let records = self.core.vault.records();
         let lock = self.core.vault.lock(&records)?;
         let notices = end_unfinished(&self.core.vault, &lock, self.core.clock.now())?;
+        // The journal of a copy may lack what others did.
+        IndexSync::of(self.core).catch_up_copy()?;
         Calls::of(self.core).refuse_repeated()?;
         let plan = plan(Some(&lock))?;
         self.refuse_unexpected(&plan)?;

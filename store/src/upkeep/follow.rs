@@ -16,6 +16,7 @@ use sidenote_foundation::clock::Timestamp;
 use sidenote_foundation::config::AutomaticRepair;
 use sidenote_foundation::error::{Error, ErrorKind, Result};
 pub use sidenote_foundation::index::follow::Followed;
+use sidenote_foundation::vault::authority::authority_of;
 
 /// The interval at which a process that only reads tries to become the writer of the index.
 const TURN: Duration = Duration::from_secs(1);
@@ -52,6 +53,11 @@ impl Upkeep<'_> {
     /// # Errors
     /// `Internal` if no thread can be started.
     pub fn follow(&self, told: impl FnMut(Followed) + Send + 'static) -> Result<Follower> {
+        if authority_of(&self.core.vault).is_shared() {
+            // A copy changes only by catching up.
+            let (core, stop) = (self.core.clone(), Arc::default());
+            return Ok(Follower { core, stop, threads: Vec::new() });
+        }
         self.core.index.follower().set_requested(true);
         let stop = Arc::new(AtomicBool::new(false));
         let (core, stopped) = (self.core.clone(), Arc::clone(&stop));

@@ -170,6 +170,10 @@ const REPLIES: &[Reply] = &[
     Reply("model path", "ModelSet", &[], ""),
     Reply("model install", "Installed", &[], ""),
     Reply("model verify", "Vec<Verified>", &[], ""),
+    Reply("team init", "TablesReply", &[], ""),
+    Reply("team create", "TransferReply", &[], ""),
+    Reply("team export", "TransferReply", &[], ""),
+    Reply("team check", "TeamCheck", &[], ""),
     Reply("config show", "Vec<Setting>", &[&["config", "show"]], ""),
     Reply("config set", "ConfigEdit", &[&["config", "set", "search.limit", "20", "--dry-run"]], ""),
     Reply("config unset", "ConfigEdit", &[&["config", "unset", "search.limit", "--dry-run"]], ""),
@@ -195,18 +199,20 @@ const REPLIES: &[Reply] = &[
 ];
 
 /// Commands that print no JSON of their own, and what they do instead.
-const OTHERS: [(&str, &str); 5] = [
+const OTHERS: [(&str, &str); 6] = [
     ("completions", "prints a script"),
     ("hook", "answers in the form that the agent's hooks read"),
     ("mcp", "speaks the Model Context Protocol"),
     ("web", "prints the address of its page"),
     ("memory export", "writes the export in the form that `--format` names"),
+    ("team serve", "serves the Model Context Protocol over HTTP"),
 ];
 
 /// Types that write themselves, with the kind of JSON value that they are and what it says.
-const LEAVES: [(&str, &str, &str); 12] = [
+const LEAVES: [(&str, &str, &str); 13] = [
     ("Timestamp", "string", "string (RFC 3339)"),
     ("NotePath", "string", "string"),
+    ("Uuid", "string", "string (UUID)"),
     ("ContentHash", "string", "string"),
     ("LinkForm", "string", "string"),
     ("SyncProgram", "string", "string"),

@@ -143,6 +143,7 @@ const VARIABLES: &str = "\
 | `SIDENOTE_PAGER`, `PAGER` | the pager; `less` where neither is set |
 | `SIDENOTE_OPENER` | the program that `open` gives a note to |
 | `VISUAL`, `EDITOR` | the editor of `edit` |
+| `SIDENOTE_TEAM_CONFIG`, `PGPASSWORD` | the settings of a team, and the password for its database |
 | `NO_COLOR` | no colours, unless `--color` says otherwise |
 | `OPENAI_API_KEY` | the key for api.openai.com, where `embed.api_key` is not set |
 | `HF_ENDPOINT`, `HF_TOKEN` | where `model install` fetches models, and the token for it |

@@ -1,0 +1,217 @@
+//! The authority of a copy: the database gives the turn, commits changes and keeps the journal.
+
+use std::path::Path;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use uuid::Uuid;
+
+use crate::copy::VaultCopy;
+use crate::postgres::Database;
+use crate::postgres::tables;
+use crate::postgres::turn::RowLock;
+use sidenote_foundation::error::{Error, ErrorKind, Result};
+use sidenote_foundation::journal::event::Event;
+use sidenote_foundation::text::path::NotePath;
+use sidenote_foundation::vault::authority::{Authority, Deed, ReadyChange, Turn};
+use sidenote_foundation::vault::copy::SharedPath;
+
+/// How long uses of memories wait for others, to be written together.
+const BATCH: Duration = Duration::from_secs(1);
+/// How long catching up waits for a change of this server to be carried out.
+const LANDING_LIMIT: Duration = Duration::from_secs(30);
+
+/// A vault of the database with its copy on this server. Clones share both.
+#[derive(Debug, Clone)]
+pub struct SharedVault {
+    database: Arc<Database>,
+    id: Uuid,
+    copy: Arc<Mutex<VaultCopy>>,
+    waiting: Arc<Mutex<Waiting>>,
+    landing: Arc<Landing>,
+    /// How long a change waits for its turn.
+    lock_time: Duration,
+    max_file: u64,
+}
+
+/// Whether a change that is committed is being carried out in the copy. Catching up waits for its end, for both write the
+/// same files.
+#[derive(Debug, Default)]
+struct Landing {
+    is_going_on: Mutex<bool>,
+    ended: Condvar,
+}
+
+impl Landing {
+    fn set(&self, is_going_on: bool) {
+        *self.is_going_on.lock().unwrap_or_else(PoisonError::into_inner) = is_going_on;
+        self.ended.notify_all();
+    }
+
+    /// Waits for the end, up to a limit. Returns whether it has ended.
+    fn wait(&self) -> bool {
+        let going_on = self.is_going_on.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = self.ended.wait_timeout_while(going_on, LANDING_LIMIT, |is_going_on| *is_going_on);
+        !*waited.unwrap_or_else(PoisonError::into_inner).0
+    }
+
+    fn is_going_on(&self) -> bool {
+        *self.is_going_on.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Deeds that are not written yet.
+#[derive(Debug, Default)]
+struct Waiting {
+    deeds: Vec<Deed>,
+    since: Option<Instant>,
+}
+
+impl SharedVault {
+    /// Opens the copy of a vault in a folder, and brings it up to the database.
+    ///
+    /// # Errors
+    /// `NotFound` if the vault is not in the database; `Io` if the database cannot be reached or the folder not be
+    /// written.
+    pub fn open(
+        database: &Arc<Database>,
+        name: &str,
+        folder: &Path,
+        lock_time: Duration,
+        max_file: u64,
+    ) -> Result<Self> {
+        let id = database.vault_id(name)?;
+        // Names can be given anew, ids not.
+        let copy = VaultCopy::open(&folder.join(id.to_string()), max_file)?;
+        let shared = Self {
+            database: Arc::clone(database),
+            id,
+            copy: Arc::new(Mutex::new(copy)),
+            waiting: Arc::default(),
+            landing: Arc::default(),
+            lock_time,
+            max_file,
+        };
+        shared.catch_up()?;
+        Ok(shared)
+    }
+
+    /// Returns the folder of the copy.
+    pub fn root(&self) -> std::path::PathBuf {
+        self.copy().root().to_owned()
+    }
+
+    /// Returns the generation that the copy has.
+    pub fn generation(&self) -> i64 {
+        self.copy().generation()
+    }
+
+    fn copy(&self) -> MutexGuard<'_, VaultCopy> {
+        self.copy.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Writes the deeds that wait, if they have waited long enough or `now` is set.
+    ///
+    /// # Errors
+    /// `Io` if the database cannot be reached. The deeds wait on.
+    pub fn write_deeds(&self, now: bool) -> Result<()> {
+        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_due = now || waiting.since.is_some_and(|since| since.elapsed() >= BATCH);
+        if waiting.deeds.is_empty() || !is_due {
+            return Ok(());
+        }
+        let ids: Vec<String> = waiting.deeds.iter().map(|deed| deed.id.clone()).collect();
+        let lines: Vec<String> = waiting.deeds.iter().map(|deed| deed.line.clone()).collect();
+        self.database
+            .write(Some(self.id), |transaction| tables::add_deeds(transaction, self.id, &ids, &lines))?;
+        waiting.deeds.clear();
+        waiting.since = None;
+        Ok(())
+    }
+}
+
+impl Authority for SharedVault {
+    fn is_shared(&self) -> bool {
+        true
+    }
+
+    fn catch_up(&self) -> Result<Option<Vec<NotePath>>> {
+        self.write_deeds(false)?;
+        loop {
+            if !self.landing.wait() {
+                return Err(Error::new(ErrorKind::Conflict, "a change of this vault takes very long")
+                    .with_hint("try again"));
+            }
+            let mut copy = self.copy();
+            // A change that begins now waits for the copy.
+            if !self.landing.is_going_on() {
+                return copy.catch_up(&self.database, self.id).map(Some);
+            }
+        }
+    }
+
+    fn turn(&self, patience: Duration) -> Result<Box<dyn Turn>> {
+        // A caller that does not wait for the folder does not wait for the database either.
+        let patience = if patience.is_zero() { patience } else { self.lock_time };
+        let lock = RowLock::take(&self.database, self.id, patience)?;
+        Ok(Box::new(SharedTurn { vault: self.clone(), lock }))
+    }
+
+    fn record(&self, deeds: &mut dyn Iterator<Item = Result<Deed>>, durable: bool) -> Result<()> {
+        let new = deeds.collect::<Result<Vec<Deed>>>()?;
+        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        waiting.deeds.extend(new);
+        waiting.since.get_or_insert_with(Instant::now);
+        drop(waiting);
+        self.write_deeds(durable)
+    }
+}
+
+/// The turn of a change, with the vault whose copy it changes.
+#[derive(Debug)]
+struct SharedTurn {
+    vault: SharedVault,
+    lock: RowLock,
+}
+
+impl Turn for SharedTurn {
+    fn commit(&mut self, change: &ReadyChange<'_>) -> Result<()> {
+        let applied = change.applied();
+        for (file, bytes) in applied.files.iter().zip(change.contents()) {
+            let is_too_large = bytes.is_some_and(|bytes| bytes.len() as u64 > self.vault.max_file);
+            if let Some(to) = file.to.as_ref().filter(|_| is_too_large) {
+                return Err(Error::invalid(format!(
+                    "{to} would be larger than {} MB, which this team does not store",
+                    self.vault.max_file / 1_000_000
+                )));
+            }
+        }
+        if self.vault.copy().generation() != self.lock.head {
+            return Err(Error::new(
+                ErrorKind::Conflict,
+                "the copy of this server is not what the change was planned on",
+            )
+            .with_hint("try again"));
+        }
+        self.vault.landing.set(true);
+        self.vault.copy().expect(&applied.id).inspect_err(|_| self.vault.landing.set(false))?;
+        let committed = self.lock.commit(&applied, change.contents(), &Event::of(&applied));
+        if let Err(error) = &committed {
+            let mut copy = self.vault.copy();
+            copy.give_up();
+            if error.kind() == ErrorKind::Conflict {
+                for place in applied.files.iter().flat_map(|file| file.from.iter().chain(&file.to)) {
+                    copy.distrust(SharedPath::from(place));
+                }
+            }
+            self.vault.landing.set(false);
+        }
+        committed
+    }
+}
+
+impl Drop for SharedTurn {
+    fn drop(&mut self) {
+        self.vault.landing.set(false);
+    }
+}

@@ -1,0 +1,13 @@
+//! Vaults that several servers share: PostgreSQL holds their bytes and the order of changes, and each server has a copy.
+//!
+//! A copy is a folder like any other, so search, links and memory are the same code on the same bytes.
+
+pub mod authority;
+mod copy;
+pub mod host;
+mod postgres;
+pub mod settings;
+pub mod team;
+
+pub use crate::postgres::Database;
+pub use crate::postgres::schema::TablesReply;

@@ -1,0 +1,145 @@
+//! Filling a new vault from a folder, and writing a vault into one.
+
+use std::collections::HashMap;
+
+use postgres::Client;
+use postgres::types::Type;
+use uuid::Uuid;
+
+use super::tables::{contents, files, set_vault};
+use super::turn::send;
+use super::{Database, failed};
+use sidenote_foundation::error::{Error, ErrorKind, Result};
+use sidenote_foundation::journal::event::Event;
+use sidenote_foundation::text::edit::ContentHash;
+use sidenote_foundation::vault::copy::{SharedFiles, SharedPath};
+
+/// The most bytes that are sent in one statement, unless one file alone is longer.
+const MAX_SENT: usize = 8 << 20;
+
+/// A vault that is being created, in one transaction. Dropping it before the commit creates nothing.
+pub(crate) struct Import {
+    client: Client,
+    vault: Uuid,
+    waiting: Vec<(String, ContentHash, Vec<u8>)>,
+    size: usize,
+}
+
+impl Import {
+    /// Begins a vault with a name.
+    pub(crate) fn begin(database: &Database, name: &str) -> Result<Self> {
+        let mut client = database.client()?;
+        let vault = Uuid::new_v4();
+        client.batch_execute("begin").map_err(|error| failed("begin", error))?;
+        set_vault(&mut client, vault)?;
+        let inserted = client.execute_typed(
+            "insert into sidenote.vault (id, name, head, origin) values ($1, $2, 1, $3) on conflict do nothing",
+            &[(&vault, Type::UUID), (&name, Type::TEXT), (&Uuid::new_v4(), Type::UUID)],
+        );
+        match inserted.map_err(|error| failed("create the vault", error))? {
+            1 => Ok(Self { client, vault, waiting: Vec::new(), size: 0 }),
+            _ => Err(Error::new(ErrorKind::Exists, format!("there is a vault {name:?} already"))
+                .with_hint("choose another name")),
+        }
+    }
+
+    /// Adds a file.
+    pub(crate) fn add(&mut self, path: &SharedPath, bytes: Vec<u8>) -> Result<()> {
+        self.size += bytes.len();
+        self.waiting.push((path.as_str().to_owned(), ContentHash::of(&bytes), bytes));
+        if self.size >= MAX_SENT || self.waiting.len() >= 2_000 { self.send() } else { Ok(()) }
+    }
+
+    fn send(&mut self) -> Result<()> {
+        let waiting = std::mem::take(&mut self.waiting);
+        self.size = 0;
+        let keys: Vec<[u8; 32]> = waiting.iter().map(|(_, hash, _)| hash.to_bytes()).collect();
+        let mut new: HashMap<&[u8], &[u8]> = HashMap::new();
+        for (key, (_, _, bytes)) in keys.iter().zip(&waiting) {
+            new.insert(key.as_slice(), bytes.as_slice());
+        }
+        let (hashes, bytes): (Vec<&[u8]>, Vec<&[u8]>) = new.into_iter().unzip();
+        send(&mut self.client, self.vault, &hashes, &bytes)?;
+        let paths: Vec<&str> = waiting.iter().map(|(path, ..)| path.as_str()).collect();
+        let hashes: Vec<&[u8]> = keys.iter().map(<[u8; 32]>::as_slice).collect();
+        self.client
+            .execute_typed(
+                "insert into sidenote.file (vault, path, hash, gen)
+                select $1, path, hash, 1 from unnest($2, $3) as new (path, hash)",
+                &[(&self.vault, Type::UUID), (&paths, Type::TEXT_ARRAY), (&hashes, Type::BYTEA_ARRAY)],
+            )
+            .map(drop)
+            .map_err(|error| failed("store the files", error))
+    }
+
+    /// Commits the vault with the event that created it, and returns its id.
+    pub(crate) fn commit(mut self, event: &Event) -> Result<Uuid> {
+        if !self.waiting.is_empty() {
+            self.send()?;
+        }
+        let write = |error| failed("create the vault", error);
+        let line = serde_json::to_string(event)
+            .map_err(|error| Error::internal("an event cannot be serialized").with_source(error))?;
+        self.client
+            .execute_typed(
+                "insert into sidenote.event (vault, gen, id, at, op, line)
+                values ($1, 1, $2, to_timestamp($3::bigint / 1000.0), $4, $5)",
+                &[
+                    (&self.vault, Type::UUID),
+                    (&event.id, Type::TEXT),
+                    (&event.at.millis(), Type::INT8),
+                    (&event.op, Type::TEXT),
+                    (&line, Type::TEXT),
+                ],
+            )
+            .map_err(write)?;
+        self.client.batch_execute("commit").map_err(write)?;
+        Ok(self.vault)
+    }
+}
+
+impl Database {
+    /// Writes all files of a vault into a folder, and returns their number and size.
+    ///
+    /// # Errors
+    /// `Io` if a file cannot be written or the database not be reached.
+    pub(crate) fn write_all(&self, vault: Uuid, shared: &mut SharedFiles) -> Result<(usize, u64)> {
+        self.read(Some(vault), |transaction| {
+            let files = files(transaction, vault, 0)?;
+            let mut paths: HashMap<ContentHash, Vec<&SharedPath>> = HashMap::new();
+            for file in &files {
+                if let Some(hash) = file.hash {
+                    paths.entry(hash).or_default().push(&file.path);
+                }
+            }
+            let hashes: Vec<ContentHash> = paths.keys().copied().collect();
+            let mut size = 0;
+            contents(transaction, vault, &hashes, |hash, bytes| {
+                for path in paths.get(&hash).into_iter().flatten() {
+                    shared.write(path, bytes)?;
+                    size += bytes.len() as u64;
+                }
+                Ok(())
+            })?;
+            Ok((files.len(), size))
+        })
+    }
+
+    /// Returns the number and size of the files of a vault.
+    ///
+    /// # Errors
+    /// `Io` if the database cannot be reached.
+    pub(crate) fn count_files(&self, vault: Uuid) -> Result<(usize, u64)> {
+        self.read(Some(vault), |transaction| {
+            let row = transaction.query_typed_one(
+                "select count(*), coalesce(sum(octet_length(b.bytes)), 0)::bigint
+                from sidenote.file f join sidenote.blob b on b.vault = f.vault and b.hash = f.hash
+                where f.vault = $1",
+                &[(&vault, Type::UUID)],
+            );
+            let row = row.map_err(|error| failed("count the files of the vault", error))?;
+            let count = |at| row.get::<_, i64>(at).unsigned_abs();
+            Ok((usize::try_from(count(0)).unwrap_or(usize::MAX), count(1)))
+        })
+    }
+}

@@ -1,0 +1,331 @@
+//! Reading the tables of one vault: its head, its files, its contents and its journal; and creating a vault.
+
+use std::collections::HashMap;
+
+use postgres::Transaction;
+use postgres::fallible_iterator::FallibleIterator as _;
+use postgres::types::Type;
+use uuid::Uuid;
+
+use super::{Database, SET_VAULT, failed};
+use sidenote_foundation::error::{Error, ErrorKind, Result};
+use sidenote_foundation::text::edit::ContentHash;
+use sidenote_foundation::vault::copy::SharedPath;
+use sidenote_foundation::vault::failpoint;
+
+/// How many contents are asked for at once. They arrive one by one.
+const CONTENTS: usize = 1_000;
+
+/// The state of a vault in the database.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Head {
+    /// The number of changes.
+    pub(crate) generation: i64,
+    /// A random number that is another one after the vault was restored.
+    pub(crate) origin: Uuid,
+    /// The id of the event at the generation that was asked about.
+    pub(crate) event: Option<String>,
+    /// Whether the event that was asked about is there.
+    pub(crate) has_pending: bool,
+    /// The number of the last deed.
+    pub(crate) deeds: i64,
+}
+
+/// A file of a vault in the database.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct FileEntry {
+    /// The path.
+    pub(crate) path: SharedPath,
+    /// The hash of its bytes; `None` if it was removed.
+    pub(crate) hash: Option<ContentHash>,
+}
+
+/// A line of the journal in the database.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct JournalLine {
+    /// The generation of a change, or the number of a deed.
+    pub(crate) position: i64,
+    /// The id of the event.
+    pub(crate) id: String,
+    /// The event in JSON.
+    pub(crate) line: String,
+}
+
+/// Reads the state of a vault. `known` is the generation whose event is asked for, and `pending` the id of an event that may
+/// be there.
+pub(crate) fn head(
+    transaction: &mut Transaction<'_>,
+    vault: Uuid,
+    known: i64,
+    pending: Option<&str>,
+) -> Result<Head> {
+    failpoint();
+    let asked = transaction.query_typed_opt(
+        "select v.head, v.origin,
+            (select e.id from sidenote.event e where e.vault = v.id and e.gen = $2 limit 1),
+            coalesce((select max(d.seq) from sidenote.deed d where d.vault = v.id), 0),
+            exists (select from sidenote.event e where e.vault = v.id and e.id = $3)
+        from sidenote.vault v where v.id = $1",
+        &[(&vault, Type::UUID), (&known, Type::INT8), (&pending, Type::TEXT)],
+    );
+    let row = asked.map_err(|error| failed("read the head of the vault", error))?.ok_or_else(gone)?;
+    Ok(Head {
+        generation: row.get(0),
+        origin: row.get(1),
+        event: row.get(2),
+        deeds: row.get(3),
+        has_pending: row.get(4),
+    })
+}
+
+/// Returns the error for a vault that is not in the database.
+pub(crate) fn gone() -> Error {
+    Error::not_found("the vault is not in the database any more")
+}
+
+/// Lists the files that changed after a generation. After generation 0, these are all files that exist.
+pub(crate) fn files(transaction: &mut Transaction<'_>, vault: Uuid, after: i64) -> Result<Vec<FileEntry>> {
+    failpoint();
+    let asked = transaction.query_typed(
+        "select path, hash from sidenote.file
+        where vault = $1 and gen > $2 and ($2 > 0 or hash is not null)",
+        &[(&vault, Type::UUID), (&after, Type::INT8)],
+    );
+    let rows = asked.map_err(|error| failed("list the files of the vault", error))?;
+    rows.iter().map(|row| entry(row.get(0), row.get(1))).collect()
+}
+
+fn entry(path: &str, hash: Option<&[u8]>) -> Result<FileEntry> {
+    let path = SharedPath::parse(path).ok_or_else(|| {
+        Error::corrupt(format!("the database has the file {path:?}, which is none of a vault"))
+    })?;
+    let hash = hash.map(hash_of).transpose()?;
+    Ok(FileEntry { path, hash })
+}
+
+fn hash_of(bytes: &[u8]) -> Result<ContentHash> {
+    bytes
+        .try_into()
+        .map(ContentHash::from_bytes)
+        .map_err(|_| Error::corrupt("the database has a hash that is not 32 bytes long"))
+}
+
+/// Reads the hashes of some files that exist.
+pub(crate) fn hashes(
+    transaction: &mut Transaction<'_>,
+    vault: Uuid,
+    paths: &[String],
+) -> Result<HashMap<String, ContentHash>> {
+    failpoint();
+    let asked = transaction.query_typed(
+        "select path, hash from sidenote.file where vault = $1 and path = any($2) and hash is not null",
+        &[(&vault, Type::UUID), (&paths, Type::TEXT_ARRAY)],
+    );
+    let rows = asked.map_err(|error| failed("read the files of the vault", error))?;
+    rows.iter().map(|row| Ok((row.get(0), hash_of(row.get(1))?))).collect()
+}
+
+/// Reads contents by their hashes, which differ, and passes each to `take` as it arrives. Returns how many are missing.
+pub(crate) fn find_contents(
+    transaction: &mut Transaction<'_>,
+    vault: Uuid,
+    wanted: &[ContentHash],
+    mut take: impl FnMut(ContentHash, &[u8]) -> Result<()>,
+) -> Result<usize> {
+    let read = |error| failed("read contents", error);
+    let mut missing = 0;
+    for wanted in wanted.chunks(CONTENTS) {
+        failpoint();
+        let keys: Vec<Vec<u8>> = wanted.iter().map(|hash| hash.to_bytes().to_vec()).collect();
+        let parameters: [(&(dyn postgres::types::ToSql + Sync), Type); 2] =
+            [(&vault, Type::UUID), (&keys, Type::BYTEA_ARRAY)];
+        let mut rows = transaction
+            .query_typed_raw(
+                "select hash, bytes from sidenote.blob where vault = $1 and hash = any($2)",
+                parameters,
+            )
+            .map_err(read)?;
+        let mut found = 0;
+        while let Some(row) = rows.next().map_err(read)? {
+            let (hash, bytes): (&[u8], &[u8]) = (row.get(0), row.get(1));
+            let hash = hash_of(hash)?;
+            if ContentHash::of(bytes) != hash {
+                return Err(Error::corrupt(format!("the database has other bytes for the hash {hash}")));
+            }
+            found += 1;
+            take(hash, bytes)?;
+        }
+        missing += wanted.len() - found;
+    }
+    Ok(missing)
+}
+
+/// Reads contents as [`find_contents`] does, all of which must be there.
+pub(crate) fn contents(
+    transaction: &mut Transaction<'_>,
+    vault: Uuid,
+    wanted: &[ContentHash],
+    take: impl FnMut(ContentHash, &[u8]) -> Result<()>,
+) -> Result<()> {
+    match find_contents(transaction, vault, wanted, take)? {
+        0 => Ok(()),
+        missing => Err(Error::corrupt(format!("the database lacks {missing} contents"))),
+    }
+}
+
+/// Lists the events of changes after a generation, in order.
+pub(crate) fn events(transaction: &mut Transaction<'_>, vault: Uuid, after: i64) -> Result<Vec<JournalLine>> {
+    failpoint();
+    let asked = transaction.query_typed(
+        "select gen, id, line from sidenote.event where vault = $1 and gen > $2 order by gen, id",
+        &[(&vault, Type::UUID), (&after, Type::INT8)],
+    );
+    lines(asked)
+}
+
+/// Lists the deeds after a number, in order.
+pub(crate) fn deeds(transaction: &mut Transaction<'_>, vault: Uuid, after: i64) -> Result<Vec<JournalLine>> {
+    failpoint();
+    let asked = transaction.query_typed(
+        "select seq, id, line from sidenote.deed where vault = $1 and seq > $2 order by seq",
+        &[(&vault, Type::UUID), (&after, Type::INT8)],
+    );
+    lines(asked)
+}
+
+fn lines(asked: Result<Vec<postgres::Row>, postgres::Error>) -> Result<Vec<JournalLine>> {
+    let rows = asked.map_err(|error| failed("read the journal", error))?;
+    let line = |row: &postgres::Row| JournalLine { position: row.get(0), id: row.get(1), line: row.get(2) };
+    Ok(rows.iter().map(line).collect())
+}
+
+/// Appends deeds. Their order is that of the commits: readers ask for what is after the last one that they have.
+pub(crate) fn add_deeds(
+    transaction: &mut Transaction<'_>,
+    vault: Uuid,
+    ids: &[String],
+    lines: &[String],
+) -> Result<()> {
+    let write = |error| failed("store events", error);
+    failpoint();
+    // Not the lock of the vault's row: the server itself may hold that for a change.
+    transaction
+        .query_typed(
+            "select pg_advisory_xact_lock(hashtextextended('sidenote deeds ' || $1::text, 0))",
+            &[(&vault, Type::UUID)],
+        )
+        .map_err(write)?;
+    failpoint();
+    transaction
+        .execute_typed(
+            "insert into sidenote.deed (vault, seq, id, line)
+            select $1, (select coalesce(max(seq), 0) from sidenote.deed where vault = $1) + n, id, line
+            from unnest($2, $3) with ordinality as new (id, line, n)",
+            &[(&vault, Type::UUID), (&ids, Type::TEXT_ARRAY), (&lines, Type::TEXT_ARRAY)],
+        )
+        .map_err(write)?;
+    Ok(())
+}
+
+impl Database {
+    /// Returns the id of the vault with a name.
+    ///
+    /// # Errors
+    /// `NotFound` if there is none; `Io` if the database cannot be reached.
+    pub fn vault_id(&self, name: &str) -> Result<Uuid> {
+        self.find_vault(name)?.ok_or_else(|| {
+            Error::not_found(format!("there is no vault {name:?} in the database"))
+                .with_hints("create it with `sidenote team create`", "ask the user for the name of the vault")
+        })
+    }
+
+    /// Returns the id of the vault with a name, if there is one.
+    ///
+    /// # Errors
+    /// `Io` if the database cannot be reached.
+    pub fn find_vault(&self, name: &str) -> Result<Option<Uuid>> {
+        self.read(None, |transaction| {
+            let find = |error| failed("find the vault", error);
+            transaction
+                .query_typed("select set_config('sidenote.name', $1, true)", &[(&name, Type::TEXT)])
+                .map_err(find)?;
+            let row = transaction
+                .query_typed_opt("select id from sidenote.vault where name = $1", &[(&name, Type::TEXT)])
+                .map_err(find)?;
+            Ok(row.map(|row| row.get(0)))
+        })
+    }
+
+    /// Creates a vault without files.
+    ///
+    /// # Errors
+    /// `Exists` if there is one with this name; `Io` if the database cannot be reached.
+    pub fn create_vault(&self, name: &str) -> Result<Uuid> {
+        let (id, origin) = (Uuid::new_v4(), Uuid::new_v4());
+        self.write(Some(id), |transaction| {
+            let inserted = transaction.execute_typed(
+                "insert into sidenote.vault (id, name, origin) values ($1, $2, $3) on conflict do nothing",
+                &[(&id, Type::UUID), (&name, Type::TEXT), (&origin, Type::UUID)],
+            );
+            match inserted.map_err(|error| failed("create the vault", error))? {
+                1 => Ok(id),
+                _ => Err(Error::new(ErrorKind::Exists, format!("there is a vault {name:?} already"))
+                    .with_hint("choose another name")),
+            }
+        })
+    }
+
+    /// Compares all contents of a vault with their hashes, and all generations with the head. Returns one sentence for each
+    /// thing that is wrong, and the number of files.
+    ///
+    /// # Errors
+    /// `Io` if the database cannot be reached.
+    pub fn check_vault(&self, vault: Uuid) -> Result<(Vec<String>, usize)> {
+        self.read(Some(vault), |transaction| {
+            let mut problems = Vec::new();
+            let head = head(transaction, vault, 0, None)?.generation;
+            let events = events(transaction, vault, 0)?;
+            for (expected, event) in (1..).zip(&events) {
+                if event.position != expected {
+                    problems.push(format!(
+                        "generation {expected} has no event, or generation {} has two",
+                        event.position
+                    ));
+                    break;
+                }
+            }
+            let last = events.last().map_or(0, |event| event.position);
+            if last != head {
+                problems.push(format!("the head is {head}, and the last event is of generation {last}"));
+            }
+            let row = transaction
+                .query_typed_one(
+                    "select count(*) from sidenote.file where vault = $1 and gen > $2",
+                    &[(&vault, Type::UUID), (&head, Type::INT8)],
+                )
+                .map_err(|error| failed("count files", error))?;
+            if row.get::<_, i64>(0) > 0 {
+                problems.push(format!("{} files are newer than the head", row.get::<_, i64>(0)));
+            }
+            let files = files(transaction, vault, 0)?;
+            let mut wanted: Vec<ContentHash> = files.iter().filter_map(|file| file.hash).collect();
+            wanted.sort_unstable_by_key(|hash| hash.to_bytes());
+            wanted.dedup();
+            for hash in &wanted {
+                if let Err(error) = contents(transaction, vault, std::slice::from_ref(hash), |_, _| Ok(())) {
+                    if error.kind() != ErrorKind::Corrupt {
+                        return Err(error);
+                    }
+                    problems.push(error.message().to_owned());
+                }
+            }
+            Ok((problems, files.len()))
+        })
+    }
+}
+
+/// Selects the vault in a transaction that was begun by hand.
+pub(crate) fn set_vault(client: &mut postgres::Client, vault: Uuid) -> Result<()> {
+    let set = client.query_typed(SET_VAULT, &[(&vault.to_string(), Type::TEXT)]);
+    set.map(drop).map_err(|error| failed("select the vault", error))
+}

@@ -1,0 +1,74 @@
+//! The settings of a team, `team.toml`. They belong to the operator of a server and are never read from a vault.
+
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+
+use sidenote_foundation::config::Secret;
+use sidenote_foundation::error::{Error, Result};
+use sidenote_foundation::{platform, safe_open};
+
+/// The maximum size of the file in bytes.
+const MAX_FILE: u64 = 1 << 20;
+
+/// The settings of a server of a team.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TeamSettings {
+    /// Where the database is, as `postgres://USER@HOST/NAME`. The password can also be in the variable `PGPASSWORD`.
+    pub database: Secret,
+    /// The folder of the copies. It belongs to this server alone, and can be deleted while the server is not running.
+    pub cache: PathBuf,
+    /// The vaults that are opened when the server starts.
+    #[serde(default)]
+    pub warm: Vec<String>,
+    /// How many seconds a change waits for its turn.
+    #[serde(default = "default_lock_s")]
+    pub lock_s: u64,
+    /// The largest file in megabytes.
+    #[serde(default = "default_max_file_mb")]
+    pub max_file_mb: u64,
+}
+
+fn default_lock_s() -> u64 {
+    15
+}
+
+fn default_max_file_mb() -> u64 {
+    50
+}
+
+/// The file, whose one table has the settings.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TeamFile {
+    team: TeamSettings,
+}
+
+impl TeamSettings {
+    /// Reads the settings from a file.
+    ///
+    /// # Errors
+    /// `Io` if the file cannot be read; `Invalid` if other users can read it, or if it is no valid `team.toml`.
+    pub fn load(path: &Path) -> Result<Self> {
+        let failed = |error| Error::io("read the settings of the team in", path, error);
+        if !platform::is_private(path).map_err(failed)? {
+            return Err(Error::invalid(format!(
+                "other users can read {}, which may hold a password",
+                path.display()
+            ))
+            .with_hint(format!("run: chmod 600 {}", path.display())));
+        }
+        let bytes = safe_open::read_in_place(path, MAX_FILE).map_err(failed)?;
+        let text = String::from_utf8(bytes)
+            .map_err(|_| Error::invalid(format!("{} is not UTF-8", path.display())))?;
+        let file: TeamFile =
+            toml::from_str(&text).map_err(|error| Error::invalid(format!("{}: {error}", path.display())))?;
+        Ok(file.team)
+    }
+
+    /// Returns the largest file in bytes.
+    pub fn max_file(&self) -> u64 {
+        self.max_file_mb.saturating_mul(1_000_000)
+    }
+}

@@ -1,0 +1,148 @@
+//! What an operator does with vaults of a team: create one from a folder, write one into a folder, and check one.
+
+use std::path::Path;
+
+use serde::Serialize;
+use uuid::Uuid;
+
+use crate::postgres::Database;
+use crate::postgres::import::Import;
+use sidenote_foundation::clock::Timestamp;
+use sidenote_foundation::error::{Error, ErrorKind, Result};
+use sidenote_foundation::journal::event::Event;
+use sidenote_foundation::vault::Vault;
+use sidenote_foundation::vault::copy::{SharedFiles, SharedPath};
+
+/// The name of the operation that filled a new vault.
+const OP_IMPORT: &str = "import-vault";
+/// The longest name of a vault, in bytes.
+const MAX_NAME: usize = 64;
+
+/// A vault that was created or written into a folder.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct TransferReply {
+    /// The name of the vault.
+    pub name: String,
+    /// The id of the vault, if it exists.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub id: Option<Uuid>,
+    /// The number of files.
+    pub files: usize,
+    /// The size of the files in bytes.
+    pub bytes: u64,
+    /// Whether anything was written.
+    pub applied: bool,
+}
+
+/// The result of a check.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct TeamCheck {
+    /// The name of the vault.
+    pub name: String,
+    /// The number of files.
+    pub files: usize,
+    /// One sentence for each thing that is wrong.
+    pub problems: Vec<String>,
+}
+
+/// Checks that a text can be the name of a vault, which is part of an address.
+///
+/// # Errors
+/// `Invalid` if it cannot.
+pub fn check_name(name: &str) -> Result<()> {
+    let fits = (1..=MAX_NAME).contains(&name.len())
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'));
+    if fits {
+        return Ok(());
+    }
+    Err(Error::invalid(format!("{name:?} cannot be the name of a vault"))
+        .with_hint(format!("use 1 to {MAX_NAME} letters, digits, - and _")))
+}
+
+/// Creates a vault, with the files of a folder if one is given. With `dry_run`, only the files are read.
+///
+/// # Errors
+/// `Exists` if there is a vault of this name; `Invalid` if the name is, or if a file is larger than `max_file`; `Io` if
+/// a file cannot be read or the database not be reached. Then there is no vault, or an empty one.
+pub fn create(
+    database: &Database,
+    name: &str,
+    from: Option<&Path>,
+    max_file: u64,
+    now: Timestamp,
+    dry_run: bool,
+) -> Result<TransferReply> {
+    check_name(name)?;
+    if database.find_vault(name)?.is_some() {
+        return Err(Error::new(ErrorKind::Exists, format!("there is a vault {name:?} already"))
+            .with_hint("choose another name"));
+    }
+    let mut reply = TransferReply { name: name.to_owned(), id: None, files: 0, bytes: 0, applied: !dry_run };
+    let Some(from) = from else {
+        reply.id = if dry_run { None } else { Some(database.create_vault(name)?) };
+        return Ok(reply);
+    };
+    let vault = Vault::open(from)?.with_max_file_size(max_file);
+    let mut shared = SharedFiles::open(&vault)?;
+    let mut paths = shared.list()?;
+    paths.sort_unstable();
+    let mut read = |path: &SharedPath| -> Result<Vec<u8>> {
+        shared.read(path)?.ok_or_else(|| Error::not_found(format!("{} is gone", path.as_str())))
+    };
+    if dry_run {
+        for path in &paths {
+            reply.bytes += read(path)?.len() as u64;
+        }
+        reply.files = paths.len();
+        return Ok(reply);
+    }
+    let mut import = Import::begin(database, name)?;
+    for path in &paths {
+        let bytes = read(path)?;
+        reply.bytes += bytes.len() as u64;
+        import.add(path, bytes)?;
+    }
+    reply.files = paths.len();
+    reply.id = Some(import.commit(&Event::new(OP_IMPORT, now))?);
+    Ok(reply)
+}
+
+/// Writes the files of a vault into a new or empty folder: the plain vault, without an index. With `dry_run`, only their
+/// number is asked for.
+///
+/// # Errors
+/// `NotFound` if there is no such vault; `Exists` if the folder is not empty; `Io` if a file cannot be written or the
+/// database not be reached.
+pub fn export(database: &Database, name: &str, to: &Path, dry_run: bool) -> Result<TransferReply> {
+    let id = database.vault_id(name)?;
+    let is_empty = match std::fs::read_dir(to) {
+        Ok(mut entries) => entries.next().is_none(),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => true,
+        Err(error) => return Err(Error::io("list", to, error)),
+    };
+    if !is_empty {
+        return Err(Error::new(ErrorKind::Exists, format!("{} is not empty", to.display()))
+            .with_hint("name a new folder"));
+    }
+    let (files, bytes) = if dry_run {
+        database.count_files(id)?
+    } else {
+        #[expect(clippy::disallowed_methods, reason = "the folder that the user names")]
+        std::fs::create_dir_all(to).map_err(|error| Error::io("make", to, error))?;
+        let mut shared = SharedFiles::open(&Vault::open(to)?)?;
+        let written = database.write_all(id, &mut shared)?;
+        shared.flush()?;
+        written
+    };
+    Ok(TransferReply { name: name.to_owned(), id: Some(id), files, bytes, applied: !dry_run })
+}
+
+/// Compares all contents of a vault with their hashes, and all generations with the head.
+///
+/// # Errors
+/// `NotFound` if there is no such vault; `Io` if the database cannot be reached.
+pub fn check(database: &Database, name: &str) -> Result<TeamCheck> {
+    let id = database.vault_id(name)?;
+    let (problems, files) = database.check_vault(id)?;
+    Ok(TeamCheck { name: name.to_owned(), files, problems })
+}

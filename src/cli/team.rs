@@ -1,0 +1,257 @@
+//! `sidenote team`: vaults that several servers share, in a PostgreSQL database.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::{Args, Subcommand};
+
+use crate::cli::args::DryRunArgs;
+use crate::cli::{CommandContext, Outcome, output};
+use crate::error::{Error, Result};
+use crate::mcp::{Http, Toolset};
+use crate::share::Database;
+use crate::share::host::Host;
+use crate::share::settings::TeamSettings;
+use crate::share::team;
+
+/// The interval at which a server stores uses of memories.
+const STORE_USES: Duration = Duration::from_secs(1);
+
+/// Serve vaults that several servers share, from a PostgreSQL database.
+///
+/// The database holds the files and the journal of all vaults. Each server has a copy of those that it serves, which can be
+/// deleted at any time.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  sidenote team init --database postgres://postgres@db.example/notes
+  sidenote team create handbook --from ~/handbook --config /etc/sidenote/team.toml
+  sidenote team serve handbook --http 127.0.0.1:3000 --config /etc/sidenote/team.toml
+  sidenote team export handbook ~/handbook-copy
+  sidenote team check handbook")]
+pub(super) struct TeamArgs {
+    #[command(subcommand)]
+    command: TeamCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum TeamCommand {
+    Init(InitArgs),
+    Create(CreateArgs),
+    Serve(ServeArgs),
+    Export(ExportArgs),
+    Check(CheckArgs),
+}
+
+#[derive(Debug, Args)]
+struct SettingsArgs {
+    /// The settings of the team: a file team.toml that only you can read.
+    #[arg(
+        long,
+        env = "SIDENOTE_TEAM_CONFIG",
+        value_name = "FILE",
+        default_value = "/etc/sidenote/team.toml"
+    )]
+    config: PathBuf,
+}
+
+impl SettingsArgs {
+    fn load(&self) -> Result<TeamSettings> {
+        TeamSettings::load(&self.config)
+    }
+}
+
+/// Create the roles and tables in the database, or bring them to the version of this program.
+///
+/// The role of the connection must be able to create roles. It makes sidenote_owner, which owns the tables, and sidenote_app,
+/// as which servers connect. Set a password for sidenote_app, or another way to log in.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  sidenote team init --database postgres://postgres@db.example/notes --dry-run
+  sidenote team init --database 'postgres:///notes?host=/run/postgresql'")]
+struct InitArgs {
+    #[command(flatten)]
+    settings: SettingsArgs,
+    /// The database, with a role that can create roles. Default: team.database of the settings.
+    #[arg(long, value_name = "ADDRESS")]
+    database: Option<String>,
+    #[command(flatten)]
+    dry_run: DryRunArgs,
+}
+
+/// Create a vault, empty or with the files of a folder.
+///
+/// The folder stays as it is. Notes, attachments, the trash and the settings that sidenote reads are stored; the index and the
+/// journal of the folder are not.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  sidenote team create handbook --from ~/handbook
+  sidenote team create handbook --from ~/handbook --dry-run")]
+struct CreateArgs {
+    /// The name of the vault: letters, digits, - and _.
+    name: String,
+    /// The folder with the files of the vault.
+    #[arg(long, value_name = "FOLDER")]
+    from: Option<PathBuf>,
+    #[command(flatten)]
+    settings: SettingsArgs,
+    #[command(flatten)]
+    dry_run: DryRunArgs,
+}
+
+/// Serve vaults to agents over HTTP, each at /v/NAME/mcp.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  sidenote team serve handbook support --http 127.0.0.1:3000 --token-file token")]
+struct ServeArgs {
+    /// The vaults to serve. Default: team.warm of the settings.
+    names: Vec<String>,
+    #[command(flatten)]
+    settings: SettingsArgs,
+    /// The address to serve at.
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:3000")]
+    http: SocketAddr,
+    /// The file with the token that clients must send. It is created if it is missing. Required for an address that other
+    /// machines can reach.
+    #[arg(long, value_name = "FILE")]
+    token_file: Option<PathBuf>,
+    /// A host name by which a proxy reaches the server, such as notes.example; may be repeated. Requires --token-file.
+    #[arg(long, value_name = "NAME", requires = "token_file")]
+    allow_host: Vec<String>,
+    /// The toolsets to serve, separated by commas.
+    #[arg(long, value_name = "SETS", default_value = "notes")]
+    toolset: String,
+}
+
+/// Write a vault into a new folder: the plain files, as they were.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  sidenote team export handbook ~/handbook-copy")]
+struct ExportArgs {
+    /// The name of the vault.
+    name: String,
+    /// The folder, which must be empty or missing.
+    folder: PathBuf,
+    #[command(flatten)]
+    settings: SettingsArgs,
+    #[command(flatten)]
+    dry_run: DryRunArgs,
+}
+
+/// Compare all contents of a vault with their hashes, and its generations with each other.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  sidenote team check handbook --json")]
+struct CheckArgs {
+    /// The name of the vault.
+    name: String,
+    #[command(flatten)]
+    settings: SettingsArgs,
+}
+
+pub(super) fn run(context: &mut CommandContext, args: TeamArgs) -> Result<Outcome> {
+    match args.command {
+        TeamCommand::Init(args) => init(context, &args)?,
+        TeamCommand::Create(args) => create(context, &args)?,
+        TeamCommand::Serve(args) => serve(context, args)?,
+        TeamCommand::Export(args) => export(context, &args)?,
+        TeamCommand::Check(args) => return check(context, &args),
+    }
+    Ok(Outcome::Done)
+}
+
+fn init(context: &CommandContext, args: &InitArgs) -> Result<()> {
+    let address = match &args.database {
+        Some(address) => address.clone(),
+        None => args.settings.load()?.database.reveal().to_owned(),
+    };
+    let reply = Database::new(&address)?.init(args.dry_run.is_set())?;
+    context.out.reply(&reply, |reply| match (reply.from == reply.to, reply.applied) {
+        (true, _) => format!("the tables have version {} already\n", reply.to),
+        (false, true) => format!("the tables have version {} now\n", reply.to),
+        (false, false) => {
+            format!("the tables would be brought from version {} to {}\n", reply.from, reply.to)
+        }
+    })
+}
+
+fn create(context: &CommandContext, args: &CreateArgs) -> Result<()> {
+    let settings = args.settings.load()?;
+    let database = Database::new(settings.database.reveal())?;
+    let (from, dry_run) = (args.from.as_deref(), args.dry_run.is_set());
+    let reply = team::create(&database, &args.name, from, settings.max_file(), context.now(), dry_run)?;
+    context.out.reply(&reply, |reply| {
+        let verb = if reply.applied { "created" } else { "would be created" };
+        let files = output::count(reply.files, "file");
+        format!("{} {verb}: {files}, {}\n", reply.name, output::bytes(reply.bytes))
+    })
+}
+
+fn export(context: &CommandContext, args: &ExportArgs) -> Result<()> {
+    let database = Database::new(args.settings.load()?.database.reveal())?;
+    let reply = team::export(&database, &args.name, &args.folder, args.dry_run.is_set())?;
+    context.out.reply(&reply, |reply| {
+        let verb = if reply.applied { "written" } else { "would be written" };
+        let files = output::count(reply.files, "file");
+        format!("{files} {verb} to {}, {}\n", args.folder.display(), output::bytes(reply.bytes))
+    })
+}
+
+fn check(context: &CommandContext, args: &CheckArgs) -> Result<Outcome> {
+    let database = Database::new(args.settings.load()?.database.reveal())?;
+    let reply = team::check(&database, &args.name)?;
+    context.out.reply(&reply, |reply| {
+        let mut text: String = reply.problems.iter().map(|problem| format!("{problem}\n")).collect();
+        if text.is_empty() {
+            text = format!("{}: {} are as they should be\n", reply.name, output::count(reply.files, "file"));
+        }
+        text
+    })?;
+    Ok(if reply.problems.is_empty() { Outcome::Done } else { Outcome::ProblemsFound })
+}
+
+fn serve(context: &mut CommandContext, args: ServeArgs) -> Result<()> {
+    let settings = args.settings.load()?;
+    let names = if args.names.is_empty() { settings.warm.clone() } else { args.names };
+    if names.is_empty() {
+        return Err(
+            Error::invalid("no vault is named").with_hint("name the vaults to serve, or set team.warm")
+        );
+    }
+    let sets = args.toolset.split(',').map(Toolset::parse).collect::<Result<Vec<Toolset>>>()?;
+    context.open.fill = true;
+    context.open.agent = Some("mcp".to_owned());
+    context.open.has_sessions = true;
+    let host = Arc::new(Host::new(settings, context.open.clone())?);
+    let mut stores = Vec::new();
+    for name in &names {
+        team::check_name(name)?;
+        let store = host.store(name)?;
+        for notice in store.notices() {
+            context.out.message(&format!("notice: {name}: {notice}"));
+        }
+        stores.push((format!("/v/{name}/mcp"), store));
+    }
+    let writer = Arc::downgrade(&host);
+    std::thread::Builder::new()
+        .name("sidenote-uses".to_owned())
+        .spawn(move || {
+            while let Some(host) = writer.upgrade() {
+                host.write_deeds();
+                drop(host);
+                std::thread::sleep(STORE_USES);
+            }
+        })
+        .map_err(|error| Error::internal("no thread can be started").with_source(error))?;
+    let http =
+        Http { address: args.http, token_file: args.token_file, origins: Vec::new(), hosts: args.allow_host };
+    let paths: Vec<String> = stores.iter().map(|(path, _)| path.clone()).collect();
+    let out = context.out;
+    let served = crate::mcp::serve_http(stores, &sets, &http, |address| {
+        let addresses: Vec<String> = paths.iter().map(|path| format!("http://{address}{path}")).collect();
+        out.message(&format!("serving at {}; press Ctrl-C to stop", addresses.join(", ")));
+    });
+    host.write_deeds();
+    served
+}

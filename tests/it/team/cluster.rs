@@ -1,0 +1,141 @@
+//! A PostgreSQL of its own in a temporary folder, reached by a socket in it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use sidenote::share::Database;
+use tempfile::TempDir;
+
+use crate::support::until;
+
+/// The user as which PostgreSQL runs where the tests run as root, for which it refuses to.
+#[cfg(unix)]
+const NOBODY: u32 = 65_534;
+
+/// A running cluster, gone at the end of the test.
+pub(super) struct Cluster {
+    folder: TempDir,
+    programs: Option<PathBuf>,
+}
+
+impl Cluster {
+    /// Makes a cluster with the tables of a team.
+    pub(super) fn new() -> Self {
+        let cluster = Self::bare();
+        assert!(Database::new(&cluster.owner()).unwrap().init(false).unwrap().applied);
+        cluster
+    }
+
+    /// Makes a cluster without tables.
+    pub(super) fn bare() -> Self {
+        let folder = TempDir::new().unwrap();
+        let programs = std::env::var_os("SIDENOTE_TEST_POSTGRES").map(PathBuf::from);
+        let cluster = Self { folder, programs };
+        #[cfg(unix)]
+        if rustix::process::geteuid().is_root() {
+            std::os::unix::fs::chown(cluster.folder.path(), Some(NOBODY), Some(NOBODY)).unwrap();
+        }
+        let data = cluster.data();
+        let data = data.to_str().unwrap();
+        cluster
+            .run("initdb", &["-D", data, "-U", "postgres", "-A", "trust", "-N", "--locale=C", "-E", "UTF8"]);
+        let socket = cluster.folder.path().to_str().unwrap();
+        let options = format!("-c listen_addresses='' -c fsync=off -k {socket}");
+        let log = cluster.folder.path().join("log");
+        cluster.run("pg_ctl", &["-D", data, "-w", "-l", log.to_str().unwrap(), "-o", &options, "start"]);
+        cluster.run("createdb", &["-h", socket, "-U", "postgres", "notes"]);
+        cluster
+    }
+
+    fn data(&self) -> PathBuf {
+        self.folder.path().join("data")
+    }
+
+    fn command(&self, program: &str) -> Command {
+        let mut command = match &self.programs {
+            Some(folder) if folder.join(program).exists() => Command::new(folder.join(program)),
+            _ => Command::new(program),
+        };
+        command.env("LC_ALL", "C").current_dir(self.folder.path());
+        #[cfg(unix)]
+        if rustix::process::geteuid().is_root() {
+            std::os::unix::process::CommandExt::uid(&mut command, NOBODY);
+            std::os::unix::process::CommandExt::gid(&mut command, NOBODY);
+        }
+        command
+    }
+
+    #[track_caller]
+    fn run(&self, program: &str, args: &[&str]) {
+        // The server keeps the files that it inherits open, so the output of what starts it goes to a file.
+        let out = self.folder.path().join(format!("{program}.out"));
+        let file = fs::File::create(&out).unwrap();
+        let mut command = self.command(program);
+        let done = command.args(args).stdout(file.try_clone().unwrap()).stderr(file).status().unwrap();
+        assert!(done.success(), "{program}: {}", fs::read_to_string(out).unwrap());
+    }
+
+    fn address(&self, user: &str, database: &str) -> String {
+        format!("postgres://{user}@/{database}?host={}", encoded(self.folder.path()))
+    }
+
+    /// Gives the address for the role that makes the tables.
+    pub(super) fn owner(&self) -> String {
+        self.address("postgres", "notes")
+    }
+
+    /// Gives the address for the role of servers.
+    pub(super) fn app(&self) -> String {
+        self.app_of("notes")
+    }
+
+    /// Gives the address of another database for the role of servers.
+    pub(super) fn app_of(&self, database: &str) -> String {
+        self.address("sidenote_app", database)
+    }
+
+    /// Gives the address for the role of servers, which does not exist yet.
+    pub(super) fn app_before_init(&self) -> String {
+        self.app()
+    }
+
+    /// Gives the socket by which the cluster is reached.
+    #[cfg(unix)]
+    pub(super) fn socket(&self) -> PathBuf {
+        self.folder.path().join(".s.PGSQL.5432")
+    }
+
+    /// Connects as a server does.
+    pub(super) fn client(&self) -> postgres::Client {
+        postgres::Client::connect(&self.app(), postgres::NoTls).unwrap()
+    }
+
+    /// Copies the database into another one of the cluster, by a dump.
+    pub(super) fn dump_and_restore(&self, name: &str) {
+        let socket = self.folder.path().to_str().unwrap().to_owned();
+        let at = ["-h", &socket, "-U", "postgres"];
+        let dump = format!("{name}.dump");
+        self.run("pg_dump", &[&at[..], &["-Fc", "-f", &dump, "notes"]].concat());
+        self.run("createdb", &[&at[..], &[name]].concat());
+        self.run("pg_restore", &[&at[..], &["-d", name, &dump]].concat());
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        let data = self.data();
+        let stopped = self
+            .command("pg_ctl")
+            .args(["-D", data.to_str().unwrap(), "-m", "immediate", "-w", "stop"])
+            .output();
+        if stopped.is_ok_and(|done| done.status.success()) {
+            until("the server is gone", || !data.join("postmaster.pid").exists());
+        }
+    }
+}
+
+/// Gives a path as an address has it.
+fn encoded(path: &Path) -> String {
+    path.to_str().unwrap().replace('%', "%25").replace('/', "%2F")
+}
