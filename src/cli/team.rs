@@ -26,8 +26,8 @@ const STORE_USES: Duration = Duration::from_secs(1);
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   sidenote team init --database postgres://postgres@db.example/notes
-  sidenote team create handbook --from ~/handbook --config /etc/sidenote/team.toml
-  sidenote team serve handbook --http 127.0.0.1:3000 --config /etc/sidenote/team.toml
+  sidenote team create handbook --from ~/handbook
+  sidenote team serve handbook --http 127.0.0.1:3000
   sidenote team export handbook ~/handbook-copy
   sidenote team check handbook")]
 pub(super) struct TeamArgs {

@@ -21,12 +21,11 @@ pub(crate) struct EarlyVector {
 }
 
 impl EarlyVector {
-    /// Starts to compute the vector of a query. Returns `None` if the model is not part of the program or no thread can be
-    /// started; then the vector is computed when it is needed.
-    pub(crate) fn start(embedder: &Arc<dyn Embed>, text: &str) -> Option<Self> {
-        if !embedder.is_built_in() || text.trim().is_empty() {
-            return None;
-        }
+    /// Starts to compute the vector of a query. Returns `None` without a model or a text, if the model is not part of the
+    /// program, or if no thread can be started; then the vector is computed when it is needed.
+    pub(crate) fn start(embedder: Option<&Arc<dyn Embed>>, text: Option<&str>) -> Option<Self> {
+        let embedder = embedder.filter(|embedder| embedder.is_built_in())?;
+        let text = text.filter(|text| !text.trim().is_empty())?;
         let (model, owned) = (Arc::clone(embedder), text.to_owned());
         let thread = thread::Builder::new().name("sidenote-query".to_owned());
         let thread = thread.spawn(move || model.embed_query(&owned)).ok()?;

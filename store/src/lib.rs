@@ -191,9 +191,7 @@ impl Store {
             })?;
         let vault = Arc::new(vault);
         let Selection { model: embedder, problem } = open.embedders.select(&config.embed)?;
-        if let Some(embedder) = &embedder {
-            model_selection::record_used(&config.embed, embedder.model());
-        }
+        embedder.iter().for_each(|model| model_selection::record_used(&config.embed, model.model()));
         let client = client_name(&open);
         let relation_rules = Arc::new(RelationRules::new(&config.relations, config.links.infer_relations));
         let options = Options {
@@ -208,23 +206,19 @@ impl Store {
             relations: Arc::clone(&relation_rules),
         };
         if open.existing && !Index::is_there(&vault, options.folder.as_deref())? {
-            return Err(Error::not_found(format!("{} has no index yet", vault.root().display()))
-                .with_hints("run: sidenote index", "ask the user to build the index"));
+            return Err(no_index(&vault));
         }
-        let is_by_words = Mode::parse(&config.search.mode).is_ok_and(|mode| mode == Mode::Bm25);
-        let first_query = open.first_query.as_ref().filter(|_| !is_by_words);
-        let early_vector = options.embedder.as_ref().zip(first_query);
-        let early_vector = early_vector.and_then(|(embedder, text)| EarlyVector::start(embedder, text));
+        let early_vector =
+            EarlyVector::start(options.embedder.as_ref(), first_query(&open.first_query, &config));
         let state = vault.root().join(sidenote_foundation::vault::STATE_DIR);
         let had_state = state.exists();
         let index = Index::open(Arc::clone(&vault), options)?;
-        let created_state_dir = !had_state && state.exists();
         let left_out = files.iter().flat_map(|files| files.left_out()).cloned();
         let mut state = SharedState {
             notices: left_out.chain(index.notices().iter().cloned()).collect(),
             relation_rules,
             revision_files: files,
-            created_state_dir: created_state_dir.then_some(state),
+            created_state_dir: (!had_state && state.exists()).then_some(state),
             reranker: model_selection::reranker(&config.rerank, &config.embed),
             embedder_error: problem,
             early_vector,
@@ -344,6 +338,17 @@ impl Store {
     pub fn stop_handle(&self) -> Arc<AtomicBool> {
         self.core.index.stop_handle()
     }
+}
+
+/// Returns the text whose vector is needed first, if searches compare vectors by the settings.
+fn first_query<'t>(text: &'t Option<String>, config: &Config) -> Option<&'t str> {
+    let is_by_words = Mode::parse(&config.search.mode).is_ok_and(|mode| mode == Mode::Bm25);
+    text.as_deref().filter(|_| !is_by_words)
+}
+
+fn no_index(vault: &sidenote_foundation::vault::Vault) -> Error {
+    Error::not_found(format!("{} has no index yet", vault.root().display()))
+        .with_hints("run: sidenote index", "ask the user to build the index")
 }
 
 /// The options for opening a store.

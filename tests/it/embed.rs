@@ -20,7 +20,7 @@ use tokenizers::pre_tokenizers::bert::BertPreTokenizer;
 use tokenizers::processors::bert::BertProcessing;
 use tokenizers::{Tokenizer, TruncationParams};
 
-use crate::support::TestVault;
+use crate::support::{TestVault, say};
 
 const VOCABULARY: &str =
     include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/foundation/assets/all-MiniLM-L6-v2/vocab.txt"));
@@ -362,7 +362,7 @@ fn vectors_are_those_of_the_graph_in_floats() {
     let cosines: Vec<f32> = ours.iter().zip(&floats).map(|(ours, floats)| cosine(ours, floats)).collect();
     let mean = cosines.iter().sum::<f32>() / cosines.len() as f32;
     let least = cosines.iter().copied().fold(1.0, f32::min);
-    println!("{} texts: mean cosine {mean:.5}, least {least:.5}", cosines.len());
+    say(&format!("{} texts: mean cosine {mean:.5}, least {least:.5}", cosines.len()));
     assert!(mean >= 0.9997 && least >= 0.999, "{mean}, {least}");
 }
 

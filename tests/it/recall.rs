@@ -102,7 +102,7 @@ fn a_related_prompt_recalls_the_note() {
             assert!(block.contains(&format!("path=\"{path}\"")), "{provider}: {prompt}: {block}");
             checked += 1;
         }
-        assert_eq!(checked, 5);
+        assert_eq!(checked, 6);
     }
 }
 

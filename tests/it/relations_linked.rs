@@ -97,8 +97,7 @@ fn linked_notes_answer_where_no_rule_knows_the_words() {
       People/Eve Sun.md | People/Eve Sun.md:6 Eve left [[Acme]] in 2019.
       Companies/Beta.md | Companies/Beta.md:4 Beta sells the pumps of [[Acme]].
       People/Jane Doe.md | People/Jane Doe.md:4 Jane has a desk at [[Acme]], near the window.
-      People/Tom Ray.md | People/Tom Ray.md:4 Tom turned down an offer from [[Acme]].
-      > these are 1 note that lead to Companies/Acme.md by worked_at, and 4 that may answer: linked with it, but not stated; --no-relations searches for the words
+      > these are 1 note that lead to Companies/Acme.md by worked_at, and 2 that may answer: linked with it, but not stated; --no-relations searches for the words
     who works at Beta?
       People/Tom Ray.md | People/Tom Ray.md:4 He works at [[Beta]].
       People/Ann Lee.md | People/Ann Lee.md:4 Employer:: [[Beta]]
@@ -111,8 +110,7 @@ fn linked_notes_answer_where_no_rule_knows_the_words() {
       > no note states works_at of People/Jane Doe.md; first come notes that are linked with it and may answer; --no-relations searches for the words
     who attended the Kickoff?
       People/Tom Ray.md | Meetings/Kickoff.md:4 We met with [[Tom Ray]].
-      People/Bo Fox.md | Meetings/Kickoff.md:4 [[Bo Fox]] of [[Acme]] works on the plan with us.
-      > these are 1 note that lead to Meetings/Kickoff.md by attended, and 1 that may answer: linked with it, but not stated; --no-relations searches for the words
+      > these are the notes that lead to Meetings/Kickoff.md by attended; --no-relations searches for the words
     what did Ann Lee invest in?
       Companies/Gamma.md | Deals/Round.md:3 investors: ["[[Ann Lee]]"]
       Deals/Round.md | Deals/Round.md:3 investors: ["[[Ann Lee]]"]

@@ -537,6 +537,15 @@ pub fn end_process_group(child: &mut Child, patience: Duration) -> io::Result<()
     child.wait().map(drop)
 }
 
+/// Has the system give this process memory in small pages, for a process that ends soon: clearing pages of two megabytes,
+/// of which little is used, takes a third of its time.
+pub fn use_small_pages() {
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    if let Err(error) = rustix::thread::disable_transparent_huge_pages(true) {
+        tracing::debug!(%error, "memory comes in huge pages");
+    }
+}
+
 /// Gives the calling thread the lowest priority, where a thread has one of its own.
 pub fn lower_thread_priority() {
     #[cfg(target_os = "linux")]

@@ -770,6 +770,9 @@ pub fn end_process_group(child: &mut Child, _patience: Duration) -> io::Result<(
     child.wait().map(drop)
 }
 
+/// Does nothing: memory comes in small pages.
+pub fn use_small_pages() {}
+
 /// Gives the calling thread a low priority.
 pub fn lower_thread_priority() {
     if let Err(error) = ffi::lower_thread_priority() {
