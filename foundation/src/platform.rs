@@ -25,7 +25,8 @@ pub use system::{
     is_private, is_symlink_refusal, is_too_many_open_files, is_writable, kill_this_process,
     lower_thread_priority, make_private_dir, metadata, open_file_limit, open_in_place, open_without_links,
     os_string, read_dir, read_exact_at, restrict_folder, restrict_to_user, share_for_reading,
-    sync_file_system, try_lock, try_lock_shared, unlock, user_key, watch_limit, write_all_at,
+    sync_file_system, try_lock, try_lock_shared, unlock, use_small_pages, user_key, watch_limit,
+    write_all_at,
 };
 
 /// Whether one watch of a folder reports the events of all its subfolders. A watch of each subfolder would keep folders
