@@ -47,22 +47,28 @@ impl Access {
         }
     }
 
-    /// Refuses a request for another name, or from another origin.
+    /// Refuses a request for another name, and returns the name.
     ///
     /// # Errors
-    /// `forbidden`, with the header that is wrong.
-    pub(crate) fn check_origin(&self, headers: &HeaderMap, is_api: bool) -> Result<(), ApiError> {
-        let text = |name: header::HeaderName| {
-            headers.get(name).map(|value| value.to_str().unwrap_or("?").to_lowercase())
-        };
-        let Some(host) = text(header::HOST) else {
+    /// `forbidden`, with the name.
+    pub(crate) fn check_host(&self, headers: &HeaderMap) -> Result<String, ApiError> {
+        let Some(host) = lowercase(headers, &header::HOST) else {
             return Err(ApiError::forbidden("the request has no Host"));
         };
         if !self.hosts.is_empty() && !self.hosts.contains(&host) {
             return Err(ApiError::forbidden(&format!("the name {host:?} is not one of this server"))
                 .with_hint("open the address that `sidenote web` printed"));
         }
-        if let Some(origin) = text(header::ORIGIN) {
+        Ok(host)
+    }
+
+    /// Refuses a request for another name, or from another origin.
+    ///
+    /// # Errors
+    /// `forbidden`, with the header that is wrong.
+    pub(crate) fn check_origin(&self, headers: &HeaderMap, is_api: bool) -> Result<(), ApiError> {
+        let host = self.check_host(headers)?;
+        if let Some(origin) = lowercase(headers, &header::ORIGIN) {
             let own = origin.split_once("://").is_some_and(|(_, place)| place == host);
             if !own {
                 return Err(ApiError::forbidden(&format!("pages of {origin:?} may not use this server")));
@@ -107,6 +113,10 @@ impl Access {
         );
         Ok(Some((to, cookie)))
     }
+}
+
+fn lowercase(headers: &HeaderMap, name: &header::HeaderName) -> Option<String> {
+    headers.get(name).map(|value| value.to_str().unwrap_or("?").to_lowercase())
 }
 
 /// Lists the values of `Host` of a server. Beyond this machine its names are unknown, and the token protects it.

@@ -108,7 +108,12 @@ impl Api {
         let path = parts.uri.path();
         let api = path.strip_prefix(API);
         let is_api = path.starts_with("/api/");
-        if let Err(refusal) = self.access.check_origin(&parts.headers, is_api) {
+        let is_of_frame = assets::is_of_frame(path.trim_start_matches('/'));
+        let checked = match is_of_frame {
+            true => self.access.check_host(&parts.headers).map(drop),
+            false => self.access.check_origin(&parts.headers, is_api),
+        };
+        if let Err(refusal) = checked {
             return refusal.into_response();
         }
         if is_api {

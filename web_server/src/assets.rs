@@ -29,6 +29,11 @@ frame-ancestors 'self'";
 /// The beginning of the names of the files in the frame of diagrams.
 const FRAME: &str = "assets/mermaid-";
 
+/// Returns whether a built file is one of the frame of diagrams. Requests of the frame have the origin `null`.
+pub(crate) fn is_of_frame(name: &str) -> bool {
+    name.starts_with(FRAME)
+}
+
 /// The page that is shown before the browser is signed in.
 const SIGN_IN: &str = "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>sidenote</title>\
 <h1>Not signed in</h1><p>Open the address that <code>sidenote web</code> printed when it started. It has a token, \
@@ -68,7 +73,7 @@ pub(crate) fn response(asset: &'static Asset, headers: &HeaderMap) -> Response {
     let caching =
         if name.starts_with("assets/") { "public, max-age=31536000, immutable" } else { "no-cache" };
     answer.insert(header::CACHE_CONTROL, HeaderValue::from_static(caching));
-    let is_frame = name.starts_with(FRAME);
+    let is_frame = is_of_frame(name);
     let policy = if is_frame { FRAME_POLICY } else { POLICY };
     answer.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(policy));
     if is_frame {
