@@ -85,6 +85,7 @@ fn linked_notes_answer_where_no_rule_knows_the_words() {
     let store = vault.store();
     let questions = [
         "who works at Acme?",
+        "who worked at Acme?",
         "who works at Beta?",
         "where does Jane Doe work?",
         "who attended the Kickoff?",
@@ -94,10 +95,16 @@ fn linked_notes_answer_where_no_rule_knows_the_words() {
     let answers: Vec<String> = questions.iter().map(|question| found(&store, question)).collect();
     assert_snapshot!(answers.join("\n"), @r#"
     who works at Acme?
+      People/Jane Doe.md | People/Jane Doe.md:4 Jane has a desk at [[Acme]], near the window.
+      Meetings/Kickoff.md
+      People/Tom Ray.md
+      Companies/Acme.md
+      > no note states works_at of Companies/Acme.md; first come notes that are linked with it and may answer; --no-relations searches for the words
+    who worked at Acme?
       People/Eve Sun.md | People/Eve Sun.md:6 Eve left [[Acme]] in 2019.
       Companies/Beta.md | Companies/Beta.md:4 Beta sells the pumps of [[Acme]].
       People/Jane Doe.md | People/Jane Doe.md:4 Jane has a desk at [[Acme]], near the window.
-      > these are 1 note that lead to Companies/Acme.md by worked_at, and 2 that may answer: linked with it, but not stated; --no-relations searches for the words
+      > this is the note that leads to Companies/Acme.md by worked_at, and 2 that may answer: linked with it, but not stated; --no-relations searches for the words
     who works at Beta?
       People/Tom Ray.md | People/Tom Ray.md:4 He works at [[Beta]].
       People/Ann Lee.md | People/Ann Lee.md:4 Employer:: [[Beta]]
@@ -110,11 +117,11 @@ fn linked_notes_answer_where_no_rule_knows_the_words() {
       > no note states works_at of People/Jane Doe.md; first come notes that are linked with it and may answer; --no-relations searches for the words
     who attended the Kickoff?
       People/Tom Ray.md | Meetings/Kickoff.md:4 We met with [[Tom Ray]].
-      > these are the notes that lead to Meetings/Kickoff.md by attended; --no-relations searches for the words
+      > this is the note that leads to Meetings/Kickoff.md by attended; --no-relations searches for the words
     what did Ann Lee invest in?
       Companies/Gamma.md | Deals/Round.md:3 investors: ["[[Ann Lee]]"]
       Deals/Round.md | Deals/Round.md:3 investors: ["[[Ann Lee]]"]
-      > these are 1 note to which People/Ann Lee.md leads by invested_in, and 1 that may answer: linked with it, but not stated; --no-relations searches for the words
+      > this is the note to which People/Ann Lee.md leads by invested_in, and 1 that may answer: linked with it, but not stated; --no-relations searches for the words
     who founded Acme?
       Companies/Beta.md | Companies/Beta.md:4 Beta sells the pumps of [[Acme]].
       People/Jane Doe.md | People/Jane Doe.md:4 Jane has a desk at [[Acme]], near the window.

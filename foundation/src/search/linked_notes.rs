@@ -42,6 +42,44 @@ const AMONG_OTHERS: f32 = -1.2;
 /// What the cosine of the question and the passage with the link counts.
 const COSINE: f32 = 0.5;
 
+/// Words by which a sentence or the heading above it says that something has ended.
+const ENDED: &[&str] = &[
+    "alumni",
+    "alumnus",
+    "departed",
+    "ended",
+    "ex",
+    "former",
+    "formerly",
+    "left",
+    "past",
+    "previous",
+    "previously",
+    "quit",
+    "resigned",
+    "retired",
+    "until",
+];
+
+/// Words by which a question asks for what was.
+const ASKS_PAST: &[&str] = &[
+    "did",
+    "ever",
+    "ex",
+    "former",
+    "formerly",
+    "had",
+    "left",
+    "past",
+    "previous",
+    "previously",
+    "was",
+    "were",
+];
+
+/// Words by which a question asks for what is.
+const ASKS_PRESENT: &[&str] = &["are", "current", "currently", "has", "have", "is", "now"];
+
 /// Words in names of relations that tell no type from another.
 const GENERIC: &[&str] = &[
     "companies",
@@ -80,6 +118,8 @@ pub(super) struct LinkQuestion<'a> {
     pub(super) stems: &'a HashSet<String>,
     /// Whether the question asks for a person.
     pub(super) asks_who: bool,
+    /// Whether the question asks for what was, as [`asks_for_past`] says.
+    pub(super) asks_past: bool,
     /// The vector of the question.
     pub(super) vector: &'a QueryVector,
 }
@@ -116,7 +156,11 @@ pub(super) fn linked_notes(
             if candidates.is_empty() {
                 continue;
             }
-            let (own_words, fit) = words.fit(context, stem);
+            let (own_words, mut fit) = words.fit(context, stem);
+            // Who left the company works there no longer.
+            if !question.asks_past && context.words.iter().any(|word| ENDED.contains(&word.as_str())) {
+                fit += DOUBT;
+            }
             let fit = fit + COSINE * cosines.at(context)?;
             for (file, weight) in candidates {
                 let fit = fit + weight;
@@ -145,6 +189,14 @@ pub(super) fn linked_notes(
     });
     found.truncate(MAX_LINKED);
     Ok(found.into_iter().map(|(note, _)| note).collect())
+}
+
+/// Says whether a question, whose words are in lower case, asks for what was: "who was director of Acme", "who worked at
+/// Acme".
+pub(super) fn asks_for_past<'w>(words: impl Iterator<Item = &'w str> + Clone) -> bool {
+    let any = |known: &[&str]| words.clone().any(|word| known.contains(&word));
+    let has_past_form = words.clone().any(|word| word.len() > 4 && word.ends_with("ed"));
+    any(ASKS_PAST) || (has_past_form && !any(ASKS_PRESENT))
 }
 
 /// A note with a link from or to the named note.

@@ -8,7 +8,7 @@ use crate::index::Snapshot;
 use crate::index::bm25::{Bm25Query, FieldTuning, Tuning};
 use crate::index::catalog::{CatalogReader, FileId, FileKind, FileRow, RelationQueries};
 use crate::search::QueryVector;
-use crate::search::linked_notes::{LinkQuestion, kinds_of, linked_notes};
+use crate::search::linked_notes::{LinkQuestion, asks_for_past, kinds_of, linked_notes};
 use crate::search::query::Query;
 use crate::search::relation_answer::{Evidence, RelatedNote, RelationAnswer, RelationLookup, Standing};
 use crate::search::typed_relations::{TypedRelation, TypedRelations};
@@ -428,12 +428,17 @@ impl Reader<'_> {
         };
         let mut own_cues: Vec<&Cue> = own_cues.iter().filter(|cue| !is_part(cue)).copied().collect();
         own_cues.sort_by_key(|cue| self.is_apart(cue, named));
+        let asks_past = self.asks_past();
         let mut tried: Option<&Cue> = None;
         let mut unstated = Vec::new();
         for cue in own_cues.into_iter().chain(unknown.iter().filter(is_outside)) {
             let Some(end) = self.end_of_named(cue, named) else { continue };
             // Only other meanings of the same words may answer instead: "joined" a company, or a meeting.
             if tried.is_some_and(|first| cue.end <= first.start || first.end <= cue.start) {
+                continue;
+            }
+            // Who worked there once does not answer for who works there.
+            if !asks_past && tried.is_some_and(|first| first.kind != cue.kind && first.exact > cue.exact) {
                 continue;
             }
             tried = tried.or(Some(cue));
@@ -465,6 +470,11 @@ impl Reader<'_> {
         let meanings: Vec<_> =
             unstated.into_iter().chain(of_kind.map(|answer| (answer, Vec::new()))).collect();
         Ok((!meanings.is_empty()).then_some(Understood { meanings, kinds }))
+    }
+
+    /// Says whether the question asks for what was.
+    fn asks_past(&self) -> bool {
+        asks_for_past(self.said.iter().map(|word| word.text.as_str()))
     }
 
     /// Says whether "and" stands between a cue and the name, so that another cue comes first: "who attended the kickoff and
@@ -578,6 +588,7 @@ impl Reader<'_> {
             stated: &stated,
             stems: &around.map(|(_, word)| word.stem.clone()).collect(),
             asks_who: self.said.iter().any(|word| matches!(word.text.as_str(), "who" | "whom" | "whose")),
+            asks_past: self.asks_past(),
             vector,
         };
         let linked = linked_notes((self.catalog, self.snapshot), lookup, &question, stem)?;

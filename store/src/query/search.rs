@@ -436,25 +436,32 @@ fn statement(
 fn relation_notice(core: &Core, answer: &RelationAnswer) -> Result<Wording> {
     let row = core.index.catalog().rows(&[answer.named])?.pop();
     let path = row.map(|row| row.path.as_str().to_owned()).unwrap_or_default();
+    let stated = answer.stated();
+    let (is, note, leads) = if stated == 1 { ("is", "note", "leads") } else { ("are", "notes", "lead") };
+    let begin = match (answer.is_whole, stated) {
+        (true, 1) => "this is",
+        (true, _) => "these are",
+        (false, 1) => "first comes",
+        (false, _) => "first come",
+    };
     let what = match answer.end {
         Some(RelationEnd::Subject) => format!("to which {path} leads by {}", answer.kind),
-        Some(RelationEnd::Object) => format!("that lead to {path} by {}", answer.kind),
-        None => format!("of this kind that are linked with {path}"),
+        Some(RelationEnd::Object) => format!("that {leads} to {path} by {}", answer.kind),
+        None => format!("of this kind that {is} linked with {path}"),
     };
-    let stated = answer.stated();
     let linked = answer.notes.len() - stated;
     let text = match (stated, linked) {
         (0, _) => format!(
             "no note states {} of {path}; first come notes that are linked with it and may answer",
             answer.kind
         ),
-        (_, 0) if answer.is_whole => format!("these are the notes {what}"),
-        (_, 0) => format!("first come the notes {what}"),
-        (stated, linked) => {
-            let first = if answer.is_whole { "these are" } else { "first come" };
+        (_, 0) => format!("{begin} the {note} {what}"),
+        (1, _) => {
+            format!("{begin} the note {what}, and {linked} that may answer: linked with it, but not stated")
+        }
+        (_, _) => {
             format!(
-                "{first} {} {what}, and {linked} that may answer: linked with it, but not stated",
-                counted(stated)
+                "{begin} {stated} {note} {what}, and {linked} that may answer: linked with it, but not stated"
             )
         }
     };
@@ -462,10 +469,6 @@ fn relation_notice(core: &Core, answer: &RelationAnswer) -> Result<Wording> {
         format!("{text}; --no-relations searches for the words"),
         format!("{text}; the mode bm25 or vector searches all notes"),
     ))
-}
-
-fn counted(notes: usize) -> String {
-    if notes == 1 { "1 note".to_owned() } else { format!("{notes} notes") }
 }
 
 /// The time that a search spends on embedding the latest changes.
