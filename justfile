@@ -85,6 +85,10 @@ fmt:
 bench *args:
     cargo bench -- {{args}}
 
+# Measure this commit and another one in turns, and print the ratios; for instance: just bench-compare main --only bm25 --rounds 7
+bench-compare base *args:
+    tests/bench/compare.sh {{base}} {{args}}
+
 # Run the official conformance suite, both revisions of the protocol; installs it (PyPI, npm) in a temporary folder.
 conformance:
     cargo build --release --features conformance

@@ -1,10 +1,12 @@
 //! `cargo bench`: how long indexing and searching take, beside the least program that indexes the same files.
 //!
 //! Each measure runs in a process of its own, so that its CPU time and its peak memory are its own. Arguments behind
-//! `--`: `--notes N` for the size of the synthetic vault, `--only NAME` for the measures whose name holds NAME.
+//! `--`: `--notes N` for the size of the synthetic vault, `--only NAME` for the measures whose name holds NAME, `--against
+//! PROGRAM` for a comparison with the bench of another commit in `--rounds N` rounds (`just bench-compare`).
 #![allow(clippy::disallowed_methods, reason = "a bench makes a vault and an index of its own")]
 
 mod bed;
+mod compare;
 mod measure;
 mod meter;
 mod near;
@@ -35,13 +37,17 @@ const SEED: u64 = 1;
 struct Options {
     notes: usize,
     only: String,
+    /// The bench of another commit.
+    against: Option<PathBuf>,
+    /// How often each of the two benches takes a measure.
+    rounds: usize,
     /// The one measure to take, and where: set for the processes that we start ourselves.
     child: Option<(String, Place)>,
 }
 
 impl Options {
     fn read(mut arguments: impl Iterator<Item = String>) -> Result<Self> {
-        let mut options = Self { notes: 5000, only: String::new(), child: None };
+        let mut options = Self { notes: 5000, only: String::new(), against: None, rounds: 5, child: None };
         while let Some(flag) = arguments.next() {
             let mut value = || arguments.next().ok_or_else(|| format!("{flag} needs a value"));
             match flag.as_str() {
@@ -49,12 +55,14 @@ impl Options {
                 "--bench" => {}
                 "--notes" => options.notes = value()?.parse()?,
                 "--only" => options.only = value()?,
+                "--against" => options.against = Some(PathBuf::from(value()?)),
+                "--rounds" => options.rounds = value()?.parse()?,
                 "--child" => {
                     let (name, root, work) = (value()?, value()?, value()?);
                     options.child = Some((name, Place::new(root, work)));
                 }
                 other => {
-                    return Err(format!("{other} is no argument; there are --notes N and --only NAME").into());
+                    return Err(format!("{other} is no argument; there are --notes N, --only NAME, --against PROGRAM and --rounds N").into());
                 }
             }
         }
@@ -70,12 +78,20 @@ fn main() -> Result<()> {
     }
     let work = tempfile::tempdir()?;
     let bed = Bed::synthetic(&work.path().join("synthetic"), options.notes, SEED)?;
-    report(&bed, &options.only)?;
+    measure_on(&bed, &options)?;
     if let Some(vault) = env::var_os("SIDENOTE_BENCH_VAULT") {
         let bed = Bed::over(&PathBuf::from(vault), &work.path().join("given"), SEED)?;
-        report(&bed, &options.only)?;
+        measure_on(&bed, &options)?;
     }
     Ok(())
+}
+
+fn measure_on(bed: &Bed, options: &Options) -> Result<()> {
+    println!("\n{}: {} notes, {:.1} MB", bed.name, bed.notes, mega(bed.bytes));
+    match &options.against {
+        Some(base) => compare::compare(bed, base, &options.only, options.rounds),
+        None => report(bed, &options.only),
+    }
 }
 
 fn named(name: &str) -> Result<&'static Measure> {
@@ -86,17 +102,17 @@ fn named(name: &str) -> Result<&'static Measure> {
 /// Takes the measures on one vault and prints them as a table.
 fn report(bed: &Bed, only: &str) -> Result<()> {
     let mut out = stdout().lock();
-    writeln!(out, "\n{}: {} notes, {:.1} MB", bed.name, bed.notes, mega(bed.bytes))?;
     writeln!(
         out,
         "{:<12} {:<42} {:>10} {:>10} {:>9} {:>9} {:>9} {:>8}",
         "measure", "", "p50 ms", "p99 ms", "x limit", "CPU s", "x limit", "peak MB"
     )?;
+    let program = env::current_exe()?;
     let mut limit: Option<Sample> = None;
     let mut plain_index = None;
     for measure in MEASURES.iter().filter(|measure| measure.name.contains(only)) {
-        prepare(&bed.place, measure.needs)?;
-        let sample = take_apart(measure, &bed.place)?;
+        prepare(&program, &bed.place, measure.needs)?;
+        let sample = take_apart(&program, measure, &bed.place)?;
         writeln!(out, "{}", row(measure, &sample, limit.as_ref()))?;
         if !sample.remark.is_empty() {
             writeln!(out, "{:<12} {}", "", sample.remark)?;
@@ -124,21 +140,21 @@ fn report(bed: &Bed, only: &str) -> Result<()> {
 }
 
 /// Makes what a measure takes for granted and `--only` left out.
-fn prepare(place: &Place, needs: Needs) -> Result<()> {
+fn prepare(program: &Path, place: &Place, needs: Needs) -> Result<()> {
     if needs >= Needs::Index && !place.index().exists() {
-        take_apart(named("cold")?, place)?;
+        take_apart(program, named("cold")?, place)?;
     }
     if needs >= Needs::Vectors && !place.index().join("vectors").exists() {
-        take_apart(named("fill")?, place)?;
+        take_apart(program, named("fill")?, place)?;
     }
     Ok(())
 }
 
-/// Takes a measure in processes of its own, without the user's settings.
-fn take_apart(measure: &Measure, place: &Place) -> Result<Sample> {
+/// Takes a measure in processes of their own of a bench, without the user's settings.
+fn take_apart(program: &Path, measure: &Measure, place: &Place) -> Result<Sample> {
     let mut whole = Sample::default();
     for _ in 0..measure.processes {
-        let output = Command::new(env::current_exe()?)
+        let output = Command::new(program)
             .env_clear()
             .envs(env::var_os(near::GIVEN).map(|folders| (near::GIVEN, folders)))
             .args([Path::new("--child"), Path::new(measure.name), &place.root, &place.work])
