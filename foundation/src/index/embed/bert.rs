@@ -8,12 +8,14 @@ mod rows;
 mod weights;
 
 use std::borrow::Cow;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use rten_gemm::{GemmExecutor, GemmInputA, GemmInputB, GemmOptions, PackedBMatrix};
 use rten_tensor::NdTensorView;
 
 use self::rows::{Columns, LayerNorm, QuantizedRows};
-use self::weights::OnnxWeights;
+use self::weights::{ByteMatrix, OnnxWeights};
 
 /// The number of attention heads.
 const HEADS: usize = 12;
@@ -36,7 +38,11 @@ const MAX_WEIGHT: u8 = 64;
 
 /// The product with a matrix of weights, and a bias.
 struct Linear {
-    weights: PackedBMatrix<i8>,
+    /// The parts of the matrix, side by side, where they lie in the program.
+    parts: Vec<ByteMatrix>,
+    /// The matrix in the order in which the product reads it. The first short text does without, because a process that
+    /// embeds one query would spend more time on the copy than on the products.
+    packed: OnceLock<PackedBMatrix<i8>>,
     columns: Columns,
 }
 
@@ -63,6 +69,8 @@ pub(super) struct BertEncoder {
     layers: Vec<Layer>,
     /// The length of a hidden state.
     width: usize,
+    /// Whether a text was embedded already.
+    has_embedded: AtomicBool,
 }
 
 /// What one call after another uses: memory, and the products of matrices for the processor.
@@ -78,6 +86,8 @@ pub(super) struct Workspace {
     scores: Vec<f32>,
     head: Vec<f32>,
     context: Vec<f32>,
+    /// A matrix of weights that is not packed.
+    weights: Vec<i8>,
 }
 
 /// The products of matrices, by the widest instructions that the processor has.
@@ -95,11 +105,9 @@ impl BertEncoder {
     /// Says which tensor is missing or unexpected.
     pub(super) fn load(graph: &[u8], data: &'static [u8]) -> Result<Self, String> {
         let weights = OnnxWeights::parse(graph, data)?;
-        let products = Products::default();
         let words = weights.matrix("word_quantized")?;
         let width = words.width;
-        let linear =
-            |names: &[String], shape, outlier| Linear::load(&weights, &products, names, shape, outlier);
+        let linear = |names: &[String], shape, outlier| Linear::load(&weights, names, shape, outlier);
         let norm = |name: String| load_norm(&weights, &name, width);
         let mut layers = Vec::new();
         while weights.has(&format!("encoder.layer.{}.output.dense.B", layers.len())) {
@@ -119,7 +127,7 @@ impl BertEncoder {
         }
         let segments = weights.matrix("tok_quantized")?;
         let (segment_scale, segment_zero) = weights.quantization("tok")?;
-        let segment = segments.row(0).ok_or("no segment")?;
+        let segment = segments.rows().next().ok_or("no segment")?;
         let mut positions = weights.floats("pos")?;
         for row in positions.chunks_exact_mut(width) {
             for (value, segment) in row.iter_mut().zip(segment) {
@@ -131,7 +139,8 @@ impl BertEncoder {
         if layers.is_empty() || !width.is_multiple_of(HEADS) || !width.is_multiple_of(rows::MAX_LANES) {
             return Err("unexpected number of layers or length of a state".to_owned());
         }
-        Ok(Self { words: words.bytes, word_scale, word_zero, positions, norm, layers, width })
+        let has_embedded = AtomicBool::new(false);
+        Ok(Self { words: words.bytes, word_scale, word_zero, positions, norm, layers, width, has_embedded })
     }
 
     /// Returns the mean of the hidden states of each text, normalized to the Euclidean norm 1. A text is a list of ids of
@@ -140,12 +149,18 @@ impl BertEncoder {
     /// # Errors
     /// Says why a text has no vector: it is empty or too long, or has an id that the model does not know.
     pub(super) fn embed(&self, texts: &[&[u32]], space: &mut Workspace) -> Result<Vec<Vec<f32>>, String> {
-        let Workspace { products, states, quantized, sums, attention, scores, head, context } = space;
+        let Workspace { products, states, quantized, sums, attention, scores, head, context, weights } =
+            space;
         states.clear();
         for text in texts {
             self.push_states(text, states)?;
         }
         let lengths = texts.iter().map(|text| text.len());
+        let is_first = !self.has_embedded.swap(true, Ordering::Relaxed);
+        let packs = !is_first || lengths.clone().sum::<usize>() > BLOCK_ROWS;
+        let mut product = |rows: &QuantizedRows, linear: &Linear, sums: &mut Vec<i32>| {
+            products.multiply(rows, linear, if packs { None } else { Some(&mut *weights) }, sums)
+        };
         rows::normalize(states, &self.norm);
         let width = self.width;
         let (block, wide_block) = (BLOCK_ROWS * width, BLOCK_ROWS * 3 * width);
@@ -154,7 +169,7 @@ impl BertEncoder {
         for layer in &self.layers {
             for (states, attention) in states.chunks_mut(block).zip(attention.chunks_mut(wide_block)) {
                 rows::quantize(states, width, &layer.attention_input.columns, quantized);
-                products.multiply(quantized, &layer.attention_input, sums)?;
+                product(quantized, &layer.attention_input, sums)?;
                 rows::dequantize(sums, quantized, &layer.attention_input.columns, attention);
             }
             let (mut attention, mut context_rest) = (attention.as_slice(), context.as_mut_slice());
@@ -166,7 +181,7 @@ impl BertEncoder {
             }
             for (states, context) in states.chunks_mut(block).zip(context.chunks_mut(block)) {
                 rows::quantize(context, width, &layer.attention_output.columns, quantized);
-                products.multiply(quantized, &layer.attention_output, sums)?;
+                product(quantized, &layer.attention_output, sums)?;
                 rows::add_and_normalize(
                     sums,
                     quantized,
@@ -176,9 +191,9 @@ impl BertEncoder {
                 );
                 let (input, output) = (&layer.forward_input, &layer.forward_output);
                 rows::quantize(states, width, &input.columns, quantized);
-                products.multiply(quantized, input, sums)?;
+                product(quantized, input, sums)?;
                 rows::gelu_and_quantize(sums, &input.columns, &output.columns, quantized);
-                products.multiply(quantized, output, sums)?;
+                product(quantized, output, sums)?;
                 rows::add_and_normalize(sums, quantized, &output.columns, &layer.forward_norm, states);
             }
         }
@@ -210,14 +225,27 @@ impl BertEncoder {
 }
 
 impl Products {
-    /// Multiplies rows with the weights. The sums are integers, so that no order of adding changes them.
-    fn multiply(&self, rows: &QuantizedRows, linear: &Linear, sums: &mut Vec<i32>) -> Result<(), String> {
+    /// Multiplies rows with the weights, which are packed unless there is memory for them as they are. The sums are integers,
+    /// so that no order of adding changes them.
+    fn multiply(
+        &self,
+        rows: &QuantizedRows,
+        linear: &Linear,
+        unpacked: Option<&mut Vec<i8>>,
+        sums: &mut Vec<i32>,
+    ) -> Result<(), String> {
         let height = rows.scaling.len();
         let shape = [height, rows.bytes.len() / height.max(1)];
         resize(sums, height * linear.columns.scale.len());
         let rows = GemmInputA::Unpacked(NdTensorView::from_data(shape, rows.bytes.as_slice()));
+        let weights = match unpacked {
+            Some(memory) => GemmInputB::Unpacked(linear.matrix(memory)),
+            None => {
+                let pack = || self.int8.prepack_b(linear.matrix(&mut Vec::new()));
+                GemmInputB::Packed(linear.packed.get_or_init(pack))
+            }
+        };
         // The zeros are left to `rows`, because rten-gemm 0.27 uses those of the first rows for all rows.
-        let weights = GemmInputB::Packed(&linear.weights);
         self.int8.gemm(sums, rows, weights, GemmOptions::default()).map_err(|error| error.to_string())
     }
 
@@ -273,7 +301,6 @@ impl Linear {
     /// with is the outlier channel.
     fn load(
         weights: &OnnxWeights,
-        products: &Products,
         names: &[String],
         [height, breadth]: [usize; 2],
         outlier_channel: usize,
@@ -290,33 +317,46 @@ impl Linear {
                 weights.matrix(&format!("{name}.W_quantized"))
             })
             .collect::<Result<Vec<_>, _>>()?;
-        let mut matrix = Vec::with_capacity(height * breadth);
-        for row in 0..height {
-            for part in &parts {
-                let row = part.row(row).ok_or("matrices of different heights")?;
-                matrix.extend(row.iter().map(|byte| byte.cast_signed()));
-            }
-        }
         let is_complete = parts.iter().all(|part| part.height == height)
-            && matrix.len() == height * breadth
+            && parts.iter().map(|part| part.width).sum::<usize>() == breadth
             && columns.scale.len() == breadth
             && columns.bias.len() == breadth
             && breadth.is_multiple_of(rows::MAX_LANES);
-        if !is_complete || matrix.iter().any(|weight| weight.unsigned_abs() > MAX_WEIGHT) {
+        let mut outlier: Vec<u8> = Vec::with_capacity(breadth);
+        for part in &parts {
+            let mut totals = vec![0i32; part.width];
+            for row in part.rows() {
+                totals
+                    .iter_mut()
+                    .zip(row)
+                    .for_each(|(total, weight)| *total += i32::from(weight.cast_signed()));
+            }
+            columns.total.extend(totals.into_iter().map(|total| total as f32));
+            outlier.extend(part.rows().nth(outlier_channel).ok_or("no outlier channel")?);
+        }
+        let largest = parts.iter().flat_map(|part| part.bytes.iter());
+        let largest = largest.fold(0, |largest: u8, weight| largest.max(weight.cast_signed().unsigned_abs()));
+        if !is_complete || largest > MAX_WEIGHT {
             return Err(format!("unexpected weights in {names:?}"));
         }
-        let mut totals = vec![0i32; breadth];
-        for row in matrix.chunks_exact(breadth) {
-            totals.iter_mut().zip(row).for_each(|(total, weight)| *total += i32::from(*weight));
+        columns.total.iter_mut().zip(&columns.scale).for_each(|(total, scale)| *total *= scale);
+        let outlier = outlier.iter().zip(&columns.scale);
+        columns.outlier = outlier.map(|(weight, scale)| f32::from(weight.cast_signed()) * scale).collect();
+        Ok(Self { parts, packed: OnceLock::new(), columns })
+    }
+
+    /// Returns the matrix, which is written into `memory`.
+    fn matrix<'m>(&self, memory: &'m mut Vec<i8>) -> NdTensorView<'m, i8, 2> {
+        let height = self.parts.first().map_or(0, |part| part.height);
+        memory.clear();
+        memory.reserve_exact(height * self.columns.scale.len());
+        for at in 0..height {
+            for part in &self.parts {
+                let row = part.bytes.get(at * part.width..(at + 1) * part.width).unwrap_or_default();
+                memory.extend(row.iter().map(|byte| byte.cast_signed()));
+            }
         }
-        columns.total =
-            totals.iter().zip(&columns.scale).map(|(total, scale)| *total as f32 * scale).collect();
-        let outlier = matrix.chunks_exact(breadth).nth(outlier_channel).ok_or("no outlier channel")?;
-        columns.outlier =
-            outlier.iter().zip(&columns.scale).map(|(weight, scale)| f32::from(*weight) * scale).collect();
-        let matrix = NdTensorView::from_data([height, breadth], matrix.as_slice());
-        let packed = products.int8.prepack_b(matrix);
-        Ok(Self { weights: packed, columns })
+        NdTensorView::from_data([height, self.columns.scale.len()], memory.as_slice())
     }
 }
 

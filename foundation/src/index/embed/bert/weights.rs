@@ -19,9 +19,9 @@ pub(super) struct ByteMatrix {
 }
 
 impl ByteMatrix {
-    /// Returns one row, or `None` beyond the last.
-    pub(super) fn row(&self, at: usize) -> Option<&[u8]> {
-        self.bytes.chunks_exact(self.width.max(1)).nth(at)
+    /// Returns the rows, in order.
+    pub(super) fn rows(&self) -> impl Iterator<Item = &[u8]> {
+        self.bytes.chunks_exact(self.width.max(1))
     }
 }
 
