@@ -11,7 +11,6 @@ use super::CommandContext;
 use super::hook_config::{self, HookConfigArgs};
 use super::hook_input::{Dialect, HookInput};
 use crate::error::Result;
-use crate::platform;
 use crate::store::{Open, RecallBudget, RecallReply, RecallRequest, Store, text_to_embed_for, xml_block};
 
 /// Run a hook of a coding agent.
@@ -85,7 +84,6 @@ pub(super) fn run(context: &CommandContext, args: &HookArgs) -> Result<()> {
 
 /// Runs a hook. Whatever fails is logged only.
 fn run_hook(context: &CommandContext, hook: Hook) {
-    platform::use_small_pages();
     let result = catch_unwind(AssertUnwindSafe(|| serve(context, hook)));
     match result {
         Ok(Ok(block)) if !block.is_empty() => {

@@ -59,6 +59,7 @@ use clap::{ArgMatches, Args, CommandFactory as _, FromArgMatches as _, Parser, S
 use crate::cli::args::AtArgs;
 use crate::clock::{Clock, Timestamp};
 use crate::error::{Error, ErrorKind, Result};
+use crate::platform;
 use crate::store::{Open, Store};
 use output::Output;
 
@@ -191,6 +192,22 @@ enum Command {
     Dump,
 }
 
+impl Command {
+    /// Says whether the command reads the whole vault, or runs until it is stopped.
+    fn takes_long(&self) -> bool {
+        matches!(
+            self,
+            Self::Index(_)
+                | Self::Check(_)
+                | Self::Eval(_)
+                | Self::Watch(_)
+                | Self::Web(_)
+                | Self::Mcp(_)
+                | Self::Team(_)
+        )
+    }
+}
+
 /// How a command ended, if it did not fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Outcome {
@@ -285,6 +302,8 @@ impl CommandContext {
 
 /// Runs the program with the arguments of the process.
 pub fn main() -> ExitCode {
+    // Before the first large piece of memory is used, as most commands end soon.
+    platform::allow_huge_pages(false);
     if completions::complete() {
         return ExitCode::SUCCESS;
     }
@@ -382,6 +401,7 @@ fn run(cli: Cli, verb: String, out: Output) -> Result<Outcome> {
         clock: Clock::from_env()?,
         ..Open::default()
     };
+    platform::allow_huge_pages(cli.command.takes_long());
     let mut context = CommandContext { open, out };
     let done = match cli.command {
         Command::Index(args) => return index::run(&mut context, &args),

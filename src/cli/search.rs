@@ -10,7 +10,6 @@ use crate::clock::Timestamp;
 use crate::error::Result;
 use crate::index::catalog::Filter;
 use crate::memory::validity::Invalidity;
-use crate::platform;
 use crate::search::validity_order::TimeReason;
 use crate::search::{Components, MatchType, Mode};
 use crate::store::{Explained, Fallback, Open, SearchReply, SearchRequest, SearchResult, Searches};
@@ -172,7 +171,6 @@ impl FilterArgs {
 }
 
 pub(super) fn run(context: &CommandContext, args: &SearchArgs) -> Result<()> {
-    platform::use_small_pages();
     let request = args.ranking.request(args.query.join(" "), context.now())?;
     // The notes of a revision have no vectors.
     let by_meaning = Some(&request).filter(|_| args.at.at.is_none());

@@ -537,13 +537,15 @@ pub fn end_process_group(child: &mut Child, patience: Duration) -> io::Result<()
     child.wait().map(drop)
 }
 
-/// Has the system give this process memory in small pages, for a process that ends soon: clearing pages of two megabytes,
-/// of which little is used, takes a third of its time.
-pub fn use_small_pages() {
+/// Sets whether the system may give this process memory in huge pages. A process that ends soon is better off without:
+/// clearing pages of two megabytes, of which little is used, takes a third of its time.
+pub fn allow_huge_pages(allow: bool) {
     #[cfg(any(target_os = "linux", target_os = "android"))]
-    if let Err(error) = rustix::thread::disable_transparent_huge_pages(true) {
-        tracing::debug!(%error, "memory comes in huge pages");
+    if let Err(error) = rustix::thread::disable_transparent_huge_pages(!allow) {
+        tracing::debug!(%error, "the size of memory pages stays as it is");
     }
+    #[cfg(not(any(target_os = "linux", target_os = "android")))]
+    let _ = allow;
 }
 
 /// Gives the calling thread the lowest priority, where a thread has one of its own.

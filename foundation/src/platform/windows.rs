@@ -771,7 +771,7 @@ pub fn end_process_group(child: &mut Child, _patience: Duration) -> io::Result<(
 }
 
 /// Does nothing: memory comes in small pages.
-pub fn use_small_pages() {}
+pub fn allow_huge_pages(_allow: bool) {}
 
 /// Gives the calling thread a low priority.
 pub fn lower_thread_priority() {
