@@ -21,10 +21,14 @@ pub fn core_count() -> usize {
     *CORES.get_or_init(|| std::thread::available_parallelism().map_or(1, usize::from))
 }
 
+/// The number of runs that each thread takes where all take equally long.
+const RUNS: usize = 8;
+
 /// Applies `work` to every item, in parallel if there are enough items, and returns the results in order. Concurrent
 /// calls share the cores.
 ///
-/// Each thread takes a run of at least `least` items, and passes the state that `start` returns to each `work`.
+/// Each thread takes one run of at least `least` items after another, since some items take longer than others, and passes
+/// the state that `start` returns to each `work`.
 pub fn map<'t, T: Sync, S, R: Send>(
     items: &'t [T],
     least: usize,
@@ -34,20 +38,30 @@ pub fn map<'t, T: Sync, S, R: Send>(
     let others = ACTIVE_CALLERS.fetch_add(1, Ordering::Relaxed);
     let _shares = ActiveCaller;
     let idle = core_count().saturating_sub(others).max(1);
-    let share = items.len().div_ceil(idle).max(least).max(1);
-    let run = |items: &'t [T]| {
+    let threads = idle.min(items.len().div_ceil(least.max(1))).max(1);
+    if threads == 1 {
         let mut state = start();
-        items.iter().map(|item| work(&mut state, item)).collect::<Vec<R>>()
-    };
-    let run = &run;
-    std::thread::scope(|scope| {
-        let mut shares = items.chunks(share);
-        let own = shares.next();
-        let others: Vec<_> = shares.map(|items| scope.spawn(move || run(items))).collect();
-        let mut results = own.map_or_else(Vec::new, run);
-        for other in others {
-            results.extend(other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        return items.iter().map(|item| work(&mut state, item)).collect();
+    }
+    let runs: Vec<&'t [T]> = items.chunks(items.len().div_ceil(threads * RUNS).max(least).max(1)).collect();
+    let next = AtomicUsize::new(0);
+    let take_runs = || {
+        let mut state = start();
+        let mut done: Vec<(usize, Vec<R>)> = Vec::new();
+        loop {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            let Some(run) = runs.get(at) else { return done };
+            done.push((at, run.iter().map(|item| work(&mut state, item)).collect()));
         }
-        results
-    })
+    };
+    let mut done = std::thread::scope(|scope| {
+        let others: Vec<_> = (1..threads).map(|_| scope.spawn(take_runs)).collect();
+        let mut done = take_runs();
+        for other in others {
+            done.extend(other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        }
+        done
+    });
+    done.sort_unstable_by_key(|(at, _)| *at);
+    done.into_iter().flat_map(|(_, results)| results).collect()
 }

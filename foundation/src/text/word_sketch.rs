@@ -1,7 +1,7 @@
 //! The share of word sequences that two notes have in common, estimated by a small sample of each (Broder, On the
 //! resemblance and containment of documents, 1997).
 
-use std::collections::BTreeSet;
+use std::cmp::Ordering;
 use std::hash::{DefaultHasher, Hash, Hasher as _};
 
 use crate::text::note::Note;
@@ -19,7 +19,7 @@ const SHORTEST: usize = 12;
 /// The share of common sequences from which on two notes say about the same.
 pub const ALIKE: f64 = 0.8;
 
-/// The smallest hashes of the word sequences of a note. It is empty for a note that is too short.
+/// The smallest hashes of the word sequences of a note, in order. It is empty for a note that is too short.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct WordSketch(Vec<u64>);
 
@@ -32,11 +32,15 @@ impl WordSketch {
         while walk.advance() {
             words.push(hash(&walk.term().text));
         }
-        let hashes: BTreeSet<u64> = words.windows(SHINGLE).map(hash).collect();
+        let mut hashes: Vec<u64> = words.windows(SHINGLE).map(hash).collect();
+        hashes.sort_unstable();
+        hashes.dedup();
         if hashes.len() < SHORTEST {
             return Self::default();
         }
-        Self(hashes.into_iter().take(SKETCH).collect())
+        hashes.truncate(SKETCH);
+        hashes.shrink_to_fit();
+        Self(hashes)
     }
 
     /// Returns the smallest hashes. Two notes that are alike share one of them almost certainly.
@@ -46,10 +50,26 @@ impl WordSketch {
 
     /// Estimates the share of word sequences that two notes have in common, from 0 to 1.
     pub fn share(&self, other: &Self) -> f64 {
-        let merged: BTreeSet<u64> = self.0.iter().chain(&other.0).copied().collect();
-        let smallest: Vec<u64> = merged.into_iter().take(SKETCH).collect();
-        let common = smallest.iter().filter(|hash| self.0.contains(hash) && other.0.contains(hash)).count();
-        common as f64 / smallest.len().max(1) as f64
+        let (mut one, mut other) = (self.0.iter().peekable(), other.0.iter().peekable());
+        let (mut all, mut common) = (0, 0);
+        // Both are in order.
+        while all < SKETCH {
+            let order = match (one.peek(), other.peek()) {
+                (Some(a), Some(b)) => a.cmp(b),
+                (Some(_), None) => Ordering::Less,
+                (None, Some(_)) => Ordering::Greater,
+                (None, None) => break,
+            };
+            if order.is_le() {
+                one.next();
+            }
+            if order.is_ge() {
+                other.next();
+            }
+            common += usize::from(order.is_eq());
+            all += 1;
+        }
+        common as f64 / all.max(1) as f64
     }
 }
 

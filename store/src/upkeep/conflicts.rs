@@ -64,7 +64,7 @@ pub(crate) struct ConflictCopies<'a, R> {
     read: R,
 }
 
-impl<'a, R: Fn(&NotePath) -> Option<Vec<u8>>> ConflictCopies<'a, R> {
+impl<'a, R: Fn(&NotePath) -> Option<Vec<u8>> + Sync> ConflictCopies<'a, R> {
     /// Prepares a search among these notes and canvases.
     pub(crate) fn of(files: impl IntoIterator<Item = &'a NotePath>, read: R) -> Self {
         Self { paths: files.into_iter().map(|path| (key(path.as_str()), path)).collect(), read }
@@ -72,8 +72,9 @@ impl<'a, R: Fn(&NotePath) -> Option<Vec<u8>>> ConflictCopies<'a, R> {
 
     /// Finds the conflict copies, by path.
     pub(crate) fn find(&self) -> Vec<ConflictCopy> {
-        let mut copies: Vec<ConflictCopy> =
-            self.paths.values().filter_map(|path| self.copy_at(path)).collect();
+        let paths: Vec<&NotePath> = self.paths.values().copied().collect();
+        let found = parallel::map(&paths, 16, || (), |(), path| self.copy_at(path));
+        let mut copies: Vec<ConflictCopy> = found.into_iter().flatten().collect();
         copies.sort_by(|one, other| one.copy.cmp(&other.copy));
         copies
     }

@@ -72,21 +72,24 @@ pub(super) fn near_duplicates(notes: &[(&NotePath, &WordSketch)]) -> Vec<Problem
             holding.entry(hash).or_default().push(at);
         }
     }
-    let mut pairs: HashSet<(usize, usize)> = HashSet::new();
+    // Two notes can share several hashes. To compare them again takes less than a set of all pairs.
+    let mut found: HashMap<(usize, usize), f64> = HashMap::new();
     for group in holding.values().filter(|group| group.len() <= CROWD) {
         for (place, &one) in group.iter().enumerate() {
-            pairs.extend(group.iter().skip(place + 1).map(|&other| (one, other)));
+            for &other in group.iter().skip(place + 1) {
+                let (Some((_, a)), Some((_, b))) = (notes.get(one), notes.get(other)) else { continue };
+                let share = a.share(b);
+                if share >= ALIKE {
+                    found.insert((one, other), share);
+                }
+            }
         }
     }
-    let mut found = Vec::new();
-    for (one, other) in pairs {
-        let (Some((path, a)), Some((twin, b))) = (notes.get(one), notes.get(other)) else { continue };
-        let share = a.share(b);
-        if share >= ALIKE {
-            let message =
-                format!("has about the same text as {path} ({:.0} % of its word sequences)", share * 100.0);
-            found.push(Problem::of_file(twin, "near-duplicate", message).related_to([(*path).clone()]));
-        }
-    }
-    found
+    let problem = |((one, other), share): ((usize, usize), f64)| {
+        let (path, twin) = (notes.get(one)?.0, notes.get(other)?.0);
+        let message =
+            format!("has about the same text as {path} ({:.0} % of its word sequences)", share * 100.0);
+        Some(Problem::of_file(twin, "near-duplicate", message).related_to([path.clone()]))
+    };
+    found.into_iter().filter_map(problem).collect()
 }
