@@ -22,6 +22,7 @@ mod view;
 mod call_context;
 mod catalog_overlay;
 mod memory_weights;
+mod note_columns;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicI64};
@@ -226,6 +227,7 @@ impl Store {
             last_maintenance_at: AtomicI64::new(0),
             last_backup_check: AtomicI64::new(0),
             projection: Mutex::new(None),
+            note_columns: Mutex::default(),
             is_copy_scanned: Mutex::default(),
             repair_is_due: AtomicBool::new(true),
             unindexed_files: Mutex::default(),

@@ -44,8 +44,9 @@ function changed(): void {
 }
 
 interface Hello {
-  generation: number;
-  pending: number;
+  /** Null where the server cannot read the state of the index. */
+  generation: number | null;
+  pending: number | null;
   instance: string;
 }
 
@@ -55,7 +56,7 @@ function greet(hello: Hello): void {
   const returned = !online.value;
   instance = hello.instance;
   generation = hello.generation;
-  vectors.value = { pending: hello.pending };
+  if (hello.pending !== null) vectors.value = { pending: hello.pending };
   online.value = true;
   if (restarted || returned) void loadSession();
   if (restarted || missed || returned) changed();

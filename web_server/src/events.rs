@@ -137,12 +137,18 @@ impl Events {
     pub(crate) async fn response(&self, store: &Store) -> Response {
         let (sender, body) = channel_body();
         let (mut receiver, mut closed) = (self.sender.subscribe(), self.closed.subscribe());
-        let now = state_of(store).await.unwrap_or_default();
-        // A change from now on is an event, also before the index is looked at next.
-        self.known().get_or_insert(now);
-        let hello =
-            json!({"generation": now.generation, "pending": now.pending, "instance": &*self.instance});
-        let first = format!("retry: 1000\n\n{}", message("hello", now.generation, &hello));
+        let now = state_of(store).await;
+        if let Some(now) = now {
+            // A change from now on is an event, also before the index is looked at next.
+            self.known().get_or_insert(now);
+        }
+        let hello = json!({
+            "generation": now.map(|now| now.generation),
+            "pending": now.map(|now| now.pending),
+            "instance": &*self.instance,
+        });
+        let generation = now.map_or(0, |now| now.generation);
+        let first = format!("retry: 1000\n\n{}", message("hello", generation, &hello));
         tokio::spawn(async move {
             let mut next: Bytes = first.into();
             loop {
@@ -181,10 +187,13 @@ async fn state_of(store: &Store) -> Option<Known> {
     match read.await {
         Ok(Ok(known)) => Some(known),
         Ok(Err(error)) => {
-            tracing::debug!("the state of the index cannot be read: {error}");
+            tracing::warn!("the state of the index cannot be read: {error}");
             None
         }
-        Err(_) => None,
+        Err(ended) => {
+            tracing::warn!("the state of the index was not read: {ended}");
+            None
+        }
     }
 }
 

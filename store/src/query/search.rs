@@ -7,7 +7,8 @@ use serde::Serialize;
 
 use crate::core::{Core, former_of};
 use crate::lookup::Lookup;
-use crate::memory_weights::{Memory, MemoryWeights};
+use crate::memory_weights::Memory;
+use crate::note_columns::files_in_tier;
 use crate::query::Searches;
 use crate::query::dates::DatedQuery;
 use crate::query::memory_ranking::MemoryRanking;
@@ -75,7 +76,7 @@ impl Searches<'_> {
         let filter = valid_as_of(self.core, filter, request.as_of)?;
         // What was valid at another time is not superseded.
         let judged_at = Some(now).filter(|_| request.as_of.is_none());
-        let in_tier = request.tier.map(|tier| files_in_tier(self.core, tier)).transpose()?;
+        let in_tier = request.tier.map(|tier| files_in_tier(self.core, &snapshot, tier)).transpose()?;
         let read = |path: &NotePath| self.core.read_bytes(path).ok();
         let mut sought = |query: &Query, among: Option<&FileSet>, notes: &mut Vec<Wording>| {
             let among = both(among, in_tier.as_ref());
@@ -387,14 +388,6 @@ impl Searches<'_> {
     pub fn date_bound(flag: &str, text: Option<&str>, now: Timestamp) -> Result<Option<Timestamp>> {
         text.map(|text| Timestamp::parse_bound_at(flag, text, now)).transpose()
     }
-}
-
-/// Lists the notes of a tier.
-pub(crate) fn files_in_tier(core: &Core, tier: Tier) -> Result<FileSet> {
-    let rows = core.index.catalog().select(&Filter::default())?;
-    let weighed = MemoryWeights::of(core).weigh_all(&rows, core.clock.now())?;
-    let in_tier = rows.iter().zip(weighed).filter(|(_, weighed)| weighed.state.tier == tier);
-    Ok(in_tier.map(|(row, _)| row.id).collect())
 }
 
 /// Returns the files that are in both sets, of which one that is missing has all.

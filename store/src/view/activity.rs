@@ -331,8 +331,12 @@ impl Views<'_> {
                 outlook.kind = Some(error.kind().name());
                 outlook.message = Some(error.to_string());
                 outlook.hint = error.hint().map(str::to_owned);
-                // The error itself says why there is no list.
-                outlook.files = changes.undo_obstacles(&event.id).unwrap_or_default();
+                match changes.undo_obstacles(&event.id) {
+                    Ok(files) => outlook.files = files,
+                    Err(error) => {
+                        outlook.notices.push(format!("the files in the way cannot be listed: {error}"));
+                    }
+                }
             }
         }
         outlook

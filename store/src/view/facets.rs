@@ -6,18 +6,19 @@ use std::collections::HashMap;
 use serde::Serialize;
 
 use crate::lookup::Lookup;
-use crate::memory_weights::MemoryWeights;
+use crate::note_columns::{NoteEntry, files_in_tier, note_columns, tiers_of};
 use crate::query::Searches;
-use crate::query::search::{SearchRequest, files_in_tier, hide};
+use crate::query::search::{SearchRequest, hide};
 use crate::query::validity::valid_as_of;
 use crate::view::Views;
 use sidenote_foundation::error::Result;
-use sidenote_foundation::index::catalog::{FileId, FileKind, FileRow};
+use sidenote_foundation::index::Snapshot;
+use sidenote_foundation::index::file_set::FileSet;
 use sidenote_foundation::memory::tier::Tier;
-use sidenote_foundation::search::{Mode, Request};
+use sidenote_foundation::search::{Mode, Request, allowed_files, rank};
 
-/// The most notes that are counted.
-pub(crate) const MOST_COUNTED: usize = 10_000;
+/// The most notes that are counted for a condition, of which files may have to be read.
+const MOST_COUNTED: usize = 10_000;
 /// The most values of one facet.
 const MOST_VALUES: usize = 50;
 
@@ -50,9 +51,10 @@ pub struct Facets {
     pub year: Vec<FacetValue>,
 }
 
-/// The notes that meet a query.
+/// The files that meet a query.
 pub(crate) struct Matching {
-    pub(crate) rows: Vec<FileRow>,
+    pub(crate) files: FileSet,
+    /// Whether there may be more.
     pub(crate) more: bool,
 }
 
@@ -63,79 +65,59 @@ impl Views<'_> {
     /// `Invalid`, with the place of the mistake, for an invalid query or filter; `Corrupt` if the index cannot be read.
     #[tracing::instrument(skip_all)]
     pub fn facets(&self, request: &SearchRequest) -> Result<Facets> {
-        let Matching { rows, more } = self.matching(request, MOST_COUNTED)?;
-        let notes: Vec<FileRow> = rows.into_iter().filter(|row| row.kind == FileKind::Note).collect();
-        let (mut folders, mut types, mut years) = (HashMap::new(), HashMap::new(), HashMap::new());
-        for row in &notes {
-            let folder = row.path.folder();
-            let ends = folder
-                .match_indices('/')
-                .map(|(at, _)| at)
-                .chain((!folder.is_empty()).then_some(folder.len()));
-            for end in ends {
-                *folders.entry(folder.get(..end).unwrap_or(folder).to_owned()).or_insert(0) += 1;
-            }
-            if let Some(kind) = &row.note_type {
-                *types.entry(kind.to_lowercase()).or_insert(0) += 1;
-            }
-            *years.entry(row.created.rfc3339().get(..4).unwrap_or_default().to_owned()).or_insert(0) += 1;
+        let snapshot = self.core.index.snapshot()?;
+        let columns = note_columns(self.core, &snapshot)?;
+        let Matching { files, more } = self.matching(request, &snapshot)?;
+        let notes: Vec<&NoteEntry> = columns.all().filter(|note| files.contains(note.id)).collect();
+        let mut own_folders: HashMap<u32, usize> = HashMap::new();
+        let (mut kinds, mut years, mut tags) = (HashMap::new(), HashMap::new(), HashMap::new());
+        for note in &notes {
+            *own_folders.entry(note.folder).or_insert(0) += 1;
+            *years.entry(note.year).or_insert(0) += 1;
+            note.kind.into_iter().for_each(|kind| *kinds.entry(kind).or_insert(0) += 1);
+            columns.tags_of(note).iter().for_each(|tag| *tags.entry(*tag).or_insert(0) += 1);
         }
-        let tags = self.tag_counts(&notes)?;
-        let total = notes.len();
-        let weighed = MemoryWeights::of(self.core).weigh_all(&notes, self.core.clock.now())?;
+        let mut folders: HashMap<&str, usize> = HashMap::new();
+        for (folder, notes) in own_folders {
+            let folder = columns.folders.get(folder);
+            let inner = folder.match_indices('/').map(|(at, _)| at);
+            for end in inner.chain((!folder.is_empty()).then_some(folder.len())) {
+                *folders.entry(folder.get(..end).unwrap_or(folder)).or_insert(0) += notes;
+            }
+        }
+        let tiers = tiers_of(self.core, notes.iter().copied())?;
         let tier = Tier::ALL.into_iter().map(|tier| FacetValue {
             value: tier.name().to_owned(),
-            notes: weighed.iter().filter(|weighed| weighed.state.tier == tier).count(),
+            notes: tiers.iter().filter(|own| **own == tier).count(),
         });
-        let mut year: Vec<FacetValue> =
-            years.into_iter().map(|(value, notes)| FacetValue { value, notes }).collect();
-        year.sort_by(|a, b| b.value.cmp(&a.value));
+        let mut year: Vec<(i16, usize)> = years.into_iter().collect();
+        year.sort_unstable_by(|a, b| b.cmp(a));
+        let spelled =
+            |(tag, notes): (u32, usize)| (columns.tags.get(tag as usize).map_or("", String::as_str), notes);
         Ok(Facets {
-            total,
+            total: notes.len(),
             more,
-            folder: most_frequent(folders),
-            tag: most_frequent(tags),
-            note_type: most_frequent(types),
+            folder: most_frequent(folders.into_iter()),
+            tag: most_frequent(tags.into_iter().map(spelled)),
+            note_type: most_frequent(kinds.into_iter().map(|(kind, notes)| (columns.kinds.get(kind), notes))),
             tier: tier.filter(|value| value.notes > 0).collect(),
-            year,
+            year: year
+                .into_iter()
+                .map(|(year, notes)| FacetValue { value: format!("{year:04}"), notes })
+                .collect(),
         })
     }
 
-    /// Counts the tags of notes, in their first spelling.
-    fn tag_counts(&self, notes: &[FileRow]) -> Result<HashMap<String, usize>> {
-        /// The most notes whose tags are read one by one.
-        const FEW: usize = 200;
-        let catalog = self.core.index.catalog();
-        let mut all = if notes.len() > FEW { catalog.all_tags()? } else { HashMap::new() };
-        let mut counts: HashMap<String, (String, usize)> = HashMap::new();
-        for row in notes {
-            let tags = match notes.len() > FEW {
-                true => all.remove(&row.id).unwrap_or_default(),
-                false => catalog.tags_of(row.id)?,
-            };
-            for tag in tags {
-                counts.entry(tag.to_lowercase()).or_insert((tag, 0)).1 += 1;
-            }
-        }
-        Ok(counts.into_values().collect())
-    }
-
-    /// Finds the notes that meet a query, at most `most`: its condition or, of plain words, those with one of them. Without a
-    /// query, all that meet the filters do.
-    pub(crate) fn matching(&self, request: &SearchRequest, most: usize) -> Result<Matching> {
+    /// Finds the files that meet a query: its condition, at most [`MOST_COUNTED`], or, of plain words, all with one of them.
+    /// Without a query, all that meet the filters do.
+    pub(crate) fn matching(&self, request: &SearchRequest, snapshot: &Snapshot) -> Result<Matching> {
         let now = self.core.clock.now();
         let query = request.parsed(now)?;
         let filter = hide(&Lookup::of(self.core).with_canonical_folder(&request.filter)?, request.included());
         let filter = valid_as_of(self.core, filter, request.as_of)?;
-        let in_tier = request.tier.map(|tier| files_in_tier(self.core, tier)).transpose()?;
-        if query.is_empty() {
-            let mut rows = self.core.index.catalog().select(&filter)?;
-            rows.retain(|row| in_tier.as_ref().is_none_or(|files| files.contains(row.id)));
-            let more = rows.len() > most;
-            rows.truncate(most);
-            return Ok(Matching { rows, more });
-        }
-        let snapshot = self.core.index.snapshot()?;
+        let in_tier = request.tier.map(|tier| files_in_tier(self.core, snapshot, tier)).transpose()?;
+        let has_condition = query.condition.is_some();
+        let most = if has_condition { MOST_COUNTED } else { usize::MAX };
         let searched = Request {
             query: Some(&query),
             mode: Mode::Bm25,
@@ -146,19 +128,25 @@ impl Views<'_> {
             among: in_tier.as_ref(),
             ..Request::default()
         };
-        let found = Searches::of(self.core).found(&snapshot, &searched, || Ok(None))?.found;
+        if query.is_empty() {
+            let allowed = allowed_files(&self.core.index.catalog(), &searched)?;
+            let files = allowed.unwrap_or_else(|| FileSet::all_but([]));
+            return Ok(Matching { files, more: false });
+        }
+        if !has_condition {
+            let ranking = rank(&self.core.index, snapshot, &searched, || Ok(None))?;
+            return Ok(Matching { files: ranking.fused.iter().map(|hit| hit.file).collect(), more: false });
+        }
+        let found = Searches::of(self.core).found(snapshot, &searched, || Ok(None))?.found;
         let more = found.len() >= most;
-        let mut seen: std::collections::HashSet<FileId> = std::collections::HashSet::new();
-        let rows = found.into_iter().map(|hit| hit.row).filter(|row| seen.insert(row.id)).collect();
-        Ok(Matching { rows, more })
+        Ok(Matching { files: found.into_iter().map(|hit| hit.row.id).collect(), more })
     }
 }
 
 /// Lists values by their number of notes, and then by name.
-fn most_frequent(counts: HashMap<String, usize>) -> Vec<FacetValue> {
-    let mut values: Vec<FacetValue> =
-        counts.into_iter().map(|(value, notes)| FacetValue { value, notes }).collect();
-    values.sort_by(|a, b| b.notes.cmp(&a.notes).then_with(|| a.value.cmp(&b.value)));
+fn most_frequent<'v>(counts: impl Iterator<Item = (&'v str, usize)>) -> Vec<FacetValue> {
+    let mut values: Vec<(&str, usize)> = counts.collect();
+    values.sort_by(|(a, notes_a), (b, notes_b)| notes_b.cmp(notes_a).then_with(|| a.cmp(b)));
     values.truncate(MOST_VALUES);
-    values
+    values.into_iter().map(|(value, notes)| FacetValue { value: value.to_owned(), notes }).collect()
 }

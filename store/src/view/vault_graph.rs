@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 use crate::lookup::Lookup;
 use crate::memory_weights::MemoryWeights;
 use crate::query::search::SearchRequest;
-use crate::view::facets::MOST_COUNTED;
 use crate::view::{NamedColumn, Views};
 use sidenote_foundation::atomic_file::AtomicFile;
 use sidenote_foundation::error::{Error, Result};
@@ -120,10 +119,9 @@ impl Views<'_> {
         let links = self.all_links()?;
         let mut graph = self.graph_of(&links, None)?;
         if let Some(request) = request {
-            let matching: HashSet<FileId> =
-                self.matching(request, MOST_COUNTED)?.rows.into_iter().map(|row| row.id).collect();
+            let matching = self.matching(request, &*self.core.index.snapshot()?)?.files;
             let nodes = graph.ids.iter().enumerate();
-            graph.matched = Some(nodes.filter(|(_, id)| matching.contains(id)).map(|(at, _)| at).collect());
+            graph.matched = Some(nodes.filter(|(_, id)| matching.contains(**id)).map(|(at, _)| at).collect());
         }
         Ok(graph)
     }
