@@ -1,20 +1,24 @@
 //! Computes the state of notes as memories: importance, tier and uses.
 
 use std::cmp::{Ordering, Reverse};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, PoisonError};
 
 use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::core::Core;
 use crate::idempotency::Calls;
+use crate::note_columns::{NoteColumns, NoteEntry};
 use sidenote_foundation::clock::Timestamp;
 use sidenote_foundation::config::{Layout, UseRecording};
 use sidenote_foundation::error::{Error, Result};
+use sidenote_foundation::index::Snapshot;
 use sidenote_foundation::index::catalog::{Details, FileId, FileRow, Filter, path_id};
+use sidenote_foundation::index::file_set::FileSet;
 use sidenote_foundation::journal::projection::Projection;
 use sidenote_foundation::memory::recall::{Quotas, RecallGroup};
-use sidenote_foundation::memory::state::{MemoryProperties, MemoryState, Thresholds, fold_with};
+use sidenote_foundation::memory::state::{MemoryProperties, MemoryState, Thresholds, fold_with, tier_at};
 use sidenote_foundation::memory::tier::Tier;
 use sidenote_foundation::memory::types::{GENERAL, MemoryType, MemoryTypes};
 use sidenote_foundation::memory::usage::{EventId, Usage};
@@ -257,6 +261,47 @@ impl MemoryWeights<'_> {
             Weighed { said, usage, state }
         });
         Ok(weighed.collect())
+    }
+
+    /// Returns the columns of all notes of a snapshot, which are read when they are first needed.
+    pub(crate) fn columns(&self, snapshot: &Snapshot) -> Result<Arc<NoteColumns>> {
+        let mut held = self.core.state.note_columns.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(columns) = held.as_ref().filter(|columns| columns.generation() == snapshot.generation) {
+            return Ok(Arc::clone(columns));
+        }
+        let now = self.core.clock.now();
+        let catalog = snapshot.catalog();
+        let (rows, tags) = (catalog.select(&Filter::default())?, catalog.all_tags()?);
+        let (mut archived, mut pinned) = (HashSet::new(), HashSet::new());
+        catalog.properties().each(|file, map| {
+            let said = said(&map, Vec::new(), now);
+            archived.extend(said.archived.then_some(file));
+            pinned.extend(said.pinned.then_some(file));
+        })?;
+        drop(catalog);
+        let columns = NoteColumns::new(snapshot.generation, rows, tags, (&archived, &pinned), own_id, now);
+        Ok(Arc::clone(held.insert(Arc::new(columns))))
+    }
+
+    /// Returns the tier of each of some notes, in their order.
+    pub(crate) fn tiers_of<'n>(&self, notes: impl Iterator<Item = &'n NoteEntry>) -> Result<Vec<Tier>> {
+        let (now, thresholds) = (self.core.clock.now(), self.thresholds());
+        let projection = self.core.projection()?;
+        let Some(ledger) = projection.as_ref().map(Projection::ledger) else {
+            return Err(Error::internal("the projection was not read"));
+        };
+        let tier = |note: &NoteEntry| {
+            let (path, own_id) = note.names();
+            tier_at(&thresholds, &note.tier_properties(), &ledger.usage(own_id, path), now)
+        };
+        Ok(notes.map(tier).collect())
+    }
+
+    /// Returns the notes of a tier.
+    pub(crate) fn files_in_tier(&self, snapshot: &Snapshot, tier: Tier) -> Result<FileSet> {
+        let columns = self.columns(snapshot)?;
+        let tiers = self.tiers_of(columns.all())?;
+        Ok(columns.all().zip(tiers).filter(|(_, own)| *own == tier).map(|(note, _)| note.id).collect())
     }
 
     /// Computes the current state of all notes.

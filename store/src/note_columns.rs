@@ -1,20 +1,12 @@
 //! What facets and tiers need of each note, held in memory for one generation of the index: a vault of 50,000 notes is
 //! counted in milliseconds.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
-use std::sync::{Arc, PoisonError};
 
-use crate::core::Core;
-use crate::memory_weights::{MemoryWeights, own_id, said};
 use sidenote_foundation::clock::Timestamp;
-use sidenote_foundation::error::{Error, Result};
-use sidenote_foundation::index::Snapshot;
-use sidenote_foundation::index::catalog::{FileId, Filter};
-use sidenote_foundation::index::file_set::FileSet;
-use sidenote_foundation::journal::projection::Projection;
-use sidenote_foundation::memory::state::{MemoryProperties, tier_at};
-use sidenote_foundation::memory::tier::Tier;
+use sidenote_foundation::index::catalog::{FileId, FileRow};
+use sidenote_foundation::memory::state::MemoryProperties;
 
 /// Distinct values, each with a number.
 #[derive(Debug, Default)]
@@ -73,20 +65,34 @@ pub(crate) struct NoteColumns {
     tag_numbers: Vec<u32>,
 }
 
+impl NoteEntry {
+    /// Returns the path, and the id that the note itself has.
+    pub(crate) fn names(&self) -> (&str, Option<&str>) {
+        (&self.path, self.own_id.as_deref())
+    }
+
+    /// Returns what decides about the tier, besides the uses.
+    pub(crate) fn tier_properties(&self) -> MemoryProperties {
+        MemoryProperties {
+            created: self.created,
+            archived: self.is_archived,
+            pinned: self.is_pinned,
+            ..MemoryProperties::default()
+        }
+    }
+}
+
 impl NoteColumns {
-    fn read(core: &Core, snapshot: &Snapshot) -> Result<Self> {
-        let now = core.clock.now();
-        let catalog = snapshot.catalog();
-        let rows = catalog.select(&Filter::default())?;
-        let mut tags_of = catalog.all_tags()?;
-        let mut marked: HashMap<FileId, MemoryProperties> = HashMap::new();
-        catalog.properties().each(|file, map| {
-            let said = said(&map, Vec::new(), now);
-            if said.archived || said.pinned {
-                marked.insert(file, said);
-            }
-        })?;
-        drop(catalog);
+    /// Makes the columns of all notes, ordered by path. `own_id` returns the id that a note itself has; `pinned` and
+    /// `archived` are the notes that say so.
+    pub(crate) fn new(
+        generation: i64,
+        rows: Vec<FileRow>,
+        mut tags_of: HashMap<FileId, Vec<String>>,
+        (archived, pinned): (&HashSet<FileId>, &HashSet<FileId>),
+        own_id: impl Fn(&FileRow) -> Option<&str>,
+        now: Timestamp,
+    ) -> Self {
         let (mut folders, mut kinds, mut tags) = (Names::default(), Names::default(), Names::default());
         let (mut spellings, mut tag_numbers) = (Vec::new(), Vec::new());
         let mut entries = Vec::with_capacity(rows.len());
@@ -99,7 +105,6 @@ impl NoteColumns {
                 }
                 tag_numbers.push(number);
             }
-            let marks = marked.get(&row.id);
             entries.push(NoteEntry {
                 id: row.id,
                 folder: folders.number(row.path.folder()),
@@ -107,15 +112,19 @@ impl NoteColumns {
                 year: row.created.rfc3339().get(..4).and_then(|year| year.parse().ok()).unwrap_or_default(),
                 // A time in the future is replaced by the time of the file, or by now.
                 created: if row.created > now { row.written.min(now) } else { row.created },
-                is_archived: marks.is_some_and(|said| said.archived),
-                is_pinned: marks.is_some_and(|said| said.pinned),
+                is_archived: archived.contains(&row.id),
+                is_pinned: pinned.contains(&row.id),
                 own_id: own_id(&row).map(Into::into),
                 path: row.path.as_str().into(),
                 tags: tags_start..number_of(tag_numbers.len()),
             });
         }
-        let generation = snapshot.generation;
-        Ok(Self { generation, entries, folders, kinds, tags: spellings, tag_numbers })
+        Self { generation, entries, folders, kinds, tags: spellings, tag_numbers }
+    }
+
+    /// Returns the generation of the index.
+    pub(crate) fn generation(&self) -> i64 {
+        self.generation
     }
 
     /// Returns all notes, ordered by path.
@@ -131,41 +140,4 @@ impl NoteColumns {
 
 fn number_of(at: usize) -> u32 {
     u32::try_from(at).unwrap_or(u32::MAX)
-}
-
-/// Returns the columns of a snapshot, which are read when they are first needed.
-pub(crate) fn note_columns(core: &Core, snapshot: &Snapshot) -> Result<Arc<NoteColumns>> {
-    let mut held = core.state.note_columns.lock().unwrap_or_else(PoisonError::into_inner);
-    match held.as_ref().filter(|columns| columns.generation == snapshot.generation) {
-        Some(columns) => Ok(Arc::clone(columns)),
-        None => Ok(Arc::clone(held.insert(Arc::new(NoteColumns::read(core, snapshot)?)))),
-    }
-}
-
-/// Returns the tier of each of some notes, in their order.
-pub(crate) fn tiers_of<'n>(core: &Core, notes: impl Iterator<Item = &'n NoteEntry>) -> Result<Vec<Tier>> {
-    let now = core.clock.now();
-    let thresholds = MemoryWeights::of(core).thresholds();
-    let projection = core.projection()?;
-    let Some(ledger) = projection.as_ref().map(Projection::ledger) else {
-        return Err(Error::internal("the projection was not read"));
-    };
-    let tier = |note: &NoteEntry| {
-        let usage = ledger.usage(note.own_id.as_deref(), &note.path);
-        let said = MemoryProperties {
-            created: note.created,
-            archived: note.is_archived,
-            pinned: note.is_pinned,
-            ..MemoryProperties::default()
-        };
-        tier_at(&thresholds, &said, &usage, now)
-    };
-    Ok(notes.map(tier).collect())
-}
-
-/// Returns the notes of a tier.
-pub(crate) fn files_in_tier(core: &Core, snapshot: &Snapshot, tier: Tier) -> Result<FileSet> {
-    let columns = note_columns(core, snapshot)?;
-    let tiers = tiers_of(core, columns.all())?;
-    Ok(columns.all().zip(tiers).filter(|(_, own)| *own == tier).map(|(note, _)| note.id).collect())
 }

@@ -272,7 +272,7 @@ fn found(store: &Store, query: &str) -> String {
     let reply = store.searches().search(&request).unwrap();
     let paths: Vec<&str> = reply.results.iter().map(|result| result.path.as_str()).collect();
     let notes: Vec<String> = reply.notes.iter().map(ToString::to_string).collect();
-    let notes = notes.into_iter().filter(|note| note.contains("these are") || note.contains("first come"));
+    let notes = notes.into_iter().filter(|note| note.contains("--no-relations"));
     format!("{}{}", paths.join(", "), notes.map(|note| format!("\n  {note}")).collect::<String>())
 }
 
@@ -323,19 +323,19 @@ fn a_question_by_relation_is_answered_by_it() {
     who works at Acme?: People/Jane Doe.md, People/Eve Sun.md, People/Ann Lee.md
       these are 2 notes that lead to Companies/Acme.md by works_at, and 1 that may answer: linked with it, but not stated; --no-relations searches for the words
     where does Jane work: Companies/Acme.md
-      these are the notes to which People/Jane Doe.md leads by works_at; --no-relations searches for the words
+      this is the note to which People/Jane Doe.md leads by works_at; --no-relations searches for the words
     Acme's employees: People/Jane Doe.md, People/Eve Sun.md, People/Ann Lee.md
       these are 2 notes that lead to Companies/Acme.md by works_at, and 1 that may answer: linked with it, but not stated; --no-relations searches for the words
     who used to work at Acme: People/Tom Ray.md, People/Ann Lee.md
-      these are 1 note that lead to Companies/Acme.md by worked_at, and 1 that may answer: linked with it, but not stated; --no-relations searches for the words
+      this is the note that leads to Companies/Acme.md by worked_at, and 1 that may answer: linked with it, but not stated; --no-relations searches for the words
     companies founded by Jane Doe: Companies/Beta.md
-      these are the notes to which People/Jane Doe.md leads by founded; --no-relations searches for the words
+      this is the note to which People/Jane Doe.md leads by founded; --no-relations searches for the words
     who invested in Beta, I need to write to them: People/Tom Ray.md, Companies/Acme.md
-      these are 1 note that lead to Companies/Beta.md by invested_in, and 1 that may answer: linked with it, but not stated; --no-relations searches for the words
+      this is the note that leads to Companies/Beta.md by invested_in, and 1 that may answer: linked with it, but not stated; --no-relations searches for the words
     which meetings did Tom attend?: Meetings/Kickoff.md
-      these are the notes to which People/Tom Ray.md leads by attended; --no-relations searches for the words
+      this is the note to which People/Tom Ray.md leads by attended; --no-relations searches for the words
     who did Jane Doe meet at the kickoff: People/Tom Ray.md
-      these are the notes to which People/Jane Doe.md leads by met_with; --no-relations searches for the words
+      this is the note to which People/Jane Doe.md leads by met_with; --no-relations searches for the words
     who works at Acme and plays chess: People/Jane Doe.md, People/Eve Sun.md, People/Ann Lee.md, People/Tom Ray.md, Companies/Acme.md
       first come 2 notes that lead to Companies/Acme.md by works_at, and 1 that may answer: linked with it, but not stated; --no-relations searches for the words
     pumps of Acme: People/Ann Lee.md, Companies/Acme.md, Deals/Round.md, People/Tom Ray.md, People/Jane Doe.md
@@ -343,7 +343,7 @@ fn a_question_by_relation_is_answered_by_it() {
     what is Acme: Companies/Acme.md, Deals/Round.md, People/Ann Lee.md, People/Tom Ray.md, People/Jane Doe.md
     when did Jane Doe found Beta: People/Jane Doe.md, Companies/Beta.md, People/Tom Ray.md, Meetings/Kickoff.md
     Jane Doe founded Beta: Companies/Beta.md, People/Jane Doe.md, People/Tom Ray.md, Meetings/Kickoff.md
-      first come the notes to which People/Jane Doe.md leads by founded; --no-relations searches for the words
+      first comes the note to which People/Jane Doe.md leads by founded; --no-relations searches for the words
     who does not work at Acme: People/Tom Ray.md, Companies/Acme.md, Deals/Round.md, People/Ann Lee.md, People/Jane Doe.md
     who acquired Acme: People/Ann Lee.md, Companies/Acme.md, Deals/Round.md, People/Tom Ray.md, People/Jane Doe.md
       no note states acquired of Companies/Acme.md; first come notes that are linked with it and may answer; --no-relations searches for the words

@@ -7,8 +7,7 @@ use serde::Serialize;
 
 use crate::core::{Core, former_of};
 use crate::lookup::Lookup;
-use crate::memory_weights::Memory;
-use crate::note_columns::files_in_tier;
+use crate::memory_weights::{Memory, MemoryWeights};
 use crate::query::Searches;
 use crate::query::dates::DatedQuery;
 use crate::query::memory_ranking::MemoryRanking;
@@ -76,7 +75,8 @@ impl Searches<'_> {
         let filter = valid_as_of(self.core, filter, request.as_of)?;
         // What was valid at another time is not superseded.
         let judged_at = Some(now).filter(|_| request.as_of.is_none());
-        let in_tier = request.tier.map(|tier| files_in_tier(self.core, &snapshot, tier)).transpose()?;
+        let weights = MemoryWeights::of(self.core);
+        let in_tier = request.tier.map(|tier| weights.files_in_tier(&snapshot, tier)).transpose()?;
         let read = |path: &NotePath| self.core.read_bytes(path).ok();
         let mut sought = |query: &Query, among: Option<&FileSet>, notes: &mut Vec<Wording>| {
             let among = both(among, in_tier.as_ref());

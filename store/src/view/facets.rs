@@ -6,7 +6,8 @@ use std::collections::HashMap;
 use serde::Serialize;
 
 use crate::lookup::Lookup;
-use crate::note_columns::{NoteEntry, files_in_tier, note_columns, tiers_of};
+use crate::memory_weights::MemoryWeights;
+use crate::note_columns::NoteEntry;
 use crate::query::Searches;
 use crate::query::search::{SearchRequest, hide};
 use crate::query::validity::valid_as_of;
@@ -66,7 +67,7 @@ impl Views<'_> {
     #[tracing::instrument(skip_all)]
     pub fn facets(&self, request: &SearchRequest) -> Result<Facets> {
         let snapshot = self.core.index.snapshot()?;
-        let columns = note_columns(self.core, &snapshot)?;
+        let columns = MemoryWeights::of(self.core).columns(&snapshot)?;
         let Matching { files, more } = self.matching(request, &snapshot)?;
         let notes: Vec<&NoteEntry> = columns.all().filter(|note| files.contains(note.id)).collect();
         let mut own_folders: HashMap<u32, usize> = HashMap::new();
@@ -85,7 +86,7 @@ impl Views<'_> {
                 *folders.entry(folder.get(..end).unwrap_or(folder)).or_insert(0) += notes;
             }
         }
-        let tiers = tiers_of(self.core, notes.iter().copied())?;
+        let tiers = MemoryWeights::of(self.core).tiers_of(notes.iter().copied())?;
         let tier = Tier::ALL.into_iter().map(|tier| FacetValue {
             value: tier.name().to_owned(),
             notes: tiers.iter().filter(|own| **own == tier).count(),
@@ -115,7 +116,8 @@ impl Views<'_> {
         let query = request.parsed(now)?;
         let filter = hide(&Lookup::of(self.core).with_canonical_folder(&request.filter)?, request.included());
         let filter = valid_as_of(self.core, filter, request.as_of)?;
-        let in_tier = request.tier.map(|tier| files_in_tier(self.core, snapshot, tier)).transpose()?;
+        let weights = MemoryWeights::of(self.core);
+        let in_tier = request.tier.map(|tier| weights.files_in_tier(snapshot, tier)).transpose()?;
         let has_condition = query.condition.is_some();
         let most = if has_condition { MOST_COUNTED } else { usize::MAX };
         let searched = Request {

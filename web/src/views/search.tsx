@@ -19,7 +19,7 @@ const FACETS: FacetName[] = ['folder', 'tag', 'type', 'tier', 'year'];
 const PAGE = 20;
 const DEBOUNCE = 80;
 /** Milliseconds without a new query after which facets are counted. */
-const FACET_PAUSE = 300;
+const FACET_PAUSE = 120;
 
 /** The path of the result that was opened last. */
 let opened: string | null = null;
