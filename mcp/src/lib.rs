@@ -39,6 +39,7 @@ use sidenote_store::{Event, Store};
 use tool::{Answer, Effect, Tool};
 
 pub use http::Http;
+pub use http::named::VaultSource;
 
 /// The instructions for clients where our own tools are served. They hold no text of notes.
 const INSTRUCTIONS: &str = "sidenote searches and edits a folder of Markdown notes that a person keeps, often in \
@@ -307,9 +308,14 @@ impl Server {
 
     /// Follows the files until the returned value is dropped, and notifies subscribers of changes.
     fn follow_files(&self) -> Result<sidenote_store::Follower> {
+        self.tell_changes();
+        self.shared.store.upkeep().follow(|_| {})
+    }
+
+    /// Notifies subscribers of the changes that this process indexes.
+    fn tell_changes(&self) {
         let changes = self.shared.changes.clone();
         self.shared.store.index().on_change(move |report| changes.send(report));
-        self.shared.store.upkeep().follow(|_| {})
     }
 
     /// Notifies subscribers when another process, which writes the index, has changed it. This process does not know which
@@ -645,6 +651,23 @@ pub fn serve_http(
     let servers = servers.collect::<Result<Vec<(String, Server)>>>()?;
     let served = runtime.block_on(http::serve(&servers, http, on_listening));
     servers.iter().for_each(|(_, server)| server.end());
+    runtime.shutdown_background();
+    served
+}
+
+/// Serves vaults over HTTP like [`serve_http`], each at `/v/NAME/mcp`. A vault is opened when a request names it, and closed
+/// when others need its place. `/ready` and `/metrics` are for those who operate the server.
+///
+/// # Errors
+/// Those of [`serve_http`].
+pub fn serve_named(
+    source: Arc<dyn VaultSource>,
+    sets: &[Toolset],
+    http: &Http,
+    on_listening: impl FnOnce(SocketAddr),
+) -> Result<()> {
+    let runtime = runtime()?;
+    let served = runtime.block_on(http::serve_named(source, sets, http, on_listening));
     runtime.shutdown_background();
     served
 }

@@ -250,8 +250,14 @@ impl Answer {
     }
 }
 
-/// Returns the notice for an answer from an index that is some files behind the vault.
-fn stale_notice(files: usize) -> String {
+/// Returns the notice for an answer from an index that is behind the vault.
+fn stale_notice(store: &Store) -> String {
+    if store.lookup().is_cut_off() {
+        return "notice: the database of the team cannot be reached, so the latest changes of others may be missing from \
+                this answer, and changes fail; ask again in a moment"
+            .to_owned();
+    }
+    let files = store.lookup().behind();
     let files = if files == 1 { "1 file".to_owned() } else { format!("{files} files") };
     format!(
         "notice: the index is behind: {files} that changed last may be missing from this answer; ask again in a moment"
@@ -381,7 +387,7 @@ impl Tool {
             let mut answer = self.answer(&store, arguments, served);
             answer = answer.with_missing_notices(store.calls().take_uncommitted());
             if is_read_only && store.lookup().behind() > 0 && !answer.is_error {
-                answer.parts.push(AnswerPart::Text(stale_notice(store.lookup().behind())));
+                answer.parts.push(AnswerPart::Text(stale_notice(&store)));
             }
             return answer;
         };

@@ -29,9 +29,26 @@ pub struct SharedVault {
     copy: Arc<Mutex<VaultCopy>>,
     waiting: Arc<Mutex<Waiting>>,
     landing: Arc<Landing>,
+    contact: Arc<Mutex<Contact>>,
+    limits: VaultLimits,
+}
+
+/// What the settings limit for a vault.
+#[derive(Debug, Clone, Copy)]
+pub struct VaultLimits {
     /// How long a change waits for its turn.
-    lock_time: Duration,
-    max_file: u64,
+    pub lock_time: Duration,
+    /// The largest file in bytes.
+    pub max_file: u64,
+    /// How long reads go on while the database cannot be reached.
+    pub stale_time: Duration,
+}
+
+/// When the database was last reached.
+#[derive(Debug)]
+struct Contact {
+    last: Instant,
+    is_lost: bool,
 }
 
 /// Whether a change that is committed is being carried out in the copy. Catching up waits for its end, for both write the
@@ -73,26 +90,20 @@ impl SharedVault {
     /// # Errors
     /// `NotFound` if the vault is not in the database; `Io` if the database cannot be reached or the folder not be
     /// written.
-    pub fn open(
-        database: &Arc<Database>,
-        name: &str,
-        folder: &Path,
-        lock_time: Duration,
-        max_file: u64,
-    ) -> Result<Self> {
+    pub fn open(database: &Arc<Database>, name: &str, folder: &Path, limits: VaultLimits) -> Result<Self> {
         let id = database.vault_id(name)?;
         // Names can be given anew, ids not.
-        let copy = VaultCopy::open(&folder.join(id.to_string()), max_file)?;
+        let copy = VaultCopy::open(&folder.join(id.to_string()), limits.max_file)?;
         let shared = Self {
             database: Arc::clone(database),
             id,
             copy: Arc::new(Mutex::new(copy)),
             waiting: Arc::default(),
             landing: Arc::default(),
-            lock_time,
-            max_file,
+            contact: Arc::new(Mutex::new(Contact { last: Instant::now(), is_lost: false })),
+            limits,
         };
-        shared.catch_up()?;
+        shared.compare()?;
         Ok(shared)
     }
 
@@ -108,6 +119,25 @@ impl SharedVault {
 
     fn copy(&self) -> MutexGuard<'_, VaultCopy> {
         self.copy.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn contact(&self) -> MutexGuard<'_, Contact> {
+        self.contact.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Brings the copy up to the database, and returns the files that this changed.
+    fn compare(&self) -> Result<Vec<NotePath>> {
+        loop {
+            if !self.landing.wait() {
+                return Err(Error::new(ErrorKind::Conflict, "a change of this vault takes very long")
+                    .with_hint("try again"));
+            }
+            let mut copy = self.copy();
+            // A change that begins now waits for the copy.
+            if !self.landing.is_going_on() {
+                return copy.catch_up(&self.database, self.id);
+            }
+        }
     }
 
     /// Writes the deeds that wait, if they have waited long enough or `now` is set.
@@ -136,23 +166,34 @@ impl Authority for SharedVault {
     }
 
     fn catch_up(&self) -> Result<Option<Vec<NotePath>>> {
-        self.write_deeds(false)?;
-        loop {
-            if !self.landing.wait() {
-                return Err(Error::new(ErrorKind::Conflict, "a change of this vault takes very long")
-                    .with_hint("try again"));
+        let caught_up = self.write_deeds(false).and_then(|()| self.compare());
+        let mut contact = self.contact();
+        match caught_up {
+            // Without the database, what is here is answered for a while.
+            Err(error)
+                if error.kind() == ErrorKind::Io && contact.last.elapsed() < self.limits.stale_time =>
+            {
+                if !contact.is_lost {
+                    tracing::warn!("reads are answered from the copy: {error}");
+                }
+                contact.is_lost = true;
+                Ok(Some(Vec::new()))
             }
-            let mut copy = self.copy();
-            // A change that begins now waits for the copy.
-            if !self.landing.is_going_on() {
-                return copy.catch_up(&self.database, self.id).map(Some);
+            Err(error) => Err(error),
+            Ok(changed) => {
+                *contact = Contact { last: Instant::now(), is_lost: false };
+                Ok(Some(changed))
             }
         }
     }
 
+    fn is_cut_off(&self) -> bool {
+        self.contact().is_lost
+    }
+
     fn turn(&self, patience: Duration) -> Result<Box<dyn Turn>> {
         // A caller that does not wait for the folder does not wait for the database either.
-        let patience = if patience.is_zero() { patience } else { self.lock_time };
+        let patience = if patience.is_zero() { patience } else { self.limits.lock_time };
         let lock = RowLock::take(&self.database, self.id, patience)?;
         Ok(Box::new(SharedTurn { vault: self.clone(), lock }))
     }
@@ -178,11 +219,11 @@ impl Turn for SharedTurn {
     fn commit(&mut self, change: &ReadyChange<'_>) -> Result<()> {
         let applied = change.applied();
         for (file, bytes) in applied.files.iter().zip(change.contents()) {
-            let is_too_large = bytes.is_some_and(|bytes| bytes.len() as u64 > self.vault.max_file);
+            let is_too_large = bytes.is_some_and(|bytes| bytes.len() as u64 > self.vault.limits.max_file);
             if let Some(to) = file.to.as_ref().filter(|_| is_too_large) {
                 return Err(Error::invalid(format!(
                     "{to} would be larger than {} MB, which this team does not store",
-                    self.vault.max_file / 1_000_000
+                    self.vault.limits.max_file / 1_000_000
                 )));
             }
         }

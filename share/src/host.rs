@@ -1,14 +1,35 @@
 //! The open vaults of a server: each with its copy, its index and its store, and one embedder for all.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use crate::authority::SharedVault;
+use crate::authority::{SharedVault, VaultLimits};
 use crate::postgres::Database;
 use crate::settings::TeamSettings;
 use sidenote_foundation::error::Result;
 use sidenote_store::{Open, Store};
+
+/// A vault that is open, or about to be opened.
+#[derive(Debug, Default)]
+struct HostedVault {
+    /// Empty until it was opened.
+    opened: Mutex<Option<(SharedVault, Store)>>,
+}
+
+impl HostedVault {
+    fn opened(&self) -> MutexGuard<'_, Option<(SharedVault, Store)>> {
+        self.opened.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The vaults of this process by name.
+#[derive(Debug, Default)]
+struct Hosted {
+    open: BTreeMap<String, Arc<HostedVault>>,
+    /// Vaults that are not served any more. Calls of them may still be running.
+    closing: BTreeMap<String, Arc<HostedVault>>,
+}
 
 /// The vaults that are open in this process.
 #[derive(Debug)]
@@ -17,7 +38,7 @@ pub struct Host {
     settings: TeamSettings,
     /// The options with which every store is opened.
     open: Open,
-    stores: Mutex<BTreeMap<String, (SharedVault, Store)>>,
+    hosted: Mutex<Hosted>,
 }
 
 impl Host {
@@ -28,46 +49,112 @@ impl Host {
     pub fn new(settings: TeamSettings, open: Open) -> Result<Self> {
         let database = Arc::new(Database::new(settings.database.reveal())?);
         database.check_role()?;
-        Ok(Self { database, settings, open, stores: Mutex::default() })
+        Ok(Self { database, settings, open, hosted: Mutex::default() })
     }
 
-    /// Returns the store of a vault, and opens it if it is not open.
+    fn hosted(&self) -> MutexGuard<'_, Hosted> {
+        self.hosted.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the store of a vault, and opens it if it is not open. No other vault waits for that.
     ///
     /// # Errors
     /// `NotFound` if the database has no such vault; the errors of [`SharedVault::open`] and [`Store::open`].
     pub fn store(&self, name: &str) -> Result<Store> {
-        let mut stores = self.stores.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, store)) = stores.get(name) {
+        let vault = {
+            let mut hosted = self.hosted();
+            // Two stores of one copy would stand in each other's way.
+            let closing = hosted.closing.remove(name);
+            Arc::clone(hosted.open.entry(name.to_owned()).or_insert_with(|| closing.unwrap_or_default()))
+        };
+        let mut opened = vault.opened();
+        if let Some((_, store)) = opened.as_ref() {
             return Ok(store.clone());
         }
-        let lock_time = Duration::from_secs(self.settings.lock_s);
-        let vault = SharedVault::open(
-            &self.database,
-            name,
-            &self.settings.cache,
-            lock_time,
-            self.settings.max_file(),
-        )?;
+        match self.open(name) {
+            Ok((shared, store)) => {
+                *opened = Some((shared, store.clone()));
+                Ok(store)
+            }
+            Err(error) => {
+                drop(opened);
+                // Nothing is kept of a name that is not one of a vault.
+                self.hosted().open.retain(|own, vault| own != name || vault.opened().is_some());
+                Err(error)
+            }
+        }
+    }
+
+    fn open(&self, name: &str) -> Result<(SharedVault, Store)> {
+        let limits = VaultLimits {
+            lock_time: Duration::from_secs(self.settings.lock_s),
+            max_file: self.settings.max_file(),
+            stale_time: Duration::from_secs(self.settings.stale_s),
+        };
+        let vault = SharedVault::open(&self.database, name, &self.settings.cache, limits)?;
         let store = Store::open(Open {
             vault: Some(vault.root()),
             authority: Some(Arc::new(vault.clone())),
             ..self.open.clone()
         })?;
         store.index().refresh()?;
-        stores.insert(name.to_owned(), (vault, store.clone()));
-        Ok(store)
+        Ok((vault, store))
     }
 
-    /// Writes the uses of memories that wait in all open vaults. A failure is logged, and the uses wait on.
-    pub fn write_deeds(&self) {
-        let vaults: Vec<SharedVault> = {
-            let stores = self.stores.lock().unwrap_or_else(PoisonError::into_inner);
-            stores.values().map(|(vault, _)| vault.clone()).collect()
+    /// Takes back a vault that is not served any more. It is closed once nobody uses it and its uses of memories are
+    /// written ([`Self::tend`]).
+    pub fn close(&self, name: &str) {
+        let mut hosted = self.hosted();
+        if let Some(vault) = hosted.open.remove(name) {
+            hosted.closing.insert(name.to_owned(), vault);
+        }
+    }
+
+    /// Asks the database whether it can be reached.
+    ///
+    /// # Errors
+    /// `Io` if it cannot.
+    pub fn check(&self) -> Result<()> {
+        self.database.check_role()
+    }
+
+    /// Writes the uses of memories that wait in all open vaults, and closes those that are not served and not used any more.
+    /// A failure is logged, and the uses wait on.
+    pub fn tend(&self) {
+        let (open, closing): (Vec<_>, Vec<_>) = {
+            let hosted = self.hosted();
+            (hosted.open.values().cloned().collect(), hosted.closing.keys().cloned().collect())
         };
-        for vault in vaults {
-            if let Err(error) = vault.write_deeds(true) {
-                tracing::warn!("uses of memories are not stored yet: {error}");
+        for vault in open {
+            let shared = vault.opened().as_ref().map(|(shared, _)| shared.clone());
+            if let Some(shared) = shared {
+                write_deeds(&shared);
+            }
+        }
+        for name in closing {
+            let mut hosted = self.hosted();
+            let Some(vault) = hosted.closing.get(&name) else { continue };
+            let is_done = match vault.opened().as_ref() {
+                Some((shared, store)) => write_deeds(shared) && !store.is_used_elsewhere(),
+                None => true,
+            };
+            if is_done {
+                hosted.closing.remove(&name);
             }
         }
     }
+
+    /// Returns the number of vaults that are open and not served any more.
+    pub fn closing(&self) -> usize {
+        self.hosted().closing.len()
+    }
+}
+
+/// Returns whether no uses wait any more.
+fn write_deeds(vault: &SharedVault) -> bool {
+    let written = vault.write_deeds(true);
+    if let Err(error) = &written {
+        tracing::warn!("uses of memories are not stored yet: {error}");
+    }
+    written.is_ok()
 }

@@ -19,15 +19,29 @@ pub struct TeamSettings {
     pub database: Secret,
     /// The folder of the copies. It belongs to this server alone, and can be deleted while the server is not running.
     pub cache: PathBuf,
-    /// The vaults that are opened when the server starts.
+    /// The vaults that are opened before the server says that it is ready.
     #[serde(default)]
     pub warm: Vec<String>,
+    /// The largest number of vaults that are open at a time.
+    #[serde(default = "default_open")]
+    pub open: usize,
+    /// How many seconds reads go on, and say so, while the database cannot be reached.
+    #[serde(default = "default_stale_s")]
+    pub stale_s: u64,
     /// How many seconds a change waits for its turn.
     #[serde(default = "default_lock_s")]
     pub lock_s: u64,
     /// The largest file in megabytes.
     #[serde(default = "default_max_file_mb")]
     pub max_file_mb: u64,
+}
+
+fn default_open() -> usize {
+    32
+}
+
+fn default_stale_s() -> u64 {
+    60
 }
 
 fn default_lock_s() -> u64 {

@@ -9,12 +9,13 @@ use clap::{Args, Subcommand};
 
 use crate::cli::args::DryRunArgs;
 use crate::cli::{CommandContext, Outcome, output};
-use crate::error::{Error, Result};
-use crate::mcp::{Http, Toolset};
+use crate::error::{Error, ErrorKind, Result};
+use crate::mcp::{Http, Toolset, VaultSource};
 use crate::share::Database;
 use crate::share::host::Host;
 use crate::share::settings::TeamSettings;
 use crate::share::team;
+use crate::store::Store;
 
 /// The interval at which a server stores uses of memories.
 const STORE_USES: Duration = Duration::from_secs(1);
@@ -101,11 +102,15 @@ struct CreateArgs {
 }
 
 /// Serve vaults to agents over HTTP, each at /v/NAME/mcp.
+///
+/// A vault is opened by the first request of it, and closed again where more than team.open of the settings are open. /ready
+/// says whether the server can serve, and /metrics has counts for Prometheus.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
+  sidenote team serve --http 127.0.0.1:3000
   sidenote team serve handbook support --http 127.0.0.1:3000 --token-file token")]
 struct ServeArgs {
-    /// The vaults to serve. Default: team.warm of the settings.
+    /// The vaults to serve. Default: all of the database; those of team.warm in the settings are opened at the start.
     names: Vec<String>,
     #[command(flatten)]
     settings: SettingsArgs,
@@ -211,47 +216,90 @@ fn check(context: &CommandContext, args: &CheckArgs) -> Result<Outcome> {
     Ok(if reply.problems.is_empty() { Outcome::Done } else { Outcome::ProblemsFound })
 }
 
+/// The vaults of the database that a server serves.
+struct TeamVaults {
+    host: Host,
+    /// The names of those that are served; all if empty.
+    names: Vec<String>,
+    warm: Vec<String>,
+    most_open: usize,
+}
+
+impl VaultSource for TeamVaults {
+    fn open(&self, name: &str) -> Result<Option<Store>> {
+        let is_served = self.names.is_empty() || self.names.iter().any(|served| served == name);
+        if !is_served || team::check_name(name).is_err() {
+            return Ok(None);
+        }
+        match self.host.store(name) {
+            Ok(store) => {
+                for notice in store.notices() {
+                    tracing::warn!("{name}: {notice}");
+                }
+                Ok(Some(store))
+            }
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn close(&self, name: &str) {
+        self.host.close(name);
+    }
+
+    fn check(&self) -> Result<()> {
+        self.host.check()
+    }
+
+    fn warm(&self) -> &[String] {
+        &self.warm
+    }
+
+    fn most_open(&self) -> usize {
+        self.most_open
+    }
+
+    fn metrics(&self) -> String {
+        format!("# TYPE sidenote_vaults_closing gauge\nsidenote_vaults_closing {}\n", self.host.closing())
+    }
+}
+
 fn serve(context: &mut CommandContext, args: ServeArgs) -> Result<()> {
     let settings = args.settings.load()?;
-    let names = if args.names.is_empty() { settings.warm.clone() } else { args.names };
-    if names.is_empty() {
-        return Err(
-            Error::invalid("no vault is named").with_hint("name the vaults to serve, or set team.warm")
-        );
+    for name in args.names.iter().chain(&settings.warm) {
+        team::check_name(name)?;
     }
     let sets = args.toolset.split(',').map(Toolset::parse).collect::<Result<Vec<Toolset>>>()?;
     context.open.fill = true;
     context.open.agent = Some("mcp".to_owned());
     context.open.has_sessions = true;
-    let host = Arc::new(Host::new(settings, context.open.clone())?);
-    let mut stores = Vec::new();
-    for name in &names {
-        team::check_name(name)?;
-        let store = host.store(name)?;
-        for notice in store.notices() {
-            context.out.message(&format!("notice: {name}: {notice}"));
-        }
-        stores.push((format!("/v/{name}/mcp"), store));
-    }
-    let writer = Arc::downgrade(&host);
+    // Vaults that are named are open before the server is ready.
+    let warm = if args.names.is_empty() { settings.warm.clone() } else { args.names.clone() };
+    let most_open = settings.open.max(1);
+    let host = Host::new(settings, context.open.clone())?;
+    let vaults = Arc::new(TeamVaults { host, names: args.names, warm, most_open });
+    let tended = Arc::downgrade(&vaults);
     std::thread::Builder::new()
         .name("sidenote-uses".to_owned())
         .spawn(move || {
-            while let Some(host) = writer.upgrade() {
-                host.write_deeds();
-                drop(host);
+            while let Some(vaults) = tended.upgrade() {
+                vaults.host.tend();
+                drop(vaults);
                 std::thread::sleep(STORE_USES);
             }
         })
         .map_err(|error| Error::internal("no thread can be started").with_source(error))?;
     let http =
         Http { address: args.http, token_file: args.token_file, origins: Vec::new(), hosts: args.allow_host };
-    let paths: Vec<String> = stores.iter().map(|(path, _)| path.clone()).collect();
+    let names = vaults.names.clone();
     let out = context.out;
-    let served = crate::mcp::serve_http(stores, &sets, &http, |address| {
-        let addresses: Vec<String> = paths.iter().map(|path| format!("http://{address}{path}")).collect();
+    let served = crate::mcp::serve_named(vaults.clone(), &sets, &http, |address| {
+        let named: Vec<&str> =
+            if names.is_empty() { vec!["NAME"] } else { names.iter().map(String::as_str).collect() };
+        let addresses: Vec<String> =
+            named.iter().map(|name| format!("http://{address}/v/{name}/mcp")).collect();
         out.message(&format!("serving at {}; press Ctrl-C to stop", addresses.join(", ")));
     });
-    host.write_deeds();
+    vaults.host.tend();
     served
 }

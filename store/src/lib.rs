@@ -256,6 +256,11 @@ impl Store {
         Ok(Self { core })
     }
 
+    /// Returns whether a clone of this store is held elsewhere, as by a call that is running.
+    pub fn is_used_elsewhere(&self) -> bool {
+        Arc::strong_count(&self.core.state) > 1
+    }
+
     /// Returns whether the vault that `open` means has an index.
     ///
     /// # Errors

@@ -14,6 +14,7 @@ use sidenote_foundation::index::catalog::{FileKind, FileRow, Filter, Hash, path_
 use sidenote_foundation::parallel;
 use sidenote_foundation::text::path::{NotePath, key};
 use sidenote_foundation::vault::apply_result::Applied;
+use sidenote_foundation::vault::authority::authority_of;
 use sidenote_foundation::wording::Wording;
 
 impl Lookup<'_> {
@@ -134,6 +135,11 @@ impl Lookup<'_> {
     /// Returns whether another process writes the index.
     pub fn is_index_written_elsewhere(&self) -> bool {
         self.core.index.holder().is_some()
+    }
+
+    /// Returns whether the vault is a copy that could not be compared with the database of its team at the last check.
+    pub fn is_cut_off(&self) -> bool {
+        authority_of(&self.core.vault).is_cut_off()
     }
 
     /// Returns the row of the file at a path: from the index, or from the disk if the index is behind.

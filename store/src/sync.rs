@@ -54,7 +54,7 @@ impl IndexSync<'_> {
     #[tracing::instrument(skip_all)]
     pub fn refresh(&self) -> Result<usize> {
         let behind = if self.catch_up_copy()? {
-            0
+            usize::from(authority_of(&self.core.vault).is_cut_off())
         } else if self.core.index.promote()? {
             self.refresh_as_writer()?
         } else {

@@ -75,6 +75,10 @@ impl Authority for Recorder {
         *self.0.is_shared.lock().unwrap()
     }
 
+    fn is_cut_off(&self) -> bool {
+        false
+    }
+
     fn catch_up(&self) -> Result<Option<Vec<NotePath>>, Error> {
         let mut changed = self.0.changed.lock().unwrap();
         Ok(changed.as_mut().map(std::mem::take))

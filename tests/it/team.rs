@@ -4,6 +4,7 @@
 mod cluster;
 #[cfg(unix)]
 mod proxy;
+mod serving;
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -15,6 +16,7 @@ use std::time::{Duration, Instant};
 use sidenote::clock::Clock;
 use sidenote::error::ErrorKind;
 use sidenote::share::Database;
+use sidenote::share::authority::VaultLimits;
 use sidenote::share::host::Host;
 use sidenote::share::settings::TeamSettings;
 use sidenote::share::team;
@@ -494,8 +496,7 @@ fn child_keeps_the_turn() {
         &database,
         "v",
         Path::new(&cache),
-        Duration::from_secs(15),
-        50_000_000,
+        VaultLimits { lock_time: Duration::from_secs(15), max_file: 50_000_000, stale_time: Duration::ZERO },
     )
     .unwrap();
     let vault = sidenote::vault::authority::with_authority(

@@ -26,6 +26,10 @@ pub trait Authority: Debug + Send + Sync {
     /// `Io` if the changes cannot be read or written.
     fn catch_up(&self) -> Result<Option<Vec<NotePath>>>;
 
+    /// Returns whether what is in the folder could not be compared with what the authority has, when that was last tried.
+    /// Then reads are answered from the folder for a while, and say so.
+    fn is_cut_off(&self) -> bool;
+
     /// Waits at most `patience` for the turn to change the vault. The caller holds the lock of the folder.
     ///
     /// # Errors
@@ -106,6 +110,10 @@ impl Authority for Alone {
 
     fn catch_up(&self) -> Result<Option<Vec<NotePath>>> {
         Ok(None)
+    }
+
+    fn is_cut_off(&self) -> bool {
+        false
     }
 
     fn turn(&self, _: Duration) -> Result<Box<dyn Turn>> {

@@ -40,12 +40,25 @@ impl Cluster {
         let data = data.to_str().unwrap();
         cluster
             .run("initdb", &["-D", data, "-U", "postgres", "-A", "trust", "-N", "--locale=C", "-E", "UTF8"]);
+        cluster.start();
         let socket = cluster.folder.path().to_str().unwrap();
-        let options = format!("-c listen_addresses='' -c fsync=off -k {socket}");
-        let log = cluster.folder.path().join("log");
-        cluster.run("pg_ctl", &["-D", data, "-w", "-l", log.to_str().unwrap(), "-o", &options, "start"]);
         cluster.run("createdb", &["-h", socket, "-U", "postgres", "notes"]);
         cluster
+    }
+
+    /// Starts the server, and waits until it takes connections.
+    pub(super) fn start(&self) {
+        let socket = self.folder.path().to_str().unwrap();
+        let options = format!("-c listen_addresses='' -c fsync=off -k {socket}");
+        let (data, log) = (self.data(), self.folder.path().join("log"));
+        let (data, log) = (data.to_str().unwrap(), log.to_str().unwrap());
+        self.run("pg_ctl", &["-D", data, "-w", "-l", log, "-o", &options, "start"]);
+    }
+
+    /// Stops the server as in a power failure, and waits until it is gone.
+    pub(super) fn stop(&self) {
+        let data = self.data();
+        self.run("pg_ctl", &["-D", data.to_str().unwrap(), "-w", "-m", "immediate", "stop"]);
     }
 
     fn data(&self) -> PathBuf {

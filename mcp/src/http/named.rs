@@ -1,0 +1,283 @@
+//! The endpoints of vaults that are opened when a request names them, and closed again when others need their place.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use axum::Router;
+use axum::extract::{Path, Request, State};
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse as _, Response};
+use axum::routing::{any, get};
+use tokio::sync::OnceCell;
+use tokio::task::JoinHandle;
+
+use super::endpoint::{Endpoint, handle_authorized};
+use super::gate::Gate;
+use super::metrics::Metrics;
+use crate::{Server, Toolset};
+use sidenote_foundation::error::{Error, ErrorKind, Result};
+use sidenote_store::Store;
+
+/// The answer for a vault that does not exist, or that nobody may know of.
+pub(super) const NO_VAULT: &str = "there is no vault of this name\n";
+
+/// Opens vaults by their names for a server. Its calls may block.
+pub trait VaultSource: Send + Sync {
+    /// Opens a vault. Returns `None` if there is none of this name.
+    ///
+    /// # Errors
+    /// An error that says why the vault cannot be opened now.
+    fn open(&self, name: &str) -> Result<Option<Store>>;
+
+    /// Takes back a vault that is not served any more. Calls of it may still be running.
+    fn close(&self, name: &str);
+
+    /// Checks whether vaults can be opened.
+    ///
+    /// # Errors
+    /// An error that says why not.
+    fn check(&self) -> Result<()>;
+
+    /// The vaults that are opened before the server is ready.
+    fn warm(&self) -> &[String];
+
+    /// The largest number of vaults that are open at a time. More are open only while more are in use.
+    fn most_open(&self) -> usize;
+
+    /// Returns lines for `/metrics`.
+    fn metrics(&self) -> String;
+}
+
+/// A vault that is served.
+struct OpenVault {
+    endpoint: Endpoint,
+    server: Server,
+    /// Tells subscribers of changes by other processes.
+    watcher: JoinHandle<()>,
+}
+
+impl Drop for OpenVault {
+    fn drop(&mut self) {
+        self.watcher.abort();
+    }
+}
+
+/// The place of a vault, from the first request that names it on.
+#[derive(Default)]
+struct Slot {
+    vault: OnceCell<OpenVault>,
+    /// The requests that are being answered.
+    running: AtomicUsize,
+    last_use: Mutex<Option<Instant>>,
+}
+
+impl Slot {
+    fn last_use(&self) -> MutexGuard<'_, Option<Instant>> {
+        self.last_use.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Counts a request of a vault until it is dropped, so that the vault is not closed meanwhile.
+struct Lease(Arc<Slot>);
+
+impl Lease {
+    fn new(slot: Arc<Slot>) -> Self {
+        slot.running.fetch_add(1, Ordering::Relaxed);
+        *slot.last_use() = Some(Instant::now());
+        Self(slot)
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        *self.0.last_use() = Some(Instant::now());
+        self.0.running.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// The vaults of a server by their names.
+#[derive(Clone)]
+pub(super) struct NamedVaults {
+    source: Arc<dyn VaultSource>,
+    sets: Arc<[Toolset]>,
+    pub(super) gate: Gate,
+    slots: Arc<Mutex<HashMap<String, Arc<Slot>>>>,
+    is_warm: Arc<AtomicBool>,
+    metrics: Arc<Metrics>,
+}
+
+impl NamedVaults {
+    pub(super) fn new(source: Arc<dyn VaultSource>, sets: &[Toolset], gate: Gate) -> Self {
+        Self {
+            source,
+            sets: sets.into(),
+            gate,
+            slots: Arc::default(),
+            is_warm: Arc::default(),
+            metrics: Arc::default(),
+        }
+    }
+
+    /// Returns the routes: the endpoint of each vault, and what an operator watches.
+    pub(super) fn router(self) -> Router {
+        Router::new()
+            .route("/v/{name}/mcp", any(handle_named))
+            .route("/ready", get(ready))
+            .route("/metrics", get(metrics))
+            .with_state(self)
+    }
+
+    /// Opens the vaults that are to be open before the server is ready. A vault that cannot be opened is logged, and opened
+    /// by the first request of it.
+    pub(super) async fn warm_up(self) {
+        for name in self.source.warm().to_vec() {
+            match self.lease(&name).await {
+                Ok(Some(_)) => {}
+                Ok(None) => tracing::warn!("the vault {name} of team.warm does not exist"),
+                Err(error) => tracing::warn!("the vault {name} cannot be opened yet: {error}"),
+            }
+        }
+        self.is_warm.store(true, Ordering::Relaxed);
+    }
+
+    fn slots(&self) -> MutexGuard<'_, HashMap<String, Arc<Slot>>> {
+        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Opens a vault, unless it is open. Requests of one vault wait for each other, and for no other vault.
+    async fn lease(&self, name: &str) -> Result<Option<Lease>> {
+        let lease = Lease::new(Arc::clone(self.slots().entry(name.to_owned()).or_default()));
+        let open = || async {
+            let started = Instant::now();
+            let (source, owned) = (Arc::clone(&self.source), name.to_owned());
+            let opened = tokio::task::spawn_blocking(move || source.open(&owned)).await;
+            let opened =
+                opened.map_err(|error| Error::internal("opening a vault ended").with_source(error))?;
+            let Some(store) = opened? else { return Err(Error::not_found(NO_VAULT)) };
+            let server = Server::new(store, &self.sets)?;
+            server.tell_changes();
+            let watcher = tokio::spawn(server.clone().watch_other_writers());
+            let endpoint = Endpoint::new(&server, self.gate.clone());
+            self.metrics.count_opened(started.elapsed());
+            Ok(OpenVault { endpoint, server, watcher })
+        };
+        match lease.0.vault.get_or_try_init(open).await {
+            Ok(_) => {
+                self.close_idle();
+                Ok(Some(lease))
+            }
+            Err(error) => {
+                drop(lease);
+                // A name that is tried takes no memory.
+                self.slots()
+                    .retain(|_, slot| slot.vault.initialized() || slot.running.load(Ordering::Relaxed) > 0);
+                if error.kind() == ErrorKind::NotFound { Ok(None) } else { Err(error) }
+            }
+        }
+    }
+
+    /// Closes the vaults that were not used for the longest time, where too many are open. Closing may wait for a client that
+    /// does not read, so it runs in a task of its own.
+    fn close_idle(&self) {
+        while let Some((name, slot)) = self.take_idle() {
+            self.metrics.count_closed();
+            let source = Arc::clone(&self.source);
+            tokio::spawn(async move {
+                let Some(vault) = slot.vault.get() else { return };
+                vault.endpoint.close_sessions().await;
+                let server = vault.server.clone();
+                let ended = tokio::task::spawn_blocking(move || {
+                    server.end();
+                    drop(server);
+                    drop(slot);
+                    source.close(&name);
+                });
+                if let Err(error) = ended.await {
+                    tracing::warn!("a vault was not closed in order: {error}");
+                }
+            });
+        }
+    }
+
+    fn take_idle(&self) -> Option<(String, Arc<Slot>)> {
+        let mut slots = self.slots();
+        let open = slots.values().filter(|slot| slot.vault.initialized()).count();
+        if open <= self.source.most_open().max(1) {
+            return None;
+        }
+        let idle = slots
+            .iter()
+            .filter(|(_, slot)| slot.vault.initialized() && slot.running.load(Ordering::Relaxed) == 0);
+        let (name, _) = idle.min_by_key(|(_, slot)| *slot.last_use())?;
+        let name = name.clone();
+        slots.remove_entry(&name)
+    }
+
+    /// Ends the sessions of all vaults, and waits for their running calls.
+    pub(super) fn end(&self) {
+        for slot in self.slots().values() {
+            if let Some(vault) = slot.vault.get() {
+                vault.server.end();
+            }
+        }
+    }
+}
+
+async fn handle_named(
+    State(vaults): State<NamedVaults>,
+    Path(name): Path<String>,
+    request: Request,
+) -> Response {
+    let started = Instant::now();
+    let gate = vaults.gate.clone();
+    let answered = gate.answer(request, |request| async {
+        match vaults.lease(&name).await {
+            Ok(Some(lease)) => match lease.0.vault.get() {
+                Some(vault) => handle_authorized(&vault.endpoint, request).await,
+                None => (StatusCode::NOT_FOUND, NO_VAULT).into_response(),
+            },
+            Ok(None) => (StatusCode::NOT_FOUND, NO_VAULT).into_response(),
+            Err(error) => {
+                tracing::warn!("the vault {name} cannot be opened: {error}");
+                let text = format!("the vault cannot be opened now: {error}\n");
+                (StatusCode::SERVICE_UNAVAILABLE, [(header::RETRY_AFTER, "1")], text).into_response()
+            }
+        }
+    });
+    let response = answered.await;
+    vaults.metrics.count_request(response.status(), started.elapsed());
+    response
+}
+
+/// Answers whether the server can serve: the warm vaults are open, and others can be opened.
+async fn ready(State(vaults): State<NamedVaults>, request: Request) -> Response {
+    /// The time that the check may take.
+    const PATIENCE: Duration = Duration::from_secs(5);
+    if let Some(refusal) = vaults.gate.refuse_by_host_or_origin(request.uri(), request.headers()).await {
+        return refusal;
+    }
+    let not_ready = |text: String| (StatusCode::SERVICE_UNAVAILABLE, text).into_response();
+    if !vaults.is_warm.load(Ordering::Relaxed) {
+        return not_ready("vaults are being opened\n".to_owned());
+    }
+    let source = Arc::clone(&vaults.source);
+    let checked = tokio::task::spawn_blocking(move || source.check());
+    match tokio::time::timeout(PATIENCE, checked).await {
+        Ok(Ok(Ok(()))) => "ready\n".into_response(),
+        Ok(Ok(Err(error))) => not_ready(format!("{error}\n")),
+        Ok(Err(error)) => not_ready(format!("the check ended: {error}\n")),
+        Err(_) => not_ready("the check takes more than 5 s\n".to_owned()),
+    }
+}
+
+async fn metrics(State(vaults): State<NamedVaults>, request: Request) -> Response {
+    let gate = vaults.gate.clone();
+    gate.answer(request, |_| async {
+        let open = vaults.slots().values().filter(|slot| slot.vault.initialized()).count();
+        let text = vaults.metrics.text(open) + &vaults.source.metrics();
+        ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text).into_response()
+    })
+    .await
+}
