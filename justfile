@@ -24,6 +24,11 @@ team:
 team-kills:
     SIDENOTE_TEST_KILLS=200 SIDENOTE_TEST_TEAM_NOTES=1000 cargo test --release -- --ignored --nocapture team::a_killed_server_loses_nothing_that_was_acknowledged team::what_one_server_writes_another_one_finds_at_once
 
+# Measure two servers of a team under load beside one without; needs PostgreSQL. For instance: just team-load --vaults 20 --notes 5000
+team-load *args:
+    cargo build --release
+    python3 tests/team/load.py target/release/sidenote {{args}}
+
 # Merge the branches of a thousand random repositories with and without the merge driver, and kill the driver at many moments; needs git.
 random-merges:
     SIDENOTE_DRIVER_KILLS=400 cargo test --release -- --include-ignored --nocapture merge_driver::a_thousand_random_merges_lose_nothing merge_driver::a_killed_driver_leaves_no_half_file
