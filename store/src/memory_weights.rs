@@ -238,12 +238,22 @@ impl MemoryWeights<'_> {
             .collect();
         {
             let catalog = self.core.index.catalog();
-            let mut tags = catalog.all_tags()?;
-            catalog.properties().each(|file, map| {
+            let mut add = |file: FileId, map: Map<String, Value>| {
                 if let Some(place) = places.get(&file).and_then(|at| said_of.get_mut(*at)) {
                     *place = said(&map, Vec::new(), place.created);
                 }
-            })?;
+            };
+            let mut tags = HashMap::new();
+            if rows.len() <= FEW {
+                let ids: Vec<FileId> = rows.iter().map(|row| row.id).collect();
+                catalog.properties().of(&ids)?.into_iter().for_each(|(file, map)| add(file, map));
+                for id in ids {
+                    tags.insert(id, catalog.tags_of(id)?);
+                }
+            } else {
+                tags = catalog.all_tags()?;
+                catalog.properties().each(add)?;
+            }
             for (file, at) in &places {
                 if let Some(place) = said_of.get_mut(*at) {
                     place.tags = tags.remove(file).unwrap_or_default();
@@ -314,10 +324,15 @@ impl MemoryWeights<'_> {
     /// Returns whether a note was created as a memory: it is in the folder of memories, or its name has the form of the
     /// layout `memories`.
     pub(crate) fn is_own(&self, memory: &Memory) -> bool {
+        self.is_row_of_own(&memory.row)
+    }
+
+    /// Returns whether the note of a row was created as a memory.
+    pub(crate) fn is_row_of_own(&self, row: &FileRow) -> bool {
         if self.core.config.vault.layout == Layout::Memories {
-            return memory.row.path.stem().ends_with(&format!("-{}", memory.id));
+            return row.path.stem().ends_with(&format!("-{}", row.note_id));
         }
-        let inside = memory.path.strip_prefix(self.core.config.memory.folder.trim_matches('/'));
+        let inside = row.path.as_str().strip_prefix(self.core.config.memory.folder.trim_matches('/'));
         inside.is_some_and(|rest| rest.starts_with('/'))
     }
 

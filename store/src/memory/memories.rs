@@ -10,7 +10,7 @@ use crate::change::operation::ChangeReply;
 use crate::idempotency::Calls;
 use crate::lookup::Lookup;
 use crate::memory::Memories;
-use crate::memory_weights::{Memory, MemoryWeights};
+use crate::memory_weights::{Memory, MemoryWeights, Weighed};
 use crate::source::Source;
 use sidenote_foundation::clock::Timestamp;
 use sidenote_foundation::error::{Error, Result};
@@ -19,6 +19,7 @@ use sidenote_foundation::journal::event::Event;
 use sidenote_foundation::journal::projection::Projection;
 use sidenote_foundation::memory::context::WorkContext;
 use sidenote_foundation::memory::tier::Tier;
+use sidenote_foundation::memory::types::GENERAL;
 use sidenote_foundation::text::path::NotePath;
 
 /// The order of a list of memories.
@@ -163,19 +164,20 @@ impl Memories<'_> {
     /// `Corrupt` if the catalog cannot be read; `Io` if the journal cannot be read.
     pub fn memory_stats_among(&self, filter: &Filter) -> Result<MemoryStats> {
         let rows = self.core.index.catalog().select(filter)?;
-        let memories = MemoryWeights::of(self.core).weigh(rows, self.core.clock.now())?;
-        let own = memories.iter().filter(|memory| MemoryWeights::of(self.core).is_own(memory));
-        let bytes: u64 = own.map(|memory| memory.row.size).sum();
+        let weights = MemoryWeights::of(self.core);
+        let memories = weights.weigh_all(&rows, self.core.clock.now())?;
+        let bytes: u64 = rows.iter().filter(|row| weights.is_row_of_own(row)).map(|row| row.size).sum();
         let mut types: BTreeMap<&str, usize> = BTreeMap::new();
         let mut tiers: BTreeMap<Tier, usize> = Tier::ALL.into_iter().map(|tier| (tier, 0)).collect();
-        for memory in &memories {
-            *types.entry(&memory.kind).or_default() += 1;
+        for (row, memory) in rows.iter().zip(&memories) {
+            *types.entry(row.note_type.as_deref().unwrap_or(GENERAL)).or_default() += 1;
             *tiers.entry(memory.state.tier).or_default() += usize::from(!memory.state.forgotten);
         }
         let mut types: Vec<TypeItem> =
             types.into_iter().map(|(kind, notes)| TypeItem { kind: kind.to_owned(), notes }).collect();
         types.sort_by_key(|item| std::cmp::Reverse(item.notes));
-        let count = |holds: fn(&Memory) -> bool| memories.iter().filter(|memory| holds(memory)).count();
+        let count = |holds: fn(&Weighed) -> bool| memories.iter().filter(|memory| holds(memory)).count();
+        let created = || rows.iter().zip(&memories).map(|(row, own)| own.usage.creation_order(row.created).0);
         let max_bytes = self.core.config.memory.max_bytes;
         let percent = if max_bytes == 0 { 0.0 } else { bytes as f64 / max_bytes as f64 * 100.0 };
         let context = self.context()?;
@@ -199,8 +201,8 @@ impl Memories<'_> {
             corrupt_lines,
             embedder: self.core.embedder_name(),
             pending: self.core.index.snapshot()?.pending,
-            oldest: memories.iter().map(|memory| memory.created).min(),
-            newest: memories.iter().map(|memory| memory.created).max(),
+            oldest: created().min(),
+            newest: created().max(),
         })
     }
 
