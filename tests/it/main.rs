@@ -73,6 +73,7 @@ mod model;
 mod new_notes;
 mod note_diff;
 mod output_escaping;
+mod parallel;
 mod parse;
 mod partial_vectors;
 mod passages;

@@ -1,0 +1,46 @@
+//! Tests the parallel map: the order of results, the state of each thread, and panics.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use sidenote::parallel;
+
+#[test]
+fn results_keep_the_order_of_the_items() {
+    for count in [0, 1, 2, 7, 8, 9, 63, 64, 65, 1000] {
+        let items: Vec<usize> = (0..count).collect();
+        for least in [0, 1, 3, 16, 5000] {
+            let doubled = parallel::map(&items, least, || (), |(), item| item * 2);
+            assert_eq!(doubled, items.iter().map(|item| item * 2).collect::<Vec<_>>(), "{count} {least}");
+        }
+    }
+}
+
+#[test]
+fn each_thread_keeps_one_state_over_all_its_runs() {
+    let states = AtomicUsize::new(0);
+    let items = vec![(); 500];
+    let start = || {
+        states.fetch_add(1, Ordering::Relaxed);
+        0
+    };
+    let counts = parallel::map(&items, 1, start, |seen: &mut usize, ()| {
+        *seen += 1;
+        *seen
+    });
+    let states = states.load(Ordering::Relaxed);
+    assert!((1..=parallel::core_count()).contains(&states), "{states}");
+    // The last item of each thread has counted all items of it.
+    let most = counts.iter().max().copied().unwrap_or(0);
+    assert!(most * states >= items.len(), "{most} {states}");
+}
+
+#[test]
+fn a_panic_of_a_thread_is_passed_on() {
+    let items: Vec<usize> = (0..100).collect();
+    let panicked = std::panic::catch_unwind(|| {
+        parallel::map(&items, 1, || (), |(), item| assert!(*item != 77, "item 77"))
+    });
+    assert!(panicked.is_err());
+    // The cores are free again.
+    assert_eq!(parallel::map(&items, 1, || (), |(), item| *item).len(), 100);
+}
