@@ -78,8 +78,9 @@ impl Host {
             }
             Err(error) => {
                 drop(opened);
-                // Nothing is kept of a name that is not one of a vault.
-                self.hosted().open.retain(|own, vault| own != name || vault.opened().is_some());
+                // Nothing is kept of a name that is not one of a vault, unless somebody else is about to open it. Two hold it
+                // otherwise: this call, and the list.
+                self.hosted().open.retain(|own, vault| own != name || Arc::strong_count(vault) > 2);
                 Err(error)
             }
         }
@@ -132,14 +133,15 @@ impl Host {
             }
         }
         for name in closing {
-            let mut hosted = self.hosted();
-            let Some(vault) = hosted.closing.get(&name) else { continue };
+            let Some(vault) = self.hosted().closing.get(&name).cloned() else { continue };
+            // The database may not answer for a while. No other vault waits for that.
             let is_done = match vault.opened().as_ref() {
                 Some((shared, store)) => write_deeds(shared) && !store.is_used_elsewhere(),
                 None => true,
             };
             if is_done {
-                hosted.closing.remove(&name);
+                // If the vault was asked for meanwhile, it is in the other list. The store is dropped with the last holder.
+                self.hosted().closing.remove(&name);
             }
         }
     }
