@@ -87,7 +87,7 @@ fn main() -> Result<()> {
 }
 
 fn measure_on(bed: &Bed, options: &Options) -> Result<()> {
-    println!("\n{}: {} notes, {:.1} MB", bed.name, bed.notes, mega(bed.bytes));
+    writeln!(stdout().lock(), "\n{}: {} notes, {:.1} MB", bed.name, bed.notes, mega(bed.bytes))?;
     match &options.against {
         Some(base) => compare::compare(bed, base, &options.only, options.rounds),
         None => report(bed, &options.only),
