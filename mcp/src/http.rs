@@ -41,9 +41,6 @@ pub(super) async fn serve(
     on_listening: impl FnOnce(SocketAddr),
 ) -> Result<()> {
     let gate = Gate::of(http)?;
-    let stop = gate.config.cancellation_token.clone();
-    let (listener, address) = sidenote_http::listen(http.address).await?;
-    let shutdown = shutdown::requested()?;
     let followers = servers.iter().map(|(_, server)| server.follow_files());
     let _followers = followers.collect::<Result<Vec<_>>>()?;
     let mut router = Router::new();
@@ -52,14 +49,11 @@ pub(super) async fn serve(
         let mut routes = Router::new().route(path, any(handle_mcp));
         if at == 0 {
             // What is no vault is refused as a vault is, so that only those who have the token learn the names.
-            routes = routes.route("/health", get(health)).route(ANY_VAULT, any(handle_unknown_vault));
+            routes = routes.route(ANY_VAULT, any(handle_unknown_vault));
         }
         router = router.merge(routes.with_state(Endpoint::new(server, gate.clone())));
     }
-    on_listening(address);
-    // This ends streams.
-    sidenote_http::serve(listener, &router, &gate.admission, shutdown, || stop.cancel()).await;
-    Ok(())
+    listen(&gate, http, router, on_listening).await
 }
 
 /// Serves like [`serve`], but opens each vault when a request names it.
@@ -73,18 +67,30 @@ pub(super) async fn serve_named(
     on_listening: impl FnOnce(SocketAddr),
 ) -> Result<()> {
     let gate = Gate::of(http)?;
-    let stop = gate.config.cancellation_token.clone();
-    let (listener, address) = sidenote_http::listen(http.address).await?;
-    let shutdown = shutdown::requested()?;
     let vaults = NamedVaults::new(source, sets, gate.clone());
-    let health = Router::new().route("/health", get(health_of_gate)).with_state(gate.clone());
-    let router = health.merge(vaults.clone().router());
     let warming = tokio::spawn(vaults.clone().warm_up());
-    on_listening(address);
-    sidenote_http::serve(listener, &router, &gate.admission, shutdown, || stop.cancel()).await;
+    let served = listen(&gate, http, vaults.clone().router(), on_listening).await;
     warming.abort();
     let ended = tokio::task::spawn_blocking(move || vaults.end()).await;
-    ended.map_err(|error| Error::internal("the end of the calls was not awaited").with_source(error))
+    ended.map_err(|error| Error::internal("the end of the calls was not awaited").with_source(error))?;
+    served
+}
+
+/// Opens the address, and serves the routes of vaults and `/health` until the process is asked to end.
+async fn listen(
+    gate: &Gate,
+    http: &Http,
+    vaults: Router,
+    on_listening: impl FnOnce(SocketAddr),
+) -> Result<()> {
+    let (listener, address) = sidenote_http::listen(http.address).await?;
+    let shutdown = shutdown::requested()?;
+    let router = vaults.merge(Router::new().route("/health", get(health)).with_state(gate.clone()));
+    on_listening(address);
+    // This ends streams.
+    let end_streams = || gate.config.cancellation_token.cancel();
+    sidenote_http::serve(listener, &router, &gate.admission, shutdown, end_streams).await;
+    Ok(())
 }
 
 async fn handle_mcp(State(endpoint): State<Endpoint>, request: Request) -> Response {
@@ -96,11 +102,7 @@ async fn handle_unknown_vault(State(endpoint): State<Endpoint>, request: Request
     endpoint.gate.answer(request, |_| async { (StatusCode::NOT_FOUND, NO_VAULT).into_response() }).await
 }
 
-async fn health(State(endpoint): State<Endpoint>, request: Request) -> Response {
-    health_of_gate(State(endpoint.gate), request).await
-}
-
-async fn health_of_gate(State(gate): State<Gate>, request: Request) -> Response {
+async fn health(State(gate): State<Gate>, request: Request) -> Response {
     if let Some(refusal) = gate.refuse_by_host_or_origin(request.uri(), request.headers()).await {
         return refusal;
     }

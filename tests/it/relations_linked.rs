@@ -132,6 +132,17 @@ fn linked_notes_answer_where_no_rule_knows_the_words() {
 }
 
 #[test]
+fn a_name_that_sounds_like_the_past_asks_for_nothing_past() {
+    let vault = vault();
+    vault.write("Companies/Left Bank.md", "---\ntype: company\n---\nLeft Bank lends money.\n");
+    vault.write("People/Fay Orr.md", "---\ntype: person\n---\nFay has a desk at [[Left Bank]].\n");
+    vault.write("People/Gus Poe.md", "---\ntype: person\n---\nFormerly, Gus had a desk at [[Left Bank]].\n");
+    let answer = found(&vault.store(), "who works at Left Bank?");
+    let shown = |name: &str| answer.contains(&format!("People/{name}.md | "));
+    assert!(shown("Fay Orr") && !shown("Gus Poe"), "{answer}");
+}
+
+#[test]
 fn what_states_a_relation_is_shown_with_the_result() {
     let vault = vault();
     let shown = stdout(&vault.run(&["search", "who attended the Kickoff?"]));

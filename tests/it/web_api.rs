@@ -156,6 +156,24 @@ fn facets_count_what_the_query_meets() {
 }
 
 #[test]
+fn a_tier_shows_no_note_that_is_forgotten() {
+    let vault = TestVault::new(&[
+        ("One.md", "---\ncreated: 2024-05-01\n---\nboat\n"),
+        ("Two.md", "---\ncreated: 2024-05-01\nforgotten: true\n---\nboat\n"),
+    ]);
+    let page = Page::start(&vault, &[]);
+    for query in ["q=boat&tier=COLD", "q=path:md&tier=COLD", "q=&tier=COLD"] {
+        assert_eq!(page.read(&format!("facets?{query}"))["total"], 1, "{query}");
+    }
+    for query in ["q=boat&tier=COLD", "q=path:md&tier=COLD"] {
+        let results = page.read(&format!("search?{query}"))["results"].clone();
+        assert_eq!(results.as_array().unwrap().len(), 1, "{query}");
+        assert_eq!(results[0]["path"], "One.md", "{query}");
+    }
+    page.stop();
+}
+
+#[test]
 fn a_mistake_in_a_query_has_its_place() {
     let vault = TestVault::new(&[("A.md", "text")]);
     let page = Page::start(&vault, &[]);

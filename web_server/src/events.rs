@@ -138,10 +138,8 @@ impl Events {
         let (sender, body) = channel_body();
         let (mut receiver, mut closed) = (self.sender.subscribe(), self.closed.subscribe());
         let now = state_of(store).await;
-        if let Some(now) = now {
-            // A change from now on is an event, also before the index is looked at next.
-            self.known().get_or_insert(now);
-        }
+        // A change from now on is an event, also before the index is looked at next. So is the first state that can be read.
+        self.known().get_or_insert(now.unwrap_or_default());
         let hello = json!({
             "generation": now.map(|now| now.generation),
             "pending": now.map(|now| now.pending),

@@ -556,11 +556,12 @@ fn vector_list(
 pub fn allowed_files(catalog: &CatalogReader, request: &Request<'_>) -> Result<Option<FileSet>> {
     let glob = request.path.as_deref().map(path_glob).transpose()?;
     if request.filter.is_unrestricted() && glob.is_none() {
-        if request.among.is_some() {
-            return Ok(request.among.cloned());
-        }
         let put_away = catalog.inactive_files(request.filter.hidden)?;
-        return Ok((!put_away.is_empty()).then(|| FileSet::all_but(put_away)));
+        return Ok(match request.among {
+            Some(among) if put_away.is_empty() => Some(among.clone()),
+            Some(among) => Some(among.and(&FileSet::all_but(put_away))),
+            None => (!put_away.is_empty()).then(|| FileSet::all_but(put_away)),
+        });
     }
     let filter = Filter { with_canvases: true, ..request.filter.clone() };
     let fits = |id: &FileId, path: &str| {

@@ -474,7 +474,9 @@ impl Reader<'_> {
 
     /// Says whether the question asks for what was.
     fn asks_past(&self) -> bool {
-        asks_for_past(self.said.iter().map(|word| word.text.as_str()))
+        // "Fred" and "Left Bank" are no words of the past.
+        let words = self.said.iter().enumerate().filter(|(at, _)| !self.named.contains(at));
+        asks_for_past(words.map(|(_, word)| word.text.as_str()))
     }
 
     /// Says whether "and" stands between a cue and the name, so that another cue comes first: "who attended the kickoff and

@@ -258,18 +258,21 @@ async fn ready(State(vaults): State<NamedVaults>, request: Request) -> Response 
     if let Some(refusal) = vaults.gate.refuse_by_host_or_origin(request.uri(), request.headers()).await {
         return refusal;
     }
-    let not_ready = |text: String| (StatusCode::SERVICE_UNAVAILABLE, text).into_response();
+    let not_ready = |text: &'static str| (StatusCode::SERVICE_UNAVAILABLE, text).into_response();
     if !vaults.is_warm.load(Ordering::Relaxed) {
-        return not_ready("vaults are being opened\n".to_owned());
+        return not_ready("vaults are being opened\n");
     }
     let source = Arc::clone(&vaults.source);
     let checked = tokio::task::spawn_blocking(move || source.check());
-    match tokio::time::timeout(PATIENCE, checked).await {
-        Ok(Ok(Ok(()))) => "ready\n".into_response(),
-        Ok(Ok(Err(error))) => not_ready(format!("{error}\n")),
-        Ok(Err(error)) => not_ready(format!("the check ended: {error}\n")),
-        Err(_) => not_ready("the check takes more than 5 s\n".to_owned()),
-    }
+    let why = match tokio::time::timeout(PATIENCE, checked).await {
+        Ok(Ok(Ok(()))) => return "ready\n".into_response(),
+        Ok(Ok(Err(error))) => error.to_string(),
+        Ok(Err(error)) => error.to_string(),
+        Err(_) => "the check takes more than 5 s".to_owned(),
+    };
+    // Whoever asks needs no token, and the reason may name the database.
+    tracing::warn!("the server is not ready: {why}");
+    not_ready("vaults cannot be opened now; the log of the server says why\n")
 }
 
 async fn metrics(State(vaults): State<NamedVaults>, request: Request) -> Response {

@@ -7,6 +7,7 @@ use std::process::Command;
 use serde_json::{Value, json};
 use sidenote::clock::Clock;
 use sidenote::share::{Database, team};
+use tempfile::TempDir;
 
 use super::cluster::Cluster;
 use crate::http::{Reply, SERVER, Server};
@@ -28,9 +29,15 @@ fn serve(cluster: &Cluster, home: &Path, more: &str, args: &[&str]) -> Server {
     Server::of(&mut command)
 }
 
-fn create(cluster: &Cluster, name: &str) {
+/// Makes a cluster with empty vaults, and serves it with settings of the table `[team]`.
+fn served(vaults: &[&str], more: &str, args: &[&str]) -> (Cluster, TempDir, Server) {
+    let (cluster, home) = (Cluster::new(), TempDir::new().unwrap());
     let database = Database::new(&cluster.app()).unwrap();
-    team::create(&database, name, None, 50_000_000, Clock::System.now(), false).unwrap();
+    for name in vaults {
+        team::create(&database, name, None, 50_000_000, Clock::System.now(), false).unwrap();
+    }
+    let server = serve(&cluster, home.path(), more, args);
+    (cluster, home, server)
 }
 
 fn post(server: &Server, vault: &str, tool: &str, arguments: &Value) -> Reply {
@@ -63,11 +70,8 @@ fn metric(server: &Server, name: &str) -> f64 {
 #[test]
 #[ignore = "needs PostgreSQL 15 or newer: SIDENOTE_TEST_POSTGRES, or initdb on the PATH"]
 fn vaults_are_opened_by_demand_and_closed_for_others() {
-    let cluster = Cluster::new();
     let names = ["a", "b", "c"];
-    names.iter().for_each(|name| create(&cluster, name));
-    let home = tempfile::tempdir().unwrap();
-    let server = serve(&cluster, home.path(), "open = 1\nwarm = [\"a\"]\n", &[]);
+    let (_cluster, _home, server) = served(&names, "open = 1\nwarm = [\"a\"]\n", &[]);
     for round in 0..3 {
         for name in names {
             let (title, word) = (format!("Note {round}"), format!("{name}word{round}"));
@@ -95,10 +99,7 @@ fn vaults_are_opened_by_demand_and_closed_for_others() {
 #[test]
 #[ignore = "needs PostgreSQL 15 or newer: SIDENOTE_TEST_POSTGRES, or initdb on the PATH"]
 fn a_session_of_a_vault_that_was_closed_begins_anew() {
-    let cluster = Cluster::new();
-    ["a", "b"].iter().for_each(|name| create(&cluster, name));
-    let home = tempfile::tempdir().unwrap();
-    let server = serve(&cluster, home.path(), "open = 1\n", &[]);
+    let (_cluster, _home, server) = served(&["a", "b"], "open = 1\n", &[]);
     let hello = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
         "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "t", "version": "1" },
     } });
@@ -115,10 +116,7 @@ fn a_session_of_a_vault_that_was_closed_begins_anew() {
 #[test]
 #[ignore = "needs PostgreSQL 15 or newer: SIDENOTE_TEST_POSTGRES, or initdb on the PATH"]
 fn only_the_named_vaults_are_served() {
-    let cluster = Cluster::new();
-    ["a", "b"].iter().for_each(|name| create(&cluster, name));
-    let home = tempfile::tempdir().unwrap();
-    let server = serve(&cluster, home.path(), "", &["a"]);
+    let (_cluster, _home, server) = served(&["a", "b"], "", &["a"]);
     let list = json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/list" });
     assert_eq!(server.post_to("/v/a/mcp", &[], &list).status, 200);
     assert_eq!(server.post_to("/v/b/mcp", &[], &list).status, 404);
@@ -128,10 +126,7 @@ fn only_the_named_vaults_are_served() {
 #[test]
 #[ignore = "needs PostgreSQL 15 or newer: SIDENOTE_TEST_POSTGRES, or initdb on the PATH"]
 fn reads_go_on_marked_while_the_database_is_away_and_writes_fail() {
-    let cluster = Cluster::new();
-    ["a", "b"].iter().for_each(|name| create(&cluster, name));
-    let home = tempfile::tempdir().unwrap();
-    let server = serve(&cluster, home.path(), "lock_s = 2\n", &[]);
+    let (cluster, _home, server) = served(&["a", "b"], "lock_s = 2\n", &[]);
     call(&server, "a", "write_note", &json!({ "title": "Before", "content": "alpha" }));
     assert_eq!(call(&server, "a", "search_notes", &json!({ "query": "alpha" }))["stale"], false);
     cluster.stop();
@@ -162,10 +157,7 @@ fn reads_go_on_marked_while_the_database_is_away_and_writes_fail() {
 #[test]
 #[ignore = "needs PostgreSQL 15 or newer: SIDENOTE_TEST_POSTGRES, or initdb on the PATH"]
 fn after_a_while_without_the_database_reads_fail_as_well() {
-    let cluster = Cluster::new();
-    create(&cluster, "a");
-    let home = tempfile::tempdir().unwrap();
-    let server = serve(&cluster, home.path(), "stale_s = 0\n", &[]);
+    let (cluster, _home, server) = served(&["a"], "stale_s = 0\n", &[]);
     call(&server, "a", "write_note", &json!({ "title": "Before", "content": "alpha" }));
     cluster.stop();
     let refused = post(&server, "a", "search_notes", &json!({ "query": "alpha" }));
