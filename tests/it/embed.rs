@@ -10,7 +10,7 @@ use proptest::prelude::{Just, Strategy, any, prop, prop_assert, prop_assert_eq, 
 use sidenote::config::Config;
 use sidenote::index::embed::model_selection::PreviousModels;
 use sidenote::index::embed::wordpiece::WordPiece;
-use sidenote::index::embed::{Effort, Embed, MiniLm, ModelId};
+use sidenote::index::embed::{Effort, Embed, MiniLm, ModelId, attention_by_instructions};
 use sidenote::index::vectors::cosine::cosine_by_instructions;
 use sidenote::index::{Index, Options, SyncScope, silent};
 use sidenote::vault::Vault;
@@ -543,4 +543,60 @@ fn all_instructions_give_the_same_cosine() {
             prop_assert!((f64::from(cosine) - expected).abs() < 1e-5, "{}: {} is not {}", name, cosine, expected);
         }
     });
+}
+
+/// Computes the attention of one text with softmax and sums of doubles, head by head.
+fn plain_attention(states: &[f32], width: usize, heads: usize) -> Vec<f64> {
+    let (length, size) = (states.len() / (3 * width), width / heads);
+    let number = |token: usize, part: usize, at: usize| f64::from(states[(token * 3 + part) * width + at]);
+    let mut context = vec![0.0; length * width];
+    for head in 0..heads {
+        let places = head * size..(head + 1) * size;
+        for query in 0..length {
+            let score = |key| places.clone().map(|at| number(query, 0, at) * number(key, 1, at)).sum::<f64>();
+            let scores: Vec<f64> = (0..length).map(|key| score(key) / (size as f64).sqrt()).collect();
+            let highest = scores.iter().copied().fold(f64::MIN, f64::max);
+            let weights: Vec<f64> = scores.iter().map(|score| (score - highest).exp()).collect();
+            let sum: f64 = weights.iter().sum();
+            for at in places.clone() {
+                let added = weights.iter().enumerate().map(|(key, weight)| weight * number(key, 2, at));
+                context[query * width + at] = added.sum::<f64>() / sum;
+            }
+        }
+    }
+    context
+}
+
+/// Lengths around those of the groups in which queries and keys are compared, and numbers of all sizes, so that some keys
+/// take all of the attention.
+#[test]
+fn all_instructions_give_the_same_attention() {
+    const WIDTH: usize = 384;
+    for length in [1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 32, 33, 40, 63, 64, 65, 128, 200, 256] {
+        for size in [0.1f32, 2.0, 30.0] {
+            let mut bytes = vec![0; length * 3 * WIDTH];
+            blake3::Hasher::new().update(&[length as u8]).finalize_xof().fill(&mut bytes);
+            let states: Vec<f32> = bytes.iter().map(|byte| (f32::from(*byte) / 127.5 - 1.0) * size).collect();
+            let expected = plain_attention(&states, WIDTH, 12);
+            let found = attention_by_instructions(&states).unwrap();
+            assert_eq!(found.last().map(|(name, _)| *name), Some("floats"));
+            for (name, context) in found {
+                assert_eq!(context.len(), expected.len());
+                // Scores of hundreds rounded to eight bits choose other keys, so those are compared in floats only.
+                let least = if name == "floats" {
+                    0.999_99
+                } else if size > 10.0 {
+                    0.9
+                } else {
+                    0.999
+                };
+                for (row, expected) in context.chunks(WIDTH).zip(expected.chunks(WIDTH)) {
+                    let expected: Vec<f32> = expected.iter().map(|number| *number as f32).collect();
+                    let norms = cosine(row, row).sqrt() * cosine(&expected, &expected).sqrt();
+                    let cosine = cosine(row, &expected) / norms;
+                    assert!(cosine > least, "{name}, {length} tokens of up to {size}: {cosine}");
+                }
+            }
+        }
+    }
 }

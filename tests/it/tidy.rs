@@ -58,7 +58,7 @@ const CRATES: [&str; 7] = [
 
 /// Crates that only one module may name; a module is its file and the folder of the same name. The crates of the async
 /// runtime belong to the servers.
-const OWNERS: [(&str, &str); 30] = [
+const OWNERS: [(&str, &str); 29] = [
     ("tantivy", "index/bm25"),
     ("rusqlite", "index/catalog"),
     ("usearch", "index/vectors"),
@@ -67,7 +67,6 @@ const OWNERS: [(&str, &str); 30] = [
     ("rten_onnx", "index/embed/bert/weights"),
     ("rten_simd", "index/embed/bert/rows"),
     ("rten_tensor", "index/embed/bert"),
-    ("rten_vecmath", "index/embed/bert/rows"),
     ("fastembed", "index/embed/onnx"),
     ("ort", "index/embed/onnx"),
     ("ureq", "index/embed/http"),

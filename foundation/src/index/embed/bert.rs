@@ -4,6 +4,7 @@
 //! channel that is much larger than the others is left in floats.
 //! Between two products of matrices, all operations on a row are one pass over it (`rows`).
 
+mod attention;
 mod rows;
 mod weights;
 
@@ -14,6 +15,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use rten_gemm::{GemmExecutor, GemmInputA, GemmInputB, GemmOptions, PackedBMatrix};
 use rten_tensor::NdTensorView;
 
+pub use self::attention::attention_by_instructions;
+
+use self::attention::Attention;
 use self::rows::{Columns, LayerNorm, QuantizedRows};
 use self::weights::{ByteMatrix, OnnxWeights};
 
@@ -76,25 +80,17 @@ pub(super) struct BertEncoder {
 /// What one call after another uses: memory, and the products of matrices for the processor.
 #[derive(Default)]
 pub(super) struct Workspace {
-    products: Products,
+    products: GemmExecutor<u8, i8, i32>,
     /// The hidden state of each token.
     states: Vec<f32>,
     quantized: QuantizedRows,
     sums: Vec<i32>,
     /// Queries, keys and values of each token.
-    attention: Vec<f32>,
-    scores: Vec<f32>,
-    head: Vec<f32>,
+    attention_input: Vec<f32>,
+    attention: Attention,
     context: Vec<f32>,
     /// A matrix of weights that is not packed.
     weights: Vec<i8>,
-}
-
-/// The products of matrices, by the widest instructions that the processor has.
-#[derive(Default)]
-struct Products {
-    int8: GemmExecutor<u8, i8, i32>,
-    float: GemmExecutor,
 }
 
 impl BertEncoder {
@@ -149,7 +145,7 @@ impl BertEncoder {
     /// # Errors
     /// Says why a text has no vector: it is empty or too long, or has an id that the model does not know.
     pub(super) fn embed(&self, texts: &[&[u32]], space: &mut Workspace) -> Result<Vec<Vec<f32>>, String> {
-        let Workspace { products, states, quantized, sums, attention, scores, head, context, weights } =
+        let Workspace { products, states, quantized, sums, attention_input, attention, context, weights } =
             space;
         states.clear();
         for text in texts {
@@ -159,25 +155,25 @@ impl BertEncoder {
         let is_first = !self.has_embedded.swap(true, Ordering::Relaxed);
         let packs = !is_first || lengths.clone().sum::<usize>() > BLOCK_ROWS;
         let mut product = |rows: &QuantizedRows, linear: &Linear, sums: &mut Vec<i32>| {
-            products.multiply(rows, linear, if packs { None } else { Some(&mut *weights) }, sums)
+            linear.multiply(products, rows, if packs { None } else { Some(&mut *weights) }, sums)
         };
         rows::normalize(states, &self.norm);
         let width = self.width;
         let (block, wide_block) = (BLOCK_ROWS * width, BLOCK_ROWS * 3 * width);
         resize(context, states.len());
-        resize(attention, 3 * states.len());
+        resize(attention_input, 3 * states.len());
         for layer in &self.layers {
-            for (states, attention) in states.chunks_mut(block).zip(attention.chunks_mut(wide_block)) {
+            for (states, input) in states.chunks_mut(block).zip(attention_input.chunks_mut(wide_block)) {
                 rows::quantize(states, width, &layer.attention_input.columns, quantized);
                 product(quantized, &layer.attention_input, sums)?;
-                rows::dequantize(sums, quantized, &layer.attention_input.columns, attention);
+                rows::dequantize(sums, quantized, &layer.attention_input.columns, input);
             }
-            let (mut attention, mut context_rest) = (attention.as_slice(), context.as_mut_slice());
+            let (mut input, mut context_rest) = (attention_input.as_slice(), context.as_mut_slice());
             for length in lengths.clone() {
-                let (own, rest) = attention.split_at(3 * length * width);
+                let (own, rest) = input.split_at(3 * length * width);
                 let (own_context, rest_context) = context_rest.split_at_mut(length * width);
-                products.attend(own, (length, width), (&mut *scores, &mut *head), own_context)?;
-                (attention, context_rest) = (rest, rest_context);
+                attention.attend(own, width, own_context)?;
+                (input, context_rest) = (rest, rest_context);
             }
             for (states, context) in states.chunks_mut(block).zip(context.chunks_mut(block)) {
                 rows::quantize(context, width, &layer.attention_output.columns, quantized);
@@ -221,78 +217,6 @@ impl BertEncoder {
             states.extend(word.iter().zip(position).map(embedded));
         }
         Ok(())
-    }
-}
-
-impl Products {
-    /// Multiplies rows with the weights, which are packed unless there is memory for them as they are. The sums are integers,
-    /// so that no order of adding changes them.
-    fn multiply(
-        &self,
-        rows: &QuantizedRows,
-        linear: &Linear,
-        unpacked: Option<&mut Vec<i8>>,
-        sums: &mut Vec<i32>,
-    ) -> Result<(), String> {
-        let height = rows.scaling.len();
-        let shape = [height, rows.bytes.len() / height.max(1)];
-        resize(sums, height * linear.columns.scale.len());
-        let rows = GemmInputA::Unpacked(NdTensorView::from_data(shape, rows.bytes.as_slice()));
-        let weights = match unpacked {
-            Some(memory) => GemmInputB::Unpacked(linear.matrix(memory)),
-            None => {
-                let pack = || self.int8.prepack_b(linear.matrix(&mut Vec::new()));
-                GemmInputB::Packed(linear.packed.get_or_init(pack))
-            }
-        };
-        // The zeros are left to `rows`, because rten-gemm 0.27 uses those of the first rows for all rows.
-        self.int8.gemm(sums, rows, weights, GemmOptions::default()).map_err(|error| error.to_string())
-    }
-
-    /// Computes the attention (Vaswani et al. 2017, arXiv:1706.03762, 3.2) of one text of `length` tokens, whose states
-    /// have `width` numbers.
-    fn attend(
-        &self,
-        attention: &[f32],
-        (length, width): (usize, usize),
-        (scores, head): (&mut Vec<f32>, &mut Vec<f32>),
-        context: &mut [f32],
-    ) -> Result<(), String> {
-        let size = width / HEADS;
-        // The vectors of one head are a matrix whose rows lie three states apart.
-        let part = |part: usize, head: usize| {
-            let from = part * width + head * size;
-            let data = attention.get(from..from + (length - 1) * 3 * width + size).unwrap_or_default();
-            NdTensorView::from_data_with_strides([length, size], data, [3 * width, 1])
-                .map_err(|error| error.to_string())
-        };
-        let scaled = GemmOptions { alpha: (size as f32).sqrt().recip(), ..GemmOptions::default() };
-        resize(scores, length * length);
-        resize(head, length * size);
-        for at in 0..HEADS {
-            let (queries, keys, values) = (part(0, at)?, part(1, at)?, part(2, at)?);
-            let keys = GemmInputB::Unpacked(keys.transposed());
-            self.multiply_floats(scores, GemmInputA::Unpacked(queries), keys, scaled.clone())?;
-            rows::softmax(scores, length);
-            let weights = GemmInputA::Unpacked(NdTensorView::from_data([length, length], scores.as_slice()));
-            self.multiply_floats(head, weights, GemmInputB::Unpacked(values), GemmOptions::default())?;
-            for (row, context) in head.chunks_exact(size).zip(context.chunks_exact_mut(width)) {
-                if let Some(own) = context.get_mut(at * size..(at + 1) * size) {
-                    own.copy_from_slice(row);
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn multiply_floats(
-        &self,
-        out: &mut [f32],
-        a: GemmInputA<f32>,
-        b: GemmInputB<f32>,
-        options: GemmOptions<f32, f32, f32>,
-    ) -> Result<(), String> {
-        self.float.gemm(out, a, b, options).map_err(|error| error.to_string())
     }
 }
 
@@ -343,6 +267,36 @@ impl Linear {
         let outlier = outlier.iter().zip(&columns.scale);
         columns.outlier = outlier.map(|(weight, scale)| f32::from(weight.cast_signed()) * scale).collect();
         Ok(Self { parts, packed: OnceLock::new(), columns })
+    }
+
+    /// Multiplies rows with the weights, which are packed unless there is memory for them as they are. The sums are integers,
+    /// so that no order of adding changes them.
+    ///
+    /// # Errors
+    /// Says why they cannot be multiplied.
+    fn multiply(
+        &self,
+        products: &GemmExecutor<u8, i8, i32>,
+        rows: &QuantizedRows,
+        unpacked: Option<&mut Vec<i8>>,
+        sums: &mut Vec<i32>,
+    ) -> Result<(), String> {
+        let height = rows.scaling.len();
+        let shape = [height, rows.bytes.len() / height.max(1)];
+        let size = height * self.columns.scale.len();
+        // What is too much has no meaning: to shorten and lengthen the list would fill it with zeros each time.
+        resize(sums, size.max(sums.len()));
+        let sums = sums.get_mut(..size).unwrap_or_default();
+        let rows = GemmInputA::Unpacked(NdTensorView::from_data(shape, rows.bytes.as_slice()));
+        let weights = match unpacked {
+            Some(memory) => GemmInputB::Unpacked(self.matrix(memory)),
+            None => {
+                let pack = || products.prepack_b(self.matrix(&mut Vec::new()));
+                GemmInputB::Packed(self.packed.get_or_init(pack))
+            }
+        };
+        // The zeros are left to `rows`, because rten-gemm 0.27 uses those of the first rows for all rows.
+        products.gemm(sums, rows, weights, GemmOptions::default()).map_err(|error| error.to_string())
     }
 
     /// Returns the matrix, which is written into `memory`.

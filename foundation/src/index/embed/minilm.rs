@@ -26,7 +26,7 @@ const MAX_IDS: usize = 256;
 /// the same fingerprint and stay: their cosine to new ones is .999, and a vault would have to be embedded anew.
 const FINGERPRINT: &str = "5a85d15cd87168ef";
 /// The most ids of texts that are embedded together. Short texts are faster together, and the memory stays in the cache.
-const GROUP_IDS: usize = 256;
+const GROUP_IDS: usize = 512;
 
 static GRAPH: &[u8] = include_bytes!("../../../assets/all-MiniLM-L6-v2/minilm_int8.onnx");
 static WEIGHTS: &[u8] = include_bytes!("../../../assets/all-MiniLM-L6-v2/minilm_int8.data");
@@ -129,7 +129,8 @@ impl Embed for MiniLm {
         let encoder = self.encoder()?;
         let ids: Vec<Vec<u32>> = texts.iter().map(|text| WORD_PIECE.encode(text, MAX_IDS)).collect();
         let ids: Vec<&[u32]> = ids.iter().map(Vec::as_slice).collect();
-        let groups = groups(&ids);
+        let pools = self.pools(effort)?;
+        let groups = groups(&ids, pools.len());
         let next = AtomicUsize::new(0);
         let work = || {
             let mut space = Workspace::default();
@@ -142,7 +143,7 @@ impl Embed for MiniLm {
                 vectors.push((at, encoder.embed(group, &mut space).map_err(|why| unusable(&why))?));
             }
         };
-        let results = match self.pools(effort)? {
+        let results = match pools {
             [pool] => vec![pool.install(work)?],
             pools => thread::scope(|scope| {
                 let pools = pools.iter().take(groups.len());
@@ -168,16 +169,20 @@ impl Embed for MiniLm {
     }
 }
 
-/// Cuts a list of texts into groups of at most [`GROUP_IDS`] ids, or of one text.
-fn groups<'a, 't>(mut texts: &'a [&'t [u32]]) -> Vec<&'a [&'t [u32]]> {
+/// Cuts a list of texts into groups, of one text or of at most [`GROUP_IDS`] ids. The last groups are smaller, so that no worker
+/// waits long for another one.
+fn groups<'a, 't>(mut texts: &'a [&'t [u32]], workers: usize) -> Vec<&'a [&'t [u32]]> {
     let mut groups = Vec::new();
+    let mut left: usize = texts.iter().map(|text| text.len()).sum();
     while !texts.is_empty() {
+        let most = if workers == 1 { GROUP_IDS } else { GROUP_IDS.min(left / (2 * workers)) };
         let mut ids = 0;
         let fits = texts.iter().take_while(|text| {
             ids += text.len();
-            ids <= GROUP_IDS
+            ids <= most
         });
         let (group, rest) = texts.split_at(fits.count().max(1));
+        left -= group.iter().map(|text| text.len()).sum::<usize>();
         groups.push(group);
         texts = rest;
     }

@@ -1,9 +1,8 @@
 //! The operations on rows of numbers between two products of matrices. Each is compiled for every set of vector
-//! instructions, and the widest one that the processor has is used. The only user of rten_simd and rten_vecmath.
+//! instructions, and the widest one that the processor has is used. The only user of rten_simd.
 
-use rten_simd::ops::{BitOps, FloatOps, NarrowSaturate, NumOps, ToFloat};
-use rten_simd::{Isa, Simd, SimdOp, SimdUnaryOp};
-use rten_vecmath::{Gelu, Softmax};
+use rten_simd::ops::{BitOps, FloatOps, IntOps, NarrowSaturate, NumOps, ToFloat};
+use rten_simd::{Isa, Simd, SimdOp};
 
 /// The most bytes that a vector of any processor holds. The length of a row is a multiple of it.
 pub(super) const MAX_LANES: usize = 64;
@@ -11,6 +10,25 @@ pub(super) const MAX_LANES: usize = 64;
 const EPSILON: f32 = 1e-12;
 /// The greatest number of 8 bits.
 const MAX_QUANTIZED: f32 = 255.0;
+/// 1.5 · 2²³: the sum of this and a small number is rounded to a whole number, which its lowest bits hold.
+pub(super) const ROUNDING: f32 = 12_582_912.0;
+/// What a float has no exponent for counts as this.
+pub(super) const LEAST_EXPONENT: f32 = -125.0;
+/// The polynomial nearest to 2 to the power of a number between -1/2 and 1/2, to a part of 400,000.
+const POWER_OF_TWO: [f32; 5] = [0.999_999_3, 0.693_121_8, 0.240_247_45, 0.055_917_86, 0.009_570_102];
+/// The polynomial in x² which, times x and plus 1/2, is nearest to the normal distribution below [`GELU_LIMIT`]. The result of
+/// the unit is right to .0002 with it, and quantized in steps of more than .01.
+const NORMAL_DISTRIBUTION: [f32; 7] = [
+    0.397_869_94,
+    -0.064_554_02,
+    0.008_763_535,
+    -8.121_587e-4,
+    4.776_120_4e-5,
+    -1.588_704_3e-6,
+    2.258_601e-8,
+];
+/// The number from which on the normal distribution counts as 1.
+const GELU_LIMIT: f32 = 4.0;
 
 /// Rows whose numbers are `(byte − zero) · scale`, but for the one of the outlier channel.
 #[derive(Default)]
@@ -94,9 +112,15 @@ pub(super) fn gelu_and_quantize(sums: &[i32], columns: &Columns, next: &Columns,
     GeluAndQuantizeRows { sums, columns, outlier_channel: next.outlier_channel, rows }.dispatch();
 }
 
-/// Turns each row into numbers above zero whose sum is 1, in proportion to their exponentials.
-pub(super) fn softmax(rows: &mut [f32], width: usize) {
-    SoftmaxRows { rows, width }.dispatch();
+/// Replaces each number by 2 to the power of what it lies below the greatest one of its row, and returns one divided by the sum
+/// of each row.
+pub(super) fn exponentiate(rows: &mut [f32], width: usize, inverse_sums: &mut Vec<f32>) {
+    ExponentiateRows { rows, width, inverse_sums }.dispatch();
+}
+
+/// Multiplies the rows of a head of the attention with one number each, and writes them to its place in the context.
+pub(super) fn write_head(rows: &[f32], factors: &[f32], head: usize, context: &mut [f32]) {
+    WriteHead { rows, factors, head, context }.dispatch();
 }
 
 struct NormalizeRows<'a> {
@@ -201,25 +225,55 @@ impl SimdOp for GeluAndQuantizeRows<'_> {
                 self.columns,
                 &mut row,
                 #[inline(always)]
-                |value, _| Gelu {}.eval(isa, value),
+                |value, _| gelu(isa, value),
             );
             quantize_row(isa, &mut row, self.outlier_channel, self.rows);
         }
     }
 }
 
-struct SoftmaxRows<'a> {
+struct ExponentiateRows<'a> {
     rows: &'a mut [f32],
     width: usize,
+    inverse_sums: &'a mut Vec<f32>,
 }
 
-impl SimdOp for SoftmaxRows<'_> {
+impl SimdOp for ExponentiateRows<'_> {
     type Output = ();
 
     #[inline(always)]
     fn eval<I: Isa>(self, isa: I) {
+        self.inverse_sums.clear();
         for row in self.rows.chunks_exact_mut(self.width) {
-            Softmax::new_mut(row).eval(isa);
+            self.inverse_sums.push(exponentiate_row(isa, row).recip());
+        }
+    }
+}
+
+struct WriteHead<'a> {
+    rows: &'a [f32],
+    factors: &'a [f32],
+    head: usize,
+    context: &'a mut [f32],
+}
+
+impl SimdOp for WriteHead<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn eval<I: Isa>(self, isa: I) {
+        let Self { rows, factors, head, context } = self;
+        let ops = isa.f32();
+        let lanes = ops.len();
+        let (size, width) = (rows.len() / factors.len().max(1), context.len() / factors.len().max(1));
+        for ((row, factor), context) in
+            rows.chunks_exact(size).zip(factors).zip(context.chunks_exact_mut(width))
+        {
+            let factor = ops.splat(*factor);
+            let own = context.get_mut(head * size..(head + 1) * size).unwrap_or_default();
+            for (from, to) in row.chunks_exact(lanes).zip(own.chunks_exact_mut(lanes)) {
+                ops.store(ops.mul(ops.load(from), factor), to);
+            }
         }
     }
 }
@@ -313,4 +367,60 @@ fn quantize_row<I: Isa>(isa: I, row: &mut [f32], outlier_channel: usize, quantiz
     if let Some(number) = row.get_mut(outlier_channel) {
         *number = outlier;
     }
+}
+
+/// Computes the Gaussian error linear unit: x times the normal distribution.
+#[inline(always)]
+fn gelu<I: Isa>(isa: I, x: I::F32) -> I::F32 {
+    let ops = isa.f32();
+    let near = ops.clamp(x, ops.splat(-GELU_LIMIT), ops.splat(GELU_LIMIT));
+    let sum = polynomial(isa, NORMAL_DISTRIBUTION, ops.mul(near, near));
+    ops.mul(x, ops.mul_add(near, sum, ops.splat(0.5)))
+}
+
+#[inline(always)]
+fn polynomial<I: Isa, const N: usize>(isa: I, coefficients: [f32; N], x: I::F32) -> I::F32 {
+    let ops = isa.f32();
+    let mut sum = ops.zero();
+    // A fold would take a closure, which is compiled without the instructions of the processor.
+    for coefficient in coefficients.into_iter().rev() {
+        sum = ops.mul_add(sum, x, ops.splat(coefficient));
+    }
+    sum
+}
+
+/// Returns 2 to the power of numbers of at most 0: the fraction by a polynomial, the whole number by the exponent of a float.
+#[inline(always)]
+fn power_of_two<I: Isa>(isa: I, x: I::F32) -> I::F32 {
+    let (ops, ints) = (isa.f32(), isa.i32());
+    let rounding = ops.splat(ROUNDING);
+    let x = ops.max(x, ops.splat(LEAST_EXPONENT));
+    let shifted = ops.add(x, rounding);
+    let power = polynomial(isa, POWER_OF_TWO, ops.sub(x, ops.sub(shifted, rounding)));
+    let exponent: I::I32 = ints.shift_left::<23>(shifted.reinterpret_cast());
+    ints.add(power.reinterpret_cast(), exponent).reinterpret_cast()
+}
+
+/// Replaces each number of a row by 2 to the power of what it lies below the greatest one, and returns their sum.
+#[inline(always)]
+fn exponentiate_row<I: Isa>(isa: I, row: &mut [f32]) -> f32 {
+    let ops = isa.f32();
+    let lanes = ops.len();
+    let (whole, rest) = row.split_at_mut(row.len() / lanes * lanes);
+    let (last, exists) = ops.load_pad(rest);
+    let lowest = ops.splat(f32::MIN);
+    let mut highest = ops.select(last, lowest, exists);
+    for numbers in whole.chunks_exact(lanes) {
+        highest = ops.max(highest, ops.load(numbers));
+    }
+    let highest = ops.splat(highest.to_array().as_ref().iter().copied().fold(f32::MIN, f32::max));
+    let last = ops.select(power_of_two(isa, ops.sub(last, highest)), ops.zero(), exists);
+    let mut sum = last;
+    for numbers in whole.chunks_exact_mut(lanes) {
+        let power = power_of_two(isa, ops.sub(ops.load(numbers), highest));
+        sum = ops.add(sum, power);
+        ops.store(power, numbers);
+    }
+    rest.iter_mut().zip(last.to_array().as_ref()).for_each(|(number, power)| *number = *power);
+    ops.sum(sum)
 }
