@@ -132,6 +132,18 @@ fn linked_notes_answer_where_no_rule_knows_the_words() {
 }
 
 #[test]
+fn a_word_that_only_sounds_like_a_name_of_a_relation_asks_for_nothing() {
+    let vault = vault();
+    let store = vault.store();
+    for query in ["Jane report Acme", "Ann Lee report terms"] {
+        let found = found(&store, query);
+        assert!(!found.contains("--no-relations"), "{found}");
+    }
+    let answer = found(&store, "who are the reports of Jane Doe?");
+    assert!(answer.contains("manages of People/Jane Doe.md"), "{answer}");
+}
+
+#[test]
 fn a_name_that_sounds_like_the_past_asks_for_nothing_past() {
     let vault = vault();
     vault.write("Companies/Left Bank.md", "---\ntype: company\n---\nLeft Bank lends money.\n");

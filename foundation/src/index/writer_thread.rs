@@ -150,7 +150,7 @@ impl WriterThread {
         }
         progress(Phase::Embed, reused, total);
         // Files are embedded in groups that are large enough for all cores, and first passages before all others.
-        let groups = steps.chunk_by(|one, next| one.1 == next.1).flat_map(|same| same.chunks(64));
+        let groups = steps.chunk_by(|one, next| one.1 == next.1).flat_map(|same| same.chunks(128));
         for group in groups {
             if stop.load(Ordering::Relaxed) {
                 break;

@@ -3,6 +3,7 @@
 //! The graph, the weights and the vocabulary are part of the binary (`assets/all-MiniLM-L6-v2`). They are loaded in
 //! place at the first use.
 
+use std::cell::RefCell;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{LazyLock, OnceLock};
 use std::{panic, thread};
@@ -36,6 +37,11 @@ static VOCABULARY: &str = include_str!("../../../assets/all-MiniLM-L6-v2/vocab.t
 const FIRST_WORD: u32 = 1_996;
 
 static WORD_PIECE: LazyLock<WordPiece> = LazyLock::new(|| WordPiece::new(VOCABULARY));
+
+thread_local! {
+    /// The memory of a thread of a pool, which later calls use again.
+    static SPACE: RefCell<Workspace> = RefCell::default();
+}
 
 /// Returns the place of a folded word in a list of words by how often English texts have them, the commonest first. `None`
 /// for a word that is not among the 22,000 commonest. The list is the vocabulary of the model, which has this order.
@@ -132,17 +138,17 @@ impl Embed for MiniLm {
         let pools = self.pools(effort)?;
         let groups = groups(&ids, pools.len());
         let next = AtomicUsize::new(0);
-        let work = || {
-            let mut space = Workspace::default();
+        let embed = |space: &mut Workspace| {
             let mut vectors = Vec::new();
             loop {
                 let at = next.fetch_add(1, Ordering::Relaxed);
                 let Some(group) = groups.get(at) else {
                     return Ok(vectors);
                 };
-                vectors.push((at, encoder.embed(group, &mut space).map_err(|why| unusable(&why))?));
+                vectors.push((at, encoder.embed(group, space).map_err(|why| unusable(&why))?));
             }
         };
+        let work = || SPACE.with_borrow_mut(embed);
         let results = match pools {
             [pool] => vec![pool.install(work)?],
             pools => thread::scope(|scope| {
@@ -161,7 +167,7 @@ impl Embed for MiniLm {
 
     fn batch(&self, effort: Effort) -> usize {
         // The workers wait for each other at the end of a batch.
-        if effort == Effort::Bulk { 64 } else { 1 }
+        if effort == Effort::Bulk { 128 } else { 1 }
     }
 
     fn count_tokens(&self, text: &str) -> usize {

@@ -13,7 +13,7 @@ use std::arch::x86_64::{
 use std::array;
 use std::mem::transmute;
 
-use super::super::{HEADS, resize, rows};
+use super::super::{HEADS, rows};
 use super::scale;
 
 /// The numbers of a query, key or value of one head.
@@ -36,12 +36,12 @@ pub(super) struct Workspace {
     queries: Vec<[u32; PAIRS]>,
     /// For each group of keys the first pair of each key, then the second pair of each, and so on.
     keys: Vec<[[u32; KEYS]; PAIRS]>,
-    /// For each pair of tokens the pairs of the numbers of their values.
-    values: Vec<[u32; HEAD]>,
-    /// For some queries the score of each key, in groups.
-    scores: [Vec<[f32; KEYS]>; QUERIES],
-    /// For some queries the pairs of the weights of the keys.
-    weights: [Vec<u32>; QUERIES],
+    /// For each group of keys and each pair of tokens in it the pairs of the numbers of their values.
+    values: Vec<[[u32; HEAD]; LANES]>,
+    /// For each group of keys the scores of its keys, for some queries.
+    scores: Vec<[[f32; KEYS]; QUERIES]>,
+    /// For each group of keys the pairs of the weights of its keys, for some queries.
+    weights: Vec<[[u32; LANES]; QUERIES]>,
 }
 
 /// Computes the attention of a text. `states` has the queries, keys and values of each token, of `width` numbers each. Returns
@@ -66,23 +66,17 @@ fn attend_by_head(states: &[f32], (width, from): (usize, usize), space: &mut Wor
     let length = states.len() / (3 * width);
     pack(states, (width, from), space);
     let Workspace { queries, keys, values, scores, weights } = space;
-    scores.iter_mut().for_each(|scores| resize(scores, keys.len()));
-    weights.iter_mut().for_each(|weights| resize(weights, keys.len() * LANES));
+    scores.resize(keys.len(), [[0.0; KEYS]; QUERIES]);
+    weights.resize(keys.len(), [[0; LANES]; QUERIES]);
     let rows = context.chunks_mut(QUERIES * width);
     for (queries, rows) in queries.as_chunks::<QUERIES>().0.iter().zip(rows) {
         let highest = compare(queries, keys, length, scores);
-        let sums: [f32; QUERIES] = array::from_fn(|at| match (scores.get(at), weights.get_mut(at)) {
-            (Some(scores), Some(weights)) => exponentiate(scores, highest[at], weights),
-            _ => 0.0,
-        });
-        let sums = add_values(weights, values).into_iter().zip(sums);
-        for (([first, second], sum), row) in sums.zip(rows.chunks_exact_mut(width)) {
+        let sums: [f32; QUERIES] = array::from_fn(|at| exponentiate(at, highest[at], scores, weights));
+        let added = add_values(weights, values);
+        for ((row, [first, second]), sum) in rows.chunks_exact_mut(width).zip(added).zip(sums) {
             let factor = _mm512_set1_ps(sum.recip());
-            if let Some([low, high]) =
-                row.get_mut(from..).and_then(|row| row.as_chunks_mut().0.first_chunk_mut())
-            {
-                *low = floats(_mm512_mul_ps(first, factor));
-                *high = floats(_mm512_mul_ps(second, factor));
+            if let Some(row) = row.get_mut(from..).and_then(<[f32]>::first_chunk_mut) {
+                store(row, [_mm512_mul_ps(first, factor), _mm512_mul_ps(second, factor)]);
             }
         }
     }
@@ -95,34 +89,32 @@ fn pack(states: &[f32], (width, from): (usize, usize), space: &mut Workspace) {
     let Workspace { queries, keys, values, .. } = space;
     let length = states.len() / (3 * width);
     queries.clear();
-    resize(keys, length.div_ceil(KEYS));
-    if let Some(last) = keys.last_mut() {
-        *last = [[0; KEYS]; PAIRS];
+    queries.resize(length.next_multiple_of(QUERIES), [0; PAIRS]);
+    keys.resize(length.div_ceil(KEYS), [[0; KEYS]; PAIRS]);
+    values.resize(keys.len(), [[0; HEAD]; LANES]);
+    if let (Some(keys), Some(values)) = (keys.last_mut(), values.last_mut()) {
+        (*keys, *values) = ([[0; KEYS]; PAIRS], [[0; HEAD]; LANES]);
     }
-    values.clear();
     let factor = _mm512_set1_ps(scale(HEAD));
-    let mut even = None;
-    for (at, state) in states.chunks_exact(3 * width).enumerate() {
-        let mut parts = state.chunks_exact(width).map(|part| head_of(part, from));
-        let [low, high] = parts.next().unwrap_or([_mm512_setzero_ps(); 2]);
-        queries.push(words(pairs(_mm512_mul_ps(low, factor), _mm512_mul_ps(high, factor))));
-        let [low, high] = parts.next().unwrap_or([_mm512_setzero_ps(); 2]);
-        if let Some(group) = keys.get_mut(at / KEYS) {
-            for (key, column) in words(pairs(low, high)).iter().zip(group) {
-                column[at % KEYS] = *key;
+    let rows = states.chunks(3 * width * KEYS).zip(queries.chunks_mut(KEYS)).zip(keys).zip(values);
+    for (((states, queries), keys), values) in rows {
+        for ((at, state), query) in states.chunks_exact(3 * width).enumerate().zip(queries) {
+            let [first, second] = head_of(state, from);
+            *query = words(pairs(_mm512_mul_ps(first, factor), _mm512_mul_ps(second, factor)));
+            let [first, second] = head_of(state, width + from);
+            for (key, column) in words(pairs(first, second)).iter().zip(&mut *keys) {
+                column[at] = *key;
             }
         }
-        let value = parts.next().unwrap_or([_mm512_setzero_ps(); 2]).map(|part| rounded(part));
-        match even.take() {
-            None => even = Some(value),
-            Some(first) => values.push(interleaved(first, value)),
+        for (states, pairs) in states.chunks(2 * 3 * width).zip(values) {
+            let (even, odd) = states.split_at(3 * width);
+            let [even, odd] =
+                [even, odd].map(|state| head_of(state, 2 * width + from).map(|part| rounded(part)));
+            for (at, pairs) in pairs.as_chunks_mut().0.iter_mut().enumerate() {
+                *pairs = stored(_mm512_or_si512(even[at], _mm512_slli_epi32::<16>(odd[at])));
+            }
         }
     }
-    if let Some(first) = even {
-        values.push(interleaved(first, [_mm512_setzero_si512(); 2]));
-    }
-    queries.resize(length.next_multiple_of(QUERIES), [0; PAIRS]);
-    values.resize(keys.len() * LANES, [0; HEAD]);
 }
 
 /// Computes the score of each key for some queries, and returns the highest one of each query in sixteen parts.
@@ -131,11 +123,11 @@ fn compare(
     queries: &[[u32; PAIRS]; QUERIES],
     keys: &[[[u32; KEYS]; PAIRS]],
     length: usize,
-    scores: &mut [Vec<[f32; KEYS]>; QUERIES],
+    scores: &mut [[[f32; KEYS]; QUERIES]],
 ) -> [__m512; QUERIES] {
     let lowest = _mm512_set1_ps(LOWEST);
     let mut highest = [lowest; QUERIES];
-    for (group, columns) in keys.iter().enumerate() {
+    for ((group, columns), scores) in keys.iter().enumerate().zip(scores) {
         let mut sums = [[_mm512_setzero_ps(); 2]; QUERIES];
         for (pair, column) in columns.iter().enumerate() {
             let [first, second] = halves(column);
@@ -155,30 +147,26 @@ fn compare(
         }
         for ((scores, highest), [first, second]) in scores.iter_mut().zip(&mut highest).zip(sums) {
             *highest = _mm512_max_ps(*highest, _mm512_max_ps(first, second));
-            if let Some([low, high]) = scores
-                .get_mut(group)
-                .map(|scores| scores.as_chunks_mut().0)
-                .and_then(|halves| halves.first_chunk_mut())
-            {
-                *low = floats(first);
-                *high = floats(second);
-            }
+            store(scores, [first, second]);
         }
     }
     highest
 }
 
-/// Writes 2 to the power of what each score lies below the highest one, and returns the sum.
+/// Writes 2 to the power of what each score of a query lies below the highest one, and returns the sum.
 #[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
-fn exponentiate(scores: &[[f32; KEYS]], highest: __m512, weights: &mut [u32]) -> f32 {
+fn exponentiate(
+    query: usize,
+    highest: __m512,
+    scores: &[[[f32; KEYS]; QUERIES]],
+    weights: &mut [[[u32; LANES]; QUERIES]],
+) -> f32 {
     let highest = _mm512_set1_ps(_mm512_reduce_max_ps(highest));
     let mut sums = [_mm512_setzero_ps(); 2];
-    for (scores, weights) in scores.iter().zip(weights.as_chunks_mut().0) {
-        let [first, second] = loaded(scores);
-        let (first, second) =
-            (power_of_two(_mm512_sub_ps(first, highest)), power_of_two(_mm512_sub_ps(second, highest)));
+    for (scores, weights) in scores.iter().zip(weights) {
+        let [first, second] = loaded(&scores[query]).map(|score| power_of_two(_mm512_sub_ps(score, highest)));
         sums = [_mm512_add_ps(sums[0], first), _mm512_add_ps(sums[1], second)];
-        *weights = words(pairs(first, second));
+        weights[query] = words(pairs(first, second));
     }
     _mm512_reduce_add_ps(_mm512_add_ps(sums[0], sums[1]))
 }
@@ -203,24 +191,29 @@ fn power_of_two(x: __m512) -> __m512 {
 
 /// Adds the values by the weights of some queries.
 #[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
-fn add_values(weights: &[Vec<u32>; QUERIES], values: &[[u32; HEAD]]) -> [[__m512; 2]; QUERIES] {
+fn add_values(
+    weights: &[[[u32; LANES]; QUERIES]],
+    values: &[[[u32; HEAD]; LANES]],
+) -> [[__m512; 2]; QUERIES] {
     let mut sums = [[_mm512_setzero_ps(); 2]; QUERIES];
-    let weights: [&[u32]; QUERIES] = array::from_fn(|at| weights[at].get(..values.len()).unwrap_or_default());
-    for (at, value) in values.iter().enumerate() {
-        let [first, second] = halves(value);
-        for (sums, weights) in sums.iter_mut().zip(weights) {
-            let weight = brain_floats(_mm512_set1_epi32(weights[at].cast_signed()));
-            sums[0] = _mm512_dpbf16_ps(sums[0], weight, first);
-            sums[1] = _mm512_dpbf16_ps(sums[1], weight, second);
+    for (weights, values) in weights.iter().zip(values) {
+        for (pair, value) in values.iter().enumerate() {
+            let [first, second] = halves(value);
+            for (sums, weights) in sums.iter_mut().zip(weights) {
+                let weight = brain_floats(_mm512_set1_epi32(weights[pair].cast_signed()));
+                sums[0] = _mm512_dpbf16_ps(sums[0], weight, first);
+                sums[1] = _mm512_dpbf16_ps(sums[1], weight, second);
+            }
         }
     }
     sums
 }
 
-/// Returns the numbers of a head.
+/// Returns the numbers of a head; zeros for a token that does not exist.
 #[target_feature(enable = "avx512f")]
-fn head_of(part: &[f32], from: usize) -> [__m512; 2] {
-    part.get(from..)
+fn head_of(state: &[f32], from: usize) -> [__m512; 2] {
+    state
+        .get(from..)
         .and_then(<[f32]>::first_chunk)
         .map_or([_mm512_setzero_ps(); 2], |numbers| loaded(numbers))
 }
@@ -231,16 +224,6 @@ fn rounded(numbers: __m512) -> __m512i {
     // SAFETY: Both have 32 bytes, and all bytes are valid.
     let halves: __m256i = unsafe { transmute(_mm512_cvtneps_pbh(numbers)) };
     _mm512_cvtepu16_epi32(halves)
-}
-
-/// Joins brain floats to pairs, one of each list.
-#[target_feature(enable = "avx512f")]
-fn interleaved(first: [__m512i; 2], second: [__m512i; 2]) -> [u32; HEAD] {
-    let mut pairs = [0; HEAD];
-    for ((first, second), pairs) in first.into_iter().zip(second).zip(pairs.as_chunks_mut().0) {
-        *pairs = stored(_mm512_or_si512(first, _mm512_slli_epi32::<16>(second)));
-    }
-    pairs
 }
 
 /// Rounds 32 numbers to brain floats, in order.
@@ -258,11 +241,11 @@ fn loaded(numbers: &[f32; 2 * LANES]) -> [__m512; 2] {
 }
 
 #[target_feature(enable = "avx512f")]
-fn floats(numbers: __m512) -> [f32; LANES] {
-    let mut stored = [0.0; LANES];
-    // SAFETY: The array has the 64 bytes that are stored, and a store needs no alignment.
-    unsafe { _mm512_storeu_ps(stored.as_mut_ptr(), numbers) };
-    stored
+fn store(out: &mut [f32; 2 * LANES], numbers: [__m512; 2]) {
+    for (out, numbers) in out.as_chunks_mut::<LANES>().0.iter_mut().zip(numbers) {
+        // SAFETY: The array has the 64 bytes that are stored, and a store needs no alignment.
+        unsafe { _mm512_storeu_ps(out.as_mut_ptr(), numbers) };
+    }
 }
 
 #[target_feature(enable = "avx512f")]
