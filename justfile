@@ -29,6 +29,11 @@ team-load *args:
     cargo build --release
     python3 tests/team/load.py target/release/sidenote {{args}}
 
+# Compare how fast texts are embedded with onnxruntime; needs python3 with numpy, onnxruntime and tokenizers.
+embedding-rate *args:
+    cargo build --release
+    python3 tests/models/rate.py target/release/sidenote {{args}}
+
 # Merge the branches of a thousand random repositories with and without the merge driver, and kill the driver at many moments; needs git.
 random-merges:
     SIDENOTE_DRIVER_KILLS=400 cargo test --release -- --include-ignored --nocapture merge_driver::a_thousand_random_merges_lose_nothing merge_driver::a_killed_driver_leaves_no_half_file
