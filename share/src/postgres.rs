@@ -4,6 +4,7 @@
 //! No statement is built from text, and none runs on a vault's rows before the vault is set for row-level security.
 
 pub(crate) mod import;
+pub(crate) mod members;
 pub(crate) mod schema;
 pub(crate) mod tables;
 pub(crate) mod turn;
@@ -174,6 +175,11 @@ pub(crate) fn failed(doing: &str, error: postgres::Error) -> Error {
     if error.code() == Some(&SqlState::LOCK_NOT_AVAILABLE) {
         return Error::new(ErrorKind::Conflict, "another server is changing this vault")
             .with_hint("try again when it has finished");
+    }
+    if error.code() == Some(&SqlState::INSUFFICIENT_PRIVILEGE) {
+        return Error::new(ErrorKind::Io, format!("the role of the connection may not {doing}"))
+            .with_hint("connect as a role that owns the tables: --database ADDRESS, as for `sidenote team init`")
+            .with_source(error);
     }
     let said = match error.as_db_error() {
         Some(told) => told.message().to_owned(),

@@ -3,6 +3,7 @@
 //! The store reads the time once for each request and passes it down. Replies are plain values that serialise as
 //! documented.
 
+mod caller;
 mod change;
 mod core;
 mod early_vector;
@@ -31,6 +32,7 @@ use std::sync::{Arc, Mutex};
 use lru::LruCache;
 
 use crate::call_context::{Call, Once};
+use crate::caller::CallOrigin;
 use crate::change::apply::end_unfinished_at_start;
 use crate::core::{Core, SharedState};
 use crate::early_vector::EarlyVector;
@@ -48,6 +50,7 @@ use sidenote_foundation::search::Mode;
 use sidenote_foundation::text::relation::RelationRules;
 use sidenote_foundation::vault::authority::Authority;
 
+pub use crate::caller::{Caller, OP_REFUSED, Role, person_of};
 pub use crate::change::apply::plan_basis;
 pub use crate::change::commit::{CommitReply, UncommittedFile};
 pub use crate::change::create::{NewRequest, refuse_long_label};
@@ -250,6 +253,7 @@ impl Store {
             clock: open.clock,
             state: Arc::new(state),
             session: open.session.filter(|session| !session.trim().is_empty()),
+            origin: None,
             cancelled: Arc::default(),
             call: Arc::default(),
         };
@@ -292,6 +296,13 @@ impl Store {
     #[must_use]
     pub fn for_client(&self, name: String) -> Self {
         Self { core: Core { client: name, ..self.core.clone() } }
+    }
+
+    /// Returns the same store for calls of a tool for a person. The events of the journal name both.
+    #[must_use]
+    pub fn for_caller(&self, caller: &Caller, tool: &str) -> Self {
+        let origin = Some(Arc::new(CallOrigin { caller: caller.clone(), tool: tool.to_owned() }));
+        Self { core: Core { origin, ..self.core.clone() } }
     }
 
     /// Returns the same store for one call that ends early once `cancelled` is set. Only long planning checks the flag;
