@@ -17,11 +17,11 @@ use axum::response::{IntoResponse as _, Response};
 use axum::routing::{any, get};
 
 pub(super) use self::endpoint::JsonOnly;
-pub(super) use self::rights::Member;
 use self::endpoint::{Endpoint, handle_authorized};
 use self::gate::Gate;
 pub use self::gate::Http;
 use self::named::{NamedVaults, VaultSource};
+pub(super) use self::rights::Member;
 use self::rights::NO_VAULT;
 use super::{Server, Toolset};
 use sidenote_foundation::error::{Error, Result};

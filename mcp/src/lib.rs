@@ -279,9 +279,8 @@ impl Server {
         let changes = ChangeBroadcast::default();
         let running_calls = Arc::default();
         let served = tools.keys().copied().collect();
-        let reading = |(name, tool): (&&'static str, &Arc<Tool>)| {
-            (tool.effect == Effect::ReadOnly).then_some(*name)
-        };
+        let reading =
+            |(name, tool): (&&'static str, &Arc<Tool>)| (tool.effect == Effect::ReadOnly).then_some(*name);
         let served_to_readers = tools.iter().filter_map(reading).collect();
         let state = ServerState {
             store,

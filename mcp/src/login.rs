@@ -241,7 +241,9 @@ impl Login {
 impl Identity {
     /// Returns how long the token is still valid.
     pub(super) fn remaining(&self) -> Duration {
-        Duration::from_secs(self.expires.saturating_add(LEEWAY).saturating_sub(jsonwebtoken::get_current_timestamp()))
+        Duration::from_secs(
+            self.expires.saturating_add(LEEWAY).saturating_sub(jsonwebtoken::get_current_timestamp()),
+        )
     }
 }
 

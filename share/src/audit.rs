@@ -80,8 +80,9 @@ pub fn audit(database: &Database, vault: &str, request: &AuditRequest) -> Result
     let id = database.vault_id(vault)?;
     let mut found = Vec::new();
     database.audit_lines(id, |line| {
-        let event: Event = serde_json::from_str(line)
-            .map_err(|error| Error::corrupt("the database has an event that cannot be read").with_source(error))?;
+        let event: Event = serde_json::from_str(line).map_err(|error| {
+            Error::corrupt("the database has an event that cannot be read").with_source(error)
+        })?;
         let event = AuditEvent { event };
         let is_recent = request.since.is_none_or(|since| event.event.at >= since);
         if is_recent && request.who.as_deref().is_none_or(|who| event.is_of(who)) {

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
+use serde_json::{Value, json};
 
 use crate::postgres::Database;
 use sidenote_foundation::clock::Timestamp;
@@ -17,6 +18,9 @@ const OP_GRANT: &str = "grant";
 const OP_REVOKE: &str = "revoke";
 const OP_BLOCK: &str = "block";
 const OP_UNBLOCK: &str = "unblock";
+const OP_FORGET: &str = "forget";
+/// What stands for the issuer of a person who was replaced by a number.
+const FORGOTTEN: &str = "forgotten";
 /// The beginning of the name of a group.
 const GROUP: &str = "group:";
 /// The longest name of a person or group, in bytes.
@@ -58,9 +62,8 @@ pub struct BlockReply {
 /// `Invalid` if it is none.
 pub fn check_who(who: &str, issuers: &[String]) -> Result<()> {
     let invalid = |why: String| {
-        Err(Error::invalid(why).with_hint(
-            "write ISSUER#SUBJECT, such as https://login.example#248289761001, or group:NAME",
-        ))
+        Err(Error::invalid(why)
+            .with_hint("write ISSUER#SUBJECT, such as https://login.example#248289761001, or group:NAME"))
     };
     if who.len() > MAX_WHO || who.contains(char::is_control) {
         return invalid("this cannot be the name of a person or group".to_owned());
@@ -132,6 +135,57 @@ pub fn set_blocked(
         before = database.set_blocked(who, blocked, &mut event)?;
     }
     Ok(BlockReply { who: who.to_owned(), before, blocked, applied })
+}
+
+/// A person who was replaced by a number.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ForgetReply {
+    /// What stands for the person now, or would.
+    pub replaced_by: String,
+    /// The number of vaults in which the person was found.
+    pub vaults: usize,
+    /// The number of events that named the person.
+    pub events: usize,
+    /// The number of roles that were removed.
+    pub roles: usize,
+    /// Whether anything was written.
+    pub applied: bool,
+}
+
+/// Replaces a person by a number in the journals of all vaults, and removes the roles. With `dry_run`, they are only
+/// counted.
+///
+/// # Errors
+/// `Invalid` if `who` is no person; `Io` if the database cannot be reached or refuses.
+pub fn forget(database: &Database, who: &str, now: Timestamp, dry_run: bool) -> Result<ForgetReply> {
+    let person = who.split_once('#').filter(|_| !who.starts_with(GROUP));
+    let (issuer, subject) = person.ok_or_else(|| {
+        Error::invalid(format!("{who:?} is no person")).with_hint("write ISSUER#SUBJECT, as the audit has it")
+    })?;
+    let rewrite = |event: &mut Event, number: i64| {
+        let is_caller = event.more.get("caller").is_some_and(|caller| {
+            let has = |name: &str, value: &str| caller.get(name).and_then(Value::as_str) == Some(value);
+            has("issuer", issuer) && has("subject", subject)
+        });
+        let is_object = event.more.get("who").and_then(Value::as_str) == Some(who);
+        if is_caller {
+            let nobody = json!({ "issuer": FORGOTTEN, "subject": number.to_string() });
+            event.more.insert("caller".to_owned(), nobody);
+        }
+        if is_object {
+            event.more.insert("who".to_owned(), format!("{FORGOTTEN}#{number}").into());
+        }
+        is_caller || is_object
+    };
+    let mut record = Event::new(OP_FORGET, now);
+    let found = database.forget(who, subject, dry_run, &rewrite, &mut record)?;
+    Ok(ForgetReply {
+        replaced_by: format!("{FORGOTTEN}#{}", found.number),
+        vaults: found.vaults,
+        events: found.events,
+        roles: found.roles,
+        applied: !dry_run,
+    })
 }
 
 fn parse_role(name: Option<String>) -> Result<Option<Role>> {

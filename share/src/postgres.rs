@@ -3,6 +3,7 @@
 //!
 //! No statement is built from text, and none runs on a vault's rows before the vault is set for row-level security.
 
+pub(crate) mod forget;
 pub(crate) mod import;
 pub(crate) mod members;
 pub(crate) mod schema;
@@ -178,7 +179,10 @@ pub(crate) fn failed(doing: &str, error: postgres::Error) -> Error {
     }
     if error.code() == Some(&SqlState::INSUFFICIENT_PRIVILEGE) {
         return Error::new(ErrorKind::Io, format!("the role of the connection may not {doing}"))
-            .with_hint("connect as a role that owns the tables: --database ADDRESS, as for `sidenote team init`")
+            .with_hints(
+                "connect as a role that owns the tables: --database ADDRESS, as for `sidenote team init`",
+                "tell the user",
+            )
             .with_source(error);
     }
     let said = match error.as_db_error() {

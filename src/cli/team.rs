@@ -11,7 +11,7 @@ use std::time::Duration;
 use clap::{Args, Subcommand};
 
 use self::args::SettingsArgs;
-use self::rights::{AuditArgs, BlockArgs, GrantArgs, RevokeArgs, UnblockArgs};
+use self::rights::{AuditArgs, BlockArgs, ForgetArgs, GrantArgs, RevokeArgs, UnblockArgs};
 use crate::cli::args::DryRunArgs;
 use crate::cli::{CommandContext, Outcome, output};
 use crate::error::{Error, ErrorKind, Result};
@@ -55,6 +55,7 @@ enum TeamCommand {
     Revoke(RevokeArgs),
     Block(BlockArgs),
     Unblock(UnblockArgs),
+    Forget(ForgetArgs),
     Audit(AuditArgs),
 }
 
@@ -162,6 +163,7 @@ pub(super) fn run(context: &mut CommandContext, args: TeamArgs) -> Result<Outcom
         TeamCommand::Revoke(args) => rights::revoke(context, &args)?,
         TeamCommand::Block(args) => rights::block(context, &args)?,
         TeamCommand::Unblock(args) => rights::unblock(context, &args)?,
+        TeamCommand::Forget(args) => rights::forget(context, &args)?,
         TeamCommand::Audit(args) => rights::show_audit(context, &args)?,
     }
     Ok(Outcome::Done)
@@ -320,8 +322,13 @@ fn serve(context: &mut CommandContext, args: ServeArgs) -> Result<()> {
             }
         })
         .map_err(|error| Error::internal("no thread can be started").with_source(error))?;
-    let http =
-        Http { address: args.http, token_file: args.token_file, origins: Vec::new(), hosts: args.allow_host, login };
+    let http = Http {
+        address: args.http,
+        token_file: args.token_file,
+        origins: Vec::new(),
+        hosts: args.allow_host,
+        login,
+    };
     let names = vaults.names.clone();
     let out = context.out;
     let served = crate::mcp::serve_named(vaults.clone(), &sets, &http, |address| {

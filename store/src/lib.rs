@@ -240,9 +240,8 @@ impl Store {
         if !open.read_only {
             state.notices.extend(end_unfinished_at_start(&vault, open.clock.now()));
         }
-        for why in [&state.embedder_error, &state.reranker.problem].into_iter().flatten() {
-            state.notices.push(why.to_string());
-        }
+        let unusable = [&state.embedder_error, &state.reranker.problem].into_iter().flatten();
+        state.notices.extend(unusable.map(ToString::to_string).collect::<Vec<_>>());
         let core = Core {
             client,
             is_agent: open.agent.is_some(),

@@ -53,7 +53,8 @@ fn check(login: &Login, token: &str) -> Result<Identity, Refusal> {
 fn a_token_names_its_person_groups_and_scopes() {
     let provider = Provider::start();
     let login = login(&provider);
-    let token = right(&provider).claim("groups", json!(["staff", "", "a\nb"])).claim("scope", "notes:write x");
+    let token =
+        right(&provider).claim("groups", json!(["staff", "", "a\nb"])).claim("scope", "notes:write x");
     let identity = check(&login, &token.sign()).unwrap();
     assert_eq!(identity.caller.who(), format!("{}#anna", provider.issuer));
     assert_eq!(identity.names, [identity.caller.who(), "group:staff".to_owned()]);

@@ -62,7 +62,11 @@ impl Access {
     ///
     /// # Errors
     /// The response that refuses the request.
-    pub(super) async fn admit(&self, vault: &str, headers: &HeaderMap) -> Result<(Identity, Member), Response> {
+    pub(super) async fn admit(
+        &self,
+        vault: &str,
+        headers: &HeaderMap,
+    ) -> Result<(Identity, Member), Response> {
         let metadata: Arc<str> = self.login.metadata_address(vault).into();
         let Some(token) = bearer_token(headers) else {
             return Err(unauthorized(&metadata, ""));
@@ -162,9 +166,8 @@ fn unauthorized(metadata: &str, error: &str) -> Response {
 
 fn insufficient_scope(metadata: &str, needed: Role) -> Response {
     let scope = scope_of(needed);
-    let challenge = format!(
-        "Bearer error=\"insufficient_scope\", scope=\"{scope}\", resource_metadata=\"{metadata}\""
-    );
+    let challenge =
+        format!("Bearer error=\"insufficient_scope\", scope=\"{scope}\", resource_metadata=\"{metadata}\"");
     let text = format!("the access token lacks the scope {scope}\n");
     (StatusCode::FORBIDDEN, [(header::WWW_AUTHENTICATE, challenge)], text).into_response()
 }

@@ -162,9 +162,8 @@ impl Issuer {
         }
         let name = self.name.clone();
         let read = tokio::task::spawn_blocking(move || read_keys(&name)).await;
-        let read = read.unwrap_or_else(|error| {
-            Err(Error::internal("the reading of keys ended").with_source(error))
-        });
+        let read =
+            read.unwrap_or_else(|error| Err(Error::internal("the reading of keys ended").with_source(error)));
         let mut keys = self.keys();
         let now = Instant::now();
         keys.tried_at = Some(now);

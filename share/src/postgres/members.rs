@@ -140,7 +140,7 @@ fn is_blocked(transaction: &mut Transaction<'_>, who: &str) -> Result<bool> {
 }
 
 /// Serializes an event, after the role of the connection was noted in it as the one who did it.
-fn line_of(transaction: &mut Transaction<'_>, event: &mut Event) -> Result<String> {
+pub(super) fn line_of(transaction: &mut Transaction<'_>, event: &mut Event) -> Result<String> {
     let row = transaction.query_typed_one("select session_user::text", &[]);
     let row = row.map_err(|error| failed("tell its role", error))?;
     event.more.insert("operator".to_owned(), row.get::<_, String>(0).into());

@@ -1,4 +1,4 @@
-//! `sidenote team grant`, `revoke`, `block`, `unblock` and `audit`: who may do what in vaults of a team, and who did what.
+//! `sidenote team grant`, `revoke`, `block`, `unblock`, `forget` and `audit`: who may do what in vaults of a team, and who did what.
 
 use clap::{Args, ValueEnum};
 
@@ -39,8 +39,9 @@ impl From<RoleArg> for Role {
 /// A person with several roles, by groups, has the highest.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  sidenote team grant handbook https://login.example#248289761001 writer --database postgres://postgres@db.example/notes
-  sidenote team grant handbook group:staff reader --dry-run")]
+  sidenote team grant handbook https://login.example#24828 writer
+  sidenote team grant handbook group:staff reader --dry-run
+  sidenote team grant handbook group:staff reader --database postgres:///notes")]
 pub(super) struct GrantArgs {
     /// The name of the vault.
     name: String,
@@ -57,7 +58,7 @@ pub(super) struct GrantArgs {
 /// Withdraw the role of a person or group in a vault.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  sidenote team revoke handbook group:staff --database postgres://postgres@db.example/notes")]
+  sidenote team revoke handbook group:staff")]
 pub(super) struct RevokeArgs {
     /// The name of the vault.
     name: String,
@@ -74,7 +75,7 @@ pub(super) struct RevokeArgs {
 /// An access token that the identity provider has issued counts until it expires; this counts from the next request on.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  sidenote team block https://login.example#248289761001 --database postgres://postgres@db.example/notes")]
+  sidenote team block https://login.example#24828")]
 pub(super) struct BlockArgs {
     /// The person as ISSUER#SUBJECT, or a group as group:NAME.
     who: String,
@@ -87,10 +88,26 @@ pub(super) struct BlockArgs {
 /// End the block of a person or group.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  sidenote team unblock https://login.example#248289761001 --database postgres://postgres@db.example/notes")]
+  sidenote team unblock https://login.example#24828")]
 pub(super) struct UnblockArgs {
     #[command(flatten)]
     block: BlockArgs,
+}
+
+/// Replace a person by a number in the journals of all vaults, and remove the roles of the person.
+///
+/// Notes that name the person stay as they are, and so do backups. Servers make their copies of the vaults anew. A block of the
+/// person ends, so close the account at the identity provider first.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  sidenote team forget https://login.example#24828 --dry-run")]
+pub(super) struct ForgetArgs {
+    /// The person as ISSUER#SUBJECT, as the audit has it.
+    who: String,
+    #[command(flatten)]
+    owner: OwnerArgs,
+    #[command(flatten)]
+    dry_run: DryRunArgs,
 }
 
 /// List who changed a vault, which calls were refused, and which roles and blocks were given, oldest first.
@@ -161,6 +178,17 @@ fn set_blocked(context: &CommandContext, args: &BlockArgs, database: &Database, 
             (true, false) => format!("{who} is {state} now\n"),
             (false, false) => format!("{who} would be {state}\n"),
         }
+    })
+}
+
+pub(super) fn forget(context: &CommandContext, args: &ForgetArgs) -> Result<()> {
+    let (_, database) = args.owner.open()?;
+    let reply = members::forget(&database, &args.who, context.now(), args.dry_run.is_set())?;
+    context.out.reply(&reply, |reply| {
+        let verb = if reply.applied { "is" } else { "would be" };
+        let (events, roles) = (output::count(reply.events, "event"), output::count(reply.roles, "role"));
+        let vaults = output::count(reply.vaults, "vault");
+        format!("the person {verb} {} now: {events} and {roles} in {vaults}\n", reply.replaced_by)
     })
 }
 

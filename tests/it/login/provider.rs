@@ -86,6 +86,9 @@ impl Provider {
         };
         let length = body.len();
         // The client may be gone.
-        drop(write!(stream, "HTTP/1.1 {status}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}"));
+        drop(write!(
+            stream,
+            "HTTP/1.1 {status}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}"
+        ));
     }
 }

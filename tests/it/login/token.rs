@@ -152,8 +152,7 @@ impl Token {
 
     /// Signs the token.
     pub(crate) fn sign(&self) -> String {
-        let message =
-            format!("{}.{}", encoded(self.header.to_string()), encoded(self.claims.to_string()));
+        let message = format!("{}.{}", encoded(self.header.to_string()), encoded(self.claims.to_string()));
         format!("{message}.{}", encoded(self.signer.sign(message.as_bytes())))
     }
 }

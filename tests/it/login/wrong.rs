@@ -24,7 +24,8 @@ pub(crate) fn wrong_tokens(issuer: &str, audience: &str) -> Vec<WrongToken> {
 type Case = (&'static str, String, Refusal);
 
 fn wrong_claims(right: &Token, issuer: &str, audience: &str) -> Vec<Case> {
-    let case = |what, name: &str, value: Value, refusal| (what, right.clone().claim(name, value).sign(), refusal);
+    let case =
+        |what, name: &str, value: Value, refusal| (what, right.clone().claim(name, value).sign(), refusal);
     let host = audience.split("/v/").next().unwrap();
     vec![
         case("the audience is another service", "aud", json!("https://other.example"), Refusal::Audience),
@@ -67,34 +68,58 @@ fn wrong_signatures(right: &Token) -> Vec<Case> {
         ("the algorithm is None", by("None", "rsa", Signer::Nobody).sign(), Refusal::Algorithm),
         ("there is no algorithm", right.clone().header("alg", Value::Null).sign(), Refusal::Malformed),
         ("the public key is taken for a secret", by("HS256", "rsa", shared()).sign(), Refusal::Algorithm),
-        ("a shared secret of the keys signs", {
-            by("HS256", "shared", Signer::Hmac(b"a shared secret".to_vec())).sign()
-        }, Refusal::Algorithm),
-        ("the key set is taken for a secret", {
-            by("HS256", "rsa", Signer::Hmac(key_set().to_string().into_bytes())).sign()
-        }, Refusal::Algorithm),
+        (
+            "a shared secret of the keys signs",
+            { by("HS256", "shared", Signer::Hmac(b"a shared secret".to_vec())).sign() },
+            Refusal::Algorithm,
+        ),
+        (
+            "the key set is taken for a secret",
+            { by("HS256", "rsa", Signer::Hmac(key_set().to_string().into_bytes())).sign() },
+            Refusal::Algorithm,
+        ),
         ("the algorithm is not listed", by("RS384", "rsa", Signer::Rsa384).sign(), Refusal::Algorithm),
-        ("the algorithm is that of another key", by("ES256", "rsa", Signer::P256).sign(), Refusal::UnknownKey),
+        (
+            "the algorithm is that of another key",
+            by("ES256", "rsa", Signer::P256).sign(),
+            Refusal::UnknownKey,
+        ),
         ("the key is of another algorithm", by("RS256", "p256", Signer::Rsa).sign(), Refusal::UnknownKey),
-        ("the key is for another algorithm alone", by("RS256", "ps256-only", Signer::Rsa).sign(), Refusal::UnknownKey),
+        (
+            "the key is for another algorithm alone",
+            by("RS256", "ps256-only", Signer::Rsa).sign(),
+            Refusal::UnknownKey,
+        ),
         ("the key is for encryption", by("RS256", "encryption", Signer::Rsa).sign(), Refusal::UnknownKey),
         ("the key is not known", by("RS256", "nobody's", Signer::Rsa).sign(), Refusal::UnknownKey),
         ("the key of the header is another provider's", attacker.sign(), Refusal::Signature),
-        ("the header names keys of an attacker", {
-            attacker.clone().header("jku", "https://attacker.example/keys").sign()
-        }, Refusal::Signature),
-        ("the header names a certificate of an attacker", {
-            attacker.clone().header("x5u", "https://attacker.example/certificate").sign()
-        }, Refusal::Signature),
-        ("the header has the key of an attacker", {
-            attacker.clone().header("jwk", attackers_jwk()).sign()
-        }, Refusal::Signature),
+        (
+            "the header names keys of an attacker",
+            { attacker.clone().header("jku", "https://attacker.example/keys").sign() },
+            Refusal::Signature,
+        ),
+        (
+            "the header names a certificate of an attacker",
+            { attacker.clone().header("x5u", "https://attacker.example/certificate").sign() },
+            Refusal::Signature,
+        ),
+        (
+            "the header has the key of an attacker",
+            { attacker.clone().header("jwk", attackers_jwk()).sign() },
+            Refusal::Signature,
+        ),
         ("the padding is another one", by("RS256", "rsa", Signer::RsaPss).sign(), Refusal::Signature),
-        ("the claims were changed", format!("{}.{other_claims}.{}", signed[0], signed[2]), Refusal::Signature),
+        (
+            "the claims were changed",
+            format!("{}.{other_claims}.{}", signed[0], signed[2]),
+            Refusal::Signature,
+        ),
         ("the header was changed", format!("{other_header}.{}.{}", signed[1], signed[2]), Refusal::Signature),
-        ("the signature is cut", {
-            format!("{}.{}.{}", signed[0], signed[1], &signed[2][..200])
-        }, Refusal::Signature),
+        (
+            "the signature is cut",
+            { format!("{}.{}.{}", signed[0], signed[1], &signed[2][..200]) },
+            Refusal::Signature,
+        ),
         ("the signature is missing", format!("{}.{}.", signed[0], signed[1]), Refusal::Signature),
     ]
 }
@@ -114,10 +139,18 @@ fn wrong_forms(right: &Token) -> Vec<Case> {
         ("it has two parts", signed.rsplit_once('.').unwrap().0.to_owned(), Refusal::Malformed),
         ("it has five parts", format!("{signed}.x.y"), Refusal::Malformed),
         ("the parts are padded", padded, Refusal::Malformed),
-        ("the header is no JSON", format!("{}{}", encoded("{"), &signed[signed.find('.').unwrap()..]), Refusal::Malformed),
-        ("the claims are no JSON", {
-            let parts: Vec<&str> = signed.split('.').collect();
-            format!("{}.{}.{}", parts[0], encoded("[]"), parts[2])
-        }, Refusal::Issuer),
+        (
+            "the header is no JSON",
+            format!("{}{}", encoded("{"), &signed[signed.find('.').unwrap()..]),
+            Refusal::Malformed,
+        ),
+        (
+            "the claims are no JSON",
+            {
+                let parts: Vec<&str> = signed.split('.').collect();
+                format!("{}.{}.{}", parts[0], encoded("[]"), parts[2])
+            },
+            Refusal::Issuer,
+        ),
     ]
 }

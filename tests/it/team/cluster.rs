@@ -124,6 +124,13 @@ impl Cluster {
         postgres::Client::connect(&self.app(), postgres::NoTls).unwrap()
     }
 
+    /// Gives the whole database as text.
+    pub(super) fn dump(&self) -> String {
+        let socket = self.folder.path().to_str().unwrap().to_owned();
+        self.run("pg_dump", &["-h", &socket, "-U", "postgres", "-f", "notes.sql", "notes"]);
+        fs::read_to_string(self.folder.path().join("notes.sql")).unwrap()
+    }
+
     /// Copies the database into another one of the cluster, by a dump.
     pub(super) fn dump_and_restore(&self, name: &str) {
         let socket = self.folder.path().to_str().unwrap().to_owned();

@@ -135,7 +135,9 @@ pub fn fetch_document(url: &str, max: u64, limit: Duration) -> Result<Vec<u8>, E
         Ok(Reply { status: 404, .. }) => Err(Error::not_found(format!("{url} does not exist"))),
         Ok(Reply { status, .. }) => Err(failed(format!("the server answers {status}"))),
         Err(HttpError::TimedOut) => Err(failed(format!("it takes longer than {} s", limit.as_secs()))),
-        Err(HttpError::Unreachable(why) | HttpError::Address(why) | HttpError::Broken(why)) => Err(failed(why)),
+        Err(HttpError::Unreachable(why) | HttpError::Address(why) | HttpError::Broken(why)) => {
+            Err(failed(why))
+        }
         Err(HttpError::Write(error)) => Err(failed(error.to_string())),
     }
 }
