@@ -629,14 +629,18 @@ impl ServerHandler for Server {
     async fn get_prompt(
         &self,
         request: GetPromptRequestParams,
-        _: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
         #[cfg(feature = "conformance")]
         if let Some(answer) = conformance::prompt(&request)? {
             return Ok(answer);
         }
-        let shared = Arc::clone(&self.shared);
-        self.run_request(move |store| prompts::get(store, &request, |tool| shared.served.has(tool))).await
+        let (server, member) = (self.clone(), member_of(&context));
+        self.run_request(move |store| {
+            let offered = server.offered(member.as_ref());
+            prompts::get(store, &request, |tool| offered.has(tool))
+        })
+        .await
     }
 
     #[cfg(feature = "conformance")]

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use sidenote::mcp::login::{Identity, KeyTimes, Login, LoginOptions, Refusal};
+use sidenote::share::settings::TeamSettings;
 use sidenote::store::Role;
 
 use provider::{Answer, Provider};
@@ -47,6 +48,21 @@ fn run<T>(work: impl Future<Output = T>) -> T {
 
 fn check(login: &Login, token: &str) -> Result<Identity, Refusal> {
     run(login.check(token, "handbook"))
+}
+
+#[test]
+fn settings_in_a_vault_need_more_than_notes_do() {
+    for (path, role) in [
+        ("Plan.md", Role::Writer),
+        ("a/.hidden.md", Role::Writer),
+        (".trash/Plan.md", Role::Writer),
+        (".obsidian/app.json", Role::Admin),
+        (".sidenote/config.toml", Role::Admin),
+        (".trashed", Role::Admin),
+    ] {
+        assert_eq!(Role::to_change(path), role, "{path}");
+    }
+    assert!(Role::Reader < Role::Writer && Role::Writer < Role::Admin);
 }
 
 #[test]
@@ -174,6 +190,40 @@ fn a_provider_that_never_answered_gives_no_reason_to_trust() {
         provider.set(answer);
         assert_eq!(check(&login(&provider), &right(&provider).sign()).map(drop), Err(Refusal::NoKeys));
         assert!(!provider.take_asked().contains(&"/moved".to_owned()), "a redirect was followed");
+    }
+}
+
+#[test]
+fn the_settings_of_login_are_tables_of_their_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("team.toml");
+    let load = |more: &str| {
+        std::fs::write(&file, format!("[team]\ndatabase = \"postgres:///x\"\ncache = \"c\"\n{more}"))
+            .unwrap();
+        #[cfg(unix)]
+        crate::support::set_mode(&file, 0o600);
+        TeamSettings::load(&file)
+    };
+    let without = load("").unwrap();
+    assert_eq!((without.login, without.audit.reads), (None, false));
+    let url = "url = \"https://notes.example\"";
+    let with = load(&format!("[login]\nissuer = \"https://a\"\n{url}\n[audit]\nreads = true\n")).unwrap();
+    let login = with.login.unwrap();
+    assert_eq!((login.issuer, with.audit.reads), (vec!["https://a".to_owned()], true));
+    assert_eq!((login.groups_claim.as_str(), login.name_claim.as_str()), ("groups", "email"));
+    assert_eq!(login.algorithms, ["RS256", "PS256", "ES256", "EdDSA"]);
+    let with = load(&format!("[login]\nissuer = [\"https://a\", \"https://b\"]\n{url}\n")).unwrap();
+    assert_eq!(with.login.unwrap().issuer.len(), 2);
+    for (wrong, named) in [
+        (format!("[login]\n{url}\n"), "issuer"),
+        ("[login]\nissuer = \"https://a\"\n".to_owned(), "url"),
+        (format!("[login]\nissuer = 1\n{url}\n"), "a list of addresses"),
+        (format!("[login]\nissuer = \"https://a\"\n{url}\nsecret = 1\n"), "secret"),
+        ("[audit]\nwrites = true\n".to_owned(), "writes"),
+        ("[logins]\n".to_owned(), "logins"),
+    ] {
+        let error = load(&wrong).unwrap_err().to_string();
+        assert!(error.contains(named) && error.contains("team.toml"), "{wrong}: {error}");
     }
 }
 

@@ -410,6 +410,8 @@ fn the_journal_says_who_did_what_with_which_tool() {
     team.call("a", "anna", ALL, "read_note", json!({ "note": "Plan" }));
     assert!(!team.audit("a", &[]).iter().any(|event| event["tool"] == "read_note"));
     assert!(history_of_copy(&team).contains("anna@example.org  write_note"));
+    let told = team.call("a", "anna", ALL, "read_session", json!({ "action": "audit" })).text;
+    assert!(told.contains("new  By Anna.md  by anna@example.org"), "{told}");
     team.server.stop();
 }
 
