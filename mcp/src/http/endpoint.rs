@@ -20,7 +20,7 @@ use serde::de::IgnoredAny;
 use serde_json::json;
 
 use super::gate::Gate;
-use super::rights::{Member, called_tool};
+use super::rights::{Listening, Member, called_tool};
 use crate::{Server, invalid_message, parse_error};
 
 /// The header by which a client names its session.
@@ -228,7 +228,11 @@ pub(super) async fn handle_authorized(endpoint: &Endpoint, request: Request) -> 
         }
         let message = bytes.clone();
         let response = endpoint.plain.handle(Request::from_parts(parts, Body::from(bytes))).await;
-        return correct_error(response.map(Body::new), is_json, &message);
+        let mut response = correct_error(response.map(Body::new), is_json, &message);
+        if listens {
+            response.extensions_mut().insert(Listening);
+        }
+        return response;
     }
     if parts.method == Method::POST && accepts.json && accepts.stream {
         accept_all(&mut parts);

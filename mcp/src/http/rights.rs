@@ -47,6 +47,10 @@ impl Member {
     }
 }
 
+/// Marks the answer to a client that listens for as long as it likes.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Listening;
+
 /// Returns the role that a person has in a vault under one of some names. It may block.
 type RoleLookup = dyn Fn(&str, &[String]) -> Result<Option<Role>> + Send + Sync;
 
@@ -86,7 +90,10 @@ impl Access {
         };
         let role = match self.role(vault, &identity).await {
             Ok(Some(role)) => role,
-            Ok(None) => return Err((StatusCode::NOT_FOUND, NO_VAULT).into_response()),
+            Ok(None) => {
+                tracing::info!("{} has no role in a vault {vault:?}", identity.caller.who());
+                return Err((StatusCode::NOT_FOUND, NO_VAULT).into_response());
+            }
             Err(error) => {
                 tracing::warn!("the rights of a person cannot be read: {error}");
                 return Err(unavailable("rights cannot be checked now\n"));
@@ -103,7 +110,7 @@ impl Access {
     }
 
     /// Lets a stream of events end when the person loses the role, or, unless it is the answer to one call, when the token
-    /// expires.
+    /// expires. A call that has begun is answered.
     pub(super) fn limit_stream(
         &self,
         vault: &str,
@@ -115,7 +122,8 @@ impl Access {
         if !kind.is_some_and(|kind| kind.starts_with("text/event-stream")) {
             return response;
         }
-        let (access, vault, expires) = (self.clone(), vault.to_owned(), *method == Method::GET);
+        let expires = *method == Method::GET || response.extensions().get::<Listening>().is_some();
+        let (access, vault) = (self.clone(), vault.to_owned());
         let ended = async move {
             loop {
                 let left = identity.remaining();

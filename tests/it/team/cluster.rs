@@ -98,6 +98,13 @@ impl Cluster {
         self.address("postgres", "notes")
     }
 
+    /// Makes a role that may administer the tables and is no superuser, and gives its address.
+    pub(super) fn administrator(&self) -> String {
+        let mut client = postgres::Client::connect(&self.owner(), postgres::NoTls).unwrap();
+        client.batch_execute("create role operator login; grant sidenote_owner to operator").unwrap();
+        self.address("operator", "notes")
+    }
+
     /// Gives the address for the role of servers.
     pub(super) fn app(&self) -> String {
         self.app_of("notes")
