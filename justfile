@@ -20,6 +20,12 @@ kill-shared-vectors count="200":
 team:
     cargo test --release -- --ignored --nocapture team::
 
+# Let real clients log in with a real identity provider and call every tool of a team's server; installs them (npm, PyPI) in a
+# temporary folder, and needs Node.js and PostgreSQL.
+team-login:
+    cargo build --release
+    python3 tests/team/login.py target/release/sidenote
+
 # Kill a server of a team two hundred times beside another one that writes, and find a thousand notes at once; takes minutes.
 team-kills:
     SIDENOTE_TEST_KILLS=200 SIDENOTE_TEST_TEAM_NOTES=1000 cargo test --release -- --ignored --nocapture team::a_killed_server_loses_nothing_that_was_acknowledged team::what_one_server_writes_another_one_finds_at_once

@@ -5,6 +5,7 @@ mod endpoint;
 mod gate;
 mod metrics;
 pub(super) mod named;
+mod rights;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -19,7 +20,9 @@ pub(super) use self::endpoint::JsonOnly;
 use self::endpoint::{Endpoint, handle_authorized};
 use self::gate::Gate;
 pub use self::gate::Http;
-use self::named::{NO_VAULT, NamedVaults, VaultSource};
+use self::named::{NamedVaults, VaultSource};
+pub(super) use self::rights::Member;
+use self::rights::NO_VAULT;
 use super::{Server, Toolset};
 use sidenote_foundation::error::{Error, Result};
 pub(super) use sidenote_http::admission::BodyReservation;
@@ -67,7 +70,7 @@ pub(super) async fn serve_named(
     on_listening: impl FnOnce(SocketAddr),
 ) -> Result<()> {
     let gate = Gate::of(http)?;
-    let vaults = NamedVaults::new(source, sets, gate.clone());
+    let vaults = NamedVaults::new(source, sets, gate.clone(), http.login.clone());
     let warming = tokio::spawn(vaults.clone().warm_up());
     let served = listen(&gate, http, vaults.clone().router(), on_listening).await;
     warming.abort();

@@ -18,7 +18,7 @@ use crate::error_text::{self, ServedTools, message_for_agent};
 use crate::{reply_limit, resources};
 use sidenote_foundation::error::{Error, Result};
 use sidenote_foundation::text::control::plain_lines;
-use sidenote_store::{EarlierCall, Intent, Store};
+use sidenote_store::{EarlierCall, Intent, Role, Store};
 
 /// The argument that names an operation, so that the caller can repeat the call. Every tool that writes accepts it.
 const OPERATION_ARGUMENT: &str = "operation_id";
@@ -349,6 +349,11 @@ impl Tool {
     pub(super) fn with_error_format(mut self, format_error: fn(&Error, &ServedTools) -> Answer) -> Self {
         self.format_error = format_error;
         self
+    }
+
+    /// Returns the role that a person needs to call the tool.
+    pub(super) fn needed_role(&self) -> Role {
+        if self.effect == Effect::ReadOnly { Role::Reader } else { Role::Writer }
     }
 
     /// Returns the definition of the tool for clients.

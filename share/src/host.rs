@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crate::authority::{SharedVault, VaultLimits};
+use crate::members::Members;
 use crate::postgres::Database;
 use crate::settings::TeamSettings;
 use sidenote_foundation::error::Result;
@@ -35,6 +36,7 @@ struct Hosted {
 #[derive(Debug)]
 pub struct Host {
     database: Arc<Database>,
+    members: Members,
     settings: TeamSettings,
     /// The options with which every store is opened.
     open: Open,
@@ -49,7 +51,8 @@ impl Host {
     pub fn new(settings: TeamSettings, open: Open) -> Result<Self> {
         let database = Arc::new(Database::new(settings.database.reveal())?);
         database.check_role()?;
-        Ok(Self { database, settings, open, hosted: Mutex::default() })
+        let members = Members::new(Arc::clone(&database), Duration::from_secs(settings.stale_s));
+        Ok(Self { database, members, settings, open, hosted: Mutex::default() })
     }
 
     fn hosted(&self) -> MutexGuard<'_, Hosted> {
@@ -109,6 +112,11 @@ impl Host {
         if let Some(vault) = hosted.open.remove(name) {
             hosted.closing.insert(name.to_owned(), vault);
         }
+    }
+
+    /// Returns who has which role.
+    pub fn members(&self) -> &Members {
+        &self.members
     }
 
     /// Asks the database whether it can be reached.

@@ -3,8 +3,10 @@
 //! A copy is a folder like any other, so search, links and memory are the same code on the same bytes.
 
 pub mod authority;
+pub mod audit;
 mod copy;
 pub mod host;
+pub mod members;
 mod postgres;
 pub mod settings;
 pub mod team;

@@ -3,7 +3,9 @@
 //!
 //! No statement is built from text, and none runs on a vault's rows before the vault is set for row-level security.
 
+pub(crate) mod forget;
 pub(crate) mod import;
+pub(crate) mod members;
 pub(crate) mod schema;
 pub(crate) mod tables;
 pub(crate) mod turn;
@@ -174,6 +176,14 @@ pub(crate) fn failed(doing: &str, error: postgres::Error) -> Error {
     if error.code() == Some(&SqlState::LOCK_NOT_AVAILABLE) {
         return Error::new(ErrorKind::Conflict, "another server is changing this vault")
             .with_hint("try again when it has finished");
+    }
+    if error.code() == Some(&SqlState::INSUFFICIENT_PRIVILEGE) {
+        return Error::new(ErrorKind::Io, format!("the role of the connection may not {doing}"))
+            .with_hints(
+                "connect as a role that owns the tables: --database ADDRESS, as for `sidenote team init`",
+                "tell the user",
+            )
+            .with_source(error);
     }
     let said = match error.as_db_error() {
         Some(told) => told.message().to_owned(),

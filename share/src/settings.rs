@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 
 use sidenote_foundation::config::Secret;
 use sidenote_foundation::error::{Error, Result};
@@ -34,6 +34,70 @@ pub struct TeamSettings {
     /// The largest file in megabytes.
     #[serde(default = "default_max_file_mb")]
     pub max_file_mb: u64,
+    /// The settings of login, from a table of their own; `None` where nobody logs in.
+    #[serde(skip)]
+    pub login: Option<LoginSettings>,
+    /// The settings of the audit, from a table of their own.
+    #[serde(skip)]
+    pub audit: AuditSettings,
+}
+
+/// The settings of login: whose access tokens are accepted, and how they are read.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LoginSettings {
+    /// The identity providers that are trusted: one, or a list.
+    #[serde(deserialize_with = "one_or_more")]
+    pub issuer: Vec<String>,
+    /// The audiences of tokens that are accepted besides the address of the vault.
+    #[serde(default)]
+    pub audiences: Vec<String>,
+    /// The public address of the service.
+    pub url: String,
+    /// The claim with the groups of a person.
+    #[serde(default = "default_groups_claim")]
+    pub groups_claim: String,
+    /// The claim with the name of a person that is shown.
+    #[serde(default = "default_name_claim")]
+    pub name_claim: String,
+    /// The algorithms of signatures that are accepted.
+    #[serde(default = "default_algorithms")]
+    pub algorithms: Vec<String>,
+}
+
+/// What is recorded of requests besides changes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AuditSettings {
+    /// Whether it is recorded who read which notes. Queries never are.
+    #[serde(default)]
+    pub reads: bool,
+}
+
+/// Reads a text, or a list of texts.
+fn one_or_more<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged, expecting = "expected an address, or a list of addresses")]
+    enum OneOrMore {
+        One(String),
+        More(Vec<String>),
+    }
+    Ok(match OneOrMore::deserialize(deserializer)? {
+        OneOrMore::One(text) => vec![text],
+        OneOrMore::More(texts) => texts,
+    })
+}
+
+fn default_groups_claim() -> String {
+    "groups".to_owned()
+}
+
+fn default_name_claim() -> String {
+    "email".to_owned()
+}
+
+fn default_algorithms() -> Vec<String> {
+    ["RS256", "PS256", "ES256", "EdDSA"].map(str::to_owned).to_vec()
 }
 
 fn default_open() -> usize {
@@ -52,11 +116,14 @@ fn default_max_file_mb() -> u64 {
     50
 }
 
-/// The file, whose one table has the settings.
+/// The file with its tables.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct TeamFile {
     team: TeamSettings,
+    login: Option<LoginSettings>,
+    #[serde(default)]
+    audit: AuditSettings,
 }
 
 impl TeamSettings {
@@ -78,7 +145,7 @@ impl TeamSettings {
             .map_err(|_| Error::invalid(format!("{} is not UTF-8", path.display())))?;
         let file: TeamFile =
             toml::from_str(&text).map_err(|error| Error::invalid(format!("{}: {error}", path.display())))?;
-        Ok(file.team)
+        Ok(Self { login: file.login, audit: file.audit, ..file.team })
     }
 
     /// Returns the largest file in bytes.

@@ -140,6 +140,7 @@ fn serve(context: &mut CommandContext, args: &ServeArgs, named: Vec<NamedVault>)
     }
     let paths: Vec<String> = stores.iter().map(|(path, _)| path.clone()).collect();
     let http = Http {
+        login: None,
         address,
         token_file: args.token_file.clone(),
         origins: args.allow_origin.clone(),

@@ -1,5 +1,8 @@
 //! `sidenote team`: vaults that several servers share, in a PostgreSQL database.
 
+mod args;
+mod rights;
+
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -7,15 +10,18 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand};
 
+use self::args::SettingsArgs;
+use self::rights::{AuditArgs, BlockArgs, ForgetArgs, GrantArgs, RevokeArgs, UnblockArgs};
 use crate::cli::args::DryRunArgs;
 use crate::cli::{CommandContext, Outcome, output};
 use crate::error::{Error, ErrorKind, Result};
+use crate::mcp::login::{KeyTimes, Login, LoginOptions};
 use crate::mcp::{Http, Toolset, VaultSource};
 use crate::share::Database;
 use crate::share::host::Host;
 use crate::share::settings::TeamSettings;
 use crate::share::team;
-use crate::store::Store;
+use crate::store::{Role, Store};
 
 /// The interval at which a server stores uses of memories.
 const STORE_USES: Duration = Duration::from_secs(1);
@@ -30,6 +36,8 @@ const STORE_USES: Duration = Duration::from_secs(1);
   sidenote team create handbook --from ~/handbook
   sidenote team serve handbook --http 127.0.0.1:3000
   sidenote team export handbook ~/handbook-copy
+  sidenote team grant handbook group:staff writer
+  sidenote team audit handbook --since 7d
   sidenote team check handbook")]
 pub(super) struct TeamArgs {
     #[command(subcommand)]
@@ -43,24 +51,12 @@ enum TeamCommand {
     Serve(ServeArgs),
     Export(ExportArgs),
     Check(CheckArgs),
-}
-
-#[derive(Debug, Args)]
-struct SettingsArgs {
-    /// The settings of the team: a file team.toml that only you can read.
-    #[arg(
-        long,
-        env = "SIDENOTE_TEAM_CONFIG",
-        value_name = "FILE",
-        default_value = "/etc/sidenote/team.toml"
-    )]
-    config: PathBuf,
-}
-
-impl SettingsArgs {
-    fn load(&self) -> Result<TeamSettings> {
-        TeamSettings::load(&self.config)
-    }
+    Grant(GrantArgs),
+    Revoke(RevokeArgs),
+    Block(BlockArgs),
+    Unblock(UnblockArgs),
+    Forget(ForgetArgs),
+    Audit(AuditArgs),
 }
 
 /// Create the roles and tables in the database, or bring them to the version of this program.
@@ -118,11 +114,12 @@ struct ServeArgs {
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:3000")]
     http: SocketAddr,
     /// The file with the token that clients must send. It is created if it is missing. Required for an address that other
-    /// machines can reach.
+    /// machines can reach, unless people log in; then this token is for /metrics alone.
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
-    /// A host name by which a proxy reaches the server, such as notes.example; may be repeated. Requires --token-file.
-    #[arg(long, value_name = "NAME", requires = "token_file")]
+    /// A host name by which a proxy reaches the server, such as notes.example; may be repeated. The host of login.url is
+    /// allowed already. Requires --token-file or login.
+    #[arg(long, value_name = "NAME")]
     allow_host: Vec<String>,
     /// The toolsets to serve, separated by commas.
     #[arg(long, value_name = "SETS", default_value = "notes")]
@@ -162,6 +159,12 @@ pub(super) fn run(context: &mut CommandContext, args: TeamArgs) -> Result<Outcom
         TeamCommand::Serve(args) => serve(context, args)?,
         TeamCommand::Export(args) => export(context, &args)?,
         TeamCommand::Check(args) => return check(context, &args),
+        TeamCommand::Grant(args) => rights::grant(context, &args)?,
+        TeamCommand::Revoke(args) => rights::revoke(context, &args)?,
+        TeamCommand::Block(args) => rights::block(context, &args)?,
+        TeamCommand::Unblock(args) => rights::unblock(context, &args)?,
+        TeamCommand::Forget(args) => rights::forget(context, &args)?,
+        TeamCommand::Audit(args) => rights::show_audit(context, &args)?,
     }
     Ok(Outcome::Done)
 }
@@ -225,10 +228,16 @@ struct TeamVaults {
     most_open: usize,
 }
 
+impl TeamVaults {
+    fn serves(&self, name: &str) -> bool {
+        let is_served = self.names.is_empty() || self.names.iter().any(|served| served == name);
+        is_served && team::check_name(name).is_ok()
+    }
+}
+
 impl VaultSource for TeamVaults {
     fn open(&self, name: &str) -> Result<Option<Store>> {
-        let is_served = self.names.is_empty() || self.names.iter().any(|served| served == name);
-        if !is_served || team::check_name(name).is_err() {
+        if !self.serves(name) {
             return Ok(None);
         }
         match self.host.store(name) {
@@ -241,6 +250,13 @@ impl VaultSource for TeamVaults {
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error),
         }
+    }
+
+    fn role(&self, name: &str, who: &[String]) -> Result<Option<Role>> {
+        if !self.serves(name) {
+            return Ok(None);
+        }
+        self.host.members().role(name, who)
     }
 
     fn close(&self, name: &str) {
@@ -264,11 +280,28 @@ impl VaultSource for TeamVaults {
     }
 }
 
+/// Prepares the check of access tokens, if the settings have one.
+fn login(settings: &TeamSettings) -> Result<Option<Arc<Login>>> {
+    let Some(login) = &settings.login else { return Ok(None) };
+    let login = Login::new(LoginOptions {
+        issuers: login.issuer.clone(),
+        audiences: login.audiences.clone(),
+        url: login.url.clone(),
+        groups_claim: login.groups_claim.clone(),
+        name_claim: login.name_claim.clone(),
+        algorithms: login.algorithms.clone(),
+        records_reads: settings.audit.reads,
+        key_times: KeyTimes::default(),
+    })?;
+    Ok(Some(Arc::new(login)))
+}
+
 fn serve(context: &mut CommandContext, args: ServeArgs) -> Result<()> {
     let settings = args.settings.load()?;
     for name in args.names.iter().chain(&settings.warm) {
         team::check_name(name)?;
     }
+    let login = login(&settings)?;
     let sets = args.toolset.split(',').map(Toolset::parse).collect::<Result<Vec<Toolset>>>()?;
     context.open.fill = true;
     context.open.agent = Some("mcp".to_owned());
@@ -289,8 +322,13 @@ fn serve(context: &mut CommandContext, args: ServeArgs) -> Result<()> {
             }
         })
         .map_err(|error| Error::internal("no thread can be started").with_source(error))?;
-    let http =
-        Http { address: args.http, token_file: args.token_file, origins: Vec::new(), hosts: args.allow_host };
+    let http = Http {
+        address: args.http,
+        token_file: args.token_file,
+        origins: Vec::new(),
+        hosts: args.allow_host,
+        login,
+    };
     let names = vaults.names.clone();
     let out = context.out;
     let served = crate::mcp::serve_named(vaults.clone(), &sets, &http, |address| {

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use lru::LruCache;
 
 use crate::call_context::Call;
+use crate::caller::CallOrigin;
 use crate::early_vector::{EarlyVector, vector_key};
 use crate::note_columns::NoteColumns;
 use crate::session_commits::SessionCommits;
@@ -126,6 +127,8 @@ pub(super) struct Core {
     pub(crate) state: Arc<SharedState>,
     /// The session of changes.
     pub(crate) session: Option<String>,
+    /// The person for whom the current call is made, and its tool, where people log in.
+    pub(crate) origin: Option<Arc<CallOrigin>>,
     /// Who asks for changes, as commits name it: an agent, or the command.
     pub(crate) client: String,
     /// Whether an agent asks for changes.

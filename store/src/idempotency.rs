@@ -7,6 +7,7 @@ use std::sync::{MutexGuard, PoisonError};
 use serde_json::{Map, Value, json};
 
 use crate::call_context::ANSWER;
+use crate::caller::OP_REFUSED;
 use crate::core::Core;
 use sidenote_foundation::clock::Timestamp;
 use sidenote_foundation::error::{Error, ErrorKind, Result};
@@ -119,7 +120,17 @@ impl Calls<'_> {
         std::mem::take(&mut self.core.call.uncommitted.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Returns the metadata of the events of this call: the session and the operation id.
+    /// Records that this call was refused because its caller lacks the right to it.
+    ///
+    /// # Errors
+    /// `Io` if the journal cannot be written.
+    pub fn record_refusal(&self) -> Result<()> {
+        let mut event = Event::new(OP_REFUSED, self.core.clock.now());
+        event.more.extend(self.signature());
+        self.core.journal().append(&event)
+    }
+
+    /// Returns the metadata of the events of this call: the session, the caller, the tool and the operation id.
     pub(crate) fn signature(&self) -> Map<String, Value> {
         let mut signature = Map::new();
         if let Some(mut session) = self.core.session.clone() {
@@ -131,6 +142,10 @@ impl Calls<'_> {
             let mut client = self.core.client.clone();
             self.core.clean(&mut client);
             signature.insert("client".to_owned(), Value::from(client));
+        }
+        if let Some(origin) = &self.core.origin {
+            signature.insert("caller".to_owned(), origin.caller.to_json());
+            signature.insert("tool".to_owned(), Value::from(origin.tool.as_str()));
         }
         if let Some(once) = &self.core.call.once {
             signature.insert(NAME.to_owned(), Value::from(once.id.as_str()));

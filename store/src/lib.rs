@@ -3,6 +3,7 @@
 //! The store reads the time once for each request and passes it down. Replies are plain values that serialise as
 //! documented.
 
+mod caller;
 mod change;
 mod core;
 mod early_vector;
@@ -31,6 +32,7 @@ use std::sync::{Arc, Mutex};
 use lru::LruCache;
 
 use crate::call_context::{Call, Once};
+use crate::caller::CallOrigin;
 use crate::change::apply::end_unfinished_at_start;
 use crate::core::{Core, SharedState};
 use crate::early_vector::EarlyVector;
@@ -48,6 +50,7 @@ use sidenote_foundation::search::Mode;
 use sidenote_foundation::text::relation::RelationRules;
 use sidenote_foundation::vault::authority::Authority;
 
+pub use crate::caller::{Caller, OP_REFUSED, Role, person_of};
 pub use crate::change::apply::plan_basis;
 pub use crate::change::commit::{CommitReply, UncommittedFile};
 pub use crate::change::create::{NewRequest, refuse_long_label};
@@ -237,9 +240,8 @@ impl Store {
         if !open.read_only {
             state.notices.extend(end_unfinished_at_start(&vault, open.clock.now()));
         }
-        for why in [&state.embedder_error, &state.reranker.problem].into_iter().flatten() {
-            state.notices.push(why.to_string());
-        }
+        let unusable = [&state.embedder_error, &state.reranker.problem].into_iter().flatten();
+        state.notices.extend(unusable.map(ToString::to_string).collect::<Vec<_>>());
         let core = Core {
             client,
             is_agent: open.agent.is_some(),
@@ -250,6 +252,7 @@ impl Store {
             clock: open.clock,
             state: Arc::new(state),
             session: open.session.filter(|session| !session.trim().is_empty()),
+            origin: None,
             cancelled: Arc::default(),
             call: Arc::default(),
         };
@@ -292,6 +295,13 @@ impl Store {
     #[must_use]
     pub fn for_client(&self, name: String) -> Self {
         Self { core: Core { client: name, ..self.core.clone() } }
+    }
+
+    /// Returns the same store for calls of a tool for a person. The events of the journal name both.
+    #[must_use]
+    pub fn for_caller(&self, caller: &Caller, tool: &str) -> Self {
+        let origin = Some(Arc::new(CallOrigin { caller: caller.clone(), tool: tool.to_owned() }));
+        Self { core: Core { origin, ..self.core.clone() } }
     }
 
     /// Returns the same store for one call that ends early once `cancelled` is set. Only long planning checks the flag;

@@ -50,7 +50,7 @@ const SHARED: [&str; 6] = [
 ];
 
 /// Commands that change notes, settings or the journal, and so have to say first what they would do.
-const WRITERS: [&str; 40] = [
+const WRITERS: [&str; 45] = [
     "task",
     "config set",
     "config unset",
@@ -91,6 +91,11 @@ const WRITERS: [&str; 40] = [
     "memory maintain",
     "memory cleanup",
     "memory import",
+    "team grant",
+    "team revoke",
+    "team block",
+    "team unblock",
+    "team forget",
 ];
 
 #[test]

@@ -166,6 +166,11 @@ impl Reply {
         self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 
+    /// Gives the names of the headers.
+    pub(crate) fn header_names(&self) -> Vec<&str> {
+        self.headers.iter().map(|(name, _)| name.as_str()).collect()
+    }
+
     /// Gives the answer, which is one message, or the last one of a stream.
     #[track_caller]
     pub(crate) fn json(&self) -> Value {

@@ -58,6 +58,7 @@ mod licenses;
 mod linear_work;
 mod link_dialects;
 mod link_graph;
+mod login;
 mod looking_back;
 mod maintenance;
 mod manual;

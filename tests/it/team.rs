@@ -4,6 +4,7 @@
 mod cluster;
 #[cfg(unix)]
 mod proxy;
+mod rights;
 mod serving;
 
 use std::collections::BTreeSet;
@@ -151,10 +152,10 @@ fn init_makes_tables_whose_policies_bind_the_role_of_servers() {
         serde_json::from_str::<serde_json::Value>(&stdout(&done)).unwrap()
     };
     let app = Database::new(&cluster.app_before_init()).unwrap();
-    assert_eq!(init(&["--dry-run"]), serde_json::json!({ "from": 0, "to": 1, "applied": false }));
+    assert_eq!(init(&["--dry-run"]), serde_json::json!({ "from": 0, "to": 2, "applied": false }));
     assert!(app.check_role().is_err());
-    assert_eq!(init(&[]), serde_json::json!({ "from": 0, "to": 1, "applied": true }));
-    assert_eq!(init(&[]), serde_json::json!({ "from": 1, "to": 1, "applied": false }));
+    assert_eq!(init(&[]), serde_json::json!({ "from": 0, "to": 2, "applied": true }));
+    assert_eq!(init(&[]), serde_json::json!({ "from": 2, "to": 2, "applied": false }));
     app.check_role().unwrap();
     let owner = Database::new(&cluster.owner()).unwrap();
     let refused = owner.check_role().unwrap_err();
@@ -166,7 +167,7 @@ fn init_makes_tables_whose_policies_bind_the_role_of_servers() {
     create(&cluster, Some(vault.root()));
     // Without the vault set, nothing is seen; with another one, nothing is written; and no line of the journal changes.
     let mut client = cluster.client();
-    for table in ["vault", "blob", "file", "event", "deed", "vector", "member"] {
+    for table in ["vault", "blob", "file", "event", "deed", "vector", "member", "block"] {
         let row = client.query_one(&format!("select count(*) from sidenote.{table}"), &[]).unwrap();
         assert_eq!(row.get::<_, i64>(0), 0, "{table}");
     }
@@ -183,6 +184,11 @@ fn init_makes_tables_whose_policies_bind_the_role_of_servers() {
         (&own, "delete from sidenote.blob"),
         (&own, "update sidenote.vault set name = 'x'"),
         (&own, "truncate sidenote.file"),
+        (&own, "insert into sidenote.member select id, 'x', 'admin' from sidenote.vault"),
+        (&own, "update sidenote.member set role = 'admin'"),
+        (&own, "insert into sidenote.block (who, is_blocked, line) values ('x', false, '{}')"),
+        (&own, "delete from sidenote.block"),
+        (&own, "delete from sidenote.deed"),
     ] {
         let done = client.batch_execute(&format!("begin; {set}; {statement}"));
         assert!(done.is_err(), "{statement}");

@@ -58,7 +58,7 @@ const CRATES: [&str; 7] = [
 
 /// Crates that only one module may name; a module is its file and the folder of the same name. The crates of the async
 /// runtime belong to the servers.
-const OWNERS: [(&str, &str); 29] = [
+const OWNERS: [(&str, &str); 30] = [
     ("tantivy", "index/bm25"),
     ("rusqlite", "index/catalog"),
     ("usearch", "index/vectors"),
@@ -75,6 +75,7 @@ const OWNERS: [(&str, &str); 29] = [
     ("postgres", "share"),
     ("rustls", "share/postgres"),
     ("tokio_postgres_rustls", "share/postgres"),
+    ("jsonwebtoken", "mcp/login"),
     ("rmcp", "mcp"),
     ("tokio", "http|mcp|web"),
     ("axum", "http|mcp|web"),

@@ -221,4 +221,5 @@ def measure(program, options, work, cluster, servers):
     print(f"memory: {one.memory()} and {two.memory()} MB")
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -20,6 +20,7 @@ use serde::de::IgnoredAny;
 use serde_json::json;
 
 use super::gate::Gate;
+use super::rights::{Listening, Member, called_tool};
 use crate::{Server, invalid_message, parse_error};
 
 /// The header by which a client names its session.
@@ -35,9 +36,19 @@ const SESSION_TIMEOUT: Duration = Duration::from_secs(4 * 3600);
 const NOT_ACCEPTED: &str =
     "Not Acceptable: accept application/json; for GET, subscriptions and sessions, text/event-stream, too\n";
 
+/// The answer for a session that does not exist, as rmcp gives it.
+const NO_SESSION: &str = "Not Found: Session not found";
+
 /// Marks a request whose client accepts a single JSON message as the answer, and no stream.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct JsonOnly;
+
+/// A session of a client.
+struct OpenSession {
+    id: Arc<str>,
+    /// The person to whom it belongs, where people log in.
+    owner: Option<String>,
+}
 
 /// The endpoint of one vault: its two services.
 #[derive(Clone)]
@@ -45,10 +56,11 @@ pub(super) struct Endpoint {
     /// The service for clients with a session.
     sessions: StreamableHttpService<Server, LocalSessionManager>,
     manager: Arc<LocalSessionManager>,
-    /// The ids of the sessions, the least recently used first.
-    order: Arc<Mutex<VecDeque<Arc<str>>>>,
+    /// The sessions, the least recently used first.
+    order: Arc<Mutex<VecDeque<OpenSession>>>,
     /// The service for all other clients.
     plain: StreamableHttpService<Server, NeverSessionManager>,
+    server: Server,
     pub(super) gate: Gate,
 }
 
@@ -68,8 +80,19 @@ impl Endpoint {
             manager,
             order: Arc::default(),
             plain: StreamableHttpService::new(move || Ok(stateless.connection()), Arc::default(), plain),
+            server: server.clone(),
             gate,
         }
+    }
+
+    /// Refuses a call for which the person has the role and the token lacks the scope, so that the client asks for it. All
+    /// other calls without the right are refused by the server.
+    async fn refuse_by_scope(&self, member: &Member, message: &[u8]) -> Option<Response> {
+        let tool = called_tool(message)?;
+        let (tool, needed) = self.server.needed_role(&tool)?;
+        let refusal = member.refuse_by_scope(needed)?;
+        self.server.record_refusal(member, tool).await;
+        Some(refusal)
     }
 
     /// Closes all sessions. A client that goes on with one begins anew.
@@ -82,21 +105,28 @@ impl Endpoint {
         }
     }
 
-    /// Marks a session as the most recently used, and closes the least recently used one if there are too many.
-    async fn touch_session(&self, session: &str, is_new: bool) {
+    /// Marks a session as the most recently used. Returns whether it is one of this person.
+    fn touch_session(&self, session: &str, owner: Option<&str>) -> bool {
+        let mut order = self.order.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(at) = order.iter().position(|known| *known.id == *session) else { return false };
+        if order.get(at).is_some_and(|known| known.owner.as_deref() != owner) {
+            return false;
+        }
+        let session = order.remove(at);
+        order.extend(session);
+        true
+    }
+
+    /// Notes a session that has begun, and closes the least recently used one if there are too many.
+    async fn add_session(&self, session: &str, owner: Option<String>) {
         let open = self.manager.sessions.read().await;
         let mut order = self.order.lock().unwrap_or_else(PoisonError::into_inner);
-        match order.iter().position(|known| **known == *session) {
-            Some(at) => {
-                let session = order.remove(at);
-                order.extend(session);
-            }
-            None if is_new => order.push_back(session.into()),
-            None => return,
+        if !order.iter().any(|known| *known.id == *session) {
+            order.push_back(OpenSession { id: session.into(), owner });
         }
         if order.len() > MAX_SESSIONS {
             // Sessions that their clients have closed do not count.
-            order.retain(|session| open.contains_key(session));
+            order.retain(|session| open.contains_key(&session.id));
         }
         if order.len() > MAX_SESSIONS
             && let Some(oldest) = order.pop_front()
@@ -104,7 +134,7 @@ impl Endpoint {
             let manager = Arc::clone(&self.manager);
             // Closing may wait for a client that does not read, so it runs in a task of its own.
             tokio::spawn(async move {
-                if let Err(error) = manager.close_session(&oldest).await {
+                if let Err(error) = manager.close_session(&oldest.id).await {
                     tracing::debug!("a session cannot be closed: {error}");
                 }
             });
@@ -157,8 +187,14 @@ impl AcceptHeader {
 pub(super) async fn handle_authorized(endpoint: &Endpoint, request: Request) -> Response {
     let session =
         request.headers().get(SESSION_HEADER).and_then(|value| value.to_str().ok()).map(str::to_owned);
-    if let Some(session) = &session {
-        endpoint.touch_session(session, false).await;
+    let member = request.extensions().get::<Member>().cloned();
+    let owner = member.as_ref().map(|member| member.caller.who());
+    if let Some(session) = &session
+        && !endpoint.touch_session(session, owner.as_deref())
+        && owner.is_some()
+    {
+        // The same answer as for one that does not exist.
+        return (StatusCode::NOT_FOUND, NO_SESSION).into_response();
     }
     let (mut parts, body) = request.into_parts();
     let (bytes, reserved) = match endpoint.gate.admission.read(&parts.headers, body).await {
@@ -174,6 +210,11 @@ pub(super) async fn handle_authorized(endpoint: &Endpoint, request: Request) -> 
         let text = format!("the request is not valid JSON: {error}");
         return bad_request(&ErrorData::new(ErrorCode::PARSE_ERROR, text, None), None);
     }
+    if let Some(member) = &member
+        && let Some(refusal) = endpoint.refuse_by_scope(member, &bytes).await
+    {
+        return refusal;
+    }
     let method = serde_json::from_slice::<MethodField>(&bytes).ok().and_then(|field| field.method);
     let accepts = AcceptHeader::of(&parts.headers);
     let begins_session = method.as_deref() == Some("initialize") && (accepts.names_stream || !accepts.json);
@@ -187,7 +228,11 @@ pub(super) async fn handle_authorized(endpoint: &Endpoint, request: Request) -> 
         }
         let message = bytes.clone();
         let response = endpoint.plain.handle(Request::from_parts(parts, Body::from(bytes))).await;
-        return correct_error(response.map(Body::new), is_json, &message);
+        let mut response = correct_error(response.map(Body::new), is_json, &message);
+        if listens {
+            response.extensions_mut().insert(Listening);
+        }
+        return response;
     }
     if parts.method == Method::POST && accepts.json && accepts.stream {
         accept_all(&mut parts);
@@ -201,7 +246,7 @@ pub(super) async fn handle_authorized(endpoint: &Endpoint, request: Request) -> 
         *response.status_mut() = StatusCode::NO_CONTENT;
     }
     if let Some(session) = response.headers().get(SESSION_HEADER).and_then(|value| value.to_str().ok()) {
-        endpoint.touch_session(session, true).await;
+        endpoint.add_session(session, owner).await;
     }
     response
 }

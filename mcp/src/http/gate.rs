@@ -15,6 +15,7 @@ use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, Stream
 
 use super::cors::{self, Cors, origin};
 use crate::Server;
+use crate::login::Login;
 use sidenote_foundation::error::{Error, Result};
 use sidenote_http::admission::{Admission, MAX_BODY};
 use sidenote_http::token::read_or_create;
@@ -40,6 +41,8 @@ pub struct Http {
     pub origins: Vec<String>,
     /// The host names by which a tunnel or proxy forwards requests, such as `notes.example`.
     pub hosts: Vec<String>,
+    /// The check of access tokens, where people log in. The token of `token_file` opens no vault then.
+    pub login: Option<Arc<Login>>,
 }
 
 /// What all requests pass first, and the limits that all endpoints share.
@@ -49,6 +52,8 @@ pub(super) struct Gate {
     /// Checks `Host` and `Origin`.
     probe: StreamableHttpService<Server, NeverSessionManager>,
     token: Option<blake3::Hash>,
+    /// Whether people log in, so that no request without a token is authorized.
+    has_login: bool,
     cors: Cors,
     pub(super) admission: Admission,
 }
@@ -63,14 +68,15 @@ impl Gate {
         let token = http.token_file.as_deref().map(|file| read_or_create(file, true)).transpose()?;
         // The hash alone is kept in memory.
         let token = token.map(|token| blake3::hash(token.as_bytes()));
-        if token.is_none() && !http.address.ip().is_loopback() {
+        let has_login = http.login.is_some();
+        if token.is_none() && !has_login && !http.address.ip().is_loopback() {
             return Err(Error::invalid(format!(
                 "other machines can reach {}, and there is no token",
                 http.address
             ))
             .with_hints("give --token-file FILE, or listen on 127.0.0.1", ""));
         }
-        if token.is_none() && !http.hosts.is_empty() {
+        if token.is_none() && !has_login && !http.hosts.is_empty() {
             return Err(Error::invalid("other host names are allowed, and there is no token")
                 .with_hints("give --token-file FILE as well", ""));
         }
@@ -79,11 +85,27 @@ impl Gate {
         let stateless = config.clone().with_legacy_session_mode(false).with_json_response(true);
         let no_server = || Err(std::io::Error::other("a probe has no server"));
         let probe = StreamableHttpService::new(no_server, Arc::default(), stateless);
-        Ok(Self { config, probe, token, cors: Cors::new(origins), admission: Admission::default() })
+        let (cors, admission) = (Cors::new(origins), Admission::default());
+        Ok(Self { config, probe, token, has_login, cors, admission })
     }
 
     /// Answers a request: refuses it, or has it handled.
     pub(super) async fn answer<F: Future<Output = Response>>(
+        &self,
+        request: Request,
+        handle: impl FnOnce(Request) -> F,
+    ) -> Response {
+        let checked = |request: Request| async {
+            match self.refuse_without_token(request.headers()) {
+                Some(refusal) => refusal,
+                None => handle(request).await,
+            }
+        };
+        self.answer_without_token(request, checked).await
+    }
+
+    /// Answers a request that needs no token, or whose handler checks it.
+    pub(super) async fn answer_without_token<F: Future<Output = Response>>(
         &self,
         request: Request,
         handle: impl FnOnce(Request) -> F,
@@ -96,10 +118,7 @@ impl Gate {
         let response = if origin.is_some() && cors::is_preflight(request.method(), request.headers()) {
             cors::preflight(request.headers())
         } else {
-            match self.refuse_without_token(request.headers()) {
-                Some(refusal) => refusal,
-                None => handle(request).await,
-            }
+            handle(request).await
         };
         match origin {
             Some(origin) => cors::allow_origin(response, origin),
@@ -134,7 +153,7 @@ impl Gate {
 
     /// Returns whether a request has the right token, or no token is required.
     fn is_authorized(&self, headers: &HeaderMap) -> bool {
-        let Some(token) = &self.token else { return true };
+        let Some(token) = &self.token else { return !self.has_login };
         let credentials = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
         let credentials = credentials
             .and_then(|credentials| credentials.split_once(' '))
@@ -160,6 +179,7 @@ fn transport_config(http: &Http, allowed: &[String]) -> Result<StreamableHttpSer
     for text in &http.hosts {
         hosts.push(parse_host(text)?);
     }
+    hosts.extend(http.login.as_ref().and_then(|login| login.host()));
     Ok(config.with_allowed_hosts(hosts))
 }
 

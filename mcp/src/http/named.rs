@@ -16,12 +16,11 @@ use tokio::task::JoinHandle;
 use super::endpoint::{Endpoint, handle_authorized};
 use super::gate::Gate;
 use super::metrics::Metrics;
+use super::rights::{Access, NO_VAULT};
+use crate::login::Login;
 use crate::{Server, Toolset};
 use sidenote_foundation::error::{Error, ErrorKind, Result};
-use sidenote_store::Store;
-
-/// The answer for a vault that does not exist, or that nobody may know of.
-pub(super) const NO_VAULT: &str = "there is no vault of this name\n";
+use sidenote_store::{Role, Store};
 
 /// Opens vaults by their names for a server. Its calls may block.
 pub trait VaultSource: Send + Sync {
@@ -30,6 +29,13 @@ pub trait VaultSource: Send + Sync {
     /// # Errors
     /// An error that says why the vault cannot be opened now.
     fn open(&self, name: &str) -> Result<Option<Store>>;
+
+    /// Returns the role that a person has in a vault under one of some names. Returns `None` if there is no such vault, or
+    /// the person has no role in it. Without login it is never asked for.
+    ///
+    /// # Errors
+    /// An error that says why it cannot be read now.
+    fn role(&self, name: &str, who: &[String]) -> Result<Option<Role>>;
 
     /// Takes back a vault that is not served any more. Calls of it may still be running.
     fn close(&self, name: &str);
@@ -103,17 +109,28 @@ pub(super) struct NamedVaults {
     source: Arc<dyn VaultSource>,
     sets: Arc<[Toolset]>,
     pub(super) gate: Gate,
+    /// Who may use which vault; `None` where nobody logs in.
+    access: Option<Access>,
     slots: Arc<Mutex<HashMap<String, Arc<Slot>>>>,
     is_warm: Arc<AtomicBool>,
     metrics: Arc<Metrics>,
 }
 
 impl NamedVaults {
-    pub(super) fn new(source: Arc<dyn VaultSource>, sets: &[Toolset], gate: Gate) -> Self {
+    pub(super) fn new(
+        source: Arc<dyn VaultSource>,
+        sets: &[Toolset],
+        gate: Gate,
+        login: Option<Arc<Login>>,
+    ) -> Self {
+        let asked = Arc::clone(&source);
+        let role = Arc::new(move |name: &str, who: &[String]| asked.role(name, who));
+        let access = login.map(|login| Access { login, role });
         Self {
             source,
             sets: sets.into(),
             gate,
+            access,
             slots: Arc::default(),
             is_warm: Arc::default(),
             metrics: Arc::default(),
@@ -122,11 +139,35 @@ impl NamedVaults {
 
     /// Returns the routes: the endpoint of each vault, and what an operator watches.
     pub(super) fn router(self) -> Router {
-        Router::new()
+        let mut router = Router::new()
             .route("/v/{name}/mcp", any(handle_named))
             .route("/ready", get(ready))
-            .route("/metrics", get(metrics))
-            .with_state(self)
+            .route("/metrics", get(metrics));
+        if self.access.is_some() {
+            router = router.route("/.well-known/oauth-protected-resource/v/{name}/mcp", get(metadata));
+        }
+        router.with_state(self)
+    }
+
+    /// Answers a request for a vault: refuses it, or has it handled. Where people log in, the handler finds the `Member` in
+    /// the extensions of the request.
+    pub(super) async fn answer<F: Future<Output = Response>>(
+        &self,
+        name: &str,
+        request: Request,
+        handle: impl FnOnce(Request) -> F,
+    ) -> Response {
+        let Some(access) = &self.access else { return self.gate.answer(request, handle).await };
+        let admitted = |mut request: Request| async {
+            let (identity, member) = match access.admit(name, request.headers()).await {
+                Ok(admitted) => admitted,
+                Err(refusal) => return refusal,
+            };
+            let method = request.method().clone();
+            request.extensions_mut().insert(member);
+            access.limit_stream(name, identity, &method, handle(request).await)
+        };
+        self.gate.answer_without_token(request, admitted).await
     }
 
     /// Opens the vaults that are to be open before the server is ready. A vault that cannot be opened is logged, and opened
@@ -231,8 +272,7 @@ async fn handle_named(
     request: Request,
 ) -> Response {
     let started = Instant::now();
-    let gate = vaults.gate.clone();
-    let answered = gate.answer(request, |request| async {
+    let answered = vaults.answer(&name, request, |request| async {
         match vaults.lease(&name).await {
             Ok(Some(lease)) => match lease.0.vault.get() {
                 Some(vault) => handle_authorized(&vault.endpoint, request).await,
@@ -249,6 +289,17 @@ async fn handle_named(
     let response = answered.await;
     vaults.metrics.count_request(response.status(), started.elapsed());
     response
+}
+
+/// Answers with the metadata of the endpoint of a vault, for which no token is needed.
+async fn metadata(State(vaults): State<NamedVaults>, Path(name): Path<String>, request: Request) -> Response {
+    let document = |_| async {
+        match &vaults.access {
+            Some(access) => access.metadata(&name),
+            None => StatusCode::NOT_FOUND.into_response(),
+        }
+    };
+    vaults.gate.answer_without_token(request, document).await
 }
 
 /// Answers whether the server can serve: the warm vaults are open, and others can be opened.

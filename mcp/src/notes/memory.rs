@@ -12,7 +12,7 @@ use sidenote_foundation::error::{Error, ErrorKind, Result};
 use sidenote_foundation::memory::validity::Invalidity;
 use sidenote_store::{
     ChangeReply, EditRequest, Handoff, HandoffRequest, NoteEdit, Operation, RecallBudget, RecallReply,
-    RecallRequest, Searches, Store, UndoRequest, number, refuse_long_label, xml_block,
+    RecallRequest, Searches, Store, UndoRequest, number, person_of, refuse_long_label, xml_block,
 };
 
 /// The largest number of events of the audit trail in a reply.
@@ -376,7 +376,8 @@ fn audit(store: &Store, note: Option<&str>) -> Result<(String, Value)> {
     let mut text = String::new();
     for event in &events {
         let files: Vec<String> = event.files.iter().take(3).map(|file| file.path.to_string()).collect();
-        text.push_str(&format!("{}  {}  {}\n", event.at.rfc3339(), event.op, files.join(", ")));
+        let by = person_of(event).map_or_else(String::new, |person| format!("  by {person}"));
+        text.push_str(&format!("{}  {}  {}{by}\n", event.at.rfc3339(), event.op, files.join(", ")));
     }
     if total > events.len() {
         text.push_str(&format!("and {} older ones\n", total - events.len()));

@@ -6,7 +6,7 @@ use super::{Database, failed};
 use sidenote_foundation::error::{Error, Result};
 
 /// The migrations, oldest first. One that was released never changes.
-const MIGRATIONS: [&str; 1] = [include_str!("schema/1.sql")];
+const MIGRATIONS: [&str; 2] = [include_str!("schema/1.sql"), include_str!("schema/2.sql")];
 
 /// What [`Database::init`] did or would do.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]

@@ -209,16 +209,20 @@ fn write_change(
     let line = serde_json::to_string(event)
         .map_err(|error| Error::internal("an event cannot be serialized").with_source(error))?;
     let client_name = event.more.get("client").and_then(|name| name.as_str());
+    let caller = |name: &str| event.more.get("caller")?.get(name)?.as_str();
+    let (issuer, subject) = (caller("issuer"), caller("subject"));
     failpoint();
     client
         .execute_typed(
-            "insert into sidenote.event (vault, gen, id, at, client, op, line)
-            values ($1, $2, $3, to_timestamp($4::bigint / 1000.0), $5, $6, $7)",
+            "insert into sidenote.event (vault, gen, id, at, issuer, subject, client, op, line)
+            values ($1, $2, $3, to_timestamp($4::bigint / 1000.0), $5, $6, $7, $8, $9)",
             &[
                 (&vault, Type::UUID),
                 (&generation, Type::INT8),
                 (&event.id, Type::TEXT),
                 (&event.at.millis(), Type::INT8),
+                (&issuer, Type::TEXT),
+                (&subject, Type::TEXT),
                 (&client_name, Type::TEXT),
                 (&event.op, Type::TEXT),
                 (&line, Type::TEXT),

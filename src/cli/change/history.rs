@@ -6,7 +6,7 @@ use console::style;
 use crate::cli::diff::{show_difference, show_whole};
 use crate::cli::{CommandContext, output};
 use crate::error::Result;
-use crate::store::{Event, NoteCommit, NoteHistory};
+use crate::store::{Event, NoteCommit, NoteHistory, person_of};
 
 /// List the operations on a note or on all notes, newest first.
 ///
@@ -38,11 +38,18 @@ pub(super) fn run(context: &CommandContext, args: &HistoryArgs) -> Result<()> {
     }
     let events = context.store()?.changes().history_of(args.note.as_deref(), args.limit)?;
     context.out.reply(&events, |events: &Vec<Event>| {
+        // Where people log in, each line names one.
+        let has_people = events.iter().any(|event| person_of(event).is_some());
         let rows = events.iter().map(|event| {
             let others = (event.files.len() + event.folders.len()).saturating_sub(1);
             let more = if others > 0 { format!(" and {others} more") } else { String::new() };
             let subject = event.subject().unwrap_or_default() + &more;
-            vec![event.at.rfc3339(), event.op.clone(), subject, event.id.clone()]
+            let mut row = vec![event.at.rfc3339(), event.op.clone(), subject, event.id.clone()];
+            if has_people {
+                let tool = event.more.get("tool").and_then(|tool| tool.as_str()).unwrap_or_default();
+                row.splice(1..1, [person_of(event).unwrap_or_default(), tool.to_owned()]);
+            }
+            row
         });
         output::columns(&rows.collect::<Vec<_>>())
     })

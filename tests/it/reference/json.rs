@@ -174,6 +174,18 @@ const REPLIES: &[Reply] = &[
     Reply("team create", "TransferReply", &[], ""),
     Reply("team export", "TransferReply", &[], ""),
     Reply("team check", "TeamCheck", &[], ""),
+    Reply("team grant", "RoleReply", &[], ""),
+    Reply("team revoke", "RoleReply", &[], ""),
+    Reply("team block", "BlockReply", &[], ""),
+    Reply("team unblock", "BlockReply", &[], ""),
+    Reply("team forget", "ForgetReply", &[], ""),
+    Reply(
+        "team audit",
+        "Vec<Event>",
+        &[],
+        "The oldest first. What a person did has `caller` (`issuer`, `subject`, `name`, `client_id`) and `tool`; what an \
+         operator did has `who`, `operator` and, for roles, `role` and `role_before`.",
+    ),
     Reply("config show", "Vec<Setting>", &[&["config", "show"]], ""),
     Reply("config set", "ConfigEdit", &[&["config", "set", "search.limit", "20", "--dry-run"]], ""),
     Reply("config unset", "ConfigEdit", &[&["config", "unset", "search.limit", "--dry-run"]], ""),

@@ -98,6 +98,13 @@ impl Cluster {
         self.address("postgres", "notes")
     }
 
+    /// Makes a role that may administer the tables and is no superuser, and gives its address.
+    pub(super) fn administrator(&self) -> String {
+        let mut client = postgres::Client::connect(&self.owner(), postgres::NoTls).unwrap();
+        client.batch_execute("create role operator login; grant sidenote_owner to operator").unwrap();
+        self.address("operator", "notes")
+    }
+
     /// Gives the address for the role of servers.
     pub(super) fn app(&self) -> String {
         self.app_of("notes")
@@ -122,6 +129,13 @@ impl Cluster {
     /// Connects as a server does.
     pub(super) fn client(&self) -> postgres::Client {
         postgres::Client::connect(&self.app(), postgres::NoTls).unwrap()
+    }
+
+    /// Gives the whole database as text.
+    pub(super) fn dump(&self) -> String {
+        let socket = self.folder.path().to_str().unwrap().to_owned();
+        self.run("pg_dump", &["-h", &socket, "-U", "postgres", "-f", "notes.sql", "notes"]);
+        fs::read_to_string(self.folder.path().join("notes.sql")).unwrap()
     }
 
     /// Copies the database into another one of the cluster, by a dump.

@@ -14,7 +14,7 @@ use crate::http::{Reply, SERVER, Server};
 use crate::support::{clean_env, program, set_mode};
 
 /// Starts `team serve` with settings of the table `[team]`.
-fn serve(cluster: &Cluster, home: &Path, more: &str, args: &[&str]) -> Server {
+pub(super) fn serve(cluster: &Cluster, home: &Path, more: &str, args: &[&str]) -> Server {
     let config = home.join("team.toml");
     let cache = home.join("cache");
     fs::write(

@@ -1,4 +1,4 @@
-//! The HTTP client for embedding endpoints and downloads that the user configured or asked for. The only ureq user.
+//! The HTTP client for embedding endpoints, downloads and documents that the user configured or asked for. The only ureq user.
 //!
 //! An API key is sent in one header of one request. It is never sent to the target of a redirect, and appears in no
 //! message and no log line.
@@ -10,6 +10,7 @@ use ureq::Agent;
 use ureq::http::{HeaderMap, Response};
 
 use crate::config::Secret;
+use crate::error::{Error, ErrorKind};
 
 /// The most bytes of a response body: more than 2,048 vectors of 4,096 numbers take.
 const MAX_BODY: u64 = 256 << 20;
@@ -77,7 +78,7 @@ impl Http {
         if !key.is_empty() {
             request = request.header("Authorization", format!("Bearer {}", key.reveal()));
         }
-        read(request.send(body).map_err(convert_error)?)
+        read(request.send(body).map_err(convert_error)?, MAX_BODY)
     }
 
     /// Downloads a file to `to`, and returns the status and the number of bytes. `progress` is called with the number
@@ -119,10 +120,32 @@ impl Http {
     }
 }
 
-fn read(mut response: Response<ureq::Body>) -> Result<Reply, HttpError> {
+/// Fetches a document of at most `max` bytes within `limit`. Redirects are not followed, and any status but 200 is an error.
+///
+/// # Errors
+/// `NotFound` if the server has no such document; `Io` if it cannot be fetched, or is longer.
+pub fn fetch_document(url: &str, max: u64, limit: Duration) -> Result<Vec<u8>, Error> {
+    let failed = |why: String| Error::new(ErrorKind::Io, format!("{url} cannot be fetched: {why}"));
+    let request = Http::default().agent.get(url).config().timeout_global(Some(limit));
+    let request = request.max_redirects(0).max_redirects_will_error(false).build();
+    let response = request.header("Accept", "application/json").call();
+    let reply = response.map_err(convert_error).and_then(|response| read(response, max));
+    match reply {
+        Ok(Reply { status: 200, body, .. }) => Ok(body),
+        Ok(Reply { status: 404, .. }) => Err(Error::not_found(format!("{url} does not exist"))),
+        Ok(Reply { status, .. }) => Err(failed(format!("the server answers {status}"))),
+        Err(HttpError::TimedOut) => Err(failed(format!("it takes longer than {} s", limit.as_secs()))),
+        Err(HttpError::Unreachable(why) | HttpError::Address(why) | HttpError::Broken(why)) => {
+            Err(failed(why))
+        }
+        Err(HttpError::Write(error)) => Err(failed(error.to_string())),
+    }
+}
+
+fn read(mut response: Response<ureq::Body>, max: u64) -> Result<Reply, HttpError> {
     let status = response.status().as_u16();
     let retry_after = retry_after(response.headers());
-    let body = response.body_mut().with_config().limit(MAX_BODY).read_to_vec().map_err(convert_error)?;
+    let body = response.body_mut().with_config().limit(max).read_to_vec().map_err(convert_error)?;
     Ok(Reply { status, retry_after, body })
 }
 

@@ -1,0 +1,95 @@
+//! The audit of a vault: what its journal says of changes, refused calls, roles and blocks, each with its person.
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use crate::postgres::Database;
+use sidenote_foundation::clock::Timestamp;
+use sidenote_foundation::error::{Error, Result};
+use sidenote_foundation::journal::event::Event;
+use sidenote_store::person_of;
+
+/// What an audit selects.
+#[derive(Debug, Clone, Default)]
+pub struct AuditRequest {
+    /// Only events at or after this time.
+    pub since: Option<Timestamp>,
+    /// Only events of this person, or about it: `issuer#subject`, the subject, the shown name, or `group:NAME`.
+    pub who: Option<String>,
+}
+
+/// One event of an audit.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(transparent)]
+pub struct AuditEvent {
+    /// The event, as the journal has it.
+    pub event: Event,
+}
+
+impl AuditEvent {
+    fn text(&self, name: &str) -> Option<&str> {
+        self.event.more.get(name).and_then(Value::as_str)
+    }
+
+    fn caller(&self) -> Option<&Map<String, Value>> {
+        self.event.more.get("caller").and_then(Value::as_object)
+    }
+
+    fn of_caller(&self, name: &str) -> Option<&str> {
+        self.caller()?.get(name)?.as_str()
+    }
+
+    /// Returns who did it: the person, else the role of the database, else the client.
+    pub fn actor(&self) -> String {
+        let other = || self.text("operator").or_else(|| self.text("client")).unwrap_or_default().to_owned();
+        person_of(&self.event).unwrap_or_else(other)
+    }
+
+    /// Returns what it was done with: the tool, or nothing for an operator.
+    pub fn tool(&self) -> &str {
+        self.text("tool").unwrap_or_default()
+    }
+
+    /// Returns what it was done to: the person and role of a grant, or the file.
+    pub fn object(&self) -> String {
+        match (self.text("who"), self.text("role").or_else(|| self.text("role_before"))) {
+            (Some(who), Some(role)) => format!("{who} {role}"),
+            (Some(who), None) => who.to_owned(),
+            _ => self.event.subject().unwrap_or_default(),
+        }
+    }
+
+    /// Returns whether a person did it, or it was done to the person.
+    fn is_of(&self, who: &str) -> bool {
+        let person = format!(
+            "{}#{}",
+            self.of_caller("issuer").unwrap_or_default(),
+            self.of_caller("subject").unwrap_or_default()
+        );
+        person == who
+            || ["subject", "name"].iter().any(|name| self.of_caller(name) == Some(who))
+            || self.text("who") == Some(who)
+    }
+}
+
+/// Lists the events of a vault that name a person, the oldest first, and the changes that name none.
+///
+/// # Errors
+/// `NotFound` if there is no such vault; `Io` if the database cannot be reached; `Corrupt` if an event cannot be read.
+pub fn audit(database: &Database, vault: &str, request: &AuditRequest) -> Result<Vec<AuditEvent>> {
+    let id = database.vault_id(vault)?;
+    let mut found = Vec::new();
+    database.audit_lines(id, |line| {
+        let event: Event = serde_json::from_str(line).map_err(|error| {
+            Error::corrupt("the database has an event that cannot be read").with_source(error)
+        })?;
+        let event = AuditEvent { event };
+        let is_recent = request.since.is_none_or(|since| event.event.at >= since);
+        if is_recent && request.who.as_deref().is_none_or(|who| event.is_of(who)) {
+            found.push(event);
+        }
+        Ok(())
+    })?;
+    found.sort_by(|a, b| (a.event.at, &a.event.id).cmp(&(b.event.at, &b.event.id)));
+    Ok(found)
+}

@@ -1,0 +1,208 @@
+//! `sidenote team grant`, `revoke`, `block`, `unblock`, `forget` and `audit`: who may do what in vaults of a team, and who did what.
+
+use clap::{Args, ValueEnum};
+
+use super::args::{OwnerArgs, SettingsArgs};
+use crate::cli::args::DryRunArgs;
+use crate::cli::{CommandContext, output};
+use crate::clock::Timestamp;
+use crate::error::Result;
+use crate::share::Database;
+use crate::share::audit::{AuditEvent, AuditRequest, audit};
+use crate::share::members::{self, BlockReply, RoleReply};
+use crate::store::Role;
+
+/// The roles, as arguments.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum RoleArg {
+    /// Reads notes.
+    Reader,
+    /// Reads and changes notes.
+    Writer,
+    /// Also changes settings in the vault.
+    Admin,
+}
+
+impl From<RoleArg> for Role {
+    fn from(role: RoleArg) -> Self {
+        match role {
+            RoleArg::Reader => Self::Reader,
+            RoleArg::Writer => Self::Writer,
+            RoleArg::Admin => Self::Admin,
+        }
+    }
+}
+
+/// Give a person or group a role in a vault.
+///
+/// It counts from the next request on. What a person may do is the role and the scope of the access token, whichever is less.
+/// A person with several roles, by groups, has the highest.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  sidenote team grant handbook https://login.example#24828 writer
+  sidenote team grant handbook group:staff reader --dry-run
+  sidenote team grant handbook group:staff reader --database postgres:///notes")]
+pub(super) struct GrantArgs {
+    /// The name of the vault.
+    name: String,
+    /// The person as ISSUER#SUBJECT, as the access token has them, or a group as group:NAME.
+    who: String,
+    /// The role.
+    role: RoleArg,
+    #[command(flatten)]
+    owner: OwnerArgs,
+    #[command(flatten)]
+    dry_run: DryRunArgs,
+}
+
+/// Withdraw the role of a person or group in a vault.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  sidenote team revoke handbook group:staff")]
+pub(super) struct RevokeArgs {
+    /// The name of the vault.
+    name: String,
+    /// The person as ISSUER#SUBJECT, or a group as group:NAME.
+    who: String,
+    #[command(flatten)]
+    owner: OwnerArgs,
+    #[command(flatten)]
+    dry_run: DryRunArgs,
+}
+
+/// Block a person or group in all vaults at once, whatever their roles are.
+///
+/// An access token that the identity provider has issued counts until it expires; this counts from the next request on.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  sidenote team block https://login.example#24828")]
+pub(super) struct BlockArgs {
+    /// The person as ISSUER#SUBJECT, or a group as group:NAME.
+    who: String,
+    #[command(flatten)]
+    owner: OwnerArgs,
+    #[command(flatten)]
+    dry_run: DryRunArgs,
+}
+
+/// End the block of a person or group.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  sidenote team unblock https://login.example#24828")]
+pub(super) struct UnblockArgs {
+    #[command(flatten)]
+    block: BlockArgs,
+}
+
+/// Replace a person by a number in the journals of all vaults, and remove the roles of the person.
+///
+/// Notes that name the person stay as they are, and so do backups. Servers make their copies of the vaults anew. A block of the
+/// person ends, so close the account at the identity provider first.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  sidenote team forget https://login.example#24828 --dry-run")]
+pub(super) struct ForgetArgs {
+    /// The person as ISSUER#SUBJECT, as the audit has it.
+    who: String,
+    #[command(flatten)]
+    owner: OwnerArgs,
+    #[command(flatten)]
+    dry_run: DryRunArgs,
+}
+
+/// List who changed a vault, which calls were refused, and which roles and blocks were given, oldest first.
+///
+/// With audit.reads of the settings, it also lists who read which notes.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  sidenote team audit handbook --since 7d
+  sidenote team audit handbook --who anna@example.org --json")]
+pub(super) struct AuditArgs {
+    /// The name of the vault.
+    name: String,
+    /// Only events since this time or date, such as 2026-01-01, yesterday or 7d.
+    #[arg(long, value_name = "DATE")]
+    since: Option<String>,
+    /// Only events of this person, or about it: ISSUER#SUBJECT, the subject, the shown name, or group:NAME.
+    #[arg(long, value_name = "WHO")]
+    who: Option<String>,
+    #[command(flatten)]
+    settings: SettingsArgs,
+}
+
+/// Returns the issuers that people may belong to; none where nobody logs in.
+fn issuers(settings: &crate::share::settings::TeamSettings) -> &[String] {
+    settings.login.as_ref().map_or(&[], |login| &login.issuer)
+}
+
+pub(super) fn grant(context: &CommandContext, args: &GrantArgs) -> Result<()> {
+    let (settings, database) = args.owner.open()?;
+    members::check_who(&args.who, issuers(&settings))?;
+    let (role, dry_run) = (Some(args.role.into()), args.dry_run.is_set());
+    let reply = members::set_role(&database, &args.name, &args.who, role, context.now(), dry_run)?;
+    context.out.reply(&reply, role_text)
+}
+
+pub(super) fn revoke(context: &CommandContext, args: &RevokeArgs) -> Result<()> {
+    let (_, database) = args.owner.open()?;
+    let dry_run = args.dry_run.is_set();
+    let reply = members::set_role(&database, &args.name, &args.who, None, context.now(), dry_run)?;
+    context.out.reply(&reply, role_text)
+}
+
+fn role_text(reply: &RoleReply) -> String {
+    let name = |role: Option<Role>| role.map_or("no role", Role::name);
+    let verb = if reply.applied { "has" } else { "would have" };
+    let (who, vault) = (output::plain(&reply.who), &reply.vault);
+    format!("{who} {verb} {} in {vault}, before: {}\n", name(reply.role), name(reply.before))
+}
+
+pub(super) fn block(context: &CommandContext, args: &BlockArgs) -> Result<()> {
+    let (settings, database) = args.owner.open()?;
+    members::check_who(&args.who, issuers(&settings))?;
+    set_blocked(context, args, &database, true)
+}
+
+pub(super) fn unblock(context: &CommandContext, args: &UnblockArgs) -> Result<()> {
+    let (_, database) = args.block.owner.open()?;
+    set_blocked(context, &args.block, &database, false)
+}
+
+fn set_blocked(context: &CommandContext, args: &BlockArgs, database: &Database, blocked: bool) -> Result<()> {
+    let reply = members::set_blocked(database, &args.who, blocked, context.now(), args.dry_run.is_set())?;
+    context.out.reply(&reply, |reply: &BlockReply| {
+        let who = output::plain(&reply.who);
+        let state = if reply.blocked { "blocked" } else { "not blocked" };
+        match (reply.applied, reply.before == reply.blocked) {
+            (_, true) => format!("{who} is {state} already\n"),
+            (true, false) => format!("{who} is {state} now\n"),
+            (false, false) => format!("{who} would be {state}\n"),
+        }
+    })
+}
+
+pub(super) fn forget(context: &CommandContext, args: &ForgetArgs) -> Result<()> {
+    let (_, database) = args.owner.open()?;
+    let reply = members::forget(&database, &args.who, context.now(), args.dry_run.is_set())?;
+    context.out.reply(&reply, |reply| {
+        let verb = if reply.applied { "is" } else { "would be" };
+        let (events, roles) = (output::count(reply.events, "event"), output::count(reply.roles, "role"));
+        let vaults = output::count(reply.vaults, "vault");
+        format!("the person {verb} {} now: {events} and {roles} in {vaults}\n", reply.replaced_by)
+    })
+}
+
+pub(super) fn show_audit(context: &CommandContext, args: &AuditArgs) -> Result<()> {
+    let database = Database::new(args.settings.load()?.database.reveal())?;
+    let bound = |text: &String| Timestamp::parse_bound_at("--since", text, context.now());
+    let since = args.since.as_ref().map(bound).transpose()?;
+    let request = AuditRequest { since, who: args.who.clone() };
+    let events = audit(&database, &args.name, &request)?;
+    context.out.reply(&events, |events: &Vec<AuditEvent>| {
+        let rows = events.iter().map(|event| {
+            let (tool, op) = (event.tool().to_owned(), event.event.op.clone());
+            vec![event.event.at.rfc3339(), event.actor(), tool, op, event.object(), event.event.id.clone()]
+        });
+        output::columns(&rows.collect::<Vec<_>>())
+    })
+}

@@ -1,0 +1,107 @@
+//! The person for whom a request is made, as an identity provider names them, and the role of a person in a vault.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use sidenote_foundation::error::{Error, Result};
+use sidenote_foundation::journal::event::Event;
+
+/// The operation of journal events of calls that were refused because their caller lacks the right to them.
+pub const OP_REFUSED: &str = "refused";
+
+/// What a person may do in a vault of a team. A later role includes the earlier ones.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    /// Reads notes.
+    Reader,
+    /// Reads and changes notes and attachments.
+    Writer,
+    /// Also changes settings in the vault.
+    Admin,
+}
+
+impl Role {
+    const ALL: [(&str, Self); 3] =
+        [("reader", Self::Reader), ("writer", Self::Writer), ("admin", Self::Admin)];
+
+    /// Parses the name of a role.
+    ///
+    /// # Errors
+    /// `Invalid` if no role has this name.
+    pub fn parse(name: &str) -> Result<Self> {
+        let found = Self::ALL.iter().find(|(known, _)| *known == name);
+        found.map(|(_, role)| *role).ok_or_else(|| {
+            Error::invalid(format!("there is no role {name:?}")).with_hint("use reader, writer or admin")
+        })
+    }
+
+    /// Returns the name of the role.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Reader => "reader",
+            Self::Writer => "writer",
+            Self::Admin => "admin",
+        }
+    }
+
+    /// Returns the role that is needed to change a file, given its path from the vault's root: settings need more than notes.
+    pub fn to_change(path: &str) -> Self {
+        let first = path.split('/').next().unwrap_or_default();
+        if first.starts_with('.') && first != ".trash" { Self::Admin } else { Self::Writer }
+    }
+}
+
+impl fmt::Display for Role {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// The person for whom a request is made. Its token was checked.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Caller {
+    /// The identity provider that vouches for the person.
+    pub issuer: String,
+    /// The id of the person at the provider.
+    pub subject: String,
+    /// The name that people know, such as a mail address.
+    pub name: Option<String>,
+    /// The id of the program that acts for the person, as the provider knows it.
+    pub client_id: Option<String>,
+}
+
+impl Caller {
+    /// Returns the form in which rights name the person.
+    pub fn who(&self) -> String {
+        format!("{}#{}", self.issuer, self.subject)
+    }
+
+    /// Returns the fields for an event of the journal.
+    pub(crate) fn to_json(&self) -> Value {
+        let mut fields = json!({ "issuer": self.issuer, "subject": self.subject });
+        for (key, value) in [("name", &self.name), ("client_id", &self.client_id)] {
+            if let (Some(value), Some(fields)) = (value, fields.as_object_mut()) {
+                fields.insert(key.to_owned(), Value::from(value.as_str()));
+            }
+        }
+        fields
+    }
+}
+
+/// The person for whom a call is made, and the tool that is called.
+#[derive(Debug)]
+pub(crate) struct CallOrigin {
+    pub(crate) caller: Caller,
+    pub(crate) tool: String,
+}
+
+/// Returns the person who made the call of an event: the shown name, else `issuer#subject`. Returns `None` where nobody
+/// logged in.
+pub fn person_of(event: &Event) -> Option<String> {
+    let caller = event.more.get("caller")?;
+    let text = |name: &str| caller.get(name).and_then(Value::as_str);
+    text("name").map(str::to_owned).or_else(|| Some(format!("{}#{}", text("issuer")?, text("subject")?)))
+}
