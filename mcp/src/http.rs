@@ -5,6 +5,7 @@ mod endpoint;
 mod gate;
 mod metrics;
 pub(super) mod named;
+mod sync;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -69,7 +70,8 @@ pub(super) async fn serve_named(
     let gate = Gate::of(http)?;
     let vaults = NamedVaults::new(source, sets, gate.clone());
     let warming = tokio::spawn(vaults.clone().warm_up());
-    let served = listen(&gate, http, vaults.clone().router(), on_listening).await;
+    let served =
+        listen(&gate, http, vaults.clone().router().merge(sync::router(vaults.clone())), on_listening).await;
     warming.abort();
     let ended = tokio::task::spawn_blocking(move || vaults.end()).await;
     ended.map_err(|error| Error::internal("the end of the calls was not awaited").with_source(error))?;

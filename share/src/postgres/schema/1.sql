@@ -38,6 +38,7 @@ create table sidenote.file (
     foreign key (vault, hash) references sidenote.blob
 );
 create index on sidenote.file (vault, gen);
+create index on sidenote.file (vault, hash);
 
 create table sidenote.event (
     vault uuid not null references sidenote.vault,
