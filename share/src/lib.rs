@@ -6,6 +6,7 @@ pub mod authority;
 mod copy;
 pub mod host;
 mod postgres;
+pub mod replica;
 pub mod settings;
 pub mod team;
 

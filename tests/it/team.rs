@@ -5,6 +5,7 @@ mod cluster;
 #[cfg(unix)]
 mod proxy;
 mod serving;
+mod syncing;
 
 use std::collections::BTreeSet;
 use std::fs;

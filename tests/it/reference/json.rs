@@ -174,6 +174,12 @@ const REPLIES: &[Reply] = &[
     Reply("team create", "TransferReply", &[], ""),
     Reply("team export", "TransferReply", &[], ""),
     Reply("team check", "TeamCheck", &[], ""),
+    Reply(
+        "sync",
+        "SyncReply",
+        &[],
+        "With `--watch`, one object a line, with `event`: `synchronised` with these fields, `lost` with `error`, or `found`.",
+    ),
     Reply("config show", "Vec<Setting>", &[&["config", "show"]], ""),
     Reply("config set", "ConfigEdit", &[&["config", "set", "search.limit", "20", "--dry-run"]], ""),
     Reply("config unset", "ConfigEdit", &[&["config", "unset", "search.limit", "--dry-run"]], ""),
