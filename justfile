@@ -30,6 +30,10 @@ team-login:
 team-kills:
     SIDENOTE_TEST_KILLS=200 SIDENOTE_TEST_TEAM_NOTES=1000 cargo test --release -- --ignored --nocapture team::a_killed_server_loses_nothing_that_was_acknowledged team::what_one_server_writes_another_one_finds_at_once
 
+# Change one vault from two synchronised folders and by an agent, at random and with kills; ten minutes, or SIDENOTE_TEST_SYNC_SECONDS.
+sync-soak:
+    SIDENOTE_TEST_SYNC_SECONDS=${SIDENOTE_TEST_SYNC_SECONDS:-600} cargo test --release -- --ignored --nocapture team::syncing::random_changes_and_kills_lose_no_line team::syncing::watched_folders_lose_no_line_when_the_watching_processes_are_killed
+
 # Measure two servers of a team under load beside one without; needs PostgreSQL. For instance: just team-load --vaults 20 --notes 5000
 team-load *args:
     cargo build --release

@@ -20,6 +20,7 @@ pub mod safe_open;
 pub mod atomic_file;
 pub mod clock;
 pub mod config;
+pub mod http_client;
 pub mod git;
 pub mod text;
 pub mod memory;

@@ -33,6 +33,9 @@ pub use system::{
 /// from being renamed on Windows.
 pub const WATCHES_SUBFOLDERS: bool = cfg!(windows);
 
+/// Whether the system refuses some names of files that others can have.
+pub const LIMITS_NAMES: bool = cfg!(windows);
+
 /// Whether a C++ library opens a file by any path, and lets it be replaced meanwhile. On Windows it opens only paths in
 /// the code page of the system, and keeps the file from being replaced.
 pub const LIBRARIES_OPEN_ANY_PATH: bool = !cfg!(windows);

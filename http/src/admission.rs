@@ -29,10 +29,15 @@ const MAX_CONNECTIONS: usize = 512;
 #[expect(dead_code, reason = "the permit is only held, for its destructor")]
 pub struct BodyReservation(Arc<OwnedSemaphorePermit>);
 
+/// The number of requests that are larger than [`MAX_BODY`] at a time.
+const MAX_HUGE_BODIES: usize = 1;
+
 /// The limits, each as a semaphore of what is still free.
 #[derive(Debug, Clone)]
 pub struct Admission {
     memory: Arc<Semaphore>,
+    /// The right to send a request that is larger than [`MAX_BODY`], to an address that takes such.
+    huge: Arc<Semaphore>,
     connections: Arc<Semaphore>,
 }
 
@@ -42,6 +47,7 @@ impl Default for Admission {
         let connections = files.map_or(MAX_CONNECTIONS, |files| (files / 2).clamp(8, MAX_CONNECTIONS));
         Self {
             memory: Arc::new(Semaphore::new(BODY_MEMORY)),
+            huge: Arc::new(Semaphore::new(MAX_HUGE_BODIES)),
             connections: Arc::new(Semaphore::new(connections)),
         }
     }
@@ -62,7 +68,26 @@ impl Admission {
         headers: &HeaderMap,
         body: Body,
     ) -> Result<(Bytes, Option<BodyReservation>), Response> {
-        match tokio::time::timeout(BODY_TIMEOUT, self.collect(headers, body)).await {
+        self.read_up_to(headers, body, MAX_BODY).await
+    }
+
+    /// Reads the body of a request as [`Self::read`] does, but of up to `most` bytes, for an address that takes files. Only one
+    /// request that is larger than [`MAX_BODY`] is read at a time, so that the memory of all stays bounded, and it has more
+    /// time to arrive. It must announce its length.
+    ///
+    /// # Errors
+    /// The response for a request that is too large, too slow or incomplete, or for which no memory is free.
+    pub async fn read_up_to(
+        &self,
+        headers: &HeaderMap,
+        body: Body,
+        most: usize,
+    ) -> Result<(Bytes, Option<BodyReservation>), Response> {
+        let declared: Option<usize> =
+            headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
+        let pieces = u32::try_from(declared.unwrap_or(0) / MAX_BODY).unwrap_or(u32::MAX);
+        let time = BODY_TIMEOUT.saturating_mul(pieces.saturating_add(1));
+        match tokio::time::timeout(time, self.collect(declared, body, most)).await {
             Ok(read) => read,
             Err(_) => {
                 Err((StatusCode::REQUEST_TIMEOUT, "the request did not arrive in time\n").into_response())
@@ -72,14 +97,13 @@ impl Admission {
 
     async fn collect(
         &self,
-        headers: &HeaderMap,
+        declared: Option<usize>,
         mut body: Body,
+        most: usize,
     ) -> Result<(Bytes, Option<BodyReservation>), Response> {
-        let declared =
-            headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
         let largest = declared.unwrap_or(MAX_BODY);
-        if largest > MAX_BODY {
-            return Err(too_large());
+        if largest > most {
+            return Err(too_large(most));
         }
         let mut reserved = None;
         if declared.is_some_and(|length| length > UNRESERVED_BODY) {
@@ -92,8 +116,8 @@ impl Admission {
             })?;
             let Ok(data) = frame.into_data() else { continue };
             let length = bytes.len() + data.len();
-            if length > MAX_BODY {
-                return Err(too_large());
+            if length > largest.max(UNRESERVED_BODY) {
+                return Err(too_large(largest));
             }
             if length > UNRESERVED_BODY && reserved.is_none() {
                 // The request has no `Content-Length`.
@@ -110,8 +134,11 @@ impl Admission {
             let text = "too many large requests are being processed; send it again\n";
             (StatusCode::SERVICE_UNAVAILABLE, retry, text).into_response()
         };
-        let permits = u32::try_from(bytes).map_err(|_| too_large())?;
-        let permit = Arc::clone(&self.memory).acquire_many_owned(permits);
+        let (semaphore, permits) = match u32::try_from(bytes) {
+            Ok(permits) if bytes <= MAX_BODY => (&self.memory, permits),
+            _ => (&self.huge, 1),
+        };
+        let permit = Arc::clone(semaphore).acquire_many_owned(permits);
         match tokio::time::timeout(MEMORY_TIMEOUT, permit).await {
             Ok(Ok(permit)) => Ok(BodyReservation(Arc::new(permit))),
             Ok(Err(_)) | Err(_) => Err(busy()),
@@ -119,7 +146,7 @@ impl Admission {
     }
 }
 
-fn too_large() -> Response {
-    let text = format!("the request is longer than {MAX_BODY} bytes\n");
+fn too_large(most: usize) -> Response {
+    let text = format!("the request is longer than {most} bytes\n");
     (StatusCode::PAYLOAD_TOO_LARGE, text).into_response()
 }

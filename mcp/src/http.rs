@@ -6,6 +6,7 @@ mod gate;
 mod metrics;
 pub(super) mod named;
 mod rights;
+mod sync;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -72,7 +73,8 @@ pub(super) async fn serve_named(
     let gate = Gate::of(http)?;
     let vaults = NamedVaults::new(source, sets, gate.clone(), http.login.clone());
     let warming = tokio::spawn(vaults.clone().warm_up());
-    let served = listen(&gate, http, vaults.clone().router(), on_listening).await;
+    let served =
+        listen(&gate, http, vaults.clone().router().merge(sync::router(vaults.clone())), on_listening).await;
     warming.abort();
     let ended = tokio::task::spawn_blocking(move || vaults.end()).await;
     ended.map_err(|error| Error::internal("the end of the calls was not awaited").with_source(error))?;

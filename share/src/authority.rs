@@ -1,5 +1,6 @@
 //! The authority of a copy: the database gives the turn, commits changes and keeps the journal.
 
+use std::collections::HashMap;
 use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -12,8 +13,11 @@ use crate::postgres::tables;
 use crate::postgres::turn::RowLock;
 use sidenote_foundation::error::{Error, ErrorKind, Result};
 use sidenote_foundation::journal::event::Event;
+use sidenote_foundation::text::edit::ContentHash;
 use sidenote_foundation::text::path::NotePath;
-use sidenote_foundation::vault::authority::{Authority, Deed, ReadyChange, Turn};
+use sidenote_foundation::vault::authority::{
+    Authority, Deed, ReadyChange, SharedChanges, SharedContents, SharedPosition, Turn,
+};
 use sidenote_foundation::vault::copy::SharedPath;
 
 /// How long uses of memories wait for others, to be written together.
@@ -191,6 +195,10 @@ impl Authority for SharedVault {
         self.contact().is_lost
     }
 
+    fn shared_contents(&self) -> Option<&dyn SharedContents> {
+        Some(self)
+    }
+
     fn turn(&self, patience: Duration) -> Result<Box<dyn Turn>> {
         // A caller that does not wait for the folder does not wait for the database either.
         let patience = if patience.is_zero() { patience } else { self.limits.lock_time };
@@ -205,6 +213,50 @@ impl Authority for SharedVault {
         waiting.since.get_or_insert_with(Instant::now);
         drop(waiting);
         self.write_deeds(durable)
+    }
+}
+
+impl SharedContents for SharedVault {
+    fn changes(&self, since: Option<&SharedPosition>) -> Result<SharedChanges> {
+        self.database.read(Some(self.id), |transaction| {
+            let known = since.map_or(0, |since| since.generation);
+            let then = tables::head(transaction, self.id, known, None)?;
+            let origin = then.origin.to_string();
+            let leads_here = since.is_some_and(|since| {
+                since.origin == origin && known <= then.generation && since.event == then.event
+            });
+            let from = if leads_here { known } else { 0 };
+            let event = if known == then.generation {
+                then.event
+            } else {
+                tables::head(transaction, self.id, then.generation, None)?.event
+            };
+            let files = if from == then.generation && from > 0 {
+                Vec::new()
+            } else {
+                tables::files(transaction, self.id, from)?
+            };
+            Ok(SharedChanges {
+                position: SharedPosition { origin, generation: then.generation, event },
+                is_full: from == 0,
+                files: files.into_iter().map(|file| (file.path, file.hash)).collect(),
+            })
+        })
+    }
+
+    fn hashes(&self, paths: &[SharedPath]) -> Result<HashMap<SharedPath, ContentHash>> {
+        let names: Vec<String> = paths.iter().map(|path| path.as_str().to_owned()).collect();
+        let found =
+            self.database.read(Some(self.id), |transaction| tables::hashes(transaction, self.id, &names))?;
+        Ok(paths.iter().filter_map(|path| Some((path.clone(), *found.get(path.as_str())?))).collect())
+    }
+
+    fn content(&self, hash: ContentHash) -> Result<Option<Vec<u8>>> {
+        self.database.read(Some(self.id), |transaction| tables::present_content(transaction, self.id, hash))
+    }
+
+    fn max_file(&self) -> u64 {
+        self.limits.max_file
     }
 }
 

@@ -8,6 +8,7 @@ mod copy;
 pub mod host;
 pub mod members;
 mod postgres;
+pub mod replica;
 pub mod settings;
 pub mod team;
 

@@ -43,6 +43,7 @@ mod search;
 mod self_check;
 mod settings_json;
 mod status;
+mod sync;
 mod tags;
 mod tasks;
 mod team;
@@ -187,6 +188,7 @@ enum Command {
     Web(web::WebArgs),
     Mcp(mcp::McpArgs),
     Team(team::TeamArgs),
+    Sync(sync::SyncArgs),
     /// Print the contents of the index, one fact a line and sorted, to compare two indexes.
     #[command(hide = true)]
     Dump,
@@ -204,6 +206,7 @@ impl Command {
                 | Self::Web(_)
                 | Self::Mcp(_)
                 | Self::Team(_)
+                | Self::Sync(_)
         )
     }
 }
@@ -452,6 +455,7 @@ fn run(cli: Cli, verb: String, out: Output) -> Result<Outcome> {
         Command::Web(args) => web::run(&mut context, &args),
         Command::Mcp(args) => mcp::run(&mut context, &args, &vaults),
         Command::Team(args) => return team::run(&mut context, args),
+        Command::Sync(args) => return sync::run(&context, &args),
         Command::Dump => status::dump(&context),
     };
     done.map(|()| Outcome::Done)

@@ -46,12 +46,6 @@ impl Role {
             Self::Admin => "admin",
         }
     }
-
-    /// Returns the role that is needed to change a file, given its path from the vault's root: settings need more than notes.
-    pub fn to_change(path: &str) -> Self {
-        let first = path.split('/').next().unwrap_or_default();
-        if first.starts_with('.') && first != ".trash" { Self::Admin } else { Self::Writer }
-    }
 }
 
 impl fmt::Display for Role {

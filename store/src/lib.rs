@@ -13,6 +13,7 @@ mod memory;
 mod query;
 mod read;
 mod redaction;
+pub mod replication;
 mod revision;
 mod session_commits;
 mod source;
@@ -107,6 +108,7 @@ pub use crate::read::list::{
 pub use crate::read::note::{InspectReply, ReadReply, ReadRequest};
 pub use crate::read::relations::{RelationItem, RelationsReply, RelationsRequest};
 pub use crate::read::tasks::{TaskItem, TasksRequest};
+pub use crate::replication::Replication;
 pub use crate::revision::Revisions;
 pub use crate::revision::diff::{DiffReply, DiffRequest, DiffSide, DiffTotals, NoteChange, NoteChangeKind};
 pub use crate::revision::note_history::{NoteCommit, NoteHistory};
@@ -421,6 +423,11 @@ impl Store {
     /// Updates the index.
     pub fn index(&self) -> IndexSync<'_> {
         IndexSync::of(&self.core)
+    }
+
+    /// Exchanges changes of a shared vault with folders of people.
+    pub fn replication(&self) -> Replication<'_> {
+        Replication::of(&self.core)
     }
 
     /// Recognises repeated calls.

@@ -59,6 +59,10 @@ impl Server {
         stream
     }
 
+    pub(crate) fn address(&self) -> &str {
+        &self.address
+    }
+
     /// Sends a request with these headers, and no others but its host and length.
     pub(crate) fn send(&self, method: &str, path: &str, headers: &[&str], body: &str) -> Reply {
         let host = format!("Host: {}", self.address);

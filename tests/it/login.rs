@@ -51,21 +51,6 @@ fn check(login: &Login, token: &str) -> Result<Identity, Refusal> {
 }
 
 #[test]
-fn settings_in_a_vault_need_more_than_notes_do() {
-    for (path, role) in [
-        ("Plan.md", Role::Writer),
-        ("a/.hidden.md", Role::Writer),
-        (".trash/Plan.md", Role::Writer),
-        (".obsidian/app.json", Role::Admin),
-        (".sidenote/config.toml", Role::Admin),
-        (".trashed", Role::Admin),
-    ] {
-        assert_eq!(Role::to_change(path), role, "{path}");
-    }
-    assert!(Role::Reader < Role::Writer && Role::Writer < Role::Admin);
-}
-
-#[test]
 fn a_token_names_its_person_groups_and_scopes() {
     let provider = Provider::start();
     let login = login(&provider);

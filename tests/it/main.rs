@@ -88,6 +88,7 @@ mod reference;
 mod related_notes;
 mod relations;
 mod relations_linked;
+mod replica_plan;
 mod resolve;
 mod repair;
 mod repair_histories;

@@ -20,7 +20,7 @@ use crate::support::source_files;
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 
 /// The layers; each may use itself and those before it.
-const LAYERS: [&str; 22] = [
+const LAYERS: [&str; 23] = [
     "wording",
     "platform",
     "error",
@@ -29,6 +29,7 @@ const LAYERS: [&str; 22] = [
     "atomic_file",
     "clock",
     "config",
+    "http_client",
     "git",
     "text",
     "memory",
@@ -69,7 +70,7 @@ const OWNERS: [(&str, &str); 30] = [
     ("rten_tensor", "index/embed/bert"),
     ("fastembed", "index/embed/onnx"),
     ("ort", "index/embed/onnx"),
-    ("ureq", "index/embed/http"),
+    ("ureq", "http_client"),
     ("pulldown_cmark", "text/markdown"),
     ("granit_parser", "text/frontmatter/yaml"),
     ("postgres", "share"),

@@ -5,7 +5,6 @@ use serde_json::{Map, Value};
 
 use crate::clock::{Timestamp, event_id};
 use crate::text::edit::{ContentHash, FileLocation, FolderMove};
-use crate::text::path::NotePath;
 use crate::vault::apply_result::Applied;
 
 /// The operation name for files that another program moved.
@@ -105,11 +104,7 @@ fn read_to<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<FileLoca
 }
 
 fn parse_place<E: serde::de::Error>(text: &str) -> Result<FileLocation, E> {
-    let place = match text.strip_prefix(".trash/") {
-        Some(inner) => NotePath::from_disk(inner).map(FileLocation::Trash),
-        None => NotePath::from_disk(text).map(FileLocation::Vault),
-    };
-    place.ok_or_else(|| E::custom(format!("{text:?} is not a path in a vault")))
+    FileLocation::parse(text).ok_or_else(|| E::custom(format!("{text:?} is not a path in a vault")))
 }
 
 impl Event {

@@ -7,7 +7,13 @@ use std::fmt;
 
 use serde::{Serialize, Serializer};
 
+use crate::clock::Timestamp;
 use crate::text::path::NotePath;
+
+/// The longest name of a person in the name of a conflict copy, in characters.
+const MAX_WHO: usize = 40;
+/// The longest name of a file in bytes.
+const MAX_NAME_LEN: usize = 255;
 
 /// A program that leaves conflict copies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -28,6 +34,8 @@ pub enum SyncProgram {
     OneDrive,
     /// Google Drive.
     GoogleDrive,
+    /// `sidenote sync`.
+    Sidenote,
 }
 
 impl SyncProgram {
@@ -48,6 +56,7 @@ impl fmt::Display for SyncProgram {
             Self::ICloud => "iCloud Drive",
             Self::OneDrive => "OneDrive",
             Self::GoogleDrive => "Google Drive",
+            Self::Sidenote => "sidenote sync",
         })
     }
 }
@@ -79,7 +88,8 @@ pub fn conflict_names(path: &NotePath) -> Vec<ConflictName> {
         };
         Some(ConflictName { program, original: NotePath::parse(&format!("{folder}{name}")).ok()? })
     };
-    let certain = syncthing(stem).or_else(|| resilio(stem)).or_else(|| in_parentheses(stem));
+    let certain =
+        syncthing(stem).or_else(|| resilio(stem)).or_else(|| in_parentheses(stem)).or_else(|| sidenote(stem));
     if let Some(certain) = certain {
         return named(certain).into_iter().collect();
     }
@@ -96,6 +106,56 @@ fn syncthing(stem: &str) -> Option<(SyncProgram, &str)> {
         |text: &str| text.len() == 7 && text.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit());
     let is_mark = is_digits(date, 8) && is_digits(time, 6) && device.is_none_or(is_device);
     (is_mark && parts.next().is_none() && !original.is_empty()).then_some((SyncProgram::Syncthing, original))
+}
+
+/// What the name of a conflict copy of `sidenote sync` says, in parentheses: `conflict 2026-11-23 14.05 Anna`. The time is a
+/// local one.
+pub fn conflict_mark(at: Timestamp, who: &str) -> String {
+    let time = at.local().strftime("%Y-%m-%d %H.%M");
+    let who: String =
+        who.chars().filter(|c| c.is_alphanumeric() || " -_.".contains(*c)).take(MAX_WHO).collect();
+    let who = who.trim().trim_end_matches('.');
+    let who = if who.is_empty() { "unnamed" } else { who };
+    format!("conflict {time} {who}")
+}
+
+/// Returns a path with a mark before the extension of its file name, or at the end of the folder that its first `folders`
+/// segments name.
+pub fn marked_path(path: &str, folders: Option<usize>, mark: &str) -> String {
+    if let Some(count) = folders {
+        let mut segments: Vec<String> = path.split('/').map(str::to_owned).collect();
+        if let Some(segment) = segments.get_mut(count.saturating_sub(1)) {
+            *segment = with_mark(segment, "", mark);
+        }
+        return segments.join("/");
+    }
+    let (folder, name) = path.rsplit_once('/').map_or((None, path), |(folder, name)| (Some(folder), name));
+    let (stem, extension) = match name.rfind('.') {
+        Some(dot) if dot > 0 => name.split_at(dot),
+        _ => (name, ""),
+    };
+    let marked = with_mark(stem, extension, mark);
+    folder.map_or_else(|| marked.clone(), |folder| format!("{folder}/{marked}"))
+}
+
+/// Adds a mark to a name, which is shortened to the longest name of a file.
+fn with_mark(stem: &str, extension: &str, mark: &str) -> String {
+    let end = format!(" ({mark}){extension}");
+    let mut room = MAX_NAME_LEN.saturating_sub(end.len()).min(stem.len());
+    while !stem.is_char_boundary(room) {
+        room -= 1;
+    }
+    format!("{}{end}", stem.get(..room).unwrap_or_default())
+}
+
+/// Parses `n (conflict 2026-11-23 14.05 Anna)`.
+fn sidenote(stem: &str) -> Option<(SyncProgram, &str)> {
+    let (original, mark) = stem.strip_suffix(')')?.rsplit_once(" (conflict ")?;
+    let mut parts = mark.splitn(3, ' ');
+    let (date, time, who) = (parts.next()?, parts.next()?, parts.next()?);
+    let (hour, minute) = time.split_once('.')?;
+    let is_mark = is_date(date) && is_digits(hour, 2) && is_digits(minute, 2) && !who.trim().is_empty();
+    (is_mark && !original.is_empty()).then_some((SyncProgram::Sidenote, original))
 }
 
 /// Parses `n.Conflict`.

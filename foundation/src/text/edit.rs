@@ -8,7 +8,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::error::{Error, Result};
-use crate::text::path::NotePath;
+use crate::text::path::{NotePath, SettingsPath};
 use crate::text::span::Span;
 use crate::wording::Wording;
 
@@ -140,7 +140,7 @@ pub fn single_edit(old: &str, new: &str) -> Option<Edit> {
     (!removed.is_empty() || !inserted.is_empty()).then(|| Edit::replace(removed, inserted))
 }
 
-/// The location of a file: in the vault or in its trash.
+/// The location of a file: in the vault, in its trash, or among its settings.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FileLocation {
@@ -148,14 +148,26 @@ pub enum FileLocation {
     Vault(NotePath),
     /// A path below `.trash/` (spec/obsidian.md 1.7).
     Trash(NotePath),
+    /// A file with settings. Only synchronisation with a team writes it.
+    Settings(SettingsPath),
 }
 
 impl FileLocation {
-    /// Returns the path in the vault; `None` for a file in the trash.
+    /// Parses a path from the vault's root, as [`fmt::Display`] writes it. Returns `None` for other hidden files.
+    pub fn parse(text: &str) -> Option<Self> {
+        match text.strip_prefix(".trash/") {
+            Some(inner) => NotePath::from_disk(inner).map(Self::Trash),
+            None => NotePath::from_disk(text)
+                .map(Self::Vault)
+                .or_else(|| SettingsPath::parse(text).map(Self::Settings)),
+        }
+    }
+
+    /// Returns the path in the vault; `None` for a file in the trash and for settings.
     pub fn in_vault(&self) -> Option<&NotePath> {
         match self {
             Self::Vault(path) => Some(path),
-            Self::Trash(_) => None,
+            Self::Trash(_) | Self::Settings(_) => None,
         }
     }
 }
@@ -165,6 +177,7 @@ impl fmt::Display for FileLocation {
         match self {
             Self::Vault(path) => path.fmt(f),
             Self::Trash(path) => write!(f, ".trash/{path}"),
+            Self::Settings(path) => f.write_str(path.as_str()),
         }
     }
 }
@@ -291,6 +304,9 @@ pub struct ChangeSet {
     /// The id of the operation that this one undoes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub undoes: Option<String>,
+    /// Whether new names may differ from others only in case or accents, because the plan repeats what another folder has.
+    #[serde(skip)]
+    pub repeats_names: bool,
     /// Folders that move.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub folders: Vec<FolderMove>,

@@ -107,6 +107,69 @@ impl NotePath {
     }
 }
 
+/// The settings of a vault that sidenote reads.
+pub const SETTINGS_FILES: [&str; 6] = [
+    ".obsidian/app.json",
+    ".obsidian/bookmarks.json",
+    ".obsidian/daily-notes.json",
+    ".obsidian/templates.json",
+    ".obsidian/types.json",
+    ".sidenote/config.toml",
+];
+
+/// The path of a file with settings: one of [`SETTINGS_FILES`], or a conflict copy of one beside it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+pub struct SettingsPath(String);
+
+impl SettingsPath {
+    /// Parses a path from the vault's root. Returns `None` for any other file.
+    pub fn parse(text: &str) -> Option<Self> {
+        let is_copy = || {
+            let (stem, rest) = text.split_once(" (conflict ")?;
+            let (mark, extension) = rest.rsplit_once(')')?;
+            let is_mark = !mark.contains('/') && !mark.contains(is_forbidden);
+            let original = format!("{stem}{extension}");
+            (is_mark && SETTINGS_FILES.contains(&original.as_str())).then_some(())
+        };
+        (SETTINGS_FILES.contains(&text) || is_copy().is_some()).then(|| Self(text.to_owned()))
+    }
+
+    /// Returns the path from the vault's root.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl<'de> Deserialize<'de> for SettingsPath {
+    /// Deserializes a path. Any other path is an error.
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        Self::parse(&text)
+            .ok_or_else(|| serde::de::Error::custom(format!("{text:?} is no file with settings")))
+    }
+}
+
+/// Checks that a person or a program could have given a file this name on every system, as far as that is decided for all
+/// vaults: no character that misleads a reader or separates folders somewhere, and no device of Windows.
+///
+/// # Errors
+/// `Invalid` with the reason.
+pub fn check_shared_name(path: &str) -> Result<()> {
+    let refuse = |why: String| {
+        Err(Error::invalid(format!("{path:?} cannot be shared: {why}")).with_hint("rename the file"))
+    };
+    if let Some(bad) = path.chars().find(|&c| is_forbidden(c)) {
+        return refuse(format!("its name contains {bad:?}"));
+    }
+    if let Some(name) = path.split('/').find(|name| is_device(name)) {
+        return refuse(format!("{name} is the name of a device on Windows"));
+    }
+    if path.split('/').any(|name| name.len() > 255) {
+        return refuse("its name has more than 255 bytes".to_owned());
+    }
+    Ok(())
+}
+
 /// The most segments of a path. Each of them is looked up whenever the file is.
 pub const MAX_SEGMENTS: usize = 100;
 

@@ -308,8 +308,8 @@ impl<'a, 'b> PlanCheck<'a, 'b> {
                 coming.extend(to.map(|to| (to, from)));
             }
         }
-        // An undo may restore two names that differ only in case, because both existed before.
-        let comes_back = self.look.plan.undoes.is_some();
+        // An undo may restore two names that differ only in case, because both existed before. Another folder may have them.
+        let comes_back = self.look.plan.undoes.is_some() || self.look.plan.repeats_names;
         let mut new = NewNames::default();
         let mut listed: HashMap<String, Option<HashMap<String, Vec<String>>>> = HashMap::new();
         let mut next = 0;

@@ -3,14 +3,19 @@
 //!
 //! An authority never changes notes itself, but for a copy in [`Authority::catch_up`].
 
+use std::collections::HashMap;
 use std::fmt::Debug;
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::error::Result;
+use crate::text::edit::ContentHash;
 use crate::text::path::NotePath;
 use crate::vault::Vault;
 use crate::vault::apply_result::Applied;
+use crate::vault::copy::SharedPath;
 use crate::vault::manifest::Manifest;
 
 /// Decides about the changes of one vault.
@@ -30,6 +35,11 @@ pub trait Authority: Debug + Send + Sync {
     /// Then reads are answered from the folder for a while, and say so.
     fn is_cut_off(&self) -> bool;
 
+    /// Returns what a shared authority has, for those who follow it without a copy of a server.
+    fn shared_contents(&self) -> Option<&dyn SharedContents> {
+        None
+    }
+
     /// Waits at most `patience` for the turn to change the vault. The caller holds the lock of the folder.
     ///
     /// # Errors
@@ -42,6 +52,53 @@ pub trait Authority: Debug + Send + Sync {
     /// # Errors
     /// `Io` if they cannot be stored.
     fn record(&self, deeds: &mut dyn Iterator<Item = Result<Deed>>, durable: bool) -> Result<()>;
+}
+
+/// The files that a shared authority has, whatever is in the folder.
+pub trait SharedContents: Debug + Send + Sync {
+    /// Returns what changed after a position; all files if there is none, or if the vault has not gone on from there.
+    ///
+    /// # Errors
+    /// `Io` if the authority cannot be asked.
+    fn changes(&self, since: Option<&SharedPosition>) -> Result<SharedChanges>;
+
+    /// Returns the hashes of those of some files that exist.
+    ///
+    /// # Errors
+    /// `Io` if the authority cannot be asked.
+    fn hashes(&self, paths: &[SharedPath]) -> Result<HashMap<SharedPath, ContentHash>>;
+
+    /// Returns the bytes that a file of the vault has now, by their hash; `None` if no file has them.
+    ///
+    /// # Errors
+    /// `Io` if the authority cannot be asked.
+    fn content(&self, hash: ContentHash) -> Result<Option<Vec<u8>>>;
+
+    /// Returns the largest file in bytes that the authority takes.
+    fn max_file(&self) -> u64;
+}
+
+/// A state of a shared vault.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SharedPosition {
+    /// A random text that is another one after the vault was restored.
+    pub origin: String,
+    /// The number of changes.
+    pub generation: i64,
+    /// The id of the last change; `None` without any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub event: Option<String>,
+}
+
+/// What changed in a shared vault.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SharedChanges {
+    /// The state after the changes.
+    pub position: SharedPosition,
+    /// Whether all files of the vault are listed, and not only those that changed.
+    pub is_full: bool,
+    /// The files, each with the hash of its bytes, or `None` if it was removed.
+    pub files: Vec<(SharedPath, Option<ContentHash>)>,
 }
 
 /// Returns who decides about the changes of a vault.

@@ -6,23 +6,15 @@ use std::io::{self, Write as _};
 use std::sync::Arc;
 
 use crate::error::{Error, Result};
+use crate::platform::FileMetadata;
 use crate::text::edit::{ContentHash, FileLocation};
-use crate::text::path::NotePath;
+use crate::text::path::{NotePath, SETTINGS_FILES};
 use crate::vault::dir::{Dir, DirTree, remove_if_empty, split_path};
 use crate::vault::manifest::TEMPORARY;
 use crate::vault::{CONFIG_DIR, STATE_DIR, Vault};
 
 /// The folder of deleted notes.
 const TRASH_DIR: &str = ".trash";
-/// The settings that sidenote reads, which are shared.
-const SETTINGS: [&str; 6] = [
-    ".obsidian/app.json",
-    ".obsidian/bookmarks.json",
-    ".obsidian/daily-notes.json",
-    ".obsidian/templates.json",
-    ".obsidian/types.json",
-    ".sidenote/config.toml",
-];
 /// With more files than this, one call that flushes the whole file system is cheaper than one for each file.
 const MAX_SINGLE_SYNCS: usize = 12;
 
@@ -35,12 +27,22 @@ impl SharedPath {
     /// Parses a path from the vault's root. Returns `None` for a file that is not shared.
     pub fn parse(text: &str) -> Option<Self> {
         let is_visible = NotePath::from_disk(text.strip_prefix(".trash/").unwrap_or(text)).is_some();
-        (is_visible || SETTINGS.contains(&text)).then(|| Self(text.to_owned()))
+        (is_visible || SETTINGS_FILES.contains(&text)).then(|| Self(text.to_owned()))
     }
 
     /// Returns the path as text, from the vault's root and with forward slashes.
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+
+    /// Returns where the file is, as a change names it.
+    pub fn location(&self) -> Option<FileLocation> {
+        FileLocation::parse(&self.0)
+    }
+
+    /// Returns whether this is a file with settings.
+    pub fn is_settings(&self) -> bool {
+        SETTINGS_FILES.contains(&self.0.as_str())
     }
 
     /// Returns the path of a visible file; `None` for one in the trash and for settings.
@@ -85,6 +87,14 @@ impl SharedFiles {
     /// # Errors
     /// `Io` if a folder cannot be listed.
     pub fn list(&mut self) -> Result<Vec<SharedPath>> {
+        Ok(self.entries()?.into_iter().map(|(path, _)| path).collect())
+    }
+
+    /// Lists the files as [`Self::list`] does, each with its metadata.
+    ///
+    /// # Errors
+    /// `Io` if a folder cannot be listed.
+    pub fn entries(&mut self) -> Result<Vec<(SharedPath, FileMetadata)>> {
         let mut found = Vec::new();
         let mut folders = vec![String::new()];
         while let Some(path) = folders.pop() {
@@ -103,12 +113,58 @@ impl SharedFiles {
                     // Folders of settings have folders that are not shared.
                     Some(entry) if entry.is_dir() && [CONFIG_DIR, STATE_DIR].contains(&path.as_str()) => {}
                     Some(entry) if entry.is_dir() => folders.push(inner),
-                    Some(entry) if entry.is_file() => found.extend(is_file),
+                    Some(entry) if entry.is_file() => found.extend(is_file.map(|path| (path, entry))),
                     _ => {}
                 }
             }
         }
         Ok(found)
+    }
+
+    /// Returns the metadata of what is at a path; `None` if nothing is.
+    ///
+    /// # Errors
+    /// `Invalid` if a folder of the path is a symbolic link; `Io` if it cannot be opened.
+    pub fn entry(&mut self, path: &SharedPath) -> Result<Option<FileMetadata>> {
+        self.tree.entry(path.as_str())
+    }
+
+    /// Removes a folder that holds nothing but folders without files. Returns whether it is gone.
+    ///
+    /// # Errors
+    /// `Io` if a folder cannot be listed or removed.
+    pub fn remove_folder_without_files(&mut self, path: &str) -> Result<bool> {
+        let mut folders = vec![path.to_owned()];
+        let mut at = 0;
+        while let Some(inner) = folders.get(at).cloned() {
+            at += 1;
+            let Some(folder) = self.tree.find_dir(&inner)? else { continue };
+            let failed = |error| Error::io("list", &inner, error);
+            for name in folder.names().map_err(failed)? {
+                let entry = name.to_str().map_or(Ok(None), |name| folder.entry(name)).map_err(failed)?;
+                match (entry, name.to_str()) {
+                    (Some(entry), Some(name)) if entry.is_dir() => folders.push(format!("{inner}/{name}")),
+                    _ => return Ok(false),
+                }
+            }
+        }
+        for inner in folders.iter().rev() {
+            remove_if_empty(&mut self.tree, inner)?;
+        }
+        Ok(self.tree.entry(path)?.is_none())
+    }
+
+    /// Removes the folders of a path that are empty, the innermost first.
+    ///
+    /// # Errors
+    /// `Io` if an empty folder cannot be removed.
+    pub fn remove_empty_folders(&mut self, path: &str) -> Result<()> {
+        let mut emptied = split_path(path).0;
+        while !emptied.is_empty() {
+            remove_if_empty(&mut self.tree, emptied)?;
+            emptied = split_path(emptied).0;
+        }
+        Ok(())
     }
 
     /// Reads a file; `None` if there is none.
@@ -173,11 +229,7 @@ impl SharedFiles {
         if folder.entry(name).map_err(failed)?.is_some_and(|entry| !entry.is_dir()) {
             folder.remove(name).map_err(failed)?;
             drop(folder);
-            let mut emptied = parent;
-            while !emptied.is_empty() {
-                remove_if_empty(&mut self.tree, emptied)?;
-                emptied = split_path(emptied).0;
-            }
+            self.remove_empty_folders(path.as_str())?;
             self.removed_from.push(parent.to_owned());
         }
         Ok(())

@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 use crate::text::edit::{Content, ContentHash, Edit, FileLocation, FolderMove, single_edit};
 use crate::text::path::{NotePath, key};
 use crate::vault::dir::split_path;
+use crate::vault::{CONFIG_DIR, STATE_DIR};
 
 /// The suffix of every temporary name.
 pub(crate) const TEMPORARY: &str = ".sidenote-tmp";
@@ -192,7 +193,8 @@ impl Manifest {
             })
             && manifest.made.iter().all(|path| {
                 let inner = path.strip_prefix(".trash/").unwrap_or(path);
-                path == ".trash" || NotePath::from_disk(inner).is_some()
+                [".trash", CONFIG_DIR, STATE_DIR].contains(&path.as_str())
+                    || NotePath::from_disk(inner).is_some()
             });
         is_fine.then_some(manifest)
     }

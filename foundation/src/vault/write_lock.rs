@@ -116,6 +116,22 @@ pub fn create_records(vault: &Vault) -> Result<()> {
     vault.create_records_dir(&vault.records()).map(drop)
 }
 
+/// Returns the folder for what belongs to this working copy alone.
+pub fn local_folder(vault: &Vault) -> PathBuf {
+    vault.root().join(STATE_DIR).join("local")
+}
+
+/// Creates the local folder of a vault if it is missing, and returns its path. What is in it belongs to this working copy
+/// alone.
+///
+/// # Errors
+/// `Invalid` if it is after a symbolic link; `Io` if it cannot be written.
+pub fn create_local(vault: &Vault) -> Result<PathBuf> {
+    let local = local_folder(vault);
+    create_local_dir(vault, &local)?;
+    Ok(local)
+}
+
 /// Creates the local folder if it is missing. Git ignores it as a whole.
 pub(crate) fn create_local_dir(vault: &Vault, local: &Path) -> Result<Dir> {
     let folder = create_state_dir(vault, local)?;

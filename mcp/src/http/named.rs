@@ -113,7 +113,7 @@ pub(super) struct NamedVaults {
     access: Option<Access>,
     slots: Arc<Mutex<HashMap<String, Arc<Slot>>>>,
     is_warm: Arc<AtomicBool>,
-    metrics: Arc<Metrics>,
+    pub(super) metrics: Arc<Metrics>,
 }
 
 impl NamedVaults {
@@ -185,6 +185,22 @@ impl NamedVaults {
 
     fn slots(&self) -> MutexGuard<'_, HashMap<String, Arc<Slot>>> {
         self.slots.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Answers a request of one vault, which is open until then: has it handled, or says why the vault is not there.
+    pub(super) async fn with_server<F: Future<Output = Response>>(
+        &self,
+        name: &str,
+        handle: impl FnOnce(Server) -> F,
+    ) -> Response {
+        match self.lease(name).await {
+            Ok(Some(lease)) => match lease.0.vault.get() {
+                Some(vault) => handle(vault.server.clone()).await,
+                None => no_vault(),
+            },
+            Ok(None) => no_vault(),
+            Err(error) => cannot_open(name, &error),
+        }
     }
 
     /// Opens a vault, unless it is open. Requests of one vault wait for each other, and for no other vault.
@@ -266,6 +282,17 @@ impl NamedVaults {
     }
 }
 
+fn no_vault() -> Response {
+    (StatusCode::NOT_FOUND, NO_VAULT).into_response()
+}
+
+/// Returns the answer for a vault that cannot be opened now.
+fn cannot_open(name: &str, error: &Error) -> Response {
+    tracing::warn!("the vault {name} cannot be opened: {error}");
+    let text = format!("the vault cannot be opened now: {error}\n");
+    (StatusCode::SERVICE_UNAVAILABLE, [(header::RETRY_AFTER, "1")], text).into_response()
+}
+
 async fn handle_named(
     State(vaults): State<NamedVaults>,
     Path(name): Path<String>,
@@ -276,14 +303,10 @@ async fn handle_named(
         match vaults.lease(&name).await {
             Ok(Some(lease)) => match lease.0.vault.get() {
                 Some(vault) => handle_authorized(&vault.endpoint, request).await,
-                None => (StatusCode::NOT_FOUND, NO_VAULT).into_response(),
+                None => no_vault(),
             },
-            Ok(None) => (StatusCode::NOT_FOUND, NO_VAULT).into_response(),
-            Err(error) => {
-                tracing::warn!("the vault {name} cannot be opened: {error}");
-                let text = format!("the vault cannot be opened now: {error}\n");
-                (StatusCode::SERVICE_UNAVAILABLE, [(header::RETRY_AFTER, "1")], text).into_response()
-            }
+            Ok(None) => no_vault(),
+            Err(error) => cannot_open(&name, &error),
         }
     });
     let response = answered.await;

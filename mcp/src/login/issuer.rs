@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use super::refusal::Refusal;
 use sidenote_foundation::error::{Error, ErrorKind, Result};
-use sidenote_foundation::index::embed::http::fetch_document;
+use sidenote_foundation::http_client::fetch_document;
 
 /// The largest document of a provider, in bytes.
 const MAX_DOCUMENT: u64 = 1 << 20;

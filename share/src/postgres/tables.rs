@@ -173,6 +173,28 @@ pub(crate) fn contents(
     }
 }
 
+/// Reads the content with a hash, if a file of the vault has it now.
+pub(crate) fn present_content(
+    transaction: &mut Transaction<'_>,
+    vault: Uuid,
+    hash: ContentHash,
+) -> Result<Option<Vec<u8>>> {
+    failpoint();
+    let key = hash.to_bytes();
+    let row = transaction.query_typed_opt(
+        "select bytes from sidenote.blob b where b.vault = $1 and b.hash = $2
+        and exists (select from sidenote.file f where f.vault = $1 and f.hash = $2)",
+        &[(&vault, Type::UUID), (&key.as_slice(), Type::BYTEA)],
+    );
+    let row = row.map_err(|error| failed("read contents", error))?;
+    let Some(row) = row else { return Ok(None) };
+    let bytes: Vec<u8> = row.get(0);
+    if ContentHash::of(&bytes) != hash {
+        return Err(Error::corrupt(format!("the database has other bytes for the hash {hash}")));
+    }
+    Ok(Some(bytes))
+}
+
 /// Lists the events of changes after a generation, in order.
 pub(crate) fn events(transaction: &mut Transaction<'_>, vault: Uuid, after: i64) -> Result<Vec<JournalLine>> {
     failpoint();

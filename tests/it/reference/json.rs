@@ -186,6 +186,12 @@ const REPLIES: &[Reply] = &[
         "The oldest first. What a person did has `caller` (`issuer`, `subject`, `name`, `client_id`) and `tool`; what an \
          operator did has `who`, `operator` and, for roles, `role` and `role_before`.",
     ),
+    Reply(
+        "sync",
+        "SyncReply",
+        &[],
+        "With `--watch`, one object a line, with `event`: `synchronised` with these fields, `lost` with `error`, or `found`.",
+    ),
     Reply("config show", "Vec<Setting>", &[&["config", "show"]], ""),
     Reply("config set", "ConfigEdit", &[&["config", "set", "search.limit", "20", "--dry-run"]], ""),
     Reply("config unset", "ConfigEdit", &[&["config", "unset", "search.limit", "--dry-run"]], ""),

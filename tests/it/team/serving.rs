@@ -15,11 +15,16 @@ use crate::support::{clean_env, program, set_mode};
 
 /// Starts `team serve` with settings of the table `[team]`.
 pub(super) fn serve(cluster: &Cluster, home: &Path, more: &str, args: &[&str]) -> Server {
+    serve_at(&cluster.app(), home, more, args)
+}
+
+/// Starts `team serve` on the database with an address.
+pub(super) fn serve_at(database: &str, home: &Path, more: &str, args: &[&str]) -> Server {
     let config = home.join("team.toml");
     let cache = home.join("cache");
     fs::write(
         &config,
-        format!("[team]\ndatabase = {:?}\ncache = {:?}\n{more}", cluster.app(), cache.display().to_string()),
+        format!("[team]\ndatabase = {database:?}\ncache = {:?}\n{more}", cache.display().to_string()),
     )
     .unwrap();
     set_mode(&config, 0o600);
@@ -30,7 +35,7 @@ pub(super) fn serve(cluster: &Cluster, home: &Path, more: &str, args: &[&str]) -
 }
 
 /// Makes a cluster with empty vaults, and serves it with settings of the table `[team]`.
-fn served(vaults: &[&str], more: &str, args: &[&str]) -> (Cluster, TempDir, Server) {
+pub(super) fn served(vaults: &[&str], more: &str, args: &[&str]) -> (Cluster, TempDir, Server) {
     let (cluster, home) = (Cluster::new(), TempDir::new().unwrap());
     let database = Database::new(&cluster.app()).unwrap();
     for name in vaults {
@@ -40,14 +45,14 @@ fn served(vaults: &[&str], more: &str, args: &[&str]) -> (Cluster, TempDir, Serv
     (cluster, home, server)
 }
 
-fn post(server: &Server, vault: &str, tool: &str, arguments: &Value) -> Reply {
+pub(super) fn post(server: &Server, vault: &str, tool: &str, arguments: &Value) -> Reply {
     let params = json!({ "name": tool, "arguments": arguments });
     let message = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params });
     server.post_to(&format!("/v/{vault}/mcp"), &[], &message)
 }
 
 #[track_caller]
-fn call(server: &Server, vault: &str, tool: &str, arguments: &Value) -> Value {
+pub(super) fn call(server: &Server, vault: &str, tool: &str, arguments: &Value) -> Value {
     let reply = post(server, vault, tool, arguments);
     assert_eq!(reply.status, 200, "{}", reply.text);
     assert_eq!(reply.json()["result"]["isError"], false, "{}", reply.text);

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::config::Secret;
 use crate::error::{Error, ErrorKind, Result};
-use crate::index::embed::http::{Http, HttpError};
+use crate::http_client::{Http, HttpError};
 use crate::index::embed::model_files::{INSTALL_RECORD, ModelFiles, folder_of};
 use crate::index::embed::onnx::ListedModel;
 use crate::wording::Wording;

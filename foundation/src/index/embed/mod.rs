@@ -3,7 +3,6 @@
 //! No type of a runtime, a tokenizer or an HTTP client appears in this trait.
 
 mod bert;
-pub mod http;
 pub mod minilm;
 pub mod onnx;
 pub mod openai;

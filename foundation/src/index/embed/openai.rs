@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-use super::http::{Http, HttpError, Reply};
 use super::{DEFAULT_DUPLICATE_THRESHOLD, Effort, Embed, ModelId, normalize};
 use crate::config::{EmbedConfig, Secret};
 use crate::error::{Error, ErrorKind, Result};
+use crate::http_client::{Http, HttpError, Reply};
 use crate::memory::privacy::without_private;
 use crate::memory::secrets::without_secrets;
 use crate::text::passage::estimate_tokens;

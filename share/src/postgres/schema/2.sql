@@ -10,6 +10,9 @@ create table sidenote.block (
 );
 create index on sidenote.block (who, id);
 
+-- Which contents are files now.
+create index on sidenote.file (vault, hash);
+
 alter table sidenote.block enable row level security, force row level security;
 create policy own on sidenote.block for select using (sidenote.current_vault() is not null);
 

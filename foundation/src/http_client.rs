@@ -1,6 +1,6 @@
-//! The HTTP client for embedding endpoints, downloads and documents that the user configured or asked for. The only ureq user.
+//! The blocking HTTP client for the services that the user configured or asked for. The only ureq user.
 //!
-//! An API key is sent in one header of one request. It is never sent to the target of a redirect, and appears in no
+//! A key is sent in one header of one request. It is never sent to the target of a redirect, and appears in no
 //! message and no log line.
 
 use std::io::{Read, Write};
@@ -21,18 +21,18 @@ const READ_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The response of a server.
 #[derive(Debug)]
-pub(super) struct Reply {
+pub struct Reply {
     /// The HTTP status.
-    pub(super) status: u16,
+    pub status: u16,
     /// The time that the server asks to wait before a retry.
-    pub(super) retry_after: Option<Duration>,
+    pub retry_after: Option<Duration>,
     /// The body.
-    pub(super) body: Vec<u8>,
+    pub body: Vec<u8>,
 }
 
 /// The reason why there is no response.
 #[derive(Debug)]
-pub(super) enum HttpError {
+pub enum HttpError {
     /// The request timed out.
     TimedOut,
     /// The server cannot be reached, for the reason that the system gives.
@@ -45,8 +45,12 @@ pub(super) enum HttpError {
     Write(std::io::Error),
 }
 
+/// How long the answer to a request of files may take to begin.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(120);
+
 /// An HTTP client.
-pub(super) struct Http {
+#[derive(Debug)]
+pub struct Http {
     agent: Agent,
 }
 
@@ -63,8 +67,41 @@ impl Default for Http {
 }
 
 impl Http {
+    /// Sends a GET request, and reads a response of at most `max` bytes. No redirect is followed.
+    ///
+    /// # Errors
+    /// An error if there is no whole response. Every status is a response.
+    pub fn get(&self, url: &str, key: &Secret, max: u64) -> Result<Reply, HttpError> {
+        let request = self.agent.get(url).config().max_redirects(0).max_redirects_will_error(false);
+        let request =
+            request.timeout_recv_response(Some(ANSWER_TIMEOUT)).timeout_per_read(Some(READ_TIMEOUT));
+        let mut request = request.build();
+        if !key.is_empty() {
+            request = request.header("Authorization", format!("Bearer {}", key.reveal()));
+        }
+        read(request.call().map_err(convert_error)?, max)
+    }
+
+    /// Sends a POST request with bytes of a media type. No redirect is followed.
+    ///
+    /// # Errors
+    /// An error if there is no whole response. Every status is a response.
+    pub fn post(&self, url: &str, key: &Secret, media_type: &str, body: &[u8]) -> Result<Reply, HttpError> {
+        let request = self.agent.post(url).config().max_redirects(0).max_redirects_will_error(false);
+        let request =
+            request.timeout_recv_response(Some(ANSWER_TIMEOUT)).timeout_per_read(Some(READ_TIMEOUT));
+        let mut request = request.build().content_type(media_type);
+        if !key.is_empty() {
+            request = request.header("Authorization", format!("Bearer {}", key.reveal()));
+        }
+        read(request.send(body).map_err(convert_error)?, MAX_BODY)
+    }
+
     /// Sends a POST request with a JSON body, and waits at most `limit` for the response.
-    pub(super) fn post_json(
+    ///
+    /// # Errors
+    /// An error if there is no whole response. Every status is a response.
+    pub fn post_json(
         &self,
         url: &str,
         key: &Secret,
@@ -83,7 +120,10 @@ impl Http {
 
     /// Downloads a file to `to`, and returns the status and the number of bytes. `progress` is called with the number
     /// of bytes so far, and the total if it is known.
-    pub(super) fn download(
+    ///
+    /// # Errors
+    /// An error if there is no whole response, or if it cannot be written.
+    pub fn download(
         &self,
         url: &str,
         key: &Secret,

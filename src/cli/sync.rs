@@ -1,0 +1,262 @@
+//! `sidenote sync`: keeps a folder equal to a vault of a team, once or all the time.
+
+use std::cell::RefCell;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use clap::Args;
+use indicatif::{ProgressBar, ProgressStyle};
+use serde::Serialize;
+
+use super::args::DryRunArgs;
+use super::{CommandContext, Outcome, output};
+use crate::config::Secret;
+use crate::error::{Error, Result};
+use crate::share::replica::{FirstSync, Heard, POLL_INTERVAL, Phase, Replica, ReplicaOptions, SyncReply};
+use crate::{platform, safe_open};
+
+/// The largest token file in bytes.
+const MAX_TOKEN_FILE: u64 = 64 << 10;
+/// The most files of one kind that are named to a person.
+const MAX_NAMED: usize = 20;
+
+/// Keep a folder equal to a vault of a team.
+///
+/// Files are fetched and sent byte for byte. Where both sides changed a note, the text of the team stays under its name, and
+/// yours becomes `Note (conflict 2026-11-23 14.05 Anna).md` beside it. A note that one side removed and the other one changed
+/// stays. Ctrl-C and a crash are safe at any moment: the next run goes on.
+///
+/// The first time, a folder that has files of its own needs --adopt or --replace; without, only the plan is shown.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  sidenote sync https://notes.example/v/handbook --vault ~/handbook --token-file ~/.config/sidenote/token
+  sidenote sync https://notes.example/v/handbook --vault ~/handbook --dry-run
+  sidenote sync https://notes.example/v/handbook --vault ~/notes --adopt
+  sidenote sync https://notes.example/v/handbook --vault ~/handbook --watch")]
+pub(super) struct SyncArgs {
+    /// The address of the vault: https://HOST/v/NAME.
+    url: String,
+    /// Go on until Ctrl-C: the folder is watched, and the service is asked every 2 seconds what changed.
+    #[arg(long)]
+    watch: bool,
+    /// The first time, send the files of the folder to the vault. Where both have a file of one name, both texts are kept.
+    #[arg(long, conflicts_with = "replace")]
+    adopt: bool,
+    /// The first time, replace the files of the folder by those of the vault. `sidenote undo` takes that back.
+    #[arg(long)]
+    replace: bool,
+    /// The file with the token that the operator of the service gave you. Only you may be able to read it.
+    #[arg(long, value_name = "FILE")]
+    token_file: Option<PathBuf>,
+    /// Your name in the names of conflict copies. Default: the name of your account on this computer.
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
+    #[command(flatten)]
+    dry_run: DryRunArgs,
+}
+
+pub(super) fn run(context: &CommandContext, args: &SyncArgs) -> Result<Outcome> {
+    let root = context.open.vault.clone().ok_or_else(|| {
+        Error::invalid("sync needs the folder by name, so that no other one is changed")
+            .with_hint("give --vault FOLDER")
+    })?;
+    if args.watch && args.dry_run.is_set() {
+        return Err(Error::invalid("--watch and --dry-run exclude each other"));
+    }
+    let token = args.token_file.as_deref().map(read_token).transpose()?.unwrap_or_default();
+    let options = ReplicaOptions {
+        url: args.url.clone(),
+        root,
+        token,
+        who: args.name.clone().unwrap_or_else(account_name),
+        first: match (args.adopt, args.replace) {
+            (true, _) => FirstSync::Adopt,
+            (_, true) => FirstSync::Replace,
+            _ => FirstSync::Ask,
+        },
+        dry_run: args.dry_run.is_set(),
+        clock: context.open.clock,
+    };
+    let stop = stop_on_signal()?;
+    let mut replica = Replica::open(options)?;
+    if args.watch {
+        return watch(context, &mut replica, &stop);
+    }
+    let bar = FileBar::default();
+    let reply = replica.synchronise(&stop, &|phase, done, all| bar.show(phase, done, all));
+    bar.finish();
+    let reply = reply?;
+    context.out.reply(&reply, show)?;
+    if reply.needs_choice && !args.dry_run.is_set() {
+        return Err(choice_needed());
+    }
+    Ok(if reply.stopped { Outcome::Interrupted } else { Outcome::Done })
+}
+
+fn choice_needed() -> Error {
+    Error::invalid("the folder has files that the vault has not, or has otherwise; nothing was changed")
+        .with_hint("give --adopt to send them, or --replace to have the files of the vault in their place")
+}
+
+/// Returns a flag that Ctrl-C sets. A second Ctrl-C ends the process at once, which is safe at any moment.
+fn stop_on_signal() -> Result<Arc<AtomicBool>> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let flag = Arc::clone(&stop);
+    ctrlc::set_handler(move || {
+        if flag.swap(true, Ordering::Relaxed) {
+            std::process::exit(130);
+        }
+    })
+    .map_err(|error| Error::internal("cannot watch for Ctrl-C").with_source(error))?;
+    Ok(stop)
+}
+
+fn read_token(path: &Path) -> Result<Secret> {
+    let failed = |error| Error::io("read the token in", path, error);
+    if !platform::is_private(path).map_err(failed)? {
+        return Err(Error::invalid(format!("other users can read the token in {}", path.display()))
+            .with_hint(format!("run: chmod 600 {}", path.display())));
+    }
+    let bytes = safe_open::read_in_place(path, MAX_TOKEN_FILE).map_err(failed)?;
+    let text =
+        String::from_utf8(bytes).map_err(|_| Error::invalid(format!("{} holds no token", path.display())))?;
+    Ok(Secret::from(text))
+}
+
+fn account_name() -> String {
+    let names = ["USER", "USERNAME", "LOGNAME"].iter().filter_map(|name| std::env::var(name).ok());
+    names.map(|name| name.trim().to_owned()).find(|name| !name.is_empty()).unwrap_or_default()
+}
+
+/// A line of `sync --watch --json`.
+#[derive(Debug, Serialize)]
+struct WatchLine<'a> {
+    /// What happened: `synchronised`, `lost` or `found`.
+    event: &'static str,
+    /// What a synchronisation did.
+    #[serde(flatten)]
+    reply: Option<&'a SyncReply>,
+    /// Why the service is lost.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+}
+
+fn watch(context: &CommandContext, replica: &mut Replica, stop: &Arc<AtomicBool>) -> Result<Outcome> {
+    let out = context.out;
+    let needs_choice = RefCell::new(false);
+    out.message(&format!(
+        "keeping the folder equal to the vault, which is asked every {} s; press Ctrl-C to stop",
+        POLL_INTERVAL.as_secs()
+    ));
+    let bar = FileBar::default();
+    let watched = replica.watch(stop, &|phase, done, all| bar.show(phase, done, all), &mut |heard| {
+        bar.finish();
+        let (line, text) = match heard {
+            Heard::Synchronised(reply) => {
+                *needs_choice.borrow_mut() |= reply.needs_choice;
+                (WatchLine { event: "synchronised", reply: Some(reply), error: None }, show(reply))
+            }
+            Heard::Lost(error) => {
+                let text = format!("{error}; trying again until it works\n");
+                (WatchLine { event: "lost", reply: None, error: Some(error.to_string()) }, text)
+            }
+            Heard::Found => {
+                let text = "the service can be reached again\n".to_owned();
+                (WatchLine { event: "found", reply: None, error: None }, text)
+            }
+        };
+        let printed = match (out.is_json(), serde_json::to_string(&line)) {
+            (true, Ok(line)) => out.print_until_closed(&format!("{line}\n")),
+            (true, Err(error)) => Err(Error::internal("cannot write a line as JSON").with_source(error)),
+            (false, _) => out.print_until_closed(&output::plain_lines(&text)),
+        };
+        match printed {
+            Ok(true) => {}
+            // Nobody reads the lines any more.
+            Ok(false) => stop.store(true, Ordering::Relaxed),
+            Err(error) => tracing::warn!("{error}"),
+        }
+    });
+    bar.finish();
+    watched?;
+    if needs_choice.into_inner() {
+        return Err(choice_needed());
+    }
+    Ok(Outcome::Done)
+}
+
+fn show(reply: &SyncReply) -> String {
+    let mut text = String::new();
+    let mut list = |what: &str, paths: &[String]| {
+        if paths.is_empty() {
+            return;
+        }
+        let named = paths.iter().take(MAX_NAMED).map(|path| output::plain(path)).collect::<Vec<String>>();
+        let more = match paths.len().saturating_sub(MAX_NAMED) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        text.push_str(&format!("{what}: {}{more}\n", named.join(", ")));
+    };
+    list("from the vault", &reply.fetched);
+    list("removed here", &reply.removed_here);
+    list("to the vault", &reply.sent);
+    list("removed from the vault", &reply.removed_there);
+    for conflict in &reply.conflicts {
+        let (path, copy) = (output::plain(&conflict.path), output::plain(&conflict.copy));
+        text.push_str(&format!("conflict: {path} has the text of the vault, and yours is in {copy}\n"));
+    }
+    for left in &reply.left_out {
+        text.push_str(&format!("left out: {}: {}\n", output::plain(&left.path), output::plain(&left.reason)));
+    }
+    if reply.is_quiet() {
+        text.push_str("folder and vault are equal\n");
+    } else if !reply.applied {
+        text.push_str("nothing was changed: this is what would be done\n");
+    }
+    if reply.needs_choice {
+        text.push_str("the first time, choose --adopt or --replace\n");
+    }
+    if reply.unfinished {
+        text.push_str("files kept changing; the next run goes on\n");
+    }
+    if reply.stopped {
+        text.push_str("stopped before it was done; the next run goes on\n");
+    }
+    text
+}
+
+/// A progress bar for files, which appears when there is something to do.
+#[derive(Default)]
+struct FileBar(RefCell<Option<(Phase, ProgressBar)>>);
+
+impl FileBar {
+    fn show(&self, phase: Phase, done: usize, all: usize) {
+        let mut shown = self.0.borrow_mut();
+        if shown.as_ref().is_none_or(|(known, _)| *known != phase) {
+            if let Some((_, bar)) = shown.take() {
+                bar.finish_and_clear();
+            }
+            let bar = ProgressBar::new(all as u64);
+            let style = ProgressStyle::with_template("{msg} [{bar:30}] {pos}/{len} {eta}");
+            bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()).progress_chars("=> "));
+            bar.set_message(match phase {
+                Phase::Reading => "reading",
+                Phase::Fetching => "fetching",
+                Phase::Sending => "sending",
+            });
+            *shown = Some((phase, bar));
+        }
+        if let Some((_, bar)) = shown.as_ref() {
+            bar.set_length(all as u64);
+            bar.set_position(done as u64);
+        }
+    }
+
+    fn finish(&self) {
+        if let Some((_, bar)) = self.0.borrow_mut().take() {
+            bar.finish_and_clear();
+        }
+    }
+}
