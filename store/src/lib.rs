@@ -91,7 +91,8 @@ pub use crate::query::related::{
     Kinship, MentionItem, MentionsReply, RelatedItem, RelatedReply, RelatedRequest,
 };
 pub use crate::query::search::{
-    Explained, Fallback, RelationStatement, SearchReply, SearchRequest, SearchResult, WordWeight,
+    Explained, Fallback, PlainSnippet, RelationStatement, SearchReply, SearchRequest, SearchResult,
+    WordWeight,
 };
 pub use crate::query::verify::Verification;
 pub use crate::query::why::{Condition, WhyReply, WhyRequest};
