@@ -513,17 +513,17 @@ fn scores_are_cosines_where_there_is_a_model() {
     let found = client.json("search_memory", json!({ "query": tea, "threshold": 1 }));
     assert_eq!((contents(&found), &found[0]["score"]), (vec![tea], &json!(1.0)));
     // Found by meaning alone.
-    let found = client.json("search_memory", json!({ "query": "favourite hot beverage" }));
+    let found = client.json("search_memory", json!({ "query": "her favourite hot beverage" }));
     assert_eq!(contents(&found), [tea]);
     let score = found[0]["score"].as_f64().unwrap();
     assert!((0.3..0.9).contains(&score) && (score * 1000.0).fract().abs() < 1e-6, "{score}");
-    let found = client.json("search_memory", json!({ "query": "favourite hot beverage", "threshold": 0 }));
+    let found = client.json("search_memory", json!({ "query": "her favourite hot beverage", "threshold": 0 }));
     assert_eq!(found.as_array().unwrap().len(), 3);
     let found =
         client.json("search_memory", json!({ "query": "# Roof\n\nThe **roof** leaks above the kitchen." }));
     assert_eq!(found[0]["score"], 1.0);
     assert_eq!(
-        client.text("search_memory", json!({ "query": "favourite hot beverage", "threshold": 0.95 })),
+        client.text("search_memory", json!({ "query": "her favourite hot beverage", "threshold": 0.95 })),
         "No relevant memories found."
     );
     client.finish();

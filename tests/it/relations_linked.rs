@@ -140,7 +140,7 @@ fn a_word_that_only_sounds_like_a_name_of_a_relation_asks_for_nothing() {
         assert!(!found.contains("--no-relations"), "{found}");
     }
     let answer = found(&store, "who are the reports of Jane Doe?");
-    assert!(answer.contains("manages of People/Jane Doe.md"), "{answer}");
+    assert!(answer.contains("no note states reports_to of People/Jane Doe.md"), "{answer}");
 }
 
 #[test]
