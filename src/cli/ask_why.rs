@@ -34,6 +34,9 @@ fn show(reply: &WhyReply) -> String {
     for reason in &reply.reasons {
         text.push_str(&format!("  {}\n", output::plain(reason)));
     }
+    if reply.restorable {
+        text.push_str("  `memory restore` brings it back\n");
+    }
     for condition in &reply.conditions {
         let result = if condition.holds { "matches" } else { "does not match" };
         text.push_str(&format!("  {result:<14}  {}\n", output::plain(&condition.term)));

@@ -66,6 +66,7 @@ pub use crate::change::move_files::{MoveRequest, PartKind, PartRequest};
 pub use crate::change::naming::number;
 pub use crate::change::operation::{ChangeReply, Operation};
 pub use crate::change::rename::{RenameKind, RenameRequest};
+pub use crate::change::repair::dead_link::DeadLinkRequest;
 pub use crate::change::repair::{
     Certainty, ChosenTarget, Evidence, EvidenceKind, RepairItem, RepairReply, RepairRequest,
 };
@@ -95,7 +96,8 @@ pub use crate::query::related::{
     Kinship, MentionItem, MentionsReply, RelatedItem, RelatedReply, RelatedRequest,
 };
 pub use crate::query::search::{
-    Explained, Fallback, RelationStatement, SearchReply, SearchRequest, SearchResult, WordWeight,
+    Explained, Fallback, PlainSnippet, RelationStatement, SearchReply, SearchRequest, SearchResult,
+    WordWeight,
 };
 pub use crate::query::verify::Verification;
 pub use crate::query::why::{Condition, WhyReply, WhyRequest};
@@ -120,7 +122,7 @@ pub use crate::upkeep::check::baseline::{Baseline, BaselineCounts};
 pub use crate::upkeep::check::codes::{CODES as PROBLEM_CODES, ProblemCode, Scope as ProblemScope, Severity};
 pub use crate::upkeep::check::problem::{Fix, FixEdit, Problem};
 pub use crate::upkeep::check::rules::refuse_invalid_check_settings;
-pub use crate::upkeep::check::{CheckReply, CheckRequest};
+pub use crate::upkeep::check::{CheckReply, CheckRequest, SimilarTexts};
 pub use crate::upkeep::conflicts::{ConflictCopy, ConflictsReply, MarkedNote};
 pub use crate::upkeep::doctor::{Diagnosis, Finding, Level};
 pub use crate::upkeep::follow::{Followed, Follower};
@@ -137,14 +139,18 @@ pub use crate::upkeep::models::{
 pub use crate::upkeep::transfer::{ExportReply, Form as ExportForm, ImportReply};
 pub use crate::view::NamedColumn;
 pub use crate::view::Views;
-pub use crate::view::activity::{ActivityEvent, ActivityReply, ActivityRequest, OperationView, UndoOutlook};
-pub use crate::view::curve::{TierSpan, TierThresholds, WeightCurve, WeightEvent, WeightPoint};
+pub use crate::view::activity::{
+    ActivityEvent, ActivityReply, ActivityRequest, EventName, OperationView, UndoOutlook,
+};
+pub use crate::view::curve::{FallReason, TierSpan, TierThresholds, WeightCurve, WeightEvent, WeightPoint};
 pub use crate::view::facets::{FacetValue, Facets};
 pub use crate::view::memory_board::{
-    DuplicatePair, DuplicatePairs, InactiveNotes, MemoryPoints, PairSide, TierFall, TierFalls, TierMonths,
+    DuplicatePair, DuplicatePairs, InactiveNotes, MemoryPoints, PairKind, PairSide, TierFall, TierFalls,
+    TierMonths,
 };
 pub use crate::view::note_page::{CanvasNode, CanvasView, NotePage, OutlineItem, PropertyView};
 pub use crate::view::page_links::note_address;
+pub use crate::view::trash::{TrashedFile, TrashedText};
 pub use crate::view::vault_graph::{EdgeColumns, GraphPositions, TagColumn, VaultGraph};
 pub use sidenote_foundation::journal::event::Event;
 pub use sidenote_foundation::memory::context::WorkContext;

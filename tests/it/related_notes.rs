@@ -133,8 +133,9 @@ fn why_names_the_deciding_reason() {
       missing words: boats
 
     gone.md is not found
-      it is forgotten; `memory restore` brings it back
+      it is forgotten
       no embedding model is set, so this searched by words only; `sidenote model use minilm` sets one
+      `memory restore` brings it back
 
     Hidden/h.md is not found
       Obsidian's settings exclude it (userIgnoreFilters in .obsidian/app.json)

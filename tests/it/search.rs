@@ -243,6 +243,56 @@ fn snippets_quote_the_source_around_the_match() {
     assert!(body.contains(&result.snippet));
 }
 
+/// Checks the snippet of the only note besides Osei.md, as the source and without markup.
+#[track_caller]
+fn check_snippet(body: &str, query: &str, source: &str, plain: &str) {
+    let vault = TestVault::new(&[("A.md", body), ("Osei.md", "# Osei\n")]);
+    let request = SearchRequest { query: query.to_owned(), plain_snippets: true, ..SearchRequest::default() };
+    let reply = vault.store().searches().search(&request).unwrap();
+    let result = reply.results.iter().find(|result| result.path == "A.md").unwrap();
+    assert_eq!(result.snippet, source);
+    let found = result.plain.as_ref().unwrap();
+    assert_eq!(found.text, plain);
+    assert_eq!(found.marks.is_empty(), result.marks.is_empty());
+    for &(start, end) in &found.marks {
+        assert!(query.contains(&found.text[start..end].to_lowercase()), "{:?}", &found.text[start..end]);
+    }
+}
+
+#[test]
+fn snippets_keep_the_markup_of_their_first_and_last_words() {
+    check_snippet(
+        "[[Osei]] wants the report\n",
+        "report",
+        "[[Osei]] wants the report",
+        "Osei wants the report",
+    );
+    check_snippet(
+        "the report is for [[Osei]]\n",
+        "report",
+        "the report is for [[Osei]]",
+        "the report is for Osei",
+    );
+    check_snippet(
+        "---\ntags: [x]\n---\n**Report** for [the man](Osei.md)\n",
+        "report",
+        "**Report** for [the man](Osei.md)",
+        "Report for the man",
+    );
+    check_snippet(
+        "- [ ] [[Osei|He]] wants a `report`\n",
+        "report",
+        "[[Osei|He]] wants a `report`",
+        "He wants a report",
+    );
+    check_snippet(
+        "# The report\n\n> %% hidden %% see *it*\n",
+        "report",
+        "The report\n\n>  see *it*",
+        "The report\nsee it",
+    );
+}
+
 #[test]
 fn punctuation_in_a_query_is_ignored() {
     let vault = TestVault::new(&[("a.md", "water")]);

@@ -6,7 +6,7 @@ use std::io::{BufRead as _, BufReader, Write as _};
 
 use serde_json::{Value, json};
 
-use crate::support::{TestVault, stdout};
+use crate::support::{TestVault, run, stdout};
 use crate::web::Page;
 
 /// Describes a value: the keys of objects, the first item of lists, the types of the rest.
@@ -384,12 +384,132 @@ fn each_action_does_what_its_command_does() {
     assert!(!vault.read("A.md").contains("status:"), "{}", vault.read("A.md"));
     done(&page, "forget", json!({"name": "Old", "hard": true}));
     let inactive = page.read("memory/inactive");
-    assert_eq!(inactive["trash"], json!([".trash/Old.md"]));
+    let trashed = &inactive["trash"][0];
+    assert_eq!((&trashed["path"], &trashed["was"]), (&json!(".trash/Old.md"), &json!("Old.md")));
+    assert_eq!((&trashed["agent"], &trashed["title"]), (&json!("cli"), &json!("Old")));
+    assert_eq!(page.read("trash?name=.trash/Old.md")["text"], "old");
+    assert_eq!(page.get("/api/v1/trash?name=.trash/../A.md").status, 400);
+    assert_eq!(page.get("/api/v1/trash?name=.trash/B.md").status, 404);
     done(&page, "restore-file", json!({"name": ".trash/Old.md"}));
     assert_eq!(vault.read("Old.md"), "old\n");
     let voted = page.post("actions/vote", &json!({"name": "A", "useful": true})).json();
     assert_eq!(voted["usefulness"], 1);
     assert_eq!(page.read("weight?name=A")["events"][0]["kind"], "vote");
+}
+
+/// Posts an action that has to be applied, and returns its id.
+#[track_caller]
+fn applied(page: &Page, action: &str, body: &Value) -> String {
+    let reply = page.post(&format!("actions/{action}"), body);
+    assert_eq!(reply.status, 200, "{action}: {}", reply.text());
+    reply.json()["id"].as_str().unwrap_or_else(|| panic!("{action}: {}", reply.text())).to_owned()
+}
+
+#[test]
+fn the_timeline_says_what_was_restored_undone_and_can_be_done_again() {
+    let vault = TestVault::new(&[("A.md", "a\n"), ("B.md", "b\n")]);
+    let page = Page::start(&vault, &[]);
+    let deleted = applied(&page, "forget", &json!({"name": "A", "hard": true}));
+    let restored = applied(&page, "restore-file", &json!({"name": ".trash/A.md"}));
+    let events = page.read("activity")["events"].clone();
+    assert_eq!((&events[1]["id"], &events[1]["restored"]), (&json!(deleted), &json!(restored)));
+    assert_eq!(events[1]["undoable"], false);
+    let seen = page.read(&format!("operations/{deleted}"));
+    assert_eq!(seen["event"]["restored"], json!(restored));
+    assert_eq!(
+        seen["undo"],
+        json!({"possible": false, "kind": "exists", "message": "it was restored already"})
+    );
+    // Without the restoration, the deletion stands again.
+    applied(&page, "undo", &json!({"id": restored}));
+    assert_eq!(page.read(&format!("operations/{deleted}"))["undo"]["possible"], true);
+    let reply = page.read("activity");
+    assert_eq!(reply["redo"], json!({"id": restored, "op": "restore", "subject": ".trash/A.md -> A.md"}));
+    assert_eq!(reply["events"][0]["of"], reply["redo"]);
+    applied(&page, "pin", &json!({"name": "B"}));
+    assert!(page.read("activity").get("redo").is_none());
+}
+
+#[test]
+fn the_lists_of_the_timeline_are_those_of_the_period() {
+    let vault = TestVault::new(&[("A.md", "a\n")]);
+    for (now, value) in [("2026-11-01T10:00:00Z", "1"), ("2026-11-02T10:00:00Z", "2")] {
+        run(&vault, now, &["set", "A", "p", value]);
+    }
+    run(&vault, "2026-11-03T10:00:00Z", &["append", "A", "more"]);
+    let page = Page::start(&vault, &[]);
+    let first = page.read("activity?limit=1");
+    assert_eq!(first["ops"], json!(["append", "set"]), "all of the period, not those of the page");
+    assert_eq!(page.read("activity?limit=1&op=append")["ops"], json!(["append", "set"]));
+    let day = page.read("activity?from=2026-11-01T00:00:00Z&to=2026-11-02T00:00:00Z");
+    assert_eq!(day["ops"], json!(["set"]));
+}
+
+#[test]
+fn a_broken_link_leads_to_a_chosen_note_or_becomes_text() {
+    let vault = TestVault::new(&[
+        ("A.md", "see [[Missing#Part|there]], [[Missing]] and ![[gone.png]]\n\n[x](Notes/absent.md)\n"),
+        ("B/Target.md", "# Part\n"),
+    ]);
+    let page = Page::start(&vault, &[]);
+    let plan = json!({"name": "A", "link": "Missing#Part", "to": "B/Target.md", "dry_run": true});
+    let plan = page.post("actions/link-target", &plan).json();
+    assert!(plan["diff"].as_str().unwrap().contains("[[Target#Part|there]]"), "{plan}");
+    applied(
+        &page,
+        "link-target",
+        &json!({"name": "A", "link": "Missing#Part", "to": "B/Target.md", "expect_hash": plan["expect_hash"]}),
+    );
+    applied(&page, "link-target", &json!({"name": "A", "link": "Missing", "line": 1, "to": "B/Target.md"}));
+    applied(&page, "link-text", &json!({"name": "A", "link": "gone.png"}));
+    applied(&page, "link-target", &json!({"name": "A", "link": "Notes/absent.md", "to": "B/Target.md"}));
+    let text = vault.read("A.md");
+    assert!(text.starts_with("see [[Target#Part|there]], [[Target]] and gone.png\n"), "{text}");
+    assert!(text.contains("[x](") && text.contains("Target.md)"), "{text}");
+    assert_eq!(page.read("links?name=A")["unresolved"], json!([]));
+    let gone = page.post("actions/link-text", &json!({"name": "A", "link": "Missing"}));
+    assert_eq!(gone.status, 404, "{}", gone.text());
+    applied(&page, "create", &json!({"name": "Plans/New note"}));
+    assert!(vault.root().join("Plans/New note.md").is_file());
+}
+
+#[test]
+fn a_filter_of_the_graph_is_a_condition() {
+    let vault = TestVault::new(&[
+        ("A.md", "#sensor on the bridge\n"),
+        ("B.md", "a sensor without the tag\n"),
+        ("C.md", "---\ntags: [sensor/radar]\ntype: fact\n---\nbridge\n"),
+    ]);
+    let page = Page::start(&vault, &[]);
+    let matched = |query: &str| {
+        let graph = page.read(&format!("graph?q={query}"));
+        let nodes = graph["matched"].as_array().unwrap().iter();
+        let paths: Vec<String> = nodes
+            .map(|node| graph["paths"][node.as_u64().unwrap() as usize].as_str().unwrap().to_owned())
+            .collect();
+        paths
+    };
+    assert_eq!(matched("%23sensor"), ["A.md", "C.md"]);
+    assert_eq!(matched("sensor"), ["A.md", "B.md", "C.md"]);
+    assert_eq!(matched("%23sensor+bridge"), ["A.md", "C.md"]);
+    assert_eq!(matched("-%23sensor"), ["B.md"]);
+    assert_eq!(matched("%23sensor+type:fact"), ["C.md"]);
+}
+
+#[test]
+fn near_duplicates_are_those_of_the_check() {
+    let text: String = (0..60).map(|word| format!("word{word} ")).collect();
+    let vault =
+        TestVault::new(&[("A.md", &text), ("B.md", &format!("{text}and more\n")), ("C.md", "else\n")]);
+    let page = Page::start(&vault, &[]);
+    let found = page.read("memory/duplicates");
+    assert_eq!((&found["by_text"], &found["pairs"][0]["by"]), (&json!(1), &json!("text")));
+    let checked = page.read("check");
+    assert_eq!(checked["counts"]["near-duplicate"], 1);
+    let percent = (found["pairs"][0]["similarity"].as_f64().unwrap() * 100.0).round();
+    let message = format!("has about the same text as A.md ({percent} % of its word sequences)");
+    let problems = checked["problems"].as_array().unwrap();
+    assert!(problems.iter().any(|problem| problem["message"] == message.as_str()), "{message}: {checked}");
 }
 
 #[test]

@@ -1,11 +1,15 @@
 // Changes of the vault: the plan is shown as a diff, applied after a yes, and can be taken back.
 
 import { signal } from '@preact/signals';
+import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
-import { ApiError, post } from './api';
+import { ApiError, get, post } from './api';
 import { changes, session } from './live';
+import { go, noteAddress } from './router';
 import { strings } from './strings';
-import type { ChangeReply } from './types';
+import { isNotePath } from './text';
+import { useResource } from './resource';
+import type { ChangeReply, OperationReply, UndoState } from './types';
 import { Dialog } from './ui/dialog';
 import { Diff } from './ui/diff';
 import { Button, Failure, Loading, Notices } from './ui/parts';
@@ -19,12 +23,18 @@ interface Asked {
   body: Record<string, unknown>;
   plan: ChangeReply | null;
   error: ApiError | null;
+  /** What an undo is about. */
+  subject?: string;
+  /** What is said below the plan, made of the reply. */
+  below?: (plan: ChangeReply) => ComponentChildren;
 }
 
 interface Toast {
   id: number;
   text: string;
   undo: string | null;
+  /** The note that can be opened. */
+  open: string | null;
   bad: boolean;
 }
 
@@ -34,10 +44,17 @@ let count = 0;
 
 export const canWrite = () => session.value !== null && !session.value.read_only;
 
-export function say(text: string, options: { undo?: string | null; bad?: boolean } = {}): void {
+export function say(text: string, options: { undo?: string | null; open?: string | null; bad?: boolean } = {}): void {
   const id = ++count;
-  toasts.value = [...toasts.value.slice(-2), { id, text, undo: options.undo ?? null, bad: options.bad ?? false }];
-  window.setTimeout(() => dismiss(id), options.undo ? 12_000 : 7_000);
+  toasts.value = [...toasts.value.slice(-2), { id, text, undo: options.undo ?? null, open: options.open ?? null, bad: options.bad ?? false }];
+  window.setTimeout(() => dismiss(id), options.undo || options.open ? 12_000 : 7_000);
+}
+
+/** The first note that a change made or brought back. */
+function broughtBack(reply: ChangeReply): string | null {
+  const file = reply.plan?.files.find((file) => file.to?.vault !== undefined && file.from?.vault === undefined);
+  const path = file?.to?.vault;
+  return path !== undefined && isNotePath(path) ? path : null;
 }
 
 function dismiss(id: number): void {
@@ -45,7 +62,7 @@ function dismiss(id: number): void {
 }
 
 /** Plans a change and asks whether to apply it. */
-export function ask(action: string, body: Record<string, unknown>, words: { title: string; about?: string; button: string; done: string }): void {
+export function ask(action: string, body: Record<string, unknown>, words: { title: string; about?: string; button: string; done: string; subject?: string; below?: (plan: ChangeReply) => ComponentChildren }): void {
   asked.value = { ...words, action, body, plan: null, error: null };
   void plan(asked.value);
 }
@@ -81,8 +98,9 @@ export async function vote(name: string, useful: boolean): Promise<void> {
   }
 }
 
-export function askUndo(id: string, subject: string): void {
-  ask('undo', { id }, { title: strings.actions.undoTitle(subject), button: strings.actions.undo, done: strings.actions.undone(subject) });
+/** Asks to undo an operation; `keep` are files that stay as they are. */
+export function askUndo(id: string, subject: string, keep: string[] = []): void {
+  ask('undo', { id, ...(keep.length > 0 ? { keep } : {}) }, { title: strings.actions.undoTitle(subject), button: strings.actions.undo, done: strings.actions.undone(subject), subject });
 }
 
 function ConflictTexts({ error, diff }: { error: ApiError; diff: string | undefined }) {
@@ -97,10 +115,57 @@ function ConflictTexts({ error, diff }: { error: ApiError; diff: string | undefi
           </section>
           <section>
             <h3>{strings.conflict.planned}</h3>
-            {diff ? <Diff diff={diff} /> : <p>{strings.diff.nothing}</p>}
+            {diff ? <Diff diff={diff} planned /> : <p>{strings.diff.nothing}</p>}
           </section>
         </div>
       ))}
+    </div>
+  );
+}
+
+/** Closes the dialog, such as for another one. */
+export function closeDialog(): void {
+  asked.value = null;
+}
+
+/** Says what stands in the way of an undo, in the words of the timeline. */
+function UndoRefused({ request, error }: { request: Asked; error: ApiError }) {
+  const id = String(request.body['id']);
+  const operation = useResource(`refused ${id}`, (signal) => get<OperationReply>(`operations/${encodeURIComponent(id)}`, {}, signal));
+  const undo = operation.data?.undo;
+  if (!operation.data && !operation.error) return <Loading lines={2} />;
+  return undo && !undo.possible && (undo.files?.length ?? 0) > 0 ? <Obstacle id={id} subject={request.subject ?? strings.actions.theChange} undo={undo} files={operation.data?.event.files?.length ?? 0} /> : <Failure error={error} />;
+}
+
+/** What stands in the way of an undo, with what can be done. */
+export function Obstacle({ id, subject, undo, files }: { id: string; subject: string; undo: UndoState; files: number }) {
+  const blocked = undo.files ?? [];
+  return (
+    <div class="obstacle">
+      <p>
+        <strong>{strings.actions.cannotNow}</strong> {blocked.length === 0 ? undo.message : ''}
+      </p>
+      <ul class="plain-list">
+        {blocked.map(([path, reason]) => (
+          <li key={path}>
+            <span class="path">{path}</span> {reason}
+          </li>
+        ))}
+      </ul>
+      {canWrite() && blocked.length > 0 && files > blocked.length ? (
+        <Button
+          small
+          onClick={() =>
+            askUndo(
+              id,
+              subject,
+              blocked.map(([path]) => path),
+            )
+          }
+        >
+          {strings.actions.keepRest(blocked.length)}
+        </Button>
+      ) : null}
     </div>
   );
 }
@@ -127,7 +192,7 @@ export function AskDialog() {
     try {
       const reply = changeOf(await post<ChangeReply>(`actions/${request.action}`, { ...request.body, ...(change?.expect_hash ? { expect_hash: change.expect_hash } : {}) }));
       asked.value = null;
-      say(request.done, { undo: request.action === 'undo' || request.action === 'redo' ? null : (reply.id ?? null) });
+      say(request.done, { undo: request.action === 'undo' || request.action === 'redo' ? null : (reply.id ?? null), open: broughtBack(reply) });
       changes.value += 1;
     } catch (cause) {
       asked.value = { ...request, error: asError(cause) };
@@ -155,13 +220,14 @@ export function AskDialog() {
       }
     >
       {request.about ? <p class="dialog-about">{request.about}</p> : null}
-      {error ? error.files.length > 0 ? <ConflictTexts error={error} diff={change?.diff} /> : <Failure error={error} /> : null}
+      {error ? request.action === 'undo' && !change ? <UndoRefused request={request} error={error} /> : error.files.length > 0 ? <ConflictTexts error={error} diff={change?.diff} /> : <Failure error={error} /> : null}
       {!change && !error ? <Loading lines={3} label={strings.actions.planning} /> : null}
       {change && !error ? (
         <>
           <Notices notices={change.notices} />
           <Notices notices={change.plan?.remarks?.map((remark) => `${remark.path}:${remark.line}: ${remark.message}`)} />
-          {empty ? <p>{strings.actions.nothingToDo}</p> : <Diff diff={change.diff ?? ''} />}
+          {empty ? request.below ? null : <p>{strings.actions.nothingToDo}</p> : <Diff diff={change.diff ?? ''} planned />}
+          {request.below?.(change)}
         </>
       ) : null}
     </Dialog>
@@ -174,6 +240,18 @@ export function Toasts() {
       {toasts.value.map((toast) => (
         <div key={toast.id} class={`toast${toast.bad ? ' bad' : ''}`}>
           <span>{toast.text}</span>
+          {toast.open ? (
+            <Button
+              small
+              kind="quiet"
+              onClick={() => {
+                dismiss(toast.id);
+                go(noteAddress(toast.open ?? ''));
+              }}
+            >
+              {strings.actions.open}
+            </Button>
+          ) : null}
           {toast.undo && canWrite() ? (
             <Button
               small

@@ -27,6 +27,11 @@ export function formatNumber(value: number, digits = 2): string {
   return value.toLocaleString(locale, { maximumFractionDigits: digits });
 }
 
+/** A number with so many decimals, so that numbers below each other line up. */
+export function formatFixed(value: number, digits: number): string {
+  return value.toLocaleString(locale, { minimumFractionDigits: digits, maximumFractionDigits: digits });
+}
+
 export function formatBytes(bytes: number): string {
   if (bytes < 1000) return `${bytes} B`;
   const units = ['kB', 'MB', 'GB', 'TB'];

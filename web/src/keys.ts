@@ -66,18 +66,49 @@ export function moveFocus(step: number): boolean {
   return true;
 }
 
-/** Puts the cursor into the search field of the view, or goes to the search page. */
-export function focusSearch(): void {
+/** Grows with each wish to have the cursor in the field of the search page, which fulfils it when it is shown. */
+export const searchWanted = signal(0);
+
+/** What is typed between the wish and the moment when the field is shown, with the time until which that is kept. */
+let early: { text: string; until: number } | null = null;
+const EARLY = 2000;
+
+/** Puts the cursor into the search field, on the search page. */
+export function openSearch(): void {
   const field = document.querySelector<HTMLInputElement>('[data-search-field]');
   if (field) {
     field.focus();
     field.select();
-  } else go('/');
+    return;
+  }
+  early = { text: '', until: performance.now() + EARLY };
+  searchWanted.value += 1;
+  if (!['/', '/search'].includes(window.location.pathname)) go('/');
+}
+
+/** Returns what was typed before the search field was shown. */
+export function takeEarlyText(): string {
+  const text = early?.text ?? '';
+  early = null;
+  return text;
+}
+
+/** Puts the cursor into the field with which the view narrows what it shows. */
+function focusFilter(): boolean {
+  const field = document.querySelector<HTMLInputElement>('[data-filter-field]');
+  field?.focus();
+  field?.select();
+  return field !== null;
 }
 
 function onKey(event: KeyboardEvent): void {
   if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
   if (document.querySelector('dialog[open]')) return;
+  if (early && event.timeStamp < early.until && event.key.length === 1) {
+    early.text += event.key;
+    event.preventDefault();
+    return;
+  }
   const field = isField(event.target);
   if (event.key === 'Escape' && field) {
     (event.target as HTMLElement).blur();
@@ -105,7 +136,10 @@ function onKey(event: KeyboardEvent): void {
       goPressed = event.timeStamp;
       break;
     case '/':
-      focusSearch();
+      openSearch();
+      break;
+    case 'f':
+      if (!focusFilter()) return;
       break;
     case '?':
       helpOpen.value = true;

@@ -5,13 +5,14 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import { AskDialog, Toasts } from './actions';
 import { ApiError } from './api';
 import { formatCount } from './format';
-import { helpOpen, shortcuts, setShortcuts, startKeys } from './keys';
+import { helpOpen, openSearch, shortcuts, setShortcuts, startKeys } from './keys';
 import { listen, loadSession, online, session, sessionError, vectors } from './live';
 import { followLinks, location } from './router';
 import { strings } from './strings';
 import './styles/base.css';
 import './styles/page.css';
 import { applyTheme } from './theme';
+import { BrokenLinkDialog } from './ui/broken-link';
 import { Dialog } from './ui/dialog';
 import { Icon, type IconName } from './ui/icons';
 import { Coded, Failure, Loading, ViewHead } from './ui/parts';
@@ -73,6 +74,11 @@ function Lazy({ load }: { load: Load }) {
   return <view.Shown />;
 }
 
+/** Follows the link to the search page with the cursor in its field, unless the screen is touched: there a keyboard would come up. */
+function followToSearch(event: MouseEvent): void {
+  if (event.button === 0 && !event.metaKey && !event.ctrlKey && !event.shiftKey && !event.altKey && !window.matchMedia('(pointer: coarse)').matches) openSearch();
+}
+
 function Nav() {
   const { path } = location.value;
   const pending = vectors.value?.pending ?? 0;
@@ -93,7 +99,7 @@ function Nav() {
         <ul>
           {views.map((view) => (
             <li key={view.name}>
-              <a href={view.address} aria-current={view.matches(path) ? 'page' : undefined}>
+              <a href={view.address} aria-current={view.matches(path) ? 'page' : undefined} onClick={view.name === 'search' ? followToSearch : undefined}>
                 <Icon name={view.icon} size={20} />
                 <span>{strings.nav[view.name] as string}</span>
               </a>
@@ -105,7 +111,7 @@ function Nav() {
         {pending > 0 ? (
           <a class="nav-vectors" href="/status">
             <span class="working" aria-hidden="true" />
-            <span>{strings.nav.vectors(formatCount(pending))}</span>
+            <span>{strings.nav.vectors(pending, formatCount(pending))}</span>
           </a>
         ) : null}
         <button type="button" class="nav-help" onClick={() => (helpOpen.value = true)}>
@@ -198,6 +204,7 @@ function Page() {
         )}
       </main>
       <AskDialog />
+      <BrokenLinkDialog />
       <Help />
       <Toasts />
     </div>

@@ -14,11 +14,15 @@ function read(): Location {
 
 export const location = signal<Location>(read());
 
+/** Whether the present address was reached by a step back or forward. */
+export let cameBack = false;
+
 /** How many addresses of the page were shown before this one, so that a step back stays in the page. */
 let depth = 0;
 
 window.addEventListener('popstate', () => {
   depth = Math.max(0, depth - 1);
+  cameBack = true;
   location.value = read();
 });
 
@@ -37,6 +41,7 @@ export function go(to: string, options: { replace?: boolean; keepScroll?: boolea
     window.history.pushState(null, '', to);
     depth += 1;
   }
+  cameBack = false;
   location.value = read();
   if (!options.keepScroll && !location.value.hash) window.scrollTo(0, 0);
 }

@@ -1,6 +1,4 @@
-// Positions in texts, unified diffs and names of paths.
-
-import type { Trashed } from './types';
+// Positions in texts, unified diffs, the words that differ, and names of paths.
 
 /** Splits a text at byte ranges of its UTF-8 form, as marked and unmarked parts. */
 export function splitMarks(text: string, marks: readonly (readonly [number, number])[]): { text: string; marked: boolean }[] {
@@ -114,6 +112,46 @@ export function parseDiff(diff: string): DiffFile[] {
   return files;
 }
 
+/** Splits a text into words, spaces and signs. Times, dates and numbers such as `02:15` are one word. */
+export function wordsOf(text: string): string[] {
+  return text.match(/[\p{L}\p{N}_]+(?:[.:,/'’-][\p{L}\p{N}_]+)*|\s+|./gsu) ?? [];
+}
+
+/** The most words of a text that are compared one by one. */
+const MOST_WORDS = 1500;
+
+/** Compares two texts word by word: the parts of each, marked where the other one does not have them. */
+export function wordDifferences(a: string, b: string): [{ text: string; marked: boolean }[], { text: string; marked: boolean }[]] {
+  const one = wordsOf(a).slice(0, MOST_WORDS);
+  const other = wordsOf(b).slice(0, MOST_WORDS);
+  // The longest common subsequence, from the end to the beginning.
+  const width = other.length + 1;
+  const length = new Uint16Array((one.length + 1) * width);
+  for (let i = one.length - 1; i >= 0; i--) {
+    for (let j = other.length - 1; j >= 0; j--) {
+      length[i * width + j] = one[i] === other[j] ? (length[(i + 1) * width + j + 1] ?? 0) + 1 : Math.max(length[(i + 1) * width + j] ?? 0, length[i * width + j + 1] ?? 0);
+    }
+  }
+  const left: { text: string; marked: boolean }[] = [];
+  const right: { text: string; marked: boolean }[] = [];
+  const add = (list: typeof left, text: string, marked: boolean) => {
+    const last = list[list.length - 1];
+    // A space between two words that differ belongs to them.
+    if (last && (last.marked === marked || (last.marked && /^\s+$/.test(text) && marked))) last.text += text;
+    else list.push({ text, marked: marked && text.trim() !== '' });
+  };
+  let i = 0;
+  let j = 0;
+  while (i < one.length || j < other.length) {
+    if (i < one.length && j < other.length && one[i] === other[j]) {
+      add(left, one[i++] ?? '', false);
+      add(right, other[j++] ?? '', false);
+    } else if (j >= other.length || (i < one.length && (length[(i + 1) * width + j] ?? 0) >= (length[i * width + j + 1] ?? 0))) add(left, one[i++] ?? '', true);
+    else add(right, other[j++] ?? '', true);
+  }
+  return [left, right];
+}
+
 /** Marks what differs within pairs of removed and added lines. */
 function markChangedParts(lines: DiffLine[]): void {
   for (let index = 0; index < lines.length; index++) {
@@ -128,13 +166,18 @@ function markChangedParts(lines: DiffLine[]): void {
         const a = lines[index + pair];
         const b = lines[removed + pair];
         if (!a || !b || !('before' in a) || !('before' in b)) continue;
+        const before = wordsOf(a.text);
+        const after = wordsOf(b.text);
         let start = 0;
-        while (start < a.text.length && start < b.text.length && a.text[start] === b.text[start]) start++;
+        while (start < before.length && start < after.length && before[start] === after[start]) start++;
         let end = 0;
-        while (end < a.text.length - start && end < b.text.length - start && a.text[a.text.length - 1 - end] === b.text[b.text.length - 1 - end]) end++;
+        while (end < before.length - start && end < after.length - start && before[before.length - 1 - end] === after[after.length - 1 - end]) end++;
         if (start + end > 0) {
-          a.changed = [start, a.text.length - end];
-          b.changed = [start, b.text.length - end];
+          const length = (words: string[]) => words.reduce((sum, word) => sum + word.length, 0);
+          const same = length(before.slice(0, start));
+          const rest = length(before.slice(before.length - end));
+          a.changed = [same, a.text.length - rest];
+          b.changed = [same, b.text.length - rest];
         }
       }
     }
@@ -156,7 +199,3 @@ export function isNotePath(path: string): boolean {
   return /\.(md|canvas)$/i.test(path) && !path.startsWith('.trash/');
 }
 
-/** A deleted file, from either form of the reply. */
-export function trashOf(item: string | Trashed): Trashed {
-  return typeof item === 'string' ? { path: item } : item;
-}

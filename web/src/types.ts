@@ -41,6 +41,8 @@ export interface SearchResult {
   lines: [number, number];
   snippet: string;
   marks: Span[];
+  /** The snippet without markup. */
+  plain?: { text: string; marks: Span[] };
   score: number;
   match_type: string;
   superseded_by?: string;
@@ -101,6 +103,8 @@ export interface WhyReply {
   conditions?: { term: string; holds: boolean }[];
   missing_words?: string[];
   reasons: string[];
+  /** Whether restoring the note brings it back into searches. */
+  restorable?: boolean;
 }
 
 export interface Memory {
@@ -236,9 +240,19 @@ export interface JournalEvent {
   note?: string;
   subject?: string;
   undone?: string | null;
+  /** The event that restored what this one deleted. */
+  restored?: string | null;
+  /** Of an undo or redo: what it took back, or did again. */
+  of?: EventName;
   undoable?: boolean;
   session?: string;
   [more: string]: unknown;
+}
+
+export interface EventName {
+  id: string;
+  op: string;
+  subject?: string | null;
 }
 
 export interface ActivityReply {
@@ -247,6 +261,8 @@ export interface ActivityReply {
   sessions: string[];
   agents: string[];
   ops: string[];
+  /** What a redo would do again. */
+  redo?: EventName;
 }
 
 export interface UndoState {
@@ -256,7 +272,7 @@ export interface UndoState {
   message?: string;
   hint?: string | null;
   /** The files that stand in the way, each with the reason. */
-  files?: (string | [string, string])[];
+  files?: [string, string][];
   notices?: string[];
 }
 
@@ -275,6 +291,8 @@ export interface GitHistory {
   repository?: boolean;
 }
 
+export type FallReason = 'age' | 'unused';
+
 export interface Weight {
   path: string;
   type: string;
@@ -285,10 +303,13 @@ export interface Weight {
   forgotten: boolean;
   tier: Tier;
   importance: number;
+  uses: number;
+  days_used: number;
+  last_use: string | null;
   points: [string, number][];
   ahead: [string, number][];
   events: { at: string; kind: 'use' | 'vote' | 'checkpoint' | 'tier'; useful?: boolean; importance?: number; tier?: Tier }[];
-  tiers: { tier: Tier; from: string; until: string | null }[];
+  tiers: { tier: Tier; from: string; until: string | null; why?: FallReason }[];
   thresholds?: { hot_hours: number; warm_uses: number; warm_days: number; warm_use_days: number };
 }
 
@@ -357,22 +378,31 @@ export type MemoryMonths = { months: string[] } & Record<Tier, number[]>;
 export interface MemoryChanges {
   days: number;
   /** The number of all changes, and by the tier that they lead to. */
-  total?: number;
-  counts?: Partial<Record<Tier, number>>;
-  changes: { path: string; title: string; from: Tier; to: Tier; at: string; importance: number }[];
+  total: number;
+  counts: Partial<Record<Tier, number>>;
+  changes: { path: string; title: string; from: Tier; to: Tier; at: string; importance: number; why: FallReason | null; last_use: string | null }[];
 }
 
 export interface Trashed {
+  /** The path in the trash. */
   path: string;
-  title?: string;
-  at?: string | null;
-  operation?: string | null;
+  /** The path that the file had. */
+  was: string;
+  title: string;
+  at: string;
+  agent: string;
+  operation: string;
+}
+
+export interface TrashedText {
+  path: string;
+  text: string | null;
 }
 
 export interface Inactive {
   archived: Memory[];
   forgotten: Memory[];
-  trash: (string | Trashed)[];
+  trash: Trashed[];
 }
 
 export interface DuplicateSide {
@@ -383,7 +413,8 @@ export interface DuplicateSide {
 }
 
 export interface Duplicates {
-  pairs: { a: DuplicateSide; b: DuplicateSide; similarity: number }[];
+  pairs: { a: DuplicateSide; b: DuplicateSide; similarity: number; by: 'text' | 'content' | 'meaning' }[];
+  by_text: number;
   compared: number;
   more: boolean;
 }
@@ -452,12 +483,17 @@ export interface Remark {
   message: string;
 }
 
+/** The place of a file of a plan: a path in the vault or in its trash. */
+export type Place = { vault?: string; trash?: string };
+
 export interface ChangeReply {
   applied: boolean;
   id?: string;
-  plan?: { operation: string; files: unknown[]; remarks?: Remark[] };
+  plan?: { operation: string; files: { from?: Place; to?: Place }[]; remarks?: Remark[] };
   diff?: string;
   notices?: string[];
+  /** Of a repair: the path and line of each link that is repaired. */
+  repaired?: [string, number][];
   expect_hash?: string;
 }
 

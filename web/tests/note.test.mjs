@@ -82,7 +82,7 @@ describe('a note', () => {
     const { page, context } = await open(browser, server);
     await page.click('.glance >> text=deleted');
     const row = page.locator('.rows li', { hasText: 'Packing list' });
-    await row.locator('button').click();
+    await row.locator('button', { hasText: 'Restore' }).click();
     await page.waitForSelector('dialog .diff-file');
     await page.keyboard.press('Enter');
     await page.waitForSelector('.toast >> text=Restored');
@@ -200,7 +200,7 @@ describe('health', () => {
     assert.match(await page.textContent('.problem .path'), /:\d+$/);
     await page.goto(`${server.base}/health`);
     await settle(page);
-    const fix = page.locator('.problem button').first();
+    const fix = page.locator('.problem button', { hasText: 'Fix' }).first();
     if ((await fix.count()) > 0) {
       const before = await page.locator('.problem').count();
       await fix.click();

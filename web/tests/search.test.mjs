@@ -88,8 +88,8 @@ describe('search', () => {
 
   test('the keyboard does it all', async () => {
     const { page, context } = await open(browser, server, '/status');
-    await page.keyboard.press('/');
-    assert.equal(await page.evaluate(() => document.activeElement?.matches('[data-search-field]')), true);
+    await page.keyboard.press('f');
+    assert.equal(await page.evaluate(() => document.activeElement?.matches('[data-filter-field]')), true);
     await page.keyboard.press('Escape');
     await page.keyboard.press('g');
     await page.keyboard.press('s');
@@ -117,10 +117,49 @@ describe('search', () => {
     await context.close();
   });
 
+  test('a slash leads to the search field from every view, and no letter is lost', async () => {
+    const { page, context } = await open(browser, server, '/search?q=river');
+    // A result that was opened before must not keep the cursor out of the field.
+    await page.click('.result-title a');
+    await page.waitForSelector('.note-view');
+    for (const path of ['/activity', '/health', '/memory', '/memory?tab=away', '/graph', '/status']) {
+      const view = path.split('?')[0];
+      await page.evaluate((href) => document.querySelector(`nav a[href="${href}"]`).click(), view);
+      await page.waitForFunction((href) => location.pathname === href, view);
+      if (path !== view) await page.click('#memory-away');
+      await settle(page);
+      await page.keyboard.press('/');
+      await page.keyboard.type('jkg');
+      await page.waitForFunction(() => document.activeElement?.matches('[data-search-field]') && document.activeElement.value === 'jkg', null, { timeout: 5000 });
+      await page.waitForFunction(() => location.search === '?q=jkg');
+    }
+    await page.click('nav a[href="/memory"]');
+    await settle(page);
+    await page.click('nav a[href="/"]');
+    await page.waitForFunction(() => document.activeElement?.matches('[data-search-field]'));
+    await context.close();
+  });
+
+  test('snippets have no markup, and a forgotten note is restored where it is missed', async () => {
+    const { page, context } = await open(browser, server, '/search?q=river&mode=bm25');
+    const snippets = (await page.locator('.snippet').allTextContents()).join('\n');
+    assert.ok(!/\[\[|\*\*|^#+ |`/m.test(snippets), snippets);
+    await page.fill('.ask-why input', 'A Field Guide to Small Rivers');
+    await page.keyboard.press('Enter');
+    await page.waitForSelector('.why-answer .reasons li');
+    const answer = await page.textContent('.why-answer');
+    assert.match(answer, /it is forgotten/);
+    assert.ok(!answer.includes('`'), answer);
+    await page.click('.why-answer >> text=Restore');
+    await page.waitForSelector('dialog .diff .removed');
+    await page.click('dialog >> text=Cancel');
+    await context.close();
+  });
+
   test('a deleted note is pointed to', async () => {
     const { page, context } = await open(browser, server, '/search?q=packing');
     await page.click('.deleted-hint a');
-    await page.waitForSelector('.rows >> text=Packing list');
+    await page.waitForSelector('.deleted-row >> text=Packing list');
     await context.close();
   });
 });

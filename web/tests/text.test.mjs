@@ -86,4 +86,28 @@ test('what differs within a pair of lines is marked', () => {
   assert.equal(added.text.slice(...added.changed), 'done');
 });
 
+test('times, dates and numbers are marked whole', () => {
+  const [file] = text.parseDiff('--- x.md\n+++ x.md\n@@ -1 +1 @@\n-runs at 02:15 UTC\n+runs at 03:30 UTC\n');
+  const [removed, added] = file.lines.filter((line) => line.kind !== 'hunk');
+  assert.equal(removed.text.slice(...removed.changed), '02:15');
+  assert.equal(added.text.slice(...added.changed), '03:30');
+});
+
+test('two texts are compared word by word', () => {
+  const marked = (parts) => parts.filter((part) => part.marked).map((part) => part.text.trim());
+  const whole = (parts) => parts.map((part) => part.text).join('');
+  const cases = [
+    ['open the lid, wait 5 s', 'open the lid and wait 5 s', [','], ['and']],
+    ['the old battery', 'the new battery', ['old'], ['new']],
+    ['a b c', 'a b c', [], []],
+    ['', 'x', [], ['x']],
+    ['Møller 龙 at 02:15', 'Møller 龙 at 02:45', ['02:15'], ['02:45']],
+  ];
+  for (const [a, b, left, right] of cases) {
+    const [one, other] = text.wordDifferences(a, b);
+    assert.deepEqual([marked(one), marked(other)], [left, right], `${a} | ${b}`);
+    assert.deepEqual([whole(one), whole(other)], [a, b]);
+  }
+});
+
 test('an empty diff has no files', () => assert.deepEqual(text.parseDiff(''), []));

@@ -17,7 +17,7 @@ const SHOWN = {
   results: 'River gauges',
   note: 'Markdown sampler',
   links: 'Backlinks',
-  weight: 'Weight over time',
+  weight: 'Importance over time',
   history: 'Changes through sidenote',
   canvas: 'Gauge network',
   graph: 'Graph',

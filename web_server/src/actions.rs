@@ -8,8 +8,8 @@ use crate::reply::{ApiError, to_json, to_json_with};
 use sidenote_foundation::error::Error;
 use sidenote_foundation::text::edit::{ContentHash, FileLocation};
 use sidenote_store::{
-    Certainty, ChangeReply, EditRequest, FixRequest, GraphPositions, NoteEdit, Operation, RepairRequest,
-    Store, UndoRequest, plan_basis,
+    Certainty, ChangeReply, DeadLinkRequest, EditRequest, FixRequest, GraphPositions, NewRequest, NoteEdit,
+    Operation, RepairReply, RepairRequest, Store, UndoRequest, plan_basis,
 };
 
 /// The address of the positions of the graph, which are no part of the notes.
@@ -43,6 +43,10 @@ struct Action {
     value: Value,
     line: Option<usize>,
     status: Option<char>,
+    /// What a broken link names.
+    link: Option<String>,
+    /// The path of the file that it has to lead to.
+    to: Option<String>,
 }
 
 /// Returns whether an address can be changed by a method.
@@ -73,10 +77,29 @@ pub(crate) fn reply(store: &Store, name: &str, body: &[u8]) -> Result<Vec<u8>, A
     }
     let expecting = store.expecting(action.expect_hash.clone().filter(|_| !action.dry_run));
     // The first plan is compared with what the caller saw, and what the reply says is based on that plan.
-    match carried_out(&expecting, name, &action, action.dry_run) {
-        Ok(reply) => to_json_with(&reply, json!({"expect_hash": plan_basis(&reply.plan)})),
+    let done = match name {
+        "repair" => repair(&expecting, &action, action.dry_run).map(|done| {
+            let repaired = done.links.iter().filter(|link| link.new_link.is_some());
+            let places: Vec<Value> = repaired.map(|link| json!([link.path, link.line])).collect();
+            (done.change, json!({"repaired": places}))
+        }),
+        _ => carried_out(&expecting, name, &action, action.dry_run).map(|reply| (reply, json!({}))),
+    };
+    match done {
+        Ok((reply, mut more)) => {
+            more["expect_hash"] = plan_basis(&reply.plan).into();
+            to_json_with(&reply, more)
+        }
         Err(error) => Err(with_files(store, name, &action, error)),
     }
+}
+
+/// Repairs the links of which it is certain what they mean, or plans it.
+fn repair(store: &Store, action: &Action, dry_run: bool) -> Result<RepairReply, ApiError> {
+    let paths = action.paths.clone().unwrap_or_default();
+    let request =
+        RepairRequest { paths, apply: Some(Certainty::Certain), dry_run, ..RepairRequest::default() };
+    Ok(store.changes().repair(&request)?)
 }
 
 fn parsed<'b, T: Deserialize<'b>>(body: &'b [u8]) -> Result<T, ApiError> {
@@ -138,6 +161,16 @@ fn edit(store: &Store, action: &Action, edit: NoteEdit, dry_run: bool) -> Result
     Ok(store.changes().change(&Operation::Edit(EditRequest { note, edit, expect }), dry_run)?)
 }
 
+/// Returns the broken links that an action is about, which their text replaces.
+fn dead_link(action: &Action) -> Result<DeadLinkRequest, ApiError> {
+    Ok(DeadLinkRequest {
+        note: required(&action.name, "name")?.to_owned(),
+        link: required(&action.link, "link")?.to_owned(),
+        line: action.line,
+        to: None,
+    })
+}
+
 /// Carries out an action, or plans it with `dry_run`.
 fn carried_out(store: &Store, name: &str, action: &Action, dry_run: bool) -> Result<ChangeReply, ApiError> {
     let note = || required(&action.name, "name");
@@ -164,14 +197,19 @@ fn carried_out(store: &Store, name: &str, action: &Action, dry_run: bool) -> Res
             };
             Ok(store.changes().fix_problems(&request, dry_run)?)
         }
-        "repair" => {
-            let request = RepairRequest {
-                paths: action.paths.clone().unwrap_or_default(),
-                apply: Some(Certainty::Certain),
-                dry_run,
-                ..RepairRequest::default()
+        "repair" => Ok(repair(store, action, dry_run)?.change),
+        "link-target" => {
+            let to = Some(required(&action.to, "to")?.to_owned());
+            Ok(store.changes().fix_dead_link(&DeadLinkRequest { to, ..dead_link(action)? }, dry_run)?)
+        }
+        "link-text" => Ok(store.changes().fix_dead_link(&dead_link(action)?, dry_run)?),
+        "create" => {
+            let (folder, title) = match note()?.rsplit_once('/') {
+                Some((folder, title)) => (Some(folder.to_owned()), title.to_owned()),
+                None => (None, note()?.to_owned()),
             };
-            Ok(store.changes().repair(&request)?.change)
+            let new = NewRequest { title, folder, ..NewRequest::default() };
+            Ok(store.changes().change(&Operation::New(new), dry_run)?)
         }
         "set" => {
             let property = required(&action.property, "property")?.to_owned();

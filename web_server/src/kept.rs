@@ -1,9 +1,9 @@
 //! Replies that take long to make and are kept until the index has another generation.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::reply::{ApiError, packed};
-use sidenote_store::Store;
+use sidenote_store::{SimilarTexts, Store};
 
 /// A reply as compressed JSON, with the generation of the index that it belongs to.
 #[derive(Debug, Default)]
@@ -16,6 +16,15 @@ pub(crate) struct KeptReplies {
     pub(crate) graph: KeptReply,
     /// The problems of the whole vault.
     pub(crate) check: KeptReply,
+    /// The pairs of notes that the check found to have about the same text.
+    similar: Mutex<Vec<SimilarTexts>>,
+}
+
+impl KeptReplies {
+    /// Returns the pairs of notes with about the same text, as the last check found them.
+    pub(crate) fn similar(&self) -> MutexGuard<'_, Vec<SimilarTexts>> {
+        self.similar.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl KeptReply {

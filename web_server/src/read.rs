@@ -19,7 +19,7 @@ use sidenote_store::{
 type Reader = fn(&KeptReplies, &Store, &Params) -> Result<Vec<u8>, ApiError>;
 
 /// The addresses below `/api/v1/`.
-const READERS: [(&str, Reader); 30] = [
+const READERS: [(&str, Reader); 31] = [
     ("session", session),
     ("search", search),
     ("facets", facets),
@@ -47,10 +47,8 @@ const READERS: [(&str, Reader); 30] = [
     }),
     ("memory/changes", memory_changes),
     ("memory/inactive", |_, store, _| to_json(&store.views().inactive()?)),
-    ("memory/duplicates", |_, store, params| {
-        let limit = params.number("limit")?.unwrap_or(50);
-        to_json(&store.views().duplicates(limit, params.number("threshold")?.unwrap_or(0.9))?)
-    }),
+    ("memory/duplicates", duplicates),
+    ("trash", |_, store, params| to_json(&store.views().trashed_text(params.required("name")?)?)),
     ("activity", activity),
     ("check", check),
     ("status", status),
@@ -124,6 +122,7 @@ fn search_request(store: &Store, params: &Params) -> Result<SearchRequest, ApiEr
         tier: tier.transpose()?,
         all: params.is_set("all"),
         explain: params.is_set("explain"),
+        plain_snippets: params.is_set("plain"),
         as_of: sidenote_store::Searches::as_of("as_of", as_of, store.now())?,
         fallback: Fallback::IfEmpty,
         ..SearchRequest::default()
@@ -262,6 +261,15 @@ fn memory_changes(_: &KeptReplies, store: &Store, params: &Params) -> Result<Vec
     to_json(&store.views().tier_changes(days, limit)?)
 }
 
+fn duplicates(kept: &KeptReplies, store: &Store, params: &Params) -> Result<Vec<u8>, ApiError> {
+    let (limit, threshold) =
+        (params.number("limit")?.unwrap_or(50), params.number("threshold")?.unwrap_or(0.9));
+    // The pairs are those of the check, so that both name the same.
+    drop(check(kept, store, params)?);
+    let similar = kept.similar().clone();
+    to_json(&store.views().duplicates(limit, threshold, &similar)?)
+}
+
 fn activity(_: &KeptReplies, store: &Store, params: &Params) -> Result<Vec<u8>, ApiError> {
     let instant = |name: &str| -> Result<Option<Timestamp>, ApiError> {
         let Some(text) = params.get(name) else { return Ok(None) };
@@ -290,6 +298,7 @@ fn check(kept: &KeptReplies, store: &Store, _: &Params) -> Result<Vec<u8>, ApiEr
     kept.check.get(store, || {
         let generation = store.index().generation()?;
         let reply = store.upkeep().check(false)?;
+        *kept.similar() = reply.similar_texts();
         let fixable = reply.problems.iter().filter(|problem| !problem.fixes.is_empty()).count();
         let codes: serde_json::Map<String, serde_json::Value> =
             PROBLEM_CODES.iter().map(|code| (code.code.to_owned(), code.meaning.into())).collect();

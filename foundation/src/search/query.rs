@@ -65,6 +65,16 @@ impl Query {
         Ok(Self { condition: Some(node.sorted_by_cost()), ..Self::plain(&wanted) })
     }
 
+    /// Parses a query as a filter: every word is a condition, and one that begins with `#` is a tag. Dates such as `7d` are
+    /// counted from `now`.
+    ///
+    /// # Errors
+    /// Those of [`Query::parse_at`].
+    pub fn filter_at(text: &str, now: Timestamp) -> Result<Self> {
+        let query = Self::parse_at(text, true, now)?;
+        Ok(Self { condition: query.condition.map(QueryNode::with_hashes_as_tags), ..query })
+    }
+
     /// Removes stop words, unless the query consists of stop words only.
     fn drop_stop_words(&mut self) {
         if self.words.iter().any(|word| !is_stop_word(&word.exact)) {

@@ -167,6 +167,19 @@ impl QueryNode {
         }
     }
 
+    /// Returns the same condition with every word that begins with `#` as a tag.
+    #[must_use]
+    pub fn with_hashes_as_tags(self) -> Self {
+        let all = |nodes: Vec<Self>| nodes.into_iter().map(Self::with_hashes_as_tags).collect();
+        match self {
+            Self::All(nodes) => Self::All(all(nodes)),
+            Self::Any(nodes) => Self::Any(all(nodes)),
+            Self::Not(node) => Self::Not(Box::new(node.with_hashes_as_tags())),
+            Self::Text(Field::Anywhere, term) if term.is_hashtag() => Self::Text(Field::Tag, term),
+            other => other,
+        }
+    }
+
     /// Returns whether `test` holds for this node or for a node within it.
     pub fn any(&self, test: &impl Fn(&Self) -> bool) -> bool {
         test(self)

@@ -4,8 +4,8 @@ use std::collections::HashSet;
 
 use crate::index::bm25::Word;
 use crate::index::indexed_document::ParsedNote;
-use crate::text::note::PieceKind;
-use crate::text::passage::Passage;
+use crate::text::note::{Piece, PieceKind, Separator};
+use crate::text::passage::{Passage, push_pieces};
 use crate::text::span::Span;
 use crate::text::terms::{CachedStemmer, TermKind, Terms};
 
@@ -23,6 +23,8 @@ pub struct Excerpt {
     pub snippet: String,
     /// The byte ranges of the snippet that match the query.
     pub marks: Vec<(usize, usize)>,
+    /// The parts of the source that the snippet shows; empty for a canvas.
+    pub shown: Vec<Span>,
     /// Whether the passage continues after the snippet.
     pub is_cut: bool,
     /// The text of the whole passage without markup.
@@ -56,12 +58,13 @@ pub fn excerpt_of(
     // The index after the last passage is that of the summary, which stands for the whole note.
     let chosen = by_words.or(nearest).filter(|&at| at < passages.len()).unwrap_or(0);
     let passage = passages.swap_remove(chosen);
-    let (snippet, is_cut) = cut(reading, &passage, words, length, stem);
+    let (snippet, shown, is_cut) = cut(reading, &passage, words, length, stem);
     Excerpt {
         trail: reading.heading_path_of(&passage),
         lines: reading.lines_of(passage.span),
         marks: marks(&snippet, words, stem),
         snippet,
+        shown,
         is_cut,
         passage: passage.text,
     }
@@ -76,7 +79,7 @@ pub fn excerpt_of_parts(
     stem: &mut CachedStemmer,
 ) -> Option<Excerpt> {
     let (first, _) = reading.lines_of(*parts.first()?);
-    let (mut snippet, mut last, mut is_cut) = (String::new(), 0, false);
+    let (mut snippet, mut shown, mut last, mut is_cut) = (String::new(), Vec::new(), 0, false);
     for (from, to) in parts.iter().map(|part| reading.lines_of(*part)) {
         // Several spans can lie in one line.
         let Some(lines) = reading.lines_span(from.max(last + 1), to) else { continue };
@@ -89,6 +92,7 @@ pub fn excerpt_of_parts(
             snippet.push('\n');
         }
         snippet.push_str(text);
+        shown.push(Span::new(lines.start, lines.start + text.len()));
         last = to;
     }
     let end = word_end(&snippet, SNIPPET_BYTES + 40);
@@ -102,9 +106,46 @@ pub fn excerpt_of_parts(
         lines: (first, last.max(first)),
         marks: marks(&snippet, words, stem),
         snippet,
+        shown,
         is_cut,
         passage: String::new(),
     })
+}
+
+/// Returns the text of an excerpt without markup, and the byte ranges of it that match the query. Of a canvas, the snippet
+/// has no markup anyway.
+pub fn plain_text(
+    reading: &ParsedNote,
+    shown: &Excerpt,
+    words: &[Word],
+    stem: &mut CachedStemmer,
+) -> (String, Vec<(usize, usize)>) {
+    if shown.shown.is_empty() || reading.is_canvas() {
+        return (shown.snippet.clone(), shown.marks.clone());
+    }
+    let mut lines: Vec<String> = Vec::new();
+    for span in &shown.shown {
+        let (mut pieces, mut is_new_block) = (Vec::new(), false);
+        for piece in &reading.note.pieces {
+            let (start, end) = (piece.span.start.max(span.start), piece.span.end.min(span.end));
+            if start >= end {
+                continue;
+            }
+            is_new_block |= piece.separator == Separator::Block;
+            // What a comment begins goes on in the text after it.
+            if piece.kind != PieceKind::Comment {
+                let separator = if is_new_block { Separator::Block } else { piece.separator };
+                pieces.push(Piece { span: Span::new(start, end), separator, ..*piece });
+                is_new_block = false;
+            }
+        }
+        let mut part = String::new();
+        push_pieces(reading.prose(), pieces.iter(), &mut part);
+        lines.extend(part.lines().map(|line| line.trim().to_owned()).filter(|line| !line.is_empty()));
+    }
+    let text = lines.join("\n");
+    let marks = marks(&text, words, stem);
+    (text, marks)
 }
 
 /// Returns the indices of the query words that occur in a text.
@@ -172,16 +213,17 @@ fn each_match(
     }
 }
 
-/// Cuts about `length` bytes around the densest matches at word boundaries, without comments. Returns the text, and
-/// whether the passage continues after it. Of a canvas, the text of the cards is cut, not the JSON.
+/// Cuts about `length` bytes around the densest matches at word boundaries, without comments. Returns the text, the parts
+/// of the source that it is made of, and whether the passage continues after it. Of a canvas, the text of the cards is cut,
+/// not the JSON.
 fn cut(
     reading: &ParsedNote,
     passage: &Passage,
     words: &[Word],
     length: usize,
     stem: &mut CachedStemmer,
-) -> (String, bool) {
-    let span = passage.span;
+) -> (String, Vec<Span>, bool) {
+    let span = if reading.is_canvas() { passage.span } else { with_markup(reading, passage.span) };
     let raw = if reading.is_canvas() { &passage.text } else { span.of(reading.prose()) };
     let mut hits: Vec<(usize, usize)> = Vec::new();
     each_match(raw, words, stem, |word, start, _| hits.push((start, word)));
@@ -203,7 +245,7 @@ fn cut(
     let end = if raw.len() - start <= length + 40 { raw.len() } else { word_end(raw, start + length) };
     let is_cut = end < raw.len();
     if reading.is_canvas() {
-        return (raw.get(start..end).unwrap_or("").trim().to_owned(), is_cut);
+        return (raw.get(start..end).unwrap_or("").trim().to_owned(), Vec::new(), is_cut);
     }
     let shown = Span::new(span.start + start, span.start + end);
     let mut out = String::new();
@@ -220,7 +262,60 @@ fn cut(
         from += signs.len() - signs.trim_start_matches(' ').trim_start_matches('%').len();
     }
     out.push_str(Span::new(from.min(shown.end), shown.end).of(reading.prose()));
-    (out.trim().to_owned(), is_cut)
+    (out.trim().to_owned(), vec![shown], is_cut)
+}
+
+/// Extends the span of a passage by the markup that belongs to its first and last words, such as the brackets of a link. A
+/// passage is cut from text without markup, so its span begins and ends within it.
+fn with_markup(reading: &ParsedNote, span: Span) -> Span {
+    let text = reading.prose();
+    let pieces = &reading.note.pieces;
+    let line_start = text.get(..span.start).and_then(|before| before.rfind('\n')).map_or(0, |at| at + 1);
+    let before = pieces.iter().rfind(|piece| piece.span.end <= span.start).map_or(0, |piece| piece.span.end);
+    let opening = Span::new(line_start.max(before).max(reading.note.body_start).min(span.start), span.start);
+    let own = without_block_markers(opening.of(text)).len();
+    let rest = text.get(span.end..).unwrap_or("");
+    let line_end = rest.find('\n').map_or(text.len(), |at| span.end + at);
+    let after = pieces.iter().find(|piece| piece.span.start >= span.end);
+    let closing = Span::new(span.end, after.map_or(line_end, |piece| piece.span.start.min(line_end)));
+    Span::new(span.start - own, span.end + closing_markup(closing.of(text)))
+}
+
+/// Removes the markers of headings, quotes, lists, tasks and cells from the beginning of a line.
+fn without_block_markers(line: &str) -> &str {
+    let mut rest = line.trim_start();
+    loop {
+        let bare = rest.trim_start_matches('#');
+        let number = rest.trim_start_matches(|c: char| c.is_ascii_digit());
+        let next = match rest.chars().next() {
+            Some('#') if bare.is_empty() || bare.starts_with([' ', '\t']) => bare,
+            Some('>' | '|' | '%') => rest.get(1..).unwrap_or(""),
+            Some('-' | '+' | '*') if rest.get(1..).is_some_and(|rest| rest.starts_with([' ', '\t'])) => {
+                rest.get(1..).unwrap_or("")
+            }
+            Some('0'..='9') if number.starts_with(['.', ')']) => number.get(1..).unwrap_or(""),
+            Some('[') if rest.chars().nth(2) == Some(']') && rest.chars().nth(3) == Some(' ') => {
+                rest.split_once(']').map_or("", |(_, rest)| rest)
+            }
+            _ => return rest,
+        };
+        rest = next.trim_start();
+    }
+}
+
+/// Returns the length of the markup after a word: the destination of a link, or what stands before the next space.
+fn closing_markup(line: &str) -> usize {
+    let end = |text: &str| text.find(char::is_whitespace).unwrap_or(text.len());
+    if line.starts_with('%') {
+        return 0;
+    }
+    match line.strip_prefix("](") {
+        Some(destination) => match destination.find(')') {
+            Some(at) => 2 + at + 1 + end(destination.get(at + 1..).unwrap_or("")),
+            None => end(line),
+        },
+        None => end(line),
+    }
 }
 
 /// Moves an offset forward to the end of a word.

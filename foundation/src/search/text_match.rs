@@ -48,6 +48,11 @@ impl QueryTerm {
         (!self.match_case && !matches!(self.kind, QueryTermKind::Regex(_))).then_some(&self.needle)
     }
 
+    /// Returns whether the term is a word that begins with `#`, as tags are written.
+    pub fn is_hashtag(&self) -> bool {
+        matches!(self.kind, QueryTermKind::Word) && self.text.len() > 1 && self.text.starts_with('#')
+    }
+
     /// Returns whether a text contains the term: a word anywhere, a phrase as whole words.
     ///
     /// # Errors

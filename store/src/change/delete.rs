@@ -102,7 +102,7 @@ impl Planner<'_> {
 }
 
 /// Returns the edit that replaces a link by its text. Returns `None` for a link of a canvas or property.
-fn replace_by_text(link: &Link, source: &Source) -> Option<Edit> {
+pub(super) fn replace_by_text(link: &Link, source: &Source) -> Option<Edit> {
     let shown = link.display.as_deref()?;
     matches!(link.form, LinkForm::Wiki | LinkForm::MdPlain | LinkForm::MdAngle)
         .then(|| Edit::replace(link.span, shown))

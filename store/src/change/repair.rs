@@ -1,6 +1,7 @@
 //! Repairs links that are dead, or lead elsewhere than they were meant to (spec/git.md 3): what each link meant, by
 //! evidence of the index, the journal and git, and the edits that follow from it.
 
+pub(crate) mod dead_link;
 mod evidence;
 mod git_evidence;
 mod history_reader;

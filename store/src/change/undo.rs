@@ -8,6 +8,7 @@ use crate::change::Changes;
 use crate::change::operation::ChangeReply;
 use sidenote_foundation::error::{Error, ErrorKind, Result};
 use sidenote_foundation::journal::event::{Event, OP_MOVED};
+use sidenote_foundation::journal::reader::ReadOrder;
 use sidenote_foundation::journal::{ActiveOperation, Journal, OperationHistory};
 use sidenote_foundation::platform::Shell;
 use sidenote_foundation::text::edit::{ChangeSet, Content, ContentHash, FileChange, FileLocation, apply};
@@ -129,15 +130,27 @@ impl Changes<'_> {
     pub fn redo(&self, dry_run: bool) -> Result<ChangeReply> {
         let request = UndoRequest { dry_run, ..UndoRequest::default() };
         self.undo_with(&request, |journal| {
-            let OperationHistory { active, undos, .. } = journal.operation_history(|_| false)?;
-            let undo = undos.into_iter().find(|(_, event)| event.op != REDO);
-            let is_last = |newer: usize| active.iter().take(newer).all(|newer| newer.event.op == OP_MOVED);
-            let undo = undo.filter(|(newer, _)| is_last(*newer)).map(|(_, event)| event);
-            undo.ok_or_else(|| {
+            undo_to_redo(journal)?.ok_or_else(|| {
                 Error::not_found("there is nothing to redo")
                     .with_hint("redo works until another operation follows the undo")
             })
         })
+    }
+
+    /// Returns the operation that a redo would do again.
+    ///
+    /// # Errors
+    /// `Io` if the journal cannot be read.
+    pub(crate) fn redoable(&self) -> Result<Option<Event>> {
+        let journal = self.core.journal();
+        let Some(id) = undo_to_redo(&journal)?.and_then(|undo| undo.undoes) else { return Ok(None) };
+        for event in journal.events(ReadOrder::NewestFirst)?.of_changes() {
+            let event = event?;
+            if event.id == id {
+                return Ok(Some(event));
+            }
+        }
+        Ok(None)
     }
 
     /// Returns a notice about operations that are newer than those that are undone, and stay.
@@ -386,6 +399,15 @@ fn edits_back(image: &[u8], change: &FileUndo, now: &[u8]) -> Option<Content> {
     let (before, after) = (std::str::from_utf8(image).ok()?, std::str::from_utf8(&after).ok()?);
     let edits = revert_edits(before, &change.patch, after, std::str::from_utf8(now).ok()?)?;
     Some(Content::Edits(edits))
+}
+
+/// Finds the last undo, if no other operation followed it.
+fn undo_to_redo(journal: &Journal) -> Result<Option<Event>> {
+    let is_change = |operation: &ActiveOperation| operation.event.op != OP_MOVED;
+    let OperationHistory { active, undos, .. } = journal.operation_history(is_change)?;
+    let undo = undos.into_iter().find(|(_, event)| event.op != REDO);
+    let is_last = |newer: usize| active.iter().take(newer).all(|newer| newer.event.op == OP_MOVED);
+    Ok(undo.filter(|(newer, _)| is_last(*newer)).map(|(_, event)| event))
 }
 
 /// Finds an operation by its id, or by the beginning of it.

@@ -27,7 +27,7 @@ use sidenote_foundation::search::fuse::Fusion;
 use sidenote_foundation::search::predicate::matching_spans;
 use sidenote_foundation::search::query::Query;
 use sidenote_foundation::search::relation_answer::{Evidence, RelationAnswer};
-use sidenote_foundation::search::snippet::{excerpt, excerpt_of_parts};
+use sidenote_foundation::search::snippet::{excerpt, excerpt_of_parts, plain_text};
 use sidenote_foundation::search::{Components, MatchType, Mode, QueryVector, Request, SearchHit};
 use sidenote_foundation::text::path::NotePath;
 use sidenote_foundation::text::relation::RelationEnd;
@@ -174,7 +174,7 @@ impl Searches<'_> {
         ranked.truncate(limit);
         let ranked = ranked.split_off(request.skip.min(ranked.len()));
         let page = found.get(request.skip..).unwrap_or_default();
-        let mut results = self.show(page, query, request.explain);
+        let mut results = self.show(page, query, request.form());
         // What was valid then is shown as it was.
         let judged = page.iter().filter(|_| request.as_of.is_none()).map(|hit| hit.row.id);
         let mut invalid = invalidities(self.core, judged, now)?;
@@ -302,9 +302,9 @@ impl Searches<'_> {
     }
 
     /// Reads the notes of a page in parallel and cuts their excerpts.
-    pub(crate) fn show(&self, found: &[SearchHit], query: &Query, explain: bool) -> Vec<SearchResult> {
+    pub(crate) fn show(&self, found: &[SearchHit], query: &Query, form: ResultForm) -> Vec<SearchResult> {
         let shown = parallel::map(found, 2, CachedStemmer::default, |stem, hit| {
-            self.show_one(hit, query, explain, stem)
+            self.show_one(hit, query, form, stem)
         });
         shown.into_iter().flatten().collect()
     }
@@ -313,7 +313,7 @@ impl Searches<'_> {
         &self,
         hit: &SearchHit,
         query: &Query,
-        explain: bool,
+        form: ResultForm,
         stem: &mut CachedStemmer,
     ) -> Option<SearchResult> {
         if hit.row.kind == FileKind::Attachment {
@@ -325,11 +325,12 @@ impl Searches<'_> {
                 lines: (1, 1),
                 snippet: String::new(),
                 marks: Vec::new(),
+                plain: None,
                 statement: None,
                 score: hit.score,
                 match_type: hit.match_type,
                 invalidity: Invalidity::default(),
-                explain: explain.then_some(hit.components),
+                explain: form.explain.then_some(hit.components),
                 memory: None,
                 intent_score: None,
             });
@@ -354,6 +355,10 @@ impl Searches<'_> {
         }
         let shown = excerpt_of_parts(&reading, &parts, &query.words, stem)
             .unwrap_or_else(|| excerpt(&reading, &query.words, hit.passage, stem));
+        let plain = form.plain.then(|| {
+            let (text, marks) = plain_text(&reading, &shown, &query.words, stem);
+            PlainSnippet { text, marks }
+        });
         Some(SearchResult {
             path: hit.row.path.as_str().to_owned(),
             id: hit.row.note_id.clone(),
@@ -362,11 +367,12 @@ impl Searches<'_> {
             lines: shown.lines,
             snippet: shown.snippet,
             marks: shown.marks,
+            plain,
             statement,
             score: hit.score,
             match_type: hit.match_type,
             invalidity: Invalidity::default(),
-            explain: explain.then_some(hit.components),
+            explain: form.explain.then_some(hit.components),
             memory: None,
             intent_score: None,
         })
@@ -515,6 +521,10 @@ pub struct SearchRequest {
     pub no_relations: bool,
     /// Whether every word must occur.
     pub all: bool,
+    /// Whether the query is a filter: a condition, in which `#name` is a tag.
+    pub is_filter: bool,
+    /// Whether results have their snippets without markup, too.
+    pub plain_snippets: bool,
     /// Whether to explain the scores.
     pub explain: bool,
     /// Whether to search without updating the index.
@@ -534,6 +544,15 @@ pub struct RelationStatement {
     pub text: String,
 }
 
+/// A snippet without markup.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct PlainSnippet {
+    /// The text.
+    pub text: String,
+    /// Byte ranges of the text that match.
+    pub marks: Vec<(usize, usize)>,
+}
+
 /// A note that matches, with its best passage.
 #[derive(Debug, Clone, Serialize)]
 pub struct SearchResult {
@@ -551,6 +570,9 @@ pub struct SearchResult {
     pub snippet: String,
     /// Byte ranges of the snippet that match.
     pub marks: Vec<(usize, usize)>,
+    /// The snippet without markup, if requested.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub plain: Option<PlainSnippet>,
     /// What states the relation by which the note answers, or holds the link.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub statement: Option<RelationStatement>,
@@ -640,6 +662,15 @@ pub struct WordWeight {
     pub idf: f32,
 }
 
+/// What results have besides the snippet.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct ResultForm {
+    /// The components of the score.
+    pub(crate) explain: bool,
+    /// The snippet without markup.
+    pub(crate) plain: bool,
+}
+
 impl SearchRequest {
     /// Returns the inactive notes to include. A search of the tier ARCHIVE includes archived notes.
     pub(crate) fn included(&self) -> Inactive {
@@ -652,6 +683,10 @@ impl SearchRequest {
     pub fn text_to_embed(&self, now: Timestamp) -> Option<String> {
         let query = self.parsed(now).ok().filter(|_| self.mode != Some(Mode::Bm25))?;
         Some(query.text_to_embed)
+    }
+
+    fn form(&self) -> ResultForm {
+        ResultForm { explain: self.explain, plain: self.plain_snippets }
     }
 
     /// Returns whether a question is answered by the relations of notes.
@@ -686,7 +721,9 @@ impl SearchRequest {
     /// # Errors
     /// `Invalid`, with the position of the mistake, for a query that is not valid.
     pub(crate) fn parsed(&self, now: Timestamp) -> Result<Query> {
-        if self.plain && !self.all {
+        if self.is_filter {
+            Query::filter_at(&self.query, now)
+        } else if self.plain && !self.all {
             Ok(Query::plain(&self.query))
         } else {
             Query::parse_at(&self.query, self.all, now)

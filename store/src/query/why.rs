@@ -59,6 +59,9 @@ pub struct WhyReply {
     pub missing_words: Vec<String>,
     /// The reasons, each as a sentence.
     pub reasons: Vec<String>,
+    /// Whether the note is forgotten or archived and therefore left out. Restoring it brings it back.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub restorable: bool,
 }
 
 impl Searches<'_> {
@@ -85,6 +88,7 @@ impl Searches<'_> {
             conditions: Vec::new(),
             missing_words: Vec::new(),
             reasons: Vec::new(),
+            restorable: false,
         };
         if stale {
             reply.reasons.push("files changed that the index does not hold yet".to_owned());
@@ -116,10 +120,12 @@ impl Searches<'_> {
         }
         let inactive = row.inactive;
         if inactive.forgotten && !search.include.forgotten {
-            reply.reasons.push("it is forgotten; `memory restore` brings it back".to_owned());
+            reply.reasons.push("it is forgotten".to_owned());
+            reply.restorable = true;
         }
         if inactive.archived && !search.include.archived {
-            reply.reasons.push("it is archived; `memory restore` or `memory pin` brings it back".to_owned());
+            reply.reasons.push("it is archived".to_owned());
+            reply.restorable = true;
         }
         let filtered = Request {
             filter: crate::query::validity::valid_as_of(

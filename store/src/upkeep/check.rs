@@ -75,6 +75,28 @@ pub struct CheckReply {
     pub fixed: bool,
 }
 
+/// Two notes with about the same text, as a problem `near-duplicate` names them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SimilarTexts {
+    /// The path of one note.
+    pub a: String,
+    /// The path of the other one.
+    pub b: String,
+    /// The share of word sequences that they have in common, in percent.
+    pub percent: u8,
+}
+
+impl CheckReply {
+    /// Lists the pairs of notes with about the same text.
+    pub fn similar_texts(&self) -> Vec<SimilarTexts> {
+        let pair = |problem: &Problem| {
+            let (percent, other) = (problem.alike?, problem.related.first()?);
+            Some(SimilarTexts { a: other.to_string(), b: problem.path.clone(), percent })
+        };
+        self.problems.iter().filter_map(pair).collect()
+    }
+}
+
 impl Upkeep<'_> {
     /// Checks the whole vault and its index. With `fix`, the index is updated first. Notes are never changed.
     ///

@@ -21,6 +21,8 @@ use sidenote_foundation::vault::undo_log::{FileUndo, UndoLog};
 
 /// The most events of one page.
 const MOST_EVENTS: usize = 500;
+/// The most events that are read for the lists of a period.
+const MOST_READ: usize = 100_000;
 /// The longest difference, in bytes.
 const LONGEST_DIFF: usize = 2_000_000;
 
@@ -37,7 +39,7 @@ pub struct ActivityRequest {
     pub until: Option<Timestamp>,
     /// The session.
     pub session: Option<String>,
-    /// The agent; `cli` for a person at the command line.
+    /// The agent; `cli` for a person, `other` for another program, `auto` for what happens by itself.
     pub agent: Option<String>,
     /// The operation.
     pub op: Option<String>,
@@ -58,8 +60,31 @@ pub struct ActivityEvent {
     /// The id of the event that undid it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub undone: Option<String>,
-    /// Whether its before-images are there and it was not undone.
+    /// The id of the event that restored what it deleted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub restored: Option<String>,
+    /// Of an undo or redo: what it took back, or did again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub of: Option<EventName>,
+    /// Whether its before-images are there and it was neither undone nor restored.
     pub undoable: bool,
+}
+
+/// An operation by name, for an event that is about it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct EventName {
+    /// The id of the event.
+    pub id: String,
+    /// The name of the operation.
+    pub op: String,
+    /// What it was about.
+    pub subject: Option<String>,
+}
+
+impl EventName {
+    fn of(event: &Event) -> Self {
+        Self { id: event.id.clone(), op: event.op.clone(), subject: event.subject() }
+    }
 }
 
 /// A page of the timeline.
@@ -69,12 +94,15 @@ pub struct ActivityReply {
     pub events: Vec<ActivityEvent>,
     /// What `before` is for the next page; none at the end.
     pub next: Option<String>,
-    /// The sessions that were met.
+    /// The sessions of the period.
     pub sessions: BTreeSet<String>,
-    /// The agents that were met.
+    /// The agents of the period.
     pub agents: BTreeSet<String>,
-    /// The operations that were met.
+    /// The operations of the period.
     pub ops: BTreeSet<String>,
+    /// What a redo would do again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub redo: Option<EventName>,
 }
 
 /// Whether an operation can be undone, and what stands in its way.
@@ -137,6 +165,63 @@ impl NoteFilter {
     }
 }
 
+/// What later events say of an earlier one, as the journal is read from its end.
+#[derive(Default)]
+struct LaterEvents {
+    /// The ids of events that were undone, each with the event that did it.
+    undone: HashMap<String, String>,
+    /// The places in the trash from which files were restored, each with the event that did it.
+    restored: HashMap<FileLocation, String>,
+}
+
+impl LaterEvents {
+    /// Notes what an event says of earlier ones. One that was undone itself says nothing.
+    fn note(&mut self, event: &Event) {
+        if self.undone.contains_key(&event.id) {
+            return;
+        }
+        if let Some(id) = &event.undoes {
+            self.undone.insert(id.clone(), event.id.clone());
+        }
+        for file in &event.files {
+            if matches!(file.path, FileLocation::Trash(_)) && event.undoes.is_none() {
+                self.restored.insert(file.path.clone(), event.id.clone());
+            }
+        }
+    }
+
+    /// Returns an event as the timeline shows it.
+    fn shown(&self, event: Event, restored: Option<String>, is_kept: bool) -> ActivityEvent {
+        let undone = self.undone.get(&event.id).cloned();
+        let undoable = undone.is_none() && restored.is_none() && is_kept;
+        ActivityEvent { subject: event.subject(), undone, restored, of: None, undoable, event }
+    }
+
+    /// Returns the event that restored the files that an event deleted.
+    fn restored_by(&mut self, event: &Event) -> Option<String> {
+        let places = event.files.iter().filter_map(|file| match &file.to {
+            Some(place @ FileLocation::Trash(_)) => Some(place),
+            _ => None,
+        });
+        places.filter_map(|place| self.restored.remove(place)).last()
+    }
+
+    /// Names an event in those that undid it.
+    fn name(&self, shown: &mut [ActivityEvent], event: &Event) {
+        let Some(by) = self.undone.get(&event.id) else { return };
+        for undo in shown.iter_mut().filter(|shown| shown.event.id == *by) {
+            undo.of = Some(EventName::of(event));
+        }
+    }
+}
+
+impl ActivityEvent {
+    /// Returns whether it is known what the event took back, if it is an undo.
+    fn is_named(&self) -> bool {
+        self.event.undoes.is_none() || self.of.is_some()
+    }
+}
+
 impl Views<'_> {
     /// Returns a page of the timeline.
     ///
@@ -156,38 +241,51 @@ impl Views<'_> {
             sessions: BTreeSet::new(),
             agents: BTreeSet::new(),
             ops: BTreeSet::new(),
+            redo: Changes::of(self.core).redoable()?.as_ref().map(EventName::of),
         };
-        let mut undone: HashMap<String, String> = HashMap::new();
+        let mut later = LaterEvents::default();
         let mut is_behind = request.before.is_none();
+        let mut read = 0;
         for event in events {
             let event = event?;
-            if let Some(id) = event.undoes.as_ref().filter(|_| !undone.contains_key(&event.id)) {
-                undone.insert(id.clone(), event.id.clone());
-            }
+            later.note(&event);
+            let restored = later.restored_by(&event);
+            read += 1;
             let is_change = !event.files.is_empty() || !event.folders.is_empty() || event.undoes.is_some();
             if is_answer(&event) || !(request.all || is_change) {
                 continue;
             }
-            if request.from.is_some_and(|from| event.at < from) {
+            later.name(&mut reply.events, &event);
+            if reply.next.is_some() && read > MOST_READ {
                 break;
             }
-            let (session, agent) = (text_of(&event, "session"), agent_of(&event));
-            reply.sessions.extend(session.map(str::to_owned));
-            reply.agents.insert(agent.to_owned());
-            reply.ops.insert(event.op.clone());
-            let is_wanted = request.until.is_none_or(|until| event.at < until)
-                && request.session.as_deref().is_none_or(|wanted| session == Some(wanted))
-                && request.agent.as_deref().is_none_or(|wanted| agent == wanted)
-                && request.op.as_deref().is_none_or(|wanted| event.op == wanted)
-                && note.as_ref().is_none_or(|note| note.concerns(&event));
-            if is_behind && is_wanted {
-                if reply.events.len() == limit {
-                    reply.next = reply.events.last().map(|last| last.event.id.clone());
+            if request.from.is_some_and(|from| event.at < from) {
+                if reply.events.iter().all(ActivityEvent::is_named) {
                     break;
                 }
-                let undone = undone.get(&event.id).cloned();
-                let undoable = undone.is_none() && kept.contains(&event.id);
-                reply.events.push(ActivityEvent { subject: event.subject(), undone, undoable, event });
+                continue;
+            }
+            let (session, agent) = (text_of(&event, "session"), agent_of(&event));
+            let is_in_time = request.until.is_none_or(|until| event.at < until)
+                && note.as_ref().is_none_or(|note| note.concerns(&event));
+            if is_in_time {
+                reply.sessions.extend(session.map(str::to_owned));
+                reply.agents.insert(agent.to_owned());
+                reply.ops.insert(event.op.clone());
+            }
+            let is_wanted = is_in_time
+                && request.session.as_deref().is_none_or(|wanted| session == Some(wanted))
+                && request.agent.as_deref().is_none_or(|wanted| agent == wanted)
+                && request.op.as_deref().is_none_or(|wanted| event.op == wanted);
+            if is_behind && is_wanted {
+                if reply.events.len() == limit {
+                    // The rest is read for the lists of the period.
+                    reply.next = reply.events.last().map(|last| last.event.id.clone());
+                    is_behind = false;
+                    continue;
+                }
+                let is_kept = kept.contains(&event.id);
+                reply.events.push(later.shown(event, restored, is_kept));
             } else if request.before.as_deref() == Some(&event.id) {
                 is_behind = true;
             }
@@ -221,19 +319,19 @@ impl Views<'_> {
     /// `NotFound` if no event has the id; `Io` if the journal cannot be read.
     #[tracing::instrument(skip_all)]
     pub fn operation(&self, id: &str) -> Result<OperationView> {
-        let mut undone = None;
+        let mut later = LaterEvents::default();
         let mut found = None;
         for event in self.core.journal().events(ReadOrder::NewestFirst)? {
             let event = event?;
-            if event.undoes.as_deref() == Some(id) {
-                undone.get_or_insert(event.id.clone());
-            }
+            later.note(&event);
+            // What another event deleted to the same place is not what this one deleted.
+            let restored = later.restored_by(&event);
             if event.id == id {
-                found = Some(event);
+                found = Some((event, restored));
                 break;
             }
         }
-        let event = found.ok_or_else(|| {
+        let (event, restored) = found.ok_or_else(|| {
             Error::not_found(format!("there is no operation {id}"))
                 .with_hint("the journal may have been compacted since")
         })?;
@@ -249,10 +347,22 @@ impl Views<'_> {
             }
             Err(error) => (None, Some(error.to_string())),
         };
-        let undo = self.outlook(&event, undone.is_some());
-        let undoable = undo.possible;
-        let event = ActivityEvent { subject: event.subject(), undone, undoable, event };
+        let mut event = later.shown(event, restored, true);
+        let undo = self.outlook(&event);
+        event.undoable = undo.possible;
+        event.of = event.event.undoes.as_deref().map(|id| self.event_named(id)).transpose()?.flatten();
         Ok(OperationView { event, diff, diff_missing, undo })
+    }
+
+    /// Finds an event of the journal, and names it.
+    fn event_named(&self, id: &str) -> Result<Option<EventName>> {
+        for event in self.core.journal().events(ReadOrder::NewestFirst)?.of_changes() {
+            let event = event?;
+            if event.id == id {
+                return Ok(Some(EventName::of(&event)));
+            }
+        }
+        Ok(None)
     }
 
     /// Formats what an operation changed. The bytes after it are computed from its edits, or are those of the file where it is
@@ -304,7 +414,7 @@ impl Views<'_> {
     }
 
     /// Says whether an operation can be undone, and what stands in its way.
-    fn outlook(&self, event: &Event, is_undone: bool) -> UndoOutlook {
+    fn outlook(&self, event: &ActivityEvent) -> UndoOutlook {
         let mut outlook = UndoOutlook {
             possible: false,
             diff: None,
@@ -314,11 +424,13 @@ impl Views<'_> {
             files: Vec::new(),
             notices: Vec::new(),
         };
-        if is_undone {
+        if event.undone.is_some() || event.restored.is_some() {
+            let how = if event.undone.is_some() { "undone" } else { "restored" };
             outlook.kind = Some(ErrorKind::Exists.name());
-            outlook.message = Some("it was undone already".to_owned());
+            outlook.message = Some(format!("it was {how} already"));
             return outlook;
         }
+        let event = &event.event;
         let changes = Changes::of(self.core);
         let request = UndoRequest { id: Some(event.id.clone()), dry_run: true, ..UndoRequest::default() };
         match changes.undo_by(&request).map(|mut replies| replies.pop()) {
@@ -347,8 +459,15 @@ fn text_of<'e>(event: &'e Event, name: &str) -> Option<&'e str> {
     event.more.get(name).and_then(Value::as_str)
 }
 
-/// Returns who did something: the agent, a program that is not sidenote, or the command line.
-fn agent_of(event: &Event) -> &str {
+/// The operations that maintenance records by itself.
+const AUTOMATIC: [&str; 4] = ["maintain", "promote", "demote", "checkpoint"];
+
+/// Returns who did something: the agent, `other` for a program that is not sidenote, `auto` for maintenance, or `cli` for a
+/// person at the command line or the page.
+pub(super) fn agent_of(event: &Event) -> &str {
+    if AUTOMATIC.contains(&event.op.as_str()) {
+        return "auto";
+    }
     match text_of(event, "client") {
         Some(client) => client,
         None if event.op == sidenote_foundation::journal::event::OP_MOVED => "other",

@@ -42,6 +42,16 @@ pub struct WeightEvent {
     pub tier: Option<Tier>,
 }
 
+/// Why a note falls to another tier.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FallReason {
+    /// It is not new any more.
+    Age,
+    /// It was not used for too long.
+    Unused,
+}
+
 /// A tier and how long the note is in it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct TierSpan {
@@ -51,6 +61,9 @@ pub struct TierSpan {
     pub from: Timestamp,
     /// Until when; none for the last.
     pub until: Option<Timestamp>,
+    /// Why the tier begins; none for the first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub why: Option<FallReason>,
 }
 
 /// The thresholds of tiers in the settings.
@@ -176,18 +189,19 @@ pub(crate) fn tiers_ahead(
     days: i64,
 ) -> Vec<TierSpan> {
     let last_use = usage.uses().rfind(|last| *last <= now);
-    let last_use = last_use.map(|last| last.millis() + thresholds.warm + 1);
-    let mut ends: Vec<i64> = last_use.into_iter().chain([said.created.millis() + thresholds.hot]).collect();
-    ends.retain(|end| *end > now.millis() && *end <= now.millis() + days * DAY);
-    ends.sort_unstable();
+    let last_use = last_use.map(|last| (last.millis() + thresholds.warm + 1, FallReason::Unused));
+    let mut ends: Vec<(i64, FallReason)> =
+        last_use.into_iter().chain([(said.created.millis() + thresholds.hot, FallReason::Age)]).collect();
+    ends.retain(|(end, _)| *end > now.millis() && *end <= now.millis() + days * DAY);
+    ends.sort_unstable_by_key(|(end, _)| *end);
     let tier = |at: i64| tier_at(thresholds, said, usage, Timestamp::from_millis(at));
-    let mut spans = vec![TierSpan { tier: tier(now.millis()), from: now, until: None }];
-    for end in ends {
+    let mut spans = vec![TierSpan { tier: tier(now.millis()), from: now, until: None, why: None }];
+    for (end, why) in ends {
         let next = tier(end);
         if let Some(last) = spans.last_mut().filter(|last| last.tier != next) {
             let at = Timestamp::from_millis(end);
             last.until = Some(at);
-            spans.push(TierSpan { tier: next, from: at, until: None });
+            spans.push(TierSpan { tier: next, from: at, until: None, why: Some(why) });
         }
     }
     spans

@@ -8,18 +8,16 @@ use serde::Serialize;
 use crate::memory_weights::{Memory, MemoryWeights, Weighed};
 use crate::query::search::hide;
 use crate::source::body_of;
-use crate::view::curve::tiers_ahead;
+use crate::upkeep::check::SimilarTexts;
+use crate::view::curve::{FallReason, tiers_ahead};
+use crate::view::trash::TrashedFile;
 use crate::view::{NamedColumn, Views};
 use sidenote_foundation::clock::Timestamp;
 use sidenote_foundation::error::Result;
 use sidenote_foundation::index::catalog::{FileId, FileRow, Filter, Inactive};
-use sidenote_foundation::journal::event::Event;
-use sidenote_foundation::journal::reader::ReadOrder;
 use sidenote_foundation::memory::state::tier_at;
 use sidenote_foundation::memory::tier::Tier;
 use sidenote_foundation::memory::types::GENERAL;
-use sidenote_foundation::safe_open;
-use sidenote_foundation::text::edit::FileLocation;
 
 /// The most days that are looked ahead.
 const MOST_DAYS: i64 = 3_650;
@@ -31,8 +29,6 @@ const MOST_COMPARED: usize = 2_000;
 const NEIGHBOURS: usize = 8;
 /// The most bytes of a text that is shown beside its duplicate.
 const MOST_SHOWN: usize = 4_000;
-/// The most files of the trash that are listed.
-const MOST_TRASH: usize = 1_000;
 
 /// The weights of all notes in columns.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
@@ -84,6 +80,10 @@ pub struct TierFall {
     pub at: Timestamp,
     /// The importance now.
     pub importance: f64,
+    /// Why it changes.
+    pub why: Option<FallReason>,
+    /// When the note was last used.
+    pub last_use: Option<Timestamp>,
 }
 
 /// The notes that are about to fall to another tier.
@@ -93,6 +93,8 @@ pub struct TierFalls {
     pub days: i64,
     /// The number of notes.
     pub total: usize,
+    /// The number of notes by the tier that they fall to.
+    pub counts: BTreeMap<Tier, usize>,
     /// The first of them.
     pub changes: Vec<TierFall>,
 }
@@ -104,8 +106,8 @@ pub struct InactiveNotes {
     pub archived: Vec<Memory>,
     /// Forgotten notes.
     pub forgotten: Vec<Memory>,
-    /// The paths of files in the trash, as `restore` takes them.
-    pub trash: Vec<String>,
+    /// The files in the trash.
+    pub trash: Vec<TrashedFile>,
 }
 
 /// One of two notes that say nearly the same.
@@ -128,15 +130,32 @@ pub struct DuplicatePair {
     pub a: PairSide,
     /// The newer note.
     pub b: PairSide,
-    /// 1 for the same content, otherwise the cosine of their nearest passages.
+    /// The share of word sequences that they have in common, or, of a pair that is alike in meaning alone, the cosine of
+    /// their nearest passages.
     pub similarity: f32,
+    /// What they have in common.
+    pub by: PairKind,
+}
+
+/// What two notes have in common.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PairKind {
+    /// Their texts are about the same, as `check` finds.
+    Text,
+    /// Their bytes are the same, and too few for `check` to compare.
+    Content,
+    /// Their passages are alike in meaning.
+    Meaning,
 }
 
 /// The notes that say nearly the same.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct DuplicatePairs {
-    /// The pairs, the most similar first.
+    /// The pairs, those with about the same text first, then the most similar.
     pub pairs: Vec<DuplicatePair>,
+    /// The number of pairs with about the same text, as `check` counts them.
+    pub by_text: usize,
     /// The number of notes that were compared by meaning.
     pub compared: usize,
     /// Whether there are more pairs or notes than were compared.
@@ -217,21 +236,37 @@ impl Views<'_> {
             if let [first, second, ..] = spans.as_slice()
                 && !weighed.state.forgotten
             {
-                changes.push((second.from, at, first.tier, second.tier, weighed.state.importance));
+                let (importance, last_use) = (weighed.state.importance, weighed.state.last_use);
+                let fall = TierFall {
+                    path: String::new(),
+                    title: String::new(),
+                    from: first.tier,
+                    to: second.tier,
+                    at: second.from,
+                    importance,
+                    why: second.why,
+                    last_use,
+                };
+                changes.push((at, fall));
             }
         }
         // The rows are in the order of their paths.
-        changes.sort_by_key(|(from, at, ..)| (*from, *at));
+        changes.sort_by_key(|(at, fall)| (fall.at, *at));
         let total = changes.len();
-        let named = changes.into_iter().take(limit).filter_map(|(at, row, from, to, importance)| {
-            let row = rows.get(row)?;
+        let mut counts = BTreeMap::new();
+        for (_, fall) in &changes {
+            *counts.entry(fall.to).or_default() += 1;
+        }
+        let named = changes.into_iter().take(limit).filter_map(|(at, fall)| {
+            let row = rows.get(at)?;
             let (path, title) = (row.path.as_str().to_owned(), row.title.clone());
-            Some(TierFall { path, title, from, to, at, importance })
+            Some(TierFall { path, title, ..fall })
         });
-        Ok(TierFalls { days, total, changes: named.collect() })
+        Ok(TierFalls { days, total, counts, changes: named.collect() })
     }
 
-    /// Lists archived and forgotten notes, and the files in the trash.
+    /// Lists archived and forgotten notes, and the files in the trash. Notes that Obsidian's settings exclude are no
+    /// memories, and are left out as they are in [`Memories::memory_stats`](crate::Memories::memory_stats).
     ///
     /// # Errors
     /// `Corrupt` if the index cannot be read; `Io` if the journal or the trash cannot be read.
@@ -239,70 +274,64 @@ impl Views<'_> {
     pub fn inactive(&self) -> Result<InactiveNotes> {
         let rows = {
             let catalog = self.core.index.catalog();
-            catalog.rows(&catalog.inactive_files(Inactive { archived: true, forgotten: true })?)?
+            let mut rows =
+                catalog.rows(&catalog.inactive_files(Inactive { archived: true, forgotten: true })?)?;
+            rows.retain(|row| !row.excluded);
+            rows
         };
         let memories = MemoryWeights::of(self.core).weigh(rows, self.core.clock.now())?;
         let (forgotten, archived) = memories.into_iter().partition(|memory| memory.state.forgotten);
         Ok(InactiveNotes { archived, forgotten, trash: self.trash()? })
     }
 
-    /// Lists the files that were moved to the trash and are there, the last one first.
-    fn trash(&self) -> Result<Vec<String>> {
-        let mut seen = HashSet::new();
-        let mut found = Vec::new();
-        let is_there = |place: &str| safe_open::open(self.core.vault.root(), place).is_ok();
-        for event in self.core.journal().events(ReadOrder::NewestFirst)?.of_changes() {
-            let Event { files, .. } = event?;
-            for file in files {
-                let FileLocation::Trash(_) = file.end() else { continue };
-                let place = file.end().to_string();
-                if seen.insert(place.clone()) && is_there(&place) {
-                    found.push(place);
-                }
-            }
-            if found.len() >= MOST_TRASH {
-                break;
-            }
-        }
-        found.truncate(MOST_TRASH);
-        Ok(found)
-    }
-
-    /// Finds pairs of notes that say nearly the same: those with the same content, and of the last changed ones those whose
-    /// passages are alike.
+    /// Finds pairs of notes that say nearly the same: those whose texts `check` found to be about the same, and of the last
+    /// changed ones those whose passages are alike.
     ///
     /// # Errors
     /// `Corrupt` if the index cannot be read.
     #[tracing::instrument(skip_all)]
-    pub fn duplicates(&self, limit: usize, threshold: f32) -> Result<DuplicatePairs> {
-        let hidden = Inactive::default();
-        let filter = hide(&Filter::default(), hidden);
-        let mut rows = self.core.index.catalog().select(&filter)?;
-        rows.sort_by(|a, b| b.updated.cmp(&a.updated).then_with(|| a.path.cmp(&b.path)));
-        let mut pairs: Vec<(FileId, FileId, f32)> = same_content(&rows);
-        let known: HashSet<FileId> = rows.iter().map(|row| row.id).collect();
+    pub fn duplicates(&self, limit: usize, threshold: f32, texts: &[SimilarTexts]) -> Result<DuplicatePairs> {
+        let all = self.core.index.catalog().select(&Filter { with_canvases: true, ..Filter::default() })?;
+        let by_path: HashMap<&str, &FileRow> = all.iter().map(|row| (row.path.as_str(), row)).collect();
+        let by_id: HashMap<FileId, &FileRow> = all.iter().map(|row| (row.id, row)).collect();
+        let known = texts.iter().filter_map(|texts| {
+            let (one, other) = (by_path.get(texts.a.as_str())?, by_path.get(texts.b.as_str())?);
+            Some((one.id, other.id, f32::from(texts.percent) / 100.0, PairKind::Text))
+        });
+        let mut pairs: Vec<(FileId, FileId, f32, PairKind)> = known.collect();
+        let by_text = pairs.len();
         let mut seen: HashSet<(FileId, FileId)> =
-            pairs.iter().map(|(one, other, _)| (*one.min(other), *one.max(other))).collect();
-        let compared = rows.get(..rows.len().min(MOST_COMPARED)).unwrap_or_default();
-        for (one, other, similarity) in self.alike(compared, threshold)? {
-            if known.contains(&other) && seen.insert((one.min(other), one.max(other))) {
-                pairs.push((one, other, similarity));
+            pairs.iter().map(|(one, other, ..)| (*one.min(other), *one.max(other))).collect();
+        let hidden = Inactive::default();
+        let mut rows = self.core.index.catalog().select(&hide(&Filter::default(), hidden))?;
+        rows.sort_by(|a, b| b.updated.cmp(&a.updated).then_with(|| a.path.cmp(&b.path)));
+        for (one, other) in same_content(&rows) {
+            if seen.insert((one.min(other), one.max(other))) {
+                pairs.push((one, other, 1.0, PairKind::Content));
             }
         }
-        pairs.sort_by(|a, b| b.2.total_cmp(&a.2).then_with(|| (a.0, a.1).cmp(&(b.0, b.1))));
+        let visible: HashSet<FileId> = rows.iter().map(|row| row.id).collect();
+        let compared = rows.get(..rows.len().min(MOST_COMPARED)).unwrap_or_default();
+        for (one, other, similarity) in self.alike(compared, threshold)? {
+            if visible.contains(&other) && seen.insert((one.min(other), one.max(other))) {
+                pairs.push((one, other, similarity, PairKind::Meaning));
+            }
+        }
+        pairs.sort_by(|a, b| {
+            a.3.cmp(&b.3).then_with(|| b.2.total_cmp(&a.2)).then_with(|| (a.0, a.1).cmp(&(b.0, b.1)))
+        });
         let more = pairs.len() > limit || rows.len() > MOST_COMPARED;
         pairs.truncate(limit);
         let compared = compared.len();
-        let by_id: HashMap<FileId, &FileRow> = rows.iter().map(|row| (row.id, row)).collect();
         let mut shown = Vec::new();
-        for (one, other, similarity) in pairs {
+        for (one, other, similarity, by) in pairs {
             let (Some(one), Some(other)) = (by_id.get(&one), by_id.get(&other)) else { continue };
             let (older, newer) = if one.updated <= other.updated { (one, other) } else { (other, one) };
             if let (Some(a), Some(b)) = (self.side(older), self.side(newer)) {
-                shown.push(DuplicatePair { a, b, similarity });
+                shown.push(DuplicatePair { a, b, similarity, by });
             }
         }
-        Ok(DuplicatePairs { pairs: shown, compared, more })
+        Ok(DuplicatePairs { pairs: shown, by_text, compared, more })
     }
 
     /// Finds the notes whose nearest passage is like the mean of the passages of another one.
@@ -349,7 +378,7 @@ impl Views<'_> {
 }
 
 /// Pairs notes with the same content: each with the first one.
-fn same_content(rows: &[FileRow]) -> Vec<(FileId, FileId, f32)> {
+fn same_content(rows: &[FileRow]) -> Vec<(FileId, FileId)> {
     /// Shorter files, such as empty notes, say nothing twice.
     const SHORTEST: u64 = 20;
     let mut first: HashMap<[u8; 32], FileId> = HashMap::new();
@@ -357,7 +386,7 @@ fn same_content(rows: &[FileRow]) -> Vec<(FileId, FileId, f32)> {
     for row in rows.iter().filter(|row| row.size >= SHORTEST) {
         let Some(hash) = row.hash else { continue };
         match first.get(&hash) {
-            Some(other) => pairs.push((*other, row.id, 1.0)),
+            Some(other) => pairs.push((*other, row.id)),
             None => drop(first.insert(hash, row.id)),
         }
     }

@@ -6,6 +6,7 @@ pub(super) mod facets;
 pub(super) mod memory_board;
 pub(super) mod note_page;
 pub(super) mod page_links;
+pub(super) mod trash;
 pub(super) mod vault_graph;
 
 use crate::core::Core;

@@ -110,7 +110,8 @@ struct AllLinks {
 }
 
 impl Views<'_> {
-    /// Returns the graph of the whole vault. With a request, the nodes that meet it are marked.
+    /// Returns the graph of the whole vault. With a request, the nodes that meet it are marked. Its query is a filter: a
+    /// condition, in which every word counts and `#name` is a tag.
     ///
     /// # Errors
     /// `Invalid` for an invalid query or filter; `Corrupt` if the index cannot be read.
@@ -119,7 +120,8 @@ impl Views<'_> {
         let links = self.all_links()?;
         let mut graph = self.graph_of(&links, None)?;
         if let Some(request) = request {
-            let matching = self.matching(request, &*self.core.index.snapshot()?)?.files;
+            let request = SearchRequest { is_filter: true, ..request.clone() };
+            let matching = self.matching(&request, &*self.core.index.snapshot()?)?.files;
             let nodes = graph.ids.iter().enumerate();
             graph.matched = Some(nodes.filter(|(_, id)| matching.contains(**id)).map(|(at, _)| at).collect());
         }

@@ -604,3 +604,49 @@ fn ten_thousand_calls_with_tokens_of_other_vaults_leak_nothing() {
     assert!(reply.text.contains("Plan.md"), "{}", reply.text);
     team.server.stop();
 }
+
+#[test]
+#[ignore = "needs PostgreSQL 15 or newer: SIDENOTE_TEST_POSTGRES, or initdb on the PATH"]
+fn a_folder_is_synchronised_by_the_role_of_its_person() {
+    let team = Team::new(&["a", "b"]);
+    for (who, role) in [("reader", Role::Reader), ("writer", Role::Writer), ("admin", Role::Admin)] {
+        team.grant("a", who, Some(role));
+    }
+    let ask = |method: &str, path: &str, who: &str, scope: &str, body: &str| {
+        let token = format!("Authorization: Bearer {}", team.token("a", who, scope).sign());
+        team.server.send(method, path, &[&token], body)
+    };
+    let commit = |path: &str, operation: &str| {
+        let hash = blake3::hash(b"{}");
+        let file = format!(r#"{{"path":"{path}","base":null,"content":["{hash}",2]}}"#);
+        format!("{{\"operation\":\"{operation}\",\"files\":[{file}]}}\n{{}}")
+    };
+    let (note, settings) = ("New.md", ".obsidian/app.json");
+    // The person, the scopes of the token, the file, and the status of the answer.
+    let cases = [
+        ("reader", ALL, note, 403),
+        ("reader", "notes:read", note, 403),
+        ("writer", "notes:read", note, 403),
+        ("writer", ALL, settings, 403),
+        ("admin", "notes:write", settings, 403),
+        ("stranger", ALL, note, 404),
+        ("writer", "notes:write", note, 200),
+        ("admin", ALL, settings, 200),
+    ];
+    for (at, (who, scope, path, status)) in cases.into_iter().enumerate() {
+        let reply = ask("POST", "/v/a/commit", who, scope, &commit(path, &format!("operation {at}")));
+        assert_eq!(reply.status, status, "{who} with {scope} sends {path}: {}", reply.text);
+    }
+    for who in ["reader", "writer", "admin"] {
+        let reply = ask("GET", "/v/a/changes", who, "notes:read", "");
+        assert!(reply.status == 200 && reply.text.contains(note), "{who}: {}", reply.text);
+        assert_eq!(ask("GET", "/v/b/changes", who, ALL, "").status, 401, "the token is for another vault");
+    }
+    assert_eq!(ask("GET", "/v/a/changes", "stranger", ALL, "").status, 404);
+    assert_eq!(team.server.send("GET", "/v/a/changes", &[], "").status, 401);
+    let audit = team.audit("a", &[]);
+    let refused = |event: &&Value| event["op"] == "refused" && event["tool"] == "sync";
+    assert_eq!(audit.iter().filter(refused).count(), 5, "{audit:?}");
+    let by_person = |event: &&Value| event["op"] == "sync" && event["caller"]["subject"].is_string();
+    assert_eq!(audit.iter().filter(by_person).count(), 2, "{audit:?}");
+}

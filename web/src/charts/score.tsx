@@ -1,6 +1,6 @@
 // The parts of a score as one stacked bar, each with its name.
 
-import { formatNumber } from '../format';
+import { formatFixed, formatNumber } from '../format';
 import { strings } from '../strings';
 import type { Components } from '../types';
 
@@ -28,13 +28,21 @@ export function ScoreBar({ explain, most, label }: { explain: Components; most: 
   );
 }
 
+/** What stands behind a reason, in the terms of the field. */
+function term(key: Key, explain: Components): string | undefined {
+  const why = strings.score.why;
+  if (key === 'from_bm25' && explain.bm25 !== null) return why.wordsTerm(formatNumber(explain.bm25, 2));
+  if (key === 'from_vector' && explain.cosine !== null) return why.meaningTerm(formatNumber(explain.cosine, 3));
+  return undefined;
+}
+
 function reason(key: Key, explain: Components): string {
   const why = strings.score.why;
   switch (key) {
     case 'from_bm25':
-      return explain.bm25_rank === null ? '' : why.words(explain.bm25_rank, formatNumber(explain.bm25 ?? 0));
+      return explain.bm25_rank === null ? '' : why.words(explain.bm25_rank);
     case 'from_vector':
-      return explain.vector_rank === null ? why.noVector : why.meaning(explain.vector_rank, explain.cosine === null ? null : formatNumber(explain.cosine));
+      return explain.vector_rank === null ? why.noVector : why.meaning(explain.vector_rank, explain.cosine === null ? null : formatNumber(explain.cosine * 100, 0));
     case 'from_others':
       return why.others;
     case 'from_adjacent':
@@ -67,14 +75,16 @@ export function ScoreParts({ explain, score }: { explain: Components; score: num
             <span class={`swatch ${part.key}`} aria-hidden="true" />
             {strings.score.parts[part.key]}
           </dt>
-          <dd class="score-value">{(part.value < 0 ? '−' : '+') + formatNumber(Math.abs(part.value), 3)}</dd>
-          <dd class="score-reason">{reason(part.key, explain)}</dd>
+          <dd class="score-value">{(part.value < 0 ? '−' : '+') + formatFixed(Math.abs(part.value), 3)}</dd>
+          <dd class="score-reason" title={term(part.key, explain)}>
+            {reason(part.key, explain)}
+          </dd>
         </div>
       ))}
       <div class="score-sum">
         <dt>{strings.score.sum}</dt>
-        <dd class="score-value">{formatNumber(score, 3)}</dd>
-        <dd />
+        <dd class="score-value">{formatFixed(score, 3)}</dd>
+        <dd class="score-reason" />
       </div>
     </dl>
   );

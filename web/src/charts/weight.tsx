@@ -3,7 +3,7 @@
 import { formatDay, formatFull, formatNumber } from '../format';
 import { now } from '../live';
 import { strings } from '../strings';
-import type { Weight } from '../types';
+import type { FallReason, Weight } from '../types';
 
 const words = strings.weight;
 const WIDTH = 640;
@@ -13,6 +13,14 @@ const RIGHT = 10;
 const TOP = 14;
 const BOTTOM = 40;
 const DAY = 86_400_000;
+
+/** Why a note falls to another tier. */
+function reasonOf(weight: Weight, why: FallReason | undefined): string {
+  const thresholds = weight.thresholds;
+  if (!thresholds || !why) return '';
+  if (why === 'age') return words.why.age(thresholds.hot_hours, formatDay(weight.points[0]?.[0] ?? now()));
+  return weight.last_use ? words.why.unused(thresholds.warm_days, formatDay(weight.last_use)) : '';
+}
 
 export function WeightChart({ weight }: { weight: Weight }) {
   const today = now();
@@ -99,20 +107,27 @@ export function WeightChart({ weight }: { weight: Weight }) {
         <span>
           <i class="key floor" /> {words.floor(formatNumber(weight.floor, 1))}
         </span>
-        <span>
-          <i class="key use" /> {words.uses(uses.length)}
-        </span>
-        {votes.length > 0 ? (
+        {uses.length > 0 ? (
           <span>
-            <i class="key vote" /> {words.votes(votes.length)}
+            <i class="key use" /> {words.uses(uses.length)}
           </span>
         ) : null}
+        {(['up', 'down'] as const).map((side) => {
+          const number = votes.filter((vote) => (vote.useful ? 'up' : 'down') === side).length;
+          return number > 0 ? (
+            <span key={side}>
+              <i class={`key vote ${side}`} /> {words.votes[side](number)}
+            </span>
+          ) : null;
+        })}
       </figcaption>
       <ul class="falls">
         {weight.pinned ? <li>{words.pinned}</li> : null}
         {weight.protected ? <li>{words.protected}</li> : null}
         {falls.map((span) => (
-          <li key={span.from}>{words.falls(span.tier, formatDay(span.from))}</li>
+          <li key={span.from}>
+            {words.falls(span.tier, formatDay(span.from))} {reasonOf(weight, span.why)}
+          </li>
         ))}
         {falls.length === 0 ? <li>{words.stays(weight.tier)}</li> : null}
         <li>{words.halfLife(weight.type, formatNumber(weight.half_life_days, 0))}</li>

@@ -12,6 +12,8 @@ export interface LegendItem {
   name: string;
   colour: string;
   count: number;
+  /** The filter that this part of the graph meets. */
+  filter?: string;
 }
 
 const GOLDEN = Math.PI * (3 - Math.sqrt(5));
@@ -160,6 +162,19 @@ export function edgePalette(): [number, number, number, number][] {
   return EDGE_COLOURS.map((name, kind) => unit(name, kind === 0 ? alpha * 0.8 : alpha));
 }
 
+/** The filter that selects a part of the graph by what its colour means. */
+function filterOf(by: ColourBy, name: string): string {
+  const quoted = /[^\p{L}\p{N}_-]/u.test(name) ? `"${name.replace(/"/g, '\\"')}"` : name;
+  switch (by) {
+    case 'folder':
+      return `path:"${name.replace(/"/g, '\\"')}/"`;
+    case 'tag':
+      return `#${name}`;
+    default:
+      return `${by}:${quoted}`;
+  }
+}
+
 /** The colour of each node, and what the colours mean, the most frequent first. */
 export function colourNodes(graph: GraphReply, by: ColourBy): { bytes: Uint8Array; legend: LegendItem[] } {
   const count = nodeCount(graph);
@@ -174,29 +189,31 @@ export function colourNodes(graph: GraphReply, by: ColourBy): { bytes: Uint8Arra
   }
   const order = [...counts.entries()].filter(([group]) => group >= 0 && names[group] !== '').sort((a, b) => b[1] - a[1] || a[0] - b[0]);
   const grey = colour('--c8');
+  const pale = colour('--none') || grey;
   const colours = new Map<number, string>();
   const legend: LegendItem[] = [];
   if (by === 'tier') {
     names.forEach((name, group) => {
       const shade = colour(`--${name.toLowerCase()}`) || grey;
       colours.set(group, shade);
-      if (counts.get(group)) legend.push({ name, colour: shade, count: counts.get(group) ?? 0 });
+      if (counts.get(group)) legend.push({ name, colour: shade, count: counts.get(group) ?? 0, filter: filterOf(by, name) });
     });
   } else {
     order.slice(0, PALETTE.length).forEach(([group, size], index) => {
       const shade = colour(PALETTE[index] ?? '--c8');
       colours.set(group, shade);
-      legend.push({ name: names[group] ?? '', colour: shade, count: size });
+      legend.push({ name: names[group] ?? '', colour: shade, count: size, filter: filterOf(by, names[group] ?? '') });
     });
     const rest = order.slice(PALETTE.length).reduce((sum, [, size]) => sum + size, 0);
     if (rest > 0) legend.push({ name: strings.graph.others, colour: grey, count: rest });
     const none = [...counts.entries()].filter(([group]) => group < 0 || names[group] === '').reduce((sum, [, size]) => sum + size, 0);
-    if (none > 0) legend.push({ name: strings.graph.none[by], colour: grey, count: none });
+    if (none > 0) legend.push({ name: strings.graph.none[by], colour: pale, count: none });
   }
   const bytes = new Uint8Array(count * 4);
   const soft = rgb(colour('--faint'));
   for (let node = 0; node < count; node++) {
-    const shade = node >= files ? soft : rgb(colours.get(groupOf(node)) ?? grey);
+    const group = groupOf(node);
+    const shade = node >= files ? soft : rgb(colours.get(group) ?? (group < 0 || names[group] === '' ? pale : grey));
     bytes.set(shade, node * 4);
     bytes[node * 4 + 3] = 235;
   }

@@ -175,6 +175,8 @@ export class Renderer {
   hovered = -1;
   /** The node that the graph is around. */
   home = -1;
+  /** The nodes that have their names in any case. */
+  named: number[] = [];
   moving = false;
   /** The scale at which everything is seen, which sizes are relative to. */
   private fitted = 1;
@@ -532,13 +534,14 @@ export class Renderer {
       put(node, true);
       text.font = '12px ui-sans-serif, system-ui, sans-serif';
     }
+    for (const node of this.named) if (node !== this.selected && node !== this.hovered && node !== this.home && this.state[node] !== HIDDEN) put(node, true);
     if (this.moving && this.count > 5000) return;
     const most = Math.round((this.width * this.height) / 20_000);
     let shown = 0;
     for (let index = 0; index < this.order.length && shown < most && index < 6000; index++) {
       const node = this.order[index] ?? 0;
       const state = this.state[node];
-      if (state === HIDDEN || state === DIMMED || node === this.selected || node === this.hovered || node === this.home) continue;
+      if (state === HIDDEN || state === DIMMED || node === this.selected || node === this.hovered || node === this.home || this.named.includes(node)) continue;
       if (put(node, false)) shown += 1;
     }
   }

@@ -43,7 +43,10 @@ function Line({ line }: { line: DiffLine }) {
   );
 }
 
-function File({ file }: { file: DiffFile }) {
+/** The name of a file; of one that a plan moves or makes there is nothing to open yet. */
+const Name = ({ path, planned }: { path: string; planned: boolean }) => (planned ? <span class="path">{path}</span> : <PathText path={path} />);
+
+function File({ file, planned }: { file: DiffFile; planned: boolean }) {
   const [all, setAll] = useState(false);
   const lines = all ? file.lines : file.lines.slice(0, LINES_AT_FIRST);
   const moved = file.from && file.to && file.from !== file.to;
@@ -52,15 +55,17 @@ function File({ file }: { file: DiffFile }) {
       <div class="diff-head">
         {moved ? (
           <span class="path">
-            {file.from} → <PathText path={file.to ?? ''} />
+            {file.from} → <Name path={file.to ?? ''} planned={planned} />
           </span>
         ) : (
-          <PathText path={file.name} />
+          <Name path={file.name} planned={planned} />
         )}
         <span class="diff-kind">{file.from === null && file.to ? strings.diff.created : file.to === null && file.from ? strings.diff.deleted : moved ? strings.diff.moved : null}</span>
-        <span class="diff-count">
-          <span class="plus">+{file.added}</span> <span class="minus">−{file.removed}</span>
-        </span>
+        {file.added + file.removed > 0 || !moved ? (
+          <span class="diff-count">
+            <span class="plus">+{file.added}</span> <span class="minus">−{file.removed}</span>
+          </span>
+        ) : null}
       </div>
       {lines.length > 0 ? (
         <div class="diff-scroll" tabIndex={0} role="group" aria-label={strings.diff.of(file.name)}>
@@ -82,7 +87,8 @@ function File({ file }: { file: DiffFile }) {
   );
 }
 
-export function Diff({ diff }: { diff: string }) {
+/** The difference of an operation, or of a plan, whose files have no links: a link would lead away from the dialog. */
+export function Diff({ diff, planned = false }: { diff: string; planned?: boolean }) {
   const [all, setAll] = useState(false);
   const files = parseDiff(diff);
   if (files.length === 0) return <p class="about">{strings.diff.nothing}</p>;
@@ -90,7 +96,7 @@ export function Diff({ diff }: { diff: string }) {
   return (
     <div class="diffs">
       {shown.map((file, index) => (
-        <File key={index} file={file} />
+        <File key={index} file={file} planned={planned} />
       ))}
       {shown.length < files.length ? (
         <Button small kind="quiet" onClick={() => setAll(true)}>

@@ -1,12 +1,12 @@
 // One event of the journal: who, what, which notes, and its diff with undo.
 
-import { askUndo, canWrite } from '../actions';
+import { askUndo, canWrite, Obstacle } from '../actions';
 import { get } from '../api';
 import { formatFull } from '../format';
 import { useResource } from '../resource';
 import { strings } from '../strings';
-import { fileName } from '../text';
-import type { JournalEvent, OperationReply } from '../types';
+import { fileName, folderOf } from '../text';
+import type { EventName, JournalEvent, OperationReply } from '../types';
 import { Diff } from './diff';
 import { Button, Failure, Loading, NoteLink, Notices, PathText, Time } from './parts';
 
@@ -14,8 +14,12 @@ const words = strings.activity;
 
 const text = (value: unknown): string | null => (typeof value === 'string' && value !== '' ? value : null);
 
+/** What maintenance records by itself. */
+const AUTOMATIC = ['maintain', 'promote', 'demote', 'checkpoint'];
+
 /** Who did it, as far as the event says: agent, toolset, tool, session. */
 export function whoOf(event: JournalEvent): { label: string; value: string }[] {
+  if (AUTOMATIC.includes(event.op)) return [{ label: words.who.agent, value: words.automatic }];
   const found: { label: string; value: string }[] = [];
   for (const [key, label] of Object.entries(words.who)) {
     const value = text(event[key]);
@@ -26,8 +30,31 @@ export function whoOf(event: JournalEvent): { label: string; value: string }[] {
   return found;
 }
 
+const AGENTS: Record<string, string> = { cli: words.commandLine, other: words.otherProgram, auto: words.automatic };
+
+/** The name of an agent: clients have one, people, other programs and maintenance do not. */
+export const agentName = (value: string): string => AGENTS[value] ?? value;
+
+const opName = (op: string): string => (words.ops as Record<string, string>)[op] ?? op;
+
+/** Whether all files of a move stay in their folder. */
+function isRename(event: JournalEvent): boolean {
+  const files = event.files ?? [];
+  return files.length > 0 && (event.folders?.length ?? 0) === 0 && files.every((file) => file.to === undefined || folderOf(file.to) === folderOf(file.path));
+}
+
 export function verbOf(event: JournalEvent): string {
-  return (words.ops as Record<string, string>)[event.op] ?? event.op;
+  const tier = text(event['to']);
+  if ((event.op === 'promote' || event.op === 'demote') && tier) return words.tierStep(words.tierOps[event.op], tier);
+  if (event.op === 'move' && isRename(event)) return words.renamed;
+  if (event.op === 'moved' && isRename(event)) return words.renamedBy;
+  return opName(event.op);
+}
+
+/** An operation in a few words, such as “Deleted Packing list”. */
+export function nameText(name: EventName): string {
+  const subject = name.subject?.split(' -> ')[0] ?? '';
+  return `${opName(name.op)} ${fileName(subject)}`.trim();
 }
 
 /** The notes that an event names. */
@@ -42,6 +69,7 @@ function notesOf(event: JournalEvent): string[] {
 }
 
 export function subjectText(event: JournalEvent): string {
+  if (event.of && event.op !== 'redo') return `${verbOf(event)} “${nameText(event.of)}”`;
   const first = notesOf(event)[0];
   return `${verbOf(event)} ${first ? fileName(first) : ''}`.trim();
 }
@@ -57,14 +85,15 @@ export function Who({ event }: { event: JournalEvent }) {
     <span class="who">
       {who.map((item) => (
         <span key={item.label} class={item.label === words.who.session || item.value === words.commandLine ? 'chip soft' : 'chip'} title={`${item.label}: ${item.value}`}>
-          {shortSession(item.value)}
+          {item.label === words.who.session ? words.sessionName(shortSession(item.value)) : item.value}
         </span>
       ))}
     </span>
   );
 }
 
-export function Subject({ event }: { event: JournalEvent }) {
+export function Subject({ event, expand }: { event: JournalEvent; expand?: (() => void) | undefined }) {
+  if (event.of && event.op !== 'redo') return <span class="subject">“{nameText(event.of)}”</span>;
   const folder = event.folders?.[0];
   if (folder) {
     return (
@@ -81,7 +110,20 @@ export function Subject({ event }: { event: JournalEvent }) {
   return (
     <span class="subject">
       {moved && !shown.startsWith('.trash/') && !first.path.startsWith('.trash/') ? <span class="was">{fileName(first.path)} → </span> : null}
-      {shown.startsWith('.trash/') && first ? <NoteLink path={shown} title={fileName(first.path)} /> : <NoteLink path={shown} />}
+      {shown.startsWith('.trash/') && first ? (
+        <span class="note-link">
+          {expand ? (
+            <button type="button" class="link-button note-gone" onClick={expand}>
+              {fileName(first.path)}
+            </button>
+          ) : (
+            <span class="note-gone">{fileName(first.path)}</span>
+          )}
+          <span class="note-folder">{folderOf(first.path)}</span>
+        </span>
+      ) : (
+        <NoteLink path={shown} />
+      )}
       {notes.length > 1 ? <span class="others">{words.andOthers(notes.length - 1)}</span> : null}
     </span>
   );
@@ -125,6 +167,8 @@ export function Operation({ id }: { id: string }) {
       <div class="operation-foot">
         {event.undone ? (
           <p class="about">{words.wasUndone}</p>
+        ) : event.restored ? (
+          <p class="about">{words.wasRestored}</p>
         ) : undo.possible ? (
           canWrite() ? (
             <Button icon="undo" onClick={() => askUndo(event.id, subjectText(event))}>
@@ -134,24 +178,7 @@ export function Operation({ id }: { id: string }) {
             <p class="about">{words.readOnly}</p>
           )
         ) : undo.message ? (
-          <div class="obstacle">
-            <p>
-              <strong>{words.cannotUndo}</strong> {undo.message}
-            </p>
-            {undo.hint ? <p>{undo.hint}</p> : null}
-            {undo.files && undo.files.length > 0 ? (
-              <ul class="plain-list">
-                {undo.files.map((file) => {
-                  const [path, reason] = typeof file === 'string' ? [file, ''] : file;
-                  return (
-                    <li key={path}>
-                      <PathText path={path} /> {reason}
-                    </li>
-                  );
-                })}
-              </ul>
-            ) : null}
-          </div>
+          <Obstacle id={event.id} subject={subjectText(event)} undo={undo} files={event.files?.length ?? 0} />
         ) : null}
         <p class="about mono" title={formatFull(event.at)}>
           {event.id}

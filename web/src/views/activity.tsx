@@ -10,7 +10,7 @@ import { location, setQuery } from '../router';
 import { strings } from '../strings';
 import { fileName } from '../text';
 import type { ActivityReply, JournalEvent } from '../types';
-import { Operation, shortSession, Subject, verbOf, Who } from '../ui/events';
+import { agentName, nameText, Operation, shortSession, Subject, verbOf, Who } from '../ui/events';
 import { Icon } from '../ui/icons';
 import { Button, Coded, Empty, Failure, Loading, Segments, ViewHead } from '../ui/parts';
 
@@ -38,9 +38,10 @@ function EventRow({ event, open, toggle }: { event: JournalEvent; open: boolean;
               {typeof useful === 'boolean' ? ` ${useful ? words.up : words.down}` : ''}
             </span>
           )}
-          <Subject event={event} />
+          <Subject event={event} expand={toggle} />
           <Who event={event} />
           {event.undone ? <span class="chip soft">{words.undone}</span> : null}
+          {event.restored ? <span class="chip soft">{words.restored}</span> : null}
         </div>
         {event.note && isOperation ? <p class="event-note">{event.note}</p> : null}
         {open ? <Operation id={event.id} /> : null}
@@ -67,9 +68,6 @@ function Choice({ label, value, options, onChange, format }: { label: string; va
   );
 }
 
-/** The name of an agent: clients have one, the command line and other programs do not. */
-const agentName = (value: string): string => (value === 'cli' ? words.commandLine : value === 'other' ? words.otherProgram : value);
-
 export default function ActivityView() {
   const { query } = location.value;
   const day = query.get('day') ?? '';
@@ -84,6 +82,7 @@ export default function ActivityView() {
   const bounds = day ? dayBounds(day) : null;
   const filters = { from: bounds?.from, to: bounds?.to, session, agent, op, note, all };
   const reply = useResource(JSON.stringify([filters, limit]), (signal) => get<ActivityReply>('activity', { ...filters, limit }, signal), { keep: true });
+  const redo = reply.data?.redo;
   const today = localDate(now());
   const yesterday = localDate(now() - 86_400_000);
   const dayChoice = day === '' ? 'all' : day === today ? 'today' : day === yesterday ? 'yesterday' : 'other';
@@ -100,8 +99,8 @@ export default function ActivityView() {
   return (
     <div class="view activity-view">
       <ViewHead title={words.title} about={words.about}>
-        {canWrite() ? (
-          <Button icon="restore" onClick={() => ask('redo', {}, { title: words.redoTitle, button: words.redo, done: words.redone })}>
+        {canWrite() && redo ? (
+          <Button icon="redo" onClick={() => ask('redo', {}, { title: words.redoTitle(nameText(redo)), button: words.redoButton, done: words.redone(nameText(redo)) })}>
             {words.redo}
           </Button>
         ) : null}

@@ -1,9 +1,9 @@
 // The graph of the vault, or around one note.
 
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
-import { ApiError, get, put } from '../api';
+import { get, put } from '../api';
 import { formatCount, formatNumber } from '../format';
-import { colourNodes, edgePalette, edgesOf, EDGE_COLOURS, neighbours, nodeCount, nodeTitle, positionsToKeep, sizeNodes, startPositions, type ColourBy, type SizeBy } from '../graph/model';
+import { colourNodes, edgePalette, edgesOf, EDGE_COLOURS, neighbours, nodeCount, nodeTitle, positionsToKeep, sizeNodes, startPositions, type ColourBy, type LegendItem, type SizeBy } from '../graph/model';
 import { DIMMED, HIDDEN, NORMAL, RAISED, Renderer } from '../graph/renderer';
 import type { LayoutReport, LayoutRequest } from '../graph/layout.worker';
 import LayoutWorker from '../graph/layout.worker?worker';
@@ -23,16 +23,13 @@ const SIZES: SizeBy[] = ['links', 'weight', 'same'];
 const KINDS = [0, 1, 2, 3, 4] as const;
 /** The share of nodes with a kept place from which the kept picture is shown without a new layout. */
 const ENOUGH_KEPT = 0.9;
+/** Up to this many nodes that match a filter all have their names. */
+const FEW = 25;
 /** Graphs with more nodes than this are drawn in several frames. */
 const LARGE = 5000;
 
 async function matchedOf(q: string, signal: AbortSignal): Promise<number[]> {
-  try {
-    return (await get<{ matched: number[] | null }>('graph/matched', { q }, signal)).matched ?? [];
-  } catch (error) {
-    if (!(error instanceof ApiError) || error.status !== 404) throw error;
-    return (await get<GraphReply>('graph', { q }, signal)).matched ?? [];
-  }
+  return (await get<GraphReply>('graph', { q }, signal)).matched ?? [];
 }
 
 function Jump({ graph, onPick }: { graph: GraphReply; onPick: (node: number) => void }) {
@@ -63,7 +60,7 @@ function Jump({ graph, onPick }: { graph: GraphReply; onPick: (node: number) => 
       <input
         type="text"
         class="input"
-        data-search-field
+        data-filter-field
         list={undefined}
         role="combobox"
         aria-expanded={shown}
@@ -184,7 +181,7 @@ export default function GraphView() {
   const waiting = useRef<{ positions: Float32Array | null; start: (() => void) | null; complete: boolean }>({ positions: null, start: null, complete: false });
   const [progress, setProgress] = useState<number | null>(null);
   const [broken, setBroken] = useState<string | null>(null);
-  const [legend, setLegend] = useState<{ name: string; colour: string; count: number }[]>([]);
+  const [legend, setLegend] = useState<LegendItem[]>([]);
   const [panel, setPanel] = useState(window.innerWidth >= 900);
   const [kept, setKept] = useState<'' | 'kept' | 'not'>('');
   const data = graph.data?.reply ?? null;
@@ -356,6 +353,7 @@ export default function GraphView() {
       const hidden = (node >= files && !showUnresolved) || (node < files && data.kinds[node] === 2 && !showAttachments) || (node < files && !showOrphans && !(data.in[node] ?? 0) && !(data.out[node] ?? 0));
       draw.state[node] = hidden ? HIDDEN : match ? (match.has(node) ? (near?.has(node) && node === focus ? RAISED : NORMAL) : DIMMED) : node === focus ? RAISED : near && !near.has(node) ? DIMMED : NORMAL;
     }
+    draw.named = match && match.size <= FEW ? [...match] : [];
     draw.selected = selected;
     draw.focus(focus);
     draw.nodesChanged();
@@ -542,7 +540,7 @@ export default function GraphView() {
                   class="input"
                   value={filterText}
                   placeholder={words.filter}
-                  aria-label={words.filter}
+                  aria-label={words.filterLabel}
                   aria-describedby="filter-state"
                   autocomplete="off"
                   onInput={(event) => {
@@ -552,7 +550,7 @@ export default function GraphView() {
                   onBlur={() => setQuery({ q: filterText || null })}
                 />
                 <p id="filter-state" class="about" role="status">
-                  {q ? (matched.error ? matched.error.message : matched.data ? words.matched(formatCount(matched.data.length)) : strings.loading) : words.filterHint}
+                  {q ? (matched.error ? matched.error.message : matched.data ? words.matched(matched.data.length) : strings.loading) : words.filterHint}
                 </p>
               </form>
             )}
@@ -563,7 +561,23 @@ export default function GraphView() {
                 {legend.map((item) => (
                   <li key={item.name}>
                     <i style={{ background: item.colour }} />
-                    <span class="facet-value">{item.name || words.rootFolder}</span>
+                    {item.filter && !around ? (
+                      <button
+                        type="button"
+                        class="link-button facet-value"
+                        aria-pressed={q === item.filter}
+                        title={words.legendFilter(item.name)}
+                        onClick={() => {
+                          const next = q === item.filter ? '' : (item.filter ?? '');
+                          setFilterText(next);
+                          setQuery({ q: next || null });
+                        }}
+                      >
+                        {item.name}
+                      </button>
+                    ) : (
+                      <span class="facet-value">{item.name || words.rootFolder}</span>
+                    )}
                     <span class="facet-count">{formatCount(item.count)}</span>
                   </li>
                 ))}

@@ -1,14 +1,15 @@
 // The problems of the vault by code, and their fixes: a diff first, applied after a yes.
 
 import { useState } from 'preact/hooks';
-import { ask, canWrite } from '../actions';
+import { ask, canWrite, closeDialog } from '../actions';
 import { get } from '../api';
 import { formatCount } from '../format';
 import { useResource } from '../resource';
 import { location, noteAddress, setQuery } from '../router';
 import { strings } from '../strings';
 import { isNotePath } from '../text';
-import type { CheckReply, Problem, Severity } from '../types';
+import type { ChangeReply, CheckReply, Problem, Severity } from '../types';
+import { BrokenLinkButtons } from '../ui/broken-link';
 import { Button, Empty, Failure, Loading, SeverityBadge, ViewHead } from '../ui/parts';
 
 const words = strings.health;
@@ -34,12 +35,48 @@ function Row({ problem }: { problem: Problem }) {
         <p>{problem.message}</p>
         {fix ? <p class="about">{words.fixIs(fix.description)}</p> : null}
       </div>
+      {problem.code === 'broken-link' && problem.target && !fix ? <BrokenLinkButtons broken={{ note: problem.path, link: problem.target, line: problem.line }} /> : null}
       {fix && canWrite() ? (
         <Button small onClick={() => ask('fix', { fingerprints: [problem.fingerprint] }, { title: words.fixTitle, button: words.apply, done: words.fixed(1) })}>
           {words.fix}
         </Button>
       ) : null}
     </li>
+  );
+}
+
+/** The broken links that a repair leaves, each with what can be done. */
+function Remaining({ plan, problems }: { plan: ChangeReply; problems: Problem[] }) {
+  const repaired = new Set((plan.repaired ?? []).map(([path, line]) => `${path}:${line}`));
+  const left = problems.filter((problem) => problem.code === 'broken-link' && !repaired.has(`${problem.path}:${problem.line}`));
+  if (left.length === 0) return null;
+  return (
+    <section class="remaining">
+      {repaired.size === 0 ? <p>{words.nothingCertain}</p> : null}
+      <p>{words.remain(left.length)}</p>
+      <ul class="problems">
+        {left.map((problem) => (
+          <li class="problem" key={problem.fingerprint + problem.line}>
+            <div class="problem-main">
+              <span class="path">
+                {problem.path}:{problem.line}
+              </span>
+              <p>{problem.message}</p>
+            </div>
+            {problem.target ? <RemainingButtons problem={problem} target={problem.target} /> : null}
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+/** The same buttons as in the list; the dialog gives way to that of the link. */
+function RemainingButtons({ problem, target }: { problem: Problem; target: string }) {
+  return (
+    <span onClickCapture={closeDialog}>
+      <BrokenLinkButtons broken={{ note: problem.path, link: target, line: problem.line }} />
+    </span>
   );
 }
 
@@ -62,14 +99,14 @@ export default function HealthView() {
   const total = data?.problems.length ?? 0;
   return (
     <div class="view health-view">
-      <ViewHead title={words.title} about={data ? words.summary(formatCount(total), formatCount(data.notes)) : words.about}>
+      <ViewHead title={words.title} about={data ? words.summary(total, data.notes, data.canvases) : words.about}>
         {data && canWrite() && fixesHere > 0 ? (
           <Button kind="primary" onClick={() => ask('fix', code ? { code } : {}, { title: words.fixAllTitle(fixesHere), about: words.fixAllAbout, button: words.apply, done: words.fixed(fixesHere) })}>
             {words.fixAll(fixesHere)}
           </Button>
         ) : null}
         {data && canWrite() && (data.counts['broken-link'] ?? 0) > 0 ? (
-          <Button onClick={() => ask('repair', {}, { title: words.repairTitle, about: words.repairAbout, button: words.apply, done: words.repaired })}>{words.repair}</Button>
+          <Button onClick={() => ask('repair', {}, { title: words.repairTitle, about: words.repairAbout, button: words.apply, done: words.repaired, below: (plan) => <Remaining plan={plan} problems={data.problems} /> })}>{words.repair}</Button>
         ) : null}
       </ViewHead>
       {check.error ? <Failure error={check.error} retry={check.reload} /> : null}

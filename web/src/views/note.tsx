@@ -2,7 +2,7 @@
 
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { ask, canWrite, vote } from '../actions';
-import { get, rawAddress } from '../api';
+import { ApiError, get, rawAddress } from '../api';
 import { WeightChart } from '../charts/weight';
 import { enhance } from '../enhance';
 import { formatBytes, formatNumber } from '../format';
@@ -13,7 +13,8 @@ import { location, noteOfAddress, setQuery, withQuery } from '../router';
 import { strings } from '../strings';
 import { fileName } from '../text';
 import type { ActivityReply, GitHistory, LinksReply, MentionsReply, Note, RelatedReply, RelationsReply, Weight } from '../types';
-import { Operation, subjectText, verbOf } from '../ui/events';
+import { askBrokenLink } from '../ui/broken-link';
+import { Operation, subjectText, verbOf, Who } from '../ui/events';
 import { Icon } from '../ui/icons';
 import { Button, Empty, Failure, Loading, MarkedName, NoteLink, Notices, TabPanel, Tabs, TierBadge, Time } from '../ui/parts';
 
@@ -32,6 +33,7 @@ function Rendered({ note }: { note: Note }) {
     const heading = root.firstElementChild;
     if (heading?.tagName === 'H1' && heading.textContent?.trim() === note.title.trim()) heading.classList.add('same-title');
     enableTasks(root, note);
+    enableBrokenLinks(root, note);
     // A change of the note leaves the reader where they are.
     const first = shown.current !== note.path;
     shown.current = note.path;
@@ -68,6 +70,26 @@ function enableTasks(root: HTMLElement, note: Note): void {
       event.preventDefault();
       const done = item.dataset.task !== ' ' && item.dataset.task !== '';
       ask('task', { name: note.path, hash: note.hash, line, status: done ? ' ' : 'x' }, { title: done ? words.reopenTask : words.completeTask, button: done ? words.reopen : words.complete, done: done ? words.reopened : words.completed });
+    });
+  }
+}
+
+/** Lets a click on a link that leads nowhere ask for the note that it means. */
+function enableBrokenLinks(root: HTMLElement, note: Note): void {
+  if (!canWrite() || note.kind !== 'note') return;
+  for (const link of root.querySelectorAll<HTMLElement>('a.unresolved[data-link]')) {
+    if (link.closest('.embed')) continue;
+    const target = link.dataset.link ?? '';
+    link.tabIndex = 0;
+    link.setAttribute('role', 'button');
+    link.title = words.brokenTitle(target);
+    const open = (event: Event) => {
+      event.preventDefault();
+      askBrokenLink({ note: note.path, link: target });
+    };
+    link.addEventListener('click', open);
+    link.addEventListener('keydown', (event) => {
+      if (event.key === 'Enter' || event.key === ' ') open(event);
     });
   }
 }
@@ -205,7 +227,7 @@ function About({ note }: { note: Note }) {
               ) : null}
             </>
           ) : null}
-          {note.id ? (
+          {note.id && !note.properties.some((property) => property.key.toLowerCase() === 'id') ? (
             <div>
               <dt>id</dt>
               <dd class="mono wrap">{note.id}</dd>
@@ -381,7 +403,7 @@ function History({ note }: { note: Note }) {
                 <span class="visually-hidden">{subjectText(event)}</span>
               </button>
               <span class="history-meta">
-                {event.undone ? <span class="chip soft">{strings.activity.undone}</span> : null} <Time at={event.at} />
+                <Who event={event} /> {event.undone ? <span class="chip soft">{strings.activity.undone}</span> : null} <Time at={event.at} />
               </span>
               {open === event.id ? <Operation id={event.id} /> : null}
             </li>
@@ -510,7 +532,7 @@ export default function NoteView() {
     return (
       <div class="view">
         <h1 class="visually-hidden">{fileName(name)}</h1>
-        <Failure error={note.error} retry={note.reload} />
+        <Failure error={note.error.status === 404 ? new ApiError(404, { message: words.noSuchNote(name) }) : note.error} retry={note.reload} />
         {note.error.status === 404 ? (
           <p class="about">
             {words.perhapsDeleted} <a href={withQuery('/memory', { tab: 'away', q: fileName(name) })}>{words.lookAmongDeleted}</a> · <a href={withQuery('/search', { q: fileName(name) })}>{words.searchForIt}</a>
@@ -556,7 +578,7 @@ export default function NoteView() {
             label={words.side}
             id="note"
             value={shown}
-            tabs={TABS.filter((item) => !wide || item !== 'note').map((value) => ({ value, label: words.tabs[value] }))}
+            tabs={TABS.filter((item) => !wide || item !== 'note').map((value) => ({ value, label: value === 'about' && (data.outline ?? []).length === 0 ? words.tabAbout : words.tabs[value] }))}
             onChange={choose}
           />
           <TabPanel id="note" value={shown}>

@@ -1,17 +1,18 @@
 // The search page: results while one types, facets, and why each note was found where it is.
 
-import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { ask, canWrite } from '../actions';
 import { get, type ApiError, type Parameters } from '../api';
 import { gapBelow, partsOf, ScoreBar, ScoreParts } from '../charts/score';
-import { formatCount, formatNumber } from '../format';
-import { focusSearch, useKeys } from '../keys';
+import { formatCount, formatFixed, formatNumber } from '../format';
+import { openSearch, searchWanted, takeEarlyText, useKeys } from '../keys';
 import { useResource } from '../resource';
-import { location, noteAddress, setQuery, withQuery } from '../router';
+import { cameBack, location, noteAddress, setQuery, withQuery } from '../router';
 import { strings } from '../strings';
-import { fileName, folderOf, trashOf } from '../text';
+import { fileName, folderOf } from '../text';
 import type { ActivityReply, FacetName, Facets, Inactive, MemoryChanges, Mode, SearchReply, SearchResult, Suggestions, WhyReply } from '../types';
 import { EventLine } from '../ui/events';
-import { Button, Card, Failure, Loading, Marked, NoteLink, Notices, Segments, TierBadge, Time } from '../ui/parts';
+import { Button, Card, Coded, Failure, Loading, Marked, NoteLink, Notices, Segments, TierBadge, Time } from '../ui/parts';
 import { Icon } from '../ui/icons';
 
 const words = strings.search;
@@ -23,6 +24,8 @@ const FACET_PAUSE = 120;
 
 /** The path of the result that was opened last. */
 let opened: string | null = null;
+/** The last wish for the cursor that was fulfilled. */
+let fulfilled = 0;
 
 type Chosen = Record<FacetName, string[]>;
 
@@ -90,6 +93,11 @@ function Field(props: { value: string; problem: { start: number; end: number } |
   );
 }
 
+/** Scrolls a part that was opened into view. */
+function inView(element: HTMLElement | null): void {
+  element?.scrollIntoView({ block: 'nearest' });
+}
+
 function Result({ result, above, rank, most, open, toggle }: { result: SearchResult; above: SearchResult | null; rank: number; most: number; open: boolean; toggle: () => void }) {
   const folder = folderOf(result.path);
   const explained = result.explain && partsOf(result.explain).length > 0 ? result.explain : null;
@@ -109,13 +117,17 @@ function Result({ result, above, rank, most, open, toggle }: { result: SearchRes
         </h2>
         <p class="result-place">
           <span class="path">{folder ? `${folder}/` : ''}</span>
-          {result.heading ? <span>{result.heading}</span> : null}
+          {result.heading ? (
+            <span>
+              <Coded text={result.heading} />
+            </span>
+          ) : null}
           <span>{words.lines(result.lines[0], result.lines[1])}</span>
           {result.updated ? <Time at={result.updated} /> : null}
         </p>
         {result.snippet ? (
           <p class="snippet">
-            <Marked text={result.snippet} marks={result.marks} />
+            <Marked text={result.plain?.text ?? result.snippet} marks={result.plain?.marks ?? result.marks} />
           </p>
         ) : null}
         {result.superseded_by ? (
@@ -134,16 +146,16 @@ function Result({ result, above, rank, most, open, toggle }: { result: SearchRes
           </p>
         ) : null}
         {open && explained ? (
-          <div class="why" id={id}>
-            <ScoreBar explain={explained} most={result.score} label={words.scoreLabel(formatNumber(result.score, 3))} />
+          <div class="why" id={id} ref={inView}>
+            <ScoreBar explain={explained} most={result.score} label={words.scoreLabel(formatFixed(result.score, 3))} />
             <ScoreParts explain={explained} score={result.score} />
-            {gap ? <p class="why-gap">{words.gap(formatNumber(gap.gap, 3), rank - 1, strings.score.parts[gap.part])}</p> : null}
+            {gap ? <p class="why-gap">{words.gap(formatFixed(gap.gap, 3), rank - 1, strings.score.parts[gap.part])}</p> : null}
           </div>
         ) : null}
       </div>
       {explained ? (
         <button type="button" class="why-button" aria-expanded={open} aria-controls={open ? id : undefined} onClick={toggle} title={words.whyTitle(rank)}>
-          <ScoreBar explain={explained} most={most} label={words.scoreLabel(formatNumber(result.score, 3))} />
+          <ScoreBar explain={explained} most={most} label={words.scoreLabel(formatFixed(result.score, 3))} />
           <span>{words.why(rank)}</span>
         </button>
       ) : null}
@@ -182,11 +194,12 @@ function FacetList({ name, facets, chosen, toggle }: { name: FacetName; facets: 
 
 /** Asks why a note is not among the results. */
 function AskWhy({ q, shown }: { q: string; shown: string[] }) {
+  const askRestore = (path: string) => ask('restore', { name: path }, { title: strings.actions.restoreTitle(fileName(path)), button: strings.actions.restore, done: strings.actions.restored(fileName(path)) });
   const [name, setName] = useState('');
   const [asked, setAsked] = useState<string | null>(null);
   useEffect(() => setAsked(null), [q]);
   const suggestions = useResource(name.length >= 2 ? `suggest ${name}` : null, (signal) => get<Suggestions>('suggest', { q: name, limit: 8 }, signal), { keep: true, live: false });
-  const why = useResource(asked ? `why ${q} ${asked}` : null, (signal) => get<WhyReply>('why', { q, name: asked }, signal), { live: false });
+  const why = useResource(asked ? `why ${q} ${asked}` : null, (signal) => get<WhyReply>('why', { q, name: asked }, signal), { live: 300 });
   return (
     <section class="ask-why">
       <h2>{words.missingTitle}</h2>
@@ -215,7 +228,9 @@ function AskWhy({ q, shown }: { q: string; shown: string[] }) {
           </p>
           <ul class="reasons">
             {why.data.reasons.map((reason) => (
-              <li key={reason}>{reason}</li>
+              <li key={reason}>
+                <Coded text={reason} />
+              </li>
             ))}
             {why.data.conditions?.map((condition) => (
               <li key={condition.term} class={condition.holds ? 'holds' : 'fails'}>
@@ -223,6 +238,11 @@ function AskWhy({ q, shown }: { q: string; shown: string[] }) {
               </li>
             ))}
           </ul>
+          {why.data.restorable && canWrite() ? (
+            <Button small icon="restore" onClick={() => askRestore(why.data?.path ?? '')}>
+              {strings.actions.restore}
+            </Button>
+          ) : null}
           {why.data.explain ? <ScoreParts explain={why.data.explain} score={partsOf(why.data.explain).reduce((sum, part) => sum + part.value, 0)} /> : null}
         </div>
       ) : null}
@@ -235,7 +255,7 @@ function Start() {
   const activity = useResource('start activity', (signal) => get<ActivityReply>('activity', { limit: 6 }, signal));
   const changes = useResource('start changes', (signal) => get<MemoryChanges>('memory/changes', { days: 7, limit: 1 }, signal), { live: 5000 });
   const inactive = useResource('start inactive', (signal) => get<Inactive>('memory/inactive', {}, signal), { live: 1000 });
-  const cold = changes.data?.counts?.COLD ?? changes.data?.changes.filter((change) => change.to === 'COLD').length ?? 0;
+  const falling = changes.data?.total ?? 0;
   return (
     <div class="start">
       <div class="start-cards">
@@ -253,7 +273,7 @@ function Start() {
           <ul class="glance">
             <li>
               <a href="/memory?tab=changes" data-item>
-                <strong>{changes.data ? formatCount(cold) : '…'}</strong> <span>{words.falling(cold)}</span>
+                <strong>{changes.data ? formatCount(falling) : '…'}</strong> <span>{words.falling(falling, changes.data?.counts.COLD ?? 0)}</span>
               </a>
             </li>
             <li>
@@ -293,7 +313,7 @@ function Start() {
 function Deleted({ q }: { q: string }) {
   const trash = useResource('search trash', (signal) => get<Inactive>('memory/inactive', {}, signal));
   const wanted = q.toLowerCase().split(/\s+/).filter(Boolean);
-  const found = (trash.data?.trash ?? []).map(trashOf).filter((item) => wanted.every((word) => item.path.toLowerCase().includes(word)));
+  const found = (trash.data?.trash ?? []).filter((item) => wanted.every((word) => `${item.was} ${item.title}`.toLowerCase().includes(word)));
   if (found.length === 0) return null;
   return (
     <p class="deleted-hint">
@@ -328,15 +348,27 @@ export default function SearchView() {
   }, [q, mode, query.toString()]);
 
   const field = useRef<HTMLInputElement | null>(null);
+  const wanted = searchWanted.value;
   useEffect(() => {
+    // Only a step back leads to the result that was opened.
+    if (!cameBack) opened = null;
     // On a screen that is touched, a field with the focus would bring up the keyboard.
     if (!opened && !window.matchMedia('(pointer: coarse)').matches) field.current?.focus();
   }, []);
+  useLayoutEffect(() => {
+    if (wanted === fulfilled) return;
+    fulfilled = wanted;
+    opened = null;
+    field.current?.focus();
+    field.current?.select();
+    const typed = takeEarlyText();
+    if (typed) input(typed);
+  }, [wanted]);
 
   const ready = q.trim().length >= 2;
   const filters = filtersOf(chosen);
   const key = JSON.stringify([q, mode, filters, limit]);
-  const search = useResource(ready ? key : null, (signal) => get<SearchReply>('search', { q, mode, limit, explain: true, ...filters }, signal), { keep: true });
+  const search = useResource(ready ? key : null, (signal) => get<SearchReply>('search', { q, mode, limit, explain: true, plain: true, ...filters }, signal), { keep: true });
   // Facets cost the server more than results: they are asked for when the reader pauses.
   const facetKey = JSON.stringify([q, filters]);
   const [paused, setPaused] = useState('');
@@ -374,7 +406,7 @@ export default function SearchView() {
   useKeys((event) => {
     if (event.key === 'Escape' && (text || q)) {
       input('');
-      focusSearch();
+      openSearch();
       return true;
     }
     if (event.key === 'e') {
@@ -396,6 +428,7 @@ export default function SearchView() {
   }, [reply]);
   const problem = text === q ? problemOf(search.error) : null;
   const most = useMemo(() => Math.max(0.0001, ...(reply?.results.map((result) => result.score) ?? [])), [reply]);
+  const onlyMeaning = reply !== null && reply.mode === 'hybrid' && reply.results.length > 0 && !reply.explain?.condition && reply.results.every((result) => result.match_type === 'vector');
   const narrowed = FACETS.some((name) => chosen[name].length > 0);
   const pending = text !== q || search.loading;
   return (
@@ -434,7 +467,7 @@ export default function SearchView() {
         text.trim().length === 1 ? <p class="about hint">{words.oneMore}</p> : <Start />
       ) : (
         <div class="search-body">
-          <details class="facets" open={window.innerWidth >= 900}>
+          <details class="facets" open={window.innerWidth >= 900} hidden={!narrowed && facets.data !== null && FACETS.every((name) => facets.data?.[name].every((item) => item.value === ''))}>
             <summary title={words.narrowAbout}>
               {words.narrow}
               {narrowed ? <span class="count">{FACETS.reduce((sum, name) => sum + chosen[name].length, 0)}</span> : null}
@@ -463,7 +496,8 @@ export default function SearchView() {
                     {words.didYouMean} <a href={withQuery('/search', { q: reply.did_you_mean })}>{reply.did_you_mean}</a>
                   </p>
                 ) : null}
-                {reply.pending > 0 ? <p class="about">{words.pending(formatCount(reply.pending))}</p> : null}
+                {onlyMeaning ? <p class="about">{words.onlyMeaning(q)}</p> : null}
+                {reply.pending > 0 ? <p class="about">{words.pending(reply.pending, formatCount(reply.pending))}</p> : null}
                 <Notices notices={reply.notes} />
                 {reply.results.length === 0 ? (
                   <div class="empty">

@@ -31,7 +31,7 @@ function Settings() {
   return (
     <>
       <div class="filters">
-        <input type="search" class="input" data-search-field value={filter} onInput={(event) => setFilter(event.currentTarget.value)} placeholder={words.filter} aria-label={words.filter} />
+        <input type="search" class="input" data-filter-field value={filter} onInput={(event) => setFilter(event.currentTarget.value)} placeholder={words.filter} aria-label={words.filter} />
       </div>
       <div class="table-scroll" tabIndex={0} role="group" aria-label={words.settings}>
         <table class="table settings">
@@ -77,10 +77,12 @@ export default function StatusView() {
           <div class="status-cards">
             <Card title={words.index}>
               <dl class="facts">
-                <Row name={words.generation}>{formatCount(data.generation)}</Row>
+                <Row name={words.generation}>
+                  {formatCount(data.generation)} <span class="about">({words.generationAbout})</span>
+                </Row>
                 <Row name={words.state}>{data.stale ? words.behind(data.behind) : words.current}</Row>
-                <Row name={words.files}>{words.fileCounts(formatCount(data.notes), formatCount(data.canvases), formatCount(data.attachments))}</Row>
-                {data.excluded > 0 ? <Row name={words.excluded}>{formatCount(data.excluded)}</Row> : null}
+                <Row name={words.files}>{words.fileCounts(data.notes, data.canvases, data.attachments)}</Row>
+                {data.excluded > 0 ? <Row name={words.excluded}>{words.excludedCount(data.excluded)}</Row> : null}
                 <Row name={words.links}>{words.linkCounts(formatCount(data.links), formatCount(data.unresolved))}</Row>
                 <Row name={words.lock}>{data.locked_by ? words.lockedBy(data.locked_by.command, data.locked_by.pid) : words.lockHere}</Row>
                 <Row name={words.following}>{data.following === false ? words.notFollowing : words.isFollowing}</Row>
@@ -91,12 +93,16 @@ export default function StatusView() {
               <div class="progress" role="progressbar" aria-label={words.vectors} aria-valuemin={0} aria-valuemax={data.passages} aria-valuenow={done}>
                 <span style={{ width: `${100 * share}%` }} class={pending > 0 ? 'working' : ''} />
               </div>
-              <p>{pending > 0 ? words.pending(formatCount(pending), formatCount(data.passages)) : words.allVectors(formatCount(data.passages))}</p>
+              <p>{pending > 0 ? words.pending(pending, data.passages) : words.allVectors(data.passages)}</p>
               <dl class="facts">
                 <Row name={words.model}>{data.embedder === 'none' ? words.noModel : data.embedder}</Row>
                 {data.former_embedder ? <Row name={words.formerModel}>{data.former_embedder}</Row> : null}
-                <Row name={words.vectorSize}>{formatBytes(data.vector_bytes)}</Row>
+              </dl>
+            </Card>
+            <Card title={words.sizes}>
+              <dl class="facts">
                 <Row name={words.indexSize}>{formatBytes(data.index_bytes)}</Row>
+                <Row name={words.vectorSize}>{formatBytes(data.vector_bytes)}</Row>
               </dl>
             </Card>
             <Card title={words.here}>

@@ -190,6 +190,19 @@ impl Present {
         found
     }
 
+    /// Returns a file that a link of a note would lead to if it existed.
+    pub(super) fn named_file(&self, link: &Link, source: &NotePath) -> Option<NotePath> {
+        let beside = format!("{}/{}", source.folder(), link.path);
+        let places = [clean(&link.path), clean(&beside)];
+        let paths = places.iter().flat_map(|place| [(*place).clone(), format!("{place}.md")]);
+        paths.filter_map(|path| NotePath::parse(&path).ok()).find(|path| {
+            let mut table = self.names.empty_table();
+            table.insert(path);
+            table.insert_folders_above(path);
+            table.follow(link, source).is_some()
+        })
+    }
+
     /// Returns the file that a person chose.
     ///
     /// # Errors

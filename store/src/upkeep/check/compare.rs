@@ -87,9 +87,9 @@ pub(super) fn near_duplicates(notes: &[(&NotePath, &WordSketch)]) -> Vec<Problem
     }
     let problem = |((one, other), share): ((usize, usize), f64)| {
         let (path, twin) = (notes.get(one)?.0, notes.get(other)?.0);
-        let message =
-            format!("has about the same text as {path} ({:.0} % of its word sequences)", share * 100.0);
-        Some(Problem::of_file(twin, "near-duplicate", message).related_to([path.clone()]))
+        let percent = (share * 100.0).round().clamp(0.0, 100.0) as u8;
+        let message = format!("has about the same text as {path} ({percent} % of its word sequences)");
+        Some(Problem::of_file(twin, "near-duplicate", message).related_to([path.clone()]).alike(percent))
     };
     found.into_iter().filter_map(problem).collect()
 }

@@ -40,6 +40,9 @@ pub struct Problem {
     /// Other files that the problem depends on, such as the note that a link leads to.
     #[serde(skip)]
     pub(super) related: Vec<NotePath>,
+    /// The share of word sequences that the note has in common with the first of them, in percent.
+    #[serde(skip)]
+    pub(super) alike: Option<u8>,
 }
 
 /// A change of the note that fixes a problem.
@@ -126,6 +129,7 @@ impl Problem {
             fingerprint: place.fingerprint.clone(),
             fixes: Vec::new(),
             related: Vec::new(),
+            alike: None,
         }
     }
 
@@ -140,6 +144,13 @@ impl Problem {
     #[must_use]
     pub(super) fn related_to(mut self, paths: impl IntoIterator<Item = NotePath>) -> Self {
         self.related.extend(paths);
+        self
+    }
+
+    /// Sets the share of word sequences that the note has in common with another one, in percent.
+    #[must_use]
+    pub(super) fn alike(mut self, percent: u8) -> Self {
+        self.alike = Some(percent);
         self
     }
 

@@ -1,0 +1,124 @@
+// What can be done about a link that leads nowhere: choose the note that it means, create it, or keep the text alone.
+
+import { signal } from '@preact/signals';
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { ask, canWrite } from '../actions';
+import { get } from '../api';
+import { useResource } from '../resource';
+import { strings } from '../strings';
+import { fileName, folderOf } from '../text';
+import type { SearchReply, Suggestions } from '../types';
+import { Dialog } from './dialog';
+import { Button, Failure, Loading } from './parts';
+
+const words = strings.health;
+
+/** A broken link: its note, what it names, and its line if only that one is meant. */
+export interface BrokenLink {
+  note: string;
+  link: string;
+  line?: number;
+}
+
+const asked = signal<BrokenLink | null>(null);
+
+/** Asks what a broken link means. */
+export function askBrokenLink(link: BrokenLink): void {
+  asked.value = link;
+}
+
+/** Asks to replace a broken link by its text. */
+export function askUnlink({ note, link, line }: BrokenLink): void {
+  asked.value = null;
+  ask('link-text', { name: note, link, line }, { title: words.unlinkTitle(link), about: words.unlinkAbout, button: words.apply, done: words.unlinked });
+}
+
+/** The path that a new note would have, if a link to it is one that a new note can answer. */
+function newNote(link: string): string | null {
+  const path = (link.split('#')[0] ?? '').trim().replace(/\.md$/i, '');
+  return path === '' || /(^|\/)\.\.?(\/|$)|\.\w{1,5}$|:/.test(path) ? null : path;
+}
+
+interface Found {
+  path: string;
+  title: string;
+}
+
+/** Notes whose names contain a text, and then those that a search finds. */
+async function notesFor(text: string, signal: AbortSignal): Promise<Found[]> {
+  const [named, found] = await Promise.all([get<Suggestions>('suggest', { q: text, limit: 6 }, signal), get<SearchReply>('search', { q: text, limit: 8 }, signal).catch(() => null)]);
+  const titles = new Map<string, string>();
+  for (const path of named.paths) titles.set(path, fileName(path));
+  for (const result of found?.results ?? []) titles.set(result.path, result.title || fileName(result.path));
+  return [...titles].slice(0, 10).map(([path, title]) => ({ path, title }));
+}
+
+export function BrokenLinkDialog() {
+  const broken = asked.value;
+  return broken ? <Choice broken={broken} key={`${broken.note} ${broken.link}`} /> : null;
+}
+
+function Choice({ broken }: { broken: BrokenLink }) {
+  const name = fileName((broken.link.split('#')[0] ?? '').trim());
+  const [text, setText] = useState(name);
+  const field = useRef<HTMLInputElement>(null);
+  useEffect(() => field.current?.focus(), []);
+  const wanted = text.trim();
+  const found = useResource(wanted.length >= 2 ? `notes ${wanted}` : null, (signal) => notesFor(wanted, signal), { keep: true, live: false });
+  const close = () => {
+    asked.value = null;
+  };
+  const choose = ({ path, title }: Found) => {
+    close();
+    ask('link-target', { name: broken.note, link: broken.link, line: broken.line, to: path }, { title: words.linkTo(title), button: words.apply, done: words.linked(title) });
+  };
+  const fresh = newNote(broken.link);
+  const create = (path: string) => {
+    close();
+    ask('create', { name: path }, { title: words.createTitle(fileName(path)), button: words.createButton, done: words.created(fileName(path)) });
+  };
+  return (
+    <Dialog
+      title={words.resolveTitle(broken.link)}
+      onClose={close}
+      foot={
+        <>
+          {fresh ? <Button onClick={() => create(fresh)}>{words.create(fileName(fresh))}</Button> : null}
+          <Button onClick={() => askUnlink(broken)}>{words.unlinkText}</Button>
+          <Button onClick={close}>{strings.cancel}</Button>
+        </>
+      }
+    >
+      <p class="dialog-about">{words.resolveAbout(broken.note)}</p>
+      <input type="search" class="input" ref={field} value={text} aria-label={words.resolveSearch} placeholder={words.resolveSearch} autocomplete="off" onInput={(event) => setText(event.currentTarget.value)} />
+      {found.error ? <Failure error={found.error} /> : null}
+      {!found.data && found.loading && wanted.length >= 2 ? <Loading lines={3} /> : null}
+      <ul class="targets">
+        {(found.data ?? []).map((note) => (
+          <li key={note.path}>
+            <button type="button" onClick={() => choose(note)}>
+              <span>{note.title}</span>
+              <span class="note-folder">{folderOf(note.path)}</span>
+            </button>
+          </li>
+        ))}
+      </ul>
+      {found.data?.length === 0 ? <p class="about">{words.resolveNone}</p> : null}
+    </Dialog>
+  );
+}
+
+/** The buttons for a broken link in a list. */
+export function BrokenLinkButtons({ broken }: { broken: BrokenLink }) {
+  if (!canWrite()) return null;
+  return (
+    <span class="row-buttons">
+      <Button small onClick={() => askBrokenLink(broken)}>
+        {words.resolve}
+      </Button>
+      <Button small onClick={() => askUnlink(broken)}>
+        {words.unlinkText}
+      </Button>
+    </span>
+  );
+}

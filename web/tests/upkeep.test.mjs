@@ -1,0 +1,177 @@
+// Deleted notes are read and restored, broken links get a note, and the same number is the same everywhere.
+
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { agent, launch, open, run, serve, settle, vaultOf, violations, write } from './support.mjs';
+
+const at = (time) => ({ now: time });
+
+/** A vault in which notes fall within a week, were deleted by a person and by an agent, and have broken links. */
+async function neglected() {
+  const same = Array.from({ length: 60 }, (_, index) => `word${index}`).join(' ');
+  const vault = vaultOf({
+    'Projects/Plan.md': '# Plan\n\nSee [[Trial]] and [[Old pump]]. The pump runs from 02:15.\n\nAlso [photos](../Attachments/photos.zip).\n',
+    'Projects/Trial.md': '# Trial\n\nThe trial of the sensor ended in May.\n',
+    'People/Contact.md': 'Call before noon.\n',
+    'Hub.md': 'the hub\n',
+    'Spoke.md': 'leads to the [[Hub]]\n',
+    'Tagged.md': '#sensor in a note\n',
+    'Untagged.md': 'a sensor in a note\n',
+    'Twin A.md': `${same}\n`,
+    'Twin B.md': `${same} again\n`,
+  });
+  run(vault, ['index'], at('2026-11-10T09:00:00Z'));
+  for (const title of ['New one', 'New two', 'New three']) run(vault, ['memory', 'save', `${title} is a fact`, '--title', title], at('2026-11-20T09:00:00Z'));
+  run(vault, ['delete', 'Trial'], at('2026-11-12T16:35:00Z'));
+  await agent(vault, 'nightly-agent', [['delete_note', { note: 'Contact' }]], at('2026-11-19T21:00:00Z'));
+  return vault;
+}
+
+describe('upkeep', () => {
+  let browser;
+  let server;
+  let vault;
+  before(async () => {
+    browser = await launch();
+    vault = await neglected();
+    server = await serve(vault);
+  });
+  after(async () => {
+    await browser?.close();
+    await server?.stop();
+  });
+  const text = (path) => readFileSync(join(vault, path), 'utf8');
+
+  test('the start page counts what the list of changes has', async () => {
+    const { page, context } = await open(browser, server);
+    const link = page.locator('.glance a[href="/memory?tab=changes"]');
+    const shown = Number(await link.locator('strong').textContent());
+    assert.ok(shown >= 3, String(shown));
+    await link.click();
+    await page.waitForSelector('.table tbody tr');
+    assert.equal(await page.locator('.table tbody tr').count(), shown);
+    assert.equal(Number(await page.textContent('#memory-changes .count')), shown);
+    assert.match(await page.textContent('.table tbody'), /no longer new|last used/);
+    await context.close();
+  });
+
+  test('a deleted note says when and by whom, is read, restored, and opened', async () => {
+    const { page, context } = await open(browser, server, '/memory?tab=away');
+    const row = page.locator('.deleted-row', { hasText: 'Trial' });
+    assert.match(await row.locator('.row-meta').textContent(), /deleted 12 Nov 2026.*17:35.*by hand/);
+    assert.match(await page.locator('.deleted-row', { hasText: 'Contact' }).locator('.row-meta').textContent(), /deleted 19 Nov 2026.*by nightly-agent/);
+    await row.locator('.event-toggle').click();
+    await page.waitForSelector('.deleted-text');
+    assert.match(await page.textContent('.deleted-text'), /ended in May/);
+    assert.deepEqual(await violations(page), []);
+    await page.fill('[data-filter-field]', 'Trial');
+    await page.waitForFunction(() => document.querySelectorAll('.card').length === 1);
+    await row.locator('text=Restore').click();
+    await page.waitForSelector('dialog .diff-head');
+    assert.equal(await page.locator('dialog a').count(), 0, 'nothing leads away from the dialog');
+    await page.click('dialog .primary');
+    await page.waitForSelector('.toast >> text=Open');
+    await page.waitForFunction(() => document.querySelectorAll('.card').length === 0);
+    assert.match(await page.textContent('.tab-panel'), /Nothing here matches/);
+    await page.click('.toast >> text=Open');
+    await page.waitForFunction(() => decodeURIComponent(location.pathname) === '/note/Projects/Trial.md');
+    await page.goto(`${server.base}/activity`);
+    await settle(page);
+    const deleted = page.locator('.event', { hasText: 'Deleted' }).filter({ hasText: 'Trial' });
+    assert.match(await deleted.textContent(), /restored/);
+    await deleted.locator('.event-toggle').click();
+    await page.waitForSelector('.operation');
+    const said = await page.textContent('.operation');
+    assert.match(said, /What it deleted was restored/);
+    assert.ok(!/--keep|sidenote undo/.test(said), said);
+    assert.equal(await page.locator('.operation >> text=Undo this').count(), 0);
+    await context.close();
+  });
+
+  test('what stands in the way of an undo is said in words of the page, with a button', async () => {
+    const { id } = JSON.parse(run(vault, ['rename', 'Hub', 'Centre', '--json']));
+    write(vault, 'Spoke.md', 'All of it is new.\n');
+    const { page, context } = await open(browser, server, `/activity?op_id=${id}`);
+    await page.waitForSelector('.obstacle');
+    const said = await page.textContent('.operation');
+    assert.match(said, /This cannot be taken back now/);
+    assert.match(said, /Spoke\.md was changed since/);
+    assert.ok(!/--keep|sidenote undo/.test(said), said);
+    await page.click('text=Keep this file, undo the rest');
+    await page.waitForSelector('dialog .diff-head');
+    await page.click('dialog .primary');
+    await page.waitForSelector('.toast');
+    assert.equal(text('Spoke.md'), 'All of it is new.\n');
+    assert.equal(text('Hub.md'), 'the hub\n');
+    await context.close();
+  });
+
+  test('a broken link is given a note from Health, and becomes text from the note', async () => {
+    const { page, context } = await open(browser, server, '/health');
+    await page.click('text=Repair links…');
+    await page.waitForSelector('dialog .remaining');
+    assert.match(await page.textContent('dialog .remaining'), /2 broken links remain; it is not certain which note was meant/);
+    assert.deepEqual(await violations(page), []);
+    await page.locator('dialog .problem', { hasText: 'Old pump' }).locator('text=Choose a note').click();
+    await page.waitForSelector('dialog .targets button');
+    await page.fill('dialog input', 'Untagged');
+    await page.click('dialog .targets button:has-text("Untagged")');
+    await page.waitForSelector('dialog .diff .added');
+    assert.match(text('Projects/Plan.md'), /\[\[Old pump\]\]/, 'nothing is written before the yes');
+    await page.click('dialog .primary');
+    await page.waitForSelector('.toast');
+    assert.match(text('Projects/Plan.md'), /\[\[Untagged\]\]/);
+    await page.goto(`${server.base}/note/Projects/Plan.md`);
+    await settle(page);
+    await page.focus('.prose a.unresolved');
+    await page.keyboard.press('Enter');
+    await page.waitForSelector('dialog >> text=Which note does');
+    await page.click('dialog .dialog-foot >> text=Remove the link');
+    await page.waitForSelector('dialog .diff .added');
+    await page.click('dialog .primary');
+    await page.waitForSelector('.toast');
+    assert.match(text('Projects/Plan.md'), /Also photos\./);
+    await page.waitForFunction(() => document.querySelectorAll('.prose a.unresolved').length === 0);
+    await context.close();
+  });
+
+  test('a filter of the graph is a condition, not a search by meaning', async () => {
+    const { page, context } = await open(browser, server, '/graph?q=%23sensor');
+    await page.waitForFunction(() => /match/.test(document.querySelector('#filter-state')?.textContent ?? ''));
+    assert.match(await page.textContent('#filter-state'), /^1 note matches/);
+    await context.close();
+  });
+
+  test('pairs and percentages are those of Health, with the words marked that differ', async () => {
+    const { page, context } = await open(browser, server, '/memory?tab=duplicates');
+    await page.waitForSelector('.pair');
+    assert.match(await page.textContent('.pairs h2'), /About the same text · 1/);
+    const percent = /(\d+) %/.exec(await page.locator('.pair h3').first().textContent())[1];
+    const marks = await page.locator('.pair').first().locator('mark').allTextContents();
+    assert.deepEqual(
+      marks.map((mark) => mark.trim()),
+      ['again'],
+    );
+    await page.goto(`${server.base}/health?code=near-duplicate`);
+    await settle(page);
+    assert.ok((await page.textContent('.problems')).includes(`(${percent} % of its word sequences)`));
+    await context.close();
+  });
+
+  test('redo is offered where there is something to redo, and says what', async () => {
+    const { page, context } = await open(browser, server, '/activity');
+    assert.equal(await page.locator('.view-tools >> text=Redo').count(), 0);
+    run(vault, ['set', 'Untagged', 'status', 'open']);
+    run(vault, ['undo']);
+    await page.waitForSelector('.view-tools >> text=Redo');
+    await page.click('.view-tools >> text=Redo');
+    await page.waitForSelector('dialog .diff .added');
+    assert.match(await page.textContent('dialog h2'), /Redo “Set a property of Untagged”/);
+    await page.click('dialog .primary');
+    await page.waitForFunction(() => !document.querySelector('.view-tools .button'));
+    assert.match(text('Untagged.md'), /status: open/);
+    await context.close();
+  });
+});
