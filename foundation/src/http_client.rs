@@ -26,6 +26,8 @@ pub struct Reply {
     pub status: u16,
     /// The time that the server asks to wait before a retry.
     pub retry_after: Option<Duration>,
+    /// What the server says about how to log in (`WWW-Authenticate`).
+    pub challenge: Option<String>,
     /// The body.
     pub body: Vec<u8>,
 }
@@ -118,6 +120,34 @@ impl Http {
         read(request.send(body).map_err(convert_error)?, MAX_BODY)
     }
 
+    /// Sends a request without a key, which must be answered within `limit`: POST with a body of a media type, or else GET. No
+    /// redirect is followed.
+    ///
+    /// # Errors
+    /// An error if there is no whole response of at most `max` bytes. Every status is a response.
+    pub fn exchange(
+        &self,
+        url: &str,
+        body: Option<(&str, &str)>,
+        max: u64,
+        limit: Duration,
+    ) -> Result<Reply, HttpError> {
+        let accepted = ("Accept", "application/json");
+        let sent = match body {
+            None => {
+                let request = self.agent.get(url).config().timeout_global(Some(limit));
+                let request = request.max_redirects(0).max_redirects_will_error(false).build();
+                request.header(accepted.0, accepted.1).call()
+            }
+            Some((media_type, body)) => {
+                let request = self.agent.post(url).config().timeout_global(Some(limit));
+                let request = request.max_redirects(0).max_redirects_will_error(false).build();
+                request.header(accepted.0, accepted.1).content_type(media_type).send(body)
+            }
+        };
+        read(sent.map_err(convert_error)?, max)
+    }
+
     /// Downloads a file to `to`, and returns the status and the number of bytes. `progress` is called with the number
     /// of bytes so far, and the total if it is known.
     ///
@@ -185,8 +215,11 @@ pub fn fetch_document(url: &str, max: u64, limit: Duration) -> Result<Vec<u8>, E
 fn read(mut response: Response<ureq::Body>, max: u64) -> Result<Reply, HttpError> {
     let status = response.status().as_u16();
     let retry_after = retry_after(response.headers());
+    let challenges = response.headers().get_all("www-authenticate").into_iter();
+    let challenges: Vec<&str> = challenges.filter_map(|value| value.to_str().ok()).collect();
+    let challenge = Some(challenges.join(", ")).filter(|challenge| !challenge.is_empty());
     let body = response.body_mut().with_config().limit(max).read_to_vec().map_err(convert_error)?;
-    Ok(Reply { status, retry_after, body })
+    Ok(Reply { status, retry_after, challenge, body })
 }
 
 /// Reads the time to wait from the headers: milliseconds as OpenAI gives them, or seconds, or a date (RFC 9110,

@@ -2,11 +2,13 @@
 //!
 //! A copy is a folder like any other, so search, links and memory are the same code on the same bytes.
 
+pub mod address;
 pub mod authority;
 pub mod audit;
 mod copy;
 pub mod host;
 pub mod members;
+pub mod oauth;
 mod postgres;
 pub mod replica;
 pub mod settings;

@@ -14,13 +14,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::Serialize;
 
+use crate::address::VaultAddress;
+use crate::oauth::token_source::TokenSource;
 use crate::replica::folder::{Folder, LocalStep};
 use crate::replica::plan::{FileStates, LocalFile, Plan, Rules, Step};
 use crate::replica::remote::{Committed, Remote};
 use crate::replica::state::{SentCommit, State, StateFile};
 pub use crate::replica::watch::{Heard, POLL_INTERVAL};
 use sidenote_foundation::clock::{Clock, event_id};
-use sidenote_foundation::config::Secret;
 use sidenote_foundation::error::{Error, ErrorKind, Result};
 use sidenote_foundation::parallel;
 use sidenote_foundation::platform;
@@ -61,11 +62,11 @@ pub enum FirstSync {
 #[derive(Debug, Clone)]
 pub struct ReplicaOptions {
     /// The address of the vault.
-    pub url: String,
+    pub address: VaultAddress,
     /// The folder.
     pub root: PathBuf,
-    /// The token for the service; empty for none.
-    pub token: Secret,
+    /// Where the tokens for the service come from.
+    pub token: TokenSource,
     /// Who made the conflict copies, as their names say it.
     pub who: String,
     /// What the first synchronisation does.
@@ -194,10 +195,10 @@ impl Replica {
     /// Opens a folder. Nothing is asked of the service yet.
     ///
     /// # Errors
-    /// `Invalid` if the address is not one of a vault; `NotFound` if the folder does not exist; `Conflict` if another
+    /// `NotFound` if the folder does not exist; `Conflict` if another
     /// process synchronises it; `Io` if its state cannot be read or written.
     pub fn open(options: ReplicaOptions) -> Result<Self> {
-        let remote = Remote::new(&options.url, options.token.clone())?;
+        let remote = Remote::new(options.address.clone(), options.token.clone());
         let folder = Folder::open(&options.root, !options.dry_run)?;
         let state_file = if options.dry_run { None } else { Some(StateFile::open(folder.vault())?) };
         let known = match &state_file {

@@ -23,8 +23,10 @@ mod hook_config;
 mod hook_input;
 mod index;
 mod inspect;
+mod interrupt;
 mod links;
 mod list;
+mod login;
 mod man;
 mod mcp;
 mod memory;
@@ -189,6 +191,7 @@ enum Command {
     Mcp(mcp::McpArgs),
     Team(team::TeamArgs),
     Sync(sync::SyncArgs),
+    Login(login::LoginArgs),
     /// Print the contents of the index, one fact a line and sorted, to compare two indexes.
     #[command(hide = true)]
     Dump,
@@ -456,6 +459,7 @@ fn run(cli: Cli, verb: String, out: Output) -> Result<Outcome> {
         Command::Mcp(args) => mcp::run(&mut context, &args, &vaults),
         Command::Team(args) => return team::run(&mut context, args),
         Command::Sync(args) => return sync::run(&context, &args),
+        Command::Login(args) => return login::run(&context, &args),
         Command::Dump => status::dump(&context),
     };
     done.map(|()| Outcome::Done)

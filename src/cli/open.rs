@@ -107,3 +107,15 @@ pub(super) fn run_with(command: &str, argument: &Path) -> Result<()> {
         Err(Error::new(ErrorKind::Io, format!("{program} failed: {status}")))
     }
 }
+
+/// Opens an address in the browser. The caller does not wait for that.
+pub(super) fn open_browser(out: output::Output, address: String) {
+    let opened = std::thread::Builder::new().name("sidenote-open".to_owned()).spawn(move || {
+        if let Err(error) = run_with(&opener(), Path::new(&address)) {
+            out.message(&format!("notice: {error}; open the address above yourself"));
+        }
+    });
+    if let Err(error) = opened {
+        tracing::debug!("the browser is not opened: {error}");
+    }
+}

@@ -10,9 +10,12 @@ use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
 use super::args::DryRunArgs;
-use super::{CommandContext, Outcome, output};
+use super::{CommandContext, Outcome, interrupt, output};
 use crate::config::Secret;
 use crate::error::{Error, Result};
+use crate::share::address::VaultAddress;
+use crate::share::oauth::stored_login::LoginStore;
+use crate::share::oauth::token_source::TokenSource;
 use crate::share::replica::{FirstSync, Heard, POLL_INTERVAL, Phase, Replica, ReplicaOptions, SyncReply};
 use crate::{platform, safe_open};
 
@@ -30,6 +33,8 @@ const MAX_NAMED: usize = 20;
 /// The first time, a folder that has files of its own needs --adopt or --replace; without, only the plan is shown.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
+  sidenote login https://notes.example/v/handbook
+  sidenote sync https://notes.example/v/handbook --vault ~/handbook
   sidenote sync https://notes.example/v/handbook --vault ~/handbook --token-file ~/.config/sidenote/token
   sidenote sync https://notes.example/v/handbook --vault ~/handbook --dry-run
   sidenote sync https://notes.example/v/handbook --vault ~/notes --adopt
@@ -46,7 +51,8 @@ pub(super) struct SyncArgs {
     /// The first time, replace the files of the folder by those of the vault. `sidenote undo` takes that back.
     #[arg(long)]
     replace: bool,
-    /// The file with the token that the operator of the service gave you. Only you may be able to read it.
+    /// The file with the token that the operator of the service gave you. Only you may be able to read it. Default: the login
+    /// that `sidenote login URL` made.
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
     /// Your name in the names of conflict copies. Default: the name of your account on this computer.
@@ -64,9 +70,13 @@ pub(super) fn run(context: &CommandContext, args: &SyncArgs) -> Result<Outcome> 
     if args.watch && args.dry_run.is_set() {
         return Err(Error::invalid("--watch and --dry-run exclude each other"));
     }
-    let token = args.token_file.as_deref().map(read_token).transpose()?.unwrap_or_default();
+    let address = VaultAddress::parse(&args.url)?;
+    let token = match &args.token_file {
+        Some(file) => TokenSource::Fixed(read_token(file)?),
+        None => TokenSource::of_login(LoginStore::of_user()?, &address, context.open.clock)?,
+    };
     let options = ReplicaOptions {
-        url: args.url.clone(),
+        address,
         root,
         token,
         who: args.name.clone().unwrap_or_else(account_name),
@@ -78,7 +88,7 @@ pub(super) fn run(context: &CommandContext, args: &SyncArgs) -> Result<Outcome> 
         dry_run: args.dry_run.is_set(),
         clock: context.open.clock,
     };
-    let stop = stop_on_signal()?;
+    let stop = interrupt::stop_on_signal()?;
     let mut replica = Replica::open(options)?;
     if args.watch {
         return watch(context, &mut replica, &stop);
@@ -97,19 +107,6 @@ pub(super) fn run(context: &CommandContext, args: &SyncArgs) -> Result<Outcome> 
 fn choice_needed() -> Error {
     Error::invalid("the folder has files that the vault has not, or has otherwise; nothing was changed")
         .with_hint("give --adopt to send them, or --replace to have the files of the vault in their place")
-}
-
-/// Returns a flag that Ctrl-C sets. A second Ctrl-C ends the process at once, which is safe at any moment.
-fn stop_on_signal() -> Result<Arc<AtomicBool>> {
-    let stop = Arc::new(AtomicBool::new(false));
-    let flag = Arc::clone(&stop);
-    ctrlc::set_handler(move || {
-        if flag.swap(true, Ordering::Relaxed) {
-            std::process::exit(130);
-        }
-    })
-    .map_err(|error| Error::internal("cannot watch for Ctrl-C").with_source(error))?;
-    Ok(stop)
 }
 
 fn read_token(path: &Path) -> Result<Secret> {

@@ -1,7 +1,7 @@
 //! `sidenote web`: serves the page of a vault, and opens it in the browser.
 
 use std::net::{Ipv4Addr, SocketAddr};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
 
@@ -57,20 +57,8 @@ pub(super) fn run(context: &mut CommandContext, args: &WebArgs) -> Result<()> {
         printed = out.print(&format!("{address}\n"));
         out.message("press Ctrl-C to stop");
         if !args.no_open {
-            open_browser(out, address.to_owned());
+            open::open_browser(out, address.to_owned());
         }
     })?;
     printed
-}
-
-/// Opens an address in the browser. The server does not wait for that.
-fn open_browser(out: super::output::Output, address: String) {
-    let opened = std::thread::Builder::new().name("sidenote-open".to_owned()).spawn(move || {
-        if let Err(error) = open::run_with(&open::opener(), Path::new(&address)) {
-            out.message(&format!("notice: {error}; open the address above yourself"));
-        }
-    });
-    if let Err(error) = opened {
-        tracing::debug!("the browser is not opened: {error}");
-    }
 }

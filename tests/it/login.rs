@@ -1,5 +1,6 @@
 //! Tests the check of access tokens: which tokens count, which do not and why, and when keys are fetched.
 
+pub(crate) mod client;
 pub(crate) mod provider;
 pub(crate) mod token;
 pub(crate) mod wrong;

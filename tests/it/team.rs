@@ -6,6 +6,7 @@ mod cluster;
 mod proxy;
 mod rights;
 mod serving;
+mod stored_login;
 mod syncing;
 
 use std::collections::BTreeSet;

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::address::VaultAddress;
+use crate::oauth::token_source::TokenSource;
 use sidenote_foundation::config::Secret;
 use sidenote_foundation::error::{Error, ErrorKind, Result};
 use sidenote_foundation::http_client::{Http, HttpError, Reply};
@@ -25,9 +27,8 @@ const MAX_PAUSE: Duration = Duration::from_secs(5);
 #[derive(Debug)]
 pub(crate) struct Remote {
     http: Http,
-    /// The address of the vault, without a slash at its end.
-    url: String,
-    token: Secret,
+    address: VaultAddress,
+    token: TokenSource,
 }
 
 /// What became of a commit.
@@ -47,39 +48,14 @@ pub(crate) enum Committed {
 }
 
 impl Remote {
-    /// Names a vault by its address, which may end in `/mcp`. Nothing is sent yet.
-    ///
-    /// # Errors
-    /// `Invalid` if the address is not one of a vault, or would send the token unencrypted through a network.
-    pub(crate) fn new(url: &str, token: Secret) -> Result<Self> {
-        let hint = "write it as https://notes.example/v/NAME";
-        let plain = url.trim().trim_end_matches('/');
-        let plain = plain.strip_suffix("/mcp").unwrap_or(plain);
-        let (scheme, rest) = plain
-            .split_once("://")
-            .ok_or_else(|| Error::invalid(format!("{url} is not the address of a vault")).with_hint(hint))?;
-        let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
-        let is_vault = path.rsplit('/').nth(1) == Some("v") && !path.ends_with('/');
-        if host.is_empty() || !is_vault || rest.contains(['?', '#', '@', ' ']) {
-            return Err(Error::invalid(format!("{url} is not the address of a vault")).with_hint(hint));
-        }
-        match scheme {
-            "https" => {}
-            "http" if is_loopback(host) => {}
-            "http" => {
-                return Err(Error::invalid(format!(
-                    "{url} would send notes unencrypted through the network"
-                ))
-                .with_hint("use https://"));
-            }
-            _ => return Err(Error::invalid(format!("{url} is not the address of a vault")).with_hint(hint)),
-        }
-        Ok(Self { http: Http::default(), url: plain.to_owned(), token })
+    /// Names a vault by its address. Nothing is sent yet.
+    pub(crate) fn new(address: VaultAddress, token: TokenSource) -> Self {
+        Self { http: Http::default(), address, token }
     }
 
     /// Returns the address of the vault.
     pub(crate) fn url(&self) -> &str {
-        &self.url
+        self.address.url()
     }
 
     /// Asks for the changes after a position. With an operation, the answer says whether that commit was carried out.
@@ -115,8 +91,8 @@ impl Remote {
     pub(crate) fn commit(&self, request: &CommitRequest) -> Result<Committed> {
         let body = request.to_bytes()?;
         failpoint();
-        let url = format!("{}/commit", self.url);
-        let reply = self.repeat(|| self.http.post(&url, &self.token, COMMIT_TYPE, &body))?;
+        let url = format!("{}/commit", self.url());
+        let reply = self.repeat(|token| self.http.post(&url, token, COMMIT_TYPE, &body))?;
         failpoint();
         match reply.status {
             200 => match serde_json::from_slice::<CommitReply>(&reply.body) {
@@ -137,20 +113,30 @@ impl Remote {
 
     fn get(&self, path: &str, max: u64) -> Result<Reply> {
         failpoint();
-        let url = format!("{}{path}", self.url);
-        self.repeat(|| self.http.get(&url, &self.token, max))
+        let url = format!("{}{path}", self.url());
+        self.repeat(|token| self.http.get(&url, token, max))
     }
 
-    /// Sends a request, and repeats it while the service asks for that. All requests can be repeated: a commit has an id.
-    fn repeat(&self, send: impl Fn() -> Result<Reply, HttpError>) -> Result<Reply> {
+    /// Sends a request, and repeats it while the service asks for that, or with a new token where the service does not accept
+    /// the old one. All requests can be repeated: a commit has an id.
+    fn repeat(&self, send: impl Fn(&Secret) -> Result<Reply, HttpError>) -> Result<Reply> {
         let mut repeated = 0;
         let mut is_first = true;
+        let mut is_renewed = false;
+        let mut token = self.token.current()?;
         loop {
-            let reply = match send() {
+            let reply = match send(&token) {
                 // The service closes connections that were idle for a while.
                 Err(HttpError::Broken(_)) if std::mem::take(&mut is_first) => continue,
                 sent => sent.map_err(|error| self.unreachable(error))?,
             };
+            if reply.status == 401
+                && !std::mem::replace(&mut is_renewed, true)
+                && let Some(renewed) = self.token.renewed(&token)?
+            {
+                token = renewed;
+                continue;
+            }
             match reply.retry_after {
                 Some(pause) if matches!(reply.status, 429 | 503) && repeated < REPEATS => {
                     repeated += 1;
@@ -161,14 +147,8 @@ impl Remote {
         }
     }
 
-    /// Returns the host of the service, as messages show it.
-    fn host(&self) -> &str {
-        let rest = self.url.split_once("://").map_or(self.url.as_str(), |(_, rest)| rest);
-        rest.split_once('/').map_or(rest, |(host, _)| host)
-    }
-
     fn unreachable(&self, error: HttpError) -> Error {
-        let host = self.host();
+        let host = self.address.host();
         let io = |text: String| Error::new(ErrorKind::Io, text);
         match error {
             HttpError::TimedOut => io(format!("the service at {host} does not answer"))
@@ -185,19 +165,14 @@ impl Remote {
 
     /// Returns the error for an answer that refuses.
     fn refusal(&self, reply: &Reply) -> Error {
-        let host = self.host();
+        let host = self.address.host();
         let said = String::from_utf8_lossy(&reply.body);
         let said = said.lines().next().unwrap_or_default().chars().take(300).collect::<String>();
         match reply.status {
-            401 if self.token.is_empty() => Error::invalid(format!("{host} asks for a token")).with_hints(
-                "give --token-file FILE with the token that the operator of the service gave you",
-                "",
-            ),
-            401 => Error::invalid(format!("{host} does not accept the token"))
-                .with_hint("the token may have expired or been replaced; ask the operator of the service"),
+            401 => self.not_accepted(),
             403 => Error::invalid(format!("you may not do this in the vault: {said}"))
-                .with_hint("ask an admin of the vault for the right"),
-            404 => Error::not_found(format!("{} is no vault, or you have no right to it", self.url))
+                .with_hint(self.hint_for_rights(reply.challenge.as_deref().unwrap_or_default())),
+            404 => Error::not_found(format!("{} is no vault, or you have no right to it", self.url()))
                 .with_hint("check the name in the address; ask the operator of the service"),
             413 => Error::invalid(format!("{host} does not take so large a file: {said}")),
             301..=308 => Error::invalid(format!("{host} names another address for the vault"))
@@ -208,13 +183,31 @@ impl Remote {
                 .with_hint("try again; if it fails again, ask the operator of the service"),
         }
     }
-}
 
-/// Says whether a host, which may have a port, is this machine.
-fn is_loopback(host: &str) -> bool {
-    let name = match host.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
-        Some((inner, _)) => inner,
-        None => host.rsplit_once(':').map_or(host, |(name, _)| name),
-    };
-    name == "localhost" || name.parse().is_ok_and(|ip: std::net::IpAddr| ip.is_loopback())
+    /// Returns the error for a request whose token does not count.
+    fn not_accepted(&self) -> Error {
+        let (host, url) = (self.address.host(), self.url());
+        match &self.token {
+            TokenSource::None => Error::invalid(format!("{host} asks for a token")).with_hints(
+                format!("run `sidenote login {url}`, or give --token-file FILE with the token that the operator of the service gave you"),
+                "",
+            ),
+            TokenSource::Fixed(_) => Error::invalid(format!("{host} does not accept the token"))
+                .with_hint("the token may have expired or been replaced; ask the operator of the service"),
+            TokenSource::Stored(_) => Error::invalid(format!("{host} does not accept your login any more"))
+                .with_hint(format!("run `sidenote login {url}`")),
+        }
+    }
+
+    /// Says what helps against a missing right: another login where the token allows too little, else a role.
+    fn hint_for_rights(&self, challenge: &str) -> String {
+        let lacks_scope = challenge.contains("insufficient_scope");
+        match &self.token {
+            TokenSource::Stored(_) if lacks_scope && challenge.contains("notes:admin") => {
+                format!("run `sidenote login {} --admin`", self.url())
+            }
+            TokenSource::Stored(_) if lacks_scope => format!("run `sidenote login {}`", self.url()),
+            _ => "ask an admin of the vault for the right".to_owned(),
+        }
+    }
 }

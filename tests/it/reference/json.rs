@@ -192,6 +192,13 @@ const REPLIES: &[Reply] = &[
         &[],
         "With `--watch`, one object a line, with `event`: `synchronised` with these fields, `lost` with `error`, or `found`.",
     ),
+    Reply(
+        "login",
+        "LoginReply",
+        &[],
+        "One object a line, with `event`: `open` with the `address` for the browser, then `logged-in` with these fields. With \
+         `--dry-run` a LoginPlan, with `--list` a list of LoginReply, with `--forget` a ForgetLoginReply.",
+    ),
     Reply("config show", "Vec<Setting>", &[&["config", "show"]], ""),
     Reply("config set", "ConfigEdit", &[&["config", "set", "search.limit", "20", "--dry-run"]], ""),
     Reply("config unset", "ConfigEdit", &[&["config", "unset", "search.limit", "--dry-run"]], ""),

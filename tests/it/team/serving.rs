@@ -20,6 +20,11 @@ pub(super) fn serve(cluster: &Cluster, home: &Path, more: &str, args: &[&str]) -
 
 /// Starts `team serve` on the database with an address.
 pub(super) fn serve_at(database: &str, home: &Path, more: &str, args: &[&str]) -> Server {
+    serve_on(database, home, SERVER, more, args)
+}
+
+/// Starts `team serve` on the database with an address, to listen on another one.
+pub(super) fn serve_on(database: &str, home: &Path, address: &str, more: &str, args: &[&str]) -> Server {
     let config = home.join("team.toml");
     let cache = home.join("cache");
     fs::write(
@@ -30,7 +35,7 @@ pub(super) fn serve_at(database: &str, home: &Path, more: &str, args: &[&str]) -
     set_mode(&config, 0o600);
     let mut command = Command::new(program());
     clean_env(&mut command, home).env("SIDENOTE_EMBED_PROVIDER", "none");
-    command.args(["team", "serve", "--http", SERVER, "--config"]).arg(&config).args(args);
+    command.args(["team", "serve", "--http", address, "--config"]).arg(&config).args(args);
     Server::of(&mut command)
 }
 

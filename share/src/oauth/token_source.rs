@@ -1,0 +1,127 @@
+//! Where the tokens of requests come from: a file of the operator, or a login, whose tokens are renewed before they expire.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::address::VaultAddress;
+use crate::oauth::endpoints;
+use crate::oauth::stored_login::{LoginStore, StoredLogin};
+use sidenote_foundation::clock::{Clock, Timestamp};
+use sidenote_foundation::config::Secret;
+use sidenote_foundation::error::{Error, ErrorKind, Result};
+use sidenote_foundation::http_client::Http;
+
+/// Where the tokens of requests come from.
+#[derive(Debug, Clone)]
+pub enum TokenSource {
+    /// There is no token.
+    None,
+    /// One token that somebody gave.
+    Fixed(Secret),
+    /// The login of the user.
+    Stored(Arc<StoredTokens>),
+}
+
+/// The tokens of a login.
+#[derive(Debug)]
+pub struct StoredTokens {
+    store: LoginStore,
+    address: VaultAddress,
+    clock: Clock,
+    login: Mutex<StoredLogin>,
+}
+
+impl TokenSource {
+    /// Takes the tokens of the login at a vault; [`TokenSource::None`] without a login.
+    ///
+    /// # Errors
+    /// The errors of [`LoginStore::find`].
+    pub fn of_login(store: LoginStore, address: &VaultAddress, clock: Clock) -> Result<Self> {
+        Ok(match store.find(address.url())? {
+            None => Self::None,
+            Some(login) => Self::Stored(Arc::new(StoredTokens {
+                store,
+                address: address.clone(),
+                clock,
+                login: Mutex::new(login),
+            })),
+        })
+    }
+
+    /// Returns the token for a request, which is renewed if it is about to expire; empty for none.
+    ///
+    /// # Errors
+    /// `Invalid` if the login has ended; `Io` if the token has expired and the provider cannot be reached.
+    pub fn current(&self) -> Result<Secret> {
+        match self {
+            Self::None => Ok(Secret::default()),
+            Self::Fixed(token) => Ok(token.clone()),
+            Self::Stored(tokens) => tokens.get(None),
+        }
+    }
+
+    /// Returns a new token in place of one that the service does not accept; `None` if there is no other one.
+    ///
+    /// # Errors
+    /// The errors of [`TokenSource::current`].
+    pub fn renewed(&self, refused: &Secret) -> Result<Option<Secret>> {
+        let Self::Stored(tokens) = self else { return Ok(None) };
+        Ok(Some(tokens.get(Some(refused))?).filter(|token| token != refused))
+    }
+}
+
+impl StoredTokens {
+    /// Returns the access token, which is renewed if it is about to expire or is the one that was refused.
+    fn get(&self, refused: Option<&Secret>) -> Result<Secret> {
+        let mut login = self.login.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = self.clock.now();
+        let is_good = |login: &StoredLogin| !login.is_expiring(now) && refused != Some(&login.access_token);
+        if is_good(&login) {
+            return Ok(login.access_token.clone());
+        }
+        // A refresh token may count once only, so one process renews for all.
+        let _lock = self.store.lock(self.address.url())?;
+        *login = self.store.find(self.address.url())?.ok_or_else(|| self.ended("was removed"))?;
+        // Without a refresh token, the service decides whether the access token still counts.
+        if is_good(&login) || login.refresh_token.is_empty() {
+            return Ok(login.access_token.clone());
+        }
+        match self.renew(&login, now) {
+            Ok(renewed) => *login = renewed,
+            Err(error) if error.kind() == ErrorKind::Io && refused.is_none() && !login.is_expired(now) => {
+                tracing::debug!("the token is not renewed yet: {error}");
+            }
+            Err(error) if error.kind() == ErrorKind::Invalid => {
+                return Err(self.ended("has ended").with_source(error));
+            }
+            Err(error) => return Err(error),
+        }
+        Ok(login.access_token.clone())
+    }
+
+    fn renew(&self, login: &StoredLogin, now: Timestamp) -> Result<StoredLogin> {
+        let (token, client) = (&login.refresh_token, &login.client_id);
+        let resource = self.address.resource();
+        let tokens = endpoints::refresh(&Http::default(), &login.token_endpoint, token, client, &resource)?;
+        let mut renewed = login.clone();
+        renewed.access_token = tokens.access;
+        // A provider that gives no new refresh token lets the old one count on.
+        if !tokens.refresh.is_empty() {
+            renewed.refresh_token = tokens.refresh;
+        }
+        renewed.expires = expiry(now, tokens.seconds);
+        renewed.scope = tokens.scope.unwrap_or(renewed.scope);
+        self.store.store(&renewed)?;
+        Ok(renewed)
+    }
+
+    fn ended(&self, how: &str) -> Error {
+        Error::invalid(format!("your login at {} {how}", self.address.host()))
+            .with_hint(format!("run `sidenote login {}`", self.address.url()))
+    }
+}
+
+/// Returns the time at which a token expires that counts for some seconds.
+pub(super) fn expiry(now: Timestamp, seconds: Option<i64>) -> Option<Timestamp> {
+    let millis = seconds?.clamp(0, 10 * 365 * 86_400) * 1000;
+    Some(Timestamp::from_millis(now.millis() + millis))
+}

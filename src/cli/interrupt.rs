@@ -1,0 +1,19 @@
+//! Ctrl-C as a flag, for commands that can be stopped between two steps.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::error::{Error, Result};
+
+/// Returns a flag that Ctrl-C sets. A second Ctrl-C ends the process at once, which is safe at any moment.
+pub(super) fn stop_on_signal() -> Result<Arc<AtomicBool>> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let flag = Arc::clone(&stop);
+    ctrlc::set_handler(move || {
+        if flag.swap(true, Ordering::Relaxed) {
+            std::process::exit(130);
+        }
+    })
+    .map_err(|error| Error::internal("cannot watch for Ctrl-C").with_source(error))?;
+    Ok(stop)
+}
