@@ -105,7 +105,7 @@ pub const EXIT_CODES: [(u8, &str, &str); 10] = [
     (
         8,
         "problems found",
-        "`check --strict` found a problem of the given severity or above, `doctor` found a problem, or a step of `self-check` failed.",
+        "`check --strict` found a problem of the given severity or above, `doctor` found a problem, a step of `self-check` failed, or `sync` left a file out.",
     ),
     (130, "interrupted", "Ctrl-C stopped the command before it was done."),
 ];
@@ -219,7 +219,7 @@ impl Command {
 enum Outcome {
     /// It succeeded.
     Done,
-    /// `check --strict`, `doctor` or `self-check` found problems.
+    /// `check --strict`, `doctor` or `self-check` found problems, or `sync` left files out.
     ProblemsFound,
     /// Ctrl-C stopped it before it was done.
     Interrupted,

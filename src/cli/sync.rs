@@ -1,7 +1,7 @@
 //! `sidenote sync`: keeps a folder equal to a vault of a team, once or all the time.
 
 use std::cell::RefCell;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -11,16 +11,12 @@ use serde::Serialize;
 
 use super::args::DryRunArgs;
 use super::{CommandContext, Outcome, interrupt, output};
-use crate::config::Secret;
 use crate::error::{Error, Result};
 use crate::share::address::VaultAddress;
 use crate::share::oauth::stored_login::LoginStore;
 use crate::share::oauth::token_source::TokenSource;
 use crate::share::replica::{FirstSync, Heard, POLL_INTERVAL, Phase, Replica, ReplicaOptions, SyncReply};
-use crate::{platform, safe_open};
 
-/// The largest token file in bytes.
-const MAX_TOKEN_FILE: u64 = 64 << 10;
 /// The most files of one kind that are named to a person.
 const MAX_NAMED: usize = 20;
 
@@ -51,7 +47,8 @@ pub(super) struct SyncArgs {
     /// The first time, replace the files of the folder by those of the vault. `sidenote undo` takes that back.
     #[arg(long)]
     replace: bool,
-    /// The file with the token that the operator of the service gave you. Only you may be able to read it. Default: the login
+    /// The file with the token that the operator of the service gave you, which is read for each request. Only you may be able to
+    /// read it. Default: the login
     /// that `sidenote login URL` made.
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
@@ -72,7 +69,7 @@ pub(super) fn run(context: &CommandContext, args: &SyncArgs) -> Result<Outcome> 
     }
     let address = VaultAddress::parse(&args.url)?;
     let token = match &args.token_file {
-        Some(file) => TokenSource::Fixed(read_token(file)?),
+        Some(file) => TokenSource::File(file.clone()),
         None => TokenSource::of_login(LoginStore::of_user()?, &address, context.open.clock)?,
     };
     let options = ReplicaOptions {
@@ -101,24 +98,17 @@ pub(super) fn run(context: &CommandContext, args: &SyncArgs) -> Result<Outcome> 
     if reply.needs_choice && !args.dry_run.is_set() {
         return Err(choice_needed());
     }
-    Ok(if reply.stopped { Outcome::Interrupted } else { Outcome::Done })
+    Ok(match reply.stopped {
+        true => Outcome::Interrupted,
+        // A script sees that not all files are equal.
+        false if !reply.left_out.is_empty() => Outcome::ProblemsFound,
+        false => Outcome::Done,
+    })
 }
 
 fn choice_needed() -> Error {
     Error::invalid("the folder has files that the vault has not, or has otherwise; nothing was changed")
         .with_hint("give --adopt to send them, or --replace to have the files of the vault in their place")
-}
-
-fn read_token(path: &Path) -> Result<Secret> {
-    let failed = |error| Error::io("read the token in", path, error);
-    if !platform::is_private(path).map_err(failed)? {
-        return Err(Error::invalid(format!("other users can read the token in {}", path.display()))
-            .with_hint(format!("run: chmod 600 {}", path.display())));
-    }
-    let bytes = safe_open::read_in_place(path, MAX_TOKEN_FILE).map_err(failed)?;
-    let text =
-        String::from_utf8(bytes).map_err(|_| Error::invalid(format!("{} holds no token", path.display())))?;
-    Ok(Secret::from(text))
 }
 
 fn account_name() -> String {
@@ -207,8 +197,10 @@ fn show(reply: &SyncReply) -> String {
     for left in &reply.left_out {
         text.push_str(&format!("left out: {}: {}\n", output::plain(&left.path), output::plain(&left.reason)));
     }
-    if reply.is_quiet() {
+    if reply.is_quiet() && reply.left_out.is_empty() {
         text.push_str("folder and vault are equal\n");
+    } else if reply.is_quiet() {
+        text.push_str("all other files are equal\n");
     } else if !reply.applied {
         text.push_str("nothing was changed: this is what would be done\n");
     }

@@ -517,7 +517,8 @@ fn scores_are_cosines_where_there_is_a_model() {
     assert_eq!(contents(&found), [tea]);
     let score = found[0]["score"].as_f64().unwrap();
     assert!((0.3..0.9).contains(&score) && (score * 1000.0).fract().abs() < 1e-6, "{score}");
-    let found = client.json("search_memory", json!({ "query": "her favourite hot beverage", "threshold": 0 }));
+    let found =
+        client.json("search_memory", json!({ "query": "her favourite hot beverage", "threshold": 0 }));
     assert_eq!(found.as_array().unwrap().len(), 3);
     let found =
         client.json("search_memory", json!({ "query": "# Roof\n\nThe **roof** leaks above the kitchen." }));

@@ -1,5 +1,6 @@
 //! Where the tokens of requests come from: a file of the operator, or a login, whose tokens are renewed before they expire.
 
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::address::VaultAddress;
@@ -9,14 +10,18 @@ use sidenote_foundation::clock::{Clock, Timestamp};
 use sidenote_foundation::config::Secret;
 use sidenote_foundation::error::{Error, ErrorKind, Result};
 use sidenote_foundation::http_client::Http;
+use sidenote_foundation::{platform, safe_open};
+
+/// The largest token file in bytes.
+const MAX_TOKEN_FILE: u64 = 64 << 10;
 
 /// Where the tokens of requests come from.
 #[derive(Debug, Clone)]
 pub enum TokenSource {
     /// There is no token.
     None,
-    /// One token that somebody gave.
-    Fixed(Secret),
+    /// A file with a token, which another program may replace.
+    File(PathBuf),
     /// The login of the user.
     Stored(Arc<StoredTokens>),
 }
@@ -50,11 +55,12 @@ impl TokenSource {
     /// Returns the token for a request, which is renewed if it is about to expire; empty for none.
     ///
     /// # Errors
-    /// `Invalid` if the login has ended; `Io` if the token has expired and the provider cannot be reached.
+    /// `Invalid` if the login has ended, or if others can read the file; `Io` if the token has expired and the provider cannot
+    /// be reached, or if the file cannot be read.
     pub fn current(&self) -> Result<Secret> {
         match self {
             Self::None => Ok(Secret::default()),
-            Self::Fixed(token) => Ok(token.clone()),
+            Self::File(path) => read_token(path),
             Self::Stored(tokens) => tokens.get(None),
         }
     }
@@ -64,9 +70,26 @@ impl TokenSource {
     /// # Errors
     /// The errors of [`TokenSource::current`].
     pub fn renewed(&self, refused: &Secret) -> Result<Option<Secret>> {
-        let Self::Stored(tokens) = self else { return Ok(None) };
-        Ok(Some(tokens.get(Some(refused))?).filter(|token| token != refused))
+        let token = match self {
+            Self::None => return Ok(None),
+            Self::File(path) => read_token(path)?,
+            Self::Stored(tokens) => tokens.get(Some(refused))?,
+        };
+        Ok(Some(token).filter(|token| token != refused))
     }
+}
+
+/// Reads a token from a file that only its owner can read.
+fn read_token(path: &Path) -> Result<Secret> {
+    let failed = |error| Error::io("read the token in", path, error);
+    if !platform::is_private(path).map_err(failed)? {
+        return Err(Error::invalid(format!("other users can read the token in {}", path.display()))
+            .with_hint(format!("run: chmod 600 {}", path.display())));
+    }
+    let bytes = safe_open::read_in_place(path, MAX_TOKEN_FILE).map_err(failed)?;
+    let text =
+        String::from_utf8(bytes).map_err(|_| Error::invalid(format!("{} holds no token", path.display())))?;
+    Ok(Secret::from(text))
 }
 
 impl StoredTokens {

@@ -192,7 +192,7 @@ impl Remote {
                 format!("run `sidenote login {url}`, or give --token-file FILE with the token that the operator of the service gave you"),
                 "",
             ),
-            TokenSource::Fixed(_) => Error::invalid(format!("{host} does not accept the token"))
+            TokenSource::File(_) => Error::invalid(format!("{host} does not accept the token"))
                 .with_hint("the token may have expired or been replaced; ask the operator of the service"),
             TokenSource::Stored(_) => Error::invalid(format!("{host} does not accept your login any more"))
                 .with_hint(format!("run `sidenote login {url}`")),

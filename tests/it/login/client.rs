@@ -1,6 +1,7 @@
 //! Tests the login of a person: what is asked of the identity provider, what is stored, how tokens are renewed, and that every
 //! wrong answer is refused.
 
+use std::fs;
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::path::Path;
@@ -18,7 +19,7 @@ use sidenote::share::oauth::{self, LoginReply, LoginRequest, PreparedLogin};
 use tempfile::TempDir;
 
 use super::provider::{Fault, Provider, form};
-use crate::support::{LIMIT, clean_env, mode_of, program, stderr, stdout};
+use crate::support::{LIMIT, clean_env, mode_of, program, set_mode, stderr, stdout};
 
 /// The time of the login.
 const NOW: i64 = 1_795_000_000_000;
@@ -213,11 +214,30 @@ fn tokens_are_renewed_once_for_all() {
     assert_eq!((ended.kind(), ended.hint()), (ErrorKind::Invalid, Some(hint.as_str())));
     assert!(ended.to_string().contains("has ended"), "{ended}");
     check_silent(&provider, &format!("{ended:?} {:?}", source(0)));
-    // Without a login there is no token, and one that was given is never renewed.
+    // Without a login there is no token.
     assert!(oauth::forget(&store, &address, false).unwrap().applied);
     assert!(matches!(source(0), TokenSource::None));
-    let fixed = TokenSource::Fixed("given".to_owned().into());
-    assert_eq!(fixed.renewed(&fixed.current().unwrap()).unwrap(), None);
+}
+
+/// The token in a file is read again, so that another program may replace it.
+#[test]
+fn a_token_file_is_read_for_each_request() {
+    let folder = TempDir::new().unwrap();
+    let file = folder.path().join("token");
+    let write = |token: &str| {
+        fs::write(&file, token).unwrap();
+        set_mode(&file, 0o600);
+    };
+    write("first");
+    let source = TokenSource::File(file.clone());
+    let first = source.current().unwrap();
+    assert_eq!((first.reveal(), source.renewed(&first).unwrap()), ("first", None));
+    write("second");
+    assert_eq!(source.renewed(&first).unwrap().unwrap().reveal(), "second");
+    assert_eq!(source.current().unwrap().reveal(), "second");
+    fs::remove_file(&file).unwrap();
+    let gone = source.current().unwrap_err();
+    assert!(gone.kind() == ErrorKind::NotFound && gone.to_string().contains("token"), "{gone}");
 }
 
 #[test]
