@@ -4,23 +4,27 @@
 
 Installs `oidc-provider` and the clients (npm, PyPI) in a temporary folder, makes a PostgreSQL cluster with a vault for each
 client, and starts the provider and `sidenote team serve`. Each client registers, gets its tokens with PKCE for the address of
-its vault, and asks for more scopes when a call needs them. Needs Node.js 20.19 or newer and the programs of PostgreSQL 15 or
+its vault, and asks for more scopes when a call needs them. A person logs in with `sidenote login` and synchronises a folder,
+also after the token was renewed. Needs Node.js 20.19 or newer and the programs of PostgreSQL 15 or
 newer on the PATH or in the folder that SIDENOTE_TEST_POSTGRES names; as root they run as `nobody`.
 """
 
 import json
+import os
 import pathlib
 import shutil
 import socket
 import subprocess
 import sys
 import tempfile
+import urllib.request
 
 from load import Cluster, Server
 
 HERE = pathlib.Path(__file__).resolve().parent
 PACKAGES = ["oidc-provider@9.13.3", "@modelcontextprotocol/client@2.3.1", "@modelcontextprotocol/sdk@1.32.2"]
 TOOLSETS = "notes"
+PERSON = "person-rsa"
 
 
 def free_port():
@@ -86,7 +90,7 @@ def dance(program, work, cluster, started):
         "client-ec": ["node", "typescript.mjs", "client"],
         "python-ec": [work / "venv/bin/python", "python_client.py"],
     }
-    for vault in clients:
+    for vault in [*clients, PERSON]:
         run(program, "team", "create", vault, "--from", HERE.parents[1] / "example-vault", "--config", config)
         run(program, "team", "grant", vault, f"{issuer}#anna", "writer", *owner, "--config", config)
     command = [program, "team", "serve", "--http", f"127.0.0.1:{port}", "--toolset", TOOLSETS, "--config", str(config)]
@@ -98,6 +102,35 @@ def dance(program, work, cluster, started):
         tools = {event["tool"] for event in audit}
         assert {"write_note", "move_note", "delete_note"} <= tools, tools
         print(f"  the journal names anna@example.org {len(audit)} times, with {len(tools)} tools")
+    log_in(program, work, f"http://127.0.0.1:{port}/v/{PERSON}")
+
+
+def log_in(program, work, address):
+    """Logs in as a person does, with a browser that keeps cookies, and synchronises a folder with the tokens."""
+    environment = {"HOME": str(work / "home"), "PATH": os.environ["PATH"]}
+    command = [program, "login", address, "--no-browser"]
+    login = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
+    url = login.stdout.readline().strip()
+    browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
+    with browser.open(url, timeout=60) as page:
+        text = page.read().decode()
+    assert "You are logged in" in text, text
+    said, _ = login.communicate(timeout=60)
+    assert login.returncode == 0, said
+    folder = work / "folder"
+    folder.mkdir()
+    sync = [program, "sync", address, "--vault", folder, "--json"]
+    fetched = json.loads(run(*sync, env=environment))["fetched"]
+    (file,) = (work / "home/.local/share/sidenote/logins").glob("*.json")
+    assert file.stat().st_mode & 0o777 == 0o600
+    first = json.loads(file.read_text())
+    (folder / "By a person.md").write_text("After the token was renewed.")
+    sent = json.loads(run(*sync, env={**environment, "SIDENOTE_NOW": "2099-01-01T00:00:00Z"}))["sent"]
+    second = json.loads(file.read_text())
+    assert sent == ["By a person.md"] and first["access_token"] != second["access_token"], sent
+    forgotten = json.loads(run(program, "login", address, "--forget", "--json", env=environment))
+    assert forgotten["revoked"] and not file.exists(), forgotten
+    print(f"sidenote login: {len(fetched)} files fetched, {len(sent)} sent with a renewed token, then revoked")
 
 
 if __name__ == "__main__":
