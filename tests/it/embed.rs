@@ -580,6 +580,9 @@ fn all_instructions_give_the_same_attention() {
             let expected = plain_attention(&states, WIDTH, 12);
             let found = attention_by_instructions(&states).unwrap();
             assert_eq!(found.last().map(|(name, _)| *name), Some("floats"));
+            if cfg!(target_arch = "x86_64") && std::env::var_os("SIDENOTE_TEST_BF16").is_some() {
+                assert_eq!(found[0].0, "AVX-512 BF16", "the processor has no such instructions");
+            }
             for (name, context) in found {
                 assert_eq!(context.len(), expected.len());
                 // Scores of hundreds rounded to eight bits choose other keys, so those are compared in floats only.
@@ -598,5 +601,21 @@ fn all_instructions_give_the_same_attention() {
                 }
             }
         }
+    }
+}
+
+/// Texts of all lengths, in groups and alone: what an earlier text left in memory must not matter.
+#[test]
+fn a_vector_does_not_depend_on_earlier_texts() {
+    let words = ["harbour", "tide", "gauge", "quarterly", "Bee", "7", "keel", "varnish"];
+    let text = |at: usize| {
+        (0..at * 37 % 190).map(|word| words[(at + word) % words.len()]).collect::<Vec<_>>().join(" ")
+    };
+    let texts: Vec<String> = (1..120).map(text).collect();
+    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+    let together = MINILM.embed(&texts, Effort::Bulk).unwrap();
+    for (text, vector) in texts.iter().zip(together).step_by(7) {
+        assert!(MINILM.embed(&[text], Effort::Bulk).unwrap() == [vector.clone()], "{text}");
+        assert!(one(text) == vector, "{text}");
     }
 }

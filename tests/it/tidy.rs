@@ -558,6 +558,8 @@ fn text_for_agents_names_no_command() {
         .iter()
         // Arguments of git are no text.
         .filter(|source| !source.is_in("cli") && !source.is_in("git"))
+        // No agent logs in or synchronises a folder.
+        .filter(|source| !source.is_in("share/oauth") && !source.is_in("share/replica"))
         .filter(|source| !for_people.contains(&source.path.as_str()))
         .flat_map(shown_to_agents)
         .filter(|found| !found.ends_with(part));

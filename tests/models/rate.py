@@ -94,6 +94,9 @@ def rate_of_program(program, texts):
 
 def main():
     arguments = read_arguments()
+    # The program and onnxruntime get the same processors.
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: arguments.threads])
     texts = read_texts(arguments.texts, arguments.count, arguments.words)
     runtime = Onnxruntime(arguments.threads)
     runtime.rate(texts[:50], 8)

@@ -154,6 +154,10 @@ impl BertEncoder {
         let lengths = texts.iter().map(|text| text.len());
         let is_first = !self.has_embedded.swap(true, Ordering::Relaxed);
         let packs = !is_first || lengths.clone().sum::<usize>() > BLOCK_ROWS;
+        if packs {
+            // Only the first text uses it.
+            *weights = Vec::new();
+        }
         let mut product = |rows: &QuantizedRows, linear: &Linear, sums: &mut Vec<i32>| {
             linear.multiply(products, rows, if packs { None } else { Some(&mut *weights) }, sums)
         };

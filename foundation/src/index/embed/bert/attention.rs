@@ -17,6 +17,9 @@ use super::{HEADS, resize, rows};
 /// Says which product cannot be computed.
 pub fn attention_by_instructions(states: &[f32]) -> Result<Vec<(&'static str, Vec<f32>)>, String> {
     const WIDTH: usize = 384;
+    if states.is_empty() || !states.len().is_multiple_of(3 * WIDTH) {
+        return Err(format!("{} numbers are no states", states.len()));
+    }
     let mut attention = Attention::default();
     let mut found = Vec::new();
     let mut context = vec![0.0; states.len() / 3];
