@@ -68,7 +68,9 @@ impl AuditEvent {
         );
         person == who
             || ["subject", "name"].iter().any(|name| self.of_caller(name) == Some(who))
-            || self.text("who") == Some(who)
+            || self.text("who").is_some_and(|about| {
+                about == who || about.split_once('#').is_some_and(|(_, subject)| subject == who)
+            })
     }
 }
 

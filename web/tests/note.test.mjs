@@ -84,6 +84,8 @@ describe('a note', () => {
     const row = page.locator('.rows li', { hasText: 'Packing list' });
     await row.locator('button', { hasText: 'Restore' }).click();
     await page.waitForSelector('dialog .diff-file');
+    // The button has the focus as soon as it can be pressed.
+    await page.waitForSelector('dialog .button.primary:focus');
     await page.keyboard.press('Enter');
     await page.waitForSelector('.toast >> text=Restored');
     assert.ok(text('Reference/Packing list.md').length > 0);

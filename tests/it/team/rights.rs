@@ -395,7 +395,9 @@ fn the_journal_says_who_did_what_with_which_tool() {
             .iter()
             .all(|event| event["caller"]["subject"] == "rita")
     );
-    assert_eq!(team.audit("a", &["--who", &anna]).iter().filter(|event| event["op"] == "grant").count(), 1);
+    for who in [anna.as_str(), "anna"] {
+        assert_eq!(team.audit("a", &["--who", who]).iter().filter(|event| event["op"] == "grant").count(), 1);
+    }
     assert_eq!(team.audit("a", &["--since", "2999-01-01"]).len(), 0);
     assert!(!team.audit("b", &[]).iter().any(|event| event["op"] == "grant" || event["op"] == "new"));
     assert!(team.run(&["audit", "a"], 0).contains("anna@example.org"));
