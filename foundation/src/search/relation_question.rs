@@ -386,7 +386,7 @@ impl Reader<'_> {
         let form = CueForm::Noun(end);
         let cue = |start| {
             let end = self.matched(start, &stems)?;
-            // "Reports" are people, and "report" can be a verb or a text.
+            // A name in the plural is meant by the plural alone: "reports" are people, and "report" can be a verb or a text.
             let last = self.said.get(end.checked_sub(1)?)?;
             let is_name = !name.ends_with('s') || last.text.ends_with('s');
             Some(Cue { kind: kind.to_owned(), start, end, exact: 0, is_name, form })
