@@ -1,7 +1,8 @@
 //! What tests share: a vault in a temporary folder, a store on it, and the program with a clean environment.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Output};
 use std::sync::mpsc::channel;
@@ -416,10 +417,21 @@ pub(crate) fn uses(vault: &TestVault, id: &str) -> u64 {
 
 /// Gives every file outside `.sidenote`, hidden ones too, by its path from the root.
 pub(crate) fn tree(root: &Path) -> BTreeMap<String, Vec<u8>> {
-    let mut found = BTreeMap::new();
+    let with_bytes = |file: PathBuf| (path_from(root, &file), fs::read(&file).unwrap());
+    files_below(root).into_iter().map(with_bytes).collect()
+}
+
+/// Lists every file outside `.sidenote`, hidden ones too, also while another program writes: a folder that disappears
+/// meanwhile has no files.
+pub(crate) fn files_below(root: &Path) -> BTreeSet<PathBuf> {
+    let mut found = BTreeSet::new();
     let mut folders = vec![root.to_owned()];
     while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(&folder).unwrap() {
+        let entries = match fs::read_dir(&folder) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound && folder != root => continue,
+            entries => entries.unwrap(),
+        };
+        for entry in entries {
             let path = entry.unwrap().path();
             if path.ends_with(".sidenote") || path.ends_with(".home") {
                 continue;
@@ -427,7 +439,7 @@ pub(crate) fn tree(root: &Path) -> BTreeMap<String, Vec<u8>> {
             if path.is_dir() {
                 folders.push(path);
             } else {
-                found.insert(path_from(root, &path), fs::read(&path).unwrap());
+                found.insert(path);
             }
         }
     }

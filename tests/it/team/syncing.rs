@@ -15,7 +15,8 @@ use super::serving::{call, post, serve_at, served};
 use super::{odd_vault, shared_tree, sidenote};
 use crate::http::Server;
 use crate::support::{
-    TestVault, clean_env, env_number, program, say, set_mode, stderr, stdout, terminate, until, was_killed,
+    TestVault, clean_env, env_number, files_below, program, say, set_mode, stderr, stdout, terminate, until,
+    was_killed,
 };
 
 /// The time of conflict copies.
@@ -531,10 +532,10 @@ impl Written {
 
 /// Lists the notes of a folder.
 fn notes(root: &Path) -> Vec<PathBuf> {
-    let found = crate::support::tree(root).into_keys();
-    found
-        .filter(|path| path.ends_with(".md") && !path.starts_with(".trash/"))
-        .map(|path| root.join(path))
+    let is_note = |file: &PathBuf| file.extension().is_some_and(|end| end == "md");
+    files_below(root)
+        .into_iter()
+        .filter(|file| is_note(file) && !file.starts_with(root.join(".trash")))
         .collect()
 }
 
