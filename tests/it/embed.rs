@@ -10,7 +10,9 @@ use proptest::prelude::{Just, Strategy, any, prop, prop_assert, prop_assert_eq, 
 use sidenote::config::Config;
 use sidenote::index::embed::model_selection::PreviousModels;
 use sidenote::index::embed::wordpiece::WordPiece;
-use sidenote::index::embed::{Effort, Embed, MiniLm, ModelId, attention_by_instructions};
+use sidenote::index::embed::{
+    Effort, Embed, MiniLm, ModelId, attention_by_instructions, products_by_instructions,
+};
 use sidenote::index::vectors::cosine::cosine_by_instructions;
 use sidenote::index::{Index, Options, SyncScope, silent};
 use sidenote::vault::Vault;
@@ -545,6 +547,55 @@ fn all_instructions_give_the_same_cosine() {
     });
 }
 
+/// Checks which instructions are in use, where the caller of the tests knows that the processor has them.
+#[track_caller]
+fn check_in_use(in_use: &str, expected: &str) {
+    if cfg!(target_arch = "x86_64") && std::env::var_os("SIDENOTE_TEST_AVX512").is_some() {
+        assert_eq!(in_use, expected, "the processor has no such instructions");
+    }
+}
+
+/// Matrices of the shapes of the model and smaller and odd ones, and numbers of rows around those that are computed at a time.
+#[test]
+fn all_instructions_give_the_same_products() {
+    for [height, width] in [[384, 1152], [384, 384], [1536, 384], [128, 48], [256, 96], [4, 16], [7, 5]] {
+        for rows in [1, 2, 7, 8, 9, 16, 23, 128] {
+            let mut bytes = vec![0; rows * height + height * width];
+            blake3::Hasher::new().update(&[rows as u8]).finalize_xof().fill(&mut bytes);
+            // The first rows and columns are the largest there are.
+            bytes[..height].fill(255);
+            let (rows, weights) = bytes.split_at(rows * height);
+            let mut weights: Vec<i8> =
+                weights.iter().map(|byte| (byte % 129).cast_signed().wrapping_sub(64)).collect();
+            weights.iter_mut().step_by(width).for_each(|weight| *weight = 64);
+            let sum = |row: &[u8], column: usize| -> i32 {
+                let column = weights.iter().skip(column).step_by(width);
+                row.iter().zip(column).map(|(byte, weight)| i32::from(*byte) * i32::from(*weight)).sum()
+            };
+            let sums = rows.chunks(height).flat_map(|row| (0..width).map(move |column| (row, column)));
+            let found = products_by_instructions(rows, &weights, width).unwrap();
+            assert_eq!(found.len(), 3);
+            if height.is_multiple_of(128) {
+                check_in_use(found[0].0, "AVX-512 VNNI");
+            }
+            // Each sum is compared where that takes no minutes, and otherwise those of some columns.
+            let step = if height * width > 50_000 { 37 } else { 1 };
+            for (at, (row, column)) in sums.enumerate().step_by(step) {
+                let expected = sum(row, column);
+                for (name, sums) in &found {
+                    assert_eq!(
+                        sums[at],
+                        expected,
+                        "{name}, {height} x {width}, row {}, column {column}",
+                        at / width
+                    );
+                }
+            }
+            assert!(found.iter().all(|(_, sums)| *sums == found[0].1));
+        }
+    }
+}
+
 /// Computes the attention of one text with softmax and sums of doubles, head by head.
 fn plain_attention(states: &[f32], width: usize, heads: usize) -> Vec<f64> {
     let (length, size) = (states.len() / (3 * width), width / heads);
@@ -580,9 +631,7 @@ fn all_instructions_give_the_same_attention() {
             let expected = plain_attention(&states, WIDTH, 12);
             let found = attention_by_instructions(&states).unwrap();
             assert_eq!(found.last().map(|(name, _)| *name), Some("floats"));
-            if cfg!(target_arch = "x86_64") && std::env::var_os("SIDENOTE_TEST_BF16").is_some() {
-                assert_eq!(found[0].0, "AVX-512 BF16", "the processor has no such instructions");
-            }
+            check_in_use(found[0].0, "AVX-512 BF16");
             for (name, context) in found {
                 assert_eq!(context.len(), expected.len());
                 // Scores of hundreds rounded to eight bits choose other keys, so those are compared in floats only.

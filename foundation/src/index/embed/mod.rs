@@ -16,7 +16,7 @@ use std::fmt;
 
 use crate::error::{Error, Result};
 
-pub use bert::attention_by_instructions;
+pub use bert::{attention_by_instructions, products_by_instructions};
 pub use minilm::MiniLm;
 pub use onnx::{CrossEncoder, OnnxEmbedder};
 pub use openai::OpenAi;

@@ -8,6 +8,10 @@ use rten_simd::{Isa, Simd, SimdOp};
 pub(super) const MAX_LANES: usize = 64;
 /// What is added to a variance before a row is divided by its square root.
 const EPSILON: f32 = 1e-12;
+/// The outlier channels of each row: those whose numbers are often much larger than those of all others. They are computed in
+/// floats, as in LLM.int8() (Dettmers et al. 2022, arXiv:2208.07339), since the largest number of a row decides how exact all
+/// others are.
+pub(super) const OUTLIERS: usize = 2;
 /// The greatest number of 8 bits.
 const MAX_QUANTIZED: f32 = 255.0;
 /// 1.5 · 2²³: the sum of this and a small number is rounded to a whole number, which its lowest bits hold.
@@ -30,7 +34,7 @@ const NORMAL_DISTRIBUTION: [f32; 7] = [
 /// The number from which on the normal distribution counts as 1.
 const GELU_LIMIT: f32 = 4.0;
 
-/// Rows whose numbers are `(byte − zero) · scale`, but for the one of the outlier channel.
+/// Rows whose numbers are `(byte − zero) · scale`, but for those of the outlier channels.
 #[derive(Default)]
 pub(super) struct QuantizedRows {
     pub(super) bytes: Vec<u8>,
@@ -43,8 +47,8 @@ pub(super) struct Scaling {
     scale: f32,
     /// An integer.
     zero: f32,
-    /// The number in the outlier channel, whose byte stands for 0.
-    outlier: f32,
+    /// The numbers in the outlier channels, whose bytes stand for 0.
+    outliers: [f32; OUTLIERS],
 }
 
 impl QuantizedRows {
@@ -56,7 +60,7 @@ impl QuantizedRows {
 }
 
 /// What each column of a product with a matrix of weights needs. With the sum of products of bytes, the number it stands
-/// for is `scale of the row · (sum · scale − zero of the row · total) + outlier of the row · outlier + bias`.
+/// for is `scale of the row · (sum · scale − zero of the row · total) + outliers of the row · outliers + bias`.
 #[derive(Default)]
 pub(super) struct Columns {
     /// The scale of the weights.
@@ -65,12 +69,10 @@ pub(super) struct Columns {
     pub(super) total: Vec<f32>,
     /// The bias that is added to the product.
     pub(super) bias: Vec<f32>,
-    /// The weight of the outlier channel, multiplied with the scale.
-    pub(super) outlier: Vec<f32>,
-    /// The outlier channel: the one whose numbers are often much larger than those of all others. It is computed in
-    /// floats, as in LLM.int8() (Dettmers et al. 2022, arXiv:2208.07339), since the largest number of a row decides how
-    /// exact all others are.
-    pub(super) outlier_channel: usize,
+    /// The weights of each outlier channel, multiplied with the scale.
+    pub(super) outliers: [Vec<f32>; OUTLIERS],
+    /// The outlier channels, each another one.
+    pub(super) outlier_channels: [usize; OUTLIERS],
 }
 
 /// The weights of a layer normalization (Ba et al. 2016, arXiv:1607.06450).
@@ -85,9 +87,9 @@ pub(super) fn normalize(rows: &mut [f32], norm: &LayerNorm) {
 }
 
 /// Quantizes rows of `width` numbers for a product with these columns, each row between its least and its greatest
-/// number, and zero. The outlier channel counts for neither. The rows are the same afterwards.
+/// number, and zero. The outlier channels count for neither. The rows are the same afterwards.
 pub(super) fn quantize(rows: &mut [f32], width: usize, columns: &Columns, quantized: &mut QuantizedRows) {
-    QuantizeRows { rows, width, outlier_channel: columns.outlier_channel, quantized }.dispatch();
+    QuantizeRows { rows, width, outlier_channels: columns.outlier_channels, quantized }.dispatch();
 }
 
 /// Turns the sums of a product with quantized rows into floats.
@@ -109,7 +111,7 @@ pub(super) fn add_and_normalize(
 /// Applies the Gaussian error linear unit (Hendrycks & Gimpel 2016, arXiv:1606.08415) to what the sums of a product with
 /// the quantized rows stand for, and replaces the rows by that, quantized for a product with the next columns.
 pub(super) fn gelu_and_quantize(sums: &[i32], columns: &Columns, next: &Columns, rows: &mut QuantizedRows) {
-    GeluAndQuantizeRows { sums, columns, outlier_channel: next.outlier_channel, rows }.dispatch();
+    GeluAndQuantizeRows { sums, columns, outlier_channels: next.outlier_channels, rows }.dispatch();
 }
 
 /// Replaces each number by 2 to the power of what it lies below the greatest one of its row, and returns one divided by the sum
@@ -142,7 +144,7 @@ impl SimdOp for NormalizeRows<'_> {
 struct QuantizeRows<'a> {
     rows: &'a mut [f32],
     width: usize,
-    outlier_channel: usize,
+    outlier_channels: [usize; OUTLIERS],
     quantized: &'a mut QuantizedRows,
 }
 
@@ -153,7 +155,7 @@ impl SimdOp for QuantizeRows<'_> {
     fn eval<I: Isa>(self, isa: I) {
         self.quantized.clear();
         for row in self.rows.chunks_exact_mut(self.width) {
-            quantize_row(isa, row, self.outlier_channel, self.quantized);
+            quantize_row(isa, row, self.outlier_channels, self.quantized);
         }
     }
 }
@@ -205,7 +207,7 @@ impl SimdOp for DequantizeRows<'_> {
 struct GeluAndQuantizeRows<'a> {
     sums: &'a [i32],
     columns: &'a Columns,
-    outlier_channel: usize,
+    outlier_channels: [usize; OUTLIERS],
     rows: &'a mut QuantizedRows,
 }
 
@@ -227,7 +229,7 @@ impl SimdOp for GeluAndQuantizeRows<'_> {
                 #[inline(always)]
                 |value, _| gelu(isa, value),
             );
-            quantize_row(isa, &mut row, self.outlier_channel, self.rows);
+            quantize_row(isa, &mut row, self.outlier_channels, self.rows);
         }
     }
 }
@@ -291,18 +293,20 @@ fn map_sums<I: Isa>(
     let lanes = floats.len();
     // Sums and totals are scaled by the row at once.
     let (scale, offset) = (floats.splat(row.scale), floats.splat(-row.scale * row.zero));
-    let outlier = floats.splat(row.outlier);
+    let [first, second] = row.outliers.map(|number| floats.splat(number));
     let columns = columns
         .scale
         .chunks_exact(lanes)
         .zip(columns.total.chunks_exact(lanes))
         .zip(columns.bias.chunks_exact(lanes))
-        .zip(columns.outlier.chunks_exact(lanes));
-    for ((sums, (((column_scale, total), bias), column_outlier)), out) in
+        .zip(columns.outliers[0].chunks_exact(lanes))
+        .zip(columns.outliers[1].chunks_exact(lanes));
+    for ((sums, ((((column_scale, total), bias), first_column), second_column)), out) in
         sums.chunks_exact(lanes).zip(columns).zip(out.chunks_exact_mut(lanes))
     {
         let bias = floats.mul_add(floats.load(total), offset, floats.load(bias));
-        let bias = floats.mul_add(floats.load(column_outlier), outlier, bias);
+        let bias = floats.mul_add(floats.load(first_column), first, bias);
+        let bias = floats.mul_add(floats.load(second_column), second, bias);
         let factor = floats.mul(scale, floats.load(column_scale));
         let value = floats.mul_add(ints.to_float(ints.load(sums)), factor, bias);
         floats.store(map(value, floats.load(out)), out);
@@ -334,11 +338,17 @@ fn normalize_row<I: Isa>(isa: I, row: &mut [f32], norm: &LayerNorm) {
     }
 }
 
-/// Appends a quantized row, as DynamicQuantizeLinear of ONNX makes one of a tensor, but without the outlier channel. The
+/// Appends a quantized row, as DynamicQuantizeLinear of ONNX makes one of a tensor, but without the outlier channels. The
 /// row is the same afterwards.
 #[inline(always)]
-fn quantize_row<I: Isa>(isa: I, row: &mut [f32], outlier_channel: usize, quantized: &mut QuantizedRows) {
-    let outlier = row.get_mut(outlier_channel).map(std::mem::take).unwrap_or_default();
+fn quantize_row<I: Isa>(
+    isa: I,
+    row: &mut [f32],
+    outlier_channels: [usize; OUTLIERS],
+    quantized: &mut QuantizedRows,
+) {
+    let outliers =
+        outlier_channels.map(|channel| row.get_mut(channel).map(std::mem::take).unwrap_or_default());
     let (floats, ints) = (isa.f32(), isa.i32());
     let lanes = floats.len();
     let (mut low, mut high) = (floats.zero(), floats.zero());
@@ -351,7 +361,7 @@ fn quantize_row<I: Isa>(isa: I, row: &mut [f32], outlier_channel: usize, quantiz
     let high = high.to_array().as_ref().iter().copied().fold(0.0, f32::max);
     let scale = if high > low { (high - low) / MAX_QUANTIZED } else { 1.0 };
     let zero = (-low / scale).round_ties_even().clamp(0.0, MAX_QUANTIZED);
-    quantized.scaling.push(Scaling { scale, zero, outlier });
+    quantized.scaling.push(Scaling { scale, zero, outliers });
     let (factor, zero) = (floats.splat(scale.recip()), ints.splat(zero as i32));
     let start = quantized.bytes.len();
     quantized.bytes.resize(start + row.len(), 0);
@@ -364,8 +374,10 @@ fn quantize_row<I: Isa>(isa: I, row: &mut [f32], outlier_channel: usize, quantiz
         let second = ints.narrow_saturate(ints.add(c, zero), ints.add(d, zero));
         isa.u8().store(isa.i16().narrow_saturate(first, second), bytes);
     }
-    if let Some(number) = row.get_mut(outlier_channel) {
-        *number = outlier;
+    for (channel, outlier) in outlier_channels.into_iter().zip(outliers) {
+        if let Some(number) = row.get_mut(channel) {
+            *number = outlier;
+        }
     }
 }
 

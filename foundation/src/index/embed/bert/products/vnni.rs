@@ -1,0 +1,136 @@
+//! Products of bytes by the vector neural network instructions of AVX-512, which add four of them to a sum at a time. One of
+//! four files with unsafe code: it calls what is compiled for such instructions.
+#![allow(unsafe_code, reason = "instructions that not every processor has")]
+
+use std::arch::x86_64::{
+    __m512i, _mm512_dpbusd_epi32, _mm512_loadu_si512, _mm512_set1_epi32, _mm512_setzero_si512,
+    _mm512_storeu_si512,
+};
+use std::array;
+
+/// The sums in a vector of the processor.
+const LANES: usize = 16;
+/// The vectors of columns that are computed at a time, so that all sums stay in registers.
+const VECTORS: usize = 3;
+/// The columns that are computed at a time.
+const COLUMNS: usize = VECTORS * LANES;
+/// The rows that are computed at a time.
+const ROWS: usize = 8;
+/// The bytes of a row that one instruction multiplies and adds.
+const QUAD: usize = 4;
+/// The quads in a block of a row, and of the columns it is multiplied with.
+const BLOCK: usize = 32;
+
+/// A block of a row.
+type RowBlock = [[u8; QUAD]; BLOCK];
+
+/// For each of some columns the weights of one quad, in one word.
+#[derive(Clone, Copy)]
+#[repr(align(64))]
+struct ColumnQuads([[u32; LANES]; VECTORS]);
+
+/// A matrix of weights in the order in which they are read: for each group of columns one block after another.
+pub(in super::super) struct Weights(Vec<Vec<[ColumnQuads; BLOCK]>>);
+
+impl Weights {
+    /// Orders a matrix with rows of `width` weights. Returns `None` if the processor has no such instructions, or the matrix
+    /// is not made up of whole groups and blocks.
+    pub(super) fn new(matrix: &[i8], width: usize) -> Option<Self> {
+        let can = is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512vnni");
+        let height = matrix.len().checked_div(width)?;
+        if !can || !width.is_multiple_of(COLUMNS) || !height.is_multiple_of(QUAD * BLOCK) || height == 0 {
+            return None;
+        }
+        let group = |from: usize| {
+            let blocks = matrix.chunks_exact(QUAD * BLOCK * width);
+            blocks.map(|rows| column_quads(rows, width, from)).collect()
+        };
+        Some(Self((0..width).step_by(COLUMNS).map(group).collect()))
+    }
+
+    /// Multiplies rows of bytes, of the height of the matrix, with it. Each row of `sums` gets a sum for each column.
+    pub(super) fn multiply(&self, rows: &[u8], sums: &mut [i32]) {
+        // SAFETY: `new` gives weights only where the processor has the instructions.
+        unsafe { multiply(&self.0, rows, sums) }
+    }
+}
+
+/// Orders a block of the columns that begin at `from`. `rows` are the rows of the block.
+fn column_quads(rows: &[i8], width: usize, from: usize) -> [ColumnQuads; BLOCK] {
+    let mut block = [ColumnQuads([[0; LANES]; VECTORS]); BLOCK];
+    for (quad, rows) in block.iter_mut().zip(rows.chunks_exact(QUAD * width)) {
+        let mut parts = rows.chunks_exact(width).filter_map(|row| row.get(from..)?.first_chunk());
+        let parts: [&[i8; COLUMNS]; QUAD] = array::from_fn(|_| parts.next().unwrap_or(&[0; COLUMNS]));
+        for (at, word) in quad.0.iter_mut().flatten().enumerate() {
+            *word = u32::from_ne_bytes(parts.map(|part| part[at].cast_unsigned()));
+        }
+    }
+    block
+}
+
+#[target_feature(enable = "avx512f,avx512vnni")]
+fn multiply(groups: &[Vec<[ColumnQuads; BLOCK]>], rows: &[u8], sums: &mut [i32]) {
+    let blocks = groups.first().map_or(0, Vec::len);
+    let width = groups.len() * COLUMNS;
+    let rows: Vec<&[RowBlock]> = rows.as_chunks().0.as_chunks().0.chunks_exact(blocks.max(1)).collect();
+    for (at, group) in groups.iter().enumerate() {
+        for (rows, sums) in rows.chunks(ROWS).zip(sums.chunks_mut(ROWS * width)) {
+            let own = sums.chunks_exact_mut(width).filter_map(|row| row.as_chunks_mut().0.get_mut(at));
+            if let Ok(rows) = <[_; ROWS]>::try_from(rows) {
+                for (sums, out) in multiply_group(group, rows).into_iter().zip(own) {
+                    store(sums, out);
+                }
+            } else {
+                for (row, out) in rows.iter().zip(own) {
+                    let [sums] = multiply_group(group, [*row]);
+                    store(sums, out);
+                }
+            }
+        }
+    }
+}
+
+/// Multiplies some rows with a group of columns.
+#[target_feature(enable = "avx512f,avx512vnni")]
+fn multiply_group<const N: usize>(
+    group: &[[ColumnQuads; BLOCK]],
+    rows: [&[RowBlock]; N],
+) -> [[__m512i; VECTORS]; N] {
+    let mut sums = [[_mm512_setzero_si512(); VECTORS]; N];
+    let mut rest = rows.map(<[RowBlock]>::iter);
+    for columns in group {
+        let mut rows = [&[[0; QUAD]; BLOCK]; N];
+        // A function that takes a closure with these instructions would not be inlined.
+        for (row, rest) in rows.iter_mut().zip(&mut rest) {
+            *row = rest.next().unwrap_or(row);
+        }
+        for (quad, columns) in columns.iter().enumerate() {
+            let columns = load(&columns.0);
+            for (sums, row) in sums.iter_mut().zip(rows) {
+                let bytes = _mm512_set1_epi32(i32::from_ne_bytes(row[quad]));
+                for (sum, column) in sums.iter_mut().zip(columns) {
+                    *sum = _mm512_dpbusd_epi32(*sum, bytes, column);
+                }
+            }
+        }
+    }
+    sums
+}
+
+#[target_feature(enable = "avx512f")]
+fn load(words: &[[u32; LANES]; VECTORS]) -> [__m512i; VECTORS] {
+    let mut vectors = [_mm512_setzero_si512(); VECTORS];
+    for (vector, words) in vectors.iter_mut().zip(words) {
+        // SAFETY: The array has the 64 bytes that are loaded, and a load needs no alignment.
+        *vector = unsafe { _mm512_loadu_si512(words.as_ptr().cast()) };
+    }
+    vectors
+}
+
+#[target_feature(enable = "avx512f")]
+fn store(sums: [__m512i; VECTORS], out: &mut [i32; COLUMNS]) {
+    for (out, sums) in out.as_chunks_mut::<LANES>().0.iter_mut().zip(sums) {
+        // SAFETY: The array has the 64 bytes that are stored, and a store needs no alignment.
+        unsafe { _mm512_storeu_si512(out.as_mut_ptr().cast(), sums) };
+    }
+}
