@@ -6,14 +6,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{Arc, LazyLock, Mutex};
 
-use proptest::prelude::{Just, Strategy, any, prop, prop_assert, prop_assert_eq, prop_oneof, proptest};
+use proptest::prelude::{Strategy, any, prop, prop_assert_eq, proptest};
 use sidenote::config::Config;
 use sidenote::index::embed::model_selection::PreviousModels;
 use sidenote::index::embed::wordpiece::WordPiece;
 use sidenote::index::embed::{
     Effort, Embed, MiniLm, ModelId, attention_by_instructions, products_by_instructions,
 };
-use sidenote::index::vectors::cosine::cosine_by_instructions;
 use sidenote::index::{Index, Options, SyncScope, silent};
 use sidenote::vault::Vault;
 use tokenizers::models::wordpiece::WordPiece as Reference;
@@ -530,21 +529,6 @@ fn a_new_model_serves_once_all_its_vectors_are_there() {
     let kept = std::fs::read_dir(vault.root().join(".sidenote/index/vectors")).unwrap();
     let kept: Vec<_> = kept.map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(kept, ["some-gated-1"]);
-}
-
-#[test]
-fn all_instructions_give_the_same_cosine() {
-    let bytes = prop::collection::vec(prop_oneof![any::<i8>(), Just(-128), Just(127), Just(0)], 0..200);
-    proptest!(|(a in bytes.clone(), b in bytes.clone())| {
-        let sum = |a: &[i8], b: &[i8]| a.iter().zip(b).map(|(a, b)| f64::from(*a) * f64::from(*b)).sum::<f64>();
-        let length = a.len().min(b.len());
-        let (a, b) = (&a[..length], &b[..length]);
-        let norms = sum(a, a).sqrt() * sum(b, b).sqrt();
-        let expected = if norms > 0.0 { sum(a, b) / norms } else { 0.0 };
-        for (name, cosine) in cosine_by_instructions(a, b) {
-            prop_assert!((f64::from(cosine) - expected).abs() < 1e-5, "{}: {} is not {}", name, cosine, expected);
-        }
-    });
 }
 
 /// Checks which instructions are in use, where the caller of the tests knows that the processor has them.

@@ -120,6 +120,7 @@ mod updated_facts;
 mod date_queries;
 mod validity;
 mod vault;
+mod vectors;
 mod watch;
 mod web;
 mod web_api;

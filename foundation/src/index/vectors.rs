@@ -2,8 +2,9 @@
 //! usearch. A vector belongs to a text, not to a note, so it is found again after a rename, a rebuild or a checkout.
 //!
 //! The newest vectors are only in the log and are compared one by one. A graph over the others is saved when there are
-//! enough of them.
+//! enough of them. It has coarse vectors; the candidates that it finds are compared by those of the log.
 
+mod coarse;
 pub mod cosine;
 mod records;
 
@@ -22,6 +23,7 @@ use crate::error::{Error, Result};
 use crate::platform;
 use crate::safe_open;
 
+use coarse::coarse;
 use cosine::{compare_by_cosine, cosine};
 pub use records::VectorRecord;
 use records::read_keys_from;
@@ -30,6 +32,13 @@ pub(super) use records::read_records;
 /// The minimum number of vectors outside the graph before a new graph is built. Fewer are compared one by one,
 /// which costs less.
 const MAX_TAIL: usize = 8192;
+/// The candidates that a graph is asked for, for each neighbour that is wanted. With two, it finds as many of the nearest
+/// hundred among 198,000 as one with vectors of bytes that is asked for a hundred: .96 and .97 of them.
+const CANDIDATES: usize = 2;
+/// The minimum number of candidates that a graph is asked for.
+const MIN_CANDIDATES: usize = 200;
+/// The form of the vectors of a graph. A graph with another one is not used.
+const GRAPH_FORM: &str = "coarse-2";
 const KEY_RECORD: usize = 16;
 /// The maximum size of the file of keys in bytes, enough for a hundred million passages.
 const MAX_KEYS: u64 = 1_600_000_016;
@@ -67,6 +76,9 @@ struct GraphInfo {
     /// The number of log records that the graph covers, from the first.
     records: usize,
     dimensions: usize,
+    /// The form of its vectors, [`GRAPH_FORM`].
+    #[serde(default)]
+    form: String,
     /// The BLAKE3 hash of the graph file in hex.
     hash: String,
     /// The identity of the graph file, which tells it from a copy and from a file of somebody else; see
@@ -231,10 +243,11 @@ fn read_log_from(folder: &Path, dimensions: usize, first: usize) -> Result<Log> 
 
 fn options(dimensions: usize) -> IndexOptions {
     IndexOptions {
-        dimensions,
+        dimensions: coarse::size(dimensions),
         metric: MetricKind::Cos,
         quantization: ScalarKind::I8,
-        connectivity: 16,
+        // With 16 instead, a graph is a quarter larger and finds no more.
+        connectivity: 10,
         expansion_add: 128,
         expansion_search: 96,
         multi: false,
@@ -465,18 +478,23 @@ impl Vectors {
             return Ok(Vec::new());
         };
         let key_of = |record: u64| usize::try_from(record).ok().and_then(|at| self.keys.get(at)).copied();
+        let candidates = (CANDIDATES * count).max(MIN_CANDIDATES).min(self.covered);
+        let coarse = coarse(&query.bytes);
         let found = match allowed {
-            None => graph.search(&query.bytes, count),
-            Some(keys) => graph.filtered_search(&query.bytes, count, |record| {
+            None => graph.search(&coarse, candidates),
+            Some(keys) => graph.filtered_search(&coarse, candidates, |record| {
                 key_of(record).is_some_and(|key| keys.contains(&key))
             }),
         }
         .map_err(graph_error("search"))?;
-        // The graph compares the same bytes by the same measure.
-        let found = found.keys.into_iter().zip(found.distances);
-        Ok(found
-            .filter_map(|(record, distance)| Some(Neighbour { key: key_of(record)?, cosine: 1.0 - distance }))
-            .collect())
+        let (mut bytes, mut vector) = (Vec::new(), Vec::new());
+        let mut near = Vec::with_capacity(found.keys.len());
+        for record in found.keys {
+            let Some((key, record)) = key_of(record).zip(usize::try_from(record).ok()) else { continue };
+            self.read_at(record, &mut bytes, &mut vector)?;
+            near.push(Neighbour { key, cosine: cosine(&query.bytes, &vector) });
+        }
+        Ok(near)
     }
 }
 
@@ -484,26 +502,26 @@ impl Vectors {
 ///
 /// # Errors
 /// `Io` if the file cannot be read; `Corrupt` if it is not a graph.
-fn load_graph(graph: &mut usearch::Index, path: &Path) -> Result<()> {
+fn load_graph(graph: &mut usearch::Index, dimensions: usize, path: &Path) -> Result<()> {
     if platform::LIBRARIES_OPEN_ANY_PATH {
         graph.load(path_text(path)?).map_err(graph_error("load"))?;
     } else {
         let bytes = std::fs::read(path).map_err(|error| Error::io("read", path, error))?;
         graph.load_from_buffer(&bytes).map_err(graph_error("load"))?;
     }
-    compare_by_cosine(graph)
+    compare_by_cosine(graph, dimensions)
 }
 
 /// Maps a saved graph into memory, or reads it where usearch cannot open every path.
 ///
 /// # Errors
 /// The errors of [`load_graph`].
-fn map_graph(graph: &mut usearch::Index, path: &Path) -> Result<()> {
+fn map_graph(graph: &mut usearch::Index, dimensions: usize, path: &Path) -> Result<()> {
     if !platform::LIBRARIES_OPEN_ANY_PATH {
-        return load_graph(graph, path);
+        return load_graph(graph, dimensions, path);
     }
     graph.view(path_text(path)?).map_err(graph_error("open"))?;
-    compare_by_cosine(graph)
+    compare_by_cosine(graph, dimensions)
 }
 
 /// Writes a graph to a file.
@@ -533,8 +551,8 @@ fn open_graph(folder: &Path, dimensions: usize, records: usize) -> (Option<usear
     let Ok(mut graph) = usearch::Index::new(&options(dimensions)) else {
         return none;
     };
-    let opened = map_graph(&mut graph, &graph_path(folder));
-    if opened.is_err() || graph.size() != info.records || graph.dimensions() != dimensions {
+    let opened = map_graph(&mut graph, dimensions, &graph_path(folder));
+    if opened.is_err() || graph.size() != info.records {
         return none;
     }
     (Some(graph), info.records)
@@ -545,10 +563,11 @@ fn read_graph_info(folder: &Path) -> Option<GraphInfo> {
     serde_json::from_slice(&text).ok()
 }
 
-/// Reads the description of a graph that this program wrote at this place.
+/// Reads the description of a graph that this version of the program wrote at this place.
 fn trusted_graph_info(folder: &Path) -> Option<GraphInfo> {
-    read_graph_info(folder)
-        .filter(|info| info.file.is_some() && info.file == file_identity(&graph_path(folder)))
+    read_graph_info(folder).filter(|info| {
+        info.form == GRAPH_FORM && info.file.is_some() && info.file == file_identity(&graph_path(folder))
+    })
 }
 
 /// Reads the whole log in `folder`, and returns how many of its records are sound and how many are not.
@@ -819,9 +838,9 @@ impl VectorWriter {
         let mut graph = usearch::Index::new(&options(self.dimensions)).map_err(graph_error("make"))?;
         let path = graph_path(&self.folder);
         if covered > 0 {
-            load_graph(&mut graph, &path)?;
+            load_graph(&mut graph, self.dimensions, &path)?;
         } else {
-            compare_by_cosine(&mut graph)?;
+            compare_by_cosine(&mut graph, self.dimensions)?;
         }
         graph.reserve_capacity_and_threads(self.records, 64).map_err(graph_error("grow"))?;
         let size = record_size(self.dimensions);
@@ -833,7 +852,7 @@ impl VectorWriter {
             platform::read_exact_at(&file, &mut record, (HEADER + at * size) as u64)
                 .map_err(|error| Error::io("read", log_path(&self.folder), error))?;
             let vector: Vec<i8> = record[4..].iter().map(|&byte| byte as i8).collect();
-            graph.add(at as u64, &vector).map_err(graph_error("extend"))?;
+            graph.add(at as u64, &coarse(&vector)).map_err(graph_error("extend"))?;
         }
         let fresh = self.folder.join("graph.new");
         remove_if_there(&fresh)?;
@@ -842,6 +861,7 @@ impl VectorWriter {
         let info = GraphInfo {
             records: self.records,
             dimensions: self.dimensions,
+            form: GRAPH_FORM.to_owned(),
             hash: blake3::hash(&bytes).to_hex().to_string(),
             file: None,
         };

@@ -1,5 +1,5 @@
-//! The cosine of vectors of bytes, by the widest instructions that the processor has. This is one of four files with unsafe
-//! code: it calls what is compiled for such instructions, and reads the vectors to which usearch points.
+//! The cosines of vectors of bytes and of coarse vectors, by the widest instructions that the processor has. This is one of four
+//! files with unsafe code: it calls what is compiled for such instructions, and reads the vectors to which usearch points.
 #![allow(unsafe_code, reason = "instructions that not every processor has, and pointers of usearch")]
 
 use std::sync::LazyLock;
@@ -7,6 +7,7 @@ use std::sync::LazyLock;
 use usearch::VectorType as _;
 use usearch::ffi::ScalarKind;
 
+use super::coarse::{self, Differences};
 use super::graph_error;
 use crate::error::{Error, Result};
 
@@ -69,20 +70,55 @@ pub(super) fn cosine(a: &[i8], b: &[i8]) -> f32 {
     unsafe { multiply(a, b) }.cosine()
 }
 
-/// Has a graph compare its vectors by [`cosine`]. A graph forgets this when it is loaded from a file or opened.
+/// A function that counts the differences of two coarse vectors of the same size.
+///
+/// # Safety
+/// The processor has the instructions for which it is compiled.
+type Count = unsafe fn(&[i8], &[i8]) -> Differences;
+
+/// The functions that the processor can run, by the instructions for which they are compiled, the widest first.
+static COUNT: LazyLock<Vec<(&str, Count)>> = LazyLock::new(|| {
+    let mut functions: Vec<(&str, Count)> = Vec::new();
+    #[cfg(target_arch = "x86_64")]
+    {
+        if is_x86_feature_detected!("avx512bw") && is_x86_feature_detected!("avx512vpopcntdq") {
+            functions.push(("AVX-512 VPOPCNTDQ", x86::count_avx512));
+        }
+        if is_x86_feature_detected!("popcnt") {
+            functions.push(("POPCNT", x86::count_popcnt));
+        }
+    }
+    functions.push(("all processors", Differences::count));
+    functions
+});
+
+/// Returns the cosine of two vectors that are made coarse, by each set of instructions that the processor has, the one in use
+/// first.
+pub fn coarse_cosine_by_instructions(a: &[i8], b: &[i8]) -> Vec<(&'static str, f32)> {
+    let dimensions = a.len().min(b.len());
+    let (a, b) = (a.get(..dimensions).unwrap_or(a), b.get(..dimensions).unwrap_or(b));
+    let (a, b) = (coarse::coarse(a), coarse::coarse(b));
+    // SAFETY: The list has what this processor can run.
+    COUNT.iter().map(|(name, count)| (*name, unsafe { count(&a, &b) }.cosine(dimensions))).collect()
+}
+
+/// Has a graph compare its coarse vectors, of so many dimensions, by their cosine. A graph forgets this when it is loaded from
+/// a file or opened.
 ///
 /// # Errors
-/// `Corrupt` if the vectors of the graph are not bytes, or usearch fails.
-pub(super) fn compare_by_cosine(graph: &mut usearch::Index) -> Result<()> {
-    let dimensions = graph.dimensions();
-    if graph.scalar_kind() != ScalarKind::I8 {
-        return Err(Error::corrupt("the vectors of the graph are not bytes"));
+/// `Corrupt` if the graph has other vectors, or usearch fails.
+pub(super) fn compare_by_cosine(graph: &mut usearch::Index, dimensions: usize) -> Result<()> {
+    let size = coarse::size(dimensions);
+    if graph.scalar_kind() != ScalarKind::I8 || graph.dimensions() != size {
+        return Err(Error::corrupt("the graph has other vectors"));
     }
+    let count = COUNT.first().map_or(Differences::count as Count, |(_, count)| *count);
     let distance = move |a: *const i8, b: *const i8| {
-        // SAFETY: usearch calls this with two of its vectors, or the query, and each has so many bytes.
-        let (a, b) =
-            unsafe { (std::slice::from_raw_parts(a, dimensions), std::slice::from_raw_parts(b, dimensions)) };
-        1.0 - cosine(a, b)
+        // SAFETY: usearch calls this with two of its vectors, or the query, and each has so many bytes. The list has what
+        // this processor can run.
+        let differences =
+            unsafe { count(std::slice::from_raw_parts(a, size), std::slice::from_raw_parts(b, size)) };
+        1.0 - differences.cosine(dimensions)
     };
     i8::change_metric(graph, Box::new(distance)).map_err(graph_error("measure"))
 }
@@ -108,7 +144,17 @@ mod x86 {
         _mm512_reduce_add_epi32, _mm512_setzero_si512,
     };
 
-    use super::{Products, multiply};
+    use super::{Differences, Products, multiply};
+
+    #[target_feature(enable = "popcnt")]
+    pub(super) fn count_popcnt(a: &[i8], b: &[i8]) -> Differences {
+        Differences::count(a, b)
+    }
+
+    #[target_feature(enable = "avx512bw,avx512vpopcntdq")]
+    pub(super) fn count_avx512(a: &[i8], b: &[i8]) -> Differences {
+        Differences::count(a, b)
+    }
 
     #[target_feature(enable = "avx2")]
     pub(super) fn multiply_avx2(a: &[i8], b: &[i8]) -> Products {

@@ -1,0 +1,154 @@
+//! Tests how vectors are compared, and what a graph over them finds.
+
+use std::collections::HashSet;
+use std::fs;
+use std::path::Path;
+
+use proptest::prelude::{Just, any, prop, prop_assert, prop_oneof, proptest};
+use sidenote::index::vectors::cosine::{coarse_cosine_by_instructions, cosine_by_instructions};
+use sidenote::index::vectors::{Neighbour, VectorWriter, Vectors};
+
+const DIMENSIONS: usize = 100;
+/// More than are compared one by one.
+const COUNT: i64 = 9_000;
+
+/// Computes the cosine of two lists of numbers; 0 if one of them is zero.
+fn plain_cosine(a: &[i32], b: &[i32]) -> f64 {
+    let sum = |a: &[i32], b: &[i32]| a.iter().zip(b).map(|(a, b)| f64::from(a * b)).sum::<f64>();
+    let norms = sum(a, a).sqrt() * sum(b, b).sqrt();
+    if norms > 0.0 { sum(a, b) / norms } else { 0.0 }
+}
+
+/// Gives the numbers for which the bits of a coarse vector stand.
+fn coarse_numbers(vector: &[i8]) -> Vec<i32> {
+    let squares: f32 = vector.iter().map(|&x| f32::from(x).powi(2)).sum();
+    let threshold = 0.8 * (squares / vector.len() as f32).sqrt();
+    let number = |&x: &i8| {
+        let size = if f32::from(x.unsigned_abs()) > threshold { 3 } else { 1 };
+        if x > 0 { size } else { -size }
+    };
+    vector.iter().map(number).collect()
+}
+
+#[test]
+fn all_instructions_give_the_same_cosine() {
+    let bytes = prop::collection::vec(prop_oneof![any::<i8>(), Just(-128), Just(127), Just(0)], 0..200);
+    proptest!(|(a in bytes.clone(), b in bytes.clone())| {
+        let length = a.len().min(b.len());
+        let (a, b) = (&a[..length], &b[..length]);
+        let numbers = |vector: &[i8]| vector.iter().map(|&x| i32::from(x)).collect::<Vec<_>>();
+        let expected = plain_cosine(&numbers(a), &numbers(b));
+        for (name, cosine) in cosine_by_instructions(a, b) {
+            prop_assert!((f64::from(cosine) - expected).abs() < 1e-5, "{}: {} is not {}", name, cosine, expected);
+        }
+    });
+}
+
+#[test]
+fn all_instructions_give_the_same_cosine_of_coarse_vectors() {
+    let bytes = prop::collection::vec(prop_oneof![any::<i8>(), Just(-128), Just(127), Just(0)], 1..600);
+    proptest!(|(a in bytes.clone(), b in bytes.clone())| {
+        let length = a.len().min(b.len());
+        let (a, b) = (&a[..length], &b[..length]);
+        let expected = plain_cosine(&coarse_numbers(a), &coarse_numbers(b));
+        for (name, cosine) in coarse_cosine_by_instructions(a, b) {
+            prop_assert!((f64::from(cosine) - expected).abs() < 1e-5, "{}: {} is not {}", name, cosine, expected);
+        }
+    });
+}
+
+/// Makes vectors around sixty topics, by numbers that no later version of a crate changes.
+fn made(first: i64, count: i64) -> Vec<(i64, Vec<f32>)> {
+    let numbers = |seed: i64| {
+        let mut bytes = [0; 2 * DIMENSIONS];
+        blake3::Hasher::new().update(&seed.to_le_bytes()).finalize_xof().fill(&mut bytes);
+        let pairs = bytes.chunks_exact(2).map(|pair| f32::from(pair[0]) + f32::from(pair[1]) - 255.0);
+        pairs.collect::<Vec<f32>>()
+    };
+    let vector = |key: i64| {
+        let topic = numbers(-1 - key * 31 % 60);
+        numbers(key).iter().zip(topic).map(|(own, topic)| own + topic).collect()
+    };
+    (first..first + count).map(|key| (key, vector(key))).collect()
+}
+
+/// Appends vectors to those of a folder, and builds a graph.
+#[track_caller]
+fn add(folder: &Path, vectors: &[(i64, Vec<f32>)]) {
+    let (mut writer, dropped) = VectorWriter::open(folder, DIMENSIONS, true).unwrap();
+    writer.append(vectors).unwrap();
+    assert_eq!((writer.build_graph(&|| false).unwrap(), dropped), (true, 0));
+}
+
+/// Finds the ten passages with the highest cosines, by comparing all.
+fn nearest(vectors: &Vectors, query: &[f32], keys: &[i64]) -> Vec<Neighbour> {
+    let mut all = vectors.compare(query, keys).unwrap();
+    all.sort_by(|a, b| b.cosine.total_cmp(&a.cosine).then(a.key.cmp(&b.key)));
+    all.truncate(10);
+    all
+}
+
+/// Checks that searches for ten find nearly all of the nearest ten, each with its exact cosine.
+#[track_caller]
+fn check_recall(vectors: &Vectors, count: i64, allowed: Option<&HashSet<i64>>) {
+    let keys: Vec<i64> =
+        (0..count).filter(|key| allowed.is_none_or(|allowed| allowed.contains(key))).collect();
+    let (mut met, mut asked) = (0, 0);
+    for (_, query) in made(1_000_000, 60) {
+        let found = vectors.search(&query, 10, allowed).unwrap();
+        assert_eq!(found.len(), 10);
+        let exact = nearest(vectors, &query, &keys);
+        met += exact.iter().filter(|near| found.contains(near)).count();
+        asked += exact.len();
+    }
+    assert!(met * 100 >= asked * 97, "{met} of {asked}");
+}
+
+#[test]
+fn a_graph_finds_the_nearest_passages() {
+    let folder = tempfile::tempdir().unwrap();
+    let all = made(0, COUNT + 3_000);
+    let (first, later) = all.split_at(COUNT as usize);
+    add(folder.path(), first);
+    check_recall(&Vectors::open(folder.path(), DIMENSIONS).unwrap(), COUNT, None);
+
+    // Later vectors are compared one by one.
+    let (mut writer, _) = VectorWriter::open(folder.path(), DIMENSIONS, false).unwrap();
+    writer.append(later).unwrap();
+    assert!(!writer.build_graph(&|| false).unwrap(), "they are too few for a new graph");
+    let vectors = Vectors::open(folder.path(), DIMENSIONS).unwrap();
+    check_recall(&vectors, COUNT + 3_000, None);
+
+    let even: HashSet<i64> = (0..COUNT).filter(|key| key % 2 == 0).collect();
+    check_recall(&vectors, COUNT, Some(&even));
+    let few: HashSet<i64> = (0..COUNT).filter(|key| key % 100 == 0).collect();
+    check_recall(&vectors, COUNT, Some(&few));
+}
+
+#[test]
+fn a_graph_grows_by_later_vectors() {
+    let folder = tempfile::tempdir().unwrap();
+    add(folder.path(), &made(0, COUNT));
+    add(folder.path(), &made(COUNT, COUNT));
+    check_recall(&Vectors::open(folder.path(), DIMENSIONS).unwrap(), 2 * COUNT, None);
+}
+
+/// A graph of an earlier version has vectors of bytes.
+#[test]
+fn a_graph_of_another_form_is_built_anew() {
+    let folder = tempfile::tempdir().unwrap();
+    add(folder.path(), &made(0, COUNT));
+    let path = folder.path().join("graph.json");
+    let text = fs::read_to_string(&path).unwrap();
+    assert_eq!(text.matches("coarse-2").count(), 1, "{text}");
+    fs::write(&path, text.replace("coarse-2", "bytes")).unwrap();
+
+    let vectors = Vectors::open(folder.path(), DIMENSIONS).unwrap();
+    let (_, query) = made(1_000_000, 1).remove(0);
+    let keys: Vec<i64> = (0..COUNT).collect();
+    assert_eq!(vectors.search(&query, 10, None).unwrap(), nearest(&vectors, &query, &keys));
+
+    let (writer, _) = VectorWriter::open(folder.path(), DIMENSIONS, false).unwrap();
+    assert!(writer.build_graph(&|| false).unwrap());
+    check_recall(&Vectors::open(folder.path(), DIMENSIONS).unwrap(), COUNT, None);
+}
