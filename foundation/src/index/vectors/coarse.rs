@@ -55,7 +55,7 @@ impl Differences {
         for ((a_sign, a_size), (b_sign, b_size)) in
             a_signs.iter().zip(a_sizes).zip(b_signs.iter().zip(b_sizes))
         {
-            let [a_sign, a_size, b_sign, b_size] = [a_sign, a_size, b_sign, b_size].map(|bytes| word(bytes));
+            let [a_sign, a_size, b_sign, b_size] = [a_sign, a_size, b_sign, b_size].map(word);
             both += 4 * (a_sign ^ b_sign).count_ones()
                 + 2 * ((a_sign ^ b_size).count_ones() + (a_size ^ b_sign).count_ones())
                 + (a_size ^ b_size).count_ones();
