@@ -4,6 +4,7 @@
 
 mod check;
 mod filter;
+mod folders;
 mod inserts;
 mod links;
 mod names;

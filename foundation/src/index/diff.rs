@@ -9,6 +9,7 @@ use crate::index::SyncScope;
 use crate::index::catalog::{CatalogReader, FileId, FileKind, FolderEntry, Hash, IndexedFile, Stat};
 use crate::text::path::NotePath;
 use crate::vault::Vault;
+use crate::vault::folder_fingerprint::KnownFolders;
 use crate::vault::obsidian::Settings;
 use crate::vault::scan::{self, DirListing, FileStat, ListedNames, ScanGaps, scan_each};
 
@@ -351,7 +352,7 @@ struct VaultScan<'a> {
     indexed: Vec<IndexedFile>,
     /// The indexed state of files that do not exist.
     removed: Vec<IndexedFile>,
-    /// The indexed folders that the scan has not visited yet. Folders behind symbolic links are visited last.
+    /// The folders with indexed files that the scan has not visited yet. Folders behind symbolic links are visited last.
     unvisited: BTreeSet<String>,
 }
 
@@ -359,7 +360,10 @@ impl VaultScan<'_> {
     /// Compares a folder with the files that are indexed in it.
     fn compare(&mut self, listing: DirListing) -> Result<()> {
         self.unvisited.remove(&listing.path);
-        self.scanned += listing.files.len();
+        self.scanned += listing.files.len() + listing.unchanged;
+        if listing.unchanged > 0 {
+            return Ok(());
+        }
         let in_memory = listing.files.len() + self.found.len() + self.indexed.len() + self.removed.len();
         self.peak_files = self.peak_files.max(in_memory);
         let mut files = listing.files.into_iter().peekable();
@@ -416,7 +420,17 @@ fn scan_vault<'a>(
         unvisited: BTreeSet::new(),
     };
     let gaps = catalog.in_transaction(|| {
-        let mut gaps = scan_each(vault.root(), &options, |listing| scan.compare(listing))?;
+        let mut fingerprints = catalog.folder_fingerprints()?;
+        scan.unvisited.extend(fingerprints.keys().cloned());
+        if *redo != Redo::Nothing {
+            fingerprints.clear();
+        }
+        let is_excluded = |path: &NotePath| settings.is_excluded(path);
+        let known = KnownFolders {
+            fingerprints: &fingerprints,
+            is_excluded: settings.has_filters().then_some(&is_excluded),
+        };
+        let mut gaps = scan_each(vault.root(), &options, Some(&known), |listing| scan.compare(listing))?;
         vault.set_followed_links(std::mem::take(&mut gaps.followed));
         while let Some(path) = scan.unvisited.pop_first() {
             if !gaps.cover(&path) {
