@@ -360,12 +360,13 @@ impl VaultScan<'_> {
     /// Compares a folder with the files that are indexed in it.
     fn compare(&mut self, listing: DirListing) -> Result<()> {
         self.unvisited.remove(&listing.path);
-        self.scanned += listing.files.len() + listing.unchanged;
+        let listed = listing.files.len() + listing.unchanged;
+        self.scanned += listed;
+        let in_memory = listed + self.found.len() + self.indexed.len() + self.removed.len();
+        self.peak_files = self.peak_files.max(in_memory);
         if listing.unchanged > 0 {
             return Ok(());
         }
-        let in_memory = listing.files.len() + self.found.len() + self.indexed.len() + self.removed.len();
-        self.peak_files = self.peak_files.max(in_memory);
         let mut files = listing.files.into_iter().peekable();
         self.catalog.visit_folder(&listing.path, |inside| {
             match inside {
