@@ -11,7 +11,7 @@ use crate::text::path::NotePath;
 use crate::vault::Vault;
 use crate::vault::folder_fingerprint::KnownFolders;
 use crate::vault::obsidian::Settings;
-use crate::vault::scan::{self, DirListing, FileStat, ListedNames, ScanGaps, scan_each};
+use crate::vault::scan::{DirListing, FileStat, ListedFolders, ListedNames, ScanGaps, scan_each};
 
 /// What a sync found and did.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -114,16 +114,19 @@ pub(super) fn compare(
     redo: &Redo,
 ) -> Result<FileChanges> {
     let settings = vault.settings();
-    let states = match scope {
-        SyncScope::All => vault_states(vault, catalog, &settings, redo)?,
-        SyncScope::Only { files, paths } => path_states(vault, catalog, files, paths)?,
-    };
-    let FileStates { found, indexed, mut report } = states;
-    report.warnings.extend(settings.warnings.iter().cloned());
-    let (mut changed, mut removed) = changes_of(catalog, &settings, redo, found, indexed)?;
-    find_moves(vault, catalog, &mut changed, &mut removed, &mut report)?;
-    assign_ids(catalog, &mut changed)?;
-    Ok(FileChanges { changed, removed, report })
+    // One transaction, because each query outside of one locks and unlocks the catalog.
+    catalog.in_transaction(|| {
+        let states = match scope {
+            SyncScope::All => vault_states(vault, catalog, &settings, redo)?,
+            SyncScope::Only { files, paths } => path_states(vault, catalog, files, paths)?,
+        };
+        let FileStates { found, indexed, mut report } = states;
+        report.warnings.extend(settings.warnings.iter().cloned());
+        let (mut changed, mut removed) = changes_of(catalog, &settings, redo, found, indexed)?;
+        find_moves(vault, catalog, &mut changed, &mut removed, &mut report)?;
+        assign_ids(catalog, &mut changed)?;
+        Ok(FileChanges { changed, removed, report })
+    })
 }
 
 /// The files that exist and those that are indexed, both ordered by path.
@@ -165,9 +168,10 @@ fn path_states(
         *spellings.entry(path.key()).or_default() += 1;
     }
     let mut names = ListedNames::new(vault);
+    let mut folders = ListedFolders::default();
     let (mut found, mut indexed, mut warnings) = (Vec::new(), Vec::new(), Vec::new());
     for path in &paths {
-        let stat = match if vault.hides(path) { Ok(None) } else { scan::stat(vault, path) } {
+        let stat = match if vault.hides(path) { Ok(None) } else { folders.stat(vault, path) } {
             // After a rename that changed only the case, some file systems still open the file by its old name.
             Ok(Some(stat)) if spellings.get(&path.key()).is_some_and(|count| *count > 1) => {
                 let listed = names.has(path).map_err(|error| Error::io("look for", path.as_str(), error));

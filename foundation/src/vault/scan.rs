@@ -186,12 +186,28 @@ pub fn scan_each<E>(
 /// Reads the metadata of one file; `None` if a scan would not list it.
 ///
 /// # Errors
-/// `Io` if the state of the file is unknown, because the file system returned an error or a symbolic link on the way
-/// is dangling. The caller must treat the file as unchanged.
+/// Those of [`ListedFolders::stat`].
 pub fn stat(vault: &Vault, path: &NotePath) -> Result<Option<FileStat>> {
-    let root = vault.root();
-    let disk = root.join(path.as_str());
-    let look = || -> io::Result<Option<FileStat>> {
+    ListedFolders::default().stat(vault, path)
+}
+
+/// Tells which files a scan would list, and looks at each folder once.
+#[derive(Debug, Default)]
+pub struct ListedFolders(HashMap<String, bool>);
+
+impl ListedFolders {
+    /// Reads the metadata of one file; `None` if a scan would not list it.
+    ///
+    /// # Errors
+    /// `Io` if the state of the file is unknown, because the file system returned an error or a symbolic link on the way
+    /// is dangling. The caller must treat the file as unchanged.
+    pub fn stat(&mut self, vault: &Vault, path: &NotePath) -> Result<Option<FileStat>> {
+        self.look(vault, path).map_err(|error| Error::io("look at", path.as_str(), error))
+    }
+
+    fn look(&mut self, vault: &Vault, path: &NotePath) -> io::Result<Option<FileStat>> {
+        let root = vault.root();
+        let disk = root.join(path.as_str());
         let mut metadata = match platform::entry_metadata(&disk) {
             Err(error) if is_absence(&error) => {
                 // The target of a link may be missing only for the moment, for example on a drive that is not mounted.
@@ -206,14 +222,23 @@ pub fn stat(vault: &Vault, path: &NotePath) -> Result<Option<FileStat>> {
         if !metadata.is_file() {
             return Ok(None);
         }
-        let is_listed = match vault.lists_folder(path.folder()) {
+        let is_listed = match self.lists(vault, path.folder()) {
             // The file was removed between the two calls.
             Err(error) if is_absence(&error) => false,
             listed => listed?,
         } && (!symlink || leaves_vault(root, &disk, vault.follows_outside())?.is_none());
         Ok(is_listed.then(|| file_stat(path.clone(), &metadata, symlink)))
-    };
-    look().map_err(|error| Error::io("look at", path.as_str(), error))
+    }
+
+    /// Says whether a scan lists the files of a folder.
+    fn lists(&mut self, vault: &Vault, folder: &str) -> io::Result<bool> {
+        if let Some(known) = self.0.get(folder) {
+            return Ok(*known);
+        }
+        let lists = vault.lists_folder(folder)?;
+        self.0.insert(folder.to_owned(), lists);
+        Ok(lists)
+    }
 }
 
 /// Tells under which spelling files and folders are listed. A file system that does not distinguish case opens a file by
