@@ -280,10 +280,10 @@ fn planned(files: &[(String, String)], settings: &str, request: &MoveRequest) ->
 fn a_folder_of_many_files_moves_as_one_of_few() {
     // So many files that the plan looks at all links at once. Nothing links to them, and they link to nothing.
     let padding: Vec<(String, String)> =
-        (0..300).map(|at| (format!("A/in/padding {at}.md"), String::new())).collect();
+        (0..260).map(|at| (format!("A/in/padding {at}.md"), String::new())).collect();
     let settings = ["", "{}", r#"{"newLinkFormat":"relative"}"#, r#"{"newLinkFormat":"absolute"}"#];
     let mut changed = 0;
-    for seed in 0..32 {
+    for seed in 0..20 {
         let mut numbers = Numbers(seed);
         let files = linked_files(&mut numbers);
         let (from, to) =
@@ -303,7 +303,7 @@ fn a_folder_of_many_files_moves_as_one_of_few() {
         assert_eq!(few, many, "{seed}: {request:?} with {settings:?}");
         changed += few.matches("Edits(").count();
     }
-    assert!(changed > 100, "{changed}");
+    assert!(changed > 60, "{changed}");
 }
 
 #[test]
