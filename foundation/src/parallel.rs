@@ -28,7 +28,8 @@ const RUNS: usize = 8;
 /// calls share the cores.
 ///
 /// Each thread takes one run of at least `least` items after another, since some items take longer than others, and passes
-/// the state that `start` returns to each `work`.
+/// the state that `start` returns to each `work`. The threads begin far apart: neighbours are often files of one folder, whose
+/// lock two threads would wait for.
 pub fn map<'t, T: Sync, S, R: Send>(
     items: &'t [T],
     least: usize,
@@ -45,12 +46,17 @@ pub fn map<'t, T: Sync, S, R: Send>(
     }
     let runs: Vec<&'t [T]> = items.chunks(items.len().div_ceil(threads * RUNS).max(least).max(1)).collect();
     let next = AtomicUsize::new(0);
+    let distance = runs.len().div_ceil(threads);
     let take_runs = || {
         let mut state = start();
         let mut done: Vec<(usize, Vec<R>)> = Vec::new();
         loop {
-            let at = next.fetch_add(1, Ordering::Relaxed);
-            let Some(run) = runs.get(at) else { return done };
+            let turn = next.fetch_add(1, Ordering::Relaxed);
+            if turn >= threads * distance {
+                return done;
+            }
+            let at = turn % threads * distance + turn / threads;
+            let Some(run) = runs.get(at) else { continue };
             done.push((at, run.iter().map(|item| work(&mut state, item)).collect()));
         }
     };

@@ -4,6 +4,8 @@
 //! backlink that was typed a second ago counts.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
+use std::ops::Bound;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::core::Core;
@@ -12,24 +14,32 @@ use crate::source::Source;
 use crate::sync::IndexSync;
 use sidenote_foundation::error::{Error, ErrorKind, Result};
 use sidenote_foundation::index::Drift;
-use sidenote_foundation::index::catalog::{CatalogReader, FileKind, ReadTransaction};
+use sidenote_foundation::index::catalog::{CatalogReader, FileKind, LinkTexts, ReadTransaction};
 use sidenote_foundation::parallel;
 use sidenote_foundation::platform;
 use sidenote_foundation::text::dialect::LinkDialects;
 use sidenote_foundation::text::link::LinkSyntax;
 use sidenote_foundation::text::path::{NotePath, key};
 use sidenote_foundation::text::resolve::{FileNames, link_places, name_keys};
-use sidenote_foundation::text::rewrite::Moves;
+use sidenote_foundation::text::rewrite::{Moves, RenameContext};
 use sidenote_foundation::vault::link_dialects::{DialectRules, PathLinkCounts};
 
 /// The number of files that are processed between two checks for cancellation.
 pub(super) const GROUP: usize = 256;
 
+/// A plan that moves at least one file in so many looks at the links of all files at once, instead of at each name.
+const BULK_SHARE: usize = 16;
+
 /// The vault as a plan sees it.
 pub(super) struct View<'a> {
     core: &'a Core,
-    drift: Drift,
-    gone: HashSet<NotePath>,
+    /// The files that are new since the vault was indexed.
+    added: BTreeSet<NotePath>,
+    /// The files that changed since they were indexed.
+    changed: Vec<NotePath>,
+    gone: BTreeSet<NotePath>,
+    /// The files that were read and the links and names that were looked up, for tests of how plans grow.
+    work: AtomicUsize,
     /// The link dialects of the vault's folders.
     dialects: Arc<LinkDialects>,
     /// The folders that were checked, and whether a symbolic link leads to each.
@@ -49,14 +59,25 @@ impl<'a> View<'a> {
         };
         Lookup::of(core).set_unindexed(Some(&drift));
         Lookup::of(core).set_behind(drift.len());
-        let gone = drift.removed.iter().cloned().collect();
+        let Drift { added, changed, removed } = drift;
         let dialects = match core.index.snapshot()?.generation {
             // Nothing is indexed, because there is nothing yet.
             0 => DialectRules::of(&core.vault).decide(&[], || Ok(PathLinkCounts::default()))?,
             _ => core.index.catalog().links().dialects()?,
         };
         let dialects = Arc::new(dialects);
-        Ok(Self { core, drift, gone, dialects, linked: Mutex::default() })
+        let (added, gone) = (added.into_iter().collect(), removed.into_iter().collect());
+        let (work, linked) = (AtomicUsize::new(0), Mutex::default());
+        Ok(Self { core, added, changed, gone, work, dialects, linked })
+    }
+
+    /// Returns the number of files that were read and of links and names that were looked up.
+    pub(super) fn work(&self) -> usize {
+        self.work.load(Ordering::Relaxed)
+    }
+
+    fn add_work(&self, steps: usize) {
+        self.work.fetch_add(steps, Ordering::Relaxed);
     }
 
     /// Returns the link dialects of the vault's folders.
@@ -75,6 +96,7 @@ impl<'a> View<'a> {
         mut ask: impl FnMut(&CatalogReader, &[N]) -> Result<Vec<T>>,
     ) -> Result<Vec<T>> {
         let catalog = self.catalog();
+        self.add_work(names.len());
         if names.len() <= GROUP {
             return ask(&catalog, names);
         }
@@ -88,7 +110,7 @@ impl<'a> View<'a> {
 
     /// Returns whether a file exists.
     pub(super) fn holds(&self, path: &NotePath) -> Result<bool> {
-        Ok(self.drift.added.contains(path)
+        Ok(self.added.contains(path)
             || (!self.gone.contains(path) && self.catalog().row_at(path.as_str())?.is_some()))
     }
 
@@ -118,23 +140,21 @@ impl<'a> View<'a> {
 
     /// Lists the files that are new or changed since they were indexed.
     pub(super) fn unindexed(&self) -> impl Iterator<Item = NotePath> {
-        self.drift.added.iter().chain(&self.drift.changed).cloned()
+        self.added.iter().chain(&self.changed).cloned()
     }
 
     /// Lists all files.
     pub(super) fn all_files(&self) -> Result<Vec<NotePath>> {
         let known = self.catalog().paths().all()?.into_iter().map(|(path, _)| path);
         let known = known.filter(|path| !self.gone.contains(path));
-        Ok(known.chain(self.drift.added.iter().cloned()).collect())
+        Ok(known.chain(self.added.iter().cloned()).collect())
     }
 
     /// Lists the files below a folder.
     pub(super) fn below(&self, folder: &NotePath) -> Result<Vec<NotePath>> {
-        let prefix = format!("{folder}/");
         let known = self.catalog().paths().below(folder.as_str())?;
         let known = known.into_iter().filter(|path| !self.gone.contains(path));
-        let added = self.drift.added.iter().filter(|path| path.as_str().starts_with(&prefix)).cloned();
-        Ok(known.chain(added).collect())
+        Ok(known.chain(below(&self.added, folder.as_str()).cloned()).collect())
     }
 
     /// Lists the files whose name has one of these keys.
@@ -142,7 +162,7 @@ impl<'a> View<'a> {
         let wanted: Vec<String> = keys.iter().cloned().collect();
         let known = self.ask_catalog(&wanted, |catalog, names| catalog.paths().named(names))?;
         let known = known.into_iter().map(|(path, _)| path).filter(|path| !self.gone.contains(path));
-        let added = self.drift.added.iter().filter(|path| keys.contains(&key(path.name()))).cloned();
+        let added = self.added.iter().filter(|path| keys.contains(&key(path.name()))).cloned();
         Ok(known.chain(added).collect())
     }
 
@@ -168,10 +188,34 @@ impl<'a> View<'a> {
         let mut sources: BTreeSet<NotePath> = self.ask_catalog(moved, linking)?.into_iter().collect();
         sources.extend(self.ask_catalog(&new_names, naming)?);
         sources.retain(|path| !self.gone.contains(path));
-        sources.extend(self.drift.added.iter().chain(&self.drift.changed).cloned());
+        sources.extend(self.added.iter().chain(&self.changed).cloned());
         sources.extend(moved.iter().cloned());
         sources.retain(|path| FileKind::of(path) != FileKind::Attachment);
         Ok(sources)
+    }
+
+    /// Returns whether so many files move that looking at all links of the vault is less work than looking each name up.
+    pub(super) fn moves_much(&self, moved: usize) -> Result<bool> {
+        Ok(moved > GROUP && moved.saturating_mul(BULK_SHARE) >= self.catalog().files()?)
+    }
+
+    /// Lists the notes and canvases of the vault with a link or mention that an operation can change, as the index knows
+    /// them, and those that the index does not know. All other files are neither read nor changed.
+    pub(super) fn changing(&self, world: &RenameContext<'_>) -> Result<BTreeSet<NotePath>> {
+        let LinkTexts { texts, files } = self.catalog().links().texts()?;
+        let changes = |(): &mut (), (path, inside): &(NotePath, Vec<usize>)| {
+            let mut said = inside.iter().filter_map(|&at| texts.get(at));
+            said.any(|(text, syntax)| !world.keeps(text, *syntax, path))
+        };
+        let mut changing: BTreeSet<NotePath> = self.unindexed().collect();
+        for group in files.chunks(GROUP * 16) {
+            self.core.check_cancelled()?;
+            self.add_work(group.iter().map(|(_, inside)| inside.len()).sum());
+            let changed = parallel::map(group, GROUP, || (), changes).into_iter().zip(group);
+            changing.extend(changed.filter(|(changes, _)| *changes).map(|(_, (path, _))| path.clone()));
+        }
+        changing.retain(|path| self.is_there(path) && FileKind::of(path) != FileKind::Attachment);
+        Ok(changing)
     }
 
     /// Reads a note or canvas.
@@ -208,6 +252,7 @@ impl<'a> View<'a> {
             Err(error) => Err(error),
         };
         let mut sources = Vec::with_capacity(paths.len());
+        self.add_work(paths.len());
         for group in paths.chunks(GROUP) {
             let read = parallel::map(group, 16, || (), read).into_iter().filter_map(Result::transpose);
             sources.extend(read.collect::<Result<Vec<_>>>()?);
@@ -219,6 +264,14 @@ impl<'a> View<'a> {
     /// Returns an error if the call was cancelled, after a full group of files.
     pub(super) fn check_cancelled_after(&self, group: usize) -> Result<()> {
         if group < GROUP { Ok(()) } else { self.core.check_cancelled() }
+    }
+
+    /// Lists all files and folders of the vault.
+    pub(super) fn all_names(&self) -> Result<NamedFiles> {
+        let (dialects, folders) = (Arc::clone(&self.dialects), BTreeSet::new());
+        let files = self.all_files()?;
+        self.add_work(files.len());
+        Ok(NamedFiles { dialects, files, folders })
     }
 
     /// Lists the files that a link of these sources, or a name with one of these keys, could be confused with.
@@ -252,8 +305,8 @@ impl<'a> View<'a> {
 
     /// Finds the file at exactly this path.
     fn file_at(&self, place: &str) -> Result<Option<NotePath>> {
-        let added = self.drift.added.iter().find(|path| path.as_str() == place);
-        if let Some(added) = added {
+        self.add_work(1);
+        if let Some(added) = self.added.get(place) {
             return Ok(Some(added.clone()));
         }
         let row = self.catalog().row_at(place)?;
@@ -262,16 +315,21 @@ impl<'a> View<'a> {
 
     /// Returns whether a folder holds a file.
     fn has_folder(&self, folder: &str) -> Result<bool> {
-        let prefix = format!("{folder}/");
-        let is_below = |path: &NotePath| path.as_str().starts_with(&prefix);
-        if self.drift.added.iter().any(is_below) {
+        if below(&self.added, folder).next().is_some() {
             return Ok(true);
         }
-        if !self.gone.iter().any(is_below) {
+        if below(&self.gone, folder).next().is_none() {
             return self.catalog().paths().has_folder(folder);
         }
         Ok(self.catalog().paths().below(folder)?.iter().any(|path| !self.gone.contains(path)))
     }
+}
+
+/// Lists the paths below a folder.
+fn below<'s>(paths: &'s BTreeSet<NotePath>, folder: &str) -> impl Iterator<Item = &'s NotePath> {
+    let prefix = format!("{folder}/");
+    let from = paths.range::<str, _>((Bound::Included(prefix.as_str()), Bound::Unbounded));
+    from.take_while(move |path| path.as_str().starts_with(&prefix))
 }
 
 /// The files and folders that the links of some notes can lead to.

@@ -21,6 +21,8 @@ use crate::Result;
 const QUERIES: usize = 200;
 /// How many events the journal holds of each note,
 pub(crate) const EVENTS: usize = 10;
+/// of so many notes at most,
+const REMEMBERED: usize = 10_000;
 /// over so many months of thirty days.
 const MONTHS: usize = 8;
 /// How many words the synthetic vault is written with.
@@ -124,12 +126,12 @@ impl Bed {
     }
 }
 
-/// Gives the vault a past: ten events of each note, nearly all of them uses, in the journal where it belongs.
+/// Gives the vault a past: ten events of each of 10,000 notes, nearly all of them uses, in the journal where it belongs.
 fn remember(root: &Path, files: &[PathBuf], dice: &mut Dice) -> Result<()> {
     const DAY: i64 = 86_400_000;
     let from = Clock::System.now().millis() - 30 * MONTHS as i64 * DAY;
-    let mut events = Vec::with_capacity(files.len() * EVENTS);
-    for file in files {
+    let mut events = Vec::with_capacity(files.len().min(REMEMBERED) * EVENTS);
+    for file in files.iter().step_by(files.len().div_ceil(REMEMBERED).max(1)) {
         let Some(path) = file.strip_prefix(root).ok().and_then(Path::to_str).and_then(NotePath::from_disk)
         else {
             continue;

@@ -4,6 +4,7 @@
 use std::fs;
 use std::io::{Write as _, stdout};
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 use crate::bed::{Bed, Place};
 use crate::measure::MEASURES;
@@ -26,15 +27,25 @@ impl Side {
 }
 
 /// Takes the measures whose name contains `only` in `rounds` rounds with this program and with `base`, and prints the ratio of
-/// each figure to that of `base`: the median of the rounds, and the least and the largest one.
+/// each figure to that of `base`: the median of the rounds, and the least and the largest one. A measure that `base` does not
+/// have is left out.
 ///
 /// # Errors
-/// A measure that one of the two programs cannot take.
+/// A measure that one of the two programs has and cannot take.
 pub(crate) fn compare(bed: &Bed, base: &Path, only: &str, rounds: usize) -> Result<()> {
     let sides = [Side::new(&std::env::current_exe()?, "head", bed)?, Side::new(base, "base", bed)?];
     let mut out = stdout().lock();
-    writeln!(out, "{:<12} {:<42} {:>22} {:>22} {:>22}", "measure", "head : base", "p50", "p99", "CPU")?;
+    writeln!(
+        out,
+        "{:<12} {:<42} {:>20} {:>22} {:>22} {:>22}",
+        "measure", "head : base", "p50 ms", "p50", "p99", "CPU"
+    )?;
+    let known = measures_of(base)?;
     for measure in MEASURES.iter().filter(|measure| measure.name.contains(only)) {
+        if !known.iter().any(|name| name == measure.name) {
+            writeln!(out, "{:<12} {:<42} the other commit has no such measure", measure.name, measure.title)?;
+            continue;
+        }
         for side in &sides {
             prepare(&side.program, &side.place, measure.needs)?;
         }
@@ -50,10 +61,28 @@ pub(crate) fn compare(bed: &Bed, base: &Path, only: &str, rounds: usize) -> Resu
         let figures: [fn(&Sample) -> f64; 3] =
             [|sample| sample.percentile(50), |sample| sample.percentile(99), Sample::cpu_each];
         let [p50, p99, cpu] = figures.map(|figure| Ratios::of(head, base, figure).to_string());
-        writeln!(out, "{:<12} {:<42} {p50:>22} {p99:>22} {cpu:>22}", measure.name, measure.title)?;
+        let both = format!("{:.2} : {:.2}", median(head), median(base));
+        writeln!(out, "{:<12} {:<42} {both:>20} {p50:>22} {p99:>22} {cpu:>22}", measure.name, measure.title)?;
         out.flush()?;
     }
     Ok(())
+}
+
+/// Lists the measures that the bench of another commit has.
+fn measures_of(program: &Path) -> Result<Vec<String>> {
+    let output = Command::new(program).arg("--list").stderr(Stdio::null()).output()?;
+    if !output.status.success() {
+        // It is older than the list, and is asked for what both are taken to have.
+        return Ok(MEASURES.iter().map(|measure| measure.name.to_owned()).collect());
+    }
+    Ok(String::from_utf8(output.stdout)?.lines().map(str::to_owned).collect())
+}
+
+/// Returns the median of the medians of all rounds, in milliseconds.
+fn median(samples: &[Sample]) -> f64 {
+    let mut medians: Vec<f64> = samples.iter().map(|sample| sample.percentile(50)).collect();
+    medians.sort_by(f64::total_cmp);
+    medians.get(medians.len() / 2).copied().unwrap_or(0.0)
 }
 
 /// The ratios of a figure in all rounds, in order.

@@ -1,12 +1,13 @@
 //! `cargo bench`: how long indexing and searching take, beside the least program that indexes the same files.
 //!
 //! Each measure runs in a process of its own, so that its CPU time and its peak memory are its own. Arguments behind
-//! `--`: `--notes N` for the size of the synthetic vault, `--only NAME` for the measures whose name holds NAME, `--against
-//! PROGRAM` for a comparison with the bench of another commit in `--rounds N` rounds (`just bench-compare`).
+//! `--`: `--notes N` for the size of the synthetic vault, `--only NAME` for the measures whose name holds NAME, `--list` for
+//! their names, `--against PROGRAM` for a comparison with the bench of another commit in `--rounds N` rounds (`just bench-compare`).
 #![allow(clippy::disallowed_methods, reason = "a bench makes a vault and an index of its own")]
 
 mod bed;
 mod compare;
+mod folder;
 mod measure;
 mod meter;
 mod near;
@@ -41,13 +42,16 @@ struct Options {
     against: Option<PathBuf>,
     /// How often each of the two benches takes a measure.
     rounds: usize,
+    /// Whether the names of the measures are printed only.
+    list: bool,
     /// The one measure to take, and where: set for the processes that we start ourselves.
     child: Option<(String, Place)>,
 }
 
 impl Options {
     fn read(mut arguments: impl Iterator<Item = String>) -> Result<Self> {
-        let mut options = Self { notes: 5000, only: String::new(), against: None, rounds: 5, child: None };
+        let mut options =
+            Self { notes: 5000, only: String::new(), against: None, rounds: 5, list: false, child: None };
         while let Some(flag) = arguments.next() {
             let mut value = || arguments.next().ok_or_else(|| format!("{flag} needs a value"));
             match flag.as_str() {
@@ -57,12 +61,13 @@ impl Options {
                 "--only" => options.only = value()?,
                 "--against" => options.against = Some(PathBuf::from(value()?)),
                 "--rounds" => options.rounds = value()?.parse()?,
+                "--list" => options.list = true,
                 "--child" => {
                     let (name, root, work) = (value()?, value()?, value()?);
                     options.child = Some((name, Place::new(root, work)));
                 }
                 other => {
-                    return Err(format!("{other} is no argument; there are --notes N, --only NAME, --against PROGRAM and --rounds N").into());
+                    return Err(format!("{other} is no argument; there are --notes N, --only NAME, --list, --against PROGRAM and --rounds N").into());
                 }
             }
         }
@@ -75,6 +80,10 @@ fn main() -> Result<()> {
     if let Some((name, place)) = options.child {
         let sample = named(&name)?.take(&place)?;
         return Ok(serde_json::to_writer(stdout().lock(), &sample)?);
+    }
+    if options.list {
+        let mut out = stdout().lock();
+        return Ok(MEASURES.iter().try_for_each(|measure| writeln!(out, "{}", measure.name))?);
     }
     let work = tempfile::tempdir()?;
     let bed = Bed::synthetic(&work.path().join("synthetic"), options.notes, SEED)?;

@@ -21,7 +21,7 @@ use tantivy::{IndexWriter, TantivyDocument};
 use crate::Result;
 use crate::bed::{Dice, Place, notes};
 use crate::meter::Sample;
-use crate::{near, remember, serve};
+use crate::{folder, near, remember, serve};
 
 /// The note that is changed; it belongs to the bench, not to the vault.
 const CHANGED: &str = "sidenote-bench.md";
@@ -70,7 +70,7 @@ const fn measure(
 }
 
 /// The measures, in the order of the table; each may take for granted what those before it leave.
-pub(crate) const MEASURES: [Measure; 32] = [
+pub(crate) const MEASURES: [Measure; 36] = [
     measure("limit", "read all, raw tantivy, one commit", Needs::Nothing, 3, limit),
     measure("cold", "index from nothing, without vectors", Needs::Nothing, 3, cold),
     measure("noop", "sync, nothing changed", Needs::Index, 1, noop),
@@ -84,6 +84,10 @@ pub(crate) const MEASURES: [Measure; 32] = [
     measure("rename-scan", "rename, scan, no link to the note", Needs::Index, 1, rename_scan),
     measure("rename-none", "rename while following, no link to the note", Needs::Index, 1, rename_none),
     measure("rename-1000", "rename, 1,000 links to it, 10,000 notes", Needs::Nothing, 1, rename_1000),
+    measure("folder-plan", "plan the move of a folder with all notes", Needs::Nothing, 1, folder::plan),
+    measure("folder-move", "move it while following", Needs::Nothing, 1, folder::apply),
+    measure("folder-read", "search by words while it moves", Needs::Nothing, 1, folder::readers),
+    measure("folder-write", "edit another note while it moves", Needs::Nothing, 1, folder::writers),
     measure("fill", "fake vectors of all passages, and a graph", Needs::Index, 1, fill),
     measure("hybrid", "warm search, query embedded each time", Needs::Vectors, 1, hybrid),
     measure("operators", "the same, each query of three operators", Needs::Vectors, 1, operators),
@@ -411,7 +415,7 @@ fn once_hybrid(place: &Place, sample: &mut Sample) -> Result<()> {
 /// Begins a call of the program over a vault and its index. It computes vectors itself, and takes none from other vaults.
 pub(crate) fn program(place: &Place) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_sidenote"));
-    command.env_clear().env("SIDENOTE_EMBED_SHARE", "false");
+    command.env_clear().env("SIDENOTE_EMBED_SHARE", "false").env("SIDENOTE_VAULT_FOLLOW_OUTSIDE", "true");
     command.arg("--vault").arg(&place.root).arg("--index").arg(place.index());
     command
 }
@@ -435,13 +439,15 @@ pub(crate) fn open_store(place: &Place, provider: &str) -> Result<Store> {
             ("embed.provider", provider.to_owned(), "cargo bench"),
             // A cold index would be a warm one.
             ("embed.share", "false".to_owned(), "cargo bench"),
+            // A given vault is seen through links.
+            ("vault.follow_outside", "true".to_owned(), "cargo bench"),
         ],
         ..Open::default()
     })?)
 }
 
 fn open_index(place: &Place) -> Result<Index> {
-    let vault = Arc::new(Vault::open(&place.root)?);
+    let vault = Arc::new(Vault::open(&place.root)?.with_follow_outside(true));
     let options = Options { folder: Some(place.index()), ..Options::default() };
     Ok(Index::open(vault, options)?)
 }

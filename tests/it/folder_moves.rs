@@ -217,3 +217,119 @@ fn links_of_a_site_follow_folders() {
 fn links_of_obsidian_follow_files_of_folders() {
     check((".obsidian/app.json", "{\"newLinkFormat\": \"relative\"}"), "", false, 4);
 }
+
+/// Returns a random link of a note to a file, in some form.
+fn link(numbers: &mut Numbers, source: &str, to: &str) -> String {
+    let name = to.rsplit('/').next().unwrap();
+    let bare = |path: &str| path.strip_suffix(".md").unwrap_or(path).to_owned();
+    match numbers.below(9) {
+        0 => format!("[[{}]]", bare(name)),
+        1 => format!("[[{}|label]]", bare(to)),
+        2 => format!("![[{to}]]"),
+        3 => format!("[[{}#part]]", bare(&relative(folder_of(source), to))),
+        4 => format!("[l]({name})"),
+        5 => format!("[l]({})", relative(folder_of(source), to)),
+        6 => format!("[l](<./{}>)", relative(folder_of(source), to)),
+        7 => format!("[l](/{to})"),
+        _ => format!("[l]({}) [none](missing/{name})", bare(to)),
+    }
+}
+
+/// Makes a vault of notes and canvases in four folders, with links in all forms and names that occur several times.
+fn linked_files(numbers: &mut Numbers) -> Vec<(String, String)> {
+    let folders = ["", "A/", "A/in/", "B/", "B/in/deep/"];
+    let names = ["one.md", "two.md", "index.md", "image.png", "board.canvas"];
+    let mut files: Vec<(String, String)> = Vec::new();
+    for folder in folders {
+        for name in names.iter().filter(|_| numbers.below(4) > 0) {
+            files.push((format!("{folder}{name}"), String::new()));
+        }
+        files.push((format!("{folder}only {}.md", folder.len()), String::new()));
+    }
+    let paths: Vec<String> = files.iter().map(|(path, _)| path.clone()).collect();
+    for (path, text) in &mut files {
+        let mut to = || numbers.one_of(&paths).clone();
+        if path.ends_with(".canvas") {
+            let (node, inner) = (to(), to());
+            *text = format!(
+                r#"{{"nodes":[{{"id":"a","type":"file","file":"{node}"}},{{"id":"b","type":"text","text":"[[{inner}]]"}}],"edges":[]}}"#
+            );
+        } else if path.ends_with(".md") {
+            let (own, part) = (to(), to());
+            *text = format!("---\nup: \"[[{own}]]\"\nsaid: \"see [[{part}]] there\"\n---\n");
+            for _ in 0..4 {
+                let to = numbers.one_of(&paths).clone();
+                text.push_str(&format!("{}\n\n", link(numbers, path, &to)));
+            }
+        }
+    }
+    files
+}
+
+/// Plans a move in a vault with these files, and returns what the plan does apart from the padding.
+fn planned(files: &[(String, String)], settings: &str, request: &MoveRequest) -> String {
+    let obsidian = Some((".obsidian/app.json", settings)).filter(|(_, settings)| !settings.is_empty());
+    let listed: Vec<(&str, &str)> =
+        files.iter().map(|(path, text)| (path.as_str(), text.as_str())).chain(obsidian).collect();
+    let vault = TestVault::new(&listed);
+    let plan = vault.store().changes().plan(&Operation::Move(request.clone())).unwrap();
+    format!("{:#?}\n{:#?}\n{:#?}", plan.folders, plan.files, plan.remarks)
+}
+
+#[test]
+fn a_folder_of_many_files_moves_as_one_of_few() {
+    // So many files that the plan looks at all links at once. Nothing links to them, and they link to nothing.
+    let padding: Vec<(String, String)> =
+        (0..260).map(|at| (format!("A/in/padding {at}.md"), String::new())).collect();
+    let settings = ["", "{}", r#"{"newLinkFormat":"relative"}"#, r#"{"newLinkFormat":"absolute"}"#];
+    let mut changed = 0;
+    for seed in 0..20 {
+        let mut numbers = Numbers(seed);
+        let files = linked_files(&mut numbers);
+        let (from, to) =
+            *numbers.one_of(&[("A", "C"), ("A", "B/A"), ("A/in", "in"), ("A/in", "B/x y"), ("A", "B/in/A")]);
+        let mut is = || numbers.below(2) == 0;
+        let request = MoveRequest {
+            from: from.to_owned(),
+            to: to.to_owned(),
+            keep_lookup_links: is(),
+            stabilise: is(),
+            partial_properties: is(),
+            ..MoveRequest::default()
+        };
+        let settings = settings[seed as usize % settings.len()];
+        let few = planned(&files, settings, &request);
+        let many = planned(&[files, padding.clone()].concat(), settings, &request);
+        assert_eq!(few, many, "{seed}: {request:?} with {settings:?}");
+        changed += few.matches("Edits(").count();
+    }
+    assert!(changed > 60, "{changed}");
+}
+
+#[test]
+fn the_plan_of_a_folder_move_grows_linearly_with_what_it_touches() {
+    // Each note links to two others in the folder, and some notes outside link to it. The first vault has the folder alone, in
+    // the second one it is a small part.
+    for outside in [0, 20] {
+        let work = |count: usize| {
+            let mut files: Vec<(String, String)> = (0..count)
+                .map(|at| {
+                    let text = format!("[[n{}]] [l](n{}.md)", (at + 1) % count, (at + 7) % count);
+                    (format!("A/n{at}.md"), text)
+                })
+                .collect();
+            files.extend((0..count / 10).map(|at| (format!("links{at}.md"), format!("[l](A/n{at}.md)"))));
+            files.extend((0..count * outside).map(|at| (format!("B/other{at}.md"), String::new())));
+            let listed: Vec<(&str, &str)> =
+                files.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
+            let vault = TestVault::new(&listed);
+            let request = MoveRequest { from: "A".to_owned(), to: "C".to_owned(), ..MoveRequest::default() };
+            let (plan, work) = vault.store().changes().plan_with_work(&Operation::Move(request)).unwrap();
+            assert_eq!(plan.files.len(), count / 10);
+            work
+        };
+        let (few, many) = (work(300), work(1200));
+        assert!(few > 300 && many <= 5 * few, "{few} steps for 300, {many} for 1200");
+        assert!(many <= 24 * 1200, "{many}");
+    }
+}

@@ -11,10 +11,11 @@ use sidenote::index::{Drift, Index, Options, SyncScope, silent};
 use sidenote::platform::create_symlink;
 use sidenote::text::path::NotePath;
 use sidenote::vault::Vault;
-use sidenote::vault::scan::scan;
+use sidenote::vault::folder_fingerprint::KnownFolders;
+use sidenote::vault::scan::{scan, scan_each};
 use tempfile::TempDir;
 
-use crate::support::{TestVault, env_number};
+use crate::support::{TestVault, env_number, until};
 
 /// A vault, a folder next to it that links may lead to, and the file table.
 struct Bed {
@@ -86,9 +87,18 @@ impl Bed {
         let report = self.index.sync(SyncScope::All, silent()).unwrap();
         assert_eq!(report.scanned, found.len());
         assert_eq!(self.index.drift(&self.vault).unwrap(), Drift::default());
+        self.index.catalog().verify().unwrap();
         self.known.retain(|path, _| !expect.removed.contains(path));
         self.known.extend(found);
         expect
+    }
+
+    /// Syncs until equal times prove that the files are unchanged, so that the next scan leaves them out.
+    fn settle(&self) {
+        until("the fingerprints of all folders are known", || {
+            self.index.sync(SyncScope::All, silent()).unwrap();
+            self.index.catalog().folder_fingerprints().unwrap().values().all(Option::is_some)
+        });
     }
 }
 
@@ -133,11 +143,89 @@ fn a_scan_reports_added_changed_moved_and_removed_files() {
         (&["w a/n.md", "w b.md"], &["d a", "l a > vault/a", "w b.md"], "~b.md"),
         (&["w a.md"], &["d a.md", "l a.md > nowhere"], ""),
     ] {
-        let mut bed = Bed::new();
-        before.iter().for_each(|step| bed.take(step));
-        bed.check();
-        after.iter().for_each(|step| bed.take(step));
-        assert_eq!(said(&bed.check()), expect, "{before:?} {after:?}");
+        for settles in [false, true] {
+            let mut bed = Bed::new();
+            before.iter().for_each(|step| bed.take(step));
+            bed.check();
+            if settles {
+                bed.settle();
+            }
+            after.iter().for_each(|step| bed.take(step));
+            assert_eq!(said(&bed.check()), expect, "{before:?} {after:?} {settles}");
+        }
+    }
+}
+
+/// Lists a folder with files, and checks how many of them a scan leaves out after a change.
+#[track_caller]
+fn check_left_out(change: impl FnOnce(&std::path::Path), expect: &[(&str, usize)]) {
+    let mut bed = Bed::new();
+    for path in ["one.md", "two.md", "a/one.md", "a/two.md", "b/one.md"] {
+        bed.take(&format!("w {path}"));
+    }
+    bed.check();
+    bed.settle();
+    let root = bed.vault.root().to_owned();
+    change(&root);
+    let fingerprints = bed.index.catalog().folder_fingerprints().unwrap();
+    let known = KnownFolders { fingerprints: &fingerprints, is_excluded: None };
+    let mut left_out = BTreeMap::new();
+    let options = bed.vault.scan_options();
+    scan_each(&root, &options, Some(&known), |listing| {
+        assert!(listing.unchanged == 0 || listing.files.is_empty());
+        left_out.insert(listing.path, listing.unchanged);
+        Ok::<_, std::convert::Infallible>(())
+    })
+    .unwrap();
+    let left_out: Vec<(&str, usize)> = left_out.iter().map(|(path, count)| (path.as_str(), *count)).collect();
+    assert_eq!(left_out, expect);
+    bed.check();
+}
+
+#[test]
+fn a_scan_leaves_out_the_files_of_unchanged_folders() {
+    let all = [("", 2), ("a", 2), ("b", 1)];
+    check_left_out(|_| {}, &all);
+    check_left_out(
+        |root| fs::write(root.join("a/one.md"), "w a/o_e.md").unwrap(),
+        &[("", 2), ("a", 0), ("b", 1)],
+    );
+    check_left_out(
+        |root| {
+            // The same length and the same time of modification.
+            let path = root.join("two.md");
+            let modified = fs::metadata(&path).unwrap().modified().unwrap();
+            fs::write(&path, "w tw_.md").unwrap();
+            fs::File::options().write(true).open(&path).unwrap().set_modified(modified).unwrap();
+        },
+        &[("", 0), ("a", 2), ("b", 1)],
+    );
+    check_left_out(
+        |root| {
+            fs::rename(root.join("a/one.md"), root.join("a/three.md")).unwrap();
+            fs::rename(root.join("a/two.md"), root.join("a/one.md")).unwrap();
+            fs::rename(root.join("a/three.md"), root.join("a/two.md")).unwrap();
+        },
+        &[("", 2), ("a", 0), ("b", 1)],
+    );
+    check_left_out(|root| fs::remove_file(root.join("b/one.md")).unwrap(), &[("", 2), ("a", 2), ("b", 0)]);
+    check_left_out(|root| fs::write(root.join("b/two.md"), "").unwrap(), &[("", 2), ("a", 2), ("b", 0)]);
+    check_left_out(
+        |root| fs::rename(root.join("b"), root.join("c")).unwrap(),
+        &[("", 2), ("a", 2), ("c", 0)],
+    );
+}
+
+#[test]
+fn a_changed_setting_of_what_is_excluded_is_seen_in_unchanged_folders() {
+    let vault = TestVault::new(&[("a/one.md", "heron"), ("b/two.md", "heron")]);
+    let store = vault.store();
+    until("the files are at rest", || store.index().sync(silent()).unwrap().read == 0);
+    for (filters, changed) in [(r#"["a/"]"#, 1), (r#"["a/"]"#, 0), (r#"["b/"]"#, 2), ("[]", 1), ("[]", 0)] {
+        vault.write(".obsidian/app.json", &format!(r#"{{"userIgnoreFilters":{filters}}}"#));
+        let report = store.index().sync(silent()).unwrap();
+        assert_eq!(report.changed, changed, "{filters}");
+        until("the files are at rest", || store.index().sync(silent()).unwrap().read == 0);
     }
 }
 
@@ -246,9 +334,12 @@ proptest! {
         rounds in proptest::collection::vec(proptest::collection::vec(some_step(), 1..10), 1..6)
     ) {
         let mut bed = Bed::new();
-        for steps in rounds {
+        for (round, steps) in rounds.into_iter().enumerate() {
             steps.iter().for_each(|step| bed.take(step));
             bed.check();
+            if round % 2 == 0 {
+                bed.settle();
+            }
         }
     }
 }

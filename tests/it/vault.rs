@@ -176,7 +176,7 @@ fn a_folder_is_listed_once_and_before_its_subfolders() {
         let hidden = "hidden".to_owned();
         let options = ScanOptions { threads, hidden, follow_outside: true, ..ScanOptions::default() };
         let mut listings: Vec<DirListing> = Vec::new();
-        let Ok(gaps) = scan_each(root.path(), &options, |listing| {
+        let Ok(gaps) = scan_each(root.path(), &options, None, |listing| {
             let (above, _) = listing.path.rsplit_once('/').unwrap_or_default();
             assert!(listing.path.is_empty() || listings.iter().any(|other| other.path == above));
             listings.push(listing);
@@ -206,7 +206,7 @@ fn a_visitor_ends_the_scan() {
     let files: Vec<String> = (0..300).map(|n| format!("f{n}/g/n.md")).collect();
     let root = vault(&files.iter().map(String::as_str).collect::<Vec<_>>());
     let mut seen = 0;
-    let ended = scan_each(root.path(), &ScanOptions::default(), |listing| {
+    let ended = scan_each(root.path(), &ScanOptions::default(), None, |listing| {
         seen += 1;
         if listing.path.is_empty() { Ok(()) } else { Err(listing.path) }
     });

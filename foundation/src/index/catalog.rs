@@ -4,6 +4,7 @@
 
 mod check;
 mod filter;
+mod folders;
 mod inserts;
 mod links;
 mod names;
@@ -31,6 +32,7 @@ use crate::text::path::{NotePath, is_segment};
 
 use crate::index::catalog::delta_encoding::unpack_ascending;
 pub use filter::{Filter, ValidAt};
+pub use links::LinkTexts;
 pub use names::path_id_query;
 pub use pool::ReadTransaction;
 pub(super) use pool::ReaderPool;

@@ -9,8 +9,9 @@ use crate::index::SyncScope;
 use crate::index::catalog::{CatalogReader, FileId, FileKind, FolderEntry, Hash, IndexedFile, Stat};
 use crate::text::path::NotePath;
 use crate::vault::Vault;
+use crate::vault::folder_fingerprint::KnownFolders;
 use crate::vault::obsidian::Settings;
-use crate::vault::scan::{self, DirListing, FileStat, ListedNames, ScanGaps, scan_each};
+use crate::vault::scan::{DirListing, FileStat, ListedFolders, ListedNames, ScanGaps, scan_each};
 
 /// What a sync found and did.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -113,16 +114,19 @@ pub(super) fn compare(
     redo: &Redo,
 ) -> Result<FileChanges> {
     let settings = vault.settings();
-    let states = match scope {
-        SyncScope::All => vault_states(vault, catalog, &settings, redo)?,
-        SyncScope::Only { files, paths } => path_states(vault, catalog, files, paths)?,
-    };
-    let FileStates { found, indexed, mut report } = states;
-    report.warnings.extend(settings.warnings.iter().cloned());
-    let (mut changed, mut removed) = changes_of(catalog, &settings, redo, found, indexed)?;
-    find_moves(vault, catalog, &mut changed, &mut removed, &mut report)?;
-    assign_ids(catalog, &mut changed)?;
-    Ok(FileChanges { changed, removed, report })
+    // One transaction, because each query outside of one locks and unlocks the catalog.
+    catalog.in_transaction(|| {
+        let states = match scope {
+            SyncScope::All => vault_states(vault, catalog, &settings, redo)?,
+            SyncScope::Only { files, paths } => path_states(vault, catalog, files, paths)?,
+        };
+        let FileStates { found, indexed, mut report } = states;
+        report.warnings.extend(settings.warnings.iter().cloned());
+        let (mut changed, mut removed) = changes_of(catalog, &settings, redo, found, indexed)?;
+        find_moves(vault, catalog, &mut changed, &mut removed, &mut report)?;
+        assign_ids(catalog, &mut changed)?;
+        Ok(FileChanges { changed, removed, report })
+    })
 }
 
 /// The files that exist and those that are indexed, both ordered by path.
@@ -164,9 +168,10 @@ fn path_states(
         *spellings.entry(path.key()).or_default() += 1;
     }
     let mut names = ListedNames::new(vault);
+    let mut folders = ListedFolders::default();
     let (mut found, mut indexed, mut warnings) = (Vec::new(), Vec::new(), Vec::new());
     for path in &paths {
-        let stat = match if vault.hides(path) { Ok(None) } else { scan::stat(vault, path) } {
+        let stat = match if vault.hides(path) { Ok(None) } else { folders.stat(vault, path) } {
             // After a rename that changed only the case, some file systems still open the file by its old name.
             Ok(Some(stat)) if spellings.get(&path.key()).is_some_and(|count| *count > 1) => {
                 let listed = names.has(path).map_err(|error| Error::io("look for", path.as_str(), error));
@@ -351,7 +356,7 @@ struct VaultScan<'a> {
     indexed: Vec<IndexedFile>,
     /// The indexed state of files that do not exist.
     removed: Vec<IndexedFile>,
-    /// The indexed folders that the scan has not visited yet. Folders behind symbolic links are visited last.
+    /// The folders with indexed files that the scan has not visited yet. Folders behind symbolic links are visited last.
     unvisited: BTreeSet<String>,
 }
 
@@ -359,9 +364,13 @@ impl VaultScan<'_> {
     /// Compares a folder with the files that are indexed in it.
     fn compare(&mut self, listing: DirListing) -> Result<()> {
         self.unvisited.remove(&listing.path);
-        self.scanned += listing.files.len();
-        let in_memory = listing.files.len() + self.found.len() + self.indexed.len() + self.removed.len();
+        let listed = listing.files.len() + listing.unchanged;
+        self.scanned += listed;
+        let in_memory = listed + self.found.len() + self.indexed.len() + self.removed.len();
         self.peak_files = self.peak_files.max(in_memory);
+        if listing.unchanged > 0 {
+            return Ok(());
+        }
         let mut files = listing.files.into_iter().peekable();
         self.catalog.visit_folder(&listing.path, |inside| {
             match inside {
@@ -416,7 +425,17 @@ fn scan_vault<'a>(
         unvisited: BTreeSet::new(),
     };
     let gaps = catalog.in_transaction(|| {
-        let mut gaps = scan_each(vault.root(), &options, |listing| scan.compare(listing))?;
+        let mut fingerprints = catalog.folder_fingerprints()?;
+        scan.unvisited.extend(fingerprints.keys().cloned());
+        if *redo != Redo::Nothing {
+            fingerprints.clear();
+        }
+        let is_excluded = |path: &NotePath| settings.is_excluded(path);
+        let known = KnownFolders {
+            fingerprints: &fingerprints,
+            is_excluded: settings.has_filters().then_some(&is_excluded),
+        };
+        let mut gaps = scan_each(vault.root(), &options, Some(&known), |listing| scan.compare(listing))?;
         vault.set_followed_links(std::mem::take(&mut gaps.followed));
         while let Some(path) = scan.unvisited.pop_first() {
             if !gaps.cover(&path) {

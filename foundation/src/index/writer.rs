@@ -471,7 +471,7 @@ impl Writer {
         record.row.id = file.id;
         let unmoved = file.old_path.is_none();
         if unmoved && record.row.hash.is_some() && record.row.hash == file.old_hash {
-            return self.catalog.update_stat(file.id, &record.stat, record.racy);
+            return self.catalog.update_stat(&record.row, &record.stat, record.racy);
         }
         batch.changed = true;
         report.touched.push(record.row.path.clone());

@@ -345,10 +345,10 @@ impl FileNames {
     fn spelled(&self, path: &str) -> Option<&NotePath> {
         let ids = self.by_name.get(key(last_segment(path)).as_str())?;
         let files = || ids.by_key().iter().map(|&id| &self.file(id).path);
-        let wanted = clean(path);
-        files()
-            .find(|file| file.as_str() == path)
-            .or_else(|| files().find(|file| clean(file.as_str()) == wanted))
+        files().find(|file| file.as_str() == path).or_else(|| {
+            let wanted = clean(path);
+            files().find(|file| clean(file.as_str()) == wanted)
+        })
     }
 
     /// Finds the file that a link path in `source` resolves to by lookup (spec/obsidian.md 3.3). An empty link path

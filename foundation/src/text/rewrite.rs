@@ -5,7 +5,7 @@
 mod part_rename;
 mod relink;
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use percent_encoding::percent_encode_byte;
 
@@ -224,10 +224,27 @@ impl RenameContext<'_> {
     }
 
     /// Returns whether the path of a link is followed as a file path, before or after the operation.
-    fn is_followed_as_path(&self, link: &Link, source: &NotePath) -> bool {
+    fn is_followed_as_path(&self, syntax: LinkSyntax, source: &NotePath) -> bool {
         let follows = |names: &FileNames, at: &NotePath| names.dialects().unit_of(at).dialect.follows_paths();
-        link.form.syntax() == LinkSyntax::Markdown
+        syntax == LinkSyntax::Markdown
             && (follows(self.before, source) || follows(self.after, self.path_after(source)))
+    }
+
+    /// Returns whether every link of a file with this path surely keeps each byte, whatever else is known of the link. A file
+    /// with such links alone, and with such mentions, needs not be read: [`RenameContext::retarget`] gives nothing for it.
+    pub fn keeps(&self, path: &str, syntax: LinkSyntax, source: &NotePath) -> bool {
+        let place = self.path_after(source);
+        if self.is_followed_as_path(syntax, source) {
+            let wanted = self.aim_after(path, syntax, source);
+            return wanted.is_none() || aim(self.after, path, syntax, place) == wanted;
+        }
+        let Some(LinkTarget::File(found, _)) = self.before.target(path, syntax, source) else { return true };
+        let (target, wanted) = (found.path, self.moves.of(found.path));
+        let Some(LinkTarget::File(found, _)) = self.after.target(path, syntax, place) else { return false };
+        found.path == wanted
+            && !(self.options.stabilise && found.unstable)
+            && !(syntax == LinkSyntax::Exact && wanted != target)
+            && !self.breaks_file_path(path, source, target)
     }
 
     /// Returns the future path of the file whose links are written.
@@ -368,7 +385,7 @@ impl RenameContext<'_> {
         if clean(&link.path).is_empty() || link.is_external() {
             return;
         }
-        if self.is_followed_as_path(link, source) {
+        if self.is_followed_as_path(link.form.syntax(), source) {
             return self.plan_path(file, link, level, rewritten);
         }
         let Some(target) = self.target(link, source) else { return };
@@ -379,7 +396,8 @@ impl RenameContext<'_> {
         let is_stale = is_canvas_path(link) && wanted != target && !is_spelled(&link.path);
         let is_kept = !is_stale
             && found.is_some_and(|(path, unstable)| path == wanted && !(self.options.stabilise && unstable));
-        if is_kept && !self.breaks_file_path(link, source, target) {
+        let is_markdown = link.escape.inner == LinkEscape::Percent;
+        if is_kept && !(is_markdown && self.breaks_file_path(&link.path, source, target)) {
             return;
         }
         let mut refuse = |code: &str, message: &str| {
@@ -497,19 +515,17 @@ impl RenameContext<'_> {
             && path == relative(source.folder(), target.as_str())
     }
 
-    /// Returns whether a relative link was a valid file path before its note moved, and is not after the move
+    /// Returns whether the path of a Markdown link was a valid file path before its note moved, and is not after the move
     /// (spec/obsidian.md 4.1, case W12).
-    fn breaks_file_path(&self, link: &Link, source: &NotePath, target: &NotePath) -> bool {
+    fn breaks_file_path(&self, path: &str, source: &NotePath, target: &NotePath) -> bool {
         let place = self.path_after(source);
-        let is_markdown = link.escape.inner == LinkEscape::Percent;
         if self.options.format != LinkFormat::Relative
             || self.options.keep_lookup_links
-            || !is_markdown
             || source.folder() == place.folder()
         {
             return false;
         }
-        let plain = link.path.trim_start_matches("./");
+        let plain = path.trim_start_matches("./");
         let is_file_path = |from: &NotePath, to: &NotePath| {
             let relative_path = relative(from.folder(), to.as_str());
             plain == relative_path || Some(plain) == relative_path.strip_suffix(".md")
@@ -568,12 +584,15 @@ impl RenameContext<'_> {
         {
             return Mismatch::Text;
         }
-        let edited: HashSet<Span> = edits.iter().map(|edit| edit.span).collect();
+        let mut edited: HashMap<usize, Span> = HashMap::with_capacity(edits.len());
+        for span in edits.iter().map(|edit| edit.span) {
+            // Of edits that begin at one place, the shortest lies in the path of a link if any does.
+            edited.entry(span.start).and_modify(|known| *known = (*known).min(span)).or_insert(span);
+        }
         let mut wrong = HashSet::new();
         for (old, new) in self.rewritable_links(file.note).zip(self.rewritable_links(&reparsed)) {
             // A query behind a path is no part of the edit.
-            let touched =
-                edited.iter().any(|span| span.start == old.path_span.start && old.path_span.encloses(*span));
+            let touched = edited.get(&old.path_span.start).is_some_and(|span| old.path_span.encloses(*span));
             let is_same = old.form == new.form && old.subpath == new.subpath && old.embed == new.embed;
             if !(touched || is_same && old.path == new.path) {
                 return Mismatch::Text;

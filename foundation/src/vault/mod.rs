@@ -14,6 +14,7 @@ mod commit;
 pub mod copy;
 pub(crate) mod dir;
 mod symlinks;
+pub mod folder_fingerprint;
 pub mod git_files;
 pub mod link_dialects;
 pub mod revision_files;

@@ -233,6 +233,11 @@ impl Settings {
         self.filters = app.filters();
     }
 
+    /// Says whether the user hides any files from search.
+    pub fn has_filters(&self) -> bool {
+        !self.filters.is_empty()
+    }
+
     /// Says whether the user hides a file from search; it still resolves as a link's target (spec/obsidian.md 1.4).
     pub fn is_excluded(&self, path: &NotePath) -> bool {
         if self.filters.is_empty() {

@@ -14,6 +14,7 @@ use crate::error::{Error, Result};
 use crate::platform::{self, FileKind, FileMetadata, ListedEntry};
 use crate::text::path::{MAX_SEGMENTS, NotePath, is_too_deep};
 use crate::vault::Vault;
+use crate::vault::folder_fingerprint::{FolderFingerprint, KnownFolders};
 use crate::vault::symlinks::{HOW_TO_FOLLOW, LinkTarget, resolve_link};
 
 /// Options of a scan.
@@ -72,8 +73,10 @@ pub struct FileStat {
 pub struct DirListing {
     /// The path from the root; empty for the root.
     pub path: String,
-    /// The files in it, links to files included, ordered by path.
+    /// The files in it, links to files included, ordered by path; empty if they are unchanged.
     pub files: Vec<FileStat>,
+    /// The number of files that are left out, because the fingerprint of the folder is the known one.
+    pub unchanged: usize,
     /// The paths of the folders in it, in order, without links and without the hidden folder.
     pub folders: Vec<String>,
     /// Whether the listing is incomplete because reading the folder failed.
@@ -119,7 +122,7 @@ pub struct Scan {
 /// would skip.
 pub fn scan(root: &Path, options: &ScanOptions) -> Scan {
     let mut scan = Scan::default();
-    let Ok(gaps) = scan_each(root, options, |listing| {
+    let Ok(gaps) = scan_each(root, options, None, |listing| {
         scan.files.extend(listing.files);
         scan.folders.push(listing.path);
         Ok::<_, Infallible>(())
@@ -130,13 +133,15 @@ pub fn scan(root: &Path, options: &ScanOptions) -> Scan {
 }
 
 /// Scans like [`scan`], but passes each folder to `visit` as it is listed. A folder comes before its subfolders; there
-/// is no other order. Only a few listings are in memory at a time.
+/// is no other order. Only a few listings are in memory at a time. The files of a folder whose fingerprint is `known` are
+/// left out.
 ///
 /// # Errors
 /// The errors of `visit`, which end the scan.
 pub fn scan_each<E>(
     root: &Path,
     options: &ScanOptions,
+    known: Option<&KnownFolders<'_>>,
     mut visit: impl FnMut(DirListing) -> Result<(), E>,
 ) -> Result<ScanGaps, E> {
     let mut gaps = ScanGaps::default();
@@ -149,7 +154,8 @@ pub fn scan_each<E>(
     let mut trees = ScanRoots::of(root);
     let mut folders = vec![options.below.clone()];
     while !folders.is_empty() {
-        let links = walk(root, &real, std::mem::take(&mut folders), options, &mut gaps, &mut visit)?;
+        let ways = Ways { root, real: &real, options, known };
+        let links = walk(&ways, std::mem::take(&mut folders), &mut gaps, &mut visit)?;
         // Links are followed in path order, so that the choice among links to one target is stable.
         for link in links {
             let disk = on_disk(root, &link);
@@ -180,12 +186,28 @@ pub fn scan_each<E>(
 /// Reads the metadata of one file; `None` if a scan would not list it.
 ///
 /// # Errors
-/// `Io` if the state of the file is unknown, because the file system returned an error or a symbolic link on the way
-/// is dangling. The caller must treat the file as unchanged.
+/// Those of [`ListedFolders::stat`].
 pub fn stat(vault: &Vault, path: &NotePath) -> Result<Option<FileStat>> {
-    let root = vault.root();
-    let disk = root.join(path.as_str());
-    let look = || -> io::Result<Option<FileStat>> {
+    ListedFolders::default().stat(vault, path)
+}
+
+/// Tells which files a scan would list, and looks at each folder once.
+#[derive(Debug, Default)]
+pub struct ListedFolders(HashMap<String, bool>);
+
+impl ListedFolders {
+    /// Reads the metadata of one file; `None` if a scan would not list it.
+    ///
+    /// # Errors
+    /// `Io` if the state of the file is unknown, because the file system returned an error or a symbolic link on the way
+    /// is dangling. The caller must treat the file as unchanged.
+    pub fn stat(&mut self, vault: &Vault, path: &NotePath) -> Result<Option<FileStat>> {
+        self.look(vault, path).map_err(|error| Error::io("look at", path.as_str(), error))
+    }
+
+    fn look(&mut self, vault: &Vault, path: &NotePath) -> io::Result<Option<FileStat>> {
+        let root = vault.root();
+        let disk = root.join(path.as_str());
         let mut metadata = match platform::entry_metadata(&disk) {
             Err(error) if is_absence(&error) => {
                 // The target of a link may be missing only for the moment, for example on a drive that is not mounted.
@@ -200,14 +222,23 @@ pub fn stat(vault: &Vault, path: &NotePath) -> Result<Option<FileStat>> {
         if !metadata.is_file() {
             return Ok(None);
         }
-        let is_listed = match vault.lists_folder(path.folder()) {
+        let is_listed = match self.lists(vault, path.folder()) {
             // The file was removed between the two calls.
             Err(error) if is_absence(&error) => false,
             listed => listed?,
         } && (!symlink || leaves_vault(root, &disk, vault.follows_outside())?.is_none());
         Ok(is_listed.then(|| file_stat(path.clone(), &metadata, symlink)))
-    };
-    look().map_err(|error| Error::io("look at", path.as_str(), error))
+    }
+
+    /// Says whether a scan lists the files of a folder.
+    fn lists(&mut self, vault: &Vault, folder: &str) -> io::Result<bool> {
+        if let Some(known) = self.0.get(folder) {
+            return Ok(*known);
+        }
+        let lists = vault.lists_folder(folder)?;
+        self.0.insert(folder.to_owned(), lists);
+        Ok(lists)
+    }
 }
 
 /// Tells under which spelling files and folders are listed. A file system that does not distinguish case opens a file by
@@ -380,12 +411,19 @@ impl Drop for BusyGuard<'_> {
 /// The capacity of the channel of listings.
 const CHANNEL_CAPACITY: usize = 4;
 
+/// What the threads of a walk share.
+struct Ways<'a> {
+    root: &'a Path,
+    /// The canonical root.
+    real: &'a Path,
+    options: &'a ScanOptions,
+    known: Option<&'a KnownFolders<'a>>,
+}
+
 /// Lists the folders and all their subfolders for `visit`, and returns the links to folders in path order.
 fn walk<E>(
-    root: &Path,
-    real: &Path,
+    ways: &Ways<'_>,
     folders: Vec<String>,
-    options: &ScanOptions,
     gaps: &mut ScanGaps,
     visit: &mut impl FnMut(DirListing) -> Result<(), E>,
 ) -> Result<BTreeSet<String>, E> {
@@ -394,8 +432,8 @@ fn walk<E>(
     let work = |listings: SyncSender<ListedDir>| {
         while let Some(folder) = next(&queue, &ready) {
             let _busy = BusyGuard { queue: &queue, ready: &ready };
-            let listed = list(root, real, folder, options);
-            let inner = if options.recursive { listed.listing.folders.clone() } else { Vec::new() };
+            let listed = list(ways, folder);
+            let inner = if ways.options.recursive { listed.listing.folders.clone() } else { Vec::new() };
             let is_wanted = listings.send(listed).is_ok();
             let mut queue = lock(&queue);
             if is_wanted {
@@ -409,7 +447,7 @@ fn walk<E>(
     // The scope propagates a panic of a thread. Without that, its folders would be missing silently.
     thread::scope(|threads| {
         let (sender, listings) = sync_channel(CHANNEL_CAPACITY);
-        for _ in 0..options.threads.max(1) {
+        for _ in 0..ways.options.threads.max(1) {
             let sender = sender.clone();
             threads.spawn(|| work(sender));
         }
@@ -450,85 +488,155 @@ struct ListedDir {
     /// The paths of the links to folders in it.
     links: Vec<String>,
     gaps: ScanGaps,
+    /// The names of the files, one after the other.
+    names: String,
+    files: Vec<ListedFile>,
 }
 
-/// Lists one folder; `real` is the canonical root.
-fn list(root: &Path, real: &Path, path: String, options: &ScanOptions) -> ListedDir {
+/// A file of a folder that is being listed.
+struct ListedFile {
+    /// Where its name begins and ends among the names.
+    name: (usize, usize),
+    metadata: FileMetadata,
+    symlink: bool,
+}
+
+/// Lists one folder.
+fn list(ways: &Ways<'_>, path: String) -> ListedDir {
+    let Ways { root, real, options, known } = *ways;
     let disk = on_disk(root, &path);
-    let listing = DirListing { path, ..DirListing::default() };
-    let mut listed = ListedDir { listing, links: Vec::new(), gaps: ScanGaps::default() };
+    let mut listed = ListedDir {
+        listing: DirListing { path, ..DirListing::default() },
+        links: Vec::new(),
+        gaps: ScanGaps::default(),
+        names: String::new(),
+        files: Vec::new(),
+    };
     let end = platform::read_dir(&disk).and_then(|entries| {
         for entry in entries {
             listed.add(&entry?, real, options);
         }
         Ok(())
     });
-    let ListedDir { listing, links, gaps } = &mut listed;
+    let is_whole = end.is_ok();
     if let Err(error) = end {
-        gaps.fail(&listing.path, &disk, error);
-        listing.is_incomplete = true;
+        listed.gaps.fail(&listed.listing.path, &disk, error);
+        listed.listing.is_incomplete = true;
     }
     if !options.recursive {
-        links.clear();
+        listed.links.clear();
     }
-    listing.folders.retain(|folder| !lies_in(folder, &options.hidden));
-    listing.folders.sort_unstable();
-    listing.files.sort_unstable_by(|a, b| a.path.cmp(&b.path));
+    let folders = &mut listed.listing.folders;
+    folders.retain(|folder| !lies_in(folder, &options.hidden));
+    folders.sort_unstable();
     // A folder that changes while it is read may return a name twice.
-    listing.folders.dedup();
-    listing.files.dedup_by(|a, b| a.path == b.path);
+    folders.dedup();
+    if is_whole && known.is_some_and(|known| listed.is_known(known)) {
+        listed.listing.unchanged = listed.files.len();
+    } else {
+        listed.add_files();
+    }
     listed
 }
 
 impl ListedDir {
+    fn path_of(&self, name: &str) -> String {
+        if self.listing.path.is_empty() { name.to_owned() } else { format!("{}/{name}", self.listing.path) }
+    }
+
+    /// Says whether the files have the fingerprint that is known of the folder.
+    fn is_known(&self, known: &KnownFolders<'_>) -> bool {
+        let Some(Some(wanted)) = known.fingerprints.get(&self.listing.path) else { return false };
+        let mut found = FolderFingerprint::default();
+        for file in &self.files {
+            let name = self.names.get(file.name.0..file.name.1).unwrap_or_default();
+            let is_excluded = known.is_excluded.is_some_and(|is_excluded| {
+                NotePath::from_disk(&self.path_of(name)).is_some_and(|path| is_excluded(&path))
+            });
+            let times = (file.metadata.modified_ns(), file.metadata.changed_ns());
+            found.add(name, file.metadata.size, times, is_excluded);
+        }
+        found == *wanted
+    }
+
+    /// Adds the files to the listing.
+    fn add_files(&mut self) {
+        let mut files = Vec::with_capacity(self.files.len());
+        for file in std::mem::take(&mut self.files) {
+            let path = self.path_of(self.names.get(file.name.0..file.name.1).unwrap_or_default());
+            match NotePath::from_disk(&path) {
+                Some(path) => files.push(file_stat(path, &file.metadata, file.symlink)),
+                None if file.symlink => {}
+                None => self.gaps.warnings.push(format!("{path} is skipped: it is not a regular file")),
+            }
+        }
+        files.sort_unstable_by(|a, b| a.path.cmp(&b.path));
+        files.dedup_by(|a, b| a.path == b.path);
+        self.listing.files = files;
+    }
+
+    fn keep(&mut self, name: &str, metadata: FileMetadata, symlink: bool) {
+        let start = self.names.len();
+        self.names.push_str(name);
+        self.files.push(ListedFile { name: (start, self.names.len()), metadata, symlink });
+    }
+
     /// Adds one directory entry.
     fn add(&mut self, entry: &ListedEntry, root: &Path, options: &ScanOptions) {
-        let Self { listing, links, gaps } = self;
         let name = entry.file_name();
         if name.as_encoded_bytes().starts_with(b".") {
             return;
         }
         let Some(name) = name.to_str() else {
-            gaps.warnings.push(format!("{} is skipped: its name is not UTF-8", entry.path().display()));
-            return;
+            let skipped = format!("{} is skipped: its name is not UTF-8", entry.path().display());
+            return self.gaps.warnings.push(skipped);
         };
-        let path = if listing.path.is_empty() { name.to_owned() } else { format!("{}/{name}", listing.path) };
         let kind = match entry.kind() {
             Ok(kind) => kind,
-            Err(error) => return gaps.fail(&path, &entry.path(), error),
+            Err(error) => {
+                let path = self.path_of(name);
+                return self.gaps.fail(&path, &entry.path(), error);
+            }
         };
-        let too_deep =
-            || format!("{path} is skipped: it is nested in more than {} folders", MAX_SEGMENTS - 1);
         if kind == FileKind::Dir {
+            let path = self.path_of(name);
             // The path of an entry in it has one more component.
             if is_too_deep(&format!("{path}/")) {
-                return gaps.warnings.push(too_deep());
+                return self.gaps.warnings.push(too_deep(&path));
             }
-            return listing.folders.push(path);
+            return self.listing.folders.push(path);
         }
         let symlink = kind == FileKind::Symlink;
-        match if symlink { platform::metadata(&entry.path()) } else { entry.metadata() } {
+        let metadata = if symlink { platform::metadata(&entry.path()) } else { entry.metadata() };
+        if let Ok(metadata) = &metadata
+            && !symlink
+            && metadata.is_file()
+        {
+            return self.keep(name, *metadata, false);
+        }
+        let path = self.path_of(name);
+        let Self { links, gaps, .. } = self;
+        match metadata {
             Ok(metadata) if symlink && metadata.is_dir() && is_too_deep(&format!("{path}/")) => {
-                gaps.warnings.push(too_deep());
+                gaps.warnings.push(too_deep(&path));
             }
             Ok(metadata) if symlink && metadata.is_dir() => links.push(path),
             Ok(metadata) if symlink && metadata.is_file() => {
                 match leaves_vault(root, &entry.path(), options.follow_outside) {
-                    Ok(None) => listing
-                        .files
-                        .extend(NotePath::from_disk(&path).map(|path| file_stat(path, &metadata, true))),
+                    Ok(None) => self.keep(name, metadata, true),
                     Ok(Some(why)) => gaps.warnings.push(format!("{path} is not read: {why}")),
                     Err(error) => gaps.fail(&path, &entry.path(), error),
                 }
             }
-            Ok(metadata) => match NotePath::from_disk(&path).filter(|_| metadata.is_file()) {
-                Some(path) => listing.files.push(file_stat(path, &metadata, false)),
-                None => gaps.warnings.push(format!("{path} is skipped: it is not a regular file")),
-            },
+            Ok(_) => gaps.warnings.push(format!("{path} is skipped: it is not a regular file")),
             // A file that was removed between the two calls is gone. The target of a link may be missing only for the
             // moment, for example on a drive that is not mounted.
             Err(error) if !symlink && error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => gaps.fail(&path, &entry.path(), error),
         }
     }
+}
+
+fn too_deep(path: &str) -> String {
+    format!("{path} is skipped: it is nested in more than {} folders", MAX_SEGMENTS - 1)
 }

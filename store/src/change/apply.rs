@@ -41,6 +41,16 @@ impl Changes<'_> {
         self.plan_clean(&self.clean_operation(operation).0)
     }
 
+    /// Plans like [`Changes::plan`], and counts the files that the plan read and the links and names that it looked up.
+    ///
+    /// # Errors
+    /// Those of [`Changes::plan`].
+    pub fn plan_with_work(&self, operation: &Operation) -> Result<(ChangeSet, usize)> {
+        let view = View::new(self.core)?;
+        let plan = self.plan_in(&view, &self.clean_operation(operation).0)?;
+        Ok((plan, view.work()))
+    }
+
     /// Plans an operation from which private text and secrets were removed already.
     fn plan_clean(&self, operation: &Operation) -> Result<ChangeSet> {
         self.plan_in(&View::new(self.core)?, operation)

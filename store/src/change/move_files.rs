@@ -3,7 +3,7 @@
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::catalog_overlay::{GROUP, View};
+use crate::catalog_overlay::{GROUP, NamedFiles, View};
 use crate::change::Planner;
 use crate::change::headings::heading;
 use crate::core::Core;
@@ -453,23 +453,16 @@ pub(crate) fn follow(
     options: RewriteOptions,
     plan: &mut ChangeSet,
 ) -> Result<()> {
-    let old_names: BTreeSet<String> = moves.iter().map(|(from, _)| key(from.name())).collect();
     let coming = || moves.iter().map(|(_, to)| to).chain(added);
-    let new_names: BTreeSet<String> = coming().map(|path| key(path.name())).collect();
-    let bare = |names: &BTreeSet<String>| -> BTreeSet<String> {
-        names.iter().flat_map(|name| name_keys(name)).collect()
+    let is_bulk = view.moves_much(moved.len())?;
+    let (sources, files) = if is_bulk {
+        (Vec::new(), view.all_names()?)
+    } else {
+        touched_by(view, moves, moved, &coming().map(|path| key(path.name())).collect())?
     };
-    let mut captured = new_names.clone();
-    if view.dialects().any_follows_paths() && moves.folders().next().is_some() {
-        // A link to a folder has no file as its target, and is found by the name of the folder.
-        captured.extend(moves.iter().flat_map(|(from, _)| from.folder().split('/')).map(key));
-    }
-    let sources = view.sources(view.concerned(moved, &captured)?)?;
-    let mut keys: BTreeSet<String> = old_names.union(&new_names).cloned().collect();
-    keys.extend(bare(&keys));
-    let files = view.names(&sources, keys)?;
     let (before, after) = (files.table(), files.table_after(moves, coming()));
     let world = RenameContext { before: &before, after: &after, moves, destination: None, options };
+    let sources = if is_bulk { view.sources(view.changing(&world)?)? } else { sources };
     let retarget = |(): &mut (), source: &Source| world.retarget(&source.path, &source.text, &source.note);
     let mut rewritten = Vec::with_capacity(sources.len());
     for group in sources.chunks(GROUP) {
@@ -482,6 +475,29 @@ pub(crate) fn follow(
     }
     plan.files.sort_by(|a, b| a.from.cmp(&b.from));
     Ok(())
+}
+
+/// Reads the notes whose links the moves can change, and lists the files that these links can lead to.
+fn touched_by(
+    view: &View<'_>,
+    moves: &Moves,
+    moved: &[NotePath],
+    new_names: &BTreeSet<String>,
+) -> Result<(Vec<Source>, NamedFiles)> {
+    let old_names: BTreeSet<String> = moves.iter().map(|(from, _)| key(from.name())).collect();
+    let bare = |names: &BTreeSet<String>| -> BTreeSet<String> {
+        names.iter().flat_map(|name| name_keys(name)).collect()
+    };
+    let mut captured = new_names.clone();
+    if view.dialects().any_follows_paths() && moves.folders().next().is_some() {
+        // A link to a folder has no file as its target, and is found by the name of the folder.
+        captured.extend(moves.iter().flat_map(|(from, _)| from.folder().split('/')).map(key));
+    }
+    let sources = view.sources(view.concerned(moved, &captured)?)?;
+    let mut keys: BTreeSet<String> = old_names.union(new_names).cloned().collect();
+    keys.extend(bare(&keys));
+    let files = view.names(&sources, keys)?;
+    Ok((sources, files))
 }
 
 /// Adds the edits of a file to a plan, if there are any.

@@ -9,11 +9,12 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, Row};
 use serde::de::IgnoredAny;
 
+use super::folders::{FolderFiles, read_folder, split};
 use super::links::link_key;
 use super::properties::unpack;
 use super::rows::{invalid_path, path_uuid};
 use super::schema::{INDEXES, SCHEMA};
-use super::{CatalogReader, FILE_COLUMNS, FileId, FileKind, Hash, sql};
+use super::{CatalogReader, FILE_COLUMNS, FileId, FileKind, Hash, Stat, sql};
 use crate::error::{Error, Result};
 use crate::index::catalog::delta_encoding::{unpack_ascending, unpack_positions};
 use crate::index::file_set::FileSet;
@@ -173,6 +174,7 @@ impl Check<'_> {
         }
         self.verify_meta()?;
         let files = self.verify_files()?;
+        self.verify_folders()?;
         self.verify_details(&files)?;
         self.verify_links(&files)?;
         self.verify_relations(&files)?;
@@ -243,6 +245,28 @@ impl Check<'_> {
             expect(is_valid, "a file")
         })?;
         Ok(files)
+    }
+
+    /// Checks that the fingerprints of folders follow from the files: by a wrong one, a change would never be seen.
+    fn verify_folders(&self) -> Result<()> {
+        let mut folders: HashMap<String, FolderFiles> = HashMap::new();
+        self.visit_rows("SELECT path, size, mtime, ctime, racy, excluded FROM files", |row| {
+            let path = row.get_ref(0).and_then(|path| Ok(path.as_str()?)).map_err(sql("read"))?;
+            let (folder, name) = split(path);
+            let number = |column| row.get::<_, i64>(column).map_err(sql("read"));
+            let stat = Stat { size: number(1)?.unsigned_abs(), mtime_ns: number(2)?, ctime_ns: number(3)? };
+            let files = match folders.get_mut(folder) {
+                Some(files) => files,
+                None => folders.entry(folder.to_owned()).or_default(),
+            };
+            files.add(name, &stat, number(4)? == 1, number(5)? == 1);
+            Ok(())
+        })?;
+        self.visit_rows("SELECT folder, files, racy, sum FROM folders", |row| {
+            let (folder, files) = read_folder(row).map_err(sql("read"))?;
+            expect(folders.remove(&folder) == Some(files), "a folder")
+        })?;
+        expect(folders.is_empty(), "a folder")
     }
 
     fn verify_details(&self, files: &HashMap<FileId, bool>) -> Result<()> {

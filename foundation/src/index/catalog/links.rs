@@ -3,6 +3,8 @@
 
 use std::collections::HashSet;
 
+use hashbrown::HashMap;
+
 use rusqlite::types::Value;
 use rusqlite::{OptionalExtension, Row, params};
 
@@ -86,6 +88,15 @@ impl CatalogWriter {
     }
 }
 
+/// The link texts of all files, each text once.
+#[derive(Debug, Default)]
+pub struct LinkTexts {
+    /// The texts, with how their paths are read.
+    pub texts: Vec<(String, LinkSyntax)>,
+    /// The files with links or mentions, each with the indexes of its texts.
+    pub files: Vec<(NotePath, Vec<usize>)>,
+}
+
 /// Queries of the catalog about links.
 #[derive(Debug, Clone, Copy)]
 pub struct LinkQueries<'a>(pub(super) &'a CatalogReader);
@@ -138,6 +149,49 @@ impl LinkQueries<'_> {
             )?);
         }
         Ok(found)
+    }
+
+    /// Lists the link texts of all files, those of mentions included. Each table is read once, in order.
+    ///
+    /// # Errors
+    /// Returns `Corrupt` or `Io` if the catalog cannot be read.
+    pub fn texts(&self) -> Result<LinkTexts> {
+        let mut texts = LinkTexts::default();
+        let mut places: HashMap<i64, usize> = HashMap::new();
+        let all = self.0.collect("SELECT id, linkpath, syntax FROM linkpaths", [], |row| {
+            Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?, syntax_of(row.get(2)?)))
+        })?;
+        for (id, linkpath, syntax) in all {
+            places.insert(id, texts.texts.len());
+            texts.texts.push((linkpath, syntax));
+        }
+        let files = self.0.collect("SELECT id, path FROM files", [], |row| {
+            Ok((row.get::<_, FileId>(0)?, read_path(row, 1)?))
+        })?;
+        let mut files: HashMap<FileId, NotePath> = files.into_iter().collect();
+        let mut statement = self
+            .0
+            .db
+            .prepare_cached("SELECT source, linkpath FROM links ORDER BY source")
+            .map_err(sql("read"))?;
+        let mut rows = statement.query([]).map_err(sql("read"))?;
+        let mut last: Option<(FileId, Vec<usize>)> = None;
+        let mut keep = |ended: Option<(FileId, Vec<usize>)>| {
+            let ended = ended.and_then(|(source, inside)| Some((files.remove(&source)?, inside)));
+            texts.files.extend(ended);
+        };
+        while let Some(row) = rows.next().map_err(sql("read"))? {
+            let source: FileId = row.get(0).map_err(sql("read"))?;
+            let text: i64 = row.get(1).map_err(sql("read"))?;
+            if last.as_ref().is_none_or(|(known, _)| *known != source) {
+                keep(last.replace((source, Vec::new())));
+            }
+            if let (Some((_, inside)), Some(&at)) = (&mut last, places.get(&text)) {
+                inside.push(at);
+            }
+        }
+        keep(last);
+        Ok(texts)
     }
 
     fn link_rows<P: rusqlite::Params>(&self, rest: &str, values: P) -> Result<Vec<LinkRow>> {

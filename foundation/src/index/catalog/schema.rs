@@ -2,7 +2,7 @@
 
 /// The version of the schema. It is raised whenever tables change shape or parsing changes meaning; an index of another
 /// version is rebuilt.
-pub const SCHEMA_VERSION: i64 = 13;
+pub const SCHEMA_VERSION: i64 = 14;
 
 /// The tables, and the one index that is needed from the beginning.
 pub(super) const SCHEMA: &str = "
@@ -26,6 +26,7 @@ CREATE TABLE relations (
   PRIMARY KEY (source, object, subject, type)) WITHOUT ROWID;
 CREATE TABLE passages (key INTEGER, file INTEGER, ord INTEGER NOT NULL, PRIMARY KEY (key, file)) WITHOUT ROWID;
 CREATE TABLE dialects (folder TEXT PRIMARY KEY, dialect TEXT NOT NULL, root TEXT NOT NULL, below_root TEXT NOT NULL, marker TEXT, reason TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE folders (folder TEXT PRIMARY KEY, files INTEGER NOT NULL, racy INTEGER NOT NULL, sum BLOB NOT NULL) WITHOUT ROWID;
 CREATE TABLE intents (path TEXT PRIMARY KEY) WITHOUT ROWID;
 CREATE UNIQUE INDEX files_path ON files (path);
 ";

@@ -8,10 +8,13 @@ use rusqlite::{Connection, OpenFlags, Row, params};
 use crate::clock::Timestamp;
 use crate::error::Result;
 use crate::index::catalog::delta_encoding::pack_ascending;
+use crate::index::catalog::folders::FolderChanges;
 use crate::index::catalog::inserts::Inserts;
 use crate::index::catalog::rows::path_uuid_of;
 use crate::index::catalog::schema::{INDEXES, NAME_ALIAS, NAME_ID, NAME_TITLE, PAGE, SCHEMA, SCHEMA_VERSION};
-use crate::index::catalog::{CACHE, CatalogReader, FileId, FileKind, LAST_ID, Record, Stat, check, sql};
+use crate::index::catalog::{
+    CACHE, CatalogReader, FileId, FileKind, FileRow, LAST_ID, Record, Stat, check, sql,
+};
 use crate::text::path::key;
 
 /// The page cache of a connection during a large batch, in kilobytes.
@@ -31,6 +34,8 @@ pub struct CatalogWriter {
     pub(super) property_names: RefCell<hashbrown::HashMap<String, i64>>,
     /// Whether a bulk load is active, during which secondary indexes are missing.
     pub(super) is_loading: Cell<bool>,
+    /// How the files of folders changed in this batch.
+    pub(super) folders: FolderChanges,
 }
 
 impl CatalogWriter {
@@ -69,6 +74,7 @@ impl CatalogWriter {
             linkpaths: RefCell::default(),
             property_names: RefCell::default(),
             is_loading: Cell::new(false),
+            folders: FolderChanges::default(),
         }
     }
 
@@ -101,11 +107,13 @@ impl CatalogWriter {
     pub fn begin(&self) -> Result<()> {
         self.linkpaths.borrow_mut().iter_mut().for_each(hashbrown::HashMap::clear);
         self.property_names.borrow_mut().clear();
+        self.folders.borrow_mut().clear();
         self.reader.db.execute_batch("BEGIN IMMEDIATE").map_err(sql("write"))
     }
 
     /// Commits the batch.
     pub fn commit(&self) -> Result<()> {
+        self.put_folders()?;
         self.reader.db.execute_batch("COMMIT").map_err(sql("commit"))
     }
 
@@ -211,11 +219,16 @@ impl CatalogWriter {
 
     /// Marks every file as changed, so that the next sync reads it whatever its stat says.
     pub fn mark_all_changed(&self) -> Result<()> {
+        self.put_folders()?;
+        self.run("UPDATE folders SET racy = files", &[])?;
         self.run("UPDATE files SET racy = 1, hash = NULL", &[])
     }
 
     /// Updates the stat of a file whose content is unchanged.
-    pub fn update_stat(&self, id: FileId, stat: &Stat, racy: bool) -> Result<()> {
+    pub fn update_stat(&self, row: &FileRow, stat: &Stat, racy: bool) -> Result<()> {
+        let id = row.id;
+        self.uncount_files(id, None)?;
+        self.count_file(row.path.as_str(), stat, racy, row.excluded);
         self.reader
             .db
             .prepare_cached("UPDATE files SET size = ?2, mtime = ?3, ctime = ?4, racy = ?5 WHERE id = ?1")
@@ -228,6 +241,7 @@ impl CatalogWriter {
 
     /// Removes a file. Links of other files to it lose their target.
     pub fn remove(&self, id: FileId) -> Result<()> {
+        self.uncount_files(id, None)?;
         self.remove_details(id)?;
         self.execute("UPDATE links SET target = NULL WHERE target = ?1", id)?;
         self.execute("DELETE FROM files WHERE id = ?1", id)
@@ -269,6 +283,10 @@ impl CatalogWriter {
         if !fresh {
             self.remove_details(row.id)?;
         }
+        if !self.is_loading.get() {
+            self.uncount_files(row.id, Some(row.path.as_str()))?;
+        }
+        self.count_file(row.path.as_str(), &record.stat, record.racy, row.excluded);
         // `OR REPLACE` costs more even if there is nothing to replace. Outside of a bulk load it is needed: a new file
         // can take the path of one that is moved in the same batch.
         let insert = if self.is_loading.get() {
