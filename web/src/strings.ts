@@ -346,7 +346,7 @@ export const strings = {
       new: ({ thresholds }) => `HOT, because it was created less than ${thresholds.hot_hours} hours ago.`,
       'in-use': ({ uses, days_used }) => `WARM, because it has ${count(uses, 'use')} on ${count(days_used, 'day')}.`,
       pinned: () => 'WARM, because it is pinned.',
-      'few-uses': (weight) => `COLD, because it has ${count(weight.uses, 'use')}. ${warmTakes(weight)}`,
+      'few-uses': (weight) => `COLD, because ${weight.uses === 0 ? 'nobody has used it' : `it has ${count(weight.uses, 'use')}`}. ${warmTakes(weight)}`,
       'few-days': (weight) => `COLD, because all its ${count(weight.uses, 'use')} were on ${count(weight.days_used, 'day')}. ${warmTakes(weight)}`,
       unused: (weight) => `COLD, because its last use is too long ago. ${warmTakes(weight)}`,
     } satisfies Record<TierReason, (weight: Weight) => string>,
