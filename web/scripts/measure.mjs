@@ -32,6 +32,16 @@ const opened = performance.now();
 const { page, context, seen } = await open(browser, server);
 await page.waitForSelector('[data-search-field]');
 console.log(`first page in a new tab: ${since(opened).toFixed(0)} ms`);
+/** The memory of the server some seconds later: the allocator gives back with some delay, and only while calls come. */
+async function settled() {
+  for (let second = 0; second < 9; second++) {
+    await page.waitForTimeout(1000);
+    await page.evaluate(async () => void (await (await fetch('/api/v1/session')).json()));
+  }
+  return memoryOfServer();
+}
+
+console.log(`before the first search: ${await settled()}`);
 const again = performance.now();
 await page.goto(`${server.base}/`);
 await page.waitForSelector('[data-search-field]');
@@ -92,7 +102,7 @@ for (const query of queries()) {
 for (const [name, times] of Object.entries({ 'key to results shown': oneKey, 'last key of a query typed to results shown': whileTyping, 'key to facets': toFacets, 'search alone': ofSearch, 'facets alone': ofFacets })) {
   console.log(`${name}: p50 ${quantile(times, 0.5)} ms, p95 ${quantile(times, 0.95)} ms, most ${quantile(times, 1)} ms (${times.length})`);
 }
-console.log(`after searches: ${memoryOfServer()}`);
+console.log(`after searches: ${memoryOfServer()}, later ${await settled()}`);
 
 /** The memory of the process that draws the page. */
 async function tab() {
@@ -141,6 +151,7 @@ for (const path of ['/graph', '/graph?q=window', '/memory', '/memory?tab=changes
     console.log(`moving and zooming: a frame each ${quantile(times, 0.5)} ms, p95 ${quantile(times, 0.95)} ms (${times.length})`);
   }
 }
+console.log(`at the end: ${await settled()}`);
 if (seen.errors.length) console.log(`errors of the page: ${seen.errors.join('; ')}`);
 await context.close();
 await browser.close();
