@@ -88,7 +88,7 @@ pub use crate::memory::save::{NearDuplicate, SaveReply, SaveRequest};
 pub use crate::memory::text_search::{MemoryText, SimilarMemories, TextOrder, TextsRequest};
 pub use crate::memory::write_note::{WriteReply, WriteRequest};
 pub use crate::memory::{Handoffs, Maintenance, Memories, MemoryWrites, Recalls};
-pub use crate::memory_weights::{Memory, MemoryWeights};
+pub use crate::memory_weights::{Memory, MemoryWeights, TierThresholds};
 pub use crate::query::Searches;
 pub use crate::query::eval::{EvalReply, EvalRequest, ModeScores, Paired, ShareScores, evaluation_sets};
 pub use crate::query::memory_ranking::MemoryRanking;
@@ -122,7 +122,8 @@ pub use crate::upkeep::check::baseline::{Baseline, BaselineCounts};
 pub use crate::upkeep::check::codes::{CODES as PROBLEM_CODES, ProblemCode, Scope as ProblemScope, Severity};
 pub use crate::upkeep::check::problem::{Fix, FixEdit, Problem};
 pub use crate::upkeep::check::rules::refuse_invalid_check_settings;
-pub use crate::upkeep::check::{CheckReply, CheckRequest, SimilarTexts};
+pub use crate::upkeep::check::similar_texts::SimilarTexts;
+pub use crate::upkeep::check::{CheckReply, CheckRequest};
 pub use crate::upkeep::conflicts::{ConflictCopy, ConflictsReply, MarkedNote};
 pub use crate::upkeep::doctor::{Diagnosis, Finding, Level};
 pub use crate::upkeep::follow::{Followed, Follower};
@@ -142,20 +143,21 @@ pub use crate::view::Views;
 pub use crate::view::activity::{
     ActivityEvent, ActivityReply, ActivityRequest, EventName, OperationView, UndoOutlook,
 };
-pub use crate::view::curve::{FallReason, TierSpan, TierThresholds, WeightCurve, WeightEvent, WeightPoint};
+pub use crate::view::curve::{FallReason, TierSpan, WeightCurve, WeightEvent, WeightPoint};
 pub use crate::view::facets::{FacetValue, Facets};
+pub use crate::view::inactive::{InactiveNote, InactiveNotes, InactiveSince};
 pub use crate::view::memory_board::{
-    DuplicatePair, DuplicatePairs, InactiveNotes, MemoryPoints, PairKind, PairSide, TierFall, TierFalls,
-    TierMonths,
+    DuplicatePair, DuplicatePairs, MemoryPoints, PairKind, PairSide, TierFall, TierFalls, TierMonths,
 };
 pub use crate::view::note_page::{CanvasNode, CanvasView, NotePage, OutlineItem, PropertyView};
 pub use crate::view::page_links::note_address;
-pub use crate::view::trash::{TrashedFile, TrashedText};
-pub use crate::view::vault_graph::{EdgeColumns, GraphPositions, TagColumn, VaultGraph};
+pub use crate::view::trash::{TrashMatches, TrashedFile, TrashedText};
+pub use crate::view::vault_graph::{EdgeColumns, GraphMatches, GraphPositions, TagColumn, VaultGraph};
 pub use sidenote_foundation::journal::event::Event;
 pub use sidenote_foundation::memory::context::WorkContext;
 pub use sidenote_foundation::memory::recall::{RecallItem, xml_block};
 pub use sidenote_foundation::memory::score::{Intent, IntentScore, ScoreComponent};
+pub use sidenote_foundation::memory::state::TierReason;
 pub use sidenote_foundation::memory::tier::Tier;
 
 impl Store {
@@ -312,11 +314,19 @@ impl Store {
         Self { core: Core { origin, ..self.core.clone() } }
     }
 
-    /// Returns the same store for one call that ends early once `cancelled` is set. Only long planning checks the flag;
-    /// a change that has begun to write completes.
+    /// Returns the same store for one call that ends early once `cancelled` is set. Only long work checks the flag; a change
+    /// that has begun to write completes.
     #[must_use]
     pub fn cancelled_by(&self, cancelled: Arc<AtomicBool>) -> Self {
         Self { core: Core { cancelled, ..self.core.clone() } }
+    }
+
+    /// Returns an error if the call was cancelled.
+    ///
+    /// # Errors
+    /// `Conflict` if it was.
+    pub fn check_cancelled(&self) -> Result<()> {
+        self.core.check_cancelled()
     }
 
     /// Returns whether changes belong to a named session.

@@ -58,6 +58,30 @@ pub struct Memory {
     pub(crate) usage: Usage,
 }
 
+/// The thresholds of tiers in the settings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct TierThresholds {
+    /// The hours for which a new note is HOT.
+    pub hot_hours: i64,
+    /// The fewest uses that make a note WARM.
+    pub warm_uses: usize,
+    /// The fewest days with a use that make it WARM.
+    pub warm_use_days: usize,
+    /// The days after its last use for which it is WARM.
+    pub warm_days: i64,
+}
+
+impl TierThresholds {
+    pub(crate) fn of(thresholds: &Thresholds) -> Self {
+        Self {
+            hot_hours: thresholds.hot / 3_600_000,
+            warm_uses: thresholds.warm_uses,
+            warm_use_days: thresholds.warm_days,
+            warm_days: thresholds.warm / 86_400_000,
+        }
+    }
+}
+
 impl Memory {
     /// Returns the creation time, with the order of memories created in the same second.
     pub(crate) fn creation_order(&self) -> (Timestamp, EventId) {

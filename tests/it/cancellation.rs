@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 
 use sidenote::error::ErrorKind;
 use sidenote::index::silent;
-use sidenote::store::{MoveRequest, Operation};
+use sidenote::store::{MoveRequest, Operation, SearchRequest};
 use sidenote::text::path::{MAX_SEGMENTS, NotePath};
 
 use crate::support::{TestVault, paths, stderr};
@@ -26,6 +26,24 @@ fn rename_folder() -> Operation {
         to: "people".to_owned(),
         ..MoveRequest::default()
     })
+}
+
+#[test]
+fn a_cancelled_question_ends_early() {
+    let vault = TestVault::new(&[("a.md", "word\n"), ("b.md", "word\n")]);
+    let store = vault.store();
+    let cancelled = store.cancelled_by(Arc::new(AtomicBool::new(true)));
+    let request = SearchRequest { query: "word".to_owned(), ..SearchRequest::default() };
+    let cases = [
+        ("search", cancelled.searches().search(&request).map(drop)),
+        ("facets", cancelled.views().facets(&request).map(drop)),
+        ("similar texts", cancelled.upkeep().similar_texts().map(drop)),
+    ];
+    assert_eq!(cases.len(), 3);
+    for (name, ended) in cases {
+        assert_eq!(ended.unwrap_err().kind(), ErrorKind::Conflict, "{name}");
+    }
+    assert_eq!(store.searches().search(&request).unwrap().results.len(), 2);
 }
 
 #[test]

@@ -76,6 +76,7 @@ fn each_address_has_its_shape() {
         "weight?name=Start+here",
         "graph",
         "graph/around?name=Start+here",
+        "graph/matches?q=garden",
         "graph/positions",
         "memory/stats",
         "memory/list?limit=1",
@@ -85,6 +86,7 @@ fn each_address_has_its_shape() {
         "memory/changes?days=7",
         "memory/inactive",
         "memory/duplicates",
+        "trash/matches?q=twin",
         "activity?limit=1",
         "check",
         "status",
@@ -242,6 +244,9 @@ fn the_graph_has_every_kind_of_edge() {
     assert_eq!(page.read("graph?q=path:B")["matched"], json!([1]));
     let positions = json!({"ids": graph["ids"], "x": [1, 2.5, -3, 0], "y": [0, 0, 0, 1]});
     let headers = [page.cookie.as_str(), "Content-Type: application/json"];
+    let more = json!({"ids": [1], "names": ["Missing"], "x": [1, 2], "y": [3, 4]});
+    assert_eq!(page.ask("PUT", "/api/v1/graph/positions", &headers, &more.to_string()).status, 200);
+    assert_eq!(page.read("graph/positions")["names"][0], "Missing");
     let stored = page.ask("PUT", "/api/v1/graph/positions", &headers, &positions.to_string());
     assert_eq!(stored.status, 200, "{}", stored.text());
     assert_eq!(page.read("graph/positions")["x"][1], 2.5);
@@ -487,6 +492,14 @@ fn a_filter_of_the_graph_is_a_condition() {
         let paths: Vec<String> = nodes
             .map(|node| graph["paths"][node.as_u64().unwrap() as usize].as_str().unwrap().to_owned())
             .collect();
+        let ids: Vec<&Value> = graph["matched"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|node| &graph["ids"][node.as_u64().unwrap() as usize])
+            .collect();
+        let matches = page.read(&format!("graph/matches?q={query}"));
+        assert_eq!(matches["ids"].as_array().unwrap().iter().collect::<Vec<_>>(), ids, "{query}");
         paths
     };
     assert_eq!(matched("%23sensor"), ["A.md", "C.md"]);
@@ -494,13 +507,154 @@ fn a_filter_of_the_graph_is_a_condition() {
     assert_eq!(matched("%23sensor+bridge"), ["A.md", "C.md"]);
     assert_eq!(matched("-%23sensor"), ["B.md"]);
     assert_eq!(matched("%23sensor+type:fact"), ["C.md"]);
+    assert_eq!(page.get("/api/v1/graph/matches?q=+").status, 400);
+}
+
+#[test]
+fn an_inactive_note_names_the_operation_that_made_it_so() {
+    let vault = TestVault::new(&[
+        ("Archived.md", "a\n"),
+        ("By hand.md", "---\nforgotten: true\n---\nb\n"),
+        ("Changed.md", "c\n"),
+        ("Moved.md", "d\n"),
+        ("Twice.md", "e\n"),
+    ]);
+    let page = Page::start(&vault, &[]);
+    let forget = |name: &str| applied(&page, "forget", &json!({"name": name}));
+    let archived = applied(&page, "archive", &json!({"name": "Archived"}));
+    let (moved, changed) = (forget("Moved"), forget("Changed"));
+    forget("Twice");
+    applied(&page, "restore", &json!({"name": "Twice"}));
+    let twice = forget("Twice");
+    command(&vault, &["rename", "Moved", "Elsewhere"]);
+    applied(&page, "set", &json!({"name": "Changed", "property": "status", "value": "open"}));
+    applied(&page, "set", &json!({"name": "By hand", "property": "status", "value": "open"}));
+    let inactive = page.read("memory/inactive");
+    let cases = [
+        ("archived", "Archived.md", Some(archived)),
+        ("forgotten", "By hand.md", None),
+        ("forgotten", "Changed.md", Some(changed)),
+        ("forgotten", "Elsewhere.md", Some(moved)),
+        ("forgotten", "Twice.md", Some(twice)),
+    ];
+    let count = |list: &str| inactive[list].as_array().unwrap().len();
+    assert_eq!(count("archived") + count("forgotten"), cases.len());
+    for (list, path, operation) in cases {
+        let mut notes = inactive[list].as_array().unwrap().iter();
+        let note = notes.find(|note| note["path"] == path).unwrap_or_else(|| panic!("{path}: {inactive}"));
+        assert_eq!(note["since"]["operation"].as_str(), operation.as_deref(), "{path}: {note}");
+        let agent = operation.map(|_| "cli");
+        assert_eq!(note["since"]["agent"].as_str(), agent, "{path}: {note}");
+    }
+}
+
+#[test]
+fn deleted_notes_are_matched_by_a_query() {
+    let vault = TestVault::new(&[
+        ("Boats/Hull.md", "---\nstatus: done\n---\n# The old hull\n\nTarred in spring. #boat\n"),
+        ("Oak.md", "about oak\n"),
+        ("Present.md", "tarred too\n"),
+    ]);
+    let page = Page::start(&vault, &[]);
+    for name in ["Hull", "Oak"] {
+        applied(&page, "forget", &json!({"name": name, "hard": true}));
+    }
+    let matched = |query: &str| {
+        let found = page.read(&format!("trash/matches?q={query}"));
+        let files = found["files"].as_array().unwrap().clone();
+        assert_eq!(found["total"], files.len());
+        files.iter().map(|file| file["was"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(matched("tarred"), ["Boats/Hull.md"]);
+    assert_eq!(matched("tarred+oak"), [""; 0]);
+    assert_eq!(matched("path:Boats"), ["Boats/Hull.md"]);
+    assert_eq!(matched("tag:%23boat+[status:done]"), ["Boats/Hull.md"]);
+    assert_eq!(matched("-tarred"), ["Oak.md"]);
+    let limited = page.read("trash/matches?q=o&limit=1");
+    assert_eq!((&limited["total"], limited["files"].as_array().unwrap().len()), (&json!(2), 1));
+    assert_eq!(page.get("/api/v1/trash/matches?q=(").status, 400);
+}
+
+#[test]
+fn the_history_of_a_deleted_note_is_found_by_its_title() {
+    let vault = TestVault::new(&[("Boats/Hull.md", "# The old hull\n"), ("Keel.md", "keel\n")]);
+    let page = Page::start(&vault, &[]);
+    applied(&page, "set", &json!({"name": "Hull", "property": "status", "value": "done"}));
+    applied(&page, "forget", &json!({"name": "Hull", "hard": true}));
+    for name in ["Boats/Hull.md", "Hull", "The old hull", "the OLD hull"] {
+        let of = |events: &Value| {
+            let events = events.as_array().unwrap_or_else(|| panic!("{name}: {events}"));
+            events.iter().map(|event| event["op"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+        };
+        let encoded = name.replace(' ', "+");
+        assert_eq!(of(&page.read(&format!("history?name={encoded}"))), ["delete", "set"], "{name}");
+        assert_eq!(
+            of(&page.read(&format!("activity?note={encoded}"))["events"]),
+            ["delete", "set"],
+            "{name}"
+        );
+        assert_eq!(of(&command(&vault, &["history", name])), ["delete", "set"], "{name}");
+    }
+    std::fs::remove_file(vault.root().join(".trash/Boats/Hull.md")).unwrap();
+    assert_eq!(page.read("history?name=Hull").as_array().unwrap().len(), 2);
+    assert_eq!(page.get("/api/v1/history?name=The+old+hull").status, 404);
+}
+
+#[test]
+fn points_beyond_the_limit_are_counted() {
+    let vault = TestVault::new(&[
+        ("New.md", "---\ncreated: 2026-03-01\n---\n"),
+        ("Old.md", "---\ncreated: 2020-01-01\n---\n"),
+        ("Used.md", "---\ncreated: 2020-01-01\n---\n"),
+    ]);
+    let page = Page::start(&vault, &[]);
+    page.post("actions/vote", &json!({"name": "Used", "useful": true}));
+    let given = |query: &str| {
+        let points = page.read(&format!("memory/points{query}"));
+        (points["total"].clone(), points["paths"].clone(), points["tiers"]["of"].as_array().unwrap().len())
+    };
+    assert_eq!(given(""), (json!(3), json!(["New.md", "Old.md", "Used.md"]), 3));
+    assert_eq!(given("?limit=2"), (json!(3), json!(["New.md", "Used.md"]), 2));
+}
+
+#[test]
+fn the_value_that_decides_a_tier_is_named() {
+    let vault = TestVault::new(&[
+        ("Archived.md", "---\ncreated: 2020-01-01\ntier: archive\n---\n"),
+        ("Few days.md", "---\ncreated: 2020-01-01\n---\n"),
+        ("Few uses.md", "---\ncreated: 2020-01-01\n---\n"),
+        ("Pinned.md", "---\ncreated: 2020-01-01\npinned: true\n---\n"),
+    ]);
+    let page = Page::start(&vault, &[]);
+    for (name, votes) in [("Few days", 3), ("Few uses", 1)] {
+        for _ in 0..votes {
+            page.post("actions/vote", &json!({"name": name, "useful": true}));
+        }
+    }
+    let cases = [
+        ("Archived", "ARCHIVE", "archived", "its property `tier` is archive"),
+        ("Few days", "COLD", "few-days", "it was used on too few days; WARM takes 3 uses on 2 days"),
+        ("Few uses", "COLD", "few-uses", "it has too few uses; WARM takes 3 uses on 2 days"),
+        ("Pinned", "WARM", "pinned", "it is pinned"),
+    ];
+    for (name, tier, reason, said) in cases {
+        let weight = page.read(&format!("weight?name={}", name.replace(' ', "+")));
+        assert_eq!((&weight["tier"], &weight["tier_reason"]), (&json!(tier), &json!(reason)), "{name}");
+        let explained = stdout(&vault.run(&["memory", "explain", name]));
+        assert!(explained.contains(&format!("tier: {tier}, because {said}")), "{explained}");
+    }
 }
 
 #[test]
 fn near_duplicates_are_those_of_the_check() {
     let text: String = (0..60).map(|word| format!("word{word} ")).collect();
-    let vault =
-        TestVault::new(&[("A.md", &text), ("B.md", &format!("{text}and more\n")), ("C.md", "else\n")]);
+    let ignored = format!("<!-- sidenote-ignore-file near-duplicate -->\n\n{text}more or less\n");
+    let vault = TestVault::new(&[
+        ("A.md", &text),
+        ("B.md", &format!("{text}and more\n")),
+        ("C.md", "else\n"),
+        ("Ignored.md", &ignored),
+    ]);
     let page = Page::start(&vault, &[]);
     let found = page.read("memory/duplicates");
     assert_eq!((&found["by_text"], &found["pairs"][0]["by"]), (&json!(1), &json!("text")));

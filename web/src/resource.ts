@@ -1,6 +1,6 @@
 // A value that is loaded from the server, and loaded again when the vault changes.
 
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { ApiError } from './api';
 import { changes } from './live';
 import { effect } from '@preact/signals';
@@ -33,7 +33,8 @@ export function useResource<T>(key: string | null, load: (signal: AbortSignal) =
   const settings = useRef(options);
   settings.current = options;
 
-  useEffect(() => {
+  // Before the browser paints, so that the request does not wait for a picture.
+  useLayoutEffect(() => {
     if (key === null) {
       setState((old) => ({ key, data: settings.current.keep ? old.data : null, error: null, loading: false }));
       return;

@@ -293,6 +293,9 @@ export interface GitHistory {
 
 export type FallReason = 'age' | 'unused';
 
+/** Which value decides the tier of a note. */
+export type TierReason = 'archived' | 'new' | 'in-use' | 'pinned' | 'few-uses' | 'few-days' | 'unused';
+
 export interface Weight {
   path: string;
   type: string;
@@ -310,7 +313,8 @@ export interface Weight {
   ahead: [string, number][];
   events: { at: string; kind: 'use' | 'vote' | 'checkpoint' | 'tier'; useful?: boolean; importance?: number; tier?: Tier }[];
   tiers: { tier: Tier; from: string; until: string | null; why?: FallReason }[];
-  thresholds?: { hot_hours: number; warm_uses: number; warm_days: number; warm_use_days: number };
+  tier_reason: TierReason;
+  thresholds: { hot_hours: number; warm_uses: number; warm_days: number; warm_use_days: number };
 }
 
 export interface Named {
@@ -337,8 +341,17 @@ export interface GraphReply {
   matched: number[] | null;
 }
 
+/** The files that meet a filter of the graph. */
+export interface GraphMatches {
+  generation: number;
+  ids: number[];
+  more: boolean;
+}
+
 export interface Positions {
   ids: number[];
+  /** Link texts without a target; their places come after those of the files. */
+  names: string[];
   x: number[];
   y: number[];
 }
@@ -361,6 +374,8 @@ export interface MemoryStats {
 }
 
 export interface MemoryPoints {
+  /** The number of all notes, also of those that are left out. */
+  total: number;
   ids: (string | number)[];
   paths: string[];
   titles: string[];
@@ -394,14 +409,23 @@ export interface Trashed {
   operation: string;
 }
 
+/** The deleted files that a query matches: their number, and the first of them. */
+export interface TrashMatches {
+  total: number;
+  files: Trashed[];
+}
+
+/** An archived or forgotten note, with the operation that made it so if sidenote did. */
+export type InactiveNote = Memory & { since?: { at: string; agent: string; operation: string } };
+
 export interface TrashedText {
   path: string;
   text: string | null;
 }
 
 export interface Inactive {
-  archived: Memory[];
-  forgotten: Memory[];
+  archived: InactiveNote[];
+  forgotten: InactiveNote[];
   trash: Trashed[];
 }
 

@@ -16,6 +16,7 @@ async function neglected() {
     'Projects/Trial.md': '# Trial\n\nThe trial of the sensor ended in May.\n',
     'People/Contact.md': 'Call before noon.\n',
     'Hub.md': 'the hub\n',
+    'Old.md': '---\ncreated: 2020-01-01\n---\nAn old note.\n',
     'Spoke.md': 'leads to the [[Hub]]\n',
     'Tagged.md': '#sensor in a note\n',
     'Untagged.md': 'a sensor in a note\n',
@@ -115,9 +116,20 @@ describe('upkeep', () => {
     assert.match(await page.textContent('dialog .remaining'), /2 broken links remain; it is not certain which note was meant/);
     assert.deepEqual(await violations(page), []);
     await page.locator('dialog .problem', { hasText: 'Old pump' }).locator('text=Choose a note').click();
-    await page.waitForSelector('dialog .targets button');
-    await page.fill('dialog input', 'Untagged');
-    await page.click('dialog .targets button:has-text("Untagged")');
+    await page.waitForSelector('dialog .targets [role="option"]');
+    assert.deepEqual(await violations(page), []);
+    assert.equal(await page.evaluate(() => document.activeElement?.getAttribute('role')), 'combobox', 'the field has the focus');
+    await page.keyboard.press('ControlOrMeta+a');
+    await page.keyboard.type('Plan');
+    await page.waitForFunction(() => !document.querySelector('dialog .skeleton'));
+    assert.equal(await page.locator('dialog .targets [role="option"]', { hasText: /^Plan/ }).count(), 0, 'the note itself is no target');
+    // By the keyboard: down to the note and Enter.
+    await page.fill('dialog input', 'tagged');
+    await page.waitForSelector('dialog .targets [role="option"]:has-text("Untagged")');
+    const titles = await page.locator('dialog .targets [role="option"] span:first-child').allTextContents();
+    for (let at = 0; at < titles.indexOf('Untagged'); at++) await page.keyboard.press('ArrowDown');
+    assert.match(await page.textContent('dialog .targets [aria-selected="true"]'), /^Untagged/);
+    await page.keyboard.press('Enter');
     await page.waitForSelector('dialog .diff .added');
     assert.match(text('Projects/Plan.md'), /\[\[Old pump\]\]/, 'nothing is written before the yes');
     await page.click('dialog .primary');
@@ -141,6 +153,25 @@ describe('upkeep', () => {
     const { page, context } = await open(browser, server, '/graph?q=%23sensor');
     await page.waitForFunction(() => /match/.test(document.querySelector('#filter-state')?.textContent ?? ''));
     assert.match(await page.textContent('#filter-state'), /^1 note matches/);
+    await context.close();
+  });
+
+  test('a note in use says which value decides its tier', async () => {
+    run(vault, ['memory', 'vote', 'Old', 'up'], at('2026-11-20T09:00:00Z'));
+    const { page, context } = await open(browser, server, '/note/Old.md?tab=weight');
+    await page.waitForSelector('.tier-reason');
+    assert.match(await page.textContent('.tier-reason'), /^COLD, because it has 1 use\. WARM takes 3 uses on 2 days, the last within 60 days\.$/);
+    await context.close();
+  });
+
+  test('a forgotten note says when and by whom, and a deleted one has its history', async () => {
+    run(vault, ['memory', 'forget', 'Tagged'], at('2026-11-18T09:00:00Z'));
+    const { page, context } = await open(browser, server, '/memory?tab=away');
+    await page.waitForSelector('.rows >> text=Tagged');
+    assert.match(await page.locator('.rows li', { hasText: 'Tagged' }).locator('.row-meta').textContent(), /forgotten 18 Nov 2026.*by hand/);
+    await page.goto(`${server.base}/note/Contact`);
+    await page.waitForSelector('.history');
+    assert.match(await page.textContent('.history'), /Deleted.*nightly-agent/);
     await context.close();
   });
 

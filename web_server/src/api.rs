@@ -8,6 +8,7 @@ use axum::extract::{Request, State};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::response::Response;
+use tokio::sync::Semaphore;
 
 use crate::access::Access;
 use crate::assets::Asset;
@@ -38,6 +39,8 @@ pub(crate) struct Api {
     events: Events,
     assets: &'static [Asset],
     kept: KeptReplies,
+    /// Replies from the rows of all notes are made one after another: a view asks for several, whose memory would add up.
+    whole_vault: Semaphore,
 }
 
 /// Cancels a call when it is dropped, because the client is gone.
@@ -52,7 +55,15 @@ impl Drop for CancelOnDrop {
 
 impl Api {
     pub(crate) fn new(store: Store, access: Access, events: Events, assets: &'static [Asset]) -> Self {
-        Self { store, access, admission: Admission::default(), events, assets, kept: KeptReplies::default() }
+        Self {
+            store,
+            access,
+            admission: Admission::default(),
+            events,
+            assets,
+            kept: KeptReplies::default(),
+            whole_vault: Semaphore::new(1),
+        }
     }
 
     /// Runs a call on a thread that may wait. A panic fails that call alone.
@@ -81,8 +92,14 @@ impl Api {
                 let (address, headers) = (address.to_owned(), parts.headers.clone());
                 return self.run(move |_, store| files::response(store, &address, &headers)).await;
             }
+            let turn = match read::is_of_whole_vault(name) {
+                // The semaphore is never closed.
+                true => self.whole_vault.acquire().await.ok(),
+                false => None,
+            };
             let name = name.to_owned();
             let bytes = self.run(move |api, store| read::reply(&api.kept, store, &name, &params)).await?;
+            drop(turn);
             return Ok(json_reply(bytes, accepts_gzip(&parts.headers)));
         }
         if !actions::is_action(name, &parts.method) {
@@ -101,7 +118,7 @@ impl Api {
                 reply
             })
             .await?;
-        Ok(json_reply(bytes, accepts_gzip(&parts.headers)))
+        Ok(json_reply(bytes.into(), accepts_gzip(&parts.headers)))
     }
 
     async fn answer(self: &Arc<Self>, parts: &Parts, body: Body) -> Response {

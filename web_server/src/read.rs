@@ -1,5 +1,6 @@
 //! The parts of the API that only read: each address with the call of the store that answers it.
 
+use axum::body::Bytes;
 use serde_json::json;
 
 use crate::kept::KeptReplies;
@@ -16,7 +17,7 @@ use sidenote_store::{
 };
 
 /// What answers an address.
-type Reader = fn(&KeptReplies, &Store, &Params) -> Result<Vec<u8>, ApiError>;
+type Reader = fn(&Store, &Params) -> Result<Vec<u8>, ApiError>;
 
 /// The addresses below `/api/v1/`.
 const READERS: [(&str, Reader); 31] = [
@@ -26,40 +27,64 @@ const READERS: [(&str, Reader); 31] = [
     ("suggest", suggest),
     ("why", why),
     ("note", note),
-    ("links", |_, store, params| to_json(&store.reads().links(params.required("name")?)?)),
+    ("links", |store, params| to_json(&store.reads().links(params.required("name")?)?)),
     ("relations", relations),
     ("mentions", mentions),
     ("related", related),
     ("history", history),
     ("git-history", git_history),
-    ("weight", |_, store, params| to_json(&store.views().weight(params.required("name")?)?)),
-    ("graph", graph),
+    ("weight", |store, params| to_json(&store.views().weight(params.required("name")?)?)),
     ("graph/around", graph_around),
-    ("graph/positions", |_, store, _| to_json(&store.views().graph_positions()?)),
-    ("memory/stats", |_, store, _| to_json(&store.memories().memory_stats()?)),
+    ("graph/matches", graph_matches),
+    ("graph/positions", |store, _| to_json(&store.views().graph_positions()?)),
+    ("memory/stats", |store, _| to_json(&store.memories().memory_stats()?)),
     ("memory/list", memory_list),
-    ("memory/explain", |_, store, params| {
+    ("memory/explain", |store, params| {
         to_json(&store.recalls().explain(params.required("name")?, params.get("q"))?)
     }),
-    ("memory/points", |_, store, _| to_json(&store.views().memory_points()?)),
-    ("memory/months", |_, store, params| {
+    ("memory/points", |store, params| {
+        to_json(&store.views().memory_points(params.number("limit")?.unwrap_or(POINTS))?)
+    }),
+    ("memory/months", |store, params| {
         to_json(&store.views().tier_months(params.number("months")?.unwrap_or(24))?)
     }),
     ("memory/changes", memory_changes),
-    ("memory/inactive", |_, store, _| to_json(&store.views().inactive()?)),
+    ("memory/inactive", |store, _| to_json(&store.views().inactive()?)),
     ("memory/duplicates", duplicates),
-    ("trash", |_, store, params| to_json(&store.views().trashed_text(params.required("name")?)?)),
+    ("trash", |store, params| to_json(&store.views().trashed_text(params.required("name")?)?)),
+    ("trash/matches", |store, params| {
+        let limit = params.number("limit")?.unwrap_or(10);
+        to_json(&store.views().trash_matches(params.required("q")?, limit)?)
+    }),
     ("activity", activity),
-    ("check", check),
     ("status", status),
-    ("settings", |_, store, _| to_json(&store.settings())),
-    ("tags", |_, store, _| to_json(&store.reads().tags()?)),
-    ("properties", |_, store, _| to_json(&store.reads().properties()?)),
+    ("settings", |store, _| to_json(&store.settings())),
+    ("tags", |store, _| to_json(&store.reads().tags()?)),
+    ("properties", |store, _| to_json(&store.reads().properties()?)),
 ];
+
+/// The points of a scatter that are given unless more are asked for.
+const POINTS: usize = 20_000;
 
 /// The addresses that do not wait for the index, or update it themselves.
 const UNREFRESHED: [&str; 8] =
     ["session", "search", "mentions", "related", "status", "settings", "activity", "graph/positions"];
+
+/// The addresses whose replies are made from the rows of all notes.
+const WHOLE_VAULT: [&str; 7] = [
+    "graph",
+    "graph/around",
+    "memory/stats",
+    "memory/points",
+    "memory/months",
+    "memory/changes",
+    "memory/list",
+];
+
+/// Returns whether the reply of an address is made from the rows of all notes, which take some memory.
+pub(crate) fn is_of_whole_vault(name: &str) -> bool {
+    WHOLE_VAULT.contains(&name)
+}
 
 /// Answers an address, after the index was brought up to date.
 ///
@@ -70,19 +95,24 @@ pub(crate) fn reply(
     store: &Store,
     name: &str,
     params: &Params,
-) -> Result<Vec<u8>, ApiError> {
+) -> Result<Bytes, ApiError> {
     if !UNREFRESHED.contains(&name) {
         store.index().refresh()?;
     }
+    match name {
+        "graph" => return graph(kept, store, params),
+        "check" => return check(kept, store),
+        _ => {}
+    }
     if let Some(id) = name.strip_prefix("operations/") {
-        return to_json(&store.views().operation(id)?);
+        return Ok(to_json(&store.views().operation(id)?)?.into());
     }
     let reader = READERS.iter().find(|(own, _)| *own == name);
     let (_, reader) = reader.ok_or_else(|| ApiError::not_found(&format!("the API has no {name:?}")))?;
-    reader(kept, store, params)
+    Ok(reader(store, params)?.into())
 }
 
-fn session(_: &KeptReplies, store: &Store, _: &Params) -> Result<Vec<u8>, ApiError> {
+fn session(store: &Store, _: &Params) -> Result<Vec<u8>, ApiError> {
     let root = store.root();
     let name = root.file_name().unwrap_or(root.as_os_str()).to_string_lossy();
     to_json(&json!({
@@ -137,7 +167,7 @@ fn in_query(request: &SearchRequest) -> impl FnOnce(sidenote_foundation::error::
     }
 }
 
-fn search(_: &KeptReplies, store: &Store, params: &Params) -> Result<Vec<u8>, ApiError> {
+fn search(store: &Store, params: &Params) -> Result<Vec<u8>, ApiError> {
     let request = search_request(store, params)?;
     let mut reply = store.searches().search(&request).map_err(in_query(&request))?;
     if reply.results.is_empty() {
@@ -147,30 +177,30 @@ fn search(_: &KeptReplies, store: &Store, params: &Params) -> Result<Vec<u8>, Ap
     to_json(&reply)
 }
 
-fn facets(_: &KeptReplies, store: &Store, params: &Params) -> Result<Vec<u8>, ApiError> {
+fn facets(store: &Store, params: &Params) -> Result<Vec<u8>, ApiError> {
     let request = search_request(store, params)?;
     to_json(&store.views().facets(&request).map_err(in_query(&request))?)
 }
 
-fn suggest(_: &KeptReplies, store: &Store, params: &Params) -> Result<Vec<u8>, ApiError> {
+fn suggest(store: &Store, params: &Params) -> Result<Vec<u8>, ApiError> {
     let (part, limit) = (params.required("q")?, params.number("limit")?.unwrap_or(10));
     let (paths, titles) = (store.reads().paths_like(part, limit)?, store.reads().names_like(part, limit)?);
     to_json(&json!({"paths": paths, "titles": titles}))
 }
 
-fn why(_: &KeptReplies, store: &Store, params: &Params) -> Result<Vec<u8>, ApiError> {
+fn why(store: &Store, params: &Params) -> Result<Vec<u8>, ApiError> {
     let search = search_request(store, params)?;
     let request = WhyRequest { search: search.clone(), note: params.required("name")?.to_owned() };
     to_json(&store.searches().why(&request).map_err(in_query(&search))?)
 }
 
-fn note(_: &KeptReplies, store: &Store, params: &Params) -> Result<Vec<u8>, ApiError> {
+fn note(store: &Store, params: &Params) -> Result<Vec<u8>, ApiError> {
     let mut page = store.views().note(params.required("name")?)?;
     page.each_html(|html| *html = sanitized(html));
     to_json(&page)
 }
 
-fn relations(_: &KeptReplies, store: &Store, params: &Params) -> Result<Vec<u8>, ApiError> {
+fn relations(store: &Store, params: &Params) -> Result<Vec<u8>, ApiError> {
     let request = RelationsRequest {
         note: params.required("name")?.to_owned(),
         kind: params.get("type").map(str::to_owned),
@@ -179,12 +209,12 @@ fn relations(_: &KeptReplies, store: &Store, params: &Params) -> Result<Vec<u8>,
     to_json(&store.reads().relations(&request)?)
 }
 
-fn mentions(_: &KeptReplies, store: &Store, params: &Params) -> Result<Vec<u8>, ApiError> {
+fn mentions(store: &Store, params: &Params) -> Result<Vec<u8>, ApiError> {
     let limit = params.number("limit")?.unwrap_or(100);
     to_json(&store.searches().unlinked_mentions(params.required("name")?, limit)?)
 }
 
-fn related(_: &KeptReplies, store: &Store, params: &Params) -> Result<Vec<u8>, ApiError> {
+fn related(store: &Store, params: &Params) -> Result<Vec<u8>, ApiError> {
     let request = RelatedRequest {
         note: params.required("name")?.to_owned(),
         limit: params.number("limit")?,
@@ -193,12 +223,12 @@ fn related(_: &KeptReplies, store: &Store, params: &Params) -> Result<Vec<u8>, A
     to_json(&store.searches().related(&request)?)
 }
 
-fn history(_: &KeptReplies, store: &Store, params: &Params) -> Result<Vec<u8>, ApiError> {
+fn history(store: &Store, params: &Params) -> Result<Vec<u8>, ApiError> {
     let limit = params.number("limit")?.unwrap_or(50);
     to_json(&store.changes().history_of(Some(params.required("name")?), limit)?)
 }
 
-fn git_history(_: &KeptReplies, store: &Store, params: &Params) -> Result<Vec<u8>, ApiError> {
+fn git_history(store: &Store, params: &Params) -> Result<Vec<u8>, ApiError> {
     let (name, limit) = (params.required("name")?, params.number("limit")?.unwrap_or(20));
     let path = store.lookup().find(name)?.path;
     if store.revisions().is_err() {
@@ -218,12 +248,12 @@ fn git_history(_: &KeptReplies, store: &Store, params: &Params) -> Result<Vec<u8
     }
 }
 
-fn graph(kept: &KeptReplies, store: &Store, params: &Params) -> Result<Vec<u8>, ApiError> {
+fn graph(kept: &KeptReplies, store: &Store, params: &Params) -> Result<Bytes, ApiError> {
     let request = search_request(store, params)?;
     let is_whole =
         request.query.trim().is_empty() && request.filter == Filter::default() && request.tier.is_none();
     if !is_whole {
-        return to_json(&store.views().graph(Some(&request)).map_err(in_query(&request))?);
+        return Ok(to_json(&store.views().graph(Some(&request)).map_err(in_query(&request))?)?.into());
     }
     kept.graph.get(store, || {
         let graph = store.views().graph(None)?;
@@ -231,12 +261,17 @@ fn graph(kept: &KeptReplies, store: &Store, params: &Params) -> Result<Vec<u8>, 
     })
 }
 
-fn graph_around(_: &KeptReplies, store: &Store, params: &Params) -> Result<Vec<u8>, ApiError> {
+fn graph_matches(store: &Store, params: &Params) -> Result<Vec<u8>, ApiError> {
+    let request = search_request(store, params)?;
+    to_json(&store.views().graph_matches(&request).map_err(in_query(&request))?)
+}
+
+fn graph_around(store: &Store, params: &Params) -> Result<Vec<u8>, ApiError> {
     let depth = params.number("depth")?.unwrap_or(1);
     to_json(&store.views().graph_around(params.required("name")?, depth)?)
 }
 
-fn memory_list(_: &KeptReplies, store: &Store, params: &Params) -> Result<Vec<u8>, ApiError> {
+fn memory_list(store: &Store, params: &Params) -> Result<Vec<u8>, ApiError> {
     let sort = match params.get("sort") {
         None | Some("created") => MemorySort::Created,
         Some("importance") => MemorySort::Importance,
@@ -256,21 +291,20 @@ fn memory_list(_: &KeptReplies, store: &Store, params: &Params) -> Result<Vec<u8
     to_json(&store.memories().list(&request)?)
 }
 
-fn memory_changes(_: &KeptReplies, store: &Store, params: &Params) -> Result<Vec<u8>, ApiError> {
+fn memory_changes(store: &Store, params: &Params) -> Result<Vec<u8>, ApiError> {
     let (days, limit) = (params.number("days")?.unwrap_or(7), params.number("limit")?.unwrap_or(500));
     to_json(&store.views().tier_changes(days, limit)?)
 }
 
-fn duplicates(kept: &KeptReplies, store: &Store, params: &Params) -> Result<Vec<u8>, ApiError> {
+fn duplicates(store: &Store, params: &Params) -> Result<Vec<u8>, ApiError> {
     let (limit, threshold) =
         (params.number("limit")?.unwrap_or(50), params.number("threshold")?.unwrap_or(0.9));
     // The pairs are those of the check, so that both name the same.
-    drop(check(kept, store, params)?);
-    let similar = kept.similar().clone();
+    let similar = store.upkeep().similar_texts()?;
     to_json(&store.views().duplicates(limit, threshold, &similar)?)
 }
 
-fn activity(_: &KeptReplies, store: &Store, params: &Params) -> Result<Vec<u8>, ApiError> {
+fn activity(store: &Store, params: &Params) -> Result<Vec<u8>, ApiError> {
     let instant = |name: &str| -> Result<Option<Timestamp>, ApiError> {
         let Some(text) = params.get(name) else { return Ok(None) };
         let at = Timestamp::parse(text)
@@ -294,11 +328,10 @@ fn activity(_: &KeptReplies, store: &Store, params: &Params) -> Result<Vec<u8>, 
     to_json(&store.views().activity(&request)?)
 }
 
-fn check(kept: &KeptReplies, store: &Store, _: &Params) -> Result<Vec<u8>, ApiError> {
+fn check(kept: &KeptReplies, store: &Store) -> Result<Bytes, ApiError> {
     kept.check.get(store, || {
         let generation = store.index().generation()?;
         let reply = store.upkeep().check(false)?;
-        *kept.similar() = reply.similar_texts();
         let fixable = reply.problems.iter().filter(|problem| !problem.fixes.is_empty()).count();
         let codes: serde_json::Map<String, serde_json::Value> =
             PROBLEM_CODES.iter().map(|code| (code.code.to_owned(), code.meaning.into())).collect();
@@ -306,7 +339,7 @@ fn check(kept: &KeptReplies, store: &Store, _: &Params) -> Result<Vec<u8>, ApiEr
     })
 }
 
-fn status(_: &KeptReplies, store: &Store, _: &Params) -> Result<Vec<u8>, ApiError> {
+fn status(store: &Store, _: &Params) -> Result<Vec<u8>, ApiError> {
     let more = json!({
         "following": store.index().is_following(),
         "writer": store.is_writer(),

@@ -2,7 +2,7 @@
 
 use std::io::{Read as _, Write as _};
 
-use axum::body::Body;
+use axum::body::{Body, Bytes};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::Response;
 use flate2::Compression;
@@ -199,14 +199,14 @@ pub(crate) fn packed(bytes: &[u8]) -> Result<Vec<u8>, ApiError> {
 }
 
 /// Answers with a reply that is compressed already.
-fn packed_reply(bytes: Vec<u8>, is_gzip_accepted: bool) -> Response {
+fn packed_reply(bytes: Bytes, is_gzip_accepted: bool) -> Response {
     if is_gzip_accepted {
         let mut response = json_response(StatusCode::OK, Body::from(bytes));
         response.headers_mut().insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
         return response;
     }
     let mut plain = Vec::new();
-    match GzDecoder::new(bytes.as_slice()).read_to_end(&mut plain) {
+    match GzDecoder::new(bytes.as_ref()).read_to_end(&mut plain) {
         Ok(_) => json_response(StatusCode::OK, Body::from(plain)),
         Err(error) => {
             ApiError::from(Error::internal("a reply is damaged").with_source(error)).into_response()
@@ -215,7 +215,7 @@ fn packed_reply(bytes: Vec<u8>, is_gzip_accepted: bool) -> Response {
 }
 
 /// Answers with JSON. A long reply is compressed for a client that accepts that.
-pub(crate) fn json_reply(bytes: Vec<u8>, is_gzip_accepted: bool) -> Response {
+pub(crate) fn json_reply(bytes: Bytes, is_gzip_accepted: bool) -> Response {
     if bytes.starts_with(&GZIP_MAGIC) {
         return packed_reply(bytes, is_gzip_accepted);
     }

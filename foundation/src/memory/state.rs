@@ -174,41 +174,100 @@ impl Default for Thresholds {
     }
 }
 
-/// Determines the tier (spec/memory.md, Tiers).
-fn tier(
+/// Which value decides the tier of a memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TierReason {
+    /// ARCHIVE: its properties say so.
+    Archived,
+    /// HOT: it was created lately.
+    New,
+    /// WARM: it was used often enough, on enough days, and lately.
+    InUse,
+    /// WARM: it is pinned.
+    Pinned,
+    /// COLD: it has too few uses.
+    FewUses,
+    /// COLD: it was used on too few days.
+    FewDays,
+    /// COLD: its last use is too long ago.
+    Unused,
+}
+
+impl TierReason {
+    /// Returns the tier that follows.
+    fn tier(self) -> Tier {
+        match self {
+            Self::Archived => Tier::Archive,
+            Self::New => Tier::Hot,
+            Self::InUse | Self::Pinned => Tier::Warm,
+            Self::FewUses | Self::FewDays | Self::Unused => Tier::Cold,
+        }
+    }
+}
+
+/// The uses of a memory, counted.
+#[derive(Debug, Clone, Copy, Default)]
+struct UseCounts {
+    uses: usize,
+    days: usize,
+    last: Option<Timestamp>,
+}
+
+/// Counts the uses up to an instant.
+fn counted(usage: &Usage, until: Timestamp) -> UseCounts {
+    let (mut counts, mut last_day) = (UseCounts::default(), None);
+    for used in usage.uses().filter(|used| *used <= until) {
+        let day = used.millis().div_euclid(DAY);
+        counts.days += usize::from(last_day != Some(day));
+        last_day = Some(day);
+        counts.uses += 1;
+        counts.last = Some(used);
+    }
+    counts
+}
+
+/// Finds which value decides the tier (spec/memory.md, Tiers).
+fn reason(
     thresholds: &Thresholds,
     properties: &MemoryProperties,
-    uses: usize,
-    days_used: usize,
-    last_use: Option<Timestamp>,
+    counts: UseCounts,
     now: Timestamp,
-) -> Tier {
+) -> TierReason {
     let age = |since: Timestamp| now.millis().saturating_sub(since.millis());
-    let in_use = uses >= thresholds.warm_uses
-        && days_used >= thresholds.warm_days
-        && last_use.is_some_and(|last| age(last) <= thresholds.warm);
-    if properties.archived && !properties.pinned {
-        Tier::Archive
-    } else if age(properties.created) < thresholds.hot {
-        Tier::Hot
-    } else if in_use || properties.pinned {
-        Tier::Warm
+    let of_uses = if counts.uses < thresholds.warm_uses {
+        TierReason::FewUses
+    } else if counts.days < thresholds.warm_days {
+        TierReason::FewDays
+    } else if counts.last.is_none_or(|last| age(last) > thresholds.warm) {
+        TierReason::Unused
     } else {
-        Tier::Cold
+        TierReason::InUse
+    };
+    if properties.archived && !properties.pinned {
+        TierReason::Archived
+    } else if age(properties.created) < thresholds.hot {
+        TierReason::New
+    } else if properties.pinned && of_uses != TierReason::InUse {
+        TierReason::Pinned
+    } else {
+        of_uses
     }
+}
+
+/// Returns which value decides the tier of a memory at one time.
+pub fn tier_reason(
+    thresholds: &Thresholds,
+    properties: &MemoryProperties,
+    usage: &Usage,
+    at: Timestamp,
+) -> TierReason {
+    reason(thresholds, properties, counted(usage, at), at)
 }
 
 /// Determines the tier of a memory at one time, without its importance.
 pub fn tier_at(thresholds: &Thresholds, properties: &MemoryProperties, usage: &Usage, at: Timestamp) -> Tier {
-    let (mut uses, mut days_used, mut last_day, mut last_use) = (0, 0, None, None);
-    for used in usage.uses().take_while(|used| *used <= at) {
-        let day = used.millis().div_euclid(DAY);
-        days_used += usize::from(last_day != Some(day));
-        last_day = Some(day);
-        uses += 1;
-        last_use = Some(used);
-    }
-    tier(thresholds, properties, uses, days_used, last_use, at)
+    tier_reason(thresholds, properties, usage, at).tier()
 }
 
 /// Computes the state of a memory from its properties, its usage and the time, with the default thresholds.
@@ -224,23 +283,15 @@ pub fn fold_with(
     usage: &Usage,
     now: Timestamp,
 ) -> MemoryState {
-    let (mut uses, mut days_used, mut last_day) = (0, 0, None);
-    let mut last_use = None;
-    for at in usage.uses().filter(|at| *at <= now) {
-        let day = at.millis().div_euclid(DAY);
-        days_used += usize::from(last_day != Some(day));
-        last_day = Some(day);
-        uses += 1;
-        last_use = Some(at);
-    }
+    let counts = counted(usage, now);
     let (importance, tenths) = importance(properties, kind, usage, now);
     MemoryState {
         importance,
         tenths,
-        tier: tier(thresholds, properties, uses, days_used, last_use, now),
-        uses,
-        days_used,
-        last_use,
+        tier: reason(thresholds, properties, counts, now).tier(),
+        uses: counts.uses,
+        days_used: counts.days,
+        last_use: counts.last,
         usefulness: properties.usefulness + usage.votes(),
         protected: properties.is_protected(),
         pinned: properties.pinned,

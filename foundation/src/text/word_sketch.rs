@@ -26,7 +26,11 @@ pub struct WordSketch(Vec<u64>);
 impl WordSketch {
     /// Makes the sketch of the body of a note.
     pub fn of(note: &Note, text: &str) -> Self {
-        let body = text.get(note.body_start..).unwrap_or("");
+        Self::of_body(text.get(note.body_start..).unwrap_or(""))
+    }
+
+    /// Makes the sketch of a text without properties.
+    pub fn of_body(body: &str) -> Self {
         let mut walk = Terms::new(body);
         let mut words = Vec::new();
         while walk.advance() {

@@ -18,7 +18,7 @@ use crate::store::{Event, NoteCommit, NoteHistory, person_of};
   sidenote history \"Start here\"
   sidenote history Projects/Plan.md --git --limit 3")]
 pub(in crate::cli) struct HistoryArgs {
-    /// The note: path, id, title, alias, file name or [[wikilink]]. Default: all notes.
+    /// The note: path, id, title, alias, file name or [[wikilink]], also of a deleted note. Default: all notes.
     note: Option<String>,
     /// List the commits of git that touched the note, and what they changed in it.
     #[arg(long, requires = "note")]

@@ -6,7 +6,7 @@ use console::style;
 use crate::cli::{CommandContext, output};
 use crate::clock::Timestamp;
 use crate::error::Result;
-use crate::store::{ExplainReply, ScoreComponent};
+use crate::store::{ExplainReply, ScoreComponent, TierReason};
 
 /// Explain the tier, importance and score of a memory.
 #[derive(Debug, Args)]
@@ -38,7 +38,7 @@ fn show(reply: &ExplainReply) -> String {
     ];
     let last_use = state.last_use.map_or_else(|| "never".to_owned(), Timestamp::rfc3339);
     format!(
-        "{}\n  {}, {}, importance {:.1} (half-life {} days, floor {})\n  used {} on {}, last {last_use}; usefulness {}\n  recall: {} ({})\n{}",
+        "{}\n  {}, {}, weight {:.1} (half-life {} days, floor {})\n  used {} on {}, last {last_use}; usefulness {}\n  tier: {}\n  recall: {} ({})\n{}",
         style(output::plain(&reply.memory.path)).bold(),
         state.tier,
         output::plain(&reply.memory.kind),
@@ -48,8 +48,30 @@ fn show(reply: &ExplainReply) -> String {
         output::count(state.uses, "time"),
         output::count(state.days_used, "day"),
         state.usefulness,
+        deciding(reply),
         if reply.eligible { "yes" } else { "no" },
         reply.reason,
         output::columns(&rows)
     )
+}
+
+/// Says which value decides the tier.
+fn deciding(reply: &ExplainReply) -> String {
+    let (tier, limits) = (reply.memory.state.tier, &reply.thresholds);
+    let warm = format!(
+        "WARM takes {} on {}, the last within {} days",
+        output::count(limits.warm_uses, "use"),
+        output::count(limits.warm_use_days, "day"),
+        limits.warm_days,
+    );
+    let why = match reply.tier_reason {
+        TierReason::Archived => "its property `tier` is archive".to_owned(),
+        TierReason::New => format!("it was created less than {} hours ago", limits.hot_hours),
+        TierReason::InUse => format!("it is in use; {warm}"),
+        TierReason::Pinned => "it is pinned".to_owned(),
+        TierReason::FewUses => format!("it has too few uses; {warm}"),
+        TierReason::FewDays => format!("it was used on too few days; {warm}"),
+        TierReason::Unused => format!("its last use is too long ago; {warm}"),
+    };
+    format!("{tier}, because {why}")
 }

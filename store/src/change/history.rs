@@ -1,19 +1,19 @@
 //! Lists the operations of the journal, for one note or for all.
 
-use crate::change::Changes;
+use crate::change::{Changes, Planner};
 use crate::lookup::Lookup;
 use sidenote_foundation::error::Result;
 use sidenote_foundation::journal::Journal;
 use sidenote_foundation::journal::event::Event;
 use sidenote_foundation::journal::reader::{Events, ReadOrder};
-use sidenote_foundation::text::path::NotePath;
+use sidenote_foundation::text::path::{NotePath, key};
 
 impl Changes<'_> {
-    /// Lists operations, the newest first: those of one note, under all its paths, or all.
+    /// Lists operations, the newest first: those of one note, under all its paths, or all. A deleted note is found by its
+    /// path, its title or its file name.
     ///
     /// # Errors
-    /// `NotFound` if no note has the name and the journal does not know the path; `Exists` if several notes have the
-    /// name.
+    /// `NotFound` if no note has the name and the journal does not know it; `Exists` if several notes have the name.
     #[tracing::instrument(skip_all)]
     pub fn history(&self, note: Option<&str>) -> Result<Vec<Event>> {
         self.history_of(note, usize::MAX)
@@ -50,7 +50,35 @@ impl Changes<'_> {
                 return Ok(events);
             }
         }
+        if found.is_err()
+            && let Some(path) = self.deleted_path(name)?
+        {
+            let mut events = journal.history(&path)?;
+            events.reverse();
+            events.truncate(limit);
+            return Ok(events);
+        }
         found.map(|_| Vec::new())
+    }
+
+    /// Finds the path that a deleted note had, by its title, alias or id if it is in the trash, or else by its file name. Of
+    /// several notes with the file name, that of the last event is given.
+    pub(crate) fn deleted_path(&self, name: &str) -> Result<Option<NotePath>> {
+        let planner = Planner::of(self.core);
+        if let Some(in_trash) = planner.answering_in_trash(name)
+            && let Some(path) = planner.former_path(&in_trash)?
+        {
+            return Ok(Some(path));
+        }
+        let wanted = key(name.strip_suffix(".md").unwrap_or(name));
+        for event in self.core.journal().events(ReadOrder::NewestFirst)?.of_changes() {
+            let event = event?;
+            let places = event.files.iter().filter_map(|file| file.path.in_vault());
+            if let Some(path) = places.into_iter().find(|path| key(path.stem()) == wanted) {
+                return Ok(Some(path.clone()));
+            }
+        }
+        Ok(None)
     }
 }
 

@@ -6,7 +6,6 @@ use std::path::Path;
 use crate::change::Planner;
 use crate::source::Source;
 use sidenote_foundation::error::{Error, Result};
-use sidenote_foundation::journal::Journal;
 use sidenote_foundation::journal::reader::ReadOrder;
 use sidenote_foundation::platform;
 use sidenote_foundation::safe_open;
@@ -40,7 +39,6 @@ impl Planner<'_> {
     /// `NotFound` if the trash has no such file; `Exists` if another file has its path now.
     pub(super) fn plan_restore(&self, name: &str) -> Result<ChangeSet> {
         let mut plan = ChangeSet::new("restore");
-        let bin = self.core.vault.root().join(".trash");
         let wanted = name.trim_start_matches(".trash/");
         let in_trash = |path: &NotePath| Path::new(".trash").join(path.as_str());
         let is_there = |path: &NotePath| safe_open::open(self.core.vault.root(), in_trash(path)).is_ok();
@@ -48,7 +46,7 @@ impl Planner<'_> {
         // The former path of a file identifies it first, then its path in the trash.
         let last = if wanted == name { self.thrown_away(&given, &is_there)? } else { None };
         let path = last.or_else(|| given.iter().filter_map(|path| NotePath::parse(path).ok()).find(is_there));
-        let path = path.or_else(|| self.answering_in_trash(&bin, name)).ok_or_else(|| {
+        let path = path.or_else(|| self.answering_in_trash(name)).ok_or_else(|| {
             Error::not_found(format!("the trash has no file {name:?}")).with_hint(
                 Wording::new(
                     "give its path below .trash/, as `sidenote history` shows it, or its id",
@@ -59,22 +57,24 @@ impl Planner<'_> {
         })?;
         let from = FileLocation::Trash(path.clone());
         // The journal knows the former path, whatever the name in the trash.
-        let mut to = path;
-        for event in Journal::open(&self.core.vault, &self.core.vault.records())
-            .events(ReadOrder::NewestFirst)?
-            .of_changes()
-        {
-            let event = event?;
-            let deleted = event.files.iter().find(|file| file.to.as_ref() == Some(&from));
-            if let Some(path) = deleted.and_then(|file| file.path.in_vault()) {
-                to = path.clone();
-                break;
-            }
-        }
+        let to = self.former_path(&path)?.unwrap_or(path);
         self.refuse_taken(&to, None)?;
         let to = FileLocation::Vault(to);
         plan.files.push(FileChange { from: Some(from), to: Some(to), before: None, content: Content::Keep });
         Ok(plan)
+    }
+
+    /// Returns the path that a file had before it was moved to the trash, if the journal knows it.
+    pub(super) fn former_path(&self, in_trash: &NotePath) -> Result<Option<NotePath>> {
+        let place = FileLocation::Trash(in_trash.clone());
+        for event in self.core.journal().events(ReadOrder::NewestFirst)?.of_changes() {
+            let event = event?;
+            let deleted = event.files.iter().find(|file| file.to.as_ref() == Some(&place));
+            if let Some(path) = deleted.and_then(|file| file.path.in_vault()) {
+                return Ok(Some(path.clone()));
+            }
+        }
+        Ok(None)
     }
 
     /// Finds the file in the trash to which one of these paths was moved last.
@@ -100,14 +100,15 @@ impl Planner<'_> {
     }
 
     /// Finds the note in the trash with this id. Without one, finds the only note with this title.
-    fn answering_in_trash(&self, bin: &Path, name: &str) -> Option<NotePath> {
+    pub(super) fn answering_in_trash(&self, name: &str) -> Option<NotePath> {
+        let bin = self.core.vault.root().join(".trash");
         // A symbolic link in the place of the trash is not followed.
         if safe_open::folder(self.core.vault.root(), Path::new(".trash")).is_err() {
             return None;
         }
-        let files = walkdir::WalkDir::new(bin).sort_by_file_name().into_iter().filter_map(|entry| {
+        let files = walkdir::WalkDir::new(&bin).sort_by_file_name().into_iter().filter_map(|entry| {
             let entry = entry.ok().filter(|entry| entry.file_type().is_file())?;
-            let inner = platform::slash_path(entry.path().strip_prefix(bin).ok()?)?;
+            let inner = platform::slash_path(entry.path().strip_prefix(&bin).ok()?)?;
             NotePath::from_disk(&inner).filter(NotePath::is_note)
         });
         let wanted = key(name);

@@ -12,7 +12,7 @@ use crate::memory::evidence::EvaluatedMatch;
 use crate::memory::meant::meant;
 use crate::memory::recall_reply::{RecallBudget, RecallReply};
 use crate::memory::{Memories, Recalls};
-use crate::memory_weights::{Memory, MemoryWeights, RECALLED, content_state};
+use crate::memory_weights::{Memory, MemoryWeights, RECALLED, TierThresholds, content_state};
 use crate::query::Searches;
 use crate::query::search::hide;
 use crate::query::validity::{invalidities, valid_as_of, with_replacements};
@@ -25,6 +25,7 @@ use sidenote_foundation::memory::recall::{
     RecallGroup, RecallItem, asks_again, prompt_terms, select_by_quotas,
 };
 use sidenote_foundation::memory::score::{CompositeScore, composite_score};
+use sidenote_foundation::memory::state::{TierReason, tier_reason};
 use sidenote_foundation::memory::tier::Tier;
 use sidenote_foundation::memory::types::MemoryType;
 use sidenote_foundation::search::SearchHit;
@@ -108,6 +109,10 @@ pub struct ExplainReply {
     pub eligible: bool,
     /// Why recall may return the memory, or why not.
     pub reason: String,
+    /// Which value decides the tier.
+    pub tier_reason: TierReason,
+    /// The thresholds of the tiers.
+    pub thresholds: TierThresholds,
 }
 
 /// Returns the query that finds notes for a prompt. `None` if the prompt is small talk, for which nothing is looked for.
@@ -371,7 +376,10 @@ impl Recalls<'_> {
             (_, tier) if memory.state.pinned => (true, format!("it is pinned ({tier})")),
             (_, tier) => (true, format!("it is {tier}")),
         };
+        let thresholds = MemoryWeights::of(self.core).thresholds();
         Ok(ExplainReply {
+            tier_reason: tier_reason(&thresholds, &memory.said, &memory.usage, now),
+            thresholds: TierThresholds::of(&thresholds),
             memory,
             half_life_days: kind.half_life_days,
             floor: kind.floor,

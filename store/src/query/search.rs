@@ -118,6 +118,8 @@ impl Searches<'_> {
             query = words;
             found = sought(&query, None, &mut notes)?;
         }
+        // While one types, most queries are superseded by the next letter.
+        self.core.check_cancelled()?;
         let SearchHits { mut found, undecided, sifted, answer } = found;
         let answered = answer.map(|answer| relation_notice(self.core, &answer)).transpose()?;
         notes.extend(undecided.map(Wording::from).into_iter().chain(answered));
@@ -221,6 +223,7 @@ impl Searches<'_> {
             });
             return Ok((if asked == Mode::Hybrid { Mode::Bm25 } else { asked }, None));
         }
+        self.core.check_cancelled()?;
         match self.core.query_vector(snapshot.model.as_ref(), &query.text_to_embed) {
             Ok(vector) => Ok((asked, vector)),
             Err(error) if asked == Mode::Hybrid => {

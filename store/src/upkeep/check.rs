@@ -10,6 +10,7 @@ mod files;
 mod git_files;
 mod note;
 pub(crate) mod rules;
+pub(crate) mod similar_texts;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -73,28 +74,6 @@ pub struct CheckReply {
     pub behind: usize,
     /// Whether the index agrees with the files now, or there is none.
     pub fixed: bool,
-}
-
-/// Two notes with about the same text, as a problem `near-duplicate` names them.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SimilarTexts {
-    /// The path of one note.
-    pub a: String,
-    /// The path of the other one.
-    pub b: String,
-    /// The share of word sequences that they have in common, in percent.
-    pub percent: u8,
-}
-
-impl CheckReply {
-    /// Lists the pairs of notes with about the same text.
-    pub fn similar_texts(&self) -> Vec<SimilarTexts> {
-        let pair = |problem: &Problem| {
-            let (percent, other) = (problem.alike?, problem.related.first()?);
-            Some(SimilarTexts { a: other.to_string(), b: problem.path.clone(), percent })
-        };
-        self.problems.iter().filter_map(pair).collect()
-    }
 }
 
 impl Upkeep<'_> {
@@ -177,7 +156,7 @@ impl VaultCheck<'_> {
     fn run(&self, files: &CheckedFiles<'_>, found: Vec<Problem>) -> Result<CheckReply> {
         self.refuse_unknown_paths(files)?;
         let mut problems = found;
-        let notes = self.visible_notes(files);
+        let notes = files.visible(self.vault);
         problems.extend(self.problems_of(files, &notes)?);
         problems.extend(files.gaps().iter().cloned());
         problems.extend(self.damaged_records()?);
@@ -194,14 +173,6 @@ impl VaultCheck<'_> {
         let canvases = notes.iter().filter(|path| path.is_canvas()).count();
         let notes = notes.len() - canvases;
         Ok(CheckReply { notes, canvases, counts, problems, baseline, behind: 0, fixed: true })
-    }
-
-    /// Lists the notes and canvases that Obsidian's settings do not exclude.
-    fn visible_notes<'f>(&self, files: &'f CheckedFiles<'_>) -> Vec<&'f NotePath> {
-        let settings = self.vault.settings();
-        let is_visible =
-            |path: &&NotePath| (path.is_note() || path.is_canvas()) && !settings.is_excluded(path);
-        files.paths().iter().filter(is_visible).collect()
     }
 
     /// Finds the problems of these notes. Links of other notes count, too, as links to them.

@@ -16,6 +16,7 @@ use sidenote_foundation::index::catalog::FileRow;
 use sidenote_foundation::journal::event::Event;
 use sidenote_foundation::journal::reader::ReadOrder;
 use sidenote_foundation::text::edit::{ContentHash, FileLocation, apply};
+use sidenote_foundation::text::path::NotePath;
 use sidenote_foundation::text::unified_diff::unified_diff;
 use sidenote_foundation::vault::undo_log::{FileUndo, UndoLog};
 
@@ -300,7 +301,10 @@ impl Views<'_> {
             Err(error) if error.kind() == ErrorKind::NotFound => None,
             Err(error) => return Err(error),
         };
-        let path = row.as_ref().map_or_else(|| name.to_owned(), |row| row.path.as_str().to_owned());
+        let path = match &row {
+            Some(row) => row.path.as_str().to_owned(),
+            None => self.path_of_deleted(name)?,
+        };
         let mut paths = BTreeSet::from([path.clone()]);
         for event in Changes::of(self.core).history(Some(&path))? {
             for file in &event.files {
@@ -311,6 +315,17 @@ impl Views<'_> {
             }
         }
         Ok(NoteFilter { row, paths })
+    }
+
+    /// Returns the path that a deleted note had: the name itself, if the journal knows it as a path.
+    fn path_of_deleted(&self, name: &str) -> Result<String> {
+        if let Ok(path) = NotePath::parse(name)
+            && !self.core.journal().history(&path)?.is_empty()
+        {
+            return Ok(name.to_owned());
+        }
+        let deleted = Changes::of(self.core).deleted_path(name)?;
+        Ok(deleted.map_or_else(|| name.to_owned(), |path| path.as_str().to_owned()))
     }
 
     /// Returns one operation with what it changed, and whether it can be undone.

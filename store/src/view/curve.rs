@@ -5,11 +5,13 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 
 use crate::memory::Memories;
-use crate::memory_weights::{Memory, MemoryWeights};
+use crate::memory_weights::{Memory, MemoryWeights, TierThresholds};
 use crate::view::Views;
 use sidenote_foundation::clock::Timestamp;
 use sidenote_foundation::error::Result;
-use sidenote_foundation::memory::state::{MemoryProperties, Thresholds, fold_with, tier_at};
+use sidenote_foundation::memory::state::{
+    MemoryProperties, Thresholds, TierReason, fold_with, tier_at, tier_reason,
+};
 use sidenote_foundation::memory::tier::Tier;
 use sidenote_foundation::memory::usage::{Usage, UsageEventKind};
 
@@ -66,19 +68,6 @@ pub struct TierSpan {
     pub why: Option<FallReason>,
 }
 
-/// The thresholds of tiers in the settings.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct TierThresholds {
-    /// The hours for which a new note is HOT.
-    pub hot_hours: i64,
-    /// The fewest uses that make a note WARM.
-    pub warm_uses: usize,
-    /// The fewest days with a use that make it WARM.
-    pub warm_use_days: usize,
-    /// The days after its last use for which it is WARM.
-    pub warm_days: i64,
-}
-
 /// The weight of a note over time.
 #[derive(Debug, Clone, Serialize)]
 pub struct WeightCurve {
@@ -97,6 +86,8 @@ pub struct WeightCurve {
     pub events: Vec<WeightEvent>,
     /// The tiers from now on, if nobody uses the note.
     pub tiers: Vec<TierSpan>,
+    /// Which value decides the tier.
+    pub tier_reason: TierReason,
     /// The thresholds of the tiers.
     pub thresholds: TierThresholds,
 }
@@ -154,12 +145,8 @@ impl Views<'_> {
             ahead,
             events,
             tiers,
-            thresholds: TierThresholds {
-                hot_hours: thresholds.hot / 3_600_000,
-                warm_uses: thresholds.warm_uses,
-                warm_use_days: thresholds.warm_days,
-                warm_days: thresholds.warm / DAY,
-            },
+            tier_reason: tier_reason(&thresholds, &memory.said, &memory.usage, now),
+            thresholds: TierThresholds::of(&thresholds),
             memory,
         })
     }

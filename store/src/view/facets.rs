@@ -69,6 +69,7 @@ impl Views<'_> {
         let snapshot = self.core.index.snapshot()?;
         let columns = MemoryWeights::of(self.core).columns(&snapshot)?;
         let Matching { files, more } = self.matching(request, &snapshot)?;
+        self.core.check_cancelled()?;
         let notes: Vec<&NoteEntry> = columns.all().filter(|note| files.contains(note.id)).collect();
         let mut own_folders: HashMap<u32, usize> = HashMap::new();
         let (mut kinds, mut years, mut tags) = (HashMap::new(), HashMap::new(), HashMap::new());

@@ -1,28 +1,32 @@
-//! All notes as memories at once: their weights in columns, their tiers by month, what changes tier soon, what is inactive,
-//! and which notes say nearly the same.
+//! All notes as memories at once: their weights in columns, their tiers by month, what changes tier soon, and which notes
+//! say nearly the same.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use serde::Serialize;
 
-use crate::memory_weights::{Memory, MemoryWeights, Weighed};
+use crate::memory_weights::{MemoryWeights, Weighed};
 use crate::query::search::hide;
 use crate::source::body_of;
-use crate::upkeep::check::SimilarTexts;
+use crate::upkeep::check::similar_texts::SimilarTexts;
 use crate::view::curve::{FallReason, tiers_ahead};
-use crate::view::trash::TrashedFile;
 use crate::view::{NamedColumn, Views};
 use sidenote_foundation::clock::Timestamp;
 use sidenote_foundation::error::Result;
+use sidenote_foundation::index::Snapshot;
 use sidenote_foundation::index::catalog::{FileId, FileRow, Filter, Inactive};
 use sidenote_foundation::memory::state::tier_at;
 use sidenote_foundation::memory::tier::Tier;
 use sidenote_foundation::memory::types::GENERAL;
+use sidenote_foundation::parallel;
 
 /// The most days that are looked ahead.
 const MOST_DAYS: i64 = 3_650;
 /// The most months of one reply.
 const MOST_MONTHS: usize = 240;
+/// The most notes whose weights are given.
+const MOST_POINTS: usize = 50_000;
 /// The most notes whose texts are compared by their vectors, the last changed ones.
 const MOST_COMPARED: usize = 2_000;
 /// The passages that are compared with those of one note.
@@ -30,9 +34,11 @@ const NEIGHBOURS: usize = 8;
 /// The most bytes of a text that is shown beside its duplicate.
 const MOST_SHOWN: usize = 4_000;
 
-/// The weights of all notes in columns.
+/// The weights of notes in columns.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct MemoryPoints {
+    /// The number of all notes, also of those that are left out.
+    pub total: usize,
     /// The numbers of the files.
     pub ids: Vec<FileId>,
     /// The paths.
@@ -99,17 +105,6 @@ pub struct TierFalls {
     pub changes: Vec<TierFall>,
 }
 
-/// What is found by no search unless asked for.
-#[derive(Debug, Clone, Serialize)]
-pub struct InactiveNotes {
-    /// Archived notes.
-    pub archived: Vec<Memory>,
-    /// Forgotten notes.
-    pub forgotten: Vec<Memory>,
-    /// The files in the trash.
-    pub trash: Vec<TrashedFile>,
-}
-
 /// One of two notes that say nearly the same.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PairSide {
@@ -163,20 +158,30 @@ pub struct DuplicatePairs {
 }
 
 impl Views<'_> {
-    /// Returns the weights of all notes.
+    /// Returns the weights of notes: those that were used or created last, at most `limit` of them.
     ///
     /// # Errors
     /// `Corrupt` if the index cannot be read; `Io` if the journal cannot be read.
     #[tracing::instrument(skip_all)]
-    pub fn memory_points(&self) -> Result<MemoryPoints> {
+    pub fn memory_points(&self, limit: usize) -> Result<MemoryPoints> {
         let rows = self.core.index.catalog().select(&Filter::default())?;
         let weighed = MemoryWeights::of(self.core).weigh_all(&rows, self.core.clock.now())?;
+        let total = rows.len();
+        let mut notes: Vec<(FileRow, Weighed)> = rows.into_iter().zip(weighed).collect();
+        let limit = limit.min(MOST_POINTS);
+        if total > limit {
+            // Stable sorts keep the order of the paths among notes of the same time.
+            notes.sort_by_key(|(row, weighed)| Reverse(weighed.state.last_use.max(Some(row.created))));
+            notes.truncate(limit);
+            notes.sort_by(|(one, _), (other, _)| one.path.cmp(&other.path));
+        }
         let mut points = MemoryPoints {
-            types: NamedColumn::new(rows.iter().map(|row| row.note_type.as_deref().unwrap_or(GENERAL))),
-            tiers: NamedColumn::of_tiers(weighed.iter().map(|weighed| weighed.state.tier)),
+            total,
+            types: NamedColumn::new(notes.iter().map(|(row, _)| row.note_type.as_deref().unwrap_or(GENERAL))),
+            tiers: NamedColumn::of_tiers(notes.iter().map(|(_, weighed)| weighed.state.tier)),
             ..MemoryPoints::default()
         };
-        for (row, Weighed { usage, state, .. }) in rows.into_iter().zip(weighed) {
+        for (row, Weighed { usage, state, .. }) in notes {
             let flags = [(state.pinned, 1), (state.protected, 2), (state.forgotten, 4)];
             points.ids.push(row.id);
             points.importance.push(state.importance);
@@ -265,25 +270,6 @@ impl Views<'_> {
         Ok(TierFalls { days, total, counts, changes: named.collect() })
     }
 
-    /// Lists archived and forgotten notes, and the files in the trash. Notes that Obsidian's settings exclude are no
-    /// memories, and are left out as they are in [`Memories::memory_stats`](crate::Memories::memory_stats).
-    ///
-    /// # Errors
-    /// `Corrupt` if the index cannot be read; `Io` if the journal or the trash cannot be read.
-    #[tracing::instrument(skip_all)]
-    pub fn inactive(&self) -> Result<InactiveNotes> {
-        let rows = {
-            let catalog = self.core.index.catalog();
-            let mut rows =
-                catalog.rows(&catalog.inactive_files(Inactive { archived: true, forgotten: true })?)?;
-            rows.retain(|row| !row.excluded);
-            rows
-        };
-        let memories = MemoryWeights::of(self.core).weigh(rows, self.core.clock.now())?;
-        let (forgotten, archived) = memories.into_iter().partition(|memory| memory.state.forgotten);
-        Ok(InactiveNotes { archived, forgotten, trash: self.trash()? })
-    }
-
     /// Finds pairs of notes that say nearly the same: those whose texts `check` found to be about the same, and of the last
     /// changed ones those whose passages are alike.
     ///
@@ -340,24 +326,29 @@ impl Views<'_> {
         if snapshot.vectors.is_empty() {
             return Ok(Vec::new());
         }
+        let found = parallel::map(rows, 16, || (), |(), row| self.alike_to(row, threshold, &snapshot));
+        Ok(found.into_iter().collect::<Result<Vec<_>>>()?.into_iter().flatten().collect())
+    }
+
+    /// Finds the notes with a passage that is like the mean of the passages of one.
+    fn alike_to(
+        &self,
+        row: &FileRow,
+        threshold: f32,
+        snapshot: &Snapshot,
+    ) -> Result<Vec<(FileId, FileId, f32)>> {
+        self.core.check_cancelled()?;
+        let catalog = self.core.index.catalog();
+        let own = catalog.passages().of(row.id)?;
+        let Some(mean) = snapshot.vectors.mean(&own)? else { return Ok(Vec::new()) };
         let mut found = Vec::new();
-        for row in rows {
-            self.core.check_cancelled()?;
-            let catalog = self.core.index.catalog();
-            let own = catalog.passages().of(row.id)?;
-            let Some(mean) = snapshot.vectors.mean(&own)? else { continue };
-            for near in snapshot.vectors.search(&mean, NEIGHBOURS + own.len(), None)? {
-                if near.cosine < threshold || own.contains(&near.key) {
-                    continue;
-                }
-                let files = catalog.passages().files_containing(&[near.key])?;
-                found.extend(
-                    files
-                        .into_iter()
-                        .filter(|(_, file, _)| *file != row.id)
-                        .map(|(_, file, _)| (row.id, file, near.cosine)),
-                );
+        for near in snapshot.vectors.search(&mean, NEIGHBOURS + own.len(), None)? {
+            if near.cosine < threshold || own.contains(&near.key) {
+                continue;
             }
+            let files = catalog.passages().files_containing(&[near.key])?;
+            let others = files.into_iter().filter(|(_, file, _)| *file != row.id);
+            found.extend(others.map(|(_, file, _)| (row.id, file, near.cosine)));
         }
         Ok(found)
     }

@@ -3,6 +3,7 @@
 pub(super) mod activity;
 pub(super) mod curve;
 pub(super) mod facets;
+pub(super) mod inactive;
 pub(super) mod memory_board;
 pub(super) mod note_page;
 pub(super) mod page_links;

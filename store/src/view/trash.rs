@@ -1,9 +1,11 @@
-//! The files in the trash of the vault: which they are, who deleted them and when, and their texts.
+//! The files in the trash of the vault: which they are, who deleted them and when, their texts, and which of them a query
+//! matches.
 
 use std::collections::HashSet;
 use std::path::Path;
 
 use serde::Serialize;
+use serde_json::{Map, Value};
 
 use crate::source::body_of;
 use crate::view::Views;
@@ -13,8 +15,12 @@ use sidenote_foundation::error::{Error, ErrorKind, Result};
 use sidenote_foundation::journal::event::Event;
 use sidenote_foundation::journal::reader::ReadOrder;
 use sidenote_foundation::safe_open;
+use sidenote_foundation::search::metadata_filter::MetadataFilter;
+use sidenote_foundation::search::predicate::{Content, Evaluator, FileData};
+use sidenote_foundation::search::query::Query;
 use sidenote_foundation::text::decode::decode;
 use sidenote_foundation::text::edit::FileLocation;
+use sidenote_foundation::text::frontmatter::Frontmatter;
 use sidenote_foundation::text::note_names::title_of;
 use sidenote_foundation::text::path::NotePath;
 use sidenote_foundation::text::rewrite::parse;
@@ -50,9 +56,100 @@ pub struct TrashedText {
     pub text: Option<String>,
 }
 
+/// The deleted files that a query matches.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct TrashMatches {
+    /// The number of files.
+    pub total: usize,
+    /// The first of them, the last deleted one first.
+    pub files: Vec<TrashedFile>,
+}
+
+/// A file in the trash, as a condition is evaluated on it. What only the index knows of a note, such as its links and uses,
+/// is not known of it.
+struct TrashedNote<'a> {
+    path: &'a NotePath,
+    properties: Map<String, Value>,
+    tags: Vec<String>,
+    content: Content,
+}
+
+impl FileData for TrashedNote<'_> {
+    fn path(&self) -> &NotePath {
+        self.path
+    }
+
+    fn properties(&self) -> Result<&Map<String, Value>> {
+        Ok(&self.properties)
+    }
+
+    fn tags(&self) -> Result<&[String]> {
+        Ok(&self.tags)
+    }
+
+    fn content(&self) -> Option<&Content> {
+        Some(&self.content)
+    }
+
+    fn matches_filter(&self, _: &MetadataFilter) -> Result<bool> {
+        Ok(false)
+    }
+}
+
+impl<'a> TrashedNote<'a> {
+    fn new(path: &'a NotePath, bytes: &[u8]) -> Self {
+        let note = parse(path, &decode(bytes).text);
+        let flat = note.frontmatter.iter().flat_map(Frontmatter::flat);
+        Self {
+            path,
+            properties: flat.map(|(name, value)| (name, value.clone())).collect(),
+            tags: note.tags.iter().map(|tag| tag.name.clone()).collect(),
+            content: Content::new(path, bytes),
+        }
+    }
+}
+
+/// A file that was moved to the trash and is there.
+struct Deletion {
+    event: Event,
+    /// Its path in the trash.
+    place: String,
+    /// The path that it had.
+    was: NotePath,
+}
+
 impl Views<'_> {
     /// Lists the files that were moved to the trash and are there, the last one first.
     pub(super) fn trash(&self) -> Result<Vec<TrashedFile>> {
+        Ok(self.deletions()?.iter().map(|deletion| self.trashed(deletion)).collect())
+    }
+
+    /// Finds the files in the trash that meet a query, of which every word must occur, at most `limit` of them.
+    ///
+    /// # Errors
+    /// `Invalid` if the query is malformed; `Io` if the journal or the trash cannot be read.
+    #[tracing::instrument(skip_all)]
+    pub fn trash_matches(&self, query: &str, limit: usize) -> Result<TrashMatches> {
+        let mut matches = TrashMatches { total: 0, files: Vec::new() };
+        let Some(condition) = Query::filter_at(query, self.core.clock.now())?.condition else {
+            return Ok(matches);
+        };
+        for deletion in self.deletions()? {
+            self.core.check_cancelled()?;
+            // A file that is removed from the trash meanwhile does not match.
+            let Ok(bytes) = self.read_trash(&deletion.place) else { continue };
+            if Evaluator::new(&TrashedNote::new(&deletion.was, &bytes)).matches(&condition)? {
+                matches.total += 1;
+                if matches.files.len() < limit {
+                    matches.files.push(self.trashed(&deletion));
+                }
+            }
+        }
+        Ok(matches)
+    }
+
+    /// Lists where the files in the trash come from, the last deleted one first.
+    fn deletions(&self) -> Result<Vec<Deletion>> {
         let mut seen = HashSet::new();
         let mut found = Vec::new();
         let is_there = |place: &str| safe_open::open(self.core.vault.root(), place).is_ok();
@@ -62,8 +159,8 @@ impl Views<'_> {
                 let FileLocation::Trash(former) = file.end() else { continue };
                 let place = file.end().to_string();
                 if seen.insert(place.clone()) && is_there(&place) {
-                    let was = file.path.in_vault().unwrap_or(former);
-                    found.push(self.trashed(&event, place, was));
+                    let was = file.path.in_vault().unwrap_or(former).clone();
+                    found.push(Deletion { event: event.clone(), place, was });
                 }
             }
             if found.len() >= MOST_TRASH {
@@ -74,12 +171,13 @@ impl Views<'_> {
         Ok(found)
     }
 
-    fn trashed(&self, event: &Event, path: String, was: &NotePath) -> TrashedFile {
-        let bytes = was.is_note().then(|| self.read_trash(&path).ok()).flatten();
+    fn trashed(&self, deletion: &Deletion) -> TrashedFile {
+        let Deletion { event, place, was } = deletion;
+        let bytes = was.is_note().then(|| self.read_trash(place).ok()).flatten();
         let title = bytes
             .map_or_else(|| was.stem().to_owned(), |bytes| title_of(was, &parse(was, &decode(&bytes).text)));
         TrashedFile {
-            path,
+            path: place.clone(),
             was: was.as_str().to_owned(),
             title,
             at: event.at,

@@ -84,16 +84,30 @@ pub struct EdgeColumns {
     pub relation: Vec<i64>,
 }
 
-/// The positions of nodes, by the numbers of their files.
+/// The positions of nodes: first those of files, then those of link texts without a target.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GraphPositions {
     /// The numbers of the files.
     pub ids: Vec<FileId>,
+    /// The link texts.
+    #[serde(default)]
+    pub names: Vec<String>,
     /// The horizontal coordinates.
     pub x: Vec<f64>,
     /// The vertical coordinates.
     pub y: Vec<f64>,
+}
+
+/// The files that meet a filter of the graph.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct GraphMatches {
+    /// The generation of the index.
+    pub generation: i64,
+    /// The numbers of the files.
+    pub ids: Vec<FileId>,
+    /// Whether there are more.
+    pub more: bool,
 }
 
 /// An edge: the two nodes, its kind, and the index of its relation.
@@ -126,6 +140,23 @@ impl Views<'_> {
             graph.matched = Some(nodes.filter(|(_, id)| matching.contains(**id)).map(|(at, _)| at).collect());
         }
         Ok(graph)
+    }
+
+    /// Returns the files of the graph that meet a request, as the filter of [`Views::graph`], without the graph.
+    ///
+    /// # Errors
+    /// Those of [`Views::graph`]; `Invalid` without a query.
+    #[tracing::instrument(skip_all)]
+    pub fn graph_matches(&self, request: &SearchRequest) -> Result<GraphMatches> {
+        if request.query.trim().is_empty() {
+            return Err(Error::invalid("the filter of the graph is empty").with_hint("give a query"));
+        }
+        let request = SearchRequest { is_filter: true, ..request.clone() };
+        let snapshot = self.core.index.snapshot()?;
+        let matching = self.matching(&request, &snapshot)?;
+        let mut ids: Vec<FileId> = matching.files.iter().collect();
+        ids.sort_unstable();
+        Ok(GraphMatches { generation: snapshot.generation, ids, more: matching.more })
     }
 
     /// Returns the graph of the notes within a distance of one note, which is the first node.
@@ -295,8 +326,9 @@ impl Views<'_> {
     /// `Invalid` if the lists differ in length or a number is not finite; `Io` if the folder cannot be written.
     pub fn set_graph_positions(&self, positions: &GraphPositions) -> Result<()> {
         if !positions.is_valid() {
-            return Err(Error::invalid("the positions of the graph are not three lists of the same length")
-                .with_hint("give ids, x and y, with finite numbers"));
+            return Err(Error::invalid("the positions of the graph are not as many as its nodes").with_hint(
+                "give ids, names, x and y; x and y have a finite number for each id and then for each name",
+            ));
         }
         let path = self.core.index.folder().join(POSITIONS);
         let text = serde_json::to_vec(positions)
@@ -311,7 +343,10 @@ impl Views<'_> {
 impl GraphPositions {
     fn is_valid(&self) -> bool {
         let finite = |list: &[f64]| list.iter().all(|number| number.is_finite());
-        self.ids.len() == self.x.len() && self.x.len() == self.y.len() && finite(&self.x) && finite(&self.y)
+        self.ids.len() + self.names.len() == self.x.len()
+            && self.x.len() == self.y.len()
+            && finite(&self.x)
+            && finite(&self.y)
     }
 }
 

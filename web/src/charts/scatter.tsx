@@ -144,7 +144,7 @@ export function Scatter({ points }: { points: MemoryPoints }) {
           <div class="tooltip" style={{ left: `${Math.min(width - 220, Math.max(0, hover.x - 110))}px`, top: `${hover.y > 90 ? hover.y - 72 : hover.y + 14}px` }}>
             <strong>{title(hover.index)}</strong>
             <span>
-              {words.importance} {formatNumber(points.importance[hover.index] ?? 0, 1)} · {points.tiers.names[points.tiers.of[hover.index] ?? 0]} ·{' '}
+              {words.weight} {formatNumber(points.importance[hover.index] ?? 0, 1)} · {points.tiers.names[points.tiers.of[hover.index] ?? 0]} ·{' '}
               {points.last_use[hover.index] ? words.usedAgo(formatAgo(points.last_use[hover.index] ?? 0)) : words.neverUsed}
             </span>
           </div>
@@ -165,7 +165,7 @@ export function Scatter({ points }: { points: MemoryPoints }) {
             <li key={points.paths[index]} data-item-row>
               <NoteLink path={points.paths[index] ?? ''} title={title(index)} tab="weight" item />
               <span class="row-meta">
-                {words.importance} {formatNumber(points.importance[index] ?? 0, 1)} · {points.tiers.names[points.tiers.of[index] ?? 0]} · {points.last_use[index] ? words.usedAgo(formatAgo(points.last_use[index] ?? 0)) : words.neverUsed}
+                {words.weight} {formatNumber(points.importance[index] ?? 0, 1)} · {points.tiers.names[points.tiers.of[index] ?? 0]} · {points.last_use[index] ? words.usedAgo(formatAgo(points.last_use[index] ?? 0)) : words.neverUsed}
               </span>
             </li>
           ))}

@@ -17,7 +17,7 @@ const DAY = 86_400_000;
 /** Why a note falls to another tier. */
 function reasonOf(weight: Weight, why: FallReason | undefined): string {
   const thresholds = weight.thresholds;
-  if (!thresholds || !why) return '';
+  if (!why) return '';
   if (why === 'age') return words.why.age(thresholds.hot_hours, formatDay(weight.points[0]?.[0] ?? now()));
   return weight.last_use ? words.why.unused(thresholds.warm_days, formatDay(weight.last_use)) : '';
 }
@@ -99,7 +99,7 @@ export function WeightChart({ weight }: { weight: Weight }) {
       </svg>
       <figcaption class="legend">
         <span>
-          <i class="key past" /> {words.importance}
+          <i class="key past" /> {words.weight}
         </span>
         <span>
           <i class="key ahead" /> {words.ahead}

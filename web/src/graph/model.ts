@@ -55,27 +55,49 @@ function gcd(a: number, b: number): number {
   return b === 0 ? a : gcd(b, a % b);
 }
 
+/** The places that the server keeps, by the index of the node. */
+export function storedPlaces(graph: GraphReply, stored: Positions | null): (node: number) => readonly [number, number] | undefined {
+  const places = new Map<number | string, number>();
+  stored?.ids.forEach((id, index) => places.set(id, index));
+  stored?.names.forEach((name, index) => places.set(name, (stored?.ids.length ?? 0) + index));
+  return (node) => {
+    const index = places.get(node < graph.paths.length ? (graph.ids[node] ?? -1) : nodeTitle(graph, node));
+    return index === undefined ? undefined : [stored?.x[index] ?? 0, stored?.y[index] ?? 0];
+  };
+}
+
+/** The distance between neighbours if the placed nodes were spread evenly. */
+function spacingOf(positions: Float32Array, placed: Uint8Array): number {
+  let [left, right, top, bottom, count] = [Infinity, -Infinity, Infinity, -Infinity, 0];
+  for (let node = 0; node < placed.length; node++) {
+    if (!placed[node]) continue;
+    const [x, y] = [positions[node * 2] ?? 0, positions[node * 2 + 1] ?? 0];
+    left = Math.min(left, x);
+    right = Math.max(right, x);
+    top = Math.min(top, y);
+    bottom = Math.max(bottom, y);
+    count += 1;
+  }
+  const area = count > 1 ? Math.max(right - left, 1) * Math.max(bottom - top, 1) : 0;
+  return area > 0 ? Math.sqrt(area / count) : 24;
+}
+
 /**
- * The places at which nodes begin: those that were kept, else by folder, so that the first picture says something. The
- * same graph begins the same way each time. `kept` is the share of files with a place of their own.
+ * The places at which nodes begin: those that are known, else by folder, so that the first picture says something. The same
+ * graph begins the same way each time. `kept` is the share of files with a place of their own.
  */
-export function startPositions(graph: GraphReply, stored: Positions | null): { positions: Float32Array; kept: number } {
+export function startPositions(graph: GraphReply, placeOf: (node: number) => readonly [number, number] | undefined): { positions: Float32Array; kept: number } {
   const count = nodeCount(graph);
   const files = graph.paths.length;
   const positions = new Float32Array(count * 2);
   const placed = new Uint8Array(count);
   let kept = 0;
-  if (stored && stored.ids.length > 0) {
-    const places = new Map<number, number>();
-    stored.ids.forEach((id, index) => places.set(id, index));
-    for (let node = 0; node < files; node++) {
-      const index = places.get(graph.ids[node] ?? -1);
-      if (index === undefined) continue;
-      positions[node * 2] = stored.x[index] ?? 0;
-      positions[node * 2 + 1] = stored.y[index] ?? 0;
-      placed[node] = 1;
-      kept += 1;
-    }
+  for (let node = 0; node < count; node++) {
+    const place = placeOf(node);
+    if (!place) continue;
+    positions.set(place, node * 2);
+    placed[node] = 1;
+    if (node < files) kept += 1;
   }
   const known = kept > 0;
   if (!known) {
@@ -101,7 +123,8 @@ export function startPositions(graph: GraphReply, stored: Positions | null): { p
       });
     });
   }
-  // The rest begins beside a neighbour that has a place.
+  // The rest begins beside a neighbour that has a place, as far from it as neighbours are.
+  const spacing = spacingOf(positions, placed);
   const { from, to } = graph.edges;
   for (let round = 0; round < 2; round++) {
     for (let edge = 0; edge < from.length; edge++) {
@@ -110,7 +133,7 @@ export function startPositions(graph: GraphReply, stored: Positions | null): { p
       const [known, fresh] = placed[a] ? [a, b] : [b, a];
       if (!placed[known] || placed[fresh]) continue;
       const angle = fresh * GOLDEN;
-      const distance = known === fresh ? 0 : 12 + (fresh % 7) * 4;
+      const distance = spacing * (0.35 + (fresh % 7) * 0.08);
       positions[fresh * 2] = (positions[known * 2] ?? 0) + Math.cos(angle) * distance;
       positions[fresh * 2 + 1] = (positions[known * 2 + 1] ?? 0) + Math.sin(angle) * distance;
       placed[fresh] = 1;
@@ -132,11 +155,10 @@ export function startPositions(graph: GraphReply, stored: Positions | null): { p
 /** Positions as whole numbers within ±20000, as they are kept. */
 export function positionsToKeep(graph: GraphReply, x: Float32Array, y: Float32Array): Positions {
   let most = 1;
-  for (let node = 0; node < graph.paths.length; node++) most = Math.max(most, Math.abs(x[node] ?? 0), Math.abs(y[node] ?? 0));
+  for (let node = 0; node < nodeCount(graph); node++) most = Math.max(most, Math.abs(x[node] ?? 0), Math.abs(y[node] ?? 0));
   const factor = 20_000 / most;
-  const kept: Positions = { ids: [], x: [], y: [] };
-  for (let node = 0; node < graph.paths.length; node++) {
-    kept.ids.push(graph.ids[node] ?? 0);
+  const kept: Positions = { ids: graph.ids, names: graph.unresolved, x: [], y: [] };
+  for (let node = 0; node < nodeCount(graph); node++) {
     kept.x.push(Math.round((x[node] ?? 0) * factor));
     kept.y.push(Math.round((y[node] ?? 0) * factor));
   }

@@ -178,8 +178,10 @@ export class Renderer {
   /** The nodes that have their names in any case. */
   named: number[] = [];
   moving = false;
+  /** Whether the reader moved the camera since everything was shown, so that it is not moved for them any more. */
+  isMoved = false;
   /** The scale at which everything is seen, which sizes are relative to. */
-  private fitted = 1;
+  fitted = 1;
 
   private readonly edgeLayer: Layer;
   private readonly nodeLayer: Layer;
@@ -348,17 +350,42 @@ export class Renderer {
     if (!this.frame) this.frame = requestAnimationFrame(() => this.draw());
   }
 
-  fit(nodes?: Iterable<number>): void {
+  /** Shows everything, or some nodes: at most so many times larger than everything. */
+  fit(nodes?: Iterable<number>, times = 40): void {
+    if (nodes) this.frameNodes(nodes, times);
+    else this.frameAll();
+    this.isMoved = false;
+    this.view();
+  }
+
+  private frameAll(): void {
+    const all = this.extentOf(Array.from({ length: this.count }, (_, node) => node), 70);
+    if (!all) return;
+    this.camera.scale = all.count === 1 ? 1 : Math.min(all.scale, 200);
+    this.fitted = this.camera.scale;
+    this.camera.x = all.x;
+    this.camera.y = all.y;
+  }
+
+  private frameNodes(nodes: Iterable<number>, times: number): void {
+    // Names and the buttons of the picture need some room beside the nodes.
+    const some = this.extentOf(nodes, 200);
+    if (!some) return;
+    this.camera.scale = Math.max(this.fitted * 0.2, Math.min(some.scale, this.fitted * times));
+    this.camera.x = some.x;
+    this.camera.y = some.y;
+  }
+
+  /** The middle of nodes that are not hidden, and the scale at which they fill the picture. */
+  private extentOf(nodes: Iterable<number>, room: number): { x: number; y: number; scale: number; count: number } | null {
     const xs: number[] = [];
     const ys: number[] = [];
-    const add = (node: number) => {
-      if (this.state[node] === HIDDEN) return;
+    for (const node of nodes) {
+      if (node >= this.count || this.state[node] === HIDDEN) continue;
       xs.push(this.x[node] ?? 0);
       ys.push(this.y[node] ?? 0);
-    };
-    if (nodes) for (const node of nodes) add(node);
-    else for (let node = 0; node < this.count; node++) add(node);
-    if (xs.length === 0) return;
+    }
+    if (xs.length === 0) return null;
     xs.sort((a, b) => a - b);
     ys.sort((a, b) => a - b);
     // The outermost few of a large graph do not make all others small.
@@ -367,16 +394,14 @@ export class Renderer {
     const right = xs[xs.length - 1 - cut] ?? 0;
     const top = ys[cut] ?? 0;
     const bottom = ys[ys.length - 1 - cut] ?? 0;
-    this.camera.x = (left + right) / 2;
-    this.camera.y = (top + bottom) / 2;
-    const scale = Math.min((this.width - 70) / Math.max(1e-6, right - left), (this.height - 70) / Math.max(1e-6, bottom - top));
-    this.camera.scale = xs.length === 1 ? this.fitted : Math.min(scale, 200);
-    if (!nodes) this.fitted = this.camera.scale;
-    this.view();
+    const fill = (size: number, extent: number) => Math.max(size - room, size / 4) / Math.max(1e-6, extent);
+    const scale = Math.min(fill(this.width, right - left), fill(this.height, bottom - top));
+    return { x: (left + right) / 2, y: (top + bottom) / 2, scale, count: xs.length };
   }
 
   /** Changes the scale and leaves the point under (px, py) where it is. */
   zoom(by: number, px = this.width / 2, py = this.height / 2): void {
+    this.isMoved = true;
     const [gx, gy] = this.toGraph(px, py);
     this.camera.scale = Math.min(this.fitted * 400, Math.max(this.fitted * 0.2, this.camera.scale * by));
     this.camera.x = gx - (px - this.width / 2) / this.camera.scale;
@@ -385,6 +410,7 @@ export class Renderer {
   }
 
   pan(dx: number, dy: number): void {
+    this.isMoved = true;
     this.camera.x -= dx / this.camera.scale;
     this.camera.y -= dy / this.camera.scale;
     this.view();
@@ -392,6 +418,7 @@ export class Renderer {
 
   /** Shows a node in the middle, at least so many times larger than when everything is seen. */
   centerOn(node: number, times: number): void {
+    this.isMoved = true;
     this.camera.x = this.x[node] ?? 0;
     this.camera.y = this.y[node] ?? 0;
     this.camera.scale = Math.max(this.camera.scale, this.fitted * times);
@@ -454,6 +481,7 @@ export class Renderer {
     }
     if (this.dirtyView) {
       this.dirtyView = false;
+      this.box.dataset['camera'] = `${this.camera.x} ${this.camera.y} ${this.camera.scale}`;
       this.edgesDone = 0;
       for (const layer of [this.edgeLayer, this.nodeLayer]) {
         const { gl } = layer;

@@ -1,7 +1,7 @@
 // What can be done about a link that leads nowhere: choose the note that it means, create it, or keep the text alone.
 
 import { signal } from '@preact/signals';
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
 import { ask, canWrite } from '../actions';
 import { get } from '../api';
 import { useResource } from '../resource';
@@ -44,12 +44,13 @@ interface Found {
   title: string;
 }
 
-/** Notes whose names contain a text, and then those that a search finds. */
-async function notesFor(text: string, signal: AbortSignal): Promise<Found[]> {
-  const [named, found] = await Promise.all([get<Suggestions>('suggest', { q: text, limit: 6 }, signal), get<SearchReply>('search', { q: text, limit: 8 }, signal).catch(() => null)]);
+/** Notes whose names contain a text, and then those that a search finds; not the note that has the link. */
+async function notesFor(text: string, from: string, signal: AbortSignal): Promise<Found[]> {
+  const [named, found] = await Promise.all([get<Suggestions>('suggest', { q: text, limit: 7 }, signal), get<SearchReply>('search', { q: text, limit: 9 }, signal).catch(() => null)]);
   const titles = new Map<string, string>();
   for (const path of named.paths) titles.set(path, fileName(path));
   for (const result of found?.results ?? []) titles.set(result.path, result.title || fileName(result.path));
+  titles.delete(from);
   return [...titles].slice(0, 10).map(([path, title]) => ({ path, title }));
 }
 
@@ -61,10 +62,13 @@ export function BrokenLinkDialog() {
 function Choice({ broken }: { broken: BrokenLink }) {
   const name = fileName((broken.link.split('#')[0] ?? '').trim());
   const [text, setText] = useState(name);
-  const field = useRef<HTMLInputElement>(null);
-  useEffect(() => field.current?.focus(), []);
   const wanted = text.trim();
-  const found = useResource(wanted.length >= 2 ? `notes ${wanted}` : null, (signal) => notesFor(wanted, signal), { keep: true, live: false });
+  const found = useResource(wanted.length >= 2 ? `notes ${wanted}` : null, (signal) => notesFor(wanted, broken.note, signal), { keep: true, live: false });
+  const [at, setAt] = useState(0);
+  const list = wanted.length >= 2 ? (found.data ?? []) : [];
+  // While another text is looked for, the list is that of the former one.
+  const current = found.loading ? undefined : list[at];
+  useEffect(() => document.getElementById(`link-target-${at}`)?.scrollIntoView({ block: 'nearest' }), [at]);
   const close = () => {
     asked.value = null;
   };
@@ -90,20 +94,48 @@ function Choice({ broken }: { broken: BrokenLink }) {
       }
     >
       <p class="dialog-about">{words.resolveAbout(broken.note)}</p>
-      <input type="search" class="input" ref={field} value={text} aria-label={words.resolveSearch} placeholder={words.resolveSearch} autocomplete="off" onInput={(event) => setText(event.currentTarget.value)} />
+      <input
+        type="search"
+        class="input"
+        // The dialog gives the focus to it when it opens.
+        autofocus
+        value={text}
+        list={undefined}
+        role="combobox"
+        aria-expanded={list.length > 0}
+        aria-controls={list.length > 0 ? 'link-targets' : undefined}
+        aria-autocomplete="list"
+        aria-activedescendant={current ? `link-target-${at}` : undefined}
+        aria-label={words.resolveSearch}
+        placeholder={words.resolveSearch}
+        autocomplete="off"
+        onInput={(event) => {
+          setText(event.currentTarget.value);
+          setAt(0);
+        }}
+        onKeyDown={(event) => {
+          if (event.key === 'ArrowDown' || event.key === 'ArrowUp') {
+            event.preventDefault();
+            setAt((at + (event.key === 'ArrowDown' ? 1 : -1) + list.length) % Math.max(1, list.length));
+          } else if (event.key === 'Enter' && current) {
+            event.preventDefault();
+            choose(current);
+          }
+        }}
+      />
       {found.error ? <Failure error={found.error} /> : null}
       {!found.data && found.loading && wanted.length >= 2 ? <Loading lines={3} /> : null}
-      <ul class="targets">
-        {(found.data ?? []).map((note) => (
-          <li key={note.path}>
-            <button type="button" onClick={() => choose(note)}>
+      {list.length > 0 ? (
+        <ul class="targets" id="link-targets" role="listbox" aria-label={words.resolveSearch}>
+          {list.map((note, index) => (
+            <li key={note.path} id={`link-target-${index}`} role="option" aria-selected={index === at} onPointerMove={() => setAt(index)} onClick={() => choose(note)}>
               <span>{note.title}</span>
               <span class="note-folder">{folderOf(note.path)}</span>
-            </button>
-          </li>
-        ))}
-      </ul>
-      {found.data?.length === 0 ? <p class="about">{words.resolveNone}</p> : null}
+            </li>
+          ))}
+        </ul>
+      ) : null}
+      {found.data?.length === 0 && wanted.length >= 2 ? <p class="about">{words.resolveNone}</p> : null}
     </Dialog>
   );
 }

@@ -9,14 +9,14 @@ import { useResource } from '../resource';
 import { location, setQuery, withQuery } from '../router';
 import { strings } from '../strings';
 import { folderOf } from '../text';
-import type { Inactive, Memory, Trashed, TrashedText } from '../types';
+import type { Inactive, InactiveNote, Trashed, TrashedText, TrashMatches } from '../types';
 import { agentName } from '../ui/events';
 import { Icon } from '../ui/icons';
 import { Button, Card, Failure, Loading, NoteLink, Time } from '../ui/parts';
 
 const words = strings.memory;
 
-function MemoryList({ list, what }: { list: Memory[]; what: string }) {
+function MemoryList({ list, what, verb, how }: { list: InactiveNote[]; what: string; verb: string; how: string }) {
   const [limit, setLimit] = useState(100);
   if (list.length === 0) return <p class="about">{what}</p>;
   return (
@@ -26,7 +26,15 @@ function MemoryList({ list, what }: { list: Memory[]; what: string }) {
           <li key={memory.path} data-item-row>
             <NoteLink path={memory.path} title={memory.title} item />
             <span class="row-meta">
-              {words.changedAt} <Time at={memory.updated} />
+              {memory.since ? (
+                <a href={withQuery('/activity', { op_id: memory.since.operation })} title={how}>
+                  {verb} {formatMoment(memory.since.at)} {byWhom(memory.since.agent)}
+                </a>
+              ) : (
+                <>
+                  {verb} {words.notBySidenote} <Time at={memory.updated} />
+                </>
+              )}
             </span>
             {canWrite() ? (
               <Button small icon="restore" onClick={() => ask('restore', { name: memory.path }, { title: strings.actions.restoreTitle(memory.title), button: strings.actions.restore, done: strings.actions.restored(memory.title) })}>
@@ -40,6 +48,8 @@ function MemoryList({ list, what }: { list: Memory[]; what: string }) {
     </>
   );
 }
+
+const byWhom = (agent: string) => (agent === 'cli' ? words.byHand : words.by(agentName(agent)));
 
 /** The text of a deleted note as it lies in the trash. */
 function DeletedText({ path }: { path: string }) {
@@ -70,7 +80,7 @@ function DeletedRow({ item }: { item: Trashed }) {
         </span>
         <span class="row-meta">
           <a href={withQuery('/activity', { op_id: item.operation })} title={words.howDeleted}>
-            {words.deletedAt} {formatMoment(item.at)} {item.agent === 'cli' ? words.byHand : words.by(agentName(item.agent))}
+            {words.deletedAt} {formatMoment(item.at)} {byWhom(item.agent)}
           </a>
         </span>
         {canWrite() ? (
@@ -87,11 +97,14 @@ function DeletedRow({ item }: { item: Trashed }) {
 export function Away({ inactive }: { inactive: Resource<Inactive> }) {
   const q = location.value.query.get('q') ?? '';
   const [limit, setLimit] = useState(100);
+  // The texts of deleted notes are on the server alone. A condition with a mistake has no matches by text.
+  const byText = useResource(q.trim().length >= 2 ? `trash matches ${q}` : null, (signal) => get<TrashMatches>('trash/matches', { q, limit: 1000 }, signal), { keep: true, live: 1000 });
+  const textual = new Set(q.trim().length >= 2 && !byText.error ? byText.data?.files.map((file) => file.path) : []);
   if (inactive.error) return <Failure error={inactive.error} retry={inactive.reload} />;
   if (!inactive.data) return <Loading lines={8} />;
   const wanted = q.toLowerCase().split(/\s+/).filter(Boolean);
   const matches = (path: string, title: string) => wanted.every((word) => `${path} ${title}`.toLowerCase().includes(word));
-  const trash = inactive.data.trash.filter((item) => matches(item.was, item.title));
+  const trash = inactive.data.trash.filter((item) => matches(item.was, item.title) || textual.has(item.path));
   const archived = inactive.data.archived.filter((item) => matches(item.path, item.title));
   const forgotten = inactive.data.forgotten.filter((item) => matches(item.path, item.title));
   // With a filter, a part in which nothing matches is not shown.
@@ -101,7 +114,7 @@ export function Away({ inactive }: { inactive: Resource<Inactive> }) {
       <div class="filters">
         <input type="search" class="input" data-filter-field value={q} placeholder={words.filterAway} aria-label={words.filterAway} onInput={(event) => setQuery({ q: event.currentTarget.value || null })} />
       </div>
-      {q && trash.length + archived.length + forgotten.length === 0 ? (
+      {q && !byText.loading && trash.length + archived.length + forgotten.length === 0 ? (
         <p class="about">
           {words.noneMatch(q)}{' '}
           <button type="button" class="link-button" onClick={() => setQuery({ q: null })}>
@@ -122,12 +135,12 @@ export function Away({ inactive }: { inactive: Resource<Inactive> }) {
       ) : null}
       {shown(forgotten) ? (
         <Card title={words.forgottenTitle(forgotten.length)} about={words.forgottenAbout}>
-          <MemoryList list={forgotten} what={words.noForgotten} />
+          <MemoryList list={forgotten} what={words.noForgotten} verb={words.forgottenAt} how={words.howForgotten} />
         </Card>
       ) : null}
       {shown(archived) ? (
         <Card title={words.archivedTitle(archived.length)} about={words.archivedAbout}>
-          <MemoryList list={archived} what={words.noArchived} />
+          <MemoryList list={archived} what={words.noArchived} verb={words.archivedAt} how={words.howArchived} />
         </Card>
       ) : null}
     </>

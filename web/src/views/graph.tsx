@@ -1,10 +1,10 @@
 // The graph of the vault, or around one note.
 
-import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { get, put } from '../api';
 import { formatCount, formatNumber } from '../format';
-import { colourNodes, edgePalette, edgesOf, EDGE_COLOURS, neighbours, nodeCount, nodeTitle, positionsToKeep, sizeNodes, startPositions, type ColourBy, type LegendItem, type SizeBy } from '../graph/model';
-import { DIMMED, HIDDEN, NORMAL, RAISED, Renderer } from '../graph/renderer';
+import { colourNodes, edgePalette, edgesOf, EDGE_COLOURS, neighbours, nodeCount, nodeTitle, positionsToKeep, sizeNodes, startPositions, storedPlaces, type ColourBy, type LegendItem, type SizeBy } from '../graph/model';
+import { DIMMED, HIDDEN, NORMAL, RAISED, Renderer, type Camera } from '../graph/renderer';
 import type { LayoutReport, LayoutRequest } from '../graph/layout.worker';
 import LayoutWorker from '../graph/layout.worker?worker';
 import { useKeys } from '../keys';
@@ -13,7 +13,7 @@ import { go, location, noteAddress, setQuery, withQuery } from '../router';
 import { strings } from '../strings';
 import { fileName } from '../text';
 import { colour, colours } from '../theme';
-import type { GraphReply, Positions } from '../types';
+import type { GraphMatches, GraphReply, Positions } from '../types';
 import { Button, Empty, Failure, Loading, Segments, TierBadge } from '../ui/parts';
 import type { Tier } from '../types';
 
@@ -28,8 +28,27 @@ const FEW = 25;
 /** Graphs with more nodes than this are drawn in several frames. */
 const LARGE = 5000;
 
-async function matchedOf(q: string, signal: AbortSignal): Promise<number[]> {
-  return (await get<GraphReply>('graph', { q }, signal)).matched ?? [];
+/** The graph that was shown last: its places, and what the reader looked at, for when they come back to it. */
+interface Former {
+  key: string;
+  paths: Map<string, readonly [number, number]>;
+  /** Whether its layout had ended. */
+  complete: boolean;
+  camera: Camera;
+  fitted: number;
+  isMoved: boolean;
+  selected: string | null;
+  q: string;
+}
+let former: Former | null = null;
+
+/** How many times larger than everything a single node is shown. */
+const timesFor = (count: number) => (count > 3000 ? 8 : count > 200 ? 2.5 : 1);
+
+const keyOf = (graph: GraphReply, node: number) => graph.paths[node] ?? `?${nodeTitle(graph, node)}`;
+
+async function matchedOf(q: string, signal: AbortSignal): Promise<ReadonlySet<number>> {
+  return new Set((await get<GraphMatches>('graph/matches', { q }, signal)).ids);
 }
 
 function Jump({ graph, onPick }: { graph: GraphReply; onPick: (node: number) => void }) {
@@ -113,7 +132,7 @@ function NodeCard({ graph, node, onClose, onPick }: { graph: GraphReply; node: n
           <p class="path">{path}</p>
           <p class="about">
             {tier && graph.kinds[node] !== 2 ? <TierBadge tier={tier} /> : null} {words.degree(graph.in[node] ?? 0, graph.out[node] ?? 0)}
-            {graph.kinds[node] !== 2 ? ` · ${words.importance(formatNumber(graph.importance[node] ?? 0, 1))}` : ''}
+            {graph.kinds[node] !== 2 ? ` · ${words.weight(formatNumber(graph.importance[node] ?? 0, 1))}` : ''}
           </p>
           <p class="card-buttons">
             <a class="button primary small" href={noteAddress(path)}>
@@ -170,11 +189,22 @@ export default function GraphView() {
     { live: 3000 },
   );
   const [filterText, setFilterText] = useState(q);
-  const matched = useResource(q.trim().length >= 2 ? `matched ${q} ${around}` : null, (signal) => (around ? Promise.resolve([]) : matchedOf(q, signal)), { live: 3000 });
+  useEffect(() => setFilterText(q), [q]);
+  const matched = useResource(q.trim().length >= 2 ? `matched ${q}` : null, (signal) => matchedOf(q, signal), { live: 3000 });
+  const data = graph.data?.reply ?? null;
+  const matches = useMemo(() => {
+    const [ids, graph] = [matched.data, data];
+    if (!q || !ids || !graph) return null;
+    return graph.ids.flatMap((id, node) => (ids.has(id) ? [node] : []));
+  }, [q, matched.data, data]);
+  const latestMatches = useRef(matches);
+  latestMatches.current = matches;
   const box = useRef<HTMLDivElement>(null);
   const renderer = useRef<Renderer | null>(null);
   const worker = useRef<Worker | null>(null);
-  const former = useRef<{ key: string; paths: Map<string, [number, number]> } | null>(null);
+  const isComplete = useRef(false);
+  /** The filter whose matches the camera was moved to last. */
+  const framed = useRef<string | null>(null);
   const [selected, setSelected] = useState(-1);
   const [hovered, setHovered] = useState(-1);
   /** Places of the layout that wait until the picture before them is complete, and what begins after it. */
@@ -184,7 +214,6 @@ export default function GraphView() {
   const [legend, setLegend] = useState<LegendItem[]>([]);
   const [panel, setPanel] = useState(window.innerWidth >= 900);
   const [kept, setKept] = useState<'' | 'kept' | 'not'>('');
-  const data = graph.data?.reply ?? null;
   const key = around ? `${around} ${depth}` : 'whole';
   const themeTurn = colours.value;
 
@@ -227,6 +256,7 @@ export default function GraphView() {
       if (done) {
         next.terminate();
         worker.current = null;
+        isComplete.current = true;
         performance.mark('graph-laid-out');
         if (!around) void keep();
       }
@@ -247,7 +277,17 @@ export default function GraphView() {
     waiting.current.positions = null;
     waiting.current.complete = false;
     draw.setPositions(positions);
-    if (refit) draw.fit();
+    // A reader who moved the camera keeps it.
+    if (refit && !draw.isMoved) frame();
+  };
+
+  /** Shows what the filter matches, or everything. */
+  const frame = () => {
+    const draw = renderer.current;
+    if (!draw) return;
+    draw.fit();
+    const some = latestMatches.current ?? [];
+    if (some.length > 0) draw.fit(some, some.length === 1 ? timesFor(draw.count) : undefined);
   };
 
   const keep = async () => {
@@ -266,21 +306,13 @@ export default function GraphView() {
     const draw = renderer.current;
     if (!draw || !data || !shownEdges) return;
     const count = nodeCount(data);
-    const start = startPositions(data, graph.data?.positions ?? null);
-    const same = former.current?.key === key;
-    let missing = 1 - start.kept;
-    if (same && former.current) {
-      // The vault changed while it was shown: nodes stay where they are.
-      let fresh = 0;
-      for (let node = 0; node < count; node++) {
-        const place = former.current.paths.get(data.paths[node] ?? `?${nodeTitle(data, node)}`);
-        if (place) {
-          start.positions[node * 2] = place[0];
-          start.positions[node * 2 + 1] = place[1];
-        } else fresh += 1;
-      }
-      missing = fresh / Math.max(1, count);
-    }
+    // A graph that was shown before, here or before another view: its nodes stay where they are.
+    const before = former?.key === key ? former : null;
+    const same = before !== null;
+    const known = before && before.paths.size > 0 ? (node: number) => before.paths.get(keyOf(data, node)) : storedPlaces(data, graph.data?.positions ?? null);
+    const start = startPositions(data, known);
+    const missing = before && !before.complete ? 1 : 1 - start.kept;
+    isComplete.current = missing <= 1 - ENOUGH_KEPT;
     draw.label = (node) => nodeTitle(data, node);
     draw.setGraph(count, data.paths.length, start.positions);
     sizeNodes(data, sizeBy, draw.size);
@@ -295,11 +327,20 @@ export default function GraphView() {
       if (start) start();
       else if (positions) show(positions, !same);
     };
-    if (!same) {
+    draw.home = around ? 0 : -1;
+    if (before) {
+      Object.assign(draw.camera, before.camera);
+      draw.fitted = before.fitted;
+      draw.isMoved = before.isMoved;
+      framed.current = before.q;
+      const selected = before.selected === null ? -1 : Array.from({ length: count }, (_, node) => node).findIndex((node) => keyOf(data, node) === before.selected);
+      setSelected(selected);
+      draw.selected = selected;
+    } else {
       draw.fit();
+      framed.current = null;
       setSelected(-1);
       draw.selected = -1;
-      draw.home = around ? 0 : -1;
     }
     if (count > 1 && missing > 1 - ENOUGH_KEPT) {
       // A large graph is drawn once before its layout begins, which takes a core for a minute.
@@ -309,14 +350,17 @@ export default function GraphView() {
     } else setKept(around ? '' : 'kept');
   }, [data]);
 
-  // Remembers the places for the next answer.
-  useEffect(() => {
+  // Remembers the places and the camera for the next answer, and for when the reader comes back.
+  const remembered = useRef({ selected: -1, q: '' });
+  remembered.current = { selected, q };
+  useLayoutEffect(() => {
     const draw = renderer.current;
     if (!draw || !data) return;
     return () => {
-      const paths = new Map<string, [number, number]>();
-      for (let node = 0; node < draw.count; node++) paths.set(data.paths[node] ?? `?${nodeTitle(data, node)}`, [draw.x[node] ?? 0, draw.y[node] ?? 0]);
-      former.current = { key, paths };
+      const paths = new Map<string, readonly [number, number]>();
+      for (let node = 0; node < draw.count; node++) paths.set(keyOf(data, node), [draw.x[node] ?? 0, draw.y[node] ?? 0]);
+      const { selected, q } = remembered.current;
+      former = { key, paths, complete: isComplete.current, camera: { ...draw.camera }, fitted: draw.fitted, isMoved: draw.isMoved, selected: selected < 0 ? null : keyOf(data, selected), q };
     };
   }, [data, key]);
 
@@ -345,7 +389,7 @@ export default function GraphView() {
     const draw = renderer.current;
     if (!draw || !data) return;
     const files = data.paths.length;
-    const match = q && matched.data && !around ? new Set(matched.data) : null;
+    const match = matches ? new Set(matches) : null;
     // In a large graph the pointer only shows a name: drawing all edges for it would take too long.
     const focus = hovered >= 0 && draw.count <= LARGE ? hovered : selected;
     const near = focus >= 0 ? new Set([focus, ...neighbours(data, focus)]) : null;
@@ -357,7 +401,17 @@ export default function GraphView() {
     draw.selected = selected;
     draw.focus(focus);
     draw.nodesChanged();
-  }, [data, q, matched.data, selected, hovered >= 0 && (data ? nodeCount(data) : 0) <= LARGE ? hovered : -1, showUnresolved, showAttachments, showOrphans]);
+  }, [data, matches, selected, hovered >= 0 && (data ? nodeCount(data) : 0) <= LARGE ? hovered : -1, showUnresolved, showAttachments, showOrphans]);
+
+  // A filter brings its matches into view.
+  useEffect(() => {
+    if (!data || framed.current === q) return;
+    if (q === '') framed.current = q;
+    else if (matches) {
+      framed.current = q;
+      if (matches.length > 0) frame();
+    }
+  }, [data, q, matches]);
 
   useEffect(() => {
     const draw = renderer.current;
@@ -369,7 +423,7 @@ export default function GraphView() {
   const pick = (node: number) => {
     setSelected(node);
     const draw = renderer.current;
-    if (draw && node >= 0) draw.centerOn(node, draw.count > 3000 ? 8 : draw.count > 200 ? 2.5 : 1);
+    if (draw && node >= 0) draw.centerOn(node, timesFor(draw.count));
   };
 
   // Pointer: drag to move, wheel to zoom, click to select.
@@ -457,6 +511,11 @@ export default function GraphView() {
     };
   }, [data]);
 
+  const clearFilter = () => {
+    setFilterText('');
+    setQuery({ q: null });
+  };
+
   useKeys((event) => {
     const draw = renderer.current;
     if (!draw) return false;
@@ -480,8 +539,10 @@ export default function GraphView() {
         draw.pan(event.key === 'ArrowLeft' ? 60 : event.key === 'ArrowRight' ? -60 : 0, event.key === 'ArrowUp' ? 60 : event.key === 'ArrowDown' ? -60 : 0);
         return true;
       case 'Escape':
-        if (selected < 0) return false;
-        setSelected(-1);
+        // The camera stays where it is.
+        if (selected >= 0) setSelected(-1);
+        else if (q) clearFilter();
+        else return false;
         return true;
       case 'Enter': {
         const path = data?.paths[selected];
@@ -527,33 +588,31 @@ export default function GraphView() {
               </>
             ) : null}
             {data ? <Jump graph={data} onPick={pick} /> : null}
-            {around ? null : (
-              <form
-                class="graph-filter"
-                onSubmit={(event) => {
-                  event.preventDefault();
-                  setQuery({ q: filterText || null });
+            <form
+              class="graph-filter"
+              onSubmit={(event) => {
+                event.preventDefault();
+                setQuery({ q: filterText || null });
+              }}
+            >
+              <input
+                type="search"
+                class="input"
+                value={filterText}
+                placeholder={words.filter}
+                aria-label={words.filterLabel}
+                aria-describedby="filter-state"
+                autocomplete="off"
+                onInput={(event) => {
+                  setFilterText(event.currentTarget.value);
+                  if (event.currentTarget.value === '') setQuery({ q: null });
                 }}
-              >
-                <input
-                  type="search"
-                  class="input"
-                  value={filterText}
-                  placeholder={words.filter}
-                  aria-label={words.filterLabel}
-                  aria-describedby="filter-state"
-                  autocomplete="off"
-                  onInput={(event) => {
-                    setFilterText(event.currentTarget.value);
-                    if (event.currentTarget.value === '') setQuery({ q: null });
-                  }}
-                  onBlur={() => setQuery({ q: filterText || null })}
-                />
-                <p id="filter-state" class="about" role="status">
-                  {q ? (matched.error ? matched.error.message : matched.data ? words.matched(matched.data.length) : strings.loading) : words.filterHint}
-                </p>
-              </form>
-            )}
+                onBlur={() => setQuery({ q: filterText || null })}
+              />
+              <p id="filter-state" class="about" role="status">
+                {q ? (matched.error ? matched.error.message : matched.data ? words.matched(matches?.length ?? 0) : strings.loading) : words.filterHint}
+              </p>
+            </form>
             <fieldset>
               <legend>{words.colourBy}</legend>
               <Segments label={words.colourBy} value={colourBy} options={COLOURS.map((value) => ({ value, label: words.colours[value] }))} onChange={(value) => setQuery({ colour: value === 'folder' ? null : value })} />
@@ -561,7 +620,7 @@ export default function GraphView() {
                 {legend.map((item) => (
                   <li key={item.name}>
                     <i style={{ background: item.colour }} />
-                    {item.filter && !around ? (
+                    {item.filter ? (
                       <button
                         type="button"
                         class="link-button facet-value"
@@ -632,7 +691,8 @@ export default function GraphView() {
                 small
                 onClick={() => {
                   if (!data) return;
-                  layout(startPositions(data, null).positions, true);
+                  renderer.current?.fit();
+                  layout(startPositions(data, () => undefined).positions, true);
                 }}
               >
                 {words.again}

@@ -16,11 +16,16 @@ import { Button, Card, Empty, Failure, Loading, NoteLink, TabPanel, Tabs, TierBa
 const words = strings.memory;
 const TABS = ['overview', 'changes', 'away', 'duplicates'] as const;
 type Tab = (typeof TABS)[number];
+/** The points that are asked for at first, and the most that the server gives. */
+const MOST_POINTS = 20_000;
+const MOST_ASKED = 50_000;
 const TIERS: Tier[] = ['HOT', 'WARM', 'COLD', 'ARCHIVE'];
 
 function Overview() {
   const stats = useResource('memory stats', (signal) => get<MemoryStats>('memory/stats', {}, signal));
-  const points = useResource('memory points', (signal) => get<MemoryPoints>('memory/points', {}, signal), { live: 1000 });
+  const [most, setMost] = useState(MOST_POINTS);
+  const points = useResource(`memory points ${most}`, (signal) => get<MemoryPoints>('memory/points', { limit: most }, signal), { live: 1000, keep: true });
+  const left = points.data ? points.data.total - points.data.importance.length : 0;
   const months = useResource('memory months', (signal) => get<MemoryMonths>('memory/months', { months: 24 }, signal), { live: 2000 });
   return (
     <>
@@ -57,6 +62,11 @@ function Overview() {
       )}
       <Card title={words.scatterTitle} about={words.scatterAbout}>
         {points.error ? <Failure error={points.error} retry={points.reload} /> : points.data ? points.data.importance.length > 0 ? <Scatter points={points.data} /> : <Empty title={words.noMemories} icon="memory" /> : <Loading />}
+        {points.data && left > 0 ? (
+          <p class="about">
+            {words.leftOut(points.data.importance.length, points.data.total)} {most < MOST_ASKED ? <Button small onClick={() => setMost(MOST_ASKED)}>{words.showAllPoints}</Button> : null}
+          </p>
+        ) : null}
       </Card>
       <Card title={words.areasTitle} about={words.areasAbout}>
         {months.error ? <Failure error={months.error} retry={months.reload} /> : months.data ? <TierAreas months={months.data} /> : <Loading />}
@@ -98,7 +108,7 @@ function Changes({ changes }: { changes: ReturnType<typeof useResource<MemoryCha
               <th scope="col">{words.when}</th>
               <th scope="col">{words.reason}</th>
               <th scope="col" class="right">
-                {words.importance}
+                {words.weight}
               </th>
             </tr>
           </thead>

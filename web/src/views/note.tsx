@@ -9,14 +9,14 @@ import { formatBytes, formatNumber } from '../format';
 import { useKeys } from '../keys';
 import { session } from '../live';
 import { useResource } from '../resource';
-import { location, noteOfAddress, setQuery, withQuery } from '../router';
+import { location, noteAddress, noteOfAddress, setQuery, withQuery } from '../router';
 import { strings } from '../strings';
 import { fileName } from '../text';
-import type { ActivityReply, GitHistory, LinksReply, MentionsReply, Note, RelatedReply, RelationsReply, Weight } from '../types';
+import type { ActivityReply, GitHistory, JournalEvent, LinksReply, MentionsReply, Note, RelatedReply, RelationsReply, Weight } from '../types';
 import { askBrokenLink } from '../ui/broken-link';
 import { Operation, subjectText, verbOf, Who } from '../ui/events';
 import { Icon } from '../ui/icons';
-import { Button, Empty, Failure, Loading, MarkedName, NoteLink, Notices, TabPanel, Tabs, TierBadge, Time } from '../ui/parts';
+import { Button, Coded, Empty, Failure, Loading, MarkedName, NoteLink, Notices, TabPanel, Tabs, TierBadge, Time } from '../ui/parts';
 
 const words = strings.note;
 const TABS = ['note', 'about', 'links', 'weight', 'history'] as const;
@@ -212,8 +212,14 @@ function About({ note }: { note: Note }) {
           {note.memory ? (
             <>
               <div>
-                <dt>{words.importance}</dt>
+                <dt>{words.weightNow}</dt>
                 <dd>{formatNumber(note.memory.importance, 1)}</dd>
+              </div>
+              <div>
+                <dt>{words.tier}</dt>
+                <dd>
+                  <a href={noteAddress(note.path, { tab: 'weight' })}>{note.memory.tier}</a>
+                </dd>
               </div>
               <div>
                 <dt>{words.uses}</dt>
@@ -356,13 +362,22 @@ function WeightTab({ note }: { note: Note }) {
   const weight = useResource(`weight ${note.path}`, (signal) => get<Weight>('weight', { name: note.path }, signal));
   if (weight.error) return <Failure error={weight.error} retry={weight.reload} />;
   if (!weight.data) return <Loading />;
+  const importance = note.properties.find((property) => property.key.toLowerCase() === 'importance');
   return (
     <section class="side-section">
       <h2>{words.weight}</h2>
       <p class="weight-now">
         <strong>{formatNumber(weight.data.importance, 1)}</strong> {words.of10} <TierBadge tier={weight.data.tier} />
       </p>
+      <p class="tier-reason">
+        <Coded text={strings.weight.tierReasons[weight.data.tier_reason](weight.data)} />
+      </p>
       <WeightChart weight={weight.data} />
+      {importance ? (
+        <p class="about">
+          <Coded text={strings.weight.importanceIs(String(importance.value))} />
+        </p>
+      ) : null}
       {note.memory ? (
         <p class="about">{words.used(note.memory.uses, note.memory.days_used)}</p>
       ) : null}
@@ -382,8 +397,41 @@ function WeightTab({ note }: { note: Note }) {
   );
 }
 
-function History({ note }: { note: Note }) {
+/** The operations on a note that is not there any more, if there are any. */
+function FormerHistory({ name }: { name: string }) {
+  const history = useResource(`former history ${name}`, (signal) => get<ActivityReply>('activity', { note: name, limit: 100 }, signal));
+  const events = history.error ? [] : (history.data?.events ?? []);
+  if (events.length === 0) return null;
+  return (
+    <section class="side-section">
+      <h2>{words.formerHistory}</h2>
+      <Operations events={events} />
+    </section>
+  );
+}
+
+function Operations({ events }: { events: JournalEvent[] }) {
   const [open, setOpen] = useState<string | null>(null);
+  return (
+    <ol class="history">
+      {events.map((event) => (
+        <li key={event.id} class={event.undone ? 'undone' : ''}>
+          <button type="button" class="event-toggle" aria-expanded={open === event.id} onClick={() => setOpen(open === event.id ? null : event.id)}>
+            <Icon name="chevron" size={14} />
+            <span>{verbOf(event)}</span>
+            <span class="visually-hidden">{subjectText(event)}</span>
+          </button>
+          <span class="history-meta">
+            <Who event={event} /> {event.undone ? <span class="chip soft">{strings.activity.undone}</span> : null} <Time at={event.at} />
+          </span>
+          {open === event.id ? <Operation id={event.id} /> : null}
+        </li>
+      ))}
+    </ol>
+  );
+}
+
+function History({ note }: { note: Note }) {
   const history = useResource(`history ${note.path}`, (signal) => get<ActivityReply>('activity', { note: note.path, limit: 100 }, signal));
   const git = useResource(`git ${note.path}`, (signal) => get<GitHistory>('git-history', { name: note.path, limit: 50 }, signal), { live: 1500 });
   const events = history.data?.events ?? [];
@@ -394,21 +442,7 @@ function History({ note }: { note: Note }) {
         {history.error ? <Failure error={history.error} retry={history.reload} /> : null}
         {!history.data && !history.error ? <Loading /> : null}
         {history.data && events.length === 0 ? <p class="about">{words.noOperations}</p> : null}
-        <ol class="history">
-          {events.map((event) => (
-            <li key={event.id} class={event.undone ? 'undone' : ''}>
-              <button type="button" class="event-toggle" aria-expanded={open === event.id} onClick={() => setOpen(open === event.id ? null : event.id)}>
-                <Icon name="chevron" size={14} />
-                <span>{verbOf(event)}</span>
-                <span class="visually-hidden">{subjectText(event)}</span>
-              </button>
-              <span class="history-meta">
-                <Who event={event} /> {event.undone ? <span class="chip soft">{strings.activity.undone}</span> : null} <Time at={event.at} />
-              </span>
-              {open === event.id ? <Operation id={event.id} /> : null}
-            </li>
-          ))}
-        </ol>
+        <Operations events={events} />
       </section>
       {git.data && git.data.repository !== false ? (
         <section class="side-section">
@@ -538,6 +572,7 @@ export default function NoteView() {
             {words.perhapsDeleted} <a href={withQuery('/memory', { tab: 'away', q: fileName(name) })}>{words.lookAmongDeleted}</a> · <a href={withQuery('/search', { q: fileName(name) })}>{words.searchForIt}</a>
           </p>
         ) : null}
+        {note.error.status === 404 ? <FormerHistory name={name} /> : null}
       </div>
     );
   }
@@ -556,7 +591,11 @@ export default function NoteView() {
         <Crumbs path={data.path} />
         <h1 tabIndex={-1}>{data.title || fileName(data.path)}</h1>
         <p class="note-meta">
-          {data.memory ? <TierBadge tier={data.memory.tier} /> : null}
+          {data.memory ? (
+            <a class="tier-link" href={noteAddress(data.path, { tab: 'weight' })}>
+              <TierBadge tier={data.memory.tier} />
+            </a>
+          ) : null}
           {data.memory?.pinned ? <span class="chip">{words.isPinned}</span> : null}
           {data.memory?.forgotten ? <span class="chip">{words.isForgotten}</span> : null}
           {data.memory ? <span>{data.memory.type}</span> : <span>{words.kinds[data.kind]}</span>}

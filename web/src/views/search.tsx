@@ -10,7 +10,7 @@ import { useResource } from '../resource';
 import { cameBack, location, noteAddress, setQuery, withQuery } from '../router';
 import { strings } from '../strings';
 import { fileName, folderOf } from '../text';
-import type { ActivityReply, FacetName, Facets, Inactive, MemoryChanges, Mode, SearchReply, SearchResult, Suggestions, WhyReply } from '../types';
+import type { ActivityReply, FacetName, Facets, Inactive, MemoryChanges, Mode, SearchReply, SearchResult, Suggestions, TrashMatches, WhyReply } from '../types';
 import { EventLine } from '../ui/events';
 import { Button, Card, Coded, Failure, Loading, Marked, NoteLink, Notices, Segments, TierBadge, Time } from '../ui/parts';
 import { Icon } from '../ui/icons';
@@ -18,7 +18,8 @@ import { Icon } from '../ui/icons';
 const words = strings.search;
 const FACETS: FacetName[] = ['folder', 'tag', 'type', 'tier', 'year'];
 const PAGE = 20;
-const DEBOUNCE = 80;
+/** The fewest milliseconds between two queries while one types. The first key is asked at once. */
+const INTERVAL = 50;
 /** Milliseconds without a new query after which facets are counted. */
 const FACET_PAUSE = 120;
 
@@ -114,6 +115,11 @@ function Result({ result, above, rank, most, open, toggle }: { result: SearchRes
             {result.title || fileName(result.path)}
           </a>
           {result.tier ? <TierBadge tier={result.tier} /> : null}
+          {rank === 1 ? (
+            <span class="result-enter">
+              <kbd>Enter</kbd> {words.opensIt}
+            </span>
+          ) : null}
         </h2>
         <p class="result-place">
           <span class="path">{folder ? `${folder}/` : ''}</span>
@@ -310,15 +316,15 @@ function Start() {
   );
 }
 
+/** Points to the deleted notes that match. A query with a mistake has its message elsewhere. */
 function Deleted({ q }: { q: string }) {
-  const trash = useResource('search trash', (signal) => get<Inactive>('memory/inactive', {}, signal));
-  const wanted = q.toLowerCase().split(/\s+/).filter(Boolean);
-  const found = (trash.data?.trash ?? []).filter((item) => wanted.every((word) => `${item.was} ${item.title}`.toLowerCase().includes(word)));
-  if (found.length === 0) return null;
+  const found = useResource(`trash matches ${q}`, (signal) => get<TrashMatches>('trash/matches', { q, limit: 1 }, signal), { keep: true, live: 1000 });
+  const total = found.error || found.loading ? 0 : (found.data?.total ?? 0);
+  if (total === 0) return null;
   return (
-    <p class="deleted-hint">
+    <p class="deleted-hint" role="status">
       <Icon name="trash" size={16} />
-      <span>{words.deletedMatch(found.length)}</span> <a href={withQuery('/memory', { tab: 'away', q })}>{words.showDeleted}</a>
+      <span>{words.deletedMatch(total)}</span> <a href={withQuery('/memory', { tab: 'away', q })}>{words.showDeleted(total)}</a>
     </p>
   );
 }
@@ -337,6 +343,7 @@ export default function SearchView() {
   const [open, setOpen] = useState<Set<number>>(new Set());
   const timer = useRef<number | undefined>(undefined);
   const typed = useRef(q);
+  const lastAsked = useRef(-INTERVAL);
 
   useEffect(() => {
     if (q !== typed.current) {
@@ -381,14 +388,19 @@ export default function SearchView() {
 
   const counted = paused === facetKey && !facets.loading ? facets.data : null;
 
+  const askFor = (value: string) => {
+    window.clearTimeout(timer.current);
+    lastAsked.current = performance.now();
+    typed.current = value;
+    const was = new URLSearchParams(window.location.search).get('q') ?? '';
+    setQuery({ q: value || null }, { replace: was.length > 0 });
+  };
   const input = (value: string) => {
     setText(value);
     window.clearTimeout(timer.current);
-    timer.current = window.setTimeout(() => {
-      typed.current = value;
-      const was = new URLSearchParams(window.location.search).get('q') ?? '';
-      setQuery({ q: value || null }, { replace: was.length > 0 });
-    }, DEBOUNCE);
+    const rest = INTERVAL - (performance.now() - lastAsked.current);
+    if (rest <= 0) askFor(value);
+    else timer.current = window.setTimeout(() => askFor(value), rest);
   };
   const openFirst = () => document.querySelector<HTMLElement>('[data-rank="1"]');
   const toggleFacet = (name: FacetName, value: string) => {
@@ -442,11 +454,9 @@ export default function SearchView() {
           describedBy={search.error && ready ? 'search-problem' : undefined}
           onInput={input}
           onEnter={() => {
-            window.clearTimeout(timer.current);
-            if (text !== q) {
-              typed.current = text;
-              setQuery({ q: text || null });
-            } else openFirst()?.click();
+            // What stands below the field belongs to another query while this one is not answered.
+            if (text !== q) askFor(text);
+            else if (!search.loading) openFirst()?.click();
           }}
           onDown={() => openFirst()?.focus()}
         />
@@ -489,6 +499,7 @@ export default function SearchView() {
               </div>
             ) : null}
             {!reply && search.loading ? <Loading lines={9} /> : null}
+            {paused === facetKey && !search.error ? <Deleted q={q} /> : null}
             {reply && !search.error ? (
               <>
                 {reply.did_you_mean ? (
@@ -507,14 +518,13 @@ export default function SearchView() {
                     </div>
                   </div>
                 ) : (
-                  <ol class="results">
+                  <ol class={pending ? 'results' : 'results current'}>
                     {reply.results.map((result, index) => (
                       <Result key={result.path + result.lines[0]} result={result} above={reply.results[index - 1] ?? null} rank={index + 1} most={most} open={open.has(index + 1)} toggle={() => toggleWhy(index + 1)} />
                     ))}
                   </ol>
                 )}
                 {reply.results.length >= limit && limit < 500 ? <Button onClick={() => setLimit(limit + PAGE * 2)}>{words.showMore}</Button> : null}
-                <Deleted q={q} />
                 <AskWhy q={q} shown={reply.results.map((result) => result.path)} />
               </>
             ) : null}

@@ -54,6 +54,14 @@ impl<'a> CheckedFiles<'a> {
         &self.paths
     }
 
+    /// Lists the notes and canvases that Obsidian's settings do not exclude.
+    pub(super) fn visible(&self, vault: &Vault) -> Vec<&NotePath> {
+        let settings = vault.settings();
+        let is_visible =
+            |path: &&NotePath| (path.is_note() || path.is_canvas()) && !settings.is_excluded(path);
+        self.paths.iter().filter(is_visible).collect()
+    }
+
     /// Returns whether there is a file with this path.
     pub(super) fn has_file(&self, path: &str) -> bool {
         self.paths.binary_search_by(|known| known.as_str().cmp(path)).is_ok()
