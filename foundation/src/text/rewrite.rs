@@ -243,7 +243,7 @@ impl RenameContext<'_> {
         let Some(LinkTarget::File(found, _)) = self.after.target(path, syntax, place) else { return false };
         found.path == wanted
             && !(self.options.stabilise && found.unstable)
-            && !(syntax == LinkSyntax::Exact && wanted != target)
+            && (syntax != LinkSyntax::Exact || wanted == target)
             && !self.breaks_file_path(path, source, target)
     }
 
