@@ -20,6 +20,10 @@ kill-shared-vectors count="200":
 team:
     cargo test --release -- --ignored --nocapture team::
 
+# Cut the network between a server of a team and its database, in network namespaces; needs root, iproute2, openssl and PostgreSQL.
+team-network:
+    cargo test --release -- --ignored --nocapture team::network::
+
 # Let real clients log in with a real identity provider and call every tool of a team's server; installs them (npm, PyPI) in a
 # temporary folder, and needs Node.js and PostgreSQL.
 team-login:

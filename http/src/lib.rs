@@ -7,6 +7,7 @@ pub mod body;
 pub mod shutdown;
 pub mod token;
 
+use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -45,7 +46,17 @@ pub fn runtime() -> Result<tokio::runtime::Runtime> {
 /// # Errors
 /// `Io` if the address cannot be listened on.
 pub async fn listen(address: SocketAddr) -> Result<(TcpListener, SocketAddr)> {
-    let failed = |error| Error::io("listen on", address.to_string(), error);
+    let failed = |error: std::io::Error| {
+        let hint = match error.kind() {
+            ErrorKind::AddrInUse => "another process listens there: stop it, or name another port",
+            ErrorKind::AddrNotAvailable => {
+                "this machine does not have that address: use 127.0.0.1, or 0.0.0.0 for all of its addresses"
+            }
+            ErrorKind::PermissionDenied => "use a port above 1023, or run as a user that may use this one",
+            _ => return Error::io("listen on", address.to_string(), error),
+        };
+        Error::io("listen on", address.to_string(), error).with_hint(hint)
+    };
     let listener = TcpListener::bind(address).await.map_err(failed)?;
     let address = listener.local_addr().map_err(failed)?;
     Ok((listener, address))

@@ -1,7 +1,7 @@
 //! Login: checks of access tokens that identity providers issue, as an OAuth 2.1 resource server does. The only user of
 //! `jsonwebtoken` and `ring`.
 //!
-//! No token is issued or stored here, and no part of a token reaches the log.
+//! No token is issued or stored here. The log gets values of a refused token that say why it is refused, and never the token.
 
 mod issuer;
 mod provider;
@@ -17,6 +17,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use self::issuer::{Issuer, is_secure};
+use self::refusal::{quoted, told_time};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use sidenote_foundation::error::{Error, Result};
@@ -24,7 +25,7 @@ use sidenote_foundation::text::control::plain;
 use sidenote_store::{Caller, Role};
 
 pub use self::issuer::KeyTimes;
-pub use self::refusal::Refusal;
+pub use self::refusal::{Refusal, Refused};
 
 /// The longest token in bytes.
 const MAX_TOKEN: usize = 8 << 10;
@@ -91,12 +92,6 @@ struct Header {
     typ: Option<String>,
     kid: Option<String>,
     crit: Option<Value>,
-}
-
-/// The only claim that is read before the signature is verified: it selects the keys.
-#[derive(Deserialize)]
-struct IssuerClaim {
-    iss: String,
 }
 
 impl Login {
@@ -171,19 +166,39 @@ impl Login {
         self.issuers.iter().map(|issuer| issuer.name.as_str())
     }
 
+    /// Returns an issuer whose keys are not known, so that none of its tokens can be checked. They are read first, if that was
+    /// not tried a moment ago.
+    pub(super) async fn issuer_without_keys(&self) -> Option<&str> {
+        for issuer in &self.issuers {
+            if !issuer.has_keys().await {
+                return Some(&issuer.name);
+            }
+        }
+        None
+    }
+
     /// Checks a token for the endpoint of a vault.
     ///
     /// # Errors
     /// The reason for which the token is refused.
-    pub async fn check(&self, token: &str, vault: &str) -> Result<Identity, Refusal> {
+    pub async fn check(&self, token: &str, vault: &str) -> Result<Identity, Refused> {
         if token.len() > MAX_TOKEN {
-            return Err(Refusal::TooLong);
+            return Err(Refusal::TooLong.told(format!("it has {} bytes", token.len())));
         }
-        let algorithm_and_key = self.check_header(token)?;
-        let issuer = insecure_decode_claims::<IssuerClaim>(token).map_err(|_| Refusal::Issuer)?.iss;
-        let issuer = self.issuers.iter().find(|known| known.name == issuer).ok_or(Refusal::Issuer)?;
-        let (algorithm, key_id) = algorithm_and_key;
-        let key = issuer.find(&key_id, algorithm).await?;
+        let (algorithm, key_id) = self.check_header(token)?;
+        let claims = insecure_decode_claims::<Map<String, Value>>(token)
+            .map_err(|_| Refusal::Issuer.told(self.told_issuer(None)))?;
+        let named = claims.get("iss");
+        let issuer = self.issuers.iter().find(|known| named.and_then(Value::as_str) == Some(&known.name));
+        let issuer = issuer.ok_or_else(|| Refusal::Issuer.told(self.told_issuer(named)))?;
+        let key = issuer.find(&key_id, algorithm).await.map_err(|refusal| match refusal {
+            Refusal::UnknownKey => refusal.told(format!(
+                "the token names {} for {algorithm:?}, and the keys of {} were read lately",
+                quoted(Some(&key_id.as_str().into())),
+                issuer.name
+            )),
+            _ => refusal.told(issuer.name.clone()),
+        })?;
         let mut validation = Validation::new(algorithm);
         let resource = self.resource(vault);
         let audiences: Vec<&String> = self.audiences.iter().chain([&resource]).collect();
@@ -192,29 +207,44 @@ impl Login {
         validation.set_audience(&audiences);
         validation.set_issuer(&[&issuer.name]);
         validation.set_required_spec_claims(&["exp", "aud", "iss"]);
-        let claims = decode::<Map<String, Value>>(token, &key, &validation)
-            .map_err(|error| Refusal::from(&error))?
-            .claims;
-        self.identity(&issuer.name, &claims)
+        let checked = decode::<Map<String, Value>>(token, &key, &validation).map_err(|error| {
+            let refusal = Refusal::from(&error);
+            refusal.told(told_claims(refusal, &claims, &audiences))
+        })?;
+        self.identity(&issuer.name, &checked.claims).map_err(Refused::from)
+    }
+
+    fn told_issuer(&self, named: Option<&Value>) -> String {
+        format!(
+            "the token has {}, and login.issuer is {}",
+            quoted(named),
+            self.issuers().collect::<Vec<_>>().join(", ")
+        )
     }
 
     /// Checks the header of a token, and returns its algorithm and the id of its key.
-    fn check_header(&self, token: &str) -> Result<(Algorithm, String), Refusal> {
+    fn check_header(&self, token: &str) -> Result<(Algorithm, String), Refused> {
         let mut parts = token.split('.');
         let (Some(header), Some(_), Some(_), None) = (parts.next(), parts.next(), parts.next(), parts.next())
         else {
-            return Err(Refusal::Malformed);
+            return Err(Refusal::Malformed.into());
         };
         let header = URL_SAFE_NO_PAD.decode(header).map_err(|_| Refusal::Malformed)?;
         let header: Header = serde_json::from_slice(&header).map_err(|_| Refusal::Malformed)?;
         let algorithm = self.algorithms.iter().find(|(name, _)| *name == header.alg);
-        let (_, algorithm) = *algorithm.ok_or(Refusal::Algorithm)?;
-        let typ = header.typ.ok_or(Refusal::Type)?.to_lowercase();
+        let (_, algorithm) = *algorithm.ok_or_else(|| {
+            let accepted: Vec<&str> = self.algorithms.iter().map(|(name, _)| *name).collect();
+            let found = quoted(Some(&header.alg.as_str().into()));
+            Refusal::Algorithm
+                .told(format!("the token has {found}, and accepted are {}", accepted.join(", ")))
+        })?;
+        let typ = header.typ.clone().unwrap_or_default().to_lowercase();
         if !matches!(typ.strip_prefix("application/").unwrap_or(&typ), "at+jwt" | "jwt") {
-            return Err(Refusal::Type);
+            let found = quoted(header.typ.map(Value::from).as_ref());
+            return Err(Refusal::Type.told(format!("the token has {found}")));
         }
         if header.crit.is_some() {
-            return Err(Refusal::Critical);
+            return Err(Refusal::Critical.into());
         }
         Ok((algorithm, header.kid.filter(|kid| !kid.is_empty()).ok_or(Refusal::NoKeyId)?))
     }
@@ -235,6 +265,21 @@ impl Login {
         let allowed = scopes.filter_map(role_of_scope).max();
         let expires = claims.get("exp").and_then(Value::as_f64).unwrap_or_default() as u64;
         Ok(Identity { caller, names, allowed, expires })
+    }
+}
+
+/// Says what was expected of the claims of a token whose signature is right, and what was found. Empty for a token whose
+/// signature is wrong.
+fn told_claims(refusal: Refusal, claims: &Map<String, Value>, audiences: &[&String]) -> String {
+    let now = jsonwebtoken::get_current_timestamp();
+    match refusal {
+        Refusal::Audience => {
+            let accepted: Vec<&str> = audiences.iter().map(|audience| audience.as_str()).collect();
+            format!("the token has {}, and accepted are {}", quoted(claims.get("aud")), accepted.join(", "))
+        }
+        Refusal::Expired => told_time(claims, "exp", now),
+        Refusal::Early => told_time(claims, "nbf", now),
+        _ => String::new(),
     }
 }
 

@@ -6,8 +6,11 @@ use serde_json::{Map, Value};
 use crate::postgres::Database;
 use sidenote_foundation::clock::Timestamp;
 use sidenote_foundation::error::{Error, Result};
-use sidenote_foundation::journal::event::Event;
+use sidenote_foundation::journal::event::{Event, TouchedFile};
 use sidenote_store::person_of;
+
+/// The most files and folders of one event that are named to a person.
+const MAX_PLACES: usize = 50;
 
 /// What an audit selects.
 #[derive(Debug, Clone, Default)]
@@ -50,13 +53,36 @@ impl AuditEvent {
         self.text("tool").unwrap_or_default()
     }
 
-    /// Returns what it was done to: the person and role of a grant, or the file.
+    /// Returns what it was done to: the person and role of a grant, or all files and folders.
     pub fn object(&self) -> String {
         match (self.text("who"), self.text("role").or_else(|| self.text("role_before"))) {
             (Some(who), Some(role)) => format!("{who} {role}"),
             (Some(who), None) => who.to_owned(),
-            _ => self.event.subject().unwrap_or_default(),
+            _ => self.places().join(", "),
         }
+    }
+
+    /// Lists the folders that moved, and the files of the change. Files of a moved folder are not named if nothing else
+    /// happened to them.
+    fn places(&self) -> Vec<String> {
+        let moved = self.event.folders.iter().map(|folder| format!("{} -> {}", folder.from, folder.to));
+        let in_moved = |file: &&TouchedFile| {
+            let from = file.path.to_string();
+            file.to.is_some()
+                && file.before == file.after
+                && self.event.folders.iter().any(|folder| from.starts_with(&format!("{}/", folder.from)))
+        };
+        let files = self.event.files.iter().filter(|file| !in_moved(file)).map(|file| match &file.to {
+            Some(to) => format!("{} -> {to}", file.path),
+            None => file.path.to_string(),
+        });
+        let mut places: Vec<String> = moved.chain(files).collect();
+        let more = places.len().saturating_sub(MAX_PLACES);
+        if more > 0 {
+            places.truncate(MAX_PLACES);
+            places.push(format!("and {more} more"));
+        }
+        places
     }
 
     /// Returns whether a person did it, or it was done to the person.

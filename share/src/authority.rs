@@ -16,7 +16,8 @@ use sidenote_foundation::journal::event::Event;
 use sidenote_foundation::text::edit::ContentHash;
 use sidenote_foundation::text::path::NotePath;
 use sidenote_foundation::vault::authority::{
-    Authority, Deed, ReadyChange, SharedChanges, SharedContents, SharedPosition, Turn,
+    Authority, Deed, ReadyChange, SharedChanges, SharedContents, SharedPosition, StoredVector, Turn,
+    VectorStore,
 };
 use sidenote_foundation::vault::copy::SharedPath;
 
@@ -116,6 +117,11 @@ impl SharedVault {
         self.copy().root().to_owned()
     }
 
+    /// Returns the id of the vault.
+    pub(crate) fn id(&self) -> Uuid {
+        self.id
+    }
+
     /// Returns the generation that the copy has.
     pub fn generation(&self) -> i64 {
         self.copy().generation()
@@ -177,7 +183,7 @@ impl Authority for SharedVault {
             Err(error)
                 if error.kind() == ErrorKind::Io && contact.last.elapsed() < self.limits.stale_time =>
             {
-                if !contact.is_lost {
+                if !contact.is_lost && !self.database.is_away() {
                     tracing::warn!("reads are answered from the copy: {error}");
                 }
                 contact.is_lost = true;
@@ -196,6 +202,10 @@ impl Authority for SharedVault {
     }
 
     fn shared_contents(&self) -> Option<&dyn SharedContents> {
+        Some(self)
+    }
+
+    fn shared_vectors(&self) -> Option<&dyn VectorStore> {
         Some(self)
     }
 
@@ -257,6 +267,23 @@ impl SharedContents for SharedVault {
 
     fn max_file(&self) -> u64 {
         self.limits.max_file
+    }
+}
+
+impl VectorStore for SharedVault {
+    fn find(&self, model: i64, keys: &[i64]) -> Result<Vec<StoredVector>> {
+        // Nobody waits for a database that is away, since the vectors can be made.
+        if self.database.is_away() {
+            return Ok(Vec::new());
+        }
+        self.database.vectors(self.id, model, keys)
+    }
+
+    fn store(&self, model: i64, vectors: &[StoredVector]) -> Result<()> {
+        if self.database.is_away() {
+            return Ok(());
+        }
+        self.database.add_vectors(self.id, model, vectors)
     }
 }
 

@@ -144,11 +144,8 @@ impl VaultCopy {
             };
             let mut shared = SharedFiles::open(&self.vault)?;
             if known.is_none() {
-                if self.position.is_some() {
-                    tracing::warn!(
-                        "the database is not the one that {} was fetched from, or went back; the copy is made anew",
-                        self.position_file.display()
-                    );
+                if let Some(position) = &self.position {
+                    self.say_why_anew(position, &head);
                 }
                 // What is here and not there is removed. The position goes first: until the end the copy is nothing.
                 self.store_position(None)?;
@@ -161,8 +158,11 @@ impl VaultCopy {
             if !wrong.is_empty() {
                 let hashes = tables::hashes(transaction, id, &wrong)?;
                 for path in &self.wrong {
-                    tracing::warn!("{} was changed in the copy, and is put right", path.as_str());
-                    files.push(FileEntry { path: path.clone(), hash: hashes.get(path.as_str()).copied() });
+                    let hash = hashes.get(path.as_str()).copied();
+                    if shared.hash(path)? != hash {
+                        tracing::warn!("{} was changed in the copy, and is put right", path.as_str());
+                    }
+                    files.push(FileEntry { path: path.clone(), hash });
                 }
             }
             let mut changed: Vec<NotePath> = files.iter().filter_map(|file| file.path.in_vault()).collect();
@@ -185,6 +185,20 @@ impl VaultCopy {
             changed.dedup();
             Ok(changed)
         })
+    }
+
+    /// Logs why a copy is compared with the database in full.
+    fn say_why_anew(&self, position: &Position, head: &Head) {
+        let copy = self.position_file.display();
+        if (Position { pending: None, ..position.clone() }).leads_to(head) {
+            tracing::info!(
+                "the last change of this server was not committed; {copy} is compared with the database"
+            );
+        } else if position.origin == head.origin {
+            tracing::warn!("the database has lost changes that {copy} has; the copy is made anew");
+        } else {
+            tracing::warn!("the vault of {copy} was restored; the copy is made anew");
+        }
     }
 
     /// Saves the before-images of the newest changes of other servers, so that they can be undone here.

@@ -5,8 +5,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crate::authority::{SharedVault, VaultLimits};
+use crate::cache_lock::CacheLock;
 use crate::members::Members;
 use crate::postgres::Database;
+use crate::postgres::listener::Listener;
 use crate::settings::TeamSettings;
 use sidenote_foundation::error::Result;
 use sidenote_store::{Open, Store};
@@ -41,18 +43,23 @@ pub struct Host {
     /// The options with which every store is opened.
     open: Open,
     hosted: Mutex<Hosted>,
+    /// Dropped last, when no copy is open any more.
+    _cache_lock: CacheLock,
 }
 
 impl Host {
     /// Connects to the database of a team.
     ///
     /// # Errors
-    /// `Invalid` if the settings or the role of the connection are; `Io` if the database cannot be reached.
+    /// `Conflict` if another server has the cache; `Invalid` if the settings or the role of the connection are; `Io` if the
+    /// database cannot be reached, or the cache not be written.
     pub fn new(settings: TeamSettings, open: Open) -> Result<Self> {
+        let cache_lock = CacheLock::take(&settings.cache)?;
         let database = Arc::new(Database::new(settings.database.reveal())?);
         database.check_role()?;
+        database.log_outages();
         let members = Members::new(Arc::clone(&database), Duration::from_secs(settings.stale_s));
-        Ok(Self { database, members, settings, open, hosted: Mutex::default() })
+        Ok(Self { database, members, settings, open, hosted: Mutex::default(), _cache_lock: cache_lock })
     }
 
     fn hosted(&self) -> MutexGuard<'_, Hosted> {
@@ -127,6 +134,22 @@ impl Host {
         self.database.check_role()
     }
 
+    /// Returns whether the database could not be reached when that was last tried, which was logged then.
+    pub fn is_away(&self) -> bool {
+        self.database.is_away()
+    }
+
+    /// Listens for commits of all vaults of the database.
+    pub(crate) fn listen(&self) -> Result<Listener> {
+        self.database.listen()
+    }
+
+    /// Returns the vaults that are open. One that is just being opened is left out: it is brought up to the database then.
+    pub(crate) fn opened_vaults(&self) -> Vec<(SharedVault, Store)> {
+        let open: Vec<_> = self.hosted().open.values().cloned().collect();
+        open.iter().filter_map(|vault| vault.opened.try_lock().ok()?.clone()).collect()
+    }
+
     /// Writes the uses of memories that wait in all open vaults, and closes those that are not served and not used any more.
     /// A failure is logged, and the uses wait on.
     pub fn tend(&self) {
@@ -137,14 +160,14 @@ impl Host {
         for vault in open {
             let shared = vault.opened().as_ref().map(|(shared, _)| shared.clone());
             if let Some(shared) = shared {
-                write_deeds(&shared);
+                self.write_deeds(&shared);
             }
         }
         for name in closing {
             let Some(vault) = self.hosted().closing.get(&name).cloned() else { continue };
             // The database may not answer for a while. No other vault waits for that.
             let is_done = match vault.opened().as_ref() {
-                Some((shared, store)) => write_deeds(shared) && !store.is_used_elsewhere(),
+                Some((shared, store)) => self.write_deeds(shared) && !store.is_used_elsewhere(),
                 None => true,
             };
             if is_done {
@@ -154,17 +177,21 @@ impl Host {
         }
     }
 
+    /// Returns whether no uses wait any more.
+    fn write_deeds(&self, vault: &SharedVault) -> bool {
+        let written = vault.write_deeds(true);
+        if let Err(error) = &written {
+            if self.database.is_away() {
+                tracing::debug!("uses of memories are not stored yet: {error}");
+            } else {
+                tracing::warn!("uses of memories are not stored yet: {error}");
+            }
+        }
+        written.is_ok()
+    }
+
     /// Returns the number of vaults that are open and not served any more.
     pub fn closing(&self) -> usize {
         self.hosted().closing.len()
     }
-}
-
-/// Returns whether no uses wait any more.
-fn write_deeds(vault: &SharedVault) -> bool {
-    let written = vault.write_deeds(true);
-    if let Err(error) = &written {
-        tracing::warn!("uses of memories are not stored yet: {error}");
-    }
-    written.is_ok()
 }

@@ -5,7 +5,9 @@
 pub mod address;
 pub mod authority;
 pub mod audit;
+mod cache_lock;
 mod copy;
+pub mod follow;
 pub mod host;
 pub mod members;
 pub mod oauth;

@@ -88,7 +88,7 @@ pub fn check_who(who: &str, issuers: &[String]) -> Result<()> {
 /// Gives a person or group a role in a vault, or withdraws it with `None`. With `dry_run`, only the present role is read.
 ///
 /// # Errors
-/// `NotFound` if there is no such vault, or no role to withdraw; `Io` if the database cannot be reached or refuses.
+/// `Invalid` if the role of the connection does not own the tables; `NotFound` if there is no such vault, or no role to withdraw; `Io` if the database cannot be reached or refuses.
 pub fn set_role(
     database: &Database,
     vault: &str,
@@ -97,6 +97,7 @@ pub fn set_role(
     now: Timestamp,
     dry_run: bool,
 ) -> Result<RoleReply> {
+    database.check_owner("change roles")?;
     let id = database.vault_id(vault)?;
     let before = parse_role(database.stored_role(id, who)?)?;
     if role.is_none() && before.is_none() {
@@ -119,7 +120,7 @@ pub fn set_role(
 /// Blocks a person or group in all vaults, or ends that. With `dry_run`, only the present state is read.
 ///
 /// # Errors
-/// `Io` if the database cannot be reached or refuses.
+/// `Invalid` if the role of the connection does not own the tables; `Io` if the database cannot be reached or refuses.
 pub fn set_blocked(
     database: &Database,
     who: &str,
@@ -127,6 +128,7 @@ pub fn set_blocked(
     now: Timestamp,
     dry_run: bool,
 ) -> Result<BlockReply> {
+    database.check_owner("block people")?;
     let mut before = database.is_blocked(who)?;
     let applied = !dry_run && before != blocked;
     if applied {
@@ -156,12 +158,13 @@ pub struct ForgetReply {
 /// counted.
 ///
 /// # Errors
-/// `Invalid` if `who` is no person; `Io` if the database cannot be reached or refuses.
+/// `Invalid` if `who` is no person, or if the role of the connection does not own the tables; `Io` if the database cannot be reached or refuses.
 pub fn forget(database: &Database, who: &str, now: Timestamp, dry_run: bool) -> Result<ForgetReply> {
     let person = who.split_once('#').filter(|_| !who.starts_with(GROUP));
     let (issuer, subject) = person.ok_or_else(|| {
         Error::invalid(format!("{who:?} is no person")).with_hint("write ISSUER#SUBJECT, as the audit has it")
     })?;
+    database.check_owner("change the journals")?;
     let rewrite = |event: &mut Event, number: i64| {
         let is_caller = event.more.get("caller").is_some_and(|caller| {
             let has = |name: &str, value: &str| caller.get(name).and_then(Value::as_str) == Some(value);

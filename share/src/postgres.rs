@@ -3,31 +3,41 @@
 //!
 //! No statement is built from text, and none runs on a vault's rows before the vault is set for row-level security.
 
+mod failure;
+pub(crate) mod clean;
 pub(crate) mod forget;
 pub(crate) mod import;
+pub(crate) mod listener;
 pub(crate) mod members;
+pub(crate) mod restore;
 pub(crate) mod schema;
 pub(crate) mod tables;
+mod tls;
 pub(crate) mod turn;
+mod vectors;
 
 use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use postgres::config::{Host, SslMode};
-use postgres::error::SqlState;
 use postgres::types::Type;
 use postgres::{Client, IsolationLevel, NoTls, Transaction};
 use tokio_postgres_rustls::MakeRustlsConnect;
 use uuid::Uuid;
 
-use sidenote_foundation::error::{Error, ErrorKind, Result};
+pub(crate) use self::failure::failed;
+use self::failure::unreachable;
+use sidenote_foundation::error::{Error, Result};
 use sidenote_foundation::vault::failpoint;
 
 /// How long a connection may take.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long the network may be silent before a connection counts as cut off.
 const NETWORK_TIMEOUT: Duration = Duration::from_secs(10);
+/// The port of PostgreSQL where the address names none.
+const DEFAULT_PORT: u16 = 5432;
 /// The most connections that are kept for the next request.
 const MAX_IDLE: usize = 16;
 
@@ -40,6 +50,10 @@ pub struct Database {
     /// The TLS connector; `None` for a socket or a loopback address.
     tls: Option<MakeRustlsConnect>,
     idle: Mutex<Vec<Client>>,
+    /// Whether outages are logged, as a server does.
+    logs_outages: AtomicBool,
+    /// Whether the last attempt to connect has failed.
+    is_away: AtomicBool,
 }
 
 impl fmt::Debug for Database {
@@ -53,8 +67,10 @@ impl Database {
     /// Reads the address of a database. Nothing is connected yet.
     ///
     /// # Errors
-    /// `Invalid` if the address cannot be parsed.
+    /// `Invalid` if the address cannot be parsed, or if its file of certificates has none; `NotFound` or `Io` if that file
+    /// cannot be read.
     pub fn new(address: &str) -> Result<Self> {
+        let (address, roots) = tls::split_address(address);
         let mut config: postgres::Config = address.parse().map_err(|error: postgres::Error| {
             Error::invalid("the address of the database is not valid").with_source(error).with_hint(
                 "write it as postgres://USER@HOST/NAME, or postgres:///NAME?host=/FOLDER for a socket",
@@ -75,9 +91,15 @@ impl Database {
             None
         } else {
             config.ssl_mode(SslMode::Require);
-            Some(MakeRustlsConnect::with_webpki_roots())
+            Some(tls::connector(roots.as_deref())?)
         };
-        Ok(Self { config, tls, idle: Mutex::default() })
+        Ok(Self {
+            config,
+            tls,
+            idle: Mutex::default(),
+            logs_outages: AtomicBool::new(false),
+            is_away: AtomicBool::new(false),
+        })
     }
 
     /// Connects, or takes a connection that is free.
@@ -92,13 +114,60 @@ impl Database {
         }
     }
 
-    fn connect(&self) -> Result<Client> {
+    pub(super) fn connect(&self) -> Result<Client> {
         failpoint();
         let connected = match &self.tls {
             Some(tls) => self.config.connect(tls.clone()),
             None => self.config.connect(NoTls),
         };
-        connected.map_err(|error| failed("be reached", error))
+        let connected = connected.map_err(|error| unreachable(&self.place(), error));
+        self.note_contact(connected.as_ref().err());
+        connected
+    }
+
+    /// Has every outage logged from now on: a line when it begins, and one when it has ended.
+    pub(crate) fn log_outages(&self) {
+        self.logs_outages.store(true, Ordering::Relaxed);
+    }
+
+    /// Returns whether the database could not be reached when that was last tried.
+    pub(crate) fn is_away(&self) -> bool {
+        self.is_away.load(Ordering::Relaxed)
+    }
+
+    fn note_contact(&self, error: Option<&Error>) {
+        let was_away = self.is_away.swap(error.is_some(), Ordering::Relaxed);
+        if !self.logs_outages.load(Ordering::Relaxed) {
+            return;
+        }
+        match error {
+            Some(error) if !was_away => {
+                let hint = error.hint().map(|hint| format!("; {hint}")).unwrap_or_default();
+                tracing::warn!(
+                    "{error}; changes fail, and reads are answered from the copies for a while{hint}"
+                );
+            }
+            None if was_away => tracing::warn!("the database can be reached again"),
+            _ => {}
+        }
+    }
+
+    /// Says where the database should be, for an operator.
+    fn place(&self) -> String {
+        let ports = self.config.get_ports();
+        let place = |(at, host): (usize, &Host)| {
+            let port = ports.get(at).or(ports.first()).copied().unwrap_or(DEFAULT_PORT);
+            // Only some systems have the other kind of host, a folder with a socket.
+            let shown = format!("{host:?}");
+            let name = shown.split('"').nth(1).unwrap_or_default();
+            if matches!(host, Host::Tcp(_)) {
+                format!("{name} port {port}")
+            } else {
+                format!("the socket {name}/.s.PGSQL.{port}")
+            }
+        };
+        let places: Vec<String> = self.config.get_hosts().iter().enumerate().map(place).collect();
+        places.join(" or ")
     }
 
     /// Keeps a connection for the next request. It must be in no transaction.
@@ -123,10 +192,18 @@ impl Database {
             let is_lost = client.is_closed();
             self.put_back(client);
             match done {
-                Err(_) if is_lost && is_first => is_first = false,
+                Err(_) if is_lost && is_first => {
+                    is_first = false;
+                    self.forget_idle();
+                }
                 done => return done,
             }
         }
+    }
+
+    /// Closes the connections that are free: where one is lost, the others are most likely, too.
+    pub(crate) fn forget_idle(&self) {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
     /// Writes in one transaction.
@@ -137,8 +214,21 @@ impl Database {
     ) -> Result<T> {
         let mut client = self.client()?;
         let done = in_transaction(&mut client, vault, false, &mut work);
+        let is_lost = client.is_closed();
         self.put_back(client);
+        if done.is_err() && is_lost {
+            self.look_again();
+        }
         done
+    }
+
+    /// Finds out, after a connection was lost, whether the database is away.
+    fn look_again(&self) {
+        self.forget_idle();
+        // A failure is noted by the attempt itself, and the caller has an error already.
+        if let Ok(client) = self.connect() {
+            self.put_back(client);
+        }
     }
 }
 
@@ -170,29 +260,3 @@ fn in_transaction<T>(
 
 /// Sets the vault for row-level security until the end of the transaction.
 pub(crate) const SET_VAULT: &str = "select set_config('sidenote.vault', $1, true)";
-
-/// Converts an error of the database. `doing` completes "the database cannot …".
-pub(crate) fn failed(doing: &str, error: postgres::Error) -> Error {
-    if error.code() == Some(&SqlState::LOCK_NOT_AVAILABLE) {
-        return Error::new(ErrorKind::Conflict, "another server is changing this vault")
-            .with_hint("try again when it has finished");
-    }
-    if error.code() == Some(&SqlState::INSUFFICIENT_PRIVILEGE) {
-        return Error::new(ErrorKind::Io, format!("the role of the connection may not {doing}"))
-            .with_hints(
-                "connect as a role that owns the tables: --database ADDRESS, as for `sidenote team init`",
-                "tell the user",
-            )
-            .with_source(error);
-    }
-    let said = match error.as_db_error() {
-        Some(told) => told.message().to_owned(),
-        None => error.to_string(),
-    };
-    Error::new(ErrorKind::Io, format!("the database cannot {doing}: {said}"))
-        .with_hints(
-            "see whether PostgreSQL runs and can be reached",
-            "try again; if it fails again, tell the user",
-        )
-        .with_source(error)
-}

@@ -132,7 +132,14 @@ impl TeamSettings {
     /// # Errors
     /// `Io` if the file cannot be read; `Invalid` if other users can read it, or if it is no valid `team.toml`.
     pub fn load(path: &Path) -> Result<Self> {
-        let failed = |error| Error::io("read the settings of the team in", path, error);
+        let failed = |error: std::io::Error| {
+            let is_missing = error.kind() == std::io::ErrorKind::NotFound;
+            let failed = Error::io("read the settings of the team in", path, error);
+            if !is_missing {
+                return failed;
+            }
+            failed.with_hints("write them there, with the database and the cache in a table [team] and the mode 0600, or name the file with --config FILE or SIDENOTE_TEAM_CONFIG", "tell the user")
+        };
         if !platform::is_private(path).map_err(failed)? {
             return Err(Error::invalid(format!(
                 "other users can read {}, which may hold a password",

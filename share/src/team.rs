@@ -1,5 +1,7 @@
-//! What an operator does with vaults of a team: create one from a folder, write one into a folder, and check one.
+//! What an operator does with vaults of a team: create one from a folder, write one into a folder, restore one from a folder,
+//! remove old contents, and check one.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde::Serialize;
@@ -15,6 +17,10 @@ use sidenote_foundation::vault::copy::{SharedFiles, SharedPath};
 
 /// The name of the operation that filled a new vault.
 const OP_IMPORT: &str = "import-vault";
+/// The name of the operation that gave a vault the files of a folder.
+const OP_RESTORE: &str = "restore-vault";
+/// The name of the operation that removed contents.
+const OP_CLEAN: &str = "clean-vault";
 /// The longest name of a vault, in bytes.
 const MAX_NAME: usize = 64;
 
@@ -135,6 +141,103 @@ pub fn export(database: &Database, name: &str, to: &Path, dry_run: bool) -> Resu
         written
     };
     Ok(TransferReply { name: name.to_owned(), id: Some(id), files, bytes, applied: !dry_run })
+}
+
+/// A vault that got the files of a folder.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct VaultRestoreReply {
+    /// The name of the vault.
+    pub name: String,
+    /// The files that the vault gets, or gets with other bytes.
+    pub written: Vec<String>,
+    /// The files that are removed from the vault.
+    pub removed: Vec<String>,
+    /// The number of files that stay as they are.
+    pub unchanged: usize,
+    /// The id of the event in the journal, if anything was written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub event: Option<String>,
+    /// Whether anything was written.
+    pub applied: bool,
+}
+
+/// Gives a vault the files of a folder and no others, as one change that its journal has. All copies of servers are made
+/// anew, and synchronised folders keep what they have besides. With `dry_run`, files are only compared.
+///
+/// # Errors
+/// `Invalid` if the role of the connection does not own the tables, or if a file is larger than `max_file`; `NotFound` if
+/// there is no such vault or folder; `Conflict` if a server is changing the vault all the time; `Io` if a file cannot be read
+/// or the database not be reached. Then nothing was changed.
+pub fn restore(
+    database: &Database,
+    name: &str,
+    from: &Path,
+    max_file: u64,
+    now: Timestamp,
+    dry_run: bool,
+) -> Result<VaultRestoreReply> {
+    let vault = Vault::open(from)?.with_max_file_size(max_file);
+    database.check_owner("restore a vault")?;
+    let id = database.vault_id(name)?;
+    let mut shared = SharedFiles::open(&vault)?;
+    let mut wanted = BTreeMap::new();
+    for path in shared.list()? {
+        if let Some(hash) = shared.hash(&path)? {
+            wanted.insert(path, hash);
+        }
+    }
+    let changes = database.compare_files(id, &wanted)?;
+    let mut event = Event::new(OP_RESTORE, now);
+    let applied = !dry_run && !changes.is_empty();
+    let changes = if applied {
+        let mut read = |path: &SharedPath| -> Result<Vec<u8>> {
+            shared.read(path)?.ok_or_else(|| Error::not_found(format!("{} is gone", path.as_str())))
+        };
+        database.restore(id, &wanted, &mut read, &mut event)?
+    } else {
+        changes
+    };
+    let named = |is_removed: bool| {
+        let of_kind = changes.iter().filter(move |change| change.after.is_none() == is_removed);
+        of_kind.map(|change| change.path.to_string()).collect::<Vec<String>>()
+    };
+    let (written, removed) = (named(false), named(true));
+    let unchanged = wanted.len() - written.len();
+    let event = applied.then_some(event.id);
+    Ok(VaultRestoreReply { name: name.to_owned(), written, removed, unchanged, event, applied })
+}
+
+/// Contents that were removed from the database.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct CleanReply {
+    /// The name of the vault.
+    pub name: String,
+    /// The number of contents.
+    pub contents: usize,
+    /// Their size in bytes.
+    pub bytes: u64,
+    /// Whether anything was removed.
+    pub applied: bool,
+}
+
+/// Removes the contents of a vault that no file has now and no change since a time names. Changes before that cannot be undone
+/// any more. With `dry_run`, they are only counted.
+///
+/// # Errors
+/// `Invalid` if the role of the connection does not own the tables; `NotFound` if there is no such vault; `Conflict` if a
+/// server is changing the vault all the time; `Io` if the database cannot be reached.
+pub fn clean(
+    database: &Database,
+    name: &str,
+    since: Timestamp,
+    now: Timestamp,
+    dry_run: bool,
+) -> Result<CleanReply> {
+    database.check_owner("remove contents")?;
+    let id = database.vault_id(name)?;
+    let found = database.clean(id, since, dry_run, &mut Event::new(OP_CLEAN, now))?;
+    let applied = !dry_run && found.count > 0;
+    Ok(CleanReply { name: name.to_owned(), contents: found.count, bytes: found.bytes, applied })
 }
 
 /// Compares all contents of a vault with their hashes, and all generations with the head.

@@ -52,7 +52,7 @@ pub(super) struct SyncArgs {
     /// that `sidenote login URL` made.
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
-    /// Your name in the names of conflict copies. Default: the name of your account on this computer.
+    /// Your name in the names of conflict copies. Default: the name of your account on this computer, or that of the computer.
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
     #[command(flatten)]
@@ -111,9 +111,11 @@ fn choice_needed() -> Error {
         .with_hint("give --adopt to send them, or --replace to have the files of the vault in their place")
 }
 
+/// Returns the name of the account, or of the computer where the account has none.
 fn account_name() -> String {
     let names = ["USER", "USERNAME", "LOGNAME"].iter().filter_map(|name| std::env::var(name).ok());
-    names.map(|name| name.trim().to_owned()).find(|name| !name.is_empty()).unwrap_or_default()
+    let mut names = names.chain([whoami::username(), whoami::hostname()].into_iter().flatten());
+    names.find(|name| !name.trim().is_empty()).unwrap_or_default()
 }
 
 /// A line of `sync --watch --json`.

@@ -1,6 +1,7 @@
 //! `sidenote team`: vaults that several servers share, in a PostgreSQL database.
 
 mod args;
+mod restore;
 mod rights;
 
 use std::net::SocketAddr;
@@ -11,6 +12,7 @@ use std::time::Duration;
 use clap::{Args, Subcommand};
 
 use self::args::SettingsArgs;
+use self::restore::{CleanArgs, RestoreArgs};
 use self::rights::{AuditArgs, BlockArgs, ForgetArgs, GrantArgs, RevokeArgs, UnblockArgs};
 use crate::cli::args::DryRunArgs;
 use crate::cli::{CommandContext, Outcome, output};
@@ -18,6 +20,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::mcp::login::{KeyTimes, Login, LoginOptions};
 use crate::mcp::{Http, Toolset, VaultSource};
 use crate::share::Database;
+use crate::share::follow::Follower;
 use crate::share::host::Host;
 use crate::share::settings::TeamSettings;
 use crate::share::team;
@@ -36,6 +39,8 @@ const STORE_USES: Duration = Duration::from_secs(1);
   sidenote team create handbook --from ~/handbook
   sidenote team serve handbook --http 127.0.0.1:3000
   sidenote team export handbook ~/handbook-copy
+  sidenote team restore handbook ~/handbook-copy --dry-run
+  sidenote team clean handbook --dry-run
   sidenote team grant handbook group:staff writer
   sidenote team audit handbook --since 7d
   sidenote team check handbook")]
@@ -50,6 +55,8 @@ enum TeamCommand {
     Create(CreateArgs),
     Serve(ServeArgs),
     Export(ExportArgs),
+    Restore(RestoreArgs),
+    Clean(CleanArgs),
     Check(CheckArgs),
     Grant(GrantArgs),
     Revoke(RevokeArgs),
@@ -158,6 +165,8 @@ pub(super) fn run(context: &mut CommandContext, args: TeamArgs) -> Result<Outcom
         TeamCommand::Create(args) => create(context, &args)?,
         TeamCommand::Serve(args) => serve(context, args)?,
         TeamCommand::Export(args) => export(context, &args)?,
+        TeamCommand::Restore(args) => restore::restore(context, &args)?,
+        TeamCommand::Clean(args) => restore::clean(context, &args)?,
         TeamCommand::Check(args) => return check(context, &args),
         TeamCommand::Grant(args) => rights::grant(context, &args)?,
         TeamCommand::Revoke(args) => rights::revoke(context, &args)?,
@@ -267,6 +276,10 @@ impl VaultSource for TeamVaults {
         self.host.check()
     }
 
+    fn is_away(&self) -> bool {
+        self.host.is_away()
+    }
+
     fn warm(&self) -> &[String] {
         &self.warm
     }
@@ -296,6 +309,25 @@ fn login(settings: &TeamSettings) -> Result<Option<Arc<Login>>> {
     Ok(Some(Arc::new(login)))
 }
 
+/// Does something again and again, with pauses, in a thread of its own, until the vaults are not served any more.
+fn keep_doing(
+    name: &str,
+    vaults: &Arc<TeamVaults>,
+    pause: Duration,
+    mut work: impl FnMut(&TeamVaults) + Send + 'static,
+) -> Result<()> {
+    let served = Arc::downgrade(vaults);
+    let work = move || {
+        while let Some(vaults) = served.upgrade() {
+            work(&vaults);
+            drop(vaults);
+            std::thread::sleep(pause);
+        }
+    };
+    let started = std::thread::Builder::new().name(name.to_owned()).spawn(work);
+    started.map(drop).map_err(|error| Error::internal("no thread can be started").with_source(error))
+}
+
 fn serve(context: &mut CommandContext, args: ServeArgs) -> Result<()> {
     let settings = args.settings.load()?;
     for name in args.names.iter().chain(&settings.warm) {
@@ -311,17 +343,9 @@ fn serve(context: &mut CommandContext, args: ServeArgs) -> Result<()> {
     let most_open = settings.open.max(1);
     let host = Host::new(settings, context.open.clone())?;
     let vaults = Arc::new(TeamVaults { host, names: args.names, warm, most_open });
-    let tended = Arc::downgrade(&vaults);
-    std::thread::Builder::new()
-        .name("sidenote-uses".to_owned())
-        .spawn(move || {
-            while let Some(vaults) = tended.upgrade() {
-                vaults.host.tend();
-                drop(vaults);
-                std::thread::sleep(STORE_USES);
-            }
-        })
-        .map_err(|error| Error::internal("no thread can be started").with_source(error))?;
+    let mut follower = Follower::default();
+    keep_doing("sidenote-follow", &vaults, Duration::ZERO, move |vaults| vaults.host.follow(&mut follower))?;
+    keep_doing("sidenote-uses", &vaults, STORE_USES, |vaults| vaults.host.tend())?;
     let http = Http {
         address: args.http,
         token_file: args.token_file,

@@ -48,7 +48,7 @@ fn run<T>(work: impl Future<Output = T>) -> T {
 }
 
 fn check(login: &Login, token: &str) -> Result<Identity, Refusal> {
-    run(login.check(token, "handbook"))
+    run(login.check(token, "handbook")).map_err(|refused| refused.refusal)
 }
 
 #[test]
@@ -115,6 +115,37 @@ fn every_wrong_token_is_refused_for_its_reason() {
 }
 
 #[test]
+fn a_refusal_says_what_was_expected_and_what_was_found() {
+    let provider = Provider::start();
+    let login = login(&provider);
+    let right = || right(&provider);
+    let issuer = &provider.issuer;
+    let cases = [
+        (
+            right().claim("iss", "https://other.example"),
+            format!("\"https://other.example\", and login.issuer is {issuer}"),
+        ),
+        (right().claim("iss", json!(null)), format!("the token has nothing, and login.issuer is {issuer}")),
+        (
+            right().claim("aud", json!(["a", "b"])),
+            format!("the token has [\"a\",\"b\"], and accepted are sidenote, {AUDIENCE}"),
+        ),
+        (right().claim("exp", 0), "exp is 1970-01-01T".to_owned()),
+        (right().claim("exp", now() - 90), "s ago; the clock of this server says 20".to_owned()),
+        (right().claim("nbf", now() + 90), "s from now; the clock of this server says 20".to_owned()),
+        (right().header("kid", "unknown\nkey"), "the token names \"unknown\\nkey\" for RS256".to_owned()),
+        (right().header("typ", "dpop+jwt"), "the token has \"dpop+jwt\"".to_owned()),
+        (right().claim("aud", "x".repeat(1_000)), format!("{}…, and accepted are", "x".repeat(100))),
+    ];
+    assert_eq!(cases.len(), 9);
+    for (token, expected) in cases {
+        let told = run(login.check(&token.sign(), "handbook")).unwrap_err().to_string();
+        assert!(told.contains(&expected), "{expected}: {told}");
+        assert!(told.len() < 600 && !told.contains('\n'), "{told}");
+    }
+}
+
+#[test]
 fn a_thousand_unknown_keys_are_one_fetch() {
     let provider = Provider::start();
     let login = Arc::new(login(&provider));
@@ -126,11 +157,13 @@ fn a_thousand_unknown_keys_are_one_fetch() {
             .into_iter()
             .map(|token| {
                 let login = Arc::clone(&login);
-                tokio::spawn(async move { login.check(&token, "handbook").await.map(drop) })
+                tokio::spawn(async move {
+                    login.check(&token, "handbook").await.map_err(|refused| refused.refusal)
+                })
             })
             .collect();
         for check in checks {
-            assert_eq!(check.await.unwrap(), Err(Refusal::UnknownKey));
+            assert_eq!(check.await.unwrap().map(drop), Err(Refusal::UnknownKey));
         }
     });
     assert_eq!(provider.take_asked(), ["/.well-known/openid-configuration", "/keys"]);

@@ -29,18 +29,18 @@ use crate::support::{mode_of, set_mode, symlink, without_root_privileges};
 const DIMENSIONS: usize = 8;
 
 /// A model that counts the texts that it embeds, and makes the vector of a text of its hash.
-struct Counter {
+pub(crate) struct Counter {
     model: ModelId,
     max_tokens: usize,
-    embedded: AtomicUsize,
+    pub(crate) embedded: AtomicUsize,
 }
 
 impl Counter {
-    fn new() -> Arc<Self> {
+    pub(crate) fn new() -> Arc<Self> {
         Self::of("counter/a", DIMENSIONS, "1", 256)
     }
 
-    fn of(name: &str, dimensions: usize, fingerprint: &str, max_tokens: usize) -> Arc<Self> {
+    pub(crate) fn of(name: &str, dimensions: usize, fingerprint: &str, max_tokens: usize) -> Arc<Self> {
         let model = ModelId::new(name, dimensions, fingerprint);
         Arc::new(Self { model, max_tokens, embedded: AtomicUsize::new(0) })
     }

@@ -2,12 +2,18 @@
 //! and servers that are killed or cut off.
 
 mod cluster;
+mod failover;
+mod following;
+#[cfg(target_os = "linux")]
+mod network;
+mod operating;
 #[cfg(unix)]
 mod proxy;
 mod rights;
 mod serving;
 mod stored_login;
 mod syncing;
+mod vectors;
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -54,8 +60,12 @@ fn host(settings: TeamSettings) -> Host {
 
 impl Server {
     fn new(cluster: &Cluster) -> Self {
+        Self::of_address(&cluster.app())
+    }
+
+    fn of_address(address: &str) -> Self {
         let cache = tempfile::tempdir().unwrap();
-        let host = host(settings(&cluster.app(), cache.path()));
+        let host = host(settings(address, cache.path()));
         Self { cache, host }
     }
 
@@ -63,15 +73,17 @@ impl Server {
         self.host.store("v").unwrap()
     }
 
-    /// Gives the folder of the only copy.
     fn files(&self) -> PathBuf {
-        let copies: Vec<PathBuf> = fs::read_dir(self.cache.path())
-            .unwrap()
-            .map(|entry| entry.unwrap().path().join("files"))
-            .collect();
-        assert_eq!(copies.len(), 1);
-        copies[0].clone()
+        files_of(self.cache.path())
     }
+}
+
+/// Gives the folder of the only copy in a cache.
+fn files_of(cache: &Path) -> PathBuf {
+    let copies = fs::read_dir(cache).unwrap().map(|entry| entry.unwrap().path().join("files"));
+    let copies: Vec<PathBuf> = copies.filter(|files| files.exists()).collect();
+    assert_eq!(copies.len(), 1);
+    copies[0].clone()
 }
 
 fn create(cluster: &Cluster, from: Option<&Path>) {

@@ -1,9 +1,10 @@
 """Measures servers of a team under load, beside one server without a team (spec/team.md 11, rows 5 and 6).
 
-    load.py PROGRAM [--vaults 10] [--notes 2000] [--seconds 60] [--clients 50]
+    load.py PROGRAM [--vaults 10] [--notes 2000] [--seconds 60] [--clients 50] [--folder FOLDER]
 
 Makes a PostgreSQL cluster and vaults from a seed in a temporary folder, starts two servers and one without a team, and prints
-how long it takes to open a vault, to search it, to change it, and to rename a note that others link to. Needs the programs of
+how long it takes to open a vault, to ask for its head, to search it, to change it, and to rename a note that others link to, and
+how much memory and disk that takes. Needs the programs of
 PostgreSQL 15 or newer on the PATH or in the folder that SIDENOTE_TEST_POSTGRES names; as root they run as `nobody`.
 """
 
@@ -97,6 +98,26 @@ class Server:
             raise RuntimeError(result["content"][0]["text"][:300])
         return result.get("structuredContent"), took
 
+    def head(self, vault):
+        """Asks whether a vault has gone on since its head, as `sidenote sync --watch` does; gives the seconds that it took."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=120)
+
+        def ask(query):
+            connection.request("GET", f"/v/{vault}/changes?{query}")
+            lines = connection.getresponse().read().decode().splitlines()
+            return json.loads(lines[0]), len(lines) - 1
+
+        head = ask("")[0]
+        query = f"since={head['generation']}&origin={head['origin']}&event={head['event']}"
+        times = []
+        for _ in range(200):
+            started = time.perf_counter()
+            _, changed = ask(query)
+            times.append(time.perf_counter() - started)
+            if changed:
+                raise SystemExit("a vault that nobody changes has gone on")
+        return times
+
     def memory(self):
         status = pathlib.Path(f"/proc/{self.process.pid}/status").read_text()
         return int(re.search(r"VmRSS:\s+(\d+)", status)[1]) // 1024
@@ -127,9 +148,10 @@ def main():
     parser.add_argument("--notes", type=int, default=2000)
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--clients", type=int, default=50)
+    parser.add_argument("--folder", help="where the temporary folder is made")
     options = parser.parse_args()
     program = str(pathlib.Path(options.program).resolve())
-    work = pathlib.Path(tempfile.mkdtemp(prefix="sidenote-load-"))
+    work = pathlib.Path(tempfile.mkdtemp(prefix="sidenote-load-", dir=options.folder))
     work.chmod(0o755)
     (work / "cluster").mkdir()
     cluster = Cluster(work / "cluster")
@@ -161,6 +183,8 @@ def measure(program, options, work, cluster, servers):
     for at in range(options.vaults):
         write_vault(work / "vaults" / f"v{at}", options.notes, at)
         team("create", f"v{at}", "--from", str(work / "vaults" / f"v{at}"), *config)
+        if at > 0:
+            shutil.rmtree(work / "vaults" / f"v{at}")
     print(f"{options.vaults} vaults of {options.notes} notes, stored in {time.perf_counter() - started:.1f} s")
 
     def serve(home):
@@ -175,6 +199,11 @@ def measure(program, options, work, cluster, servers):
     one = serve(homes[0])
     again = [one.call(path, "search_notes", {"query": "kabela"})[1] for path in paths]
     print(f"first open of a vault: p50 {quantile(first, .5):.2f} s, most {max(first):.2f} s; again: p50 {quantile(again, .5):.2f} s, most {max(again):.2f} s; {one.memory()} MB")
+
+    heads = one.head("v0")
+    print(f"asking for the head of a vault: p50 {quantile(heads, .5) * 1e3:.2f} ms, p95 {quantile(heads, .95) * 1e3:.2f} ms")
+    disk = lambda folder: int(subprocess.run(["du", "-sm", str(folder)], capture_output=True, text=True).stdout.split()[0])
+    print(f"disk: database {disk(work / 'cluster' / 'data')} MB, copies and indexes of one server {disk(homes[0] / 'cache')} MB")
 
     folder = work / "vaults" / "v0"
     subprocess.run([program, "--vault", str(folder), "index", "--no-embed"], env={"PATH": os.environ["PATH"], "HOME": str(homes[2])}, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -198,6 +227,10 @@ def measure(program, options, work, cluster, servers):
     seen = two.call(paths[0], "read_note", {"note": "Note 7"})[0]
     if "[[Centre]]" not in json.dumps(seen):
         raise SystemExit("the other server does not see the rename")
+
+    # What is measured now are requests of vaults that are open.
+    for path in paths:
+        two.call(path, "search_notes", {"query": "kabela"})
 
     end, errors, done = time.monotonic() + options.seconds, [], {"search_notes": [], "write_note": []}
 

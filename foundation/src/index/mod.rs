@@ -25,6 +25,7 @@ pub mod follow;
 pub mod indexed_document;
 mod read_only;
 mod recent_vectors;
+mod service_vectors;
 pub mod shared_vectors;
 mod writer_thread;
 

@@ -10,6 +10,7 @@ use crate::index::bm25::Bm25;
 use crate::index::catalog::{CatalogWriter, RELATION_RULES, ReaderPool};
 use crate::index::directory::{Identity, identity_of};
 use crate::index::embed::model_selection::model_key;
+use crate::index::service_vectors::ServiceVectors;
 use crate::index::shared_vectors::{SharedVectorLimits, SharedVectors};
 use crate::index::vectors::VectorWriter;
 use crate::index::writer::{NextSync, OtherVectors, State, Writer};
@@ -115,6 +116,10 @@ pub(super) fn open_to_write(
             shared_vectors: options.shared_vectors.as_deref().zip(options.embedder.as_deref()).map(
                 |(folder, embedder)| SharedVectors::new(folder, embedder, SharedVectorLimits::default()),
             ),
+            service_vectors: options
+                .embedder
+                .as_deref()
+                .and_then(|embedder| ServiceVectors::new(vault, embedder)),
             vector_folder,
             model: options.embedder.as_ref().map_or(0, |embedder| model_key(embedder.model())),
             other_vectors: OtherVectors::Keep,

@@ -69,12 +69,17 @@ pub struct SharedVectors {
     retry_at: Option<Instant>,
 }
 
+/// Returns the hash of all that the vectors of a model depend on: name, dimensions and fingerprint, and where texts are cut.
+pub(in crate::index) fn model_hash(embedder: &dyn Embed) -> blake3::Hash {
+    let identity = format!("{}\n{}", embedder.model().key(), embedder.max_tokens());
+    blake3::hash(identity.as_bytes())
+}
+
 /// Returns the name of the folder for the shared vectors of a model. Unlike in an index, several models are there at the
-/// same time, so all that vectors depend on is in it: name, dimensions and fingerprint, and where texts are cut.
+/// same time, so the hash of the model is in it.
 fn folder_name(embedder: &dyn Embed) -> String {
     let id = embedder.model();
-    let identity = format!("{}\n{}", id.key(), embedder.max_tokens());
-    let hash = blake3::hash(identity.as_bytes()).to_hex();
+    let hash = model_hash(embedder).to_hex();
     let plain = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '-' | '_') { c } else { '-' };
     let name: String = id.name().chars().map(plain).take(60).collect();
     format!("{name}-{}", hash.get(..32).unwrap_or_default())

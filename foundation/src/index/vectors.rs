@@ -137,7 +137,7 @@ impl Hasher for IdentityHasher {
     }
 }
 
-fn record_size(dimensions: usize) -> usize {
+pub(in crate::index) fn record_size(dimensions: usize) -> usize {
     4 + dimensions
 }
 

@@ -23,6 +23,7 @@ use crate::index::bm25::{Analyzer, Bm25, Bm25Writer};
 use crate::index::catalog::{CatalogWriter, FileId, LinkGroup, RELATION_RULES};
 use crate::index::diff::{ChangedFile, FileChanges, Redo, SyncReport, compare};
 use crate::index::directory::{Identity, STAGED, displaced, remove_staged};
+use crate::index::service_vectors::ServiceVectors;
 use crate::index::shared_vectors::SharedVectors;
 use crate::index::vectors::VectorWriter;
 use crate::index::writer::plan::{Method, Plan};
@@ -76,6 +77,8 @@ pub(crate) struct Writer {
     pub(crate) vectors: Option<VectorWriter>,
     /// The vectors that all vaults of the user share, if the settings allow it.
     pub(crate) shared_vectors: Option<SharedVectors>,
+    /// The vectors that the servers of the vault share; `None` for a vault without a service.
+    pub(crate) service_vectors: Option<ServiceVectors>,
     pub(crate) vector_folder: Option<(PathBuf, usize)>,
     /// The key of the model whose pending passages are counted; 0 without a model.
     pub(crate) model: i64,

@@ -40,6 +40,11 @@ pub trait Authority: Debug + Send + Sync {
         None
     }
 
+    /// Returns the vectors that the servers of a shared vault share; `None` if they share none.
+    fn shared_vectors(&self) -> Option<&dyn VectorStore> {
+        None
+    }
+
     /// Waits at most `patience` for the turn to change the vault. The caller holds the lock of the folder.
     ///
     /// # Errors
@@ -76,6 +81,30 @@ pub trait SharedContents: Debug + Send + Sync {
 
     /// Returns the largest file in bytes that the authority takes.
     fn max_file(&self) -> u64;
+}
+
+/// A vector of a passage, as an authority stores it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoredVector {
+    /// The key of the passage, which follows from its text.
+    pub key: i64,
+    /// The vector with its checksum, as the index reads it.
+    pub bytes: Vec<u8>,
+}
+
+/// The vectors of a vault that its servers share.
+pub trait VectorStore: Debug + Send + Sync {
+    /// Returns the vectors of a model for those of some passages that have one.
+    ///
+    /// # Errors
+    /// `Io` if the authority cannot be asked.
+    fn find(&self, model: i64, keys: &[i64]) -> Result<Vec<StoredVector>>;
+
+    /// Stores vectors of a model. Those that are there stay.
+    ///
+    /// # Errors
+    /// `Io` if they cannot be stored.
+    fn store(&self, model: i64, vectors: &[StoredVector]) -> Result<()>;
 }
 
 /// A state of a shared vault.

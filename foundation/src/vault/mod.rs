@@ -100,7 +100,15 @@ impl Vault {
     /// if it cannot be read.
     pub fn open(root: impl AsRef<Path>) -> Result<Self> {
         let root = root.as_ref();
-        let real = platform::canonicalize(root).map_err(|error| Error::io("open the vault", root, error))?;
+        let real = platform::canonicalize(root).map_err(|error| {
+            let is_missing = error.kind() == io::ErrorKind::NotFound;
+            let failed = Error::io("open the vault", root, error);
+            if is_missing {
+                failed.with_hint("name a folder that exists, or create it first")
+            } else {
+                failed
+            }
+        })?;
         if !real.is_dir() {
             return Err(Error::invalid(format!("{} is not a folder", root.display()))
                 .with_hint("name the folder that holds the notes"));

@@ -147,7 +147,14 @@ impl Gate {
             return None;
         }
         let challenge = [(header::WWW_AUTHENTICATE, "Bearer realm=\"sidenote\"")];
-        let text = "send the token: Authorization: Bearer TOKEN\n";
+        let text = match &self.token {
+            Some(_) => {
+                "send the token of this server, which its operator has in the token file: Authorization: Bearer TOKEN\n"
+            }
+            None => {
+                "this address is closed: the operator opens it by starting the server with a token file\n"
+            }
+        };
         Some((StatusCode::UNAUTHORIZED, challenge, text).into_response())
     }
 

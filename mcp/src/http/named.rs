@@ -46,6 +46,9 @@ pub trait VaultSource: Send + Sync {
     /// An error that says why not.
     fn check(&self) -> Result<()>;
 
+    /// Returns whether vaults are known to be out of reach, which was logged when it began.
+    fn is_away(&self) -> bool;
+
     /// The vaults that are opened before the server is ready.
     fn warm(&self) -> &[String];
 
@@ -125,7 +128,9 @@ impl NamedVaults {
     ) -> Self {
         let asked = Arc::clone(&source);
         let role = Arc::new(move |name: &str, who: &[String]| asked.role(name, who));
-        let access = login.map(|login| Access { login, role });
+        let away = Arc::clone(&source);
+        let is_away = Arc::new(move || away.is_away());
+        let access = login.map(|login| Access { login, role, is_away });
         Self {
             source,
             sets: sets.into(),
@@ -177,7 +182,7 @@ impl NamedVaults {
             match self.lease(&name).await {
                 Ok(Some(_)) => {}
                 Ok(None) => tracing::warn!("the vault {name} of team.warm does not exist"),
-                Err(error) => tracing::warn!("the vault {name} cannot be opened yet: {error}"),
+                Err(error) => self.log_failure(&format!("the vault {name} cannot be opened yet: {error}")),
             }
         }
         self.is_warm.store(true, Ordering::Relaxed);
@@ -199,8 +204,20 @@ impl NamedVaults {
                 None => no_vault(),
             },
             Ok(None) => no_vault(),
-            Err(error) => cannot_open(name, &error),
+            Err(error) => self.cannot_open(name, &error),
         }
+    }
+
+    /// Logs that something failed, unless that follows from an outage, which was logged when it began.
+    fn log_failure(&self, text: &str) {
+        if self.source.is_away() { tracing::debug!("{text}") } else { tracing::warn!("{text}") }
+    }
+
+    /// Returns the answer for a vault that cannot be opened now.
+    fn cannot_open(&self, name: &str, error: &Error) -> Response {
+        self.log_failure(&format!("the vault {name} cannot be opened: {error}"));
+        let text = format!("the vault cannot be opened now: {error}\n");
+        (StatusCode::SERVICE_UNAVAILABLE, [(header::RETRY_AFTER, "1")], text).into_response()
     }
 
     /// Opens a vault, unless it is open. Requests of one vault wait for each other, and for no other vault.
@@ -286,13 +303,6 @@ fn no_vault() -> Response {
     (StatusCode::NOT_FOUND, NO_VAULT).into_response()
 }
 
-/// Returns the answer for a vault that cannot be opened now.
-fn cannot_open(name: &str, error: &Error) -> Response {
-    tracing::warn!("the vault {name} cannot be opened: {error}");
-    let text = format!("the vault cannot be opened now: {error}\n");
-    (StatusCode::SERVICE_UNAVAILABLE, [(header::RETRY_AFTER, "1")], text).into_response()
-}
-
 async fn handle_named(
     State(vaults): State<NamedVaults>,
     Path(name): Path<String>,
@@ -306,7 +316,7 @@ async fn handle_named(
                 None => no_vault(),
             },
             Ok(None) => no_vault(),
-            Err(error) => cannot_open(&name, &error),
+            Err(error) => vaults.cannot_open(&name, &error),
         }
     });
     let response = answered.await;
@@ -325,7 +335,8 @@ async fn metadata(State(vaults): State<NamedVaults>, Path(name): Path<String>, r
     vaults.gate.answer_without_token(request, document).await
 }
 
-/// Answers whether the server can serve: the warm vaults are open, and others can be opened.
+/// Answers whether the server can serve: the warm vaults are open, others can be opened, and there are keys by which access
+/// tokens are checked.
 async fn ready(State(vaults): State<NamedVaults>, request: Request) -> Response {
     /// The time that the check may take.
     const PATIENCE: Duration = Duration::from_secs(5);
@@ -336,6 +347,12 @@ async fn ready(State(vaults): State<NamedVaults>, request: Request) -> Response 
     if !vaults.is_warm.load(Ordering::Relaxed) {
         return not_ready("vaults are being opened\n");
     }
+    if let Some(access) = &vaults.access
+        && let Some(issuer) = access.login.issuer_without_keys().await
+    {
+        let text = format!("the keys of {issuer} cannot be read; the log of the server says why\n");
+        return (StatusCode::SERVICE_UNAVAILABLE, text).into_response();
+    }
     let source = Arc::clone(&vaults.source);
     let checked = tokio::task::spawn_blocking(move || source.check());
     let why = match tokio::time::timeout(PATIENCE, checked).await {
@@ -345,7 +362,7 @@ async fn ready(State(vaults): State<NamedVaults>, request: Request) -> Response 
         Err(_) => "the check takes more than 5 s".to_owned(),
     };
     // Whoever asks needs no token, and the reason may name the database.
-    tracing::warn!("the server is not ready: {why}");
+    vaults.log_failure(&format!("the server is not ready: {why}"));
     not_ready("vaults cannot be opened now; the log of the server says why\n")
 }
 

@@ -59,6 +59,8 @@ type RoleLookup = dyn Fn(&str, &[String]) -> Result<Option<Role>> + Send + Sync;
 pub(super) struct Access {
     pub(super) login: Arc<Login>,
     pub(super) role: Arc<RoleLookup>,
+    /// Says whether roles are known to be out of reach, which was logged when it began.
+    pub(super) is_away: Arc<dyn Fn() -> bool + Send + Sync>,
 }
 
 impl Access {
@@ -73,15 +75,25 @@ impl Access {
     ) -> Result<(Identity, Member), Response> {
         let metadata: Arc<str> = self.login.metadata_address(vault).into();
         let Some(token) = bearer_token(headers) else {
-            return Err(unauthorized(&metadata, ""));
+            return Err(unauthorized(&metadata, "", &self.how_to_log_in(vault)));
         };
         let identity = match self.login.check(token, vault).await {
             Ok(identity) => identity,
-            Err(refusal) => {
-                tracing::warn!("an access token is refused: {}", refusal.reason());
-                return Err(match refusal {
-                    Refusal::NoKeys => unavailable("the identity provider cannot be reached now\n"),
-                    _ => unauthorized(&metadata, "error=\"invalid_token\", "),
+            Err(refused) => {
+                tracing::warn!("an access token is refused: {refused}");
+                return Err(match refused.refusal {
+                    Refusal::NoKeys => {
+                        unavailable("the identity provider cannot be reached now; try again in a minute\n")
+                    }
+                    refusal => unauthorized(
+                        &metadata,
+                        "error=\"invalid_token\", ",
+                        &format!(
+                            "the access token does not count: {}.\n{}",
+                            for_caller(refusal),
+                            self.how_to_log_in(vault)
+                        ),
+                    ),
                 });
             }
         };
@@ -95,12 +107,27 @@ impl Access {
                 return Err((StatusCode::NOT_FOUND, NO_VAULT).into_response());
             }
             Err(error) => {
-                tracing::warn!("the rights of a person cannot be read: {error}");
-                return Err(unavailable("rights cannot be checked now\n"));
+                if (self.is_away)() {
+                    tracing::debug!("the rights of a person cannot be read: {error}");
+                } else {
+                    tracing::warn!("the rights of a person cannot be read: {error}");
+                }
+                return Err(unavailable("rights cannot be checked now; try again in a moment\n"));
             }
         };
         let (caller, records_reads) = (identity.caller.clone(), self.login.records_reads);
         Ok((identity, Member { caller, role, allowed, records_reads, metadata }))
+    }
+
+    /// Says to somebody without a token that counts what to do.
+    fn how_to_log_in(&self, vault: &str) -> String {
+        let endpoint = self.login.resource(vault);
+        let folder = endpoint.strip_suffix("/mcp").unwrap_or(&endpoint);
+        format!(
+            "Log in: an MCP client does so by itself if it has the address {endpoint}; for a folder, run `sidenote login {folder}`. \
+            A program sends the header Authorization: Bearer TOKEN with an access token of {} for {endpoint}.\n",
+            self.login.issuers().collect::<Vec<_>>().join(" or ")
+        )
     }
 
     async fn role(&self, vault: &str, identity: &Identity) -> Result<Option<Role>> {
@@ -165,18 +192,29 @@ fn scope_of(role: Role) -> &'static str {
     SCOPES.iter().find(|(_, known)| *known == role).map_or("notes:read", |(scope, _)| scope)
 }
 
-fn unauthorized(metadata: &str, error: &str) -> Response {
+/// Says to the holder of a token why it does not count, where that helps and tells nothing about the service.
+fn for_caller(refusal: Refusal) -> &'static str {
+    match refusal {
+        Refusal::Expired => "it has expired",
+        Refusal::Early => "it is not valid yet",
+        Refusal::Audience => "it is for another address",
+        Refusal::Issuer => "it is of another identity provider",
+        _ => "the operator of the service finds the reason in the log",
+    }
+}
+
+/// Refuses a request that has no access token that counts. `text` says what to do.
+fn unauthorized(metadata: &str, error: &str, text: &str) -> Response {
     let scope = scope_of(Role::Reader);
     let challenge = format!("Bearer {error}resource_metadata=\"{metadata}\", scope=\"{scope}\"");
-    let text = "send an access token for this vault: Authorization: Bearer TOKEN\n";
-    (StatusCode::UNAUTHORIZED, [(header::WWW_AUTHENTICATE, challenge)], text).into_response()
+    (StatusCode::UNAUTHORIZED, [(header::WWW_AUTHENTICATE, challenge)], text.to_owned()).into_response()
 }
 
 fn insufficient_scope(metadata: &str, needed: Role) -> Response {
     let scope = scope_of(needed);
     let challenge =
         format!("Bearer error=\"insufficient_scope\", scope=\"{scope}\", resource_metadata=\"{metadata}\"");
-    let text = format!("the access token lacks the scope {scope}\n");
+    let text = format!("the access token lacks the scope {scope}; log in again and ask for it\n");
     (StatusCode::FORBIDDEN, [(header::WWW_AUTHENTICATE, challenge)], text).into_response()
 }
 

@@ -96,6 +96,8 @@ struct Keys {
     read_at: Option<Instant>,
     /// The time of the last attempt, also of one that failed.
     tried_at: Option<Instant>,
+    /// Whether the last attempt failed, which was logged when that began.
+    is_away: bool,
 }
 
 /// An identity provider that the operator trusts.
@@ -129,6 +131,18 @@ impl Issuer {
         Some((found.key.clone(), age))
     }
 
+    /// Returns whether there are keys that count. They are read if not, unless that was tried a moment ago.
+    pub(super) async fn has_keys(&self) -> bool {
+        let are_known = || self.keys().read_at.is_some_and(|at| at.elapsed() <= self.times.hold);
+        if !are_known() {
+            let _reading = self.reading.lock().await;
+            if !are_known() {
+                self.read_again().await;
+            }
+        }
+        are_known()
+    }
+
     /// Finds the key with an id for an algorithm. The keys are read if they are old or have no such id, but not more often
     /// than the times allow.
     pub(super) async fn find(&self, id: &str, algorithm: Algorithm) -> Result<DecodingKey, Refusal> {
@@ -155,7 +169,8 @@ impl Issuer {
         }
     }
 
-    /// Reads the keys, unless that was tried a moment ago. A failure is logged, and the keys stay as they are.
+    /// Reads the keys, unless that was tried a moment ago. When failures begin and end
+    /// is logged; the keys stay as they are.
     async fn read_again(&self) {
         if self.keys().tried_at.is_some_and(|at| at.elapsed() < self.times.retry) {
             return;
@@ -168,8 +183,22 @@ impl Issuer {
         let now = Instant::now();
         keys.tried_at = Some(now);
         match read {
-            Ok(set) => (keys.set, keys.read_at) = (set, Some(now)),
-            Err(error) => tracing::warn!("the keys of {} cannot be read: {error}", self.name),
+            Ok(set) => {
+                (keys.set, keys.read_at) = (set, Some(now));
+                if std::mem::take(&mut keys.is_away) {
+                    tracing::warn!("the keys of {} can be read again", self.name);
+                }
+            }
+            Err(error) if std::mem::replace(&mut keys.is_away, true) => {
+                tracing::debug!("the keys of {} cannot be read: {error}", self.name);
+            }
+            Err(error) => {
+                let effect = match keys.read_at {
+                    Some(_) => "those that were read before count on for a day",
+                    None => "nobody can log in",
+                };
+                tracing::warn!("the keys of {} cannot be read, so {effect}: {error}", self.name);
+            }
         }
     }
 }

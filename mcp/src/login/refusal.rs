@@ -1,6 +1,69 @@
-//! The reasons for which an access token is refused. They name no part of the token.
+//! The reasons for which an access token is refused, with what was expected and what was found. The token itself is in none.
+
+use std::fmt;
 
 use jsonwebtoken::errors::{Error, ErrorKind};
+use serde_json::{Map, Value};
+use sidenote_foundation::clock::Timestamp;
+use sidenote_foundation::text::control::plain;
+
+/// The longest value of a token that is quoted, in characters.
+const MAX_QUOTED: usize = 200;
+
+/// A token that is refused.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refused {
+    /// The reason.
+    pub refusal: Refusal,
+    /// What was expected and what was found; empty where the reason says it all. It quotes what the token says, which anybody
+    /// may have written, in a form that fits one line of a log.
+    pub details: String,
+}
+
+impl From<Refusal> for Refused {
+    fn from(refusal: Refusal) -> Self {
+        Self { refusal, details: String::new() }
+    }
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.refusal.reason())?;
+        if self.details.is_empty() { Ok(()) } else { write!(f, ": {}", self.details) }
+    }
+}
+
+impl Refusal {
+    /// Adds what was expected and what was found.
+    pub(super) fn told(self, details: String) -> Refused {
+        Refused { refusal: self, details }
+    }
+}
+
+/// Quotes a value of a token for the log.
+pub(super) fn quoted(value: Option<&Value>) -> String {
+    let Some(value) = value else { return "nothing".to_owned() };
+    let text = value.to_string();
+    let short: String = text.chars().take(MAX_QUOTED).collect();
+    let more = if short.len() < text.len() { "…" } else { "" };
+    format!("{}{more}", plain(&short))
+}
+
+/// Says when a token is valid, by a claim with a time, and what time it is.
+pub(super) fn told_time(claims: &Map<String, Value>, claim: &str, now: u64) -> String {
+    let shown = |seconds: i64| match seconds.checked_mul(1_000).map(Timestamp::from_millis) {
+        Some(time) => time.rfc3339(),
+        None => seconds.to_string(),
+    };
+    let now = i64::try_from(now).unwrap_or(i64::MAX);
+    let Some(time) = claims.get(claim).and_then(Value::as_f64) else {
+        return format!("{claim} is {}", quoted(claims.get(claim)));
+    };
+    let time = time as i64;
+    let between = now.saturating_sub(time).unsigned_abs();
+    let side = if time <= now { "ago" } else { "from now" };
+    format!("{claim} is {}, {between} s {side}; the clock of this server says {}", shown(time), shown(now))
+}
 
 /// The reason for which an access token is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

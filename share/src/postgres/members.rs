@@ -35,7 +35,10 @@ impl Database {
             let is_lost = client.is_closed();
             self.put_back(client);
             match asked {
-                Err(_) if is_lost && is_first => is_first = false,
+                Err(_) if is_lost && is_first => {
+                    is_first = false;
+                    self.forget_idle();
+                }
                 asked => {
                     let row = asked.map_err(|error| failed("read the rights of a person", error))?;
                     return Ok(Rights { role: row.get(0), is_blocked: row.get(1) });
@@ -103,9 +106,9 @@ impl Database {
         self.read(Some(vault), |transaction| {
             for statement in [
                 "select line from sidenote.event where vault = $1 order by gen, id",
-                // Uses of memories that name nobody are many.
+                // Uses of memories that name nobody are many; what an operator did names the role of the database.
                 "select line from sidenote.deed where vault = $1
-                and (position('\"caller\":' in line) > 0 or position('\"who\":' in line) > 0) order by seq",
+                and (position('\"caller\":' in line) > 0 or position('\"operator\":' in line) > 0) order by seq",
                 "select line from sidenote.block where $1::uuid is not null order by id",
             ] {
                 failpoint();

@@ -1,5 +1,6 @@
 //! The tables, roles and policies, as migrations that `team init` carries out in order.
 
+use postgres::error::SqlState;
 use postgres::types::Type;
 
 use super::{Database, failed};
@@ -35,7 +36,14 @@ impl Database {
         let mut client = self.client()?;
         let to = newest_version();
         let mut transaction = client.transaction().map_err(|error| failed("begin", error))?;
-        let run = |error| failed("create the tables", error);
+        let run = |error: postgres::Error| {
+            let is_refused = error.code() == Some(&SqlState::INSUFFICIENT_PRIVILEGE);
+            let failed = failed("create the roles and tables", error);
+            if !is_refused {
+                return failed;
+            }
+            failed.with_hints("connect as a superuser, or as a role that can create roles and owns the tables: --database ADDRESS", "tell the user")
+        };
         transaction.batch_execute(include_str!("schema/begin.sql")).map_err(run)?;
         let server: i32 = transaction
             .query_typed_one("select current_setting('server_version_num')::int", &[])
@@ -89,10 +97,7 @@ impl Database {
     pub fn check_role(&self) -> Result<()> {
         let row = self.read(None, |transaction| {
             let asked = transaction.query_typed_opt(include_str!("schema/role.sql"), &[]);
-            asked.map_err(|error| {
-                failed("tell about the tables", error)
-                    .with_hint("run `sidenote team init` first, as the owner")
-            })
+            asked.map_err(|error| failed("tell about the tables", error))
         })?;
         let Some(row) = row else {
             return Err(Error::internal("the database tells nothing about its role"));
@@ -112,5 +117,34 @@ impl Database {
             .with_hint("connect as sidenote_app"));
         }
         Ok(())
+    }
+
+    /// Checks that the role of the connection may administer the vaults, as a member of the role that owns the tables.
+    /// `doing` completes "the role … may not …".
+    ///
+    /// # Errors
+    /// `Invalid` if it may not; `Io` if the database cannot be reached.
+    pub(crate) fn check_owner(&self, doing: &str) -> Result<()> {
+        let (role, owns): (String, bool) = self.read(None, |transaction| {
+            let asked = transaction.query_typed_one(
+                // Without tables, what is done next says so.
+                "select current_user::text, coalesce((
+                    select pg_has_role(current_user, c.relowner, 'usage')
+                    from pg_class c join pg_namespace n on n.oid = c.relnamespace
+                    where n.nspname = 'sidenote' and c.relname = 'vault'
+                ), true)",
+                &[],
+            );
+            let row = asked.map_err(|error| failed("tell about the role of the connection", error))?;
+            Ok((row.get(0), row.get(1)))
+        })?;
+        if owns {
+            return Ok(());
+        }
+        Err(Error::invalid(format!("the role {role} may not {doing}, because it does not own the tables"))
+            .with_hints(
+                "give --database ADDRESS with a role that does, such as the one of `sidenote team init`",
+                "tell the user",
+            ))
     }
 }

@@ -6,10 +6,11 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use postgres::Client;
 use postgres::types::{ToSql, Type};
+use postgres::{Client, GenericClient, Transaction};
 use uuid::Uuid;
 
+use super::listener::notify;
 use super::tables::{gone, set_vault};
 use super::{Database, failed};
 use sidenote_foundation::error::{Error, ErrorKind, Result};
@@ -25,6 +26,8 @@ const CUT_OFF: &str = "10s";
 const KEEP_ALIVE: Duration = Duration::from_secs(3);
 /// The most bytes of contents that are sent in one statement, unless one alone is longer.
 const MAX_SENT: usize = 8 << 20;
+/// How long an operator waits for the turn.
+const OPERATOR_WAITS: &str = "30s";
 /// How long to wait for the end of a transaction whose answer was lost.
 const LOST_ANSWER: &str = "20s";
 
@@ -68,16 +71,8 @@ impl Drop for RowLock {
 impl RowLock {
     /// Waits at most `patience` for the row lock of a vault.
     pub(crate) fn take(database: &Arc<Database>, vault: Uuid, patience: Duration) -> Result<Self> {
-        let mut client = database.client()?;
-        let head = match begin(&mut client, vault, &format!("{}ms", patience.as_millis().max(1))) {
-            Ok(head) => head,
-            Err(error) => {
-                if client.batch_execute("rollback").is_ok() {
-                    database.put_back(client);
-                }
-                return Err(error);
-            }
-        };
+        let (client, head) =
+            Self::begin_with(database, vault, &format!("{}ms", patience.as_millis().max(1)))?;
         let client = Arc::new(Mutex::new(Some(client)));
         let (keeper, dropped) = channel::<()>();
         let kept = Arc::clone(&client);
@@ -97,6 +92,24 @@ impl RowLock {
             .spawn(keep)
             .map_err(|error| Error::internal("no thread can be started").with_source(error))?;
         Ok(Self { database: Arc::clone(database), vault, head, client, keeper: Some(keeper) })
+    }
+
+    /// Begins a transaction with the row lock. A connection that was lost while it was idle is made anew once.
+    fn begin_with(database: &Database, vault: Uuid, patience: &str) -> Result<(Client, i64)> {
+        let mut is_first = true;
+        loop {
+            let mut client = database.client()?;
+            match begin(&mut client, vault, patience) {
+                Ok(head) => return Ok((client, head)),
+                Err(_) if client.is_closed() && std::mem::take(&mut is_first) => database.forget_idle(),
+                Err(error) => {
+                    if client.batch_execute("rollback").is_ok() {
+                        database.put_back(client);
+                    }
+                    return Err(error);
+                }
+            }
+        }
     }
 
     /// Commits a change: files, contents, event and head are one transaction.
@@ -176,6 +189,23 @@ fn begin(client: &mut Client, vault: Uuid, patience: &str) -> Result<i64> {
     Ok(row.ok_or_else(gone)?.get(0))
 }
 
+/// Takes the row lock of a vault in a transaction of an operator, whose vault is set. Returns the head.
+pub(super) fn lock_row(transaction: &mut Transaction<'_>, vault: Uuid) -> Result<i64> {
+    let waits = |error| failed("give the turn", error);
+    failpoint();
+    transaction
+        .query_typed("select set_config('lock_timeout', $1, true)", &[(&OPERATOR_WAITS, Type::TEXT)])
+        .map_err(waits)?;
+    failpoint();
+    let row = transaction
+        .query_typed_opt(
+            "select head from sidenote.vault where id = $1 for no key update",
+            &[(&vault, Type::UUID)],
+        )
+        .map_err(waits)?;
+    Ok(row.ok_or_else(gone)?.get(0))
+}
+
 /// Writes a change in the transaction, without the commit.
 fn write_change(
     client: &mut Client,
@@ -229,6 +259,8 @@ fn write_change(
             ],
         )
         .map_err(write)?;
+    failpoint();
+    notify(client, vault, generation).map_err(write)?;
     failpoint();
     let moved = client
         .execute_typed(
@@ -348,7 +380,12 @@ fn send_contents(
 }
 
 /// Stores contents under their hashes. Those that are there stay.
-pub(crate) fn send(client: &mut Client, vault: Uuid, hashes: &[&[u8]], bytes: &[&[u8]]) -> Result<()> {
+pub(crate) fn send(
+    client: &mut impl GenericClient,
+    vault: Uuid,
+    hashes: &[&[u8]],
+    bytes: &[&[u8]],
+) -> Result<()> {
     failpoint();
     let parameters: [(&(dyn ToSql + Sync), Type); 3] =
         [(&vault, Type::UUID), (&hashes, Type::BYTEA_ARRAY), (&bytes, Type::BYTEA_ARRAY)];

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::replica::{Progress, Replica, SyncReply};
+use crate::replica::{LeftOutFile, Progress, Replica, SyncReply};
 use sidenote_foundation::error::{Error, ErrorKind, Result};
 use sidenote_foundation::vault::watch::Watcher;
 use sidenote_foundation::vault::write_lock::local_folder;
@@ -20,7 +20,7 @@ const SLICE: Duration = Duration::from_millis(200);
 /// What happened while a folder was kept equal to a vault.
 #[derive(Debug)]
 pub enum Heard<'a> {
-    /// A synchronisation changed one of the sides, or left out files.
+    /// A synchronisation changed one of the sides, or left out files. Files that were told as left out before are not listed.
     Synchronised(&'a SyncReply),
     /// The service cannot be reached, or the folder not be read. It is tried again.
     Lost(&'a Error),
@@ -43,7 +43,7 @@ impl Replica {
         let watcher = Watcher::start(self.folder.vault(), &local_folder(self.folder.vault()))?;
         let mut is_lost = false;
         let mut interval = POLL_INTERVAL;
-        let mut left_out = Vec::new();
+        let mut left_out: Vec<LeftOutFile> = Vec::new();
         let mut looked = Instant::now();
         let mut is_due = true;
         while !stop.load(Ordering::Relaxed) {
@@ -59,11 +59,14 @@ impl Replica {
                             hear(Heard::Synchronised(&reply));
                             return Ok(());
                         }
-                        // What was left out is told once, and not at every change.
-                        if !reply.is_quiet() || reply.left_out != left_out {
-                            hear(Heard::Synchronised(&reply));
+                        // What is left out is told once for each reason, and not at every change.
+                        let all = reply.left_out.clone();
+                        let mut news = reply;
+                        news.left_out.retain(|left| !left_out.contains(left));
+                        if !news.is_quiet() || !news.left_out.is_empty() {
+                            hear(Heard::Synchronised(&news));
                         }
-                        left_out = reply.left_out;
+                        left_out = all;
                     }
                 }
                 Err(error) if is_temporary(&error) => {

@@ -173,6 +173,8 @@ const REPLIES: &[Reply] = &[
     Reply("team init", "TablesReply", &[], ""),
     Reply("team create", "TransferReply", &[], ""),
     Reply("team export", "TransferReply", &[], ""),
+    Reply("team restore", "VaultRestoreReply", &[], ""),
+    Reply("team clean", "CleanReply", &[], ""),
     Reply("team check", "TeamCheck", &[], ""),
     Reply("team grant", "RoleReply", &[], ""),
     Reply("team revoke", "RoleReply", &[], ""),

@@ -17,6 +17,8 @@ const NOBODY: u32 = 65_534;
 pub(super) struct Cluster {
     folder: TempDir,
     programs: Option<PathBuf>,
+    /// Where the server listens besides its socket, as options of PostgreSQL.
+    options: String,
 }
 
 impl Cluster {
@@ -29,13 +31,7 @@ impl Cluster {
 
     /// Makes a cluster without tables.
     pub(super) fn bare() -> Self {
-        let folder = TempDir::new().unwrap();
-        let programs = std::env::var_os("SIDENOTE_TEST_POSTGRES").map(PathBuf::from);
-        let cluster = Self { folder, programs };
-        #[cfg(unix)]
-        if rustix::process::geteuid().is_root() {
-            std::os::unix::fs::chown(cluster.folder.path(), Some(NOBODY), Some(NOBODY)).unwrap();
-        }
+        let cluster = Self::unmade();
         let data = cluster.data();
         let data = data.to_str().unwrap();
         cluster
@@ -46,10 +42,75 @@ impl Cluster {
         cluster
     }
 
+    /// Makes the folder of a cluster.
+    fn unmade() -> Self {
+        let folder = TempDir::new().unwrap();
+        let programs = std::env::var_os("SIDENOTE_TEST_POSTGRES").map(PathBuf::from);
+        #[cfg(unix)]
+        if rustix::process::geteuid().is_root() {
+            std::os::unix::fs::chown(folder.path(), Some(NOBODY), Some(NOBODY)).unwrap();
+        }
+        Self { folder, programs, options: "-c listen_addresses=''".to_owned() }
+    }
+
+    /// Makes a standby that follows this cluster by streaming replication, and starts it.
+    pub(super) fn standby(&self) -> Self {
+        let standby = Self::unmade();
+        let (data, socket) = (standby.data(), self.folder.path().to_str().unwrap());
+        let data = data.to_str().unwrap();
+        standby.run("pg_basebackup", &["-h", socket, "-U", "postgres", "-D", data, "-R", "-X", "stream"]);
+        standby.start();
+        standby
+    }
+
+    /// Makes a standby the primary, and waits until it is one.
+    pub(super) fn promote(&self) {
+        let data = self.data();
+        self.run("pg_ctl", &["-D", data.to_str().unwrap(), "-w", "promote"]);
+    }
+
+    /// Gives the address by which servers find the primary of several clusters.
+    pub(super) fn app_of_any(clusters: &[&Self]) -> String {
+        let hosts: Vec<String> = clusters.iter().map(|cluster| encoded(cluster.folder.path())).collect();
+        format!("postgres://sidenote_app@{}/notes?target_session_attrs=read-write", hosts.join(","))
+    }
+
+    /// Has the server also listen on an address of the network, by TLS alone, and restarts it. Its certificate is valid for the
+    /// address. Gives the file with the certificate of the authority that issued it.
+    pub(super) fn listen_with_tls(&mut self, ip: &str, port: u16) -> PathBuf {
+        let folder = self.folder.path().to_owned();
+        fs::write(folder.join("san"), format!("subjectAltName=IP:{ip}\nbasicConstraints=CA:FALSE\n"))
+            .unwrap();
+        let new = ["req", "-newkey", "rsa:2048", "-nodes", "-sha256"];
+        self.run(
+            "openssl",
+            &[&new[..], &["-x509", "-keyout", "ca.key", "-out", "ca.pem", "-subj", "/CN=Authority"]].concat(),
+        );
+        self.run(
+            "openssl",
+            &[&new[..], &["-keyout", "own.key", "-out", "own.csr", "-subj", "/CN=database"]].concat(),
+        );
+        let issue =
+            ["x509", "-req", "-in", "own.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial"];
+        self.run("openssl", &[&issue[..], &["-out", "own.pem", "-sha256", "-extfile", "san"]].concat());
+        let hba = self.data().join("pg_hba.conf");
+        let rules = fs::read_to_string(&hba).unwrap() + &format!("\nhostssl all all {ip}/24 trust\n");
+        fs::write(hba, rules.replace("127.0.0.1/32", "127.9.9.9/32")).unwrap();
+        let file = |name: &str| folder.join(name).to_str().unwrap().to_owned();
+        self.options = format!(
+            "-c listen_addresses={ip} -p {port} -c ssl=on -c ssl_cert_file={} -c ssl_key_file={}",
+            file("own.pem"),
+            file("own.key")
+        );
+        self.stop();
+        self.start();
+        folder.join("ca.pem")
+    }
+
     /// Starts the server, and waits until it takes connections.
     pub(super) fn start(&self) {
         let socket = self.folder.path().to_str().unwrap();
-        let options = format!("-c listen_addresses='' -c fsync=off -k {socket}");
+        let options = format!("{} -c fsync=off -k {socket}", self.options);
         let (data, log) = (self.data(), self.folder.path().join("log"));
         let (data, log) = (data.to_str().unwrap(), log.to_str().unwrap());
         self.run("pg_ctl", &["-D", data, "-w", "-l", log, "-o", &options, "start"]);

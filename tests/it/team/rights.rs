@@ -202,7 +202,7 @@ fn every_wrong_token_gets_401_and_one_reason_in_the_log() {
     let reasons: Vec<&str> = log.lines().filter(|line| line.contains("an access token is refused")).collect();
     assert_eq!(reasons.len(), wrong.len() + 1_000);
     for (case, line) in wrong.iter().zip(reasons) {
-        assert!(line.ends_with(case.refusal.reason()), "{}: {line}", case.what);
+        assert!(line.contains(case.refusal.reason()), "{}: {line}", case.what);
     }
     for token in wrong.iter().map(|case| case.token.as_str()).chain([right.as_str()]) {
         let is_logged = token.split('.').any(|part| part.len() > 8 && log.contains(part));
@@ -591,7 +591,7 @@ fn ten_thousand_calls_with_tokens_of_other_vaults_leak_nothing() {
         );
         let is_known = reply.text.is_empty()
             || reply.text == missing
-            || reply.text.starts_with("send an access token for this vault");
+            || reply.text.contains("Log in: an MCP client does so by itself");
         assert!(is_known, "{at}: {method} {path}: {}", reply.text);
         *seen.entry(reply.status).or_default() += 1;
         bytes += reply.text.matches(SECRET).count();

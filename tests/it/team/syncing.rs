@@ -417,11 +417,11 @@ impl Watching {
 
     /// Waits for a line about an event.
     #[track_caller]
-    fn hear(&self, event: &str) {
+    fn hear(&self, event: &str) -> Value {
         loop {
             let line = self.lines.recv_timeout(crate::support::LIMIT).expect(event);
             if line["event"] == event {
-                return;
+                return line;
             }
         }
     }
@@ -480,6 +480,30 @@ fn watched_folders_follow_each_other_and_survive_the_loss_of_the_service() {
     of_ben.stop();
     assert_eq!((ben.tree(), exported(home.path())), (anna.tree(), anna.tree()));
     server.stop();
+}
+
+#[cfg(unix)]
+#[test]
+#[ignore = "needs PostgreSQL 15 or newer: SIDENOTE_TEST_POSTGRES, or initdb on the PATH"]
+fn what_is_left_out_is_told_once_while_watching() {
+    let (_cluster, _home, server) = served(&["v"], "max_file_mb = 1\n", &[]);
+    let anna = Person::new("Anna", &[("Start.md", "start")]);
+    anna.vault.write("a:b.md", "a name that not every computer can have");
+    let watching = Watching::start(&anna, &server);
+    let left_out = |line: &Value| {
+        let left_out = line["left_out"].as_array().unwrap().clone();
+        left_out.iter().map(|left| left["path"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(left_out(&watching.hear("synchronised")), ["a:b.md"]);
+    for at in 0..3 {
+        anna.vault.write(&format!("Note {at}.md"), "more");
+        let line = watching.hear("synchronised");
+        assert_eq!((list(&line, "sent"), left_out(&line)), (vec![format!("Note {at}.md")], vec![]), "{line}");
+    }
+    // What is new is told.
+    anna.vault.write("large.md", "x".repeat(1_100_000));
+    assert_eq!(left_out(&watching.hear("synchronised")), ["large.md"]);
+    watching.stop();
 }
 
 /// Random numbers from a seed.

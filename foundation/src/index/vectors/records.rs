@@ -8,6 +8,7 @@ use super::{HEADER, KEY_RECORD, MAX_KEYS, Quantised, checksum, log_path, read_lo
 use crate::error::{Error, Result};
 use crate::platform;
 use crate::safe_open;
+use crate::vault::authority::StoredVector;
 
 /// A vector as a log holds it: the key of its passage, a checksum, and the quantised components behind their scale.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,6 +30,20 @@ impl VectorRecord {
     /// Returns the key of the passage.
     pub fn key(&self) -> i64 {
         self.key
+    }
+
+    /// Returns the record as an authority stores it: the checksum, and the bytes.
+    pub(in crate::index) fn to_stored(&self) -> StoredVector {
+        let bytes = [&self.sum.to_le_bytes(), self.bytes.as_slice()].concat();
+        StoredVector { key: self.key, bytes }
+    }
+
+    /// Reads what [`Self::to_stored`] returns. Returns `None` if it has another size or checksum.
+    pub(in crate::index) fn from_stored(stored: &StoredVector, size: usize) -> Option<Self> {
+        let (sum, bytes) = stored.bytes.split_first_chunk::<8>()?;
+        let sum = u64::from_le_bytes(*sum);
+        let is_whole = bytes.len() == size && checksum(stored.key, bytes) == sum;
+        is_whole.then(|| Self { key: stored.key, sum, bytes: bytes.to_vec() })
     }
 }
 

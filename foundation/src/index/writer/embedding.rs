@@ -55,13 +55,18 @@ impl Writer {
         Ok(without)
     }
 
-    /// Copies the vectors of these passages that other vaults share into the index. Returns their number.
+    /// Copies the vectors of these passages that other vaults or servers share into the index. Returns their number.
     fn reuse_vectors(&mut self, mut passages: HashSet<i64>, scope: LookupScope) -> Result<usize> {
-        let (Some(vectors), Some(shared)) = (&mut self.vectors, &mut self.shared_vectors) else {
-            return Ok(0);
-        };
+        let Some(vectors) = &mut self.vectors else { return Ok(0) };
         passages.retain(|passage| !vectors.contains(*passage));
-        shared.take(&mut passages, scope, &mut |records| vectors.append_records(records))
+        let mut reused = 0;
+        if let Some(shared) = &mut self.shared_vectors {
+            reused += shared.take(&mut passages, scope, &mut |records| vectors.append_records(records))?;
+        }
+        if let Some(service) = &self.service_vectors {
+            reused += service.take(&mut passages, &mut |records| vectors.append_records(records))?;
+        }
+        Ok(reused)
     }
 
     /// Copies all shared vectors that the index lacks, and then returns what is to be embedded: first a passage of each
@@ -185,6 +190,9 @@ impl Writer {
             // Only what was computed here is shared: the vectors in the index of a vault may have come with it.
             if let Some(shared) = &mut self.shared_vectors {
                 shared.append(&records);
+            }
+            if let Some(service) = &self.service_vectors {
+                service.append(&records);
             }
             report.embedded += records.len();
             done(report.count());

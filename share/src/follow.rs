@@ -1,0 +1,96 @@
+//! Following the commits of other servers: a notification of the database brings the copy of an open vault up at once, and a
+//! question at intervals where none arrives.
+
+use std::time::{Duration, Instant};
+
+use uuid::Uuid;
+
+use crate::authority::SharedVault;
+use crate::host::Host;
+use crate::postgres::listener::{Commit, Listener};
+use sidenote_store::Store;
+
+/// How long one call waits for a notification.
+const PATIENCE: Duration = Duration::from_millis(200);
+/// The interval at which a connection for notifications is tried to be made.
+const RETRY: Duration = Duration::from_secs(2);
+/// The interval at which all open vaults are compared with the database, whatever was heard.
+const POLL_INTERVAL: Duration = Duration::from_secs(10);
+
+/// How a server hears of commits. One thread has it.
+#[derive(Debug, Default)]
+pub struct Follower {
+    listener: Option<Listener>,
+    /// When a connection for notifications was last tried to be made.
+    tried: Option<Instant>,
+    /// When all open vaults were last compared with the database.
+    polled: Option<Instant>,
+}
+
+impl Host {
+    /// Waits a moment for commits of other servers, and brings the copies of open vaults up to them, so that their
+    /// subscribers are told. It is called again and again.
+    pub fn follow(&self, follower: &mut Follower) {
+        let heard = self.hear(follower);
+        let is_due = follower.polled.is_none_or(|at| at.elapsed() >= POLL_INTERVAL);
+        if is_due && !self.is_away() {
+            follower.polled = Some(Instant::now());
+        }
+        for (shared, store) in self.opened_vaults() {
+            let is_behind = news_of(&heard, shared.id()).is_some_and(|news| news > shared.generation());
+            if is_behind || is_due && !self.is_away() {
+                bring_up(&shared, &store, self.is_away());
+            }
+        }
+    }
+
+    /// Waits for notifications. Where there is no connection for them, one is made, and all vaults are compared at once, since
+    /// nothing was heard until then.
+    fn hear(&self, follower: &mut Follower) -> Vec<Commit> {
+        if follower.listener.is_none() {
+            if follower.tried.is_some_and(|at| at.elapsed() < RETRY) {
+                std::thread::sleep(PATIENCE);
+                return Vec::new();
+            }
+            follower.tried = Some(Instant::now());
+            match self.listen() {
+                Ok(listener) => {
+                    follower.listener = Some(listener);
+                    follower.polled = None;
+                    return Vec::new();
+                }
+                Err(error) => {
+                    tracing::debug!("commits of other servers are not heard of: {error}");
+                    return Vec::new();
+                }
+            }
+        }
+        let heard = follower.listener.as_mut().map(|listener| listener.wait(PATIENCE));
+        match heard {
+            Some(Ok(heard)) => heard,
+            Some(Err(error)) => {
+                tracing::debug!("commits of other servers are not heard of: {error}");
+                follower.listener = None;
+                Vec::new()
+            }
+            None => Vec::new(),
+        }
+    }
+}
+
+/// Returns the newest generation of a vault that was heard of.
+fn news_of(heard: &[Commit], vault: Uuid) -> Option<i64> {
+    heard.iter().filter(|commit| commit.vault == vault).map(|commit| commit.generation).max()
+}
+
+fn bring_up(shared: &SharedVault, store: &Store, is_away: bool) {
+    if let Err(error) = store.index().refresh() {
+        let copy = shared.root();
+        // What asks next is told of the error, too.
+        if is_away {
+            tracing::debug!("{} is not brought up to the database: {error}", copy.display());
+        } else {
+            tracing::warn!("{} is not brought up to the database: {error}", copy.display());
+        }
+    }
+}

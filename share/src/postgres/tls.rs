@@ -1,0 +1,56 @@
+//! TLS to a database beyond this machine: whose certificates are trusted, as the address of the database says it.
+
+use std::path::{Path, PathBuf};
+
+use percent_encoding::percent_decode_str;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject as _;
+use rustls::{ClientConfig, RootCertStore};
+use tokio_postgres_rustls::MakeRustlsConnect;
+
+use sidenote_foundation::error::{Error, Result};
+
+/// The modes of libpq that check the certificate. TLS here always does, so they mean no more than `require`.
+const CHECKING_MODES: [&str; 2] = ["verify-ca", "verify-full"];
+
+/// Takes what the driver does not know out of an address: the file with the certificates of authorities, and modes that check
+/// the certificate. Returns the address for the driver, and the file.
+pub(super) fn split_address(address: &str) -> (String, Option<PathBuf>) {
+    let Some((place, parameters)) = address.split_once('?') else { return (address.to_owned(), None) };
+    let mut roots = None;
+    let mut known: Vec<String> = Vec::new();
+    for parameter in parameters.split('&') {
+        match parameter.split_once('=') {
+            Some(("sslrootcert", file)) => {
+                roots = Some(PathBuf::from(percent_decode_str(file).decode_utf8_lossy().into_owned()));
+            }
+            Some(("sslmode", mode)) if CHECKING_MODES.contains(&mode) => {
+                known.push("sslmode=require".to_owned());
+            }
+            _ => known.push(parameter.to_owned()),
+        }
+    }
+    let mark = if known.is_empty() { "" } else { "?" };
+    (format!("{place}{mark}{}", known.join("&")), roots)
+}
+
+/// Makes the connector, which trusts the authorities of a file, or those that browsers trust.
+///
+/// # Errors
+/// `NotFound` or `Io` if the file cannot be read; `Invalid` if it has no certificate.
+pub(super) fn connector(roots: Option<&Path>) -> Result<MakeRustlsConnect> {
+    let Some(file) = roots else { return Ok(MakeRustlsConnect::with_webpki_roots()) };
+    let pem = std::fs::read(file).map_err(|error| {
+        Error::io("read the certificates in", file, error)
+            .with_hint("correct sslrootcert in the address of the database")
+    })?;
+    let mut store = RootCertStore::empty();
+    let found = CertificateDer::pem_slice_iter(&pem).collect::<Result<Vec<_>, _>>();
+    let (added, _) = store.add_parsable_certificates(found.unwrap_or_default());
+    if added == 0 {
+        return Err(Error::invalid(format!("{} has no certificate of an authority", file.display()))
+            .with_hint("sslrootcert must name a file with certificates in PEM form"));
+    }
+    let config = ClientConfig::builder().with_root_certificates(store).with_no_client_auth();
+    Ok(MakeRustlsConnect::new(config))
+}

@@ -1,0 +1,102 @@
+//! `sidenote team restore` and `clean`: giving a vault the files of a folder again, and removing contents that only old changes
+//! had.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::args::OwnerArgs;
+use crate::cli::args::DryRunArgs;
+use crate::cli::{CommandContext, output};
+use crate::clock::Timestamp;
+use crate::error::{Error, Result};
+use crate::share::team;
+
+/// The most files of one kind that are named to a person.
+const MAX_NAMED: usize = 20;
+/// The milliseconds of a day.
+const DAY: i64 = 86_400_000;
+
+/// Give a vault the files of a folder and no others, such as those that `team export` wrote.
+///
+/// It is one change in the journal, which has its files and who restored. Servers make their copies anew. A synchronised folder
+/// loses nothing: what it has and the vault has not is sent again, and where the texts differ, both are kept.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  sidenote team restore handbook ~/handbook-copy --dry-run
+  sidenote team restore handbook ~/handbook-copy --database postgres:///notes")]
+pub(super) struct RestoreArgs {
+    /// The name of the vault.
+    name: String,
+    /// The folder with the files.
+    folder: PathBuf,
+    #[command(flatten)]
+    owner: OwnerArgs,
+    #[command(flatten)]
+    dry_run: DryRunArgs,
+}
+
+/// Remove contents from the database that no file has now and no change of the last days names.
+///
+/// Changes before that stay in the journal, and cannot be undone any more.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  sidenote team clean handbook --dry-run
+  sidenote team clean handbook --days 365 --database postgres:///notes")]
+pub(super) struct CleanArgs {
+    /// The name of the vault.
+    name: String,
+    /// The days whose changes can still be undone afterwards. With less than undo.days of the settings of servers, undo ends
+    /// sooner.
+    #[arg(long, value_name = "DAYS", default_value_t = 90)]
+    days: u32,
+    #[command(flatten)]
+    owner: OwnerArgs,
+    #[command(flatten)]
+    dry_run: DryRunArgs,
+}
+
+pub(super) fn restore(context: &CommandContext, args: &RestoreArgs) -> Result<()> {
+    let (settings, database) = args.owner.open()?;
+    let (now, dry_run) = (context.now(), args.dry_run.is_set());
+    let reply = team::restore(&database, &args.name, &args.folder, settings.max_file(), now, dry_run)?;
+    context.out.reply(&reply, |reply| {
+        let list = |verb: &str, paths: &[String]| {
+            let named: String = paths
+                .iter()
+                .take(MAX_NAMED)
+                .map(|path| format!("{verb}: {}\n", output::plain(path)))
+                .collect();
+            match paths.len().saturating_sub(MAX_NAMED) {
+                0 => named,
+                more => format!("{named}{verb}: {more} more\n"),
+            }
+        };
+        let mut text = list("written", &reply.written) + &list("removed", &reply.removed);
+        let unchanged = output::count(reply.unchanged, "file");
+        text += &match (reply.applied, reply.written.is_empty() && reply.removed.is_empty()) {
+            (_, true) => format!("{} has exactly the files of the folder already\n", reply.name),
+            (true, false) => format!("{} is restored; {unchanged} stayed as they were\n", reply.name),
+            (false, false) => format!(
+                "nothing was changed: this is what would be done; {unchanged} would stay as they are\n"
+            ),
+        };
+        text
+    })
+}
+
+pub(super) fn clean(context: &CommandContext, args: &CleanArgs) -> Result<()> {
+    let (_, database) = args.owner.open()?;
+    let now = context.now();
+    let since = now.millis().checked_sub(i64::from(args.days) * DAY).map(Timestamp::from_millis);
+    let since = since.ok_or_else(|| Error::invalid("--days is too large"))?;
+    let reply = team::clean(&database, &args.name, since, now, args.dry_run.is_set())?;
+    context.out.reply(&reply, |reply| {
+        let found = format!("{}, {}", output::count(reply.contents, "content"), output::bytes(reply.bytes));
+        match (reply.applied, reply.contents) {
+            (_, 0) => format!("{}: nothing to remove\n", reply.name),
+            (true, _) => format!("{}: {found} removed\n", reply.name),
+            (false, _) => format!("{}: {found} would be removed\n", reply.name),
+        }
+    })
+}
