@@ -146,8 +146,10 @@ impl Host {
 
     /// Returns the vaults that are open. One that is just being opened is left out: it is brought up to the database then.
     pub(crate) fn opened_vaults(&self) -> Vec<(SharedVault, Store)> {
-        let open: Vec<_> = self.hosted().open.values().cloned().collect();
-        open.iter().filter_map(|vault| vault.opened.try_lock().ok()?.clone()).collect()
+        // The list is locked meanwhile. A store that was taken of a vault after the vault was closed would be a second one of
+        // its copy when the vault is opened again.
+        let hosted = self.hosted();
+        hosted.open.values().filter_map(|vault| vault.opened.try_lock().ok()?.clone()).collect()
     }
 
     /// Writes the uses of memories that wait in all open vaults, and closes those that are not served and not used any more.

@@ -145,7 +145,7 @@ pub fn export(database: &Database, name: &str, to: &Path, dry_run: bool) -> Resu
 
 /// A vault that got the files of a folder.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct RestoreReply {
+pub struct VaultRestoreReply {
     /// The name of the vault.
     pub name: String,
     /// The files that the vault gets, or gets with other bytes.
@@ -175,7 +175,7 @@ pub fn restore(
     max_file: u64,
     now: Timestamp,
     dry_run: bool,
-) -> Result<RestoreReply> {
+) -> Result<VaultRestoreReply> {
     let vault = Vault::open(from)?.with_max_file_size(max_file);
     database.check_owner("restore a vault")?;
     let id = database.vault_id(name)?;
@@ -204,7 +204,7 @@ pub fn restore(
     let (written, removed) = (named(false), named(true));
     let unchanged = wanted.len() - written.len();
     let event = applied.then_some(event.id);
-    Ok(RestoreReply { name: name.to_owned(), written, removed, unchanged, event, applied })
+    Ok(VaultRestoreReply { name: name.to_owned(), written, removed, unchanged, event, applied })
 }
 
 /// Contents that were removed from the database.

@@ -173,7 +173,7 @@ const REPLIES: &[Reply] = &[
     Reply("team init", "TablesReply", &[], ""),
     Reply("team create", "TransferReply", &[], ""),
     Reply("team export", "TransferReply", &[], ""),
-    Reply("team restore", "RestoreReply", &[], ""),
+    Reply("team restore", "VaultRestoreReply", &[], ""),
     Reply("team clean", "CleanReply", &[], ""),
     Reply("team check", "TeamCheck", &[], ""),
     Reply("team grant", "RoleReply", &[], ""),

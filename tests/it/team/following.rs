@@ -59,7 +59,12 @@ fn a_server_follows_the_commit_of_another_one_at_once() {
     call(&other, "v", "search_notes", &json!({ "query": "alpha" }));
     let mut slowest = Duration::ZERO;
     for at in 0..20 {
-        call(&one, "v", "write_note", &json!({ "title": format!("Note {at}"), "content": "alpha" }));
+        call(
+            &one,
+            "v",
+            "write_note",
+            &json!({ "title": format!("Note {at}"), "content": format!("alpha {at}") }),
+        );
         let started = Instant::now();
         until("the other server has the note", || copied(&cache, &format!("Note {at}.md")).is_some());
         slowest = slowest.max(started.elapsed());
@@ -69,7 +74,7 @@ fn a_server_follows_the_commit_of_another_one_at_once() {
     // After an outage, too.
     cluster.stop();
     cluster.start();
-    call(&one, "v", "write_note", &json!({ "title": "Again", "content": "alpha" }));
+    call(&one, "v", "write_note", &json!({ "title": "Again", "content": "after an outage" }));
     until("the other server has the note", || copied(&cache, "Again.md").is_some());
     one.stop();
     other.stop();
