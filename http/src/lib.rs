@@ -29,10 +29,6 @@ const SHUTDOWN_GRACE: Duration = Duration::from_secs(1);
 /// The delay before the next attempt after a connection could not be accepted, for example because too many files are open.
 const ACCEPT_RETRY: Duration = Duration::from_millis(100);
 
-/// How long a thread of blocking calls waits for another one. The allocator gets the memory of a thread back when it ends, so
-/// that the calls of one moment do not keep memory for as many threads.
-const IDLE_THREAD: Duration = Duration::from_secs(1);
-
 /// Creates the runtime of a server.
 ///
 /// # Errors
@@ -40,7 +36,6 @@ const IDLE_THREAD: Duration = Duration::from_secs(1);
 pub fn runtime() -> Result<tokio::runtime::Runtime> {
     tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
-        .thread_keep_alive(IDLE_THREAD)
         .enable_all()
         .build()
         .map_err(|error| Error::internal("cannot start the async runtime").with_source(error))

@@ -124,8 +124,9 @@ describe('upkeep', () => {
     await page.waitForFunction(() => !document.querySelector('dialog .skeleton'));
     assert.equal(await page.locator('dialog .targets [role="option"]', { hasText: /^Plan/ }).count(), 0, 'the note itself is no target');
     // By the keyboard: down to the note and Enter.
-    await page.fill('dialog input', 'tagged');
-    await page.waitForSelector('dialog .targets [role="option"]:has-text("Untagged")');
+    await Promise.all([page.waitForResponse((response) => /\/search\?.*q=tagged/.test(response.url())), page.fill('dialog input', 'tagged')]);
+    // No note is highlighted while another text is looked for.
+    await page.waitForSelector('dialog .targets [aria-selected="true"]');
     const titles = await page.locator('dialog .targets [role="option"] span:first-child').allTextContents();
     for (let at = 0; at < titles.indexOf('Untagged'); at++) await page.keyboard.press('ArrowDown');
     assert.match(await page.textContent('dialog .targets [aria-selected="true"]'), /^Untagged/);

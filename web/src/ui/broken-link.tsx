@@ -128,7 +128,7 @@ function Choice({ broken }: { broken: BrokenLink }) {
       {list.length > 0 ? (
         <ul class="targets" id="link-targets" role="listbox" aria-label={words.resolveSearch}>
           {list.map((note, index) => (
-            <li key={note.path} id={`link-target-${index}`} role="option" aria-selected={index === at} onPointerMove={() => setAt(index)} onClick={() => choose(note)}>
+            <li key={note.path} id={`link-target-${index}`} role="option" aria-selected={index === at && current !== undefined} onPointerMove={() => setAt(index)} onClick={() => choose(note)}>
               <span>{note.title}</span>
               <span class="note-folder">{folderOf(note.path)}</span>
             </li>
