@@ -222,7 +222,7 @@ fn a_changed_setting_of_what_is_excluded_is_seen_in_unchanged_folders() {
     let store = vault.store();
     until("the files are at rest", || store.index().sync(silent()).unwrap().read == 0);
     for (filters, changed) in [(r#"["a/"]"#, 1), (r#"["a/"]"#, 0), (r#"["b/"]"#, 2), ("[]", 1), ("[]", 0)] {
-        vault.write(".obsidian/app.json", &format!(r#"{{"userIgnoreFilters":{filters}}}"#));
+        vault.write(".obsidian/app.json", format!(r#"{{"userIgnoreFilters":{filters}}}"#));
         let report = store.index().sync(silent()).unwrap();
         assert_eq!(report.changed, changed, "{filters}");
         until("the files are at rest", || store.index().sync(silent()).unwrap().read == 0);
