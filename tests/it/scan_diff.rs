@@ -97,7 +97,7 @@ impl Bed {
     fn settle(&self) {
         until("the fingerprints of all folders are known", || {
             self.index.sync(SyncScope::All, silent()).unwrap();
-            self.index.catalog().folder_fingerprints().unwrap().values().all(Option::is_some)
+            self.index.catalog().paths().fingerprints().unwrap().values().all(Option::is_some)
         });
     }
 }
@@ -167,7 +167,7 @@ fn check_left_out(change: impl FnOnce(&std::path::Path), expect: &[(&str, usize)
     bed.settle();
     let root = bed.vault.root().to_owned();
     change(&root);
-    let fingerprints = bed.index.catalog().folder_fingerprints().unwrap();
+    let fingerprints = bed.index.catalog().paths().fingerprints().unwrap();
     let known = KnownFolders { fingerprints: &fingerprints, is_excluded: None };
     let mut left_out = BTreeMap::new();
     let options = bed.vault.scan_options();
