@@ -97,7 +97,7 @@ impl Bed {
     fn settle(&self) {
         until("the fingerprints of all folders are known", || {
             self.index.sync(SyncScope::All, silent()).unwrap();
-            self.index.catalog().folder_fingerprints().unwrap().values().all(Option::is_some)
+            self.index.catalog().paths().fingerprints().unwrap().values().all(Option::is_some)
         });
     }
 }
@@ -167,7 +167,7 @@ fn check_left_out(change: impl FnOnce(&std::path::Path), expect: &[(&str, usize)
     bed.settle();
     let root = bed.vault.root().to_owned();
     change(&root);
-    let fingerprints = bed.index.catalog().folder_fingerprints().unwrap();
+    let fingerprints = bed.index.catalog().paths().fingerprints().unwrap();
     let known = KnownFolders { fingerprints: &fingerprints, is_excluded: None };
     let mut left_out = BTreeMap::new();
     let options = bed.vault.scan_options();
@@ -222,7 +222,7 @@ fn a_changed_setting_of_what_is_excluded_is_seen_in_unchanged_folders() {
     let store = vault.store();
     until("the files are at rest", || store.index().sync(silent()).unwrap().read == 0);
     for (filters, changed) in [(r#"["a/"]"#, 1), (r#"["a/"]"#, 0), (r#"["b/"]"#, 2), ("[]", 1), ("[]", 0)] {
-        vault.write(".obsidian/app.json", &format!(r#"{{"userIgnoreFilters":{filters}}}"#));
+        vault.write(".obsidian/app.json", format!(r#"{{"userIgnoreFilters":{filters}}}"#));
         let report = store.index().sync(silent()).unwrap();
         assert_eq!(report.changed, changed, "{filters}");
         until("the files are at rest", || store.index().sync(silent()).unwrap().read == 0);

@@ -19,6 +19,7 @@ mod writer;
 mod delta_encoding;
 mod dialects;
 
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::path::Path;
 
@@ -57,6 +58,8 @@ const LAST_ID: &str = "last_id";
 #[derive(Debug)]
 pub struct CatalogReader {
     db: Connection,
+    /// Whether all paths of files were checked.
+    has_valid_paths: Cell<bool>,
 }
 
 /// Returns a conversion of SQLite's errors, for an operation named by a verb.
@@ -174,7 +177,7 @@ impl CatalogReader {
 
     fn from_connection(db: Connection) -> Self {
         db.set_prepared_statement_cache_capacity(CACHED_STATEMENTS);
-        Self { db }
+        Self { db, has_valid_paths: Cell::new(false) }
     }
 
     /// Checks that the catalog has the schema of this version.

@@ -425,7 +425,7 @@ fn scan_vault<'a>(
         unvisited: BTreeSet::new(),
     };
     let gaps = catalog.in_transaction(|| {
-        let mut fingerprints = catalog.folder_fingerprints()?;
+        let mut fingerprints = catalog.paths().fingerprints()?;
         scan.unvisited.extend(fingerprints.keys().cloned());
         if *redo != Redo::Nothing {
             fingerprints.clear();
@@ -435,7 +435,11 @@ fn scan_vault<'a>(
             fingerprints: &fingerprints,
             is_excluded: settings.has_filters().then_some(&is_excluded),
         };
-        let mut gaps = scan_each(vault.root(), &options, Some(&known), |listing| scan.compare(listing))?;
+        let mut gaps = scan_each(vault.root(), &options, Some(&known), |listing| {
+            // Other threads go on listing meanwhile.
+            catalog.paths().check_once()?;
+            scan.compare(listing)
+        })?;
         vault.set_followed_links(std::mem::take(&mut gaps.followed));
         while let Some(path) = scan.unvisited.pop_first() {
             if !gaps.cover(&path) {

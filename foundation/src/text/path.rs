@@ -42,7 +42,12 @@ impl NotePath {
 
     /// Converts a path from the disk. Returns `None` if it is hidden in a vault or could lead out of it.
     pub fn from_disk(text: &str) -> Option<Self> {
-        (!is_too_deep(text) && text.split('/').all(is_segment)).then(|| Self(text.to_owned()))
+        Self::is_on_disk(text).then(|| Self(text.to_owned()))
+    }
+
+    /// Returns whether [`NotePath::from_disk`] converts a path.
+    pub fn is_on_disk(text: &str) -> bool {
+        !is_too_deep(text) && text.split('/').all(is_segment)
     }
 
     /// Parses the path of a new file or folder. Beyond the rules of [`NotePath::parse`], every system must be able to

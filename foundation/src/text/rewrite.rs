@@ -241,10 +241,11 @@ impl RenameContext<'_> {
         let Some(LinkTarget::File(found, _)) = self.before.target(path, syntax, source) else { return true };
         let (target, wanted) = (found.path, self.moves.of(found.path));
         let Some(LinkTarget::File(found, _)) = self.after.target(path, syntax, place) else { return false };
-        found.path == wanted
-            && !(self.options.stabilise && found.unstable)
-            && (syntax != LinkSyntax::Exact || wanted == target)
-            && !self.breaks_file_path(path, source, target)
+        let is_unstable = self.options.stabilise && found.unstable;
+        // A canvas contains paths in their exact spelling.
+        let is_stale = syntax == LinkSyntax::Exact && wanted != target;
+        let is_broken = self.breaks_file_path(path, source, target);
+        found.path == wanted && !(is_unstable || is_stale || is_broken)
     }
 
     /// Returns the future path of the file whose links are written.

@@ -409,7 +409,7 @@ impl Drop for BusyGuard<'_> {
 }
 
 /// The capacity of the channel of listings.
-const CHANNEL_CAPACITY: usize = 4;
+const CHANNEL_CAPACITY: usize = 16;
 
 /// What the threads of a walk share.
 struct Ways<'a> {
@@ -533,6 +533,7 @@ fn list(ways: &Ways<'_>, path: String) -> ListedDir {
     folders.dedup();
     if is_whole && known.is_some_and(|known| listed.is_known(known)) {
         listed.listing.unchanged = listed.files.len();
+        (listed.names, listed.files) = (String::new(), Vec::new());
     } else {
         listed.add_files();
     }

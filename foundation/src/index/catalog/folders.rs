@@ -5,8 +5,11 @@ use std::collections::HashMap;
 
 use rusqlite::{OptionalExtension, Row, params};
 
-use super::{CatalogReader, CatalogWriter, FileId, Stat, sql};
+use super::paths::PathQueries;
+use super::rows::invalid_path;
+use super::{CatalogWriter, FileId, Stat, sql};
 use crate::error::Result;
+use crate::text::path::NotePath;
 use crate::vault::folder_fingerprint::FolderFingerprint;
 
 /// The files of a folder: their fingerprint, and how many of them changed so shortly before they were read that equal times
@@ -48,15 +51,41 @@ pub(super) fn read_folder(row: &Row<'_>) -> rusqlite::Result<(String, FolderFile
     Ok((row.get(0)?, FolderFiles { fingerprint, racy: row.get(2)? }))
 }
 
-impl CatalogReader {
+impl PathQueries<'_> {
     /// Returns all folders with files, each with its fingerprint; `None` if equal times of its files prove nothing.
     ///
     /// # Errors
     /// Returns `Corrupt` or `Io` if the catalog cannot be read.
-    pub fn folder_fingerprints(&self) -> Result<HashMap<String, Option<FolderFingerprint>>> {
-        let rows = self.collect("SELECT folder, files, racy, sum FROM folders", [], read_folder)?;
+    pub fn fingerprints(&self) -> Result<HashMap<String, Option<FolderFingerprint>>> {
+        let rows = self.0.collect("SELECT folder, files, racy, sum FROM folders", [], read_folder)?;
         let known = |files: FolderFiles| Some(files.fingerprint).filter(|_| files.racy == 0);
         Ok(rows.into_iter().map(|(folder, files)| (folder, known(files))).collect())
+    }
+
+    /// Checks that all paths are valid and ascend, once for each connection: where fingerprints leave out the rows of files,
+    /// nothing else finds an impossible path.
+    ///
+    /// # Errors
+    /// Returns `Corrupt` with the first invalid path, or if the catalog cannot be read.
+    pub fn check_once(&self) -> Result<()> {
+        if self.0.has_valid_paths.get() {
+            return Ok(());
+        }
+        // The index on paths covers the query, so no row is read.
+        let mut select =
+            self.0.db.prepare_cached("SELECT path FROM files ORDER BY path").map_err(sql("read"))?;
+        let mut rows = select.query([]).map_err(sql("read"))?;
+        let mut last = String::new();
+        while let Some(row) = rows.next().map_err(sql("read"))? {
+            let path = row.get_ref(0).and_then(|path| Ok(path.as_str()?)).map_err(sql("read"))?;
+            if path <= last.as_str() || !NotePath::is_on_disk(path) {
+                return Err(invalid_path(path));
+            }
+            last.clear();
+            last.push_str(path);
+        }
+        self.0.has_valid_paths.set(true);
+        Ok(())
     }
 }
 

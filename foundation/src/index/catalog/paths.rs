@@ -11,7 +11,7 @@ const MAX_LOOKUPS: usize = 1000;
 
 /// Queries of the catalog by path.
 #[derive(Debug, Clone, Copy)]
-pub struct PathQueries<'a>(&'a CatalogReader);
+pub struct PathQueries<'a>(pub(super) &'a CatalogReader);
 
 impl CatalogReader {
     /// Returns the queries by path.
