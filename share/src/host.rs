@@ -168,13 +168,22 @@ impl Host {
         for name in closing {
             let Some(vault) = self.hosted().closing.get(&name).cloned() else { continue };
             // The database may not answer for a while. No other vault waits for that.
-            let is_done = match vault.opened().as_ref() {
+            let mut opened = vault.opened();
+            let is_done = match opened.as_ref() {
                 Some((shared, store)) => self.write_deeds(shared) && !store.is_used_elsewhere(),
                 None => true,
             };
             if is_done {
-                // If the vault was asked for meanwhile, it is in the other list. The store is dropped with the last holder.
-                self.hosted().closing.remove(&name);
+                // Whoever asks for the vault meanwhile waits until its store is gone, and opens it anew then.
+                drop(opened.take());
+                drop(opened);
+                let mut hosted = self.hosted();
+                // It may have been asked for, and taken back again.
+                let is_empty =
+                    |own: &Arc<HostedVault>| own.opened.try_lock().is_ok_and(|opened| opened.is_none());
+                if hosted.closing.get(&name).is_some_and(|own| Arc::ptr_eq(own, &vault) && is_empty(own)) {
+                    hosted.closing.remove(&name);
+                }
             }
         }
     }

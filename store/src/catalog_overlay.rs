@@ -200,14 +200,25 @@ impl<'a> View<'a> {
     }
 
     /// Lists the notes and canvases of the vault with a link or mention that an operation can change, as the index knows
-    /// them, and those that the index does not know. All other files are neither read nor changed.
-    pub(super) fn changing(&self, world: &RenameContext<'_>) -> Result<BTreeSet<NotePath>> {
+    /// them, those that differ from the index, and the files that move and whose text the index does not know. All other files
+    /// are neither read nor changed.
+    pub(super) fn changing(
+        &self,
+        world: &RenameContext<'_>,
+        moved: &[NotePath],
+    ) -> Result<BTreeSet<NotePath>> {
         let LinkTexts { texts, files } = self.catalog().links().texts()?;
         let changes = |(): &mut (), (path, inside): &(NotePath, Vec<usize>)| {
             let mut said = inside.iter().filter_map(|&at| texts.get(at));
             said.any(|(text, syntax)| !world.keeps(text, *syntax, path))
         };
         let mut changing: BTreeSet<NotePath> = self.unindexed().collect();
+        // Systems do not tell a process that follows the files of every write.
+        let Drift { added, changed, .. } = self.core.index.drift(&self.core.vault)?;
+        changing.extend(added.into_iter().chain(changed));
+        let moved: HashSet<&NotePath> = moved.iter().collect();
+        let unknown = self.catalog().paths().without_text()?;
+        changing.extend(unknown.into_iter().filter(|path| moved.contains(path)));
         for group in files.chunks(GROUP * 16) {
             self.core.check_cancelled()?;
             self.add_work(group.iter().map(|(_, inside)| inside.len()).sum());

@@ -6,6 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use sidenote::store::{MoveRequest, Operation};
 
 use crate::support::{TestVault, text_of};
+#[cfg(unix)]
+use crate::support::{set_mode, stderr, stdout, without_root_privileges};
 
 /// The moves in each dialect.
 const MOVES: usize = 50;
@@ -332,4 +334,40 @@ fn the_plan_of_a_folder_move_grows_linearly_with_what_it_touches() {
         assert!(few > 300 && many <= 5 * few, "{few} steps for 300, {many} for 1200");
         assert!(many <= 24 * 1200, "{many}");
     }
+}
+
+/// A move of many files stabilises links where one of few does: in notes that the move concerns.
+#[test]
+fn a_move_of_many_files_leaves_links_of_others_as_they_are() {
+    let mut files: Vec<(String, String)> =
+        (0..300).map(|at| (format!("A/n{at}.md"), String::new())).collect();
+    for (path, text) in [("P/twice.md", ""), ("Q/twice.md", ""), ("other.md", "[[twice]]")] {
+        files.push((path.to_owned(), text.to_owned()));
+    }
+    let to = MoveRequest { from: "A".to_owned(), to: "C".to_owned(), ..MoveRequest::default() };
+    let stabilising = MoveRequest { stabilise: true, ..to.clone() };
+    for request in [to, stabilising] {
+        let plan = planned(&files, "", &request);
+        assert!(!plan.contains("other.md"), "{request:?}: {plan}");
+    }
+}
+
+/// Nobody knows the links of a note that cannot be read, so it cannot follow a move.
+#[cfg(unix)]
+#[test]
+fn a_folder_with_a_note_that_cannot_be_read_stays_where_it_is() {
+    without_root_privileges(|| {
+        for count in [3, 300] {
+            let padding: Vec<String> = (0..count).map(|at| format!("A/n{at}.md")).collect();
+            let notes = padding.iter().map(|path| (path.as_str(), ""));
+            let vault = TestVault::new(
+                &notes.chain([("A/secret.md", "[l](../t.md)"), ("t.md", "")]).collect::<Vec<_>>(),
+            );
+            set_mode(vault.root().join("A/secret.md"), 0);
+            let moved = vault.run(&["move", "A", "B/C"]);
+            assert_eq!(moved.status.code(), Some(6), "{count}: {}", stdout(&moved));
+            assert!(stderr(&moved).contains("cannot read A/secret.md"), "{count}: {}", stderr(&moved));
+            assert!(vault.root().join("A/n0.md").exists());
+        }
+    });
 }

@@ -504,3 +504,21 @@ fn a_reader_follows_a_rebuild_by_another_process() {
     vault.write("b.md", "zebra\n");
     until("both are found", || find(&store, "zebra").len() == 2);
 }
+
+/// No system tells of a write through another name of a file.
+#[cfg(unix)]
+#[test]
+fn a_move_of_many_files_follows_links_that_nobody_told_of() {
+    let settings = [(".obsidian/app.json", r#"{"newLinkFormat":"relative"}"#)];
+    let padding: Vec<String> = (0..300).map(|at| format!("A/in/n{at}.md")).collect();
+    let notes = padding.iter().map(|path| (path.as_str(), "")).chain(settings).chain([("t.md", "")]);
+    let vault = TestVault::new(&notes.collect::<Vec<_>>());
+    let Following { store, _follower, .. } = Following::new(&vault);
+    let outside = tempfile::tempdir().unwrap();
+    let name = outside.path().join("other name.md");
+    fs::hard_link(vault.root().join("A/in/n7.md"), &name).unwrap();
+    fs::write(&name, "[l](../../t.md)").unwrap();
+    let request = MoveRequest { from: "A".to_owned(), to: "B/C".to_owned(), ..MoveRequest::default() };
+    assert!(store.changes().change(&Operation::Move(request), false).unwrap().applied);
+    assert_eq!(vault.read("B/C/in/n7.md"), "[l](../../../t.md)");
+}

@@ -187,7 +187,9 @@ impl WriterThread {
             let (mut steps, reused) = self.writer.embedding_steps()?;
             steps.reverse();
             *unembedded = Some(steps);
-            if reused > 0 {
+            // Vectors that were all there may have no graph, or one of an earlier version.
+            if reused > 0 || self.writer.graph_is_due() {
+                self.writer.remove_seal()?;
                 self.finish_embedding(&|_, _, _| {})?;
             }
         }

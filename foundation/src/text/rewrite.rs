@@ -231,7 +231,8 @@ impl RenameContext<'_> {
     }
 
     /// Returns whether every link of a file with this path surely keeps each byte, whatever else is known of the link. A file
-    /// with such links alone, and with such mentions, needs not be read: [`RenameContext::retarget`] gives nothing for it.
+    /// with such links alone, and with such mentions, need not be read: [`RenameContext::retarget`] gives nothing for it, unless
+    /// it stabilises links.
     pub fn keeps(&self, path: &str, syntax: LinkSyntax, source: &NotePath) -> bool {
         let place = self.path_after(source);
         if self.is_followed_as_path(syntax, source) {
@@ -241,11 +242,10 @@ impl RenameContext<'_> {
         let Some(LinkTarget::File(found, _)) = self.before.target(path, syntax, source) else { return true };
         let (target, wanted) = (found.path, self.moves.of(found.path));
         let Some(LinkTarget::File(found, _)) = self.after.target(path, syntax, place) else { return false };
-        let is_unstable = self.options.stabilise && found.unstable;
         // A canvas contains paths in their exact spelling.
         let is_stale = syntax == LinkSyntax::Exact && wanted != target;
         let is_broken = self.breaks_file_path(path, source, target);
-        found.path == wanted && !(is_unstable || is_stale || is_broken)
+        found.path == wanted && !is_stale && !is_broken
     }
 
     /// Returns the future path of the file whose links are written.

@@ -454,7 +454,8 @@ pub(crate) fn follow(
     plan: &mut ChangeSet,
 ) -> Result<()> {
     let coming = || moves.iter().map(|(_, to)| to).chain(added);
-    let is_bulk = view.moves_much(moved.len())?;
+    // Links become stable only in the notes that a plan by names would read.
+    let is_bulk = !options.stabilise && view.moves_much(moved.len())?;
     let (sources, files) = if is_bulk {
         (Vec::new(), view.all_names()?)
     } else {
@@ -462,7 +463,7 @@ pub(crate) fn follow(
     };
     let (before, after) = (files.table(), files.table_after(moves, coming()));
     let world = RenameContext { before: &before, after: &after, moves, destination: None, options };
-    let sources = if is_bulk { view.sources(view.changing(&world)?)? } else { sources };
+    let sources = if is_bulk { view.sources(view.changing(&world, moved)?)? } else { sources };
     let retarget = |(): &mut (), source: &Source| world.retarget(&source.path, &source.text, &source.note);
     let mut rewritten = Vec::with_capacity(sources.len());
     for group in sources.chunks(GROUP) {

@@ -71,6 +71,13 @@ impl PathQueries<'_> {
         })
     }
 
+    /// Lists the notes and canvases whose text is not known, because they could not be read or are too large.
+    pub fn without_text(&self) -> Result<Vec<NotePath>> {
+        self.0.collect("SELECT path FROM files WHERE hash IS NULL AND kind < 2 ORDER BY path", [], |row| {
+            read_path(row, 0)
+        })
+    }
+
     /// Lists all files, as (path, id).
     pub fn all(&self) -> Result<Vec<(NotePath, FileId)>> {
         self.0.collect("SELECT path, id FROM files", [], |row| Ok((read_path(row, 0)?, row.get(1)?)))
