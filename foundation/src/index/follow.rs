@@ -1,4 +1,4 @@
-//! FollowState the files: a watch reports what changes on disk, so that the index stays up to date without scans.
+//! Follows the files: a watch reports what changes on disk, so that the index stays up to date without scans.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
