@@ -6,6 +6,7 @@
 
 mod coarse;
 pub mod cosine;
+mod graph;
 mod records;
 
 use std::collections::{HashMap, HashSet};
@@ -15,9 +16,6 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
-use usearch::ffi::{IndexOptions, MetricKind, ScalarKind};
-
 use crate::atomic_file::AtomicFile;
 use crate::error::{Error, Result};
 use crate::platform;
@@ -25,6 +23,10 @@ use crate::safe_open;
 
 use coarse::coarse;
 use cosine::{compare_by_cosine, cosine};
+use graph::{
+    GRAPH_FORM, GraphInfo, file_identity, graph_info_path, graph_path, load_graph, open_graph, options,
+    read_graph_info, save_graph, trusted_graph_info,
+};
 pub use records::VectorRecord;
 use records::read_keys_from;
 pub(super) use records::read_records;
@@ -37,13 +39,9 @@ const MAX_TAIL: usize = 8192;
 const CANDIDATES: usize = 2;
 /// The minimum number of candidates that a graph is asked for.
 const MIN_CANDIDATES: usize = 200;
-/// The form of the vectors of a graph. A graph with another one is not used.
-const GRAPH_FORM: &str = "coarse-2";
 const KEY_RECORD: usize = 16;
 /// The maximum size of the file of keys in bytes, enough for a hundred million passages.
 const MAX_KEYS: u64 = 1_600_000_016;
-/// The maximum size of the file that describes the graph, in bytes.
-const MAX_GRAPH_INFO: u64 = 65_536;
 const MAGIC: &[u8; 8] = b"SNVEC001";
 const HEADER: usize = 16;
 
@@ -68,30 +66,6 @@ impl Quantised {
         let bytes = vector.iter().map(|x| (x / scale).round().clamp(-127.0, 127.0) as i8).collect();
         Self { scale, bytes }
     }
-}
-
-/// The description of a saved graph.
-#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Eq)]
-struct GraphInfo {
-    /// The number of log records that the graph covers, from the first.
-    records: usize,
-    dimensions: usize,
-    /// The form of its vectors, [`GRAPH_FORM`].
-    #[serde(default)]
-    form: String,
-    /// The BLAKE3 hash of the graph file in hex.
-    hash: String,
-    /// The identity of the graph file, which tells it from a copy and from a file of somebody else; see
-    /// [`file_identity`].
-    #[serde(default)]
-    file: Option<(u64, u64, i64, i64)>,
-}
-
-/// Returns device, inode and change time of a file. Nobody can choose the change time of a file, so a file with the
-/// same identity is unchanged. This matters because the reader of the graph trusts every byte.
-fn file_identity(path: &Path) -> Option<(u64, u64, i64, i64)> {
-    let found = platform::entry_metadata(path).ok().filter(safe_open::is_regular)?;
-    Some((found.device, found.inode, found.changed.0, found.changed.1))
 }
 
 /// One state of the vectors of one model.
@@ -175,14 +149,6 @@ fn log_path(folder: &Path) -> PathBuf {
     folder.join("vectors")
 }
 
-fn graph_path(folder: &Path) -> PathBuf {
-    folder.join("graph")
-}
-
-fn graph_info_path(folder: &Path) -> PathBuf {
-    folder.join("graph.json")
-}
-
 /// The keys of the log with their checksums, and the open log file. Incomplete records at the end are left out.
 struct Log {
     keys: Vec<i64>,
@@ -241,24 +207,8 @@ fn read_log_from(folder: &Path, dimensions: usize, first: usize) -> Result<Log> 
     Ok(log)
 }
 
-fn options(dimensions: usize) -> IndexOptions {
-    IndexOptions {
-        dimensions: coarse::size(dimensions),
-        metric: MetricKind::Cos,
-        quantization: ScalarKind::I8,
-        connectivity: 16,
-        expansion_add: 128,
-        expansion_search: 96,
-        multi: false,
-    }
-}
-
 fn graph_error<E: std::error::Error + Send + Sync + 'static>(doing: &'static str) -> impl Fn(E) -> Error {
     move |error| Error::corrupt(format!("cannot {doing} the vector graph")).with_source(error)
-}
-
-fn path_text(path: &Path) -> Result<&str> {
-    path.to_str().ok_or_else(|| Error::invalid(format!("the index path {} is not UTF-8", path.display())))
 }
 
 impl Vectors {
@@ -495,78 +445,6 @@ impl Vectors {
         }
         Ok(near)
     }
-}
-
-/// Reads a saved graph into memory, so that it can be extended.
-///
-/// # Errors
-/// `Io` if the file cannot be read; `Corrupt` if it is not a graph.
-fn load_graph(graph: &mut usearch::Index, dimensions: usize, path: &Path) -> Result<()> {
-    if platform::LIBRARIES_OPEN_ANY_PATH {
-        graph.load(path_text(path)?).map_err(graph_error("load"))?;
-    } else {
-        let bytes = std::fs::read(path).map_err(|error| Error::io("read", path, error))?;
-        graph.load_from_buffer(&bytes).map_err(graph_error("load"))?;
-    }
-    compare_by_cosine(graph, dimensions)
-}
-
-/// Maps a saved graph into memory, or reads it where usearch cannot open every path.
-///
-/// # Errors
-/// The errors of [`load_graph`].
-fn map_graph(graph: &mut usearch::Index, dimensions: usize, path: &Path) -> Result<()> {
-    if !platform::LIBRARIES_OPEN_ANY_PATH {
-        return load_graph(graph, dimensions, path);
-    }
-    graph.view(path_text(path)?).map_err(graph_error("open"))?;
-    compare_by_cosine(graph, dimensions)
-}
-
-/// Writes a graph to a file.
-///
-/// # Errors
-/// `Io` if the file cannot be written; `Corrupt` if usearch fails.
-fn save_graph(graph: &usearch::Index, path: &Path) -> Result<()> {
-    if platform::LIBRARIES_OPEN_ANY_PATH {
-        return graph.save(path_text(path)?).map_err(graph_error("save"));
-    }
-    let mut bytes = vec![0; graph.serialized_length()];
-    graph.save_to_buffer(&mut bytes).map_err(graph_error("save"))?;
-    #[expect(clippy::disallowed_methods, reason = "the sidecar's own file")]
-    std::fs::write(path, &bytes).map_err(|error| Error::io("write", path, error))
-}
-
-/// Opens a saved graph if its description matches the log. Damage is detected by its hash when the index is
-/// verified.
-fn open_graph(folder: &Path, dimensions: usize, records: usize) -> (Option<usearch::Index>, usize) {
-    let none = (None, 0);
-    let Some(info) = trusted_graph_info(folder) else {
-        return none;
-    };
-    if info.dimensions != dimensions || info.records > records {
-        return none;
-    }
-    let Ok(mut graph) = usearch::Index::new(&options(dimensions)) else {
-        return none;
-    };
-    let opened = map_graph(&mut graph, dimensions, &graph_path(folder));
-    if opened.is_err() || graph.size() != info.records {
-        return none;
-    }
-    (Some(graph), info.records)
-}
-
-fn read_graph_info(folder: &Path) -> Option<GraphInfo> {
-    let text = safe_open::read_in_place(&graph_info_path(folder), MAX_GRAPH_INFO).ok()?;
-    serde_json::from_slice(&text).ok()
-}
-
-/// Reads the description of a graph that this version of the program wrote at this place.
-fn trusted_graph_info(folder: &Path) -> Option<GraphInfo> {
-    read_graph_info(folder).filter(|info| {
-        info.form == GRAPH_FORM && info.file.is_some() && info.file == file_identity(&graph_path(folder))
-    })
 }
 
 /// Reads the whole log in `folder`, and returns how many of its records are sound and how many are not.

@@ -698,11 +698,6 @@ impl Writer {
         self.recount()
     }
 
-    /// Returns whether a new vector graph is due.
-    pub(crate) fn graph_is_due(&self) -> bool {
-        self.vectors.as_ref().is_some_and(VectorWriter::graph_is_due)
-    }
-
     /// Merges small segments if there are too many of them; the limit is lower when there is no other work. Returns
     /// whether it did.
     pub(crate) fn merge_if_due(&mut self, is_idle: bool) -> Result<bool> {

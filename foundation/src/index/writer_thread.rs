@@ -9,6 +9,7 @@ use crate::error::Result;
 use crate::index::diff::SyncReport;
 use crate::index::directory::displaced;
 use crate::index::embed::{Effort, Embed};
+use crate::index::vectors::VectorWriter;
 use crate::index::writer::{EmbeddingStep, Extent, State, Writer};
 use crate::index::{EmbedReport, IndexState, Job, Phase, Progress, SyncScope};
 
@@ -188,7 +189,8 @@ impl WriterThread {
             steps.reverse();
             *unembedded = Some(steps);
             // Vectors that were all there may have no graph, or one of an earlier version.
-            if reused > 0 || self.writer.graph_is_due() {
+            let is_due = self.writer.vectors.as_ref().is_some_and(VectorWriter::graph_is_due);
+            if reused > 0 || is_due {
                 self.writer.remove_seal()?;
                 self.finish_embedding(&|_, _, _| {})?;
             }

@@ -1,0 +1,141 @@
+//! The graph over older vectors: its file, and the description by which it is trusted.
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use usearch::ffi::{IndexOptions, MetricKind, ScalarKind};
+
+use super::cosine::compare_by_cosine;
+use super::{coarse, graph_error};
+use crate::error::{Error, Result};
+use crate::platform;
+use crate::safe_open;
+
+/// The maximum size of the file that describes the graph, in bytes.
+const MAX_GRAPH_INFO: u64 = 65_536;
+/// The form of the vectors of a graph. A graph with another one is not used.
+pub(super) const GRAPH_FORM: &str = "coarse-2";
+
+/// The description of a saved graph.
+#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Eq)]
+pub(super) struct GraphInfo {
+    /// The number of log records that the graph covers, from the first.
+    pub(super) records: usize,
+    pub(super) dimensions: usize,
+    /// The form of its vectors, [`GRAPH_FORM`].
+    #[serde(default)]
+    pub(super) form: String,
+    /// The BLAKE3 hash of the graph file in hex.
+    pub(super) hash: String,
+    /// The identity of the graph file, which tells it from a copy and from a file of somebody else; see
+    /// [`file_identity`].
+    #[serde(default)]
+    pub(super) file: Option<(u64, u64, i64, i64)>,
+}
+
+/// Returns device, inode and change time of a file. Nobody can choose the change time of a file, so a file with the
+/// same identity is unchanged. This matters because the reader of the graph trusts every byte.
+pub(super) fn file_identity(path: &Path) -> Option<(u64, u64, i64, i64)> {
+    let found = platform::entry_metadata(path).ok().filter(safe_open::is_regular)?;
+    Some((found.device, found.inode, found.changed.0, found.changed.1))
+}
+
+pub(super) fn graph_path(folder: &Path) -> PathBuf {
+    folder.join("graph")
+}
+
+pub(super) fn graph_info_path(folder: &Path) -> PathBuf {
+    folder.join("graph.json")
+}
+
+pub(super) fn options(dimensions: usize) -> IndexOptions {
+    IndexOptions {
+        dimensions: coarse::size(dimensions),
+        metric: MetricKind::Cos,
+        quantization: ScalarKind::I8,
+        connectivity: 16,
+        expansion_add: 128,
+        expansion_search: 96,
+        multi: false,
+    }
+}
+
+pub(super) fn path_text(path: &Path) -> Result<&str> {
+    path.to_str().ok_or_else(|| Error::invalid(format!("the index path {} is not UTF-8", path.display())))
+}
+
+/// Reads a saved graph into memory, so that it can be extended.
+///
+/// # Errors
+/// `Io` if the file cannot be read; `Corrupt` if it is not a graph.
+pub(super) fn load_graph(graph: &mut usearch::Index, dimensions: usize, path: &Path) -> Result<()> {
+    if platform::LIBRARIES_OPEN_ANY_PATH {
+        graph.load(path_text(path)?).map_err(graph_error("load"))?;
+    } else {
+        let bytes = std::fs::read(path).map_err(|error| Error::io("read", path, error))?;
+        graph.load_from_buffer(&bytes).map_err(graph_error("load"))?;
+    }
+    compare_by_cosine(graph, dimensions)
+}
+
+/// Maps a saved graph into memory, or reads it where usearch cannot open every path.
+///
+/// # Errors
+/// The errors of [`load_graph`].
+pub(super) fn map_graph(graph: &mut usearch::Index, dimensions: usize, path: &Path) -> Result<()> {
+    if !platform::LIBRARIES_OPEN_ANY_PATH {
+        return load_graph(graph, dimensions, path);
+    }
+    graph.view(path_text(path)?).map_err(graph_error("open"))?;
+    compare_by_cosine(graph, dimensions)
+}
+
+/// Writes a graph to a file.
+///
+/// # Errors
+/// `Io` if the file cannot be written; `Corrupt` if usearch fails.
+pub(super) fn save_graph(graph: &usearch::Index, path: &Path) -> Result<()> {
+    if platform::LIBRARIES_OPEN_ANY_PATH {
+        return graph.save(path_text(path)?).map_err(graph_error("save"));
+    }
+    let mut bytes = vec![0; graph.serialized_length()];
+    graph.save_to_buffer(&mut bytes).map_err(graph_error("save"))?;
+    #[expect(clippy::disallowed_methods, reason = "the sidecar's own file")]
+    std::fs::write(path, &bytes).map_err(|error| Error::io("write", path, error))
+}
+
+/// Opens a saved graph if its description matches the log. Damage is detected by its hash when the index is
+/// verified.
+pub(super) fn open_graph(
+    folder: &Path,
+    dimensions: usize,
+    records: usize,
+) -> (Option<usearch::Index>, usize) {
+    let none = (None, 0);
+    let Some(info) = trusted_graph_info(folder) else {
+        return none;
+    };
+    if info.dimensions != dimensions || info.records > records {
+        return none;
+    }
+    let Ok(mut graph) = usearch::Index::new(&options(dimensions)) else {
+        return none;
+    };
+    let opened = map_graph(&mut graph, dimensions, &graph_path(folder));
+    if opened.is_err() || graph.size() != info.records {
+        return none;
+    }
+    (Some(graph), info.records)
+}
+
+pub(super) fn read_graph_info(folder: &Path) -> Option<GraphInfo> {
+    let text = safe_open::read_in_place(&graph_info_path(folder), MAX_GRAPH_INFO).ok()?;
+    serde_json::from_slice(&text).ok()
+}
+
+/// Reads the description of a graph that this version of the program wrote at this place.
+pub(super) fn trusted_graph_info(folder: &Path) -> Option<GraphInfo> {
+    read_graph_info(folder).filter(|info| {
+        info.form == GRAPH_FORM && info.file.is_some() && info.file == file_identity(&graph_path(folder))
+    })
+}
