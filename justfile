@@ -18,7 +18,7 @@ kill-shared-vectors count="200":
 
 # Test vaults of a team; needs PostgreSQL 15 or newer, on the PATH or in the folder that SIDENOTE_TEST_POSTGRES names.
 team:
-    cargo test --release -- --ignored --nocapture team::
+    cargo test --release -- --ignored --nocapture team:: --skip team::network::
 
 # Cut the network between a server of a team and its database, in network namespaces; needs root, iproute2, openssl and PostgreSQL.
 team-network:

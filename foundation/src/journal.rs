@@ -747,8 +747,12 @@ fn follow_backward(event: &Event, name: &FileLocation) -> Option<PathStep> {
         let is_new = file.before.is_none() && file.to.is_none();
         return Some(PathStep { next: (!is_new).then(|| file.path.clone()) });
     }
-    let moved = event.folders.iter().find_map(|folder| replaced(name, &folder.to, &folder.from))?;
-    Some(PathStep { next: Some(moved) })
+    Some(PathStep { next: Some(path_before_folders(event, name)?) })
+}
+
+/// Returns the path that a file had before the folders of an event moved; `None` if it was in none of them.
+pub fn path_before_folders(event: &Event, name: &FileLocation) -> Option<FileLocation> {
+    event.folders.iter().find_map(|folder| replaced(name, &folder.to, &folder.from))
 }
 
 fn replaced(name: &FileLocation, from: &NotePath, to: &NotePath) -> Option<FileLocation> {

@@ -52,7 +52,9 @@ pub async fn listen(address: SocketAddr) -> Result<(TcpListener, SocketAddr)> {
             ErrorKind::AddrNotAvailable => {
                 "this machine does not have that address: use 127.0.0.1, or 0.0.0.0 for all of its addresses"
             }
-            ErrorKind::PermissionDenied => "use a port above 1023, or run as a user that may use this one",
+            ErrorKind::PermissionDenied => {
+                "the system reserves this port: name another one above 1023, or run as a user that may use this one"
+            }
             _ => return Error::io("listen on", address.to_string(), error),
         };
         Error::io("listen on", address.to_string(), error).with_hint(hint)

@@ -144,12 +144,14 @@ impl Host {
         self.database.listen()
     }
 
-    /// Returns the vaults that are open. One that is just being opened is left out: it is brought up to the database then.
+    /// Returns the vaults that are open, also those that are not served any more. One that is just being opened is left out: it
+    /// is brought up to the database then.
     pub(crate) fn opened_vaults(&self) -> Vec<(SharedVault, Store)> {
         // The list is locked meanwhile. A store that was taken of a vault after the vault was closed would be a second one of
         // its copy when the vault is opened again.
         let hosted = self.hosted();
-        hosted.open.values().filter_map(|vault| vault.opened.try_lock().ok()?.clone()).collect()
+        let vaults = hosted.open.values().chain(hosted.closing.values());
+        vaults.filter_map(|vault| vault.opened.try_lock().ok()?.clone()).collect()
     }
 
     /// Writes the uses of memories that wait in all open vaults, and closes those that are not served and not used any more.
@@ -178,10 +180,13 @@ impl Host {
                 drop(opened.take());
                 drop(opened);
                 let mut hosted = self.hosted();
-                // It may have been asked for, and taken back again.
+                // It may have been asked for, and taken back again, or somebody may be about to open it: the list and this call
+                // hold it otherwise.
                 let is_empty =
                     |own: &Arc<HostedVault>| own.opened.try_lock().is_ok_and(|opened| opened.is_none());
-                if hosted.closing.get(&name).is_some_and(|own| Arc::ptr_eq(own, &vault) && is_empty(own)) {
+                if hosted.closing.get(&name).is_some_and(|own| {
+                    Arc::ptr_eq(own, &vault) && Arc::strong_count(own) == 2 && is_empty(own)
+                }) {
                     hosted.closing.remove(&name);
                 }
             }

@@ -87,7 +87,9 @@ impl Database {
             .keepalives_idle(NETWORK_TIMEOUT);
         config.application_name("sidenote");
         let is_remote = |host: &Host| matches!(host, Host::Tcp(name) if !is_loopback(name));
-        let tls = if !config.get_hosts().iter().any(is_remote) && config.get_ssl_mode() != SslMode::Require {
+        let leaves_machine = config.get_hosts().iter().any(is_remote)
+            || config.get_hostaddrs().iter().any(|ip| !ip.is_loopback());
+        let tls = if !leaves_machine && config.get_ssl_mode() != SslMode::Require {
             None
         } else {
             config.ssl_mode(SslMode::Require);
@@ -196,7 +198,11 @@ impl Database {
                     is_first = false;
                     self.forget_idle();
                 }
-                done => return done,
+                Ok(done) => {
+                    self.note_contact(None);
+                    return Ok(done);
+                }
+                failed => return failed,
             }
         }
     }
@@ -216,8 +222,10 @@ impl Database {
         let done = in_transaction(&mut client, vault, false, &mut work);
         let is_lost = client.is_closed();
         self.put_back(client);
-        if done.is_err() && is_lost {
-            self.look_again();
+        match &done {
+            Ok(_) => self.note_contact(None),
+            Err(_) if is_lost => self.look_again(),
+            Err(_) => {}
         }
         done
     }

@@ -187,6 +187,11 @@ pub fn restore(
         }
     }
     let changes = database.compare_files(id, &wanted)?;
+    // A backup that is not mounted looks like this.
+    if wanted.is_empty() && !changes.is_empty() {
+        return Err(Error::invalid(format!("{} has no files of a vault", from.display()))
+            .with_hint("name the folder that `sidenote team export` wrote"));
+    }
     let mut event = Event::new(OP_RESTORE, now);
     let applied = !dry_run && !changes.is_empty();
     let changes = if applied {

@@ -168,5 +168,5 @@ fn show_plan(plan: &LoginPlan) -> String {
         ("scopes", plan.scopes.join(" ")),
     ];
     output::columns(&rows.map(|(name, value)| vec![name.to_owned(), value]))
-        + "nothing was asked of the identity provider: this is what would be done\n"
+        + "nothing was changed: this is what would be done\n"
 }

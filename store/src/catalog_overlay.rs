@@ -213,9 +213,11 @@ impl<'a> View<'a> {
             said.any(|(text, syntax)| !world.keeps(text, *syntax, path))
         };
         let mut changing: BTreeSet<NotePath> = self.unindexed().collect();
-        // Systems do not tell a process that follows the files of every write.
-        let Drift { added, changed, .. } = self.core.index.drift(&self.core.vault)?;
-        changing.extend(added.into_iter().chain(changed));
+        if self.core.index.follower().is_following() {
+            // Systems do not tell of every write. All other processes have just scanned the files.
+            let Drift { added, changed, .. } = self.core.index.drift(&self.core.vault)?;
+            changing.extend(added.into_iter().chain(changed));
+        }
         let moved: HashSet<&NotePath> = moved.iter().collect();
         let unknown = self.catalog().paths().without_text()?;
         changing.extend(unknown.into_iter().filter(|path| moved.contains(path)));

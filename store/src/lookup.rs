@@ -18,18 +18,23 @@ use sidenote_foundation::vault::authority::authority_of;
 use sidenote_foundation::wording::Wording;
 
 impl Lookup<'_> {
-    /// Finds the note with a path, id, title, alias or file name, or the target of a `[[wikilink]]`.
-    ///
-    /// # Errors
-    /// `NotFound`, with similar names, if no note has the name; `Exists`, with their paths, if several notes have it.
-    pub fn find(&self, name: &str) -> Result<FileRow> {
+    /// Returns the name in a wikilink, without alias and heading; other names as they are.
+    pub(crate) fn bare_name(name: &str) -> &str {
         let bare = name.trim();
         let inner = bare
             .strip_prefix("![[")
             .or_else(|| bare.strip_prefix("[["))
             .and_then(|rest| rest.strip_suffix("]]"))
             .map(|body| body.split(['|', '#']).next().unwrap_or(body).trim());
-        let wanted = inner.unwrap_or(bare).trim_start_matches("./");
+        inner.unwrap_or(bare).trim_start_matches("./")
+    }
+
+    /// Finds the note with a path, id, title, alias or file name, or the target of a `[[wikilink]]`.
+    ///
+    /// # Errors
+    /// `NotFound`, with similar names, if no note has the name; `Exists`, with their paths, if several notes have it.
+    pub fn find(&self, name: &str) -> Result<FileRow> {
+        let wanted = Self::bare_name(name);
         for path in [wanted.to_owned(), format!("{wanted}.md")] {
             if let Some(row) = self.row_at(&path)? {
                 self.remember_resolved(&row);

@@ -19,11 +19,11 @@ use crate::Result;
 
 /// How many queries are made.
 const QUERIES: usize = 200;
-/// How many events the journal holds of each note,
+/// The number of events that the journal holds of a note.
 pub(crate) const EVENTS: usize = 10;
-/// of so many notes at most,
+/// The largest number of notes that have events.
 const REMEMBERED: usize = 10_000;
-/// over so many months of thirty days.
+/// The number of months, of thirty days each, over which events are spread.
 const MONTHS: usize = 8;
 /// How many words the synthetic vault is written with.
 const VOCABULARY: usize = 30_000;

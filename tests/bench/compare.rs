@@ -72,7 +72,7 @@ pub(crate) fn compare(bed: &Bed, base: &Path, only: &str, rounds: usize) -> Resu
 fn measures_of(program: &Path) -> Result<Vec<String>> {
     let output = Command::new(program).arg("--list").stderr(Stdio::null()).output()?;
     if !output.status.success() {
-        // It is older than the list, and is asked for what both are taken to have.
+        // A bench that is older than `--list` is taken to have every measure.
         return Ok(MEASURES.iter().map(|measure| measure.name.to_owned()).collect());
     }
     Ok(String::from_utf8(output.stdout)?.lines().map(str::to_owned).collect())

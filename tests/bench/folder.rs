@@ -3,7 +3,6 @@
 
 use std::fs;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use sidenote::index::silent;
 use sidenote::search::Mode;
@@ -99,20 +98,17 @@ pub(crate) fn writers(place: &Place, sample: &mut Sample) -> Result<()> {
 fn meanwhile(place: &Place, sample: &mut Sample, mut work: impl FnMut(&Store) -> Result<()>) -> Result<()> {
     let own = copied(place)?;
     let (store, _follower) = following(&own, "none")?;
-    let is_done = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let mover = scope.spawn(|| -> Result<(), String> {
-            let moved = [(FOLDER, MOVED), (MOVED, FOLDER)].into_iter().try_for_each(|(from, to)| {
+            [(FOLDER, MOVED), (MOVED, FOLDER)].into_iter().try_for_each(|(from, to)| {
                 store
                     .changes()
                     .change(&operation(from, to), false)
                     .map(drop)
                     .map_err(|error| error.to_string())
-            });
-            is_done.store(true, Ordering::Relaxed);
-            moved
+            })
         });
-        while !is_done.load(Ordering::Relaxed) {
+        while !mover.is_finished() {
             sample.time(|| work(&store))?;
         }
         mover.join().map_err(|_| "the moving thread panicked")??;

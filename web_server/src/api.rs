@@ -13,9 +13,9 @@ use tokio::sync::Semaphore;
 use crate::access::Access;
 use crate::assets::Asset;
 use crate::events::Events;
-use crate::kept::KeptReplies;
 use crate::params::Params;
 use crate::reply::{ApiError, accepts_gzip, json_reply};
+use crate::reply_cache::ReplyCache;
 use crate::{actions, assets, files, read};
 use sidenote_http::admission::Admission;
 use sidenote_store::Store;
@@ -38,9 +38,9 @@ pub(crate) struct Api {
     admission: Admission,
     events: Events,
     assets: &'static [Asset],
-    kept: KeptReplies,
+    cache: ReplyCache,
     /// Replies from the rows of all notes are made one after another: a view asks for several, whose memory would add up.
-    whole_vault: Semaphore,
+    whole_vault: Arc<Semaphore>,
 }
 
 /// Cancels a call when it is dropped, because the client is gone.
@@ -61,8 +61,8 @@ impl Api {
             admission: Admission::default(),
             events,
             assets,
-            kept: KeptReplies::default(),
-            whole_vault: Semaphore::new(1),
+            cache: ReplyCache::default(),
+            whole_vault: Arc::new(Semaphore::new(1)),
         }
     }
 
@@ -94,12 +94,17 @@ impl Api {
             }
             let turn = match read::is_of_whole_vault(name) {
                 // The semaphore is never closed.
-                true => self.whole_vault.acquire().await.ok(),
+                true => Arc::clone(&self.whole_vault).acquire_owned().await.ok(),
                 false => None,
             };
             let name = name.to_owned();
-            let bytes = self.run(move |api, store| read::reply(&api.kept, store, &name, &params)).await?;
-            drop(turn);
+            let work = move |api: &Self, store: &Store| {
+                let reply = read::reply(&api.cache, store, &name, &params);
+                // The next one begins when this one has ended, also if the client is gone.
+                drop(turn);
+                reply
+            };
+            let bytes = self.run(work).await?;
             return Ok(json_reply(bytes, accepts_gzip(&parts.headers)));
         }
         if !actions::is_action(name, &parts.method) {

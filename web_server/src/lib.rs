@@ -8,10 +8,10 @@ mod api;
 mod assets;
 mod events;
 mod files;
-mod kept;
 mod params;
 mod read;
 mod reply;
+mod reply_cache;
 mod sanitize;
 
 use std::net::SocketAddr;

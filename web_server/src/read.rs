@@ -3,9 +3,9 @@
 use axum::body::Bytes;
 use serde_json::json;
 
-use crate::kept::KeptReplies;
 use crate::params::Params;
-use crate::reply::{ApiError, to_json, to_json_with};
+use crate::reply::{ApiError, packed, to_json, to_json_with};
+use crate::reply_cache::ReplyCache;
 use crate::sanitize::sanitized;
 use sidenote_foundation::clock::Timestamp;
 use sidenote_foundation::error::ErrorKind;
@@ -20,7 +20,7 @@ use sidenote_store::{
 type Reader = fn(&Store, &Params) -> Result<Vec<u8>, ApiError>;
 
 /// The addresses below `/api/v1/`.
-const READERS: [(&str, Reader); 31] = [
+const READERS: [(&str, Reader); 30] = [
     ("session", session),
     ("search", search),
     ("facets", facets),
@@ -50,7 +50,6 @@ const READERS: [(&str, Reader); 31] = [
     }),
     ("memory/changes", memory_changes),
     ("memory/inactive", |store, _| to_json(&store.views().inactive()?)),
-    ("memory/duplicates", duplicates),
     ("trash", |store, params| to_json(&store.views().trashed_text(params.required("name")?)?)),
     ("trash/matches", |store, params| {
         let limit = params.number("limit")?.unwrap_or(10);
@@ -71,7 +70,7 @@ const UNREFRESHED: [&str; 8] =
     ["session", "search", "mentions", "related", "status", "settings", "activity", "graph/positions"];
 
 /// The addresses whose replies are made from the rows of all notes.
-const WHOLE_VAULT: [&str; 7] = [
+const WHOLE_VAULT: [&str; 9] = [
     "graph",
     "graph/around",
     "memory/stats",
@@ -79,6 +78,8 @@ const WHOLE_VAULT: [&str; 7] = [
     "memory/months",
     "memory/changes",
     "memory/list",
+    "memory/duplicates",
+    "memory/inactive",
 ];
 
 /// Returns whether the reply of an address is made from the rows of all notes, which take some memory.
@@ -91,7 +92,7 @@ pub(crate) fn is_of_whole_vault(name: &str) -> bool {
 /// # Errors
 /// `not-found` if there is no such address; those of the store.
 pub(crate) fn reply(
-    kept: &KeptReplies,
+    cache: &ReplyCache,
     store: &Store,
     name: &str,
     params: &Params,
@@ -100,8 +101,9 @@ pub(crate) fn reply(
         store.index().refresh()?;
     }
     match name {
-        "graph" => return graph(kept, store, params),
-        "check" => return check(kept, store),
+        "graph" => return graph(cache, store, params),
+        "check" => return check(cache, store),
+        "memory/duplicates" => return Ok(duplicates(cache, store, params)?.into()),
         _ => {}
     }
     if let Some(id) = name.strip_prefix("operations/") {
@@ -248,16 +250,16 @@ fn git_history(store: &Store, params: &Params) -> Result<Vec<u8>, ApiError> {
     }
 }
 
-fn graph(kept: &KeptReplies, store: &Store, params: &Params) -> Result<Bytes, ApiError> {
+fn graph(cache: &ReplyCache, store: &Store, params: &Params) -> Result<Bytes, ApiError> {
     let request = search_request(store, params)?;
     let is_whole =
         request.query.trim().is_empty() && request.filter == Filter::default() && request.tier.is_none();
     if !is_whole {
         return Ok(to_json(&store.views().graph(Some(&request)).map_err(in_query(&request))?)?.into());
     }
-    kept.graph.get(store, || {
+    cache.graph.get(store, || {
         let graph = store.views().graph(None)?;
-        Ok((graph.generation, to_json(&graph)?))
+        Ok((graph.generation, packed(&to_json(&graph)?)?.into()))
     })
 }
 
@@ -296,11 +298,14 @@ fn memory_changes(store: &Store, params: &Params) -> Result<Vec<u8>, ApiError> {
     to_json(&store.views().tier_changes(days, limit)?)
 }
 
-fn duplicates(store: &Store, params: &Params) -> Result<Vec<u8>, ApiError> {
+fn duplicates(cache: &ReplyCache, store: &Store, params: &Params) -> Result<Vec<u8>, ApiError> {
     let (limit, threshold) =
         (params.number("limit")?.unwrap_or(50), params.number("threshold")?.unwrap_or(0.9));
     // The pairs are those of the check, so that both name the same.
-    let similar = store.upkeep().similar_texts()?;
+    let similar = cache.similar_texts.get(store, || {
+        let generation = store.index().generation()?;
+        Ok((generation, store.upkeep().similar_texts()?.into()))
+    })?;
     to_json(&store.views().duplicates(limit, threshold, &similar)?)
 }
 
@@ -328,14 +333,15 @@ fn activity(store: &Store, params: &Params) -> Result<Vec<u8>, ApiError> {
     to_json(&store.views().activity(&request)?)
 }
 
-fn check(kept: &KeptReplies, store: &Store) -> Result<Bytes, ApiError> {
-    kept.check.get(store, || {
+fn check(cache: &ReplyCache, store: &Store) -> Result<Bytes, ApiError> {
+    cache.check.get(store, || {
         let generation = store.index().generation()?;
         let reply = store.upkeep().check(false)?;
         let fixable = reply.problems.iter().filter(|problem| !problem.fixes.is_empty()).count();
         let codes: serde_json::Map<String, serde_json::Value> =
             PROBLEM_CODES.iter().map(|code| (code.code.to_owned(), code.meaning.into())).collect();
-        Ok((generation, to_json_with(&reply, json!({"codes": codes, "fixable": fixable}))?))
+        let reply = to_json_with(&reply, json!({"codes": codes, "fixable": fixable}))?;
+        Ok((generation, packed(&reply)?.into()))
     })
 }
 

@@ -34,8 +34,9 @@ impl FolderFingerprint {
     }
 }
 
+/// Hashes what tells of a file whether it changed.
 fn hash_of(name: &str, size: u64, (mtime_ns, ctime_ns): (i64, i64), excluded: bool) -> u128 {
-    /// Longer names are hashed in parts.
+    /// The longest name, in bytes, that is hashed together with the rest in one call.
     const ROOM: usize = 256;
     let mut bytes = [0; 25 + ROOM];
     bytes[..8].copy_from_slice(&size.to_le_bytes());
@@ -49,8 +50,7 @@ fn hash_of(name: &str, size: u64, (mtime_ns, ctime_ns): (i64, i64), excluded: bo
         }
         None => blake3::Hasher::new().update(&bytes[..25]).update(name.as_bytes()).finalize(),
     };
-    let (first, _) = hash.as_bytes().split_at(16);
-    first.iter().rev().fold(0, |sum, byte| sum << 8 | u128::from(*byte))
+    hash.as_bytes().first_chunk().map_or(0, |first| u128::from_le_bytes(*first))
 }
 
 /// What is known of the folders of a vault, so that a scan need not list the files of those that are unchanged.

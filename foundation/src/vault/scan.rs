@@ -154,8 +154,8 @@ pub fn scan_each<E>(
     let mut trees = ScanRoots::of(root);
     let mut folders = vec![options.below.clone()];
     while !folders.is_empty() {
-        let ways = Ways { root, real: &real, options, known };
-        let links = walk(&ways, std::mem::take(&mut folders), &mut gaps, &mut visit)?;
+        let context = WalkContext { root, real: &real, options, known };
+        let links = walk(&context, std::mem::take(&mut folders), &mut gaps, &mut visit)?;
         // Links are followed in path order, so that the choice among links to one target is stable.
         for link in links {
             let disk = on_disk(root, &link);
@@ -307,8 +307,8 @@ fn is_absence(error: &io::Error) -> bool {
 /// Says whether a folder or one of its parents is a dangling symbolic link.
 fn has_dangling_folder(root: &Path, folder: &str) -> bool {
     let above = folder.match_indices('/').filter_map(|(slash, _)| folder.get(..slash));
-    let mut ways = above.chain(Some(folder).filter(|folder| !folder.is_empty())).map(|way| root.join(way));
-    ways.find(|way| std::fs::metadata(way).is_err()).is_some_and(|way| way.is_symlink())
+    let mut context = above.chain(Some(folder).filter(|folder| !folder.is_empty())).map(|way| root.join(way));
+    context.find(|way| std::fs::metadata(way).is_err()).is_some_and(|way| way.is_symlink())
 }
 
 /// Returns the reason why a link to a file is not followed; `None` if it is followed.
@@ -412,7 +412,7 @@ impl Drop for BusyGuard<'_> {
 const CHANNEL_CAPACITY: usize = 16;
 
 /// What the threads of a walk share.
-struct Ways<'a> {
+struct WalkContext<'a> {
     root: &'a Path,
     /// The canonical root.
     real: &'a Path,
@@ -422,7 +422,7 @@ struct Ways<'a> {
 
 /// Lists the folders and all their subfolders for `visit`, and returns the links to folders in path order.
 fn walk<E>(
-    ways: &Ways<'_>,
+    context: &WalkContext<'_>,
     folders: Vec<String>,
     gaps: &mut ScanGaps,
     visit: &mut impl FnMut(DirListing) -> Result<(), E>,
@@ -432,8 +432,8 @@ fn walk<E>(
     let work = |listings: SyncSender<ListedDir>| {
         while let Some(folder) = next(&queue, &ready) {
             let _busy = BusyGuard { queue: &queue, ready: &ready };
-            let listed = list(ways, folder);
-            let inner = if ways.options.recursive { listed.listing.folders.clone() } else { Vec::new() };
+            let listed = list(context, folder);
+            let inner = if context.options.recursive { listed.listing.folders.clone() } else { Vec::new() };
             let is_wanted = listings.send(listed).is_ok();
             let mut queue = lock(&queue);
             if is_wanted {
@@ -447,7 +447,7 @@ fn walk<E>(
     // The scope propagates a panic of a thread. Without that, its folders would be missing silently.
     thread::scope(|threads| {
         let (sender, listings) = sync_channel(CHANNEL_CAPACITY);
-        for _ in 0..ways.options.threads.max(1) {
+        for _ in 0..context.options.threads.max(1) {
             let sender = sender.clone();
             threads.spawn(|| work(sender));
         }
@@ -502,8 +502,8 @@ struct ListedFile {
 }
 
 /// Lists one folder.
-fn list(ways: &Ways<'_>, path: String) -> ListedDir {
-    let Ways { root, real, options, known } = *ways;
+fn list(context: &WalkContext<'_>, path: String) -> ListedDir {
+    let WalkContext { root, real, options, known } = *context;
     let disk = on_disk(root, &path);
     let mut listed = ListedDir {
         listing: DirListing { path, ..DirListing::default() },

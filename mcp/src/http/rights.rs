@@ -103,7 +103,7 @@ impl Access {
         let role = match self.role(vault, &identity).await {
             Ok(Some(role)) => role,
             Ok(None) => {
-                tracing::info!("{} has no role in a vault {vault:?}", identity.caller.who());
+                tracing::warn!("{} has no role in a vault {vault:?}", identity.caller.who());
                 return Err((StatusCode::NOT_FOUND, NO_VAULT).into_response());
             }
             Err(error) => {

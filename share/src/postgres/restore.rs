@@ -9,7 +9,7 @@ use uuid::Uuid;
 use super::listener::notify;
 use super::members::line_of;
 use super::tables::files;
-use super::turn::{lock_row, send};
+use super::turn::{lock_row, send, store_rows};
 use super::{Database, failed};
 use sidenote_foundation::error::{Error, Result};
 use sidenote_foundation::journal::event::{Event, TouchedFile};
@@ -46,7 +46,9 @@ impl Database {
             let generation = lock_row(transaction, vault)? + 1;
             let changes = changes_to(transaction, vault, wanted)?;
             send_files(transaction, vault, &changes, read)?;
-            store_files(transaction, vault, &changes, generation)?;
+            let paths: Vec<String> = changes.iter().map(|change| change.path.to_string()).collect();
+            let hashes = changes.iter().map(|change| change.after);
+            store_rows(transaction, vault, generation, paths.iter().map(String::as_str).zip(hashes))?;
             event.files.clone_from(&changes);
             let line = line_of(transaction, event)?;
             let write = |error| failed("store the change", error);
@@ -147,30 +149,4 @@ fn send_group(
     let hashes: Vec<&[u8]> = group.keys().map(<[u8; 32]>::as_slice).collect();
     let bytes: Vec<&[u8]> = group.values().map(Vec::as_slice).collect();
     send(transaction, vault, &hashes, &bytes)
-}
-
-fn store_files(
-    transaction: &mut Transaction<'_>,
-    vault: Uuid,
-    changes: &[TouchedFile],
-    generation: i64,
-) -> Result<()> {
-    let paths: Vec<String> = changes.iter().map(|change| change.path.to_string()).collect();
-    let hashes: Vec<Option<Vec<u8>>> =
-        changes.iter().map(|change| change.after.map(|hash| hash.to_bytes().to_vec())).collect();
-    failpoint();
-    transaction
-        .execute_typed(
-            "insert into sidenote.file (vault, path, hash, gen)
-            select $1, path, hash, $4 from unnest($2, $3) as new (path, hash)
-            on conflict (vault, path) do update set hash = excluded.hash, gen = excluded.gen",
-            &[
-                (&vault, Type::UUID),
-                (&paths, Type::TEXT_ARRAY),
-                (&hashes, Type::BYTEA_ARRAY),
-                (&generation, Type::INT8),
-            ],
-        )
-        .map(drop)
-        .map_err(|error| failed("store the files", error))
 }

@@ -45,11 +45,15 @@ pub(super) fn connector(roots: Option<&Path>) -> Result<MakeRustlsConnect> {
             .with_hint("correct sslrootcert in the address of the database")
     })?;
     let mut store = RootCertStore::empty();
-    let found = CertificateDer::pem_slice_iter(&pem).collect::<Result<Vec<_>, _>>();
-    let (added, _) = store.add_parsable_certificates(found.unwrap_or_default());
+    let hint = "sslrootcert must name a file with certificates in PEM form";
+    let found = CertificateDer::pem_slice_iter(&pem).collect::<Result<Vec<_>, _>>().map_err(|error| {
+        Error::invalid(format!("{} has a certificate that cannot be read: {error}", file.display()))
+            .with_hint(hint)
+    })?;
+    let (added, _) = store.add_parsable_certificates(found);
     if added == 0 {
-        return Err(Error::invalid(format!("{} has no certificate of an authority", file.display()))
-            .with_hint("sslrootcert must name a file with certificates in PEM form"));
+        let none = format!("{} has no certificate of an authority", file.display());
+        return Err(Error::invalid(none).with_hint(hint));
     }
     let config = ClientConfig::builder().with_root_certificates(store).with_no_client_auth();
     Ok(MakeRustlsConnect::new(config))

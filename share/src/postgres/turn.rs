@@ -153,6 +153,8 @@ impl RowLock {
     /// Asks over a new connection whether a commit whose answer was lost was carried out. The row lock is taken first: the
     /// transaction that had it has ended then.
     fn ask_after_lost_answer(&self, event: &str, lost: Error) -> Result<()> {
+        // Connections that are free were most likely lost with it.
+        self.database.forget_idle();
         let mut client = self.database.client()?;
         begin(&mut client, self.vault, LOST_ANSWER)?;
         let found = client.query_typed_opt(
@@ -218,24 +220,8 @@ fn write_change(
     let generation = head + 1;
     let rows = rows_of(client, vault, applied)?;
     send_contents(client, vault, applied, contents)?;
-    let paths: Vec<&str> = rows.keys().map(String::as_str).collect();
-    let hashes: Vec<Option<Vec<u8>>> =
-        rows.values().map(|hash| hash.map(|hash| hash.to_bytes().to_vec())).collect();
+    store_rows(client, vault, generation, rows.iter().map(|(path, hash)| (path.as_str(), *hash)))?;
     let write = |error| failed("store the change", error);
-    failpoint();
-    client
-        .execute_typed(
-            "insert into sidenote.file (vault, path, hash, gen)
-            select $1, path, hash, $4 from unnest($2, $3) as new (path, hash)
-            on conflict (vault, path) do update set hash = excluded.hash, gen = excluded.gen",
-            &[
-                (&vault, Type::UUID),
-                (&paths, Type::TEXT_ARRAY),
-                (&hashes, Type::BYTEA_ARRAY),
-                (&generation, Type::INT8),
-            ],
-        )
-        .map_err(write)?;
     let line = serde_json::to_string(event)
         .map_err(|error| Error::internal("an event cannot be serialized").with_source(error))?;
     let client_name = event.more.get("client").and_then(|name| name.as_str());
@@ -271,6 +257,32 @@ fn write_change(
     if moved == 1 { Ok(()) } else { Err(Error::internal("the head of the vault moved during a turn")) }
 }
 
+/// Writes the rows of files that change with a generation: the path of each, and its hash, or `None` if it is removed.
+pub(super) fn store_rows<'r>(
+    client: &mut impl GenericClient,
+    vault: Uuid,
+    generation: i64,
+    rows: impl Iterator<Item = (&'r str, Option<ContentHash>)>,
+) -> Result<()> {
+    let (paths, hashes): (Vec<&str>, Vec<Option<Vec<u8>>>) =
+        rows.map(|(path, hash)| (path, hash.map(|hash| hash.to_bytes().to_vec()))).unzip();
+    failpoint();
+    client
+        .execute_typed(
+            "insert into sidenote.file (vault, path, hash, gen)
+            select $1, path, hash, $4 from unnest($2, $3) as new (path, hash)
+            on conflict (vault, path) do update set hash = excluded.hash, gen = excluded.gen",
+            &[
+                (&vault, Type::UUID),
+                (&paths, Type::TEXT_ARRAY),
+                (&hashes, Type::BYTEA_ARRAY),
+                (&generation, Type::INT8),
+            ],
+        )
+        .map(drop)
+        .map_err(|error| failed("store the change", error))
+}
+
 /// Compares a change with the files in the database, and returns the new row of each path: its hash, or `None` if it is
 /// removed.
 fn rows_of(
@@ -286,8 +298,11 @@ fn rows_of(
     failpoint();
     let found = client
         .query_typed(
-            "select path, hash from sidenote.file where vault = $1 and hash is not null
-            and (path = any($2) or exists (select from unnest($3) as moved (prefix) where starts_with(path, prefix)))",
+            // Both parts use the primary key. Paths are compared byte by byte, and `0` comes after `/`.
+            "select path, hash from sidenote.file where vault = $1 and hash is not null and path = any($2)
+            union select f.path, f.hash from unnest($3) as moved (prefix) join sidenote.file f
+            on f.vault = $1 and f.hash is not null
+            and f.path >= moved.prefix and f.path < left(moved.prefix, -1) || '0'",
             &[(&vault, Type::UUID), (&asked, Type::TEXT_ARRAY), (&prefixes, Type::TEXT_ARRAY)],
         )
         .map_err(|error| failed("compare the files", error))?;

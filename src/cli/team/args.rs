@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use crate::cli::args::DryRunArgs;
 use crate::error::Result;
 use crate::share::Database;
 use crate::share::settings::TeamSettings;
@@ -31,15 +32,17 @@ impl SettingsArgs {
     }
 }
 
-/// The flags of the commands that administer all vaults, as the owner of the tables.
+/// The flags of the commands that change what the owner of the tables administers.
 #[derive(Debug, Args)]
 pub(super) struct OwnerArgs {
     #[command(flatten)]
-    pub(super) settings: SettingsArgs,
+    settings: SettingsArgs,
     /// The database, with a role that owns the tables. Default: team.database of the settings, whose role servers have; it
     /// may not change rights.
     #[arg(long, value_name = "ADDRESS")]
     database: Option<String>,
+    #[command(flatten)]
+    pub(super) dry_run: DryRunArgs,
 }
 
 impl OwnerArgs {

@@ -6,7 +6,6 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::args::OwnerArgs;
-use crate::cli::args::DryRunArgs;
 use crate::cli::{CommandContext, output};
 use crate::clock::Timestamp;
 use crate::error::{Error, Result};
@@ -32,8 +31,6 @@ pub(super) struct RestoreArgs {
     folder: PathBuf,
     #[command(flatten)]
     owner: OwnerArgs,
-    #[command(flatten)]
-    dry_run: DryRunArgs,
 }
 
 /// Remove contents from the database that no file has now and no change of the last days names.
@@ -52,13 +49,11 @@ pub(super) struct CleanArgs {
     days: u32,
     #[command(flatten)]
     owner: OwnerArgs,
-    #[command(flatten)]
-    dry_run: DryRunArgs,
 }
 
 pub(super) fn restore(context: &CommandContext, args: &RestoreArgs) -> Result<()> {
     let (settings, database) = args.owner.open()?;
-    let (now, dry_run) = (context.now(), args.dry_run.is_set());
+    let (now, dry_run) = (context.now(), args.owner.dry_run.is_set());
     let reply = team::restore(&database, &args.name, &args.folder, settings.max_file(), now, dry_run)?;
     context.out.reply(&reply, |reply| {
         let list = |verb: &str, paths: &[String]| {
@@ -90,7 +85,7 @@ pub(super) fn clean(context: &CommandContext, args: &CleanArgs) -> Result<()> {
     let now = context.now();
     let since = now.millis().checked_sub(i64::from(args.days) * DAY).map(Timestamp::from_millis);
     let since = since.ok_or_else(|| Error::invalid("--days is too large"))?;
-    let reply = team::clean(&database, &args.name, since, now, args.dry_run.is_set())?;
+    let reply = team::clean(&database, &args.name, since, now, args.owner.dry_run.is_set())?;
     context.out.reply(&reply, |reply| {
         let found = format!("{}, {}", output::count(reply.contents, "content"), output::bytes(reply.bytes));
         match (reply.applied, reply.contents) {

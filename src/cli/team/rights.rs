@@ -3,7 +3,6 @@
 use clap::{Args, ValueEnum};
 
 use super::args::{OwnerArgs, SettingsArgs};
-use crate::cli::args::DryRunArgs;
 use crate::cli::{CommandContext, output};
 use crate::clock::Timestamp;
 use crate::error::Result;
@@ -51,8 +50,6 @@ pub(super) struct GrantArgs {
     role: RoleArg,
     #[command(flatten)]
     owner: OwnerArgs,
-    #[command(flatten)]
-    dry_run: DryRunArgs,
 }
 
 /// Withdraw the role of a person or group in a vault.
@@ -66,8 +63,6 @@ pub(super) struct RevokeArgs {
     who: String,
     #[command(flatten)]
     owner: OwnerArgs,
-    #[command(flatten)]
-    dry_run: DryRunArgs,
 }
 
 /// Block a person or group in all vaults at once, whatever their roles are.
@@ -81,8 +76,6 @@ pub(super) struct BlockArgs {
     who: String,
     #[command(flatten)]
     owner: OwnerArgs,
-    #[command(flatten)]
-    dry_run: DryRunArgs,
 }
 
 /// End the block of a person or group.
@@ -106,8 +99,6 @@ pub(super) struct ForgetArgs {
     who: String,
     #[command(flatten)]
     owner: OwnerArgs,
-    #[command(flatten)]
-    dry_run: DryRunArgs,
 }
 
 /// List who changed a vault, which calls were refused, and which roles and blocks were given, oldest first.
@@ -138,14 +129,14 @@ fn issuers(settings: &crate::share::settings::TeamSettings) -> &[String] {
 pub(super) fn grant(context: &CommandContext, args: &GrantArgs) -> Result<()> {
     let (settings, database) = args.owner.open()?;
     members::check_who(&args.who, issuers(&settings))?;
-    let (role, dry_run) = (Some(args.role.into()), args.dry_run.is_set());
+    let (role, dry_run) = (Some(args.role.into()), args.owner.dry_run.is_set());
     let reply = members::set_role(&database, &args.name, &args.who, role, context.now(), dry_run)?;
     context.out.reply(&reply, role_text)
 }
 
 pub(super) fn revoke(context: &CommandContext, args: &RevokeArgs) -> Result<()> {
     let (_, database) = args.owner.open()?;
-    let dry_run = args.dry_run.is_set();
+    let dry_run = args.owner.dry_run.is_set();
     let reply = members::set_role(&database, &args.name, &args.who, None, context.now(), dry_run)?;
     context.out.reply(&reply, role_text)
 }
@@ -169,7 +160,8 @@ pub(super) fn unblock(context: &CommandContext, args: &UnblockArgs) -> Result<()
 }
 
 fn set_blocked(context: &CommandContext, args: &BlockArgs, database: &Database, blocked: bool) -> Result<()> {
-    let reply = members::set_blocked(database, &args.who, blocked, context.now(), args.dry_run.is_set())?;
+    let reply =
+        members::set_blocked(database, &args.who, blocked, context.now(), args.owner.dry_run.is_set())?;
     context.out.reply(&reply, |reply: &BlockReply| {
         let who = output::plain(&reply.who);
         let state = if reply.blocked { "blocked" } else { "not blocked" };
@@ -183,7 +175,7 @@ fn set_blocked(context: &CommandContext, args: &BlockArgs, database: &Database, 
 
 pub(super) fn forget(context: &CommandContext, args: &ForgetArgs) -> Result<()> {
     let (_, database) = args.owner.open()?;
-    let reply = members::forget(&database, &args.who, context.now(), args.dry_run.is_set())?;
+    let reply = members::forget(&database, &args.who, context.now(), args.owner.dry_run.is_set())?;
     context.out.reply(&reply, |reply| {
         let verb = if reply.applied { "is" } else { "would be" };
         let (events, roles) = (output::count(reply.events, "event"), output::count(reply.roles, "role"));

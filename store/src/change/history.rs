@@ -64,6 +64,7 @@ impl Changes<'_> {
     /// Finds the path that a deleted note had, by its title, alias or id if it is in the trash, or else by its file name. Of
     /// several notes with the file name, that of the last event is given.
     pub(crate) fn deleted_path(&self, name: &str) -> Result<Option<NotePath>> {
+        let name = Lookup::bare_name(name);
         let planner = Planner::of(self.core);
         if let Some(in_trash) = planner.answering_in_trash(name)
             && let Some(path) = planner.former_path(&in_trash)?

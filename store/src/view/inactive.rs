@@ -10,9 +10,10 @@ use crate::view::Views;
 use crate::view::activity::agent_of;
 use crate::view::trash::TrashedFile;
 use sidenote_foundation::clock::Timestamp;
-use sidenote_foundation::error::Result;
+use sidenote_foundation::error::{ErrorKind, Result};
 use sidenote_foundation::index::catalog::Inactive;
 use sidenote_foundation::journal::event::Event;
+use sidenote_foundation::journal::path_before_folders;
 use sidenote_foundation::journal::reader::ReadOrder;
 use sidenote_foundation::memory::state::MemoryProperties;
 use sidenote_foundation::text::decode::decode;
@@ -95,21 +96,23 @@ impl Views<'_> {
             self.core.check_cancelled()?;
             let event = event?;
             let mut files = None;
-            for touched in &event.files {
+            // The names before the event, which no other file of it had afterwards.
+            let mut earlier: Vec<(FileLocation, usize)> = Vec::new();
+            for touched in event.files.iter().filter(|file| file.after.is_some() || file.to.is_some()) {
                 let Some(at) = places.remove(touched.end()) else { continue };
                 let Some(memory) = memories.get(at) else { continue };
-                if touched.before.is_some() && touched.before == touched.after {
-                    places.insert(touched.path.clone(), at);
+                // A large file that only moved has no hashes.
+                if touched.before == touched.after {
+                    earlier.push((touched.path.clone(), at));
                     continue;
                 }
                 // An operation whose before-images are gone says nothing, and nothing before it can be told.
-                let files = files
-                    .get_or_insert_with(|| log.record(&event.id).map_or_else(|_| Vec::new(), |r| r.files));
+                let files = files.get_or_insert_with(|| files_of(&log, &event));
                 let Some(file) = files.iter().find(|file| file.to.as_ref() == Some(touched.end())) else {
                     continue;
                 };
                 match self.states(file, memory) {
-                    States { before: Some(true), .. } => drop(places.insert(touched.path.clone(), at)),
+                    States { before: Some(true), .. } => earlier.push((touched.path.clone(), at)),
                     States { before: Some(false), after: Some(true) } => {
                         if let Some(place) = found.get_mut(at) {
                             *place = Some(since(&event));
@@ -119,6 +122,13 @@ impl Views<'_> {
                     _ => {}
                 }
             }
+            if !event.folders.is_empty() {
+                places = places
+                    .into_iter()
+                    .map(|(place, at)| (path_before_folders(&event, &place).unwrap_or(place), at))
+                    .collect();
+            }
+            places.extend(earlier);
             if places.is_empty() {
                 break;
             }
@@ -137,6 +147,19 @@ impl Views<'_> {
         };
         let after = apply(image, &file.patch).ok().map(|after| is_inactive(&after));
         States { before: Some(is_inactive(image)), after }
+    }
+}
+
+/// Returns the before-images of an operation; none if they were removed.
+fn files_of(log: &UndoLog, event: &Event) -> Vec<FileUndo> {
+    match log.record(&event.id) {
+        Ok(record) => record.files,
+        Err(error) => {
+            if error.kind() != ErrorKind::NotFound {
+                tracing::warn!("what {} changed cannot be read: {error}", event.id);
+            }
+            Vec::new()
+        }
     }
 }
 

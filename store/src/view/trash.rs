@@ -12,7 +12,6 @@ use crate::view::Views;
 use crate::view::activity::agent_of;
 use sidenote_foundation::clock::Timestamp;
 use sidenote_foundation::error::{Error, ErrorKind, Result};
-use sidenote_foundation::journal::event::Event;
 use sidenote_foundation::journal::reader::ReadOrder;
 use sidenote_foundation::safe_open;
 use sidenote_foundation::search::metadata_filter::MetadataFilter;
@@ -111,17 +110,37 @@ impl<'a> TrashedNote<'a> {
 
 /// A file that was moved to the trash and is there.
 struct Deletion {
-    event: Event,
+    /// When it was deleted.
+    at: Timestamp,
+    /// Who deleted it.
+    agent: String,
+    /// The id of the operation.
+    operation: String,
     /// Its path in the trash.
     place: String,
     /// The path that it had.
     was: NotePath,
 }
 
+impl Deletion {
+    /// Describes the file. A note has the title that its text gives, if that is known, or else its name.
+    fn described(self, text: Option<&[u8]>) -> TrashedFile {
+        let Self { at, agent, operation, place, was } = self;
+        let title = text
+            .filter(|_| was.is_note())
+            .map_or_else(|| was.stem().to_owned(), |bytes| title_of(&was, &parse(&was, &decode(bytes).text)));
+        TrashedFile { path: place, was: was.as_str().to_owned(), title, at, agent, operation }
+    }
+}
+
 impl Views<'_> {
     /// Lists the files that were moved to the trash and are there, the last one first.
     pub(super) fn trash(&self) -> Result<Vec<TrashedFile>> {
-        Ok(self.deletions()?.iter().map(|deletion| self.trashed(deletion)).collect())
+        let trashed = |deletion: Deletion| {
+            let bytes = deletion.was.is_note().then(|| self.read_trash(&deletion.place).ok()).flatten();
+            deletion.described(bytes.as_deref())
+        };
+        Ok(self.deletions()?.into_iter().map(trashed).collect())
     }
 
     /// Finds the files in the trash that meet a query, of which every word must occur, at most `limit` of them.
@@ -136,12 +155,14 @@ impl Views<'_> {
         };
         for deletion in self.deletions()? {
             self.core.check_cancelled()?;
-            // A file that is removed from the trash meanwhile does not match.
-            let Ok(bytes) = self.read_trash(&deletion.place) else { continue };
+            // Only notes and canvases have a text. One that is removed from the trash meanwhile does not match.
+            let has_text = deletion.was.is_note() || deletion.was.is_canvas();
+            let bytes = if has_text { self.read_trash(&deletion.place) } else { Ok(Vec::new()) };
+            let Ok(bytes) = bytes else { continue };
             if Evaluator::new(&TrashedNote::new(&deletion.was, &bytes)).matches(&condition)? {
                 matches.total += 1;
                 if matches.files.len() < limit {
-                    matches.files.push(self.trashed(&deletion));
+                    matches.files.push(deletion.described(Some(&bytes)));
                 }
             }
         }
@@ -160,7 +181,8 @@ impl Views<'_> {
                 let place = file.end().to_string();
                 if seen.insert(place.clone()) && is_there(&place) {
                     let was = file.path.in_vault().unwrap_or(former).clone();
-                    found.push(Deletion { event: event.clone(), place, was });
+                    let (agent, operation) = (agent_of(&event).to_owned(), event.id.clone());
+                    found.push(Deletion { at: event.at, agent, operation, place, was });
                 }
             }
             if found.len() >= MOST_TRASH {
@@ -169,21 +191,6 @@ impl Views<'_> {
         }
         found.truncate(MOST_TRASH);
         Ok(found)
-    }
-
-    fn trashed(&self, deletion: &Deletion) -> TrashedFile {
-        let Deletion { event, place, was } = deletion;
-        let bytes = was.is_note().then(|| self.read_trash(place).ok()).flatten();
-        let title = bytes
-            .map_or_else(|| was.stem().to_owned(), |bytes| title_of(was, &parse(was, &decode(&bytes).text)));
-        TrashedFile {
-            path: place.clone(),
-            was: was.as_str().to_owned(),
-            title,
-            at: event.at,
-            agent: agent_of(event).to_owned(),
-            operation: event.id.clone(),
-        }
     }
 
     fn read_trash(&self, path: &str) -> Result<Vec<u8>> {

@@ -323,7 +323,7 @@ fn the_command_logs_in_lists_and_forgets_without_a_word_of_tokens() {
         plan["scopes"],
         serde_json::json!(["notes:read", "notes:write", "notes:admin", "offline_access"])
     );
-    assert!(run(&["--dry-run"], 0).contains("nothing was asked of the identity provider"));
+    assert!(run(&["--dry-run"], 0).contains("nothing was changed"));
     assert_eq!(provider.logins(|logins| logins.token_requests.len()), 0);
     run(&["--forget"], 3);
     let mut running = command(home.path(), &provider, &["--no-browser", "--json"]);

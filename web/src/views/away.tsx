@@ -32,7 +32,7 @@ function MemoryList({ list, what, verb, how }: { list: InactiveNote[]; what: str
                 </a>
               ) : (
                 <>
-                  {verb} {words.notBySidenote} <Time at={memory.updated} />
+                  {verb} {words.unknownSince} <Time at={memory.updated} />
                 </>
               )}
             </span>

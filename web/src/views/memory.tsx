@@ -64,7 +64,7 @@ function Overview() {
         {points.error ? <Failure error={points.error} retry={points.reload} /> : points.data ? points.data.importance.length > 0 ? <Scatter points={points.data} /> : <Empty title={words.noMemories} icon="memory" /> : <Loading />}
         {points.data && left > 0 ? (
           <p class="about">
-            {words.leftOut(points.data.importance.length, points.data.total)} {most < MOST_ASKED ? <Button small onClick={() => setMost(MOST_ASKED)}>{words.showAllPoints}</Button> : null}
+            {words.leftOut(points.data.importance.length, points.data.total)} {most < MOST_ASKED ? <Button small onClick={() => setMost(MOST_ASKED)}>{words.showMorePoints}</Button> : null}
           </p>
         ) : null}
       </Card>

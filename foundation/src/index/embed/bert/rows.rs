@@ -8,7 +8,7 @@ use rten_simd::{Isa, Simd, SimdOp};
 pub(super) const MAX_LANES: usize = 64;
 /// What is added to a variance before a row is divided by its square root.
 const EPSILON: f32 = 1e-12;
-/// The outlier channels of each row: those whose numbers are often much larger than those of all others. They are computed in
+/// The number of outlier channels of a row: of those whose numbers are often much larger than all others. They are computed in
 /// floats, as in LLM.int8() (Dettmers et al. 2022, arXiv:2208.07339), since the largest number of a row decides how exact all
 /// others are.
 pub(super) const OUTLIERS: usize = 2;
