@@ -516,22 +516,25 @@ fn an_inactive_note_names_the_operation_that_made_it_so() {
         ("Archived.md", "a\n"),
         ("By hand.md", "---\nforgotten: true\n---\nb\n"),
         ("Changed.md", "c\n"),
+        ("Folder/In a folder.md", "f\n"),
         ("Moved.md", "d\n"),
         ("Twice.md", "e\n"),
     ]);
     let page = Page::start(&vault, &[]);
     let forget = |name: &str| applied(&page, "forget", &json!({"name": name}));
     let archived = applied(&page, "archive", &json!({"name": "Archived"}));
-    let (moved, changed) = (forget("Moved"), forget("Changed"));
+    let (moved, changed, in_folder) = (forget("Moved"), forget("Changed"), forget("In a folder"));
     forget("Twice");
     applied(&page, "restore", &json!({"name": "Twice"}));
     let twice = forget("Twice");
     command(&vault, &["rename", "Moved", "Elsewhere"]);
+    command(&vault, &["move", "Folder", "Another folder"]);
     applied(&page, "set", &json!({"name": "Changed", "property": "status", "value": "open"}));
     applied(&page, "set", &json!({"name": "By hand", "property": "status", "value": "open"}));
     let inactive = page.read("memory/inactive");
     let cases = [
         ("archived", "Archived.md", Some(archived)),
+        ("forgotten", "Another folder/In a folder.md", Some(in_folder)),
         ("forgotten", "By hand.md", None),
         ("forgotten", "Changed.md", Some(changed)),
         ("forgotten", "Elsewhere.md", Some(moved)),

@@ -160,10 +160,19 @@ fn what_is_missing_or_taken_is_named_with_what_to_do() {
     let missing = missing.to_str().unwrap();
     let address = server.address().to_owned();
     fs::write(operator.home.path().join("file"), "").unwrap();
-    let cases: [(&[&str], i32, &[&str]); 4] = [
+    call(&server, "v", "write_note", &json!({ "title": "Kept", "content": "heron" }));
+    let empty = operator.home.path().join("empty");
+    fs::create_dir(&empty).unwrap();
+    let (empty, owner) = (empty.to_str().unwrap(), operator.cluster.owner());
+    let cases: [(&[&str], i32, &[&str]); 5] = [
         (&["serve", "--http", &address], 6, &["cannot listen on", "another process listens there"]),
         (&["create", "w", "--from", missing], 3, &["/missing", "hint: "]),
-        (&["restore", "v", missing, "--database", &operator.cluster.owner()], 3, &["/missing", "hint: "]),
+        (&["restore", "v", missing, "--database", &owner], 3, &["/missing", "hint: "]),
+        (
+            &["restore", "v", empty, "--database", &owner],
+            2,
+            &["/empty has no files of a vault", "team export"],
+        ),
         (&["serve", "a b"], 2, &["cannot be the name of a vault", "letters, digits"]),
     ];
     for (args, code, parts) in cases {
