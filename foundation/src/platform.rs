@@ -16,8 +16,10 @@ mod windows;
 #[cfg(windows)]
 use windows as system;
 
+mod allocator;
 mod shell;
 
+pub use allocator::release_free_memory;
 pub use shell::Shell;
 pub use system::{
     Attributes, Dir, ListedEntry, allow_huge_pages, begin_process_group, canonicalize, create_symlink,

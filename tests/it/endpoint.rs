@@ -43,6 +43,9 @@ impl Asked {
     }
 }
 
+/// What gives a text its vector.
+type Model = dyn Fn(&str) -> Vec<f32> + Send + Sync;
+
 /// A server that gives the requested answers, and after them those of a correct endpoint.
 pub(crate) struct Server {
     pub(crate) url: String,
@@ -52,6 +55,12 @@ pub(crate) struct Server {
 
 impl Server {
     pub(crate) fn new(dimensions: usize, says: &[Say]) -> Self {
+        Self::of_model(move |text| vector_of(text, dimensions), says)
+    }
+
+    /// A server whose vectors `model` computes.
+    pub(crate) fn of_model(model: impl Fn(&str) -> Vec<f32> + Send + Sync + 'static, says: &[Say]) -> Self {
+        let model: Arc<Model> = Arc::new(model);
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}/v1", listener.local_addr().unwrap());
         let asked: Arc<Mutex<Vec<Asked>>> = Arc::default();
@@ -60,8 +69,8 @@ impl Server {
         // It ends with the process of the tests.
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
-                let (heard, told) = (Arc::clone(&heard), Arc::clone(&told));
-                std::thread::spawn(move || serve(stream, dimensions, &heard, &told));
+                let (heard, told, model) = (Arc::clone(&heard), Arc::clone(&told), Arc::clone(&model));
+                std::thread::spawn(move || serve(stream, &*model, &heard, &told));
             }
         });
         Self { url, asked, says }
@@ -77,7 +86,7 @@ impl Server {
     }
 }
 
-fn serve(stream: TcpStream, dimensions: usize, heard: &Mutex<Vec<Asked>>, told: &Mutex<VecDeque<Say>>) {
+fn serve(stream: TcpStream, model: &Model, heard: &Mutex<Vec<Asked>>, told: &Mutex<VecDeque<Say>>) {
     let mut reader = BufReader::new(stream.try_clone().unwrap());
     let mut stream = stream;
     // One connection may bring several requests.
@@ -85,8 +94,8 @@ fn serve(stream: TcpStream, dimensions: usize, heard: &Mutex<Vec<Asked>>, told: 
         let say = told.lock().unwrap().pop_front().unwrap_or(Say::Vectors);
         heard.lock().unwrap().push(asked.clone());
         let (status, headers, body) = match say {
-            Say::Vectors => (200, "", vectors(&asked, dimensions, false)),
-            Say::Backwards => (200, "", vectors(&asked, dimensions, true)),
+            Say::Vectors => (200, "", vectors(&asked, model, false)),
+            Say::Backwards => (200, "", vectors(&asked, model, true)),
             Say::Body(body) => (200, "", body),
             Say::Status(status, headers, body) => (status, headers, body),
             Say::Silence => {
@@ -132,12 +141,12 @@ fn vector_of(text: &str, dimensions: usize) -> Vec<f32> {
     vector
 }
 
-fn vectors(asked: &Asked, dimensions: usize, backwards: bool) -> String {
+fn vectors(asked: &Asked, model: &Model, backwards: bool) -> String {
     let texts = asked.texts();
     let mut data: Vec<Value> = texts
         .iter()
         .enumerate()
-        .map(|(index, text)| json!({ "index": index, "embedding": vector_of(text, dimensions) }))
+        .map(|(index, text)| json!({ "index": index, "embedding": model(text) }))
         .collect();
     if backwards {
         data.reverse();

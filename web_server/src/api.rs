@@ -17,6 +17,7 @@ use crate::params::Params;
 use crate::reply::{ApiError, accepts_gzip, json_reply};
 use crate::reply_cache::ReplyCache;
 use crate::{actions, assets, files, read};
+use sidenote_foundation::platform;
 use sidenote_http::admission::Admission;
 use sidenote_store::Store;
 
@@ -92,7 +93,8 @@ impl Api {
                 let (address, headers) = (address.to_owned(), parts.headers.clone());
                 return self.run(move |_, store| files::response(store, &address, &headers)).await;
             }
-            let turn = match read::is_of_whole_vault(name) {
+            let is_of_whole_vault = read::is_of_whole_vault(name);
+            let turn = match is_of_whole_vault {
                 // The semaphore is never closed.
                 true => Arc::clone(&self.whole_vault).acquire_owned().await.ok(),
                 false => None,
@@ -100,6 +102,10 @@ impl Api {
             let name = name.to_owned();
             let work = move |api: &Self, store: &Store| {
                 let reply = read::reply(&api.cache, store, &name, &params);
+                if is_of_whole_vault {
+                    // The rows of all notes were freed.
+                    platform::release_free_memory();
+                }
                 // The next one begins when this one has ended, also if the client is gone.
                 drop(turn);
                 reply

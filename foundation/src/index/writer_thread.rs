@@ -12,9 +12,13 @@ use crate::index::embed::{Effort, Embed};
 use crate::index::vectors::VectorWriter;
 use crate::index::writer::{EmbeddingStep, Extent, State, Writer};
 use crate::index::{EmbedReport, IndexState, Job, Phase, Progress, SyncScope};
+use crate::platform;
 
 /// The time without a job after which segments are merged and the log is emptied.
 const IDLE_DELAY: Duration = Duration::from_millis(100);
+
+/// The time without a job after which free memory goes back to the system. One-shot commands end earlier.
+const RELEASE_DELAY: Duration = Duration::from_secs(3);
 
 /// The time after which background embedding is tried again after a failure, such as an endpoint that is down.
 const RETRY_DELAY: Duration = Duration::from_secs(600);
@@ -35,6 +39,8 @@ impl WriterThread {
         let mut unembedded: Option<Vec<EmbeddingStep>> = None;
         // Whether there may be segments to merge or a log to empty, which is done when there are no jobs.
         let mut needs_maintenance = false;
+        // Whether there may be much free memory, at first of what opened the index.
+        let mut has_free_memory = true;
         // When background embedding is tried again after a failure.
         let mut retry_at: Option<Instant> = None;
         loop {
@@ -42,6 +48,8 @@ impl WriterThread {
             let idle = !self.fill || unembedded.as_ref().is_some_and(Vec::is_empty);
             let job = if needs_maintenance {
                 jobs.recv_timeout(IDLE_DELAY)
+            } else if idle && has_free_memory {
+                jobs.recv_timeout(RELEASE_DELAY)
             } else if let (true, Some(at)) = (idle, retry_at) {
                 jobs.recv_timeout(at.saturating_duration_since(Instant::now()))
             } else if idle {
@@ -53,7 +61,7 @@ impl WriterThread {
                 Ok(Job::Sync(scope, progress, reply)) => {
                     let result = self.sync(&scope, &*progress);
                     if result.as_ref().is_ok_and(SyncReport::changed_anything) {
-                        unembedded = None;
+                        (unembedded, has_free_memory) = (None, true);
                     }
                     // The receiver may be gone; the index is up to date anyway.
                     drop(reply.send(result));
@@ -63,7 +71,7 @@ impl WriterThread {
                 }
                 Ok(Job::Embed(progress, reply)) => {
                     let result = self.embed_all(&*progress);
-                    unembedded = None;
+                    (unembedded, has_free_memory) = (None, true);
                     drop(reply.send(result));
                 }
                 Ok(Job::Urgent(urgent)) => self.embed_urgent(urgent),
@@ -71,7 +79,12 @@ impl WriterThread {
                 Err(RecvTimeoutError::Timeout) if needs_maintenance => {
                     needs_maintenance = self.maintenance_step(true)
                 }
+                Err(RecvTimeoutError::Timeout) if idle && has_free_memory => {
+                    platform::release_free_memory();
+                    has_free_memory = false;
+                }
                 Err(RecvTimeoutError::Timeout) => {
+                    has_free_memory = true;
                     if retry_at.take().is_some() {
                         unembedded = None;
                     }

@@ -18,6 +18,9 @@ use crate::search::validity_order::{TimeReason, level};
 const BEST: usize = 10;
 /// The least cosine of the best passages of two notes that say nearly the same.
 const MIN_COSINE: f32 = 0.6;
+/// How far their cosine lies at least from what two passages have by chance, as a part of the way to 1. With models whose
+/// unrelated texts have a cosine of .5 or .7, it decides.
+const MIN_EXCESS: f32 = 0.55;
 /// The least part of the score of the older note that the newer one has.
 const MIN_SCORE: f32 = 0.6;
 /// The least share of the query's words in the older note that the newer one holds as well, by the weight of the words.
@@ -71,6 +74,8 @@ pub(super) fn newer_first(
 ) -> Result<()> {
     let top = statements(index, passages, fused.get(..BEST.min(fused.len())).unwrap_or_default())?;
     let mut similar: HashSet<(FileId, FileId)> = HashSet::new();
+    let by_chance: f32 = index.mean_vector(snapshot)?.iter().map(|value| value * value).sum();
+    let least = MIN_COSINE.max(by_chance + MIN_EXCESS * (1.0 - by_chance));
     for (at, older) in top.iter().enumerate() {
         let newer = top.get(at + 1..).unwrap_or_default().iter().filter(|newer| newer.may_update(older));
         let newer: Vec<&Statement> = newer.collect();
@@ -79,7 +84,7 @@ pub(super) fn newer_first(
         let Some(vector) = vector else { continue };
         let near = snapshot.vectors.compare(&vector, &keys)?;
         let near: HashSet<i64> =
-            near.into_iter().filter(|near| near.cosine >= MIN_COSINE).map(|near| near.key).collect();
+            near.into_iter().filter(|near| near.cosine >= least).map(|near| near.key).collect();
         let newer = newer.into_iter().filter(|newer| near.contains(&newer.passage));
         similar.extend(newer.map(|newer| (older.file, newer.file)));
     }

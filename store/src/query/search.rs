@@ -762,9 +762,26 @@ impl SearchRequest {
 
     /// Returns the plain words of a condition, if they may replace it.
     fn plain_words(&self, query: &Query) -> Option<Query> {
-        let applies = self.fallback != Fallback::Never && query.condition.is_some() && !self.all;
-        (applies && !query.words.is_empty()).then(|| Query { condition: None, ..query.clone() })
+        if self.fallback == Fallback::Never || query.condition.is_none() || self.all {
+            return None;
+        }
+        if query.words.is_empty()
+            && self.fallback == Fallback::IfEmptyOrInvalid
+            && is_text_in_brackets(&self.query)
+        {
+            return Some(Query::plain(&self.query));
+        }
+        (!query.words.is_empty()).then(|| Query { condition: None, ..query.clone() })
     }
+}
+
+/// Returns whether a query is several words in brackets, such as `[opening with music]`, which a person's message may be. A
+/// property can have such a name, too.
+fn is_text_in_brackets(query: &str) -> bool {
+    let inner = query.trim().strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
+    inner.is_some_and(|inner| {
+        inner.split_whitespace().nth(1).is_some() && !inner.contains(['[', ']', ':', '"', '/'])
+    })
 }
 
 /// The notice that plain words replaced the condition.

@@ -16,6 +16,7 @@ use sidenote_foundation::clock::Timestamp;
 use sidenote_foundation::config::AutomaticRepair;
 use sidenote_foundation::error::{Error, ErrorKind, Result};
 pub use sidenote_foundation::index::follow::Followed;
+use sidenote_foundation::platform;
 use sidenote_foundation::vault::authority::authority_of;
 
 /// The interval at which a process that only reads tries to become the writer of the index.
@@ -94,6 +95,8 @@ impl Upkeep<'_> {
                 while !stop.load(Ordering::Relaxed) {
                     std::thread::park_timeout(pause);
                     Changes::of(&core).end_quiet_sessions(core.clock.now());
+                    // Threads that answered keep what they freed.
+                    platform::release_free_memory();
                     if !stop.load(Ordering::Relaxed) && IndexSync::of(&core).is_following() {
                         pause = MAINTENANCE_CHECK;
                         if let Err(error) = Upkeep::of(&core).run_due_maintenance() {

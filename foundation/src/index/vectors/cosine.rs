@@ -1,4 +1,4 @@
-//! The cosines of vectors of bytes and of coarse vectors, by the widest instructions that the processor has. This is one of four
+//! The cosines of vectors of bytes and of coarse vectors, by the widest instructions that the processor has. This is one of five
 //! files with unsafe code: it calls what is compiled for such instructions, and reads the vectors to which usearch points.
 #![allow(unsafe_code, reason = "instructions that not every processor has, and pointers of usearch")]
 

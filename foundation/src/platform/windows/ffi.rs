@@ -1,4 +1,4 @@
-//! Safe wrappers of the Windows calls that the standard library lacks. This is one of four files with unsafe code.
+//! Safe wrappers of the Windows calls that the standard library lacks. This is one of five files with unsafe code.
 #![allow(unsafe_code, reason = "calls of the operating system")]
 
 use std::ffi::c_void;

@@ -1,5 +1,5 @@
 //! Attention by products of brain floats, which have the range of floats in 16 bits: AVX-512 multiplies twice as many of them
-//! at a time. One of four files with unsafe code: it calls what is compiled for such instructions.
+//! at a time. One of five files with unsafe code: it calls what is compiled for such instructions.
 #![allow(unsafe_code, reason = "instructions that not every processor has")]
 
 use std::arch::x86_64::{

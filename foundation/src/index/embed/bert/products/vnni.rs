@@ -1,5 +1,5 @@
 //! Products of bytes by the vector neural network instructions of AVX-512, which add four of them to a sum at a time. One of
-//! four files with unsafe code: it calls what is compiled for such instructions.
+//! five files with unsafe code: it calls what is compiled for such instructions.
 #![allow(unsafe_code, reason = "instructions that not every processor has")]
 
 use std::arch::x86_64::{
