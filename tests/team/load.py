@@ -69,8 +69,8 @@ class Cluster:
 
 
 class Server:
-    def __init__(self, command, home):
-        environment = {"PATH": os.environ["PATH"], "HOME": str(home), "SIDENOTE_EMBED_PROVIDER": "none"}
+    def __init__(self, command, home, **variables):
+        environment = {"PATH": os.environ["PATH"], "HOME": str(home), "SIDENOTE_EMBED_PROVIDER": "none", **variables}
         self.process = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)
         for line in self.process.stderr:
             found = re.search(r"serving at http://([0-9.]+):(\d+)", line)
