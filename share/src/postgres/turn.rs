@@ -183,8 +183,8 @@ fn take_row(
     client
         .query_typed(
             "select set_config('sidenote.vault', $1, true), set_config('lock_timeout', $2, true),
-            set_config(timeout.name, coalesce($3, current_setting(timeout.name)), true)
-            from (values ('idle_in_transaction_session_timeout')) as timeout (name)",
+            set_config('idle_in_transaction_session_timeout',
+                coalesce($3, current_setting('idle_in_transaction_session_timeout')), true)",
             &[(&vault.to_string(), Type::TEXT), (&patience, Type::TEXT), (&cut_off, Type::TEXT)],
         )
         .map_err(waits)?;
