@@ -266,3 +266,30 @@ fn convert_error(error: ureq::Error) -> HttpError {
         other => HttpError::Broken(other.to_string()),
     }
 }
+
+/// Says whether nobody in between can read or change what an address gives: it has `https`, or is of this machine.
+pub fn is_secure(address: &str) -> bool {
+    let is_plain = address.bytes().all(|byte| byte.is_ascii_graphic()) && !address.contains(['\\', '#']);
+    let Some((scheme, rest)) = address.split_once("://").filter(|_| is_plain) else { return false };
+    let host = rest.split(['/', '?']).next().unwrap_or_default();
+    match scheme {
+        _ if host.is_empty() || host.contains('@') => false,
+        "https" => true,
+        "http" => is_loopback(host),
+        _ => false,
+    }
+}
+
+/// Says whether the host of an address, which may have a port, is this machine.
+pub fn is_loopback(host: &str) -> bool {
+    let name = match host.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+        Some((inner, _)) => inner,
+        None => host.rsplit_once(':').map_or(host, |(name, _)| name),
+    };
+    is_loopback_name(name)
+}
+
+/// Says whether a name of a host, or an IP address, is this machine.
+pub fn is_loopback_name(name: &str) -> bool {
+    name == "localhost" || name.parse().is_ok_and(|ip: std::net::IpAddr| ip.is_loopback())
+}

@@ -16,11 +16,12 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use self::issuer::{Issuer, is_secure};
+use self::issuer::Issuer;
 use self::refusal::{quoted, told_time};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use sidenote_foundation::error::{Error, Result};
+use sidenote_foundation::http_client::is_secure;
 use sidenote_foundation::text::control::plain;
 use sidenote_store::{Caller, Role};
 

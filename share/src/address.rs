@@ -1,6 +1,7 @@
 //! The address of a vault of a team, as people write it.
 
 use sidenote_foundation::error::{Error, Result};
+use sidenote_foundation::http_client::is_loopback;
 
 /// The address of a vault of a service.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -73,26 +74,4 @@ pub(crate) fn split_origin(address: &str) -> (&str, &str) {
     let host = address.find("://").map_or(0, |at| at + 3);
     let path = address.get(host..).and_then(|rest| rest.find('/')).map_or(address.len(), |at| host + at);
     address.split_at(path)
-}
-
-/// Says whether nobody in between can read or change what an address gives: it has `https`, or is of this machine.
-pub(crate) fn is_secure(address: &str) -> bool {
-    let is_plain = address.bytes().all(|byte| byte.is_ascii_graphic()) && !address.contains(['\\', '#']);
-    let Some((scheme, rest)) = address.split_once("://").filter(|_| is_plain) else { return false };
-    let host = rest.split(['/', '?']).next().unwrap_or_default();
-    match scheme {
-        _ if host.is_empty() || host.contains('@') => false,
-        "https" => true,
-        "http" => is_loopback(host),
-        _ => false,
-    }
-}
-
-/// Says whether a host, which may have a port, is this machine.
-fn is_loopback(host: &str) -> bool {
-    let name = match host.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
-        Some((inner, _)) => inner,
-        None => host.rsplit_once(':').map_or(host, |(name, _)| name),
-    };
-    name == "localhost" || name.parse().is_ok_and(|ip: std::net::IpAddr| ip.is_loopback())
 }

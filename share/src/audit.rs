@@ -7,6 +7,7 @@ use crate::postgres::Database;
 use sidenote_foundation::clock::Timestamp;
 use sidenote_foundation::error::{Error, Result};
 use sidenote_foundation::journal::event::{Event, TouchedFile};
+use sidenote_foundation::text::path::is_below;
 use sidenote_store::person_of;
 
 /// The most files and folders of one event that are named to a person.
@@ -70,7 +71,7 @@ impl AuditEvent {
             let from = file.path.to_string();
             file.to.is_some()
                 && file.before == file.after
-                && self.event.folders.iter().any(|folder| from.starts_with(&format!("{}/", folder.from)))
+                && self.event.folders.iter().any(|folder| is_below(&from, folder.from.as_str()))
         };
         let files = self.event.files.iter().filter(|file| !in_moved(file)).map(|file| match &file.to {
             Some(to) => format!("{} -> {to}", file.path),
@@ -107,7 +108,7 @@ impl AuditEvent {
 pub fn audit(database: &Database, vault: &str, request: &AuditRequest) -> Result<Vec<AuditEvent>> {
     let id = database.vault_id(vault)?;
     let mut found = Vec::new();
-    database.audit_lines(id, |line| {
+    database.audit_lines(id, request.since, |line| {
         let event: Event = serde_json::from_str(line).map_err(|error| {
             Error::corrupt("the database has an event that cannot be read").with_source(error)
         })?;

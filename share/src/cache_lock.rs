@@ -1,10 +1,10 @@
 //! The lock of the folder with the copies of a server: two servers that write the same copies would stand in each other's way.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::path::Path;
 
 use sidenote_foundation::error::{Error, ErrorKind, Result};
-use sidenote_foundation::platform;
+use sidenote_foundation::{platform, safe_open};
 
 /// The name of the locked file in the folder.
 const LOCK: &str = "server.lock";
@@ -26,9 +26,8 @@ impl CacheLock {
         std::fs::create_dir_all(folder)
             .map_err(|error| Error::io("make the folder of the copies", folder, error).with_hint(hint))?;
         let path = folder.join(LOCK);
-        #[expect(clippy::disallowed_methods, reason = "a file of the server itself")]
-        let file = OpenOptions::new().create(true).truncate(false).write(true).open(&path);
-        let file = file.map_err(|error| Error::io("write", &path, error).with_hint(hint))?;
+        let file = safe_open::open_or_create(&path, 0o600)
+            .map_err(|error| safe_open::failed("write", &path, error).with_hint(hint))?;
         if !platform::try_lock(&file).map_err(|error| Error::io("lock", &path, error))? {
             return Err(Error::new(
                 ErrorKind::Conflict,

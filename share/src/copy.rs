@@ -195,19 +195,25 @@ impl VaultCopy {
                 "the last change of this server was not committed; {copy} is compared with the database"
             );
         } else if position.origin == head.origin {
-            tracing::warn!("the database has lost changes that {copy} has; the copy is made anew");
+            tracing::warn!(
+                "the database has lost changes that {copy} has, as after a failover to a standby that lagged; the copy is made anew, so see whether the last changes have to be made again"
+            );
         } else {
-            tracing::warn!("the vault of {copy} was restored; the copy is made anew");
+            tracing::info!(
+                "the vault was restored, or a person in it forgotten; {copy} is compared with the database, and nothing has to be done"
+            );
         }
     }
 
     /// Saves the before-images of the newest changes of other servers, so that they can be undone here.
     fn fetch_before_images(&self, transaction: &mut Reading<'_>, id: Uuid, events: &[Event]) -> Result<()> {
-        let known = UndoLog::open(&self.vault.records())?.ids()?;
+        let known = UndoLog::open(&self.vault.records())?;
         let is_change = |event: &&Event| !event.files.is_empty() || !event.folders.is_empty();
         let newest = events.iter().filter(is_change).rev().take(MAX_UNDO);
-        for event in newest.filter(|event| !known.contains(&event.id) && event.files.len() <= MAX_UNDO_FILES)
-        {
+        for event in newest.filter(|event| event.files.len() <= MAX_UNDO_FILES) {
+            if known.has(&event.id)? {
+                continue;
+            }
             let applied = applied_of(event);
             let files = || applied.files.iter();
             let mut wanted: Vec<ContentHash> =

@@ -1,6 +1,7 @@
 //! Following the commits of other servers: a notification of the database brings the copy of an open vault up at once, and a
 //! question at intervals where none arrives.
 
+use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use uuid::Uuid;
@@ -25,22 +26,45 @@ pub struct Follower {
     tried: Option<Instant>,
     /// When all open vaults were last compared with the database.
     polled: Option<Instant>,
+    /// The newest generation that was heard of each vault, until a copy has it. A vault that is just being opened or closed is
+    /// looked at in a later call.
+    heard: HashMap<Uuid, i64>,
+}
+
+impl Follower {
+    fn remember(&mut self, commits: Vec<Commit>) {
+        for commit in commits {
+            let newest = self.heard.entry(commit.vault).or_default();
+            *newest = commit.generation.max(*newest);
+        }
+    }
 }
 
 impl Host {
     /// Waits a moment for commits of other servers, and brings the copies of open vaults up to them, so that their
     /// subscribers are told. It is called again and again.
     pub fn follow(&self, follower: &mut Follower) {
-        let heard = self.hear(follower);
+        let commits = self.hear(follower);
+        follower.remember(commits);
         let is_due = follower.polled.is_none_or(|at| at.elapsed() >= POLL_INTERVAL);
         if is_due && !self.is_away() {
             follower.polled = Some(Instant::now());
         }
         for (shared, store) in self.opened_vaults() {
-            let is_behind = news_of(&heard, shared.id()).is_some_and(|news| news > shared.generation());
+            // What was heard while the vault was not open is older than the copy, or brings it up now.
+            let is_behind =
+                follower.heard.remove(&shared.id()).is_some_and(|news| news > shared.generation());
             if is_behind || is_due && !self.is_away() {
-                bring_up(&shared, &store, self.is_away());
+                self.bring_up(&shared, &store);
             }
+        }
+    }
+
+    /// Brings a copy up. What asks next is told of an error, too.
+    fn bring_up(&self, shared: &SharedVault, store: &Store) {
+        if let Err(error) = store.index().refresh() {
+            let copy = shared.root();
+            self.log_failure(&format!("{} is not brought up to the database yet: {error}", copy.display()));
         }
     }
 
@@ -74,23 +98,6 @@ impl Host {
                 Vec::new()
             }
             None => Vec::new(),
-        }
-    }
-}
-
-/// Returns the newest generation of a vault that was heard of.
-fn news_of(heard: &[Commit], vault: Uuid) -> Option<i64> {
-    heard.iter().filter(|commit| commit.vault == vault).map(|commit| commit.generation).max()
-}
-
-fn bring_up(shared: &SharedVault, store: &Store, is_away: bool) {
-    if let Err(error) = store.index().refresh() {
-        let copy = shared.root();
-        // What asks next is told of the error, too.
-        if is_away {
-            tracing::debug!("{} is not brought up to the database: {error}", copy.display());
-        } else {
-            tracing::warn!("{} is not brought up to the database: {error}", copy.display());
         }
     }
 }

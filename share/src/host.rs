@@ -1,7 +1,7 @@
 //! The open vaults of a server: each with its copy, its index and its store, and one embedder for all.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Duration;
 
 use crate::authority::{SharedVault, VaultLimits};
@@ -23,6 +23,16 @@ struct HostedVault {
 impl HostedVault {
     fn opened(&self) -> MutexGuard<'_, Option<(SharedVault, Store)>> {
         self.opened.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns what is open, or `None` while somebody opens or closes it.
+    fn try_opened(&self) -> Option<MutexGuard<'_, Option<(SharedVault, Store)>>> {
+        match self.opened.try_lock() {
+            Ok(opened) => Some(opened),
+            // Whoever panicked holds it no more.
+            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
     }
 }
 
@@ -151,7 +161,7 @@ impl Host {
         // its copy when the vault is opened again.
         let hosted = self.hosted();
         let vaults = hosted.open.values().chain(hosted.closing.values());
-        vaults.filter_map(|vault| vault.opened.try_lock().ok()?.clone()).collect()
+        vaults.filter_map(|vault| vault.try_opened()?.clone()).collect()
     }
 
     /// Writes the uses of memories that wait in all open vaults, and closes those that are not served and not used any more.
@@ -183,7 +193,7 @@ impl Host {
                 // It may have been asked for, and taken back again, or somebody may be about to open it: the list and this call
                 // hold it otherwise.
                 let is_empty =
-                    |own: &Arc<HostedVault>| own.opened.try_lock().is_ok_and(|opened| opened.is_none());
+                    |own: &Arc<HostedVault>| own.try_opened().is_some_and(|opened| opened.is_none());
                 if hosted.closing.get(&name).is_some_and(|own| {
                     Arc::ptr_eq(own, &vault) && Arc::strong_count(own) == 2 && is_empty(own)
                 }) {
@@ -197,13 +207,14 @@ impl Host {
     fn write_deeds(&self, vault: &SharedVault) -> bool {
         let written = vault.write_deeds(true);
         if let Err(error) = &written {
-            if self.database.is_away() {
-                tracing::debug!("uses of memories are not stored yet: {error}");
-            } else {
-                tracing::warn!("uses of memories are not stored yet: {error}");
-            }
+            self.log_failure(&format!("uses of memories are not stored yet, and will be: {error}"));
         }
         written.is_ok()
+    }
+
+    /// Logs a failure: as a warning, unless the database cannot be reached, which was logged once for all.
+    pub(crate) fn log_failure(&self, text: &str) {
+        if self.database.is_away() { tracing::debug!("{text}") } else { tracing::warn!("{text}") }
     }
 
     /// Returns the number of vaults that are open and not served any more.

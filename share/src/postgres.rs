@@ -30,6 +30,7 @@ use uuid::Uuid;
 pub(crate) use self::failure::failed;
 use self::failure::unreachable;
 use sidenote_foundation::error::{Error, Result};
+use sidenote_foundation::http_client::is_loopback_name;
 use sidenote_foundation::vault::failpoint;
 
 /// How long a connection may take.
@@ -86,7 +87,7 @@ impl Database {
             .tcp_user_timeout(NETWORK_TIMEOUT)
             .keepalives_idle(NETWORK_TIMEOUT);
         config.application_name("sidenote");
-        let is_remote = |host: &Host| matches!(host, Host::Tcp(name) if !is_loopback(name));
+        let is_remote = |host: &Host| matches!(host, Host::Tcp(name) if !is_loopback_name(name));
         let leaves_machine = config.get_hosts().iter().any(is_remote)
             || config.get_hostaddrs().iter().any(|ip| !ip.is_loopback());
         let tls = if !leaves_machine && config.get_ssl_mode() != SslMode::Require {
@@ -187,22 +188,30 @@ impl Database {
         vault: Option<Uuid>,
         mut work: impl FnMut(&mut Transaction<'_>) -> Result<T>,
     ) -> Result<T> {
+        let (client, done) = self.with_client(|client| in_transaction(client, vault, true, &mut work))?;
+        self.put_back(client);
+        Ok(done)
+    }
+
+    /// Does something on a connection, and returns the connection with the result. If the connection is lost meanwhile, it is done
+    /// once more on a new one: `work` must not have written anything that lasts by then.
+    pub(crate) fn with_client<T>(
+        &self,
+        mut work: impl FnMut(&mut Client) -> Result<T>,
+    ) -> Result<(Client, T)> {
         let mut is_first = true;
         loop {
             let mut client = self.client()?;
-            let done = in_transaction(&mut client, vault, true, &mut work);
-            let is_lost = client.is_closed();
-            self.put_back(client);
-            match done {
-                Err(_) if is_lost && is_first => {
-                    is_first = false;
-                    self.forget_idle();
-                }
+            match work(&mut client) {
                 Ok(done) => {
                     self.note_contact(None);
-                    return Ok(done);
+                    return Ok((client, done));
                 }
-                failed => return failed,
+                Err(_) if client.is_closed() && std::mem::take(&mut is_first) => self.forget_idle(),
+                Err(error) => {
+                    self.put_back(client);
+                    return Err(error);
+                }
             }
         }
     }
@@ -238,11 +247,6 @@ impl Database {
             self.put_back(client);
         }
     }
-}
-
-/// Says whether a name means this machine.
-fn is_loopback(name: &str) -> bool {
-    name == "localhost" || name.parse().is_ok_and(|ip: std::net::IpAddr| ip.is_loopback())
 }
 
 fn in_transaction<T>(

@@ -217,11 +217,21 @@ impl Replica {
     /// `Invalid` if the service refuses the token or a right; `NotFound` if it has no such vault; `Io` if it cannot be
     /// reached, or the folder not be read or written. What was done until then stays done.
     pub fn synchronise(&mut self, stop: &AtomicBool, progress: &Progress<'_>) -> Result<SyncReply> {
+        self.synchronise_from(None, stop, progress)
+    }
+
+    /// Makes folder and vault equal as [`Self::synchronise`] does, beginning with the answer of [`Self::ask`] if there is one.
+    fn synchronise_from(
+        &mut self,
+        mut asked: Option<Changes>,
+        stop: &AtomicBool,
+        progress: &Progress<'_>,
+    ) -> Result<SyncReply> {
         let mut reply = SyncReply { applied: !self.options.dry_run, ..SyncReply::default() };
         let is_other_address = !self.state.url.is_empty() && self.state.url != self.remote.url();
         self.state.is_replacing |= self.is_first && self.options.first == FirstSync::Replace;
         for round in 1..=MAX_ROUNDS {
-            self.refresh(is_other_address)?;
+            self.refresh(is_other_address, asked.take())?;
             let plan = self.plan(progress)?;
             if self.options.dry_run || self.needs_choice(&plan) {
                 reply.needs_choice = self.needs_choice(&plan);
@@ -256,11 +266,16 @@ impl Replica {
         }
     }
 
-    /// Asks the service what changed.
-    fn refresh(&mut self, is_other_address: bool) -> Result<()> {
-        let operation = self.state.sent.as_ref().map(|sent| sent.operation.clone());
+    /// Asks the service what changed, and what became of the commit whose answer is missing.
+    fn ask(&self) -> Result<Changes> {
+        let operation = self.state.sent.as_ref().map(|sent| sent.operation.as_str());
+        self.remote.changes(self.state.position.as_ref(), operation)
+    }
+
+    /// Takes over what changed in the vault, by an answer that was just given or a new one.
+    fn refresh(&mut self, is_other_address: bool, asked: Option<Changes>) -> Result<()> {
         let known = self.state.position.clone();
-        let mut changes = self.remote.changes(known.as_ref(), operation.as_deref())?;
+        let mut changes = asked.map_or_else(|| self.ask(), Ok)?;
         if let Some(known) = &known {
             let head = &changes.head;
             let is_other = known.origin != head.position.origin;

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use sidenote::error::ErrorKind;
 use sidenote::store::{EditRequest, LinkRequest, MoveRequest, NoteEdit, Operation, Store};
@@ -183,4 +184,32 @@ fn undoing_all_operations_restores_the_first_tree() {
     let last = bytes(&vault);
     assert_eq!(first.keys().collect::<Vec<_>>(), last.keys().collect::<Vec<_>>());
     assert!(first == last, "byte for byte");
+}
+
+/// The threads of a server that change one vault take turns: whoever asks later waits longer.
+#[test]
+fn nobody_is_overtaken_by_those_who_ask_for_the_write_lock_later() {
+    const THREADS: usize = 8;
+    const TURNS: usize = 25;
+    let folder = TestVault::new(&[]);
+    let vault = sidenote::vault::Vault::open(folder.root()).unwrap();
+    let (asked, served) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+    std::thread::scope(|scope| {
+        for _ in 0..THREADS {
+            scope.spawn(|| {
+                for _ in 0..TURNS {
+                    let number = asked.fetch_add(1, Ordering::SeqCst);
+                    let lock = vault.lock(&vault.records()).unwrap();
+                    served.lock().unwrap().push(number);
+                    drop(lock);
+                }
+            });
+        }
+    });
+    let served = served.into_inner().unwrap();
+    assert_eq!(served.len(), THREADS * TURNS);
+    for (at, number) in served.iter().enumerate() {
+        // Those who ask at the same moment come in any order.
+        assert!(at < number + THREADS, "request {number} was served as number {at}: {served:?}");
+    }
 }

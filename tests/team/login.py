@@ -23,7 +23,6 @@ from load import Cluster, Server
 
 HERE = pathlib.Path(__file__).resolve().parent
 PACKAGES = ["oidc-provider@9.13.3", "@modelcontextprotocol/client@2.3.1", "@modelcontextprotocol/sdk@1.32.2"]
-TOOLSETS = "notes"
 PERSON = "person-rsa"
 
 
@@ -84,7 +83,7 @@ def dance(program, work, cluster, started):
     run(program, "team", "init", *owner)
     calls = work / "calls.json"
     table = json.loads((HERE.parent / "clients/calls.json").read_text())
-    calls.write_text(json.dumps(table[TOOLSETS]))
+    calls.write_text(json.dumps([call for toolset in table.values() for call in toolset]))
     clients = {
         "sdk-rsa": ["node", "typescript.mjs", "sdk"],
         "client-ec": ["node", "typescript.mjs", "client"],
@@ -93,14 +92,14 @@ def dance(program, work, cluster, started):
     for vault in [*clients, PERSON]:
         run(program, "team", "create", vault, "--from", HERE.parents[1] / "example-vault", "--config", config)
         run(program, "team", "grant", vault, f"{issuer}#anna", "writer", *owner, "--config", config)
-    command = [program, "team", "serve", "--http", f"127.0.0.1:{port}", "--toolset", TOOLSETS, "--config", str(config)]
-    started.append(Server(command, work).stop)
+    command = [program, "team", "serve", "--http", f"127.0.0.1:{port}", "--toolset", ",".join(table), "--config", str(config)]
+    started.append(Server(command, work, SIDENOTE_BACKUP_DIR=str(work / "backups")).stop)
     for vault, (runtime, script, *kind) in clients.items():
         address = f"http://127.0.0.1:{port}/v/{vault}/mcp"
         print(run(runtime, script, address, calls, *kind, cwd=work), end="", flush=True)
         audit = json.loads(run(program, "team", "audit", vault, "--who", "anna@example.org", "--json", "--config", config))
         tools = {event["tool"] for event in audit}
-        assert {"write_note", "move_note", "delete_note"} <= tools, tools
+        assert {"write_note", "move_note", "delete_note", "edit_notes", "merge_notes"} <= tools, tools
         print(f"  the journal names anna@example.org {len(audit)} times, with {len(tools)} tools")
     log_in(program, work, f"http://127.0.0.1:{port}/v/{PERSON}")
 

@@ -178,6 +178,11 @@ pub fn check_shared_name(path: &str) -> Result<()> {
 /// The most segments of a path. Each of them is looked up whenever the file is.
 pub const MAX_SEGMENTS: usize = 100;
 
+/// Says whether a path is below a folder.
+pub fn is_below(path: &str, folder: &str) -> bool {
+    path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'))
+}
+
 /// Returns whether a path has more than [`MAX_SEGMENTS`] segments.
 pub fn is_too_deep(text: &str) -> bool {
     memchr::memchr_iter(b'/', text.as_bytes()).count() >= MAX_SEGMENTS

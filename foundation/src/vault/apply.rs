@@ -12,7 +12,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::parallel;
 use crate::platform::FileMetadata;
 use crate::text::edit::{self, ChangeSet, Content, ContentHash, FileChange, FolderMove};
-use crate::text::path::key;
+use crate::text::path::{is_below, key};
 use crate::vault::Vault;
 use crate::vault::apply_result::Applied;
 use crate::vault::authority::{ReadyChange, authority_of};
@@ -22,8 +22,7 @@ use crate::vault::dir::{
     split_path, symlink_error,
 };
 use crate::vault::manifest::{
-    ChangedFile, Manifest, MovedFolder, is_below, patch_of, path_after_moves, path_before_moves,
-    temporary_name,
+    ChangedFile, Manifest, MovedFolder, patch_of, path_after_moves, path_before_moves, temporary_name,
 };
 use crate::vault::transaction_records::{COMMITTED, IMAGES, MANIFEST, PENDING};
 use crate::vault::undo_log::UndoLog;

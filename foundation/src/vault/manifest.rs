@@ -143,11 +143,6 @@ pub(crate) fn patch_of(content: &Content, before: &[u8]) -> Vec<Edit> {
     if length <= MAX_PATCH_LEN { edits } else { Vec::new() }
 }
 
-/// Says whether `path` is below `folder`.
-pub(crate) fn is_below(path: &str, folder: &str) -> bool {
-    path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'))
-}
-
 fn replace_prefix(path: &str, from: &str, to: &str) -> Option<String> {
     let rest = path.strip_prefix(from)?;
     (rest.is_empty() || rest.starts_with('/')).then(|| format!("{to}{rest}"))

@@ -20,6 +20,7 @@ pub mod link_dialects;
 pub mod revision_files;
 pub mod undo_log;
 pub mod write_lock;
+mod write_queue;
 pub mod apply_result;
 mod transaction_records;
 
@@ -38,6 +39,7 @@ use crate::vault::dir::Dir;
 pub use crate::vault::dir::failpoint;
 use crate::vault::obsidian::Settings;
 use crate::vault::scan::{FollowedLink, ScanOptions};
+use crate::vault::write_queue::WriteQueue;
 
 /// The name of the folder that holds a vault's own state.
 pub const STATE_DIR: &str = ".sidenote";
@@ -69,6 +71,8 @@ pub struct Vault {
     /// The user's rules about link dialects.
     links: Arc<LinksConfig>,
     authority: Arc<dyn Authority>,
+    /// The threads of this process that want the write lock.
+    write_queue: WriteQueue,
 }
 
 /// Fails inside the data of a git repository, such as a bare one, where files belong to git.
@@ -127,6 +131,7 @@ impl Vault {
             hidden,
             links: Arc::default(),
             authority: Arc::new(Alone),
+            write_queue: WriteQueue::default(),
         })
     }
 

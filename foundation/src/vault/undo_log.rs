@@ -205,6 +205,24 @@ impl UndoLog {
         self.ids_with(&[MANIFEST, COMMITTED])
     }
 
+    /// Says whether an operation can be undone, without listing all.
+    ///
+    /// # Errors
+    /// `Io` if the before-images cannot be read.
+    pub fn has(&self, id: &str) -> Result<bool> {
+        let Some(folder) = self.folder.as_ref().filter(|_| is_id(id)) else { return Ok(false) };
+        let inner = match folder.open_dir(id) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+            opened => opened.map_err(self.failed())?,
+        };
+        for file in [MANIFEST, COMMITTED] {
+            if inner.entry(file).map_err(self.failed())?.is_some() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
     /// Lists the names in the undo folder without reading the operations.
     ///
     /// # Errors
@@ -240,7 +258,7 @@ impl UndoLog {
                 "before-images are kept for a limited time; see the settings undo.days and undo.operations",
             )
         };
-        if id.contains(['/', '\0']) || id.starts_with('.') {
+        if !is_id(id) {
             return Err(missing());
         }
         let folder = match self.folder.as_ref().ok_or_else(missing)?.open_dir(id) {
@@ -351,4 +369,9 @@ impl UndoLog {
             None => Ok(()),
         }
     }
+}
+
+/// Says whether a text can be the name of a folder of before-images.
+fn is_id(text: &str) -> bool {
+    !text.contains(['/', '\0']) && !text.starts_with('.')
 }

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::platform;
@@ -13,9 +13,10 @@ use crate::vault::authority::{ReadyChange, Turn, authority_of};
 use crate::vault::dir::{Dir, symlink_error};
 use crate::vault::git_files::{RECORDS_IGNORES, STATE_IGNORES};
 use crate::vault::transaction_records::PENDING;
+use crate::vault::write_queue::Served;
 use crate::vault::{STATE_DIR, Vault};
 
-/// How long [`Vault::lock`] waits for another process.
+/// How long [`Vault::lock`] waits for others.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The exclusive right to write in a vault. Dropping it releases the lock.
@@ -27,6 +28,8 @@ pub struct WriteLock {
     pub(crate) folder: Dir,
     #[expect(dead_code, reason = "it holds the lock")]
     file: LockedFile,
+    #[expect(dead_code, reason = "the next thread is served when it is dropped, after the file is unlocked")]
+    place: Served,
 }
 
 /// The locked file. Dropping it releases the lock.
@@ -70,8 +73,9 @@ impl Vault {
         pending.is_some_and(|pending| pending.names().is_ok_and(|names| !names.is_empty()))
     }
 
-    /// Takes the write lock and the turn of the vault's authority, and waits some seconds if somebody else has them. A
-    /// new records folder gets a `.gitignore` and `.gitattributes`.
+    /// Takes the write lock and the turn of the vault's authority, and waits some seconds if somebody else has them. The
+    /// threads of this process take it in the order in which they asked. A new records folder gets a `.gitignore` and
+    /// `.gitattributes`.
     ///
     /// # Errors
     /// `Conflict` naming the holder if it keeps the lock; `Invalid` if the records folder is after a symbolic link;
@@ -86,9 +90,15 @@ impl Vault {
     /// The errors of [`Vault::lock`].
     pub fn lock_with_timeout(&self, records: &Path, timeout: Duration) -> Result<WriteLock> {
         let folder = self.create_records_dir(records)?;
-        let file = LockedFile(wait_for_lock(&folder, records, timeout)?);
+        let asked = Instant::now();
+        let place = self.write_queue.wait(timeout).ok_or_else(|| {
+            Error::new(ErrorKind::Conflict, "earlier changes of this vault are still being made")
+                .with_hint("try again when they have finished")
+        })?;
+        let left = timeout.saturating_sub(asked.elapsed());
+        let file = LockedFile(wait_for_lock(&folder, records, left)?);
         let turn = Mutex::new(authority_of(self).turn(timeout)?);
-        Ok(WriteLock { turn, records: records.to_owned(), folder, file })
+        Ok(WriteLock { turn, records: records.to_owned(), folder, file, place })
     }
 
     /// Creates the records folder if it is missing. Inside the vault, no symbolic link is followed on the way.

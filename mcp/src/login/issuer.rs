@@ -6,7 +6,6 @@ use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use axum::http::Uri;
 use jsonwebtoken::jwk::{AlgorithmParameters, EllipticCurve, Jwk, PublicKeyUse};
 use jsonwebtoken::{Algorithm, AlgorithmFamily, DecodingKey};
 use serde::Deserialize;
@@ -14,7 +13,7 @@ use serde_json::Value;
 
 use super::refusal::Refusal;
 use sidenote_foundation::error::{Error, ErrorKind, Result};
-use sidenote_foundation::http_client::fetch_document;
+use sidenote_foundation::http_client::{fetch_document, is_secure};
 
 /// The largest document of a provider, in bytes.
 const MAX_DOCUMENT: u64 = 1 << 20;
@@ -194,10 +193,18 @@ impl Issuer {
             }
             Err(error) => {
                 let effect = match keys.read_at {
-                    Some(_) => "those that were read before count on for a day",
-                    None => "nobody can log in",
+                    Some(at) => {
+                        let left = self.times.hold.saturating_sub(at.elapsed()).as_secs() / 60;
+                        format!(
+                            "tokens are checked with the keys that were read before, for {left} more minutes"
+                        )
+                    }
+                    None => "nobody can log in".to_owned(),
                 };
-                tracing::warn!("the keys of {} cannot be read, so {effect}: {error}", self.name);
+                tracing::warn!(
+                    "the keys of {} cannot be read, so {effect}; see whether the provider runs and this machine can reach it: {error}",
+                    self.name
+                );
             }
         }
     }
@@ -268,18 +275,4 @@ fn metadata_addresses(issuer: &str) -> [String; 2] {
         format!("{base}/.well-known/openid-configuration"),
         format!("{origin}/.well-known/oauth-authorization-server{path}"),
     ]
-}
-
-/// Returns whether nobody in between can read or change what an address gives: it has `https`, or is of this machine.
-pub(super) fn is_secure(address: &str) -> bool {
-    let Ok(uri) = address.parse::<Uri>() else { return false };
-    let Some(host) = uri.host() else { return false };
-    match uri.scheme_str() {
-        Some("https") => true,
-        Some("http") => {
-            let ip = host.trim_start_matches('[').trim_end_matches(']');
-            host == "localhost" || ip.parse().is_ok_and(|ip: std::net::IpAddr| ip.is_loopback())
-        }
-        _ => false,
-    }
 }

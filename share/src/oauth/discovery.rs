@@ -6,9 +6,9 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use crate::address::{VaultAddress, is_secure, split_origin};
+use crate::address::{VaultAddress, split_origin};
 use sidenote_foundation::error::{Error, ErrorKind, Result};
-use sidenote_foundation::http_client::{Http, HttpError};
+use sidenote_foundation::http_client::{Http, HttpError, is_secure};
 use sidenote_foundation::text::control::plain;
 
 /// The largest document in bytes.

@@ -32,7 +32,15 @@ pub struct StoredTokens {
     store: LoginStore,
     address: VaultAddress,
     clock: Clock,
-    login: Mutex<StoredLogin>,
+    login: Mutex<CurrentLogin>,
+}
+
+/// The login as it is now.
+#[derive(Debug)]
+struct CurrentLogin {
+    login: StoredLogin,
+    /// Whether its file could not be written after a renewal, so that the file has a refresh token that may count no more.
+    is_unsaved: bool,
 }
 
 impl TokenSource {
@@ -47,7 +55,7 @@ impl TokenSource {
                 store,
                 address: address.clone(),
                 clock,
-                login: Mutex::new(login),
+                login: Mutex::new(CurrentLogin { login, is_unsaved: false }),
             })),
         })
     }
@@ -95,21 +103,35 @@ fn read_token(path: &Path) -> Result<Secret> {
 impl StoredTokens {
     /// Returns the access token, which is renewed if it is about to expire or is the one that was refused.
     fn get(&self, refused: Option<&Secret>) -> Result<Secret> {
-        let mut login = self.login.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut current = self.login.lock().unwrap_or_else(PoisonError::into_inner);
+        let CurrentLogin { login, is_unsaved } = &mut *current;
         let now = self.clock.now();
         let is_good = |login: &StoredLogin| !login.is_expiring(now) && refused != Some(&login.access_token);
-        if is_good(&login) {
+        if is_good(login) {
             return Ok(login.access_token.clone());
         }
         // A refresh token may count once only, so one process renews for all.
         let _lock = self.store.lock(self.address.url())?;
-        *login = self.store.find(self.address.url())?.ok_or_else(|| self.ended("was removed"))?;
+        if !*is_unsaved {
+            *login = self.store.find(self.address.url())?.ok_or_else(|| self.ended("was removed"))?;
+        }
         // Without a refresh token, the service decides whether the access token still counts.
-        if is_good(&login) || login.refresh_token.is_empty() {
+        if is_good(login) || login.refresh_token.is_empty() {
             return Ok(login.access_token.clone());
         }
-        match self.renew(&login, now) {
-            Ok(renewed) => *login = renewed,
+        match self.renew(login, now) {
+            Ok(renewed) => {
+                // The old refresh token may count no more, so the new one is used even if the file cannot be written.
+                *login = renewed;
+                let stored = self.store.store(login);
+                *is_unsaved = stored.is_err();
+                if let Err(error) = stored {
+                    tracing::warn!(
+                        "the renewed login cannot be stored; run `sidenote login {}` when this process has ended: {error}",
+                        self.address.url()
+                    );
+                }
+            }
             Err(error) if error.kind() == ErrorKind::Io && refused.is_none() && !login.is_expired(now) => {
                 tracing::debug!("the token is not renewed yet: {error}");
             }
@@ -121,6 +143,7 @@ impl StoredTokens {
         Ok(login.access_token.clone())
     }
 
+    /// Asks the provider for new tokens, which are not stored yet.
     fn renew(&self, login: &StoredLogin, now: Timestamp) -> Result<StoredLogin> {
         let (token, client) = (&login.refresh_token, &login.client_id);
         let resource = self.address.resource();
@@ -133,7 +156,6 @@ impl StoredTokens {
         }
         renewed.expires = expiry(now, tokens.seconds);
         renewed.scope = tokens.scope.unwrap_or(renewed.scope);
-        self.store.store(&renewed)?;
         Ok(renewed)
     }
 

@@ -94,6 +94,12 @@ pub(crate) fn unreachable(place: &str, error: postgres::Error) -> Error {
     if has_answered {
         return failed;
     }
+    if failed.message().contains("does not support TLS") {
+        return failed.with_hints(
+            "turn TLS on in PostgreSQL (ssl = on in postgresql.conf, with a certificate), or connect through a socket or an address of the same machine without sslmode",
+            FOR_AGENTS,
+        );
+    }
     if failed.message().contains("certificate") {
         return failed.with_hints(
             "the certificate of PostgreSQL must be valid for the host in the address of the database; if your own authority issued it, name the file with that authority's certificate: sslrootcert=FILE in the address",

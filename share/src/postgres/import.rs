@@ -6,16 +6,13 @@ use postgres::Client;
 use postgres::types::Type;
 use uuid::Uuid;
 
-use super::tables::{contents, files, set_vault};
-use super::turn::send;
+use super::tables::{contents, files, set_vault, store_event};
+use super::turn::{MAX_SENT, send};
 use super::{Database, failed};
 use sidenote_foundation::error::{Error, ErrorKind, Result};
 use sidenote_foundation::journal::event::Event;
 use sidenote_foundation::text::edit::ContentHash;
 use sidenote_foundation::vault::copy::{SharedFiles, SharedPath};
-
-/// The most bytes that are sent in one statement, unless one file alone is longer.
-const MAX_SENT: usize = 8 << 20;
 
 /// A vault that is being created, in one transaction. Dropping it before the commit creates nothing.
 pub(crate) struct Import {
@@ -77,23 +74,8 @@ impl Import {
         if !self.waiting.is_empty() {
             self.send()?;
         }
-        let write = |error| failed("create the vault", error);
-        let line = serde_json::to_string(event)
-            .map_err(|error| Error::internal("an event cannot be serialized").with_source(error))?;
-        self.client
-            .execute_typed(
-                "insert into sidenote.event (vault, gen, id, at, op, line)
-                values ($1, 1, $2, to_timestamp($3::bigint / 1000.0), $4, $5)",
-                &[
-                    (&self.vault, Type::UUID),
-                    (&event.id, Type::TEXT),
-                    (&event.at.millis(), Type::INT8),
-                    (&event.op, Type::TEXT),
-                    (&line, Type::TEXT),
-                ],
-            )
-            .map_err(write)?;
-        self.client.batch_execute("commit").map_err(write)?;
+        store_event(&mut self.client, self.vault, 1, event)?;
+        self.client.batch_execute("commit").map_err(|error| failed("create the vault", error))?;
         Ok(self.vault)
     }
 }

@@ -7,6 +7,7 @@ use uuid::Uuid;
 
 use super::tables::add_deeds;
 use super::{Database, failed};
+use sidenote_foundation::clock::Timestamp;
 use sidenote_foundation::error::{Error, Result};
 use sidenote_foundation::journal::event::Event;
 use sidenote_foundation::vault::failpoint;
@@ -23,28 +24,18 @@ pub(crate) struct Rights {
 impl Database {
     /// Reads the rights that a person has in a vault under one of some names, in one statement.
     pub(crate) fn rights(&self, vault: &str, names: &[String]) -> Result<Rights> {
-        let mut is_first = true;
-        loop {
-            let mut client = self.client()?;
+        let (client, rights) = self.with_client(|client| {
             failpoint();
             // The function sets the vault for row-level security; the statement is a transaction of its own.
             let asked = client.query_typed_one(
                 "select role, is_blocked from sidenote.rights_of($1, $2)",
                 &[(&vault, Type::TEXT), (&names, Type::TEXT_ARRAY)],
             );
-            let is_lost = client.is_closed();
-            self.put_back(client);
-            match asked {
-                Err(_) if is_lost && is_first => {
-                    is_first = false;
-                    self.forget_idle();
-                }
-                asked => {
-                    let row = asked.map_err(|error| failed("read the rights of a person", error))?;
-                    return Ok(Rights { role: row.get(0), is_blocked: row.get(1) });
-                }
-            }
-        }
+            let row = asked.map_err(|error| failed("read the rights of a person", error))?;
+            Ok(Rights { role: row.get(0), is_blocked: row.get(1) })
+        })?;
+        self.put_back(client);
+        Ok(rights)
     }
 
     /// Returns the role that is stored for a name in a vault, and whether the name is blocked.
@@ -101,20 +92,32 @@ impl Database {
         })
     }
 
-    /// Passes the lines of all events of a vault that name a person to `take`, and those of all blocks.
-    pub(crate) fn audit_lines(&self, vault: Uuid, mut take: impl FnMut(&str) -> Result<()>) -> Result<()> {
+    /// Passes the lines of all events of a vault that name a person to `take`, and those of all blocks. With a time, events whose
+    /// ids begin with an earlier one are not read; an id never has an earlier time than its event.
+    pub(crate) fn audit_lines(
+        &self,
+        vault: Uuid,
+        since: Option<Timestamp>,
+        mut take: impl FnMut(&str) -> Result<()>,
+    ) -> Result<()> {
+        let oldest = since.map_or_else(String::new, |since| format!("{:012x}", since.millis().max(0)));
         self.read(Some(vault), |transaction| {
-            for statement in [
-                "select line from sidenote.event where vault = $1 order by gen, id",
-                // Uses of memories that name nobody are many; what an operator did names the role of the database.
-                "select line from sidenote.deed where vault = $1
-                and (position('\"caller\":' in line) > 0 or position('\"operator\":' in line) > 0) order by seq",
-                "select line from sidenote.block where $1::uuid is not null order by id",
+            let parameters: [(&(dyn postgres::types::ToSql + Sync), Type); 2] =
+                [(&vault, Type::UUID), (&oldest, Type::TEXT)];
+            for (statement, used) in [
+                ("select line from sidenote.event where vault = $1 and id >= $2 order by gen, id", 2),
+                (
+                    // Uses of memories that name nobody are many; what an operator did names the role of the database.
+                    "select line from sidenote.deed where vault = $1 and id >= $2
+                    and (position('\"caller\":' in line) > 0 or position('\"operator\":' in line) > 0) order by seq",
+                    2,
+                ),
+                ("select line from sidenote.block where $1::uuid is not null order by id", 1),
             ] {
                 failpoint();
                 let read = |error| failed("read the journal", error);
-                let mut rows =
-                    transaction.query_typed_raw(statement, [(&vault, Type::UUID)]).map_err(read)?;
+                let used = parameters.iter().take(used).cloned();
+                let mut rows = transaction.query_typed_raw(statement, used).map_err(read)?;
                 while let Some(row) = rows.next().map_err(read)? {
                     take(row.get(0))?;
                 }
@@ -142,11 +145,17 @@ fn is_blocked(transaction: &mut Transaction<'_>, who: &str) -> Result<bool> {
     Ok(row.map_err(|error| failed("read the block", error))?.is_some_and(|row| row.get(0)))
 }
 
-/// Serializes an event, after the role of the connection was noted in it as the one who did it.
-pub(super) fn line_of(transaction: &mut Transaction<'_>, event: &mut Event) -> Result<String> {
+/// Notes the role of the connection in an event as the one who did it.
+pub(super) fn name_operator(transaction: &mut Transaction<'_>, event: &mut Event) -> Result<()> {
     let row = transaction.query_typed_one("select session_user::text", &[]);
     let row = row.map_err(|error| failed("tell its role", error))?;
     event.more.insert("operator".to_owned(), row.get::<_, String>(0).into());
+    Ok(())
+}
+
+/// Serializes an event, after the role of the connection was noted in it as the one who did it.
+pub(super) fn line_of(transaction: &mut Transaction<'_>, event: &mut Event) -> Result<String> {
+    name_operator(transaction, event)?;
     serde_json::to_string(event)
         .map_err(|error| Error::internal("an event cannot be serialized").with_source(error))
 }

@@ -7,18 +7,15 @@ use postgres::types::Type;
 use uuid::Uuid;
 
 use super::listener::notify;
-use super::members::line_of;
-use super::tables::files;
-use super::turn::{lock_row, send, store_rows};
+use super::members::name_operator;
+use super::tables::{files, store_event};
+use super::turn::{MAX_SENT, lock_row, send, store_rows};
 use super::{Database, failed};
 use sidenote_foundation::error::{Error, Result};
 use sidenote_foundation::journal::event::{Event, TouchedFile};
 use sidenote_foundation::text::edit::ContentHash;
 use sidenote_foundation::vault::copy::SharedPath;
 use sidenote_foundation::vault::failpoint;
-
-/// The most bytes that are sent in one statement, unless one file alone is longer.
-const MAX_SENT: usize = 8 << 20;
 
 /// The bytes of a file of the folder, which are read when they are sent.
 type ReadFile<'a> = dyn FnMut(&SharedPath) -> Result<Vec<u8>> + 'a;
@@ -50,23 +47,9 @@ impl Database {
             let hashes = changes.iter().map(|change| change.after);
             store_rows(transaction, vault, generation, paths.iter().map(String::as_str).zip(hashes))?;
             event.files.clone_from(&changes);
-            let line = line_of(transaction, event)?;
+            name_operator(transaction, event)?;
+            store_event(transaction, vault, generation, event)?;
             let write = |error| failed("store the change", error);
-            failpoint();
-            transaction
-                .execute_typed(
-                    "insert into sidenote.event (vault, gen, id, at, op, line)
-                    values ($1, $2, $3, to_timestamp($4::bigint / 1000.0), $5, $6)",
-                    &[
-                        (&vault, Type::UUID),
-                        (&generation, Type::INT8),
-                        (&event.id, Type::TEXT),
-                        (&event.at.millis(), Type::INT8),
-                        (&event.op, Type::TEXT),
-                        (&line, Type::TEXT),
-                    ],
-                )
-                .map_err(write)?;
             failpoint();
             transaction
                 .execute_typed(

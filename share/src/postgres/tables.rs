@@ -2,13 +2,14 @@
 
 use std::collections::HashMap;
 
-use postgres::Transaction;
 use postgres::fallible_iterator::FallibleIterator as _;
 use postgres::types::Type;
+use postgres::{GenericClient, Transaction};
 use uuid::Uuid;
 
 use super::{Database, SET_VAULT, failed};
 use sidenote_foundation::error::{Error, ErrorKind, Result};
+use sidenote_foundation::journal::event::Event;
 use sidenote_foundation::text::edit::ContentHash;
 use sidenote_foundation::vault::copy::SharedPath;
 use sidenote_foundation::vault::failpoint;
@@ -219,6 +220,39 @@ fn lines(asked: Result<Vec<postgres::Row>, postgres::Error>) -> Result<Vec<Journ
     let rows = asked.map_err(|error| failed("read the journal", error))?;
     let line = |row: &postgres::Row| JournalLine { position: row.get(0), id: row.get(1), line: row.get(2) };
     Ok(rows.iter().map(line).collect())
+}
+
+/// Stores the event of a change with its generation.
+pub(super) fn store_event(
+    client: &mut impl GenericClient,
+    vault: Uuid,
+    generation: i64,
+    event: &Event,
+) -> Result<()> {
+    let line = serde_json::to_string(event)
+        .map_err(|error| Error::internal("an event cannot be serialized").with_source(error))?;
+    let client_name = event.more.get("client").and_then(|name| name.as_str());
+    let caller = |name: &str| event.more.get("caller")?.get(name)?.as_str();
+    let (issuer, subject) = (caller("issuer"), caller("subject"));
+    failpoint();
+    client
+        .execute_typed(
+            "insert into sidenote.event (vault, gen, id, at, issuer, subject, client, op, line)
+            values ($1, $2, $3, to_timestamp($4::bigint / 1000.0), $5, $6, $7, $8, $9)",
+            &[
+                (&vault, Type::UUID),
+                (&generation, Type::INT8),
+                (&event.id, Type::TEXT),
+                (&event.at.millis(), Type::INT8),
+                (&issuer, Type::TEXT),
+                (&subject, Type::TEXT),
+                (&client_name, Type::TEXT),
+                (&event.op, Type::TEXT),
+                (&line, Type::TEXT),
+            ],
+        )
+        .map(drop)
+        .map_err(|error| failed("store the change", error))
 }
 
 /// Appends deeds. Their order is that of the commits: readers ask for what is after the last one that they have.

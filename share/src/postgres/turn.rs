@@ -11,11 +11,12 @@ use postgres::{Client, GenericClient, Transaction};
 use uuid::Uuid;
 
 use super::listener::notify;
-use super::tables::{gone, set_vault};
+use super::tables::{gone, store_event};
 use super::{Database, failed};
 use sidenote_foundation::error::{Error, ErrorKind, Result};
 use sidenote_foundation::journal::event::Event;
 use sidenote_foundation::text::edit::ContentHash;
+use sidenote_foundation::text::path::is_below;
 use sidenote_foundation::vault::apply_result::Applied;
 use sidenote_foundation::vault::failpoint;
 
@@ -25,7 +26,7 @@ const CUT_OFF: &str = "10s";
 /// The interval of a statement that keeps the turn while a long plan is made.
 const KEEP_ALIVE: Duration = Duration::from_secs(3);
 /// The most bytes of contents that are sent in one statement, unless one alone is longer.
-const MAX_SENT: usize = 8 << 20;
+pub(super) const MAX_SENT: usize = 8 << 20;
 /// How long an operator waits for the turn.
 const OPERATOR_WAITS: &str = "30s";
 /// How long to wait for the end of a transaction whose answer was lost.
@@ -71,8 +72,8 @@ impl Drop for RowLock {
 impl RowLock {
     /// Waits at most `patience` for the row lock of a vault.
     pub(crate) fn take(database: &Arc<Database>, vault: Uuid, patience: Duration) -> Result<Self> {
-        let (client, head) =
-            Self::begin_with(database, vault, &format!("{}ms", patience.as_millis().max(1)))?;
+        let patience = format!("{}ms", patience.as_millis().max(1));
+        let (client, head) = database.with_client(|client| begin(client, vault, &patience))?;
         let client = Arc::new(Mutex::new(Some(client)));
         let (keeper, dropped) = channel::<()>();
         let kept = Arc::clone(&client);
@@ -92,24 +93,6 @@ impl RowLock {
             .spawn(keep)
             .map_err(|error| Error::internal("no thread can be started").with_source(error))?;
         Ok(Self { database: Arc::clone(database), vault, head, client, keeper: Some(keeper) })
-    }
-
-    /// Begins a transaction with the row lock. A connection that was lost while it was idle is made anew once.
-    fn begin_with(database: &Database, vault: Uuid, patience: &str) -> Result<(Client, i64)> {
-        let mut is_first = true;
-        loop {
-            let mut client = database.client()?;
-            match begin(&mut client, vault, patience) {
-                Ok(head) => return Ok((client, head)),
-                Err(_) if client.is_closed() && std::mem::take(&mut is_first) => database.forget_idle(),
-                Err(error) => {
-                    if client.batch_execute("rollback").is_ok() {
-                        database.put_back(client);
-                    }
-                    return Err(error);
-                }
-            }
-        }
     }
 
     /// Commits a change: files, contents, event and head are one transaction.
@@ -169,37 +152,44 @@ impl RowLock {
     }
 }
 
-/// Begins a transaction and takes the row lock. Returns the head.
+/// Begins a transaction and takes the row lock. Returns the head. Where it fails, the transaction is rolled back.
 fn begin(client: &mut Client, vault: Uuid, patience: &str) -> Result<i64> {
     failpoint();
-    let waits = |error| failed("give the turn", error);
-    client.batch_execute("begin").map_err(waits)?;
-    set_vault(client, vault)?;
+    client.batch_execute("begin").map_err(|error| failed("begin a change of the vault", error))?;
+    let locked = take_row(client, vault, patience, Some(CUT_OFF));
+    if locked.is_err()
+        && let Err(error) = client.batch_execute("rollback")
+    {
+        tracing::debug!("a transaction was not rolled back before its connection closed: {error}");
+    }
+    locked
+}
+
+/// Takes the row lock of a vault in a transaction of an operator. Returns the head.
+pub(super) fn lock_row(transaction: &mut Transaction<'_>, vault: Uuid) -> Result<i64> {
+    take_row(transaction, vault, OPERATOR_WAITS, None)
+}
+
+/// Takes the row lock of a vault, and waits at most `patience`. With `cut_off`, the database ends the transaction after this
+/// time without a statement. Returns the head.
+fn take_row(
+    client: &mut impl GenericClient,
+    vault: Uuid,
+    patience: &str,
+    cut_off: Option<&str>,
+) -> Result<i64> {
+    let waits = |error| failed("lock the vault for a change", error);
+    failpoint();
     client
         .query_typed(
-            "select set_config('lock_timeout', $1, true), set_config('idle_in_transaction_session_timeout', $2, true)",
-            &[(&patience, Type::TEXT), (&CUT_OFF, Type::TEXT)],
+            "select set_config('sidenote.vault', $1, true), set_config('lock_timeout', $2, true),
+            set_config('idle_in_transaction_session_timeout',
+                coalesce($3, current_setting('idle_in_transaction_session_timeout')), true)",
+            &[(&vault.to_string(), Type::TEXT), (&patience, Type::TEXT), (&cut_off, Type::TEXT)],
         )
         .map_err(waits)?;
     failpoint();
     let row = client
-        .query_typed_opt(
-            "select head from sidenote.vault where id = $1 for no key update",
-            &[(&vault, Type::UUID)],
-        )
-        .map_err(waits)?;
-    Ok(row.ok_or_else(gone)?.get(0))
-}
-
-/// Takes the row lock of a vault in a transaction of an operator, whose vault is set. Returns the head.
-pub(super) fn lock_row(transaction: &mut Transaction<'_>, vault: Uuid) -> Result<i64> {
-    let waits = |error| failed("give the turn", error);
-    failpoint();
-    transaction
-        .query_typed("select set_config('lock_timeout', $1, true)", &[(&OPERATOR_WAITS, Type::TEXT)])
-        .map_err(waits)?;
-    failpoint();
-    let row = transaction
         .query_typed_opt(
             "select head from sidenote.vault where id = $1 for no key update",
             &[(&vault, Type::UUID)],
@@ -222,29 +212,7 @@ fn write_change(
     send_contents(client, vault, applied, contents)?;
     store_rows(client, vault, generation, rows.iter().map(|(path, hash)| (path.as_str(), *hash)))?;
     let write = |error| failed("store the change", error);
-    let line = serde_json::to_string(event)
-        .map_err(|error| Error::internal("an event cannot be serialized").with_source(error))?;
-    let client_name = event.more.get("client").and_then(|name| name.as_str());
-    let caller = |name: &str| event.more.get("caller")?.get(name)?.as_str();
-    let (issuer, subject) = (caller("issuer"), caller("subject"));
-    failpoint();
-    client
-        .execute_typed(
-            "insert into sidenote.event (vault, gen, id, at, issuer, subject, client, op, line)
-            values ($1, $2, $3, to_timestamp($4::bigint / 1000.0), $5, $6, $7, $8, $9)",
-            &[
-                (&vault, Type::UUID),
-                (&generation, Type::INT8),
-                (&event.id, Type::TEXT),
-                (&event.at.millis(), Type::INT8),
-                (&issuer, Type::TEXT),
-                (&subject, Type::TEXT),
-                (&client_name, Type::TEXT),
-                (&event.op, Type::TEXT),
-                (&line, Type::TEXT),
-            ],
-        )
-        .map_err(write)?;
+    store_event(client, vault, generation, event)?;
     failpoint();
     notify(client, vault, generation).map_err(write)?;
     failpoint();
@@ -319,7 +287,7 @@ fn rows_of(
         applied.files.iter().filter_map(|file| Some(file.from.as_ref()?.to_string())).collect();
     // What lies in a folder moves with it, unless the change says more of the file.
     for (path, hash) in &present {
-        let folder = applied.folders.iter().find(|folder| is_in(path, folder.from.as_str()));
+        let folder = applied.folders.iter().find(|folder| is_below(path, folder.from.as_str()));
         if let Some(folder) = folder.filter(|_| !own.contains(path)) {
             let rest = path.get(folder.from.as_str().len()..).unwrap_or_default();
             rows.entry(path.clone()).or_insert(None);
@@ -342,7 +310,7 @@ fn rows_of(
         if let Some(to) = &file.to {
             let to = to.to_string();
             let is_leaving =
-                own.contains(&to) || applied.folders.iter().any(|folder| is_in(&to, folder.from.as_str()));
+                own.contains(&to) || applied.folders.iter().any(|folder| is_below(&to, folder.from.as_str()));
             if present.contains_key(&to) && !is_leaving {
                 return Err(conflict(&to));
             }
@@ -350,10 +318,6 @@ fn rows_of(
         }
     }
     Ok(rows)
-}
-
-fn is_in(path: &str, folder: &str) -> bool {
-    path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'))
 }
 
 /// Returns the error for a file whose bytes in the copy are not those of the database. The path is the source, by which the

@@ -97,16 +97,14 @@ impl Replica {
         stop: &AtomicBool,
         progress: &Progress<'_>,
     ) -> Result<Option<SyncReply>> {
-        if is_due || self.has_vault_changed()? {
+        if is_due {
             return self.synchronise(stop, progress).map(Some);
         }
-        Ok(None)
-    }
-
-    /// Asks the service whether the vault is at another state than the last one that was seen.
-    fn has_vault_changed(&self) -> Result<bool> {
-        let known = self.state.position.as_ref();
-        Ok(Some(&self.remote.changes(known, None)?.head.position) != known)
+        let changes = self.ask()?;
+        if Some(&changes.head.position) == self.state.position.as_ref() {
+            return Ok(None);
+        }
+        self.synchronise_from(Some(changes), stop, progress).map(Some)
     }
 }
 

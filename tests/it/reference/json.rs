@@ -199,7 +199,8 @@ const REPLIES: &[Reply] = &[
         "LoginReply",
         &[],
         "One object a line, with `event`: `open` with the `address` for the browser, then `logged-in` with these fields. With \
-         `--dry-run` a LoginPlan, with `--list` a list of LoginReply, with `--forget` a ForgetLoginReply.",
+         `--dry-run` a [LoginPlan](#loginplan), with `--list` an array of LoginReply, with `--forget` a \
+         [ForgetLoginReply](#forgetloginreply).",
     ),
     Reply("config show", "Vec<Setting>", &[&["config", "show"]], ""),
     Reply("config set", "ConfigEdit", &[&["config", "set", "search.limit", "20", "--dry-run"]], ""),
@@ -748,8 +749,10 @@ fn json_replies_of_the_reference_are_those_of_the_program() {
         let more = if more.is_empty() { String::new() } else { format!(". {more}") };
         writeln!(page, "| `{words}` | {ty}{more} |").unwrap();
     }
-    types.shown("Staleness", &home);
-    types.shown("NoteHistory", &home);
+    // What only notes about commands name.
+    for name in ["Staleness", "NoteHistory", "LoginPlan", "ForgetLoginReply"] {
+        types.shown(name, &home);
+    }
     page.push_str("\n## Types\n\nA *span* is an array of two integers: the first byte of a part of the file, and the first behind it.\n\n");
     let mut done = 0;
     while let Some(at) = types.named.get(done).copied() {

@@ -11,6 +11,7 @@ use sidenote::store::{DeleteRequest, MoveRequest, Operation};
 use tempfile::TempDir;
 
 use super::cluster::Cluster;
+use super::proxy::Proxy;
 use super::serving::{call, post, serve, serve_at, served};
 use super::{Server, dump, note, rename, shared_tree, sidenote};
 use crate::login::provider::{Answer, Provider};
@@ -114,7 +115,8 @@ fn errors_of_the_database_say_the_cause_once_and_what_to_do() {
     let app = operator.cluster.owner();
     let socket = operator.cluster.socket();
     let socket = socket.parent().unwrap().to_str().unwrap().replace('/', "%2F");
-    let cases: [(String, &[&str]); 7] = [
+    let proxy = Proxy::start(&operator.cluster.socket());
+    let cases: [(String, &[&str]); 8] = [
         (app.clone(), &["relation \"sidenote.vault\" does not exist", "run `sidenote team init`"]),
         (app.replace("/notes?", "/nowhere?"), &["database \"nowhere\" does not exist", "createdb"]),
         (app.replace("postgres@", "nobody@"), &["role \"nobody\" does not exist", "pg_hba.conf"]),
@@ -123,6 +125,10 @@ fn errors_of_the_database_say_the_cause_once_and_what_to_do() {
             &["No such file or directory", "see whether PostgreSQL runs at the socket"],
         ),
         ("postgres://x@127.0.0.1:1/notes".to_owned(), &["Connection refused", "at 127.0.0.1 port 1"]),
+        (
+            format!("{}?sslmode=require", proxy.address("postgres", "notes")),
+            &["server does not support TLS", "turn TLS on in PostgreSQL"],
+        ),
         ("postgres://x@/notes?host".to_owned(), &["is not valid", "postgres://USER@HOST/NAME"]),
         (
             format!("postgres://x@/notes?host={socket}&sslmode=verify-full&sslrootcert=/nowhere/root.pem"),

@@ -399,6 +399,12 @@ fn the_journal_says_who_did_what_with_which_tool() {
         assert_eq!(team.audit("a", &["--who", who]).iter().filter(|event| event["op"] == "grant").count(), 1);
     }
     assert_eq!(team.audit("a", &["--since", "2999-01-01"]).len(), 0);
+    let times: Vec<String> =
+        team.audit("a", &[]).iter().map(|event| event["at"].as_str().unwrap().to_owned()).collect();
+    for since in [&times[0], &times[times.len() / 2], &times[times.len() - 1]] {
+        let newer = times.iter().filter(|time| *time >= since).count();
+        assert_eq!(team.audit("a", &["--since", since]).len(), newer, "since {since}");
+    }
     assert!(!team.audit("b", &[]).iter().any(|event| event["op"] == "grant" || event["op"] == "new"));
     assert!(team.run(&["audit", "a"], 0).contains("anna@example.org"));
     // The database has the columns, so that it can be asked without a parser.

@@ -1,0 +1,62 @@
+//! The queue of the threads of this process that want the write lock of a vault: first come, first served. Without it, each
+//! would ask for the lock file now and then, and whoever asks at the right moment would overtake the others.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// The queue of one vault. Clones are the same queue.
+#[derive(Debug, Clone, Default)]
+pub(super) struct WriteQueue(Arc<Waiting>);
+
+#[derive(Debug, Default)]
+struct Waiting {
+    tickets: Mutex<Tickets>,
+    /// Somebody left the queue.
+    left: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Tickets {
+    /// The tickets of those who wait, after that of the one who is served.
+    queue: VecDeque<u64>,
+    /// The number of tickets that were given out.
+    given: u64,
+}
+
+impl WriteQueue {
+    /// Waits until everybody who came before has left, at most for `timeout`. Returns `None` if that does not suffice.
+    pub(super) fn wait(&self, timeout: Duration) -> Option<Served> {
+        let mut tickets = self.0.tickets();
+        tickets.given += 1;
+        let ticket = tickets.given;
+        tickets.queue.push_back(ticket);
+        // It leaves the queue in any case.
+        let place = Served { queue: self.clone(), ticket };
+        let is_waiting = |tickets: &mut Tickets| tickets.queue.front() != Some(&ticket);
+        let waited = self.0.left.wait_timeout_while(tickets, timeout, is_waiting);
+        let (tickets, result) = waited.unwrap_or_else(PoisonError::into_inner);
+        drop(tickets);
+        (!result.timed_out()).then_some(place)
+    }
+}
+
+impl Waiting {
+    fn tickets(&self) -> MutexGuard<'_, Tickets> {
+        self.tickets.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The first place of a queue. Dropping it serves the next one.
+#[derive(Debug)]
+pub(super) struct Served {
+    queue: WriteQueue,
+    ticket: u64,
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        self.queue.0.tickets().queue.retain(|ticket| *ticket != self.ticket);
+        self.queue.0.left.notify_all();
+    }
+}
