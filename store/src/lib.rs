@@ -25,6 +25,7 @@ mod call_context;
 mod catalog_overlay;
 mod memory_weights;
 mod note_columns;
+mod parsed_notes;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicI64};
@@ -241,6 +242,7 @@ impl Store {
             last_backup_check: AtomicI64::new(0),
             projection: Mutex::new(None),
             note_columns: Mutex::default(),
+            parsed_notes: parsed_notes::ParsedNotes::default(),
             is_copy_scanned: Mutex::default(),
             repair_is_due: AtomicBool::new(true),
             unindexed_files: Mutex::default(),
