@@ -189,6 +189,7 @@ impl Store {
     /// # Errors
     /// `NotFound` if the folder of the vault does not exist, or the revision; `Invalid` if the settings cannot be parsed;
     /// `Io` if the folder or the index cannot be read or written; `Corrupt` if the index is damaged and cannot be rebuilt.
+    // size: the steps of opening, in their order.
     pub fn open(open: Open) -> Result<Self> {
         let revision = open.at.clone();
         let (open, files) = match &revision {

@@ -74,7 +74,7 @@ fn both(snapshot: &Snapshot, (text, limit, left_out): &(String, usize, i64)) -> 
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 32, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 12, ..ProptestConfig::default() })]
 
     /// The notes come in several segments, some of which hold removed and replaced notes.
     #[test]
