@@ -1,7 +1,7 @@
-//! Parallel map over a slice on all cores, with scoped threads.
+//! Parallel map over a slice on all cores, with scoped threads or with those of a pool.
 
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// The number of running calls of [`map`].
 static ACTIVE_CALLERS: AtomicUsize = AtomicUsize::new(0);
@@ -36,6 +36,63 @@ pub fn map<'t, T: Sync, S, R: Send>(
     start: impl Fn() -> S + Sync,
     work: impl Fn(&mut S, &'t T) -> R + Sync,
 ) -> Vec<R> {
+    map_with(items, least, start, work, |threads, take_runs| {
+        std::thread::scope(|scope| {
+            let others: Vec<_> = (1..threads).map(|_| scope.spawn(take_runs)).collect();
+            let mut done = take_runs();
+            for other in others {
+                done.extend(other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+            }
+            done
+        })
+    })
+}
+
+/// Maps like [`map`], for work of less than a millisecond: the other threads are those of a pool, since a new thread costs a
+/// tenth of that. `work` must not wait for other callers of this function.
+pub fn map_briefly<'t, T: Sync, S, R: Send>(
+    items: &'t [T],
+    least: usize,
+    start: impl Fn() -> S + Sync,
+    work: impl Fn(&mut S, &'t T) -> R + Sync,
+) -> Vec<R> {
+    let Some(pool) = pool() else { return map(items, least, start, work) };
+    map_with(items, least, start, work, |threads, take_runs| {
+        let all = Mutex::new(Vec::new());
+        let add = |done| all.lock().unwrap_or_else(PoisonError::into_inner).extend(done);
+        pool.in_place_scope(|scope| {
+            for _ in 1..threads {
+                scope.spawn(|_| add(take_runs()));
+            }
+            add(take_runs());
+        });
+        all.into_inner().unwrap_or_else(PoisonError::into_inner)
+    })
+}
+
+/// Returns the threads for brief work, one fewer than cores; `None` if the system cannot start them.
+fn pool() -> Option<&'static rayon::ThreadPool> {
+    static POOL: OnceLock<Option<rayon::ThreadPool>> = OnceLock::new();
+    let threads = core_count().saturating_sub(1).max(1);
+    let build = || {
+        let builder = rayon::ThreadPoolBuilder::new().num_threads(threads);
+        let built = builder.thread_name(|at| format!("sidenote-brief-{at}")).build();
+        built.inspect_err(|error| tracing::debug!("brief work uses new threads: {error}")).ok()
+    };
+    POOL.get_or_init(build).as_ref()
+}
+
+/// The results of some runs, each with its index.
+type Done<R> = Vec<(usize, Vec<R>)>;
+
+/// Maps with the threads that `on_threads` starts: it calls the function that takes runs on this many threads.
+fn map_with<'t, T: Sync, S, R: Send>(
+    items: &'t [T],
+    least: usize,
+    start: impl Fn() -> S + Sync,
+    work: impl Fn(&mut S, &'t T) -> R + Sync,
+    on_threads: impl FnOnce(usize, &(dyn Fn() -> Done<R> + Sync)) -> Done<R>,
+) -> Vec<R> {
     let others = ACTIVE_CALLERS.fetch_add(1, Ordering::Relaxed);
     let _shares = ActiveCaller;
     let idle = core_count().saturating_sub(others).max(1);
@@ -49,7 +106,7 @@ pub fn map<'t, T: Sync, S, R: Send>(
     let distance = runs.len().div_ceil(threads);
     let take_runs = || {
         let mut state = start();
-        let mut done: Vec<(usize, Vec<R>)> = Vec::new();
+        let mut done: Done<R> = Vec::new();
         loop {
             let turn = next.fetch_add(1, Ordering::Relaxed);
             if turn >= threads * distance {
@@ -60,14 +117,7 @@ pub fn map<'t, T: Sync, S, R: Send>(
             done.push((at, run.iter().map(|item| work(&mut state, item)).collect()));
         }
     };
-    let mut done = std::thread::scope(|scope| {
-        let others: Vec<_> = (1..threads).map(|_| scope.spawn(take_runs)).collect();
-        let mut done = take_runs();
-        for other in others {
-            done.extend(other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
-        }
-        done
-    });
+    let mut done = on_threads(threads, &take_runs);
     done.sort_unstable_by_key(|(at, _)| *at);
     done.into_iter().flat_map(|(_, results)| results).collect()
 }

@@ -11,6 +11,7 @@ use crate::call_context::Call;
 use crate::caller::CallOrigin;
 use crate::early_vector::{EarlyVector, vector_key};
 use crate::note_columns::NoteColumns;
+use crate::parsed_notes::ParsedNotes;
 use crate::session_commits::SessionCommits;
 use crate::unindexed::UnindexedFiles;
 use sidenote_foundation::clock::Clock;
@@ -160,6 +161,7 @@ pub(super) struct SharedState {
     pub(crate) projection: Mutex<Option<Projection>>,
     /// What facets need of each note, after it was first read.
     pub(crate) note_columns: Mutex<Option<Arc<NoteColumns>>>,
+    pub(crate) parsed_notes: ParsedNotes,
     /// The time of the last maintenance by this process, in milliseconds since 1970.
     pub(crate) last_maintenance_at: AtomicI64,
     /// The time of the last check of this process whether a backup is due.

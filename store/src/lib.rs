@@ -25,6 +25,7 @@ mod call_context;
 mod catalog_overlay;
 mod memory_weights;
 mod note_columns;
+mod parsed_notes;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicI64};
@@ -188,6 +189,7 @@ impl Store {
     /// # Errors
     /// `NotFound` if the folder of the vault does not exist, or the revision; `Invalid` if the settings cannot be parsed;
     /// `Io` if the folder or the index cannot be read or written; `Corrupt` if the index is damaged and cannot be rebuilt.
+    // size: the steps of opening, in their order.
     pub fn open(open: Open) -> Result<Self> {
         let revision = open.at.clone();
         let (open, files) = match &revision {
@@ -241,6 +243,7 @@ impl Store {
             last_backup_check: AtomicI64::new(0),
             projection: Mutex::new(None),
             note_columns: Mutex::default(),
+            parsed_notes: parsed_notes::ParsedNotes::default(),
             is_copy_scanned: Mutex::default(),
             repair_is_due: AtomicBool::new(true),
             unindexed_files: Mutex::default(),

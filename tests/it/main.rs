@@ -80,6 +80,7 @@ mod partial_vectors;
 mod passages;
 mod pattern_limits;
 mod platform;
+mod pruning;
 mod query_fallback;
 mod recall;
 mod recall_cases;

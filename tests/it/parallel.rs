@@ -10,7 +10,10 @@ fn results_keep_the_order_of_the_items() {
         let items: Vec<usize> = (0..count).collect();
         for least in [0, 1, 3, 16, 5000] {
             let doubled = parallel::map(&items, least, || (), |(), item| item * 2);
-            assert_eq!(doubled, items.iter().map(|item| item * 2).collect::<Vec<_>>(), "{count} {least}");
+            let expected: Vec<usize> = items.iter().map(|item| item * 2).collect();
+            assert_eq!(doubled, expected, "{count} {least}");
+            let briefly = parallel::map_briefly(&items, least, || (), |(), item| item * 2);
+            assert_eq!(briefly, expected, "{count} {least}, on the threads of the pool");
         }
     }
 }
@@ -41,6 +44,11 @@ fn a_panic_of_a_thread_is_passed_on() {
         parallel::map(&items, 1, || (), |(), item| assert!(*item != 77, "item 77"))
     });
     assert!(panicked.is_err());
+    let panicked = std::panic::catch_unwind(|| {
+        parallel::map_briefly(&items, 1, || (), |(), item| assert!(*item != 77, "item 77"))
+    });
+    assert!(panicked.is_err());
     // The cores are free again.
+    assert_eq!(parallel::map_briefly(&items, 1, || (), |(), item| *item).len(), 100);
     assert_eq!(parallel::map(&items, 1, || (), |(), item| *item).len(), 100);
 }

@@ -1,7 +1,9 @@
 //! Tests text analysis: words, identifiers and scripts without spaces.
 
 use proptest::prelude::{prop_assert, prop_assert_eq, proptest};
-use sidenote::text::terms::{CachedStemmer, TermKind, Terms, fold_into, is_stop_word, stem_prefixes, terms};
+use sidenote::text::terms::{
+    CachedStemmer, Initials, TermKind, Terms, fold_into, is_stop_word, stem_prefixes, terms,
+};
 
 /// Checks the terms of a text; wholes stand in brackets.
 #[track_caller]
@@ -61,6 +63,17 @@ fn text_without_words_gives_no_terms() {
     check("", "");
     check("—… \t\n!?", "");
     check(&"x".repeat(129), "");
+}
+
+/// Text of such characters alone is not decomposed first; beside a letter with a diacritic it is.
+#[test]
+fn han_characters_are_folded_to_themselves() {
+    for c in '\u{4E00}'..='\u{9FFF}' {
+        let (mut alone, mut decomposed) = (String::new(), String::new());
+        fold_into(&format!("{c}{c}"), &mut alone);
+        fold_into(&format!("é{c}{c}"), &mut decomposed);
+        assert_eq!((alone.as_str(), decomposed.as_str()), (&*format!("{c}{c}"), &*format!("e{c}{c}")), "{c}");
+    }
 }
 
 #[test]
@@ -154,6 +167,22 @@ proptest! {
         }
         let whole: Vec<String> = terms(&text).into_iter().map(|term| term.text).collect();
         prop_assert_eq!(alone, whole);
+    }
+
+    #[test]
+    fn advancing_to_initials_passes_over_no_other_term(
+        text in "[a-zA-Z0-9_'.+#ßÅ水語 -]{0,80}|\\PC{0,80}",
+        words in "[a-z0-9å水]{1,3}",
+    ) {
+        let letters: Vec<String> = words.chars().map(String::from).collect();
+        let initials = Initials::of(letters.iter().map(String::as_str));
+        let (mut walk, mut found) = (Terms::new(&text), Vec::new());
+        while walk.advance_to(&initials) {
+            found.push(walk.term().clone());
+        }
+        let begins = |word: &str| letters.iter().any(|letter| letter.bytes().next() == word.bytes().next());
+        let expected: Vec<_> = terms(&text).into_iter().filter(|term| begins(&term.text)).collect();
+        prop_assert_eq!(found, expected);
     }
 
     #[test]

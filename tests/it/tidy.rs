@@ -63,7 +63,7 @@ const OWNERS: [(&str, &str); 30] = [
     ("tantivy", "index/bm25"),
     ("rusqlite", "index/catalog"),
     ("usearch", "index/vectors"),
-    ("rayon", "index/embed/minilm"),
+    ("rayon", "index/embed/minilm|parallel"),
     ("rten_gemm", "index/embed/bert"),
     ("rten_onnx", "index/embed/bert/weights"),
     ("rten_simd", "index/embed/bert/rows"),

@@ -101,6 +101,31 @@ fn changes_by_editors_are_found_without_a_scan() {
 }
 
 /// Some file systems open a file by every spelling of its name; `docs/dev/testing.md` tells how to try one on Linux.
+/// Searches at the same time share the wait for the events, and still each finds what was written before it.
+#[test]
+fn many_searches_at_once_find_what_was_written_before_each() {
+    let vault = TestVault::new(&[("a.md", "heron\n")]);
+    let following = Following::new(&vault);
+    let (vault, store) = (&vault, &following.store);
+    std::thread::scope(|scope| {
+        for writer in 0..8 {
+            scope.spawn(move || {
+                for round in 0..12 {
+                    let word = format!("needle{writer}x{round}");
+                    vault.write(&format!("n{writer}.md"), format!("{word}\n"));
+                    // A search that says that it is behind may lack the word.
+                    let request = SearchRequest { query: word.clone(), ..SearchRequest::default() };
+                    let replies = std::iter::repeat_with(|| store.searches().search(&request).unwrap());
+                    let reply = replies.take(100).find(|reply| !reply.stale).unwrap();
+                    let found: Vec<&str> = reply.results.iter().map(|hit| hit.path.as_str()).collect();
+                    assert_eq!(found, [format!("n{writer}.md")], "{word}");
+                }
+            });
+        }
+    });
+    check_rebuild(vault, store);
+}
+
 #[test]
 fn a_rename_that_changes_only_the_case_leaves_one_name() {
     let vault =

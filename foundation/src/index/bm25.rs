@@ -3,6 +3,7 @@
 mod analysis;
 mod directory;
 mod ranking;
+mod scoring;
 mod statistics;
 mod bulk_inverter;
 mod posting_buffer;
@@ -10,8 +11,7 @@ mod stem_expansion;
 mod substring_candidates;
 mod term_dictionary;
 
-use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap};
+use std::collections::HashMap;
 use std::ops::Bound;
 use std::path::Path;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 use self::analysis::TermListDocument;
 use self::directory::UnsyncedDirectory;
 pub use self::ranking::Ranking;
-use self::ranking::SegmentScores;
+use self::scoring::ScratchPool;
 use self::statistics::{FieldLengths, LengthCache, PASSAGE_TERMS};
 use crate::index::bm25::bulk_inverter::BulkInverter;
 use crate::index::bm25::stem_expansion::ExpansionCache;
@@ -532,22 +532,13 @@ pub struct Bm25Snapshot {
     term_texts: Arc<TermTextCache>,
     candidates: CandidateCache,
     expansions: ExpansionCache,
+    scratches: ScratchPool,
 }
 
 impl std::fmt::Debug for Bm25Snapshot {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Bm25Snapshot").field("documents", &self.documents).finish_non_exhaustive()
     }
-}
-
-/// Working memory for the scores of one segment, allocated once per segment and not once per term.
-struct Scratch {
-    /// The weighted frequency of the current word, by document.
-    frequency: Vec<f32>,
-    /// The documents that contain the current word; at the end, those that contain any word.
-    touched: Vec<DocId>,
-    /// The score so far, by document.
-    scores: Vec<f32>,
 }
 
 impl Bm25Snapshot {
@@ -560,7 +551,8 @@ impl Bm25Snapshot {
         let lengths = cache.lengths(&searcher, fields)?;
         let documents = searcher.num_docs();
         let (candidates, expansions) = (new_candidate_cache(), ExpansionCache::default());
-        Ok(Self { searcher, fields, lengths, documents, term_texts, candidates, expansions })
+        let scratches = ScratchPool::default();
+        Ok(Self { searcher, fields, lengths, documents, term_texts, candidates, expansions, scratches })
     }
 
     /// Counts the notes.
@@ -596,160 +588,6 @@ impl Bm25Snapshot {
     /// it.
     pub fn idf(&self, stem: &str) -> Result<f32> {
         Ok(idf(self.documents, self.body_document_frequency(stem)?))
-    }
-
-    /// Ranks the notes that match a query, best first. Notes that tie with the last one within the limit are included,
-    /// because ties are resolved elsewhere.
-    pub fn search(&self, query: &Bm25Query<'_>, tuning: &Tuning) -> Result<Vec<Hit>> {
-        Ok(self.rank(query, tuning)?.hits)
-    }
-
-    /// Ranks like [`Bm25Snapshot::search`], and also returns the scores of all other notes, which are computed anyway.
-    pub fn rank(&self, query: &Bm25Query<'_>, tuning: &Tuning) -> Result<Ranking> {
-        let mut best: BinaryHeap<Reverse<OrderedScore>> = BinaryHeap::new();
-        let mut ranking = Ranking::default();
-        if query.limit == 0 || query.words.is_empty() {
-            return Ok(ranking);
-        }
-        let weights = self.word_weights(query.words, tuning)?;
-        for (at, segment) in self.searcher.segment_readers().iter().enumerate() {
-            let files = segment.fast_fields().u64("file").map_err(failed("read"))?.first_or_default_col(0);
-            let mut scratch = self.score_segment(at, segment, query, tuning, &weights)?;
-            scratch.touched.retain(|&doc| !segment.is_deleted(doc));
-            for &doc in &scratch.touched {
-                let score = scratch.scores.get(doc as usize).copied().unwrap_or(0.0);
-                let candidate = OrderedScore(score);
-                let full = best.len() >= query.limit;
-                if full && best.peek().is_some_and(|Reverse(worst)| candidate < *worst) {
-                    continue;
-                }
-                let file = files.get_val(doc) as FileId;
-                if query.allowed.is_some_and(|set| !set.contains(file)) {
-                    continue;
-                }
-                ranking.hits.push(Hit { file, score });
-                best.push(Reverse(candidate));
-                if best.len() > query.limit {
-                    best.pop();
-                }
-            }
-            ranking.segments.push(SegmentScores { files, docs: scratch.touched, scores: scratch.scores });
-        }
-        if let Some(Reverse(worst)) = best.peek() {
-            ranking.hits.retain(|hit| OrderedScore(hit.score) >= *worst);
-        }
-        ranking.hits.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.file.cmp(&b.file)));
-        Ok(ranking)
-    }
-
-    /// Returns the idf of each word times its weight, for stemmed and for exact matches.
-    fn word_weights(&self, words: &[Word], tuning: &Tuning) -> Result<Vec<(f32, f32)>> {
-        let fields = self.fields;
-        words
-            .iter()
-            .map(|word| {
-                let stemmed = self
-                    .document_frequency(word)?
-                    .max(self.expand_stem(fields.meta, &word.stem)?.documents)
-                    .max(self.documents_with(fields.code, &word.exact)?);
-                let exact = self
-                    .documents_with(fields.words, &word.exact)?
-                    .max(self.documents_with(fields.title, &word.exact)?);
-                Ok((
-                    word.weight * idf(self.documents, stemmed),
-                    word.weight * tuning.exact * idf(self.documents, exact),
-                ))
-            })
-            .collect()
-    }
-
-    fn score_segment(
-        &self,
-        at: usize,
-        segment: &SegmentReader,
-        query: &Bm25Query<'_>,
-        tuning: &Tuning,
-        weights: &[(f32, f32)],
-    ) -> Result<Scratch> {
-        let size = segment.max_doc() as usize;
-        let mut scratch =
-            Scratch { frequency: vec![0.0; size], touched: Vec::new(), scores: vec![0.0; size] };
-        let mut touched = DocSet::new(segment.max_doc());
-        let fields = self.fields;
-        for (word, &(stem_weight, exact_weight)) in query.words.iter().zip(weights) {
-            for (field, field_tuning) in [
-                (fields.title, tuning.title),
-                (fields.headings, tuning.headings),
-                (fields.words, tuning.body),
-                (fields.code, tuning.code),
-                (fields.meta, tuning.meta),
-            ] {
-                if word.prefix {
-                    let expansion = self.expand_prefix(field, &word.exact)?;
-                    let terms = expansion.terms.get(at).map_or(&[][..], Vec::as_slice);
-                    self.add_frequencies(segment, field, field_tuning, terms, &mut scratch)?;
-                } else if field == fields.code {
-                    let found = lookup_term(segment, field, &word.exact)?;
-                    self.add_frequencies(segment, field, field_tuning, &found, &mut scratch)?;
-                } else {
-                    let expansion = self.expand_stem(field, &word.stem)?;
-                    let terms = expansion.terms.get(at).map_or(&[][..], Vec::as_slice);
-                    self.add_frequencies(segment, field, field_tuning, terms, &mut scratch)?;
-                }
-            }
-            saturate(&mut scratch, tuning.k1, stem_weight, &mut touched);
-            if exact_weight > 0.0 {
-                for (field, field_tuning) in [(fields.words, tuning.body), (fields.title, tuning.title)] {
-                    let exact = FieldTuning { weight: 1.0, ..field_tuning };
-                    let found = lookup_term(segment, field, &word.exact)?;
-                    self.add_frequencies(segment, field, exact, &found, &mut scratch)?;
-                }
-                saturate(&mut scratch, tuning.k1, exact_weight, &mut touched);
-            }
-        }
-        scratch.touched = touched.iter().collect();
-        Ok(scratch)
-    }
-
-    /// Adds the weighted, length-normalised frequencies of terms in one field to the scratch memory.
-    fn add_frequencies(
-        &self,
-        segment: &SegmentReader,
-        field: Field,
-        tuning: FieldTuning,
-        terms: &[(Field, TermInfo)],
-        scratch: &mut Scratch,
-    ) -> Result<()> {
-        if tuning.weight <= 0.0 || terms.is_empty() {
-            return Ok(());
-        }
-        let mut norms = Vec::new();
-        for part in self.fields.scored_together(field) {
-            norms.push(segment.get_fieldnorms_reader(part).map_err(failed("read"))?);
-        }
-        let min_length = self.lengths.min_length(tuning);
-        let mean = self.lengths.means.get(&field).copied().unwrap_or(1.0).max(min_length);
-        for (part, term) in terms {
-            let inverted = segment.inverted_index(*part).map_err(failed("read"))?;
-            let mut postings = inverted
-                .read_postings_from_terminfo(term, IndexRecordOption::WithFreqs)
-                .map_err(|error| failed("read")(error.into()))?;
-            let mut doc = postings.doc();
-            while doc != TERMINATED {
-                let length: u32 = norms.iter().map(|norms| norms.fieldnorm(doc)).sum();
-                let length = (length as f32).max(min_length) / mean;
-                let frequency =
-                    tuning.weight * postings.term_freq() as f32 / (1.0 - tuning.b + tuning.b * length);
-                if let Some(sum) = scratch.frequency.get_mut(doc as usize) {
-                    if *sum == 0.0 {
-                        scratch.touched.push(doc);
-                    }
-                    *sum += frequency;
-                }
-                doc = postings.advance();
-            }
-        }
-        Ok(())
     }
 
     /// Returns for each file the sum of the digests of its terms and their frequencies. Two indexes with equal sums are
@@ -810,45 +648,14 @@ fn for_each_term_with_prefix(
     Ok(())
 }
 
-/// Adds the score of a word, idf · (k1 + 1) · tf / (k1 + tf), and clears its frequencies for the next word.
-fn saturate(scratch: &mut Scratch, k1: f32, weight: f32, touched: &mut DocSet) {
-    for doc in scratch.touched.drain(..) {
-        touched.insert(doc);
-        let index = doc as usize;
-        if let (Some(frequency), Some(score)) =
-            (scratch.frequency.get_mut(index), scratch.scores.get_mut(index))
-        {
-            *score += weight * (k1 + 1.0) * *frequency / (k1 + *frequency);
-            *frequency = 0.0;
-        }
-    }
-}
-
 /// Computes the inverse document frequency of a term that `containing` of `documents` contain.
 fn idf(documents: u64, containing: u64) -> f32 {
     let (all, some) = (documents as f32, containing as f32);
     (1.0 + (all - some + 0.5).max(0.0) / (some + 0.5)).ln()
 }
 
-/// A score with a total order.
-#[derive(Debug, Clone, Copy, PartialEq)]
-struct OrderedScore(f32);
-
-impl Eq for OrderedScore {}
-
-impl PartialOrd for OrderedScore {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for OrderedScore {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        self.0.total_cmp(&other.0)
-    }
-}
-
 /// A set of documents of one segment.
+#[derive(Default)]
 struct DocSet(Bitset);
 
 impl DocSet {
@@ -857,8 +664,13 @@ impl DocSet {
         Self(Bitset::with_capacity(size as usize))
     }
 
-    fn insert(&mut self, doc: DocId) {
-        self.0.insert(doc as usize);
+    /// Adds a document, and returns whether it is new.
+    fn insert(&mut self, doc: DocId) -> bool {
+        self.0.insert(doc as usize)
+    }
+
+    fn remove(&mut self, doc: DocId) {
+        self.0.remove(doc as usize);
     }
 
     /// Adds the documents in the posting list of a term.

@@ -1,6 +1,6 @@
 //! Follows the files: a watch reports what changes on disk, so that the index stays up to date without scans.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -54,6 +54,10 @@ pub(super) struct FollowState {
     watch: Mutex<Option<Arc<Watcher>>>,
     /// Held while changes that the watch reported are indexed.
     batch_lock: TimedLock,
+    /// The number of readers that have begun to catch up.
+    arrivals: AtomicU64,
+    /// The readers that have caught up: those with at most this number. It changes while `batch_lock` is held.
+    caught_up: AtomicU64,
 }
 
 /// A lock that can be acquired with a time limit.
@@ -238,27 +242,39 @@ impl Follower<'_> {
     pub fn catch_up(&self, limit: Option<Duration>) -> Result<CatchUp> {
         let end = limit.map(|limit| Instant::now() + limit);
         let left = || end.map(|end| end.saturating_duration_since(Instant::now()));
-        let Some(watch) = self.0.following.watch() else {
-            let report = self.0.sync_within(SyncScope::All, silent(), left())?;
-            return Ok(report.map_or(CatchUp::Behind(1), CatchUp::Done));
-        };
-        let Some(_guard) = self.0.following.batch_lock.lock_within(left()) else {
-            return Ok(CatchUp::Behind(watch.waiting().max(1)));
-        };
-        let scope = match watch.flush() {
-            Some(batch) if batch.is_empty() => return Ok(CatchUp::Done(SyncReport::default())),
+        let FollowState { arrivals, caught_up, batch_lock, .. } = &self.0.following;
+        let arrival = arrivals.fetch_add(1, Ordering::SeqCst) + 1;
+        let guard = batch_lock.lock_within(left());
+        let watch = self.0.following.watch();
+        if guard.is_none() {
+            return Ok(CatchUp::Behind(watch.map_or(1, |watch| watch.waiting().max(1))));
+        }
+        // While this reader waited for the lock, another one may have begun after it and indexed everything.
+        if caught_up.load(Ordering::SeqCst) >= arrival {
+            return Ok(CatchUp::Done(SyncReport::default()));
+        }
+        let arrived = arrivals.load(Ordering::SeqCst);
+        let scope = match watch.as_ref().and_then(|watch| watch.flush()) {
+            Some(batch) if batch.is_empty() => {
+                caught_up.store(arrived, Ordering::SeqCst);
+                return Ok(CatchUp::Done(SyncReport::default()));
+            }
             Some(batch) => scope_of(batch),
             None => SyncScope::All,
         };
+        let rescan = |why: String| watch.iter().for_each(|watch| watch.rescan(why.clone()));
         match self.0.sync_within(scope, silent(), left()) {
-            Ok(Some(report)) => Ok(CatchUp::Done(report)),
+            Ok(Some(report)) => {
+                caught_up.store(arrived, Ordering::SeqCst);
+                Ok(CatchUp::Done(report))
+            }
             // Nobody waits for the result, which may be an error.
             Ok(None) => {
-                watch.rescan("a search did not wait for the last changes".to_owned());
+                rescan("a search did not wait for the last changes".to_owned());
                 Ok(CatchUp::Behind(1))
             }
             Err(error) => {
-                watch.rescan(error.to_string());
+                rescan(error.to_string());
                 Err(error)
             }
         }

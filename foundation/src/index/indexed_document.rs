@@ -48,6 +48,8 @@ pub struct ParsedNote {
     unescaped: Option<String>,
     /// The starts of the lines, computed on first use.
     lines: OnceLock<Lines>,
+    /// The passages, cut on first use.
+    passages: OnceLock<Vec<Passage>>,
 }
 
 impl ParsedNote {
@@ -61,7 +63,7 @@ impl ParsedNote {
         };
         note.problems.extend(problem);
         let title = title_of(path, &note);
-        Self { lines: OnceLock::new(), text, note, title, unescaped }
+        Self { lines: OnceLock::new(), passages: OnceLock::new(), text, note, title, unescaped }
     }
 
     /// Returns the text that pieces and passages are cut from: that of the file, or of a canvas the one without
@@ -75,9 +77,9 @@ impl ParsedNote {
         self.unescaped.is_some()
     }
 
-    /// Cuts the note into passages.
-    pub fn passages(&self) -> Vec<Passage> {
-        passages(self.prose(), &self.note)
+    /// Returns the passages of the note.
+    pub fn passages(&self) -> &[Passage] {
+        self.passages.get_or_init(|| passages(self.prose(), &self.note))
     }
 
     /// Returns the text that a model embeds for each passage, in order. A `summary` property is the last one, as a

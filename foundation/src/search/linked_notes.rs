@@ -297,7 +297,7 @@ impl<'a> Cosines<'a> {
     ) -> Result<Self> {
         let keys = if vector.is_some() { catalog.passages().of(source.row.id)? } else { Vec::new() };
         // A note with one passage needs no look at where it begins.
-        let passages = if keys.len() > 1 { source.reading.passages() } else { Vec::new() };
+        let passages = if keys.len() > 1 { source.reading.passages() } else { &[] };
         let starts = passages.iter().map(|passage| passage.span.start).collect();
         Ok(Self { snapshot, vector, keys, known: HashMap::new(), starts })
     }

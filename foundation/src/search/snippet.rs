@@ -1,13 +1,14 @@
 //! Snippets: the passage of a note that answers a query best, and the lines of it that are shown. Pure.
 
 use std::collections::HashSet;
+use std::mem::replace;
 
 use crate::index::bm25::Word;
 use crate::index::indexed_document::ParsedNote;
 use crate::text::note::{Piece, PieceKind, Separator};
 use crate::text::passage::{Passage, push_pieces};
 use crate::text::span::Span;
-use crate::text::terms::{CachedStemmer, TermKind, Terms};
+use crate::text::terms::{CachedStemmer, Initials, TermKind, Terms, stem_prefixes};
 
 /// The approximate length of a snippet in bytes.
 const SNIPPET_BYTES: usize = 280;
@@ -50,23 +51,23 @@ pub fn excerpt_of(
     length: usize,
     stem: &mut CachedStemmer,
 ) -> Excerpt {
-    let mut passages = reading.passages();
-    if passages.is_empty() {
-        return Excerpt { lines: (1, 1), ..Excerpt::default() };
-    }
-    let by_words = best_by_words(&passages, words, stem);
+    let passages = reading.passages();
+    let matcher = Matcher::new(words);
+    let by_words = best_by_words(passages, &matcher, stem);
     // The index after the last passage is that of the summary, which stands for the whole note.
     let chosen = by_words.or(nearest).filter(|&at| at < passages.len()).unwrap_or(0);
-    let passage = passages.swap_remove(chosen);
-    let (snippet, shown, is_cut) = cut(reading, &passage, words, length, stem);
+    let Some(passage) = passages.get(chosen) else {
+        return Excerpt { lines: (1, 1), ..Excerpt::default() };
+    };
+    let (snippet, shown, is_cut) = cut(reading, passage, &matcher, length, stem);
     Excerpt {
-        trail: reading.heading_path_of(&passage),
+        trail: reading.heading_path_of(passage),
         lines: reading.lines_of(passage.span),
-        marks: marks(&snippet, words, stem),
+        marks: marks(&snippet, &matcher, stem),
         snippet,
         shown,
         is_cut,
-        passage: passage.text,
+        passage: passage.text.clone(),
     }
 }
 
@@ -104,7 +105,7 @@ pub fn excerpt_of_parts(
     Some(Excerpt {
         trail: around.map_or_else(String::new, |passage| reading.heading_path_of(passage)),
         lines: (first, last.max(first)),
-        marks: marks(&snippet, words, stem),
+        marks: marks(&snippet, &Matcher::new(words), stem),
         snippet,
         shown,
         is_cut,
@@ -144,14 +145,14 @@ pub fn plain_text(
         lines.extend(part.lines().map(|line| line.trim().to_owned()).filter(|line| !line.is_empty()));
     }
     let text = lines.join("\n");
-    let marks = marks(&text, words, stem);
+    let marks = marks(&text, &Matcher::new(words), stem);
     (text, marks)
 }
 
 /// Returns the indices of the query words that occur in a text.
 pub fn matched_words(text: &str, words: &[Word], stem: &mut CachedStemmer) -> HashSet<usize> {
     let mut matched = HashSet::new();
-    each_match(text, words, stem, |word, _, _| {
+    Matcher::new(words).each(text, stem, |word, _, _| {
         matched.insert(word);
     });
     matched
@@ -164,19 +165,23 @@ pub fn best_passage(
     nearest: Option<usize>,
     stem: &mut CachedStemmer,
 ) -> usize {
-    best_by_words(&reading.passages(), words, stem).or(nearest).unwrap_or(0)
+    best_by_words(reading.passages(), &Matcher::new(words), stem).or(nearest).unwrap_or(0)
 }
 
-fn best_by_words(passages: &[Passage], words: &[Word], stem: &mut CachedStemmer) -> Option<usize> {
+fn best_by_words(passages: &[Passage], matcher: &Matcher<'_>, stem: &mut CachedStemmer) -> Option<usize> {
     let mut best: Option<(usize, f32)> = None;
+    let mut is_matched = vec![false; matcher.words.len()];
     for (at, passage) in passages.iter().enumerate() {
-        let mut matched: HashSet<usize> = HashSet::new();
+        is_matched.fill(false);
         let mut count = 0usize;
-        each_match(&passage.text, words, stem, |word, _, _| {
-            matched.insert(word);
+        matcher.each(&passage.text, stem, |word, _, _| {
+            if let Some(is_matched) = is_matched.get_mut(word) {
+                *is_matched = true;
+            }
             count += 1;
         });
-        let weight: f32 = matched.iter().filter_map(|&word| words.get(word)).map(|word| word.weight).sum();
+        let matched = matcher.words.iter().zip(&is_matched).filter(|(_, is_matched)| **is_matched);
+        let weight: f32 = matched.map(|(word, _)| word.weight).sum();
         let score = weight + 0.01 * (count.min(50) as f32);
         if weight > 0.0 && best.is_none_or(|(_, most)| score > most) {
             best = Some((at, score));
@@ -185,30 +190,41 @@ fn best_by_words(passages: &[Passage], words: &[Word], stem: &mut CachedStemmer)
     best.map(|(at, _)| at)
 }
 
-/// Visits every term of a text that matches a word of the query, with the index of the word and the start and end
-/// of the term.
-fn each_match(
-    text: &str,
-    words: &[Word],
-    stem: &mut CachedStemmer,
-    mut visit: impl FnMut(usize, usize, usize),
-) {
-    let mut walk = Terms::new(text);
-    while walk.advance() {
-        let term = walk.term();
-        // A stem begins like its word, so most terms need no stemming.
-        let first = term.text.as_bytes().first();
-        if !words.iter().any(|word| word.exact.as_bytes().first() == first) {
-            continue;
-        }
-        let stemmed = stem.of(&term.text);
-        let found = words.iter().position(|word| {
-            word.exact == term.text
-                || (term.kind != TermKind::Whole && word.stem == stemmed)
-                || (word.prefix && term.text.starts_with(&word.exact))
-        });
-        if let Some(word) = found {
-            visit(word, term.start, term.end);
+/// The words of a query, prepared for finding them in many texts.
+struct Matcher<'w> {
+    words: &'w [Word],
+    /// The beginnings of the terms that can have the stem of each word.
+    openings: Vec<Vec<String>>,
+    initials: Initials,
+}
+
+impl<'w> Matcher<'w> {
+    fn new(words: &'w [Word]) -> Self {
+        let openings = words.iter().map(|word| stem_prefixes(&word.stem)).collect();
+        // A stem begins like its word.
+        let initials = Initials::of(words.iter().map(|word| word.exact.as_str()));
+        Self { words, openings, initials }
+    }
+
+    /// Visits every term of a text that matches a word of the query, with the index of the word and the start and end
+    /// of the term.
+    fn each(&self, text: &str, stem: &mut CachedStemmer, mut visit: impl FnMut(usize, usize, usize)) {
+        let mut walk = Terms::new(text);
+        while walk.advance_to(&self.initials) {
+            let term = walk.term();
+            let found = self.words.iter().zip(&self.openings).position(|(word, openings)| {
+                // Few terms begin like an inflection of the word, so few need stemming.
+                let can_have_stem = || {
+                    term.text == word.stem
+                        || openings.iter().any(|opening| term.text.starts_with(opening.as_str()))
+                };
+                word.exact == term.text
+                    || (term.kind != TermKind::Whole && can_have_stem() && word.stem == stem.of(&term.text))
+                    || (word.prefix && term.text.starts_with(&word.exact))
+            });
+            if let Some(word) = found {
+                visit(word, term.start, term.end);
+            }
         }
     }
 }
@@ -219,22 +235,27 @@ fn each_match(
 fn cut(
     reading: &ParsedNote,
     passage: &Passage,
-    words: &[Word],
+    matcher: &Matcher<'_>,
     length: usize,
     stem: &mut CachedStemmer,
 ) -> (String, Vec<Span>, bool) {
     let span = if reading.is_canvas() { passage.span } else { with_markup(reading, passage.span) };
     let raw = if reading.is_canvas() { &passage.text } else { span.of(reading.prose()) };
     let mut hits: Vec<(usize, usize)> = Vec::new();
-    each_match(raw, words, stem, |word, start, _| hits.push((start, word)));
+    matcher.each(raw, stem, |word, start, _| hits.push((start, word)));
     let (mut best, mut most) = (0, 0);
     let mut right = 0;
+    // The last window in which each word was counted.
+    let mut counted_in = vec![usize::MAX; matcher.words.len()];
     for (left, &(start, _)) in hits.iter().enumerate() {
         while hits.get(right).is_some_and(|&(at, _)| at < start + length) {
             right += 1;
         }
         let window = hits.get(left..right).unwrap_or(&[]);
-        let distinct = window.iter().take(64).map(|&(_, word)| word).collect::<HashSet<_>>().len();
+        let is_new = |&&(_, word): &&(usize, usize)| {
+            counted_in.get_mut(word).is_some_and(|last| replace(last, left) != left)
+        };
+        let distinct = window.iter().take(64).filter(is_new).count();
         if distinct > most {
             (best, most) = (start, distinct);
         }
@@ -329,9 +350,9 @@ fn word_end(text: &str, at: usize) -> usize {
     at + step
 }
 
-fn marks(snippet: &str, words: &[Word], stem: &mut CachedStemmer) -> Vec<(usize, usize)> {
+fn marks(snippet: &str, matcher: &Matcher<'_>, stem: &mut CachedStemmer) -> Vec<(usize, usize)> {
     let mut marks: Vec<(usize, usize)> = Vec::new();
-    each_match(snippet, words, stem, |_, start, end| match marks.last_mut() {
+    matcher.each(snippet, stem, |_, start, end| match marks.last_mut() {
         Some(last) if start <= last.1 => last.1 = last.1.max(end),
         _ => marks.push((start, end)),
     });

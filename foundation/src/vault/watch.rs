@@ -6,7 +6,6 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -181,7 +180,8 @@ pub struct Watcher {
     shared: Arc<WatchState>,
     /// The folder of the marker files.
     pulse: PathBuf,
-    pulses: AtomicU64,
+    /// The number of the marker file; 0 while there is none.
+    mark: Mutex<u64>,
     messages: Sender<Message>,
     thread: Option<JoinHandle<()>>,
 }
@@ -218,7 +218,7 @@ impl Watcher {
             .name("sidenote-watch".to_owned())
             .spawn(move || gatherer.run(&received))
             .map_err(|error| Error::internal("cannot start the file watcher").with_source(error))?;
-        Ok(Self { shared, pulse, pulses: AtomicU64::new(0), messages, thread: Some(thread) })
+        Ok(Self { shared, pulse, mark: Mutex::default(), messages, thread: Some(thread) })
     }
 
     /// Returns the reason why there are no events, if there are none.
@@ -256,15 +256,13 @@ impl Watcher {
 
     /// Takes all events up to now; `None` if the system does not deliver them.
     ///
-    /// It creates a marker file in the sidecar. Events arrive in order, so once the event of the marker arrives, all
+    /// It renames a marker file in the sidecar. Events arrive in order, so once the event of the marker arrives, all
     /// earlier ones have arrived.
     pub fn flush(&self) -> Option<WatchBatch> {
         if self.shared.lock().blind.is_some() {
             return None;
         }
-        let number = self.pulses.fetch_add(1, Ordering::SeqCst) + 1;
-        let mark = self.pulse.join(mark(number));
-        safe_open::create(&mark).ok()?;
+        let number = self.renumber_mark()?;
         let end = Instant::now() + FLUSH_TIMEOUT;
         let mut pending = self.shared.lock();
         while pending.pulse < number && pending.blind.is_none() && !pending.stopped {
@@ -281,17 +279,29 @@ impl Watcher {
         } else {
             tracing::debug!("the system did not report the marker file of the watcher; the vault is scanned");
         }
-        let batch = told.then(|| {
+        told.then(|| {
             let mut batch = pending.take(usize::MAX);
             batch.files.extend(pending.links.iter().cloned());
             batch
-        });
-        drop(pending);
+        })
+    }
+
+    /// Gives the marker file the next number, and returns it; `None` if that is not possible.
+    ///
+    /// A new file each time would be slow where a file system, such as ext4, does not reuse the numbers of removed files
+    /// for some seconds: it passes over all of them.
+    fn renumber_mark(&self) -> Option<u64> {
+        let mut current = self.mark.lock().unwrap_or_else(PoisonError::into_inner);
+        let (before, number) = (*current, *current + 1);
+        let path = |number| self.pulse.join(mark(number));
         #[expect(clippy::disallowed_methods, reason = "the sidecar's own file")]
-        if let Err(error) = fs::remove_file(&mark) {
-            tracing::debug!(%error, "a marker file of the watcher could not be removed");
+        let renamed = before > 0 && fs::rename(path(before), path(number)).is_ok();
+        // Another process removes the marker files of processes that were killed, and may take this one for one of them.
+        if !renamed {
+            safe_open::create(&path(number)).ok()?;
         }
-        batch
+        *current = number;
+        Some(number)
     }
 
     /// Returns the number of pending paths.
@@ -314,6 +324,13 @@ impl Drop for Watcher {
         drop(self.messages.send(Message::Stop));
         if self.thread.take().map(JoinHandle::join).is_some_and(|joined| joined.is_err()) {
             tracing::error!("the file watcher panicked; changes are found by the next command");
+        }
+        let number = *self.mark.lock().unwrap_or_else(PoisonError::into_inner);
+        #[expect(clippy::disallowed_methods, reason = "the sidecar's own file")]
+        if number > 0
+            && let Err(error) = fs::remove_file(self.pulse.join(mark(number)))
+        {
+            tracing::debug!(%error, "a marker file of the watcher could not be removed");
         }
     }
 }

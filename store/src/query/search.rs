@@ -306,7 +306,7 @@ impl Searches<'_> {
 
     /// Reads the notes of a page in parallel and cuts their excerpts.
     pub(crate) fn show(&self, found: &[SearchHit], query: &Query, form: ResultForm) -> Vec<SearchResult> {
-        let shown = parallel::map(found, 2, CachedStemmer::default, |stem, hit| {
+        let shown = parallel::map_briefly(found, 1, CachedStemmer::with_small_cache, |stem, hit| {
             self.show_one(hit, query, form, stem)
         });
         shown.into_iter().flatten().collect()
@@ -347,7 +347,7 @@ impl Searches<'_> {
                 return None;
             }
         };
-        let reading = ParsedNote::new(&hit.row.path, &bytes);
+        let reading = self.core.state.parsed_notes.of(&hit.row.path, &bytes);
         let asked_for =
             query.condition.as_ref().map(|condition| matching_spans(&hit.row.path, &reading.text, condition));
         // The search itself reports conditions that cannot be evaluated.

@@ -34,6 +34,11 @@ pub(super) struct SegmentScores {
 }
 
 impl Ranking {
+    /// Creates a ranking of the best notes alone.
+    pub fn of_best(hits: Vec<Hit>) -> Self {
+        Self { hits, segments: Vec::new() }
+    }
+
     /// Returns the scores of those of `files` that contain a word of the query.
     pub fn scores_of(&self, files: &FileSet) -> HashMap<FileId, f32> {
         let mut found = HashMap::with_capacity(files.len());

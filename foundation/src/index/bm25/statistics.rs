@@ -9,7 +9,7 @@ use tantivy::postings::TermInfo;
 use tantivy::schema::Field;
 use tantivy::{Searcher, SegmentReader};
 
-use super::{Bm25Snapshot, DocSet, FieldTuning, Fields, failed, lookup_term};
+use super::{Bm25Snapshot, DocSet, FieldTuning, Fields, failed};
 use crate::error::Result;
 
 /// The length of a passage, in terms.
@@ -113,7 +113,6 @@ pub(super) fn count_documents(segment: &SegmentReader, terms: &[(Field, TermInfo
 impl Bm25Snapshot {
     /// Counts the notes that contain exactly this term in a field.
     pub(super) fn documents_with(&self, field: Field, term: &str) -> Result<u64> {
-        let segments = self.searcher.segment_readers().iter();
-        segments.map(|segment| count_documents(segment, &lookup_term(segment, field, term)?)).sum()
+        Ok(self.expand_exact(field, term)?.documents)
     }
 }

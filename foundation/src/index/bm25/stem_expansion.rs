@@ -17,14 +17,16 @@ use crate::index::bm25::{Bm25Snapshot, failed, for_each_term_with_prefix, lookup
 use crate::text::terms::{CachedStemmer, stem_prefixes};
 
 /// The number of expansions that are cached per snapshot.
-const CACHE_SIZE: NonZeroUsize = NonZeroUsize::new(1024).expect("not zero");
+const CACHE_SIZE: NonZeroUsize = NonZeroUsize::new(2048).expect("not zero");
 
 /// The most terms that a prefix is expanded to.
 const MAX_PREFIX_TERMS: usize = 64;
 /// The suffix of a cache key that marks an expansion by prefix. No term contains this character.
 const PREFIX_MARK: char = '\u{0}';
+/// The suffix of a cache key that marks a single term. No term contains this character.
+const EXACT_MARK: char = '\u{1}';
 
-/// The terms of one field that share a stem or a prefix.
+/// The terms of one field that share a stem or a prefix, or a single term.
 #[derive(Debug)]
 pub(super) struct Expansion {
     /// The terms of each segment, with the field that contains each.
@@ -63,14 +65,20 @@ impl Bm25Snapshot {
     fn find_terms_with_stem(&self, field: Field, stem: &str) -> Result<Expansion> {
         let mut stemmer = CachedStemmer::with_small_cache();
         let mut expansion = Expansion { terms: Vec::new(), documents: 0 };
+        let prefixes = stem_prefixes(stem);
         for segment in self.searcher.segment_readers() {
             let mut terms = Vec::new();
             for part in self.fields.scored_together(field) {
                 let inverted = segment.inverted_index(part).map_err(failed("read"))?;
-                terms.extend(lookup_term(segment, part, stem)?);
-                for prefix in stem_prefixes(stem) {
-                    for_each_term_with_prefix(&inverted, &prefix, |term, info| {
-                        if term != stem && stemmer.of(term) == stem {
+                // The terms with the first prefix begin with the stem itself, if that is the prefix.
+                if prefixes.first().is_none_or(|prefix| prefix != stem) {
+                    terms.extend(lookup_term(segment, part, stem)?);
+                }
+                for (at, prefix) in prefixes.iter().enumerate() {
+                    for_each_term_with_prefix(&inverted, prefix, |term, info| {
+                        let is_listed =
+                            if term == stem { at == 0 && prefix == stem } else { stemmer.of(term) == stem };
+                        if is_listed {
                             terms.push((part, info.clone()));
                         }
                         true
@@ -80,6 +88,27 @@ impl Bm25Snapshot {
             expansion.documents += count_documents(segment, &terms)?;
             expansion.terms.push(terms);
         }
+        Ok(expansion)
+    }
+
+    /// Finds a term of a field.
+    ///
+    /// # Errors
+    /// Returns `Corrupt` or `Io` if the index cannot be read.
+    pub(super) fn expand_exact(&self, field: Field, term: &str) -> Result<Arc<Expansion>> {
+        let cache = || self.expansions.expansions.lock().unwrap_or_else(PoisonError::into_inner);
+        let key = (field, format!("{term}{EXACT_MARK}"));
+        if let Some(expansion) = cache().get(&key) {
+            return Ok(Arc::clone(expansion));
+        }
+        let mut expansion = Expansion { terms: Vec::new(), documents: 0 };
+        for segment in self.searcher.segment_readers() {
+            let terms = lookup_term(segment, field, term)?;
+            expansion.documents += count_documents(segment, &terms)?;
+            expansion.terms.push(terms);
+        }
+        let expansion = Arc::new(expansion);
+        cache().put(key, Arc::clone(&expansion));
         Ok(expansion)
     }
 

@@ -63,7 +63,8 @@ pub(super) fn refuse_irregular(path: &Path) -> Result<()> {
     }
 }
 
-/// Disables what a schema could do by itself, such as triggers and views, and direct changes of the schema.
+/// Disables what a schema could do by itself, such as triggers and views, and direct changes of the schema. Plans do not
+/// depend on the values of a statement, so that it is not compiled again for each.
 pub(super) fn harden(db: &Connection) -> Result<()> {
     for (setting, value) in [
         (DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true),
@@ -72,6 +73,7 @@ pub(super) fn harden(db: &Connection) -> Result<()> {
         (DbConfig::SQLITE_DBCONFIG_ENABLE_VIEW, false),
         (DbConfig::SQLITE_DBCONFIG_DQS_DML, false),
         (DbConfig::SQLITE_DBCONFIG_DQS_DDL, false),
+        (DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true),
     ] {
         db.set_db_config(setting, value).map_err(sql("open"))?;
     }

@@ -1,0 +1,541 @@
+//! BM25F scores: of all notes that match a query, or, with MaxScore pruning (Turtle & Flood 1995), of those that can be
+//! among the best. Both score a note by the same operations in the same order, so that the scores are equal to the last
+//! bit.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tantivy::columnar::ColumnValues;
+use tantivy::fieldnorm::FieldNormReader;
+use tantivy::postings::{Postings as _, TermInfo};
+use tantivy::schema::{Field, IndexRecordOption};
+use tantivy::{DocId, DocSet as _, SegmentReader};
+
+use super::ranking::SegmentScores;
+use super::stem_expansion::Expansion;
+use super::{Bm25Query, Bm25Snapshot, DocSet, FieldTuning, Hit, Ranking, Tuning, Word, failed, idf};
+use crate::error::Result;
+use crate::index::file_set::FileId;
+
+/// The part of a bound by which sums of `f32` in different orders may differ, and more.
+const ROUNDING: f32 = 1e-4;
+/// How many documents of a posting list are read in the time of a search for one in it.
+const SEEK_COST: usize = 4;
+/// The most scratch memories that a snapshot keeps.
+const MAX_SCRATCHES: usize = 4;
+
+/// The terms of one field that match a word.
+struct FieldTerms {
+    field: Field,
+    tuning: FieldTuning,
+    expansion: Arc<Expansion>,
+}
+
+/// A word of a query with the terms that match it. Its parts are scored one after the other, each saturated by itself.
+struct ScoredWord {
+    /// The matches by stem, and those of the word itself, each with its weight.
+    parts: [(Vec<FieldTerms>, f32); 2],
+}
+
+impl ScoredWord {
+    /// Returns a score that the word cannot exceed in any note.
+    fn bound(&self, k1: f32) -> f32 {
+        self.parts.iter().map(|(_, weight)| weight * (k1 + 1.0)).sum()
+    }
+}
+
+/// Working memory for the scores of one segment. It is empty between segments.
+#[derive(Default)]
+struct Scratch {
+    /// The weighted frequency of the current part of a word, by document.
+    frequency: Vec<f32>,
+    /// The documents that contain it.
+    containing: Vec<DocId>,
+    /// The score so far, by document.
+    scores: Vec<f32>,
+    /// The documents that have a score, in the order in which they got it.
+    scored: Vec<DocId>,
+    /// Whether a document has a score.
+    has_score: DocSet,
+}
+
+impl Scratch {
+    /// Makes room for a segment of `size` documents.
+    fn grow(&mut self, size: u32) {
+        if self.scores.len() < size as usize {
+            self.frequency.resize(size as usize, 0.0);
+            self.scores.resize(size as usize, 0.0);
+            self.has_score = DocSet::new(size);
+        }
+    }
+
+    /// Forgets all scores.
+    fn clear(&mut self) {
+        for doc in self.scored.drain(..) {
+            self.has_score.remove(doc);
+            if let Some(score) = self.scores.get_mut(doc as usize) {
+                *score = 0.0;
+            }
+        }
+    }
+
+    fn add_frequency(&mut self, doc: DocId, frequency: f32) {
+        if let Some(sum) = self.frequency.get_mut(doc as usize) {
+            if *sum == 0.0 {
+                self.containing.push(doc);
+            }
+            *sum += frequency;
+        }
+    }
+
+    /// Adds the score of a part of a word, idf · (k1 + 1) · tf / (k1 + tf), and clears its frequencies for the next one.
+    fn saturate(&mut self, k1: f32, weight: f32) {
+        for doc in self.containing.drain(..) {
+            if self.has_score.insert(doc) {
+                self.scored.push(doc);
+            }
+            let index = doc as usize;
+            if let (Some(frequency), Some(score)) =
+                (self.frequency.get_mut(index), self.scores.get_mut(index))
+            {
+                *score += weight * (k1 + 1.0) * *frequency / (k1 + *frequency);
+                *frequency = 0.0;
+            }
+        }
+    }
+
+    fn score(&self, doc: DocId) -> f32 {
+        self.scores.get(doc as usize).copied().unwrap_or(0.0)
+    }
+}
+
+/// Scratch memories for the next searches, so that a search need not clear memory for every note of the vault.
+#[derive(Default)]
+pub(super) struct ScratchPool(Mutex<Vec<Scratch>>);
+
+impl ScratchPool {
+    fn take(&self) -> Scratch {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default()
+    }
+
+    fn put(&self, scratch: Scratch) {
+        let mut pool = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if pool.len() < MAX_SCRATCHES {
+            pool.push(scratch);
+        }
+    }
+}
+
+/// The best scores so far, the worst of them first.
+type BestScores = BinaryHeap<Reverse<OrderedScore>>;
+
+/// Scores documents of one segment.
+struct SegmentScorer<'a> {
+    snapshot: &'a Bm25Snapshot,
+    segment: &'a SegmentReader,
+    /// The index of the segment.
+    at: usize,
+    query: &'a Bm25Query<'a>,
+    k1: f32,
+    /// The file of each document.
+    files: Arc<dyn ColumnValues<u64>>,
+    /// The length normalisation of each field that was needed.
+    norms: Vec<(Field, LengthNorms)>,
+}
+
+/// The length normalisation of one field: the divisors of frequencies.
+enum LengthNorms {
+    /// The field alone has the length: the divisor by the code of a length.
+    ByCode(FieldNormReader, Box<[f32; 256]>),
+    /// Several fields have it together.
+    Sum(Vec<FieldNormReader>, LengthDivisor),
+}
+
+/// The divisor of a frequency by the length of the text: 1 − b + b · length / mean.
+#[derive(Clone, Copy)]
+struct LengthDivisor {
+    b: f32,
+    min_length: f32,
+    mean: f32,
+}
+
+impl LengthDivisor {
+    fn of(self, length: u32) -> f32 {
+        let length = (length as f32).max(self.min_length) / self.mean;
+        1.0 - self.b + self.b * length
+    }
+}
+
+impl LengthNorms {
+    fn divisor(&self, doc: DocId) -> f32 {
+        match self {
+            Self::ByCode(reader, divisors) => divisors[usize::from(reader.fieldnorm_id(doc))],
+            Self::Sum(readers, divisor) => {
+                divisor.of(readers.iter().map(|reader| reader.fieldnorm(doc)).sum())
+            }
+        }
+    }
+}
+
+impl Bm25Snapshot {
+    /// Ranks the notes that match a query, best first. Notes that tie with the last one within the limit are included,
+    /// because ties are resolved elsewhere. It returns the hits of [`Bm25Snapshot::rank`], and scores fewer notes.
+    ///
+    /// # Errors
+    /// Returns `Corrupt` or `Io` if the index cannot be read.
+    pub fn search(&self, query: &Bm25Query<'_>, tuning: &Tuning) -> Result<Vec<Hit>> {
+        let mut hits = Vec::new();
+        if query.limit == 0 || query.words.is_empty() {
+            return Ok(hits);
+        }
+        let words = self.scored_words(query.words, tuning)?;
+        let mut best = BestScores::new();
+        let mut scratch = self.scratches.take();
+        for at in 0..self.searcher.segment_readers().len() {
+            let Some(mut scorer) = SegmentScorer::new(self, at, query, tuning)? else { continue };
+            let found = scorer.find_best(&words, &best, &mut scratch)?;
+            scorer.add_hits(&found, &scratch, &mut best, &mut hits);
+            scratch.clear();
+        }
+        self.scratches.put(scratch);
+        Ok(in_order(hits, &best))
+    }
+
+    /// Ranks like [`Bm25Snapshot::search`], and also returns the scores of all other notes.
+    ///
+    /// # Errors
+    /// Returns `Corrupt` or `Io` if the index cannot be read.
+    pub fn rank(&self, query: &Bm25Query<'_>, tuning: &Tuning) -> Result<Ranking> {
+        let mut ranking = Ranking::default();
+        if query.limit == 0 || query.words.is_empty() {
+            return Ok(ranking);
+        }
+        let words = self.scored_words(query.words, tuning)?;
+        let mut best = BestScores::new();
+        for at in 0..self.searcher.segment_readers().len() {
+            let Some(mut scorer) = SegmentScorer::new(self, at, query, tuning)? else { continue };
+            let mut scratch = Scratch::default();
+            scratch.grow(scorer.segment.max_doc());
+            for word in &words {
+                scorer.score_word(word, None, &mut scratch)?;
+            }
+            let mut docs = std::mem::take(&mut scratch.scored);
+            docs.retain(|&doc| !scorer.segment.is_deleted(doc));
+            scorer.add_hits(&docs, &scratch, &mut best, &mut ranking.hits);
+            ranking.segments.push(SegmentScores { files: scorer.files, docs, scores: scratch.scores });
+        }
+        ranking.hits = in_order(std::mem::take(&mut ranking.hits), &best);
+        Ok(ranking)
+    }
+
+    /// Finds the terms that match each word. The weight of a word is that in the query times its idf, separately for
+    /// stemmed and for exact matches.
+    fn scored_words(&self, words: &[Word], tuning: &Tuning) -> Result<Vec<ScoredWord>> {
+        words.iter().map(|word| self.scored_word(word, tuning)).collect()
+    }
+
+    fn scored_word(&self, word: &Word, tuning: &Tuning) -> Result<ScoredWord> {
+        let fields = self.fields;
+        let frequency = self
+            .document_frequency(word)?
+            .max(self.expand_stem(fields.meta, &word.stem)?.documents)
+            .max(self.documents_with(fields.code, &word.exact)?);
+        let exact_frequency = self
+            .documents_with(fields.words, &word.exact)?
+            .max(self.documents_with(fields.title, &word.exact)?);
+        let mut stemmed = Vec::new();
+        for (field, tuning) in [
+            (fields.title, tuning.title),
+            (fields.headings, tuning.headings),
+            (fields.words, tuning.body),
+            (fields.code, tuning.code),
+            (fields.meta, tuning.meta),
+        ] {
+            let expansion = if word.prefix {
+                self.expand_prefix(field, &word.exact)?
+            } else if field == fields.code {
+                self.expand_exact(field, &word.exact)?
+            } else {
+                self.expand_stem(field, &word.stem)?
+            };
+            stemmed.push(FieldTerms { field, tuning, expansion });
+        }
+        let exact_weight = word.weight * tuning.exact * idf(self.documents, exact_frequency);
+        let mut exact = Vec::new();
+        if exact_weight > 0.0 {
+            for (field, tuning) in [(fields.words, tuning.body), (fields.title, tuning.title)] {
+                let tuning = FieldTuning { weight: 1.0, ..tuning };
+                exact.push(FieldTerms { field, tuning, expansion: self.expand_exact(field, &word.exact)? });
+            }
+        }
+        let weight = word.weight * idf(self.documents, frequency);
+        Ok(ScoredWord { parts: [(stemmed, weight), (exact, exact_weight)] })
+    }
+}
+
+impl<'a> SegmentScorer<'a> {
+    fn new(
+        snapshot: &'a Bm25Snapshot,
+        at: usize,
+        query: &'a Bm25Query<'a>,
+        tuning: &Tuning,
+    ) -> Result<Option<Self>> {
+        let Some(segment) = snapshot.searcher.segment_readers().get(at) else { return Ok(None) };
+        let files = segment.fast_fields().u64("file").map_err(failed("read"))?.first_or_default_col(0);
+        Ok(Some(Self { snapshot, segment, at, query, k1: tuning.k1, files, norms: Vec::new() }))
+    }
+
+    /// Scores the documents that can be among the best, and returns them.
+    ///
+    /// Words are taken from the rarest to the most frequent one. Once the rest of them cannot lift a new document among
+    /// the best, they are looked up only for the documents that still can get there.
+    fn find_best(
+        &mut self,
+        words: &[ScoredWord],
+        best: &BestScores,
+        scratch: &mut Scratch,
+    ) -> Result<Vec<DocId>> {
+        scratch.grow(self.segment.max_doc());
+        let bounds: Vec<f32> = words.iter().map(|word| word.bound(self.k1)).collect();
+        let bound = |word: usize| bounds.get(word).copied().unwrap_or(f32::INFINITY);
+        let mut order: Vec<usize> = (0..words.len()).collect();
+        order.sort_by(|&one, &other| bound(other).total_cmp(&bound(one)));
+        let is_query_order = order.is_sorted();
+        let known =
+            best.peek().filter(|_| best.len() >= self.query.limit).map_or(0.0, |Reverse(score)| score.0);
+        let (mut scanned, mut candidates): (f32, Option<Vec<DocId>>) = (0.0, None);
+        for (position, &at) in order.iter().enumerate() {
+            let rest: f32 = order.iter().skip(position).map(|&word| bound(word)).sum();
+            if candidates.is_none() && rest < scanned.max(known) {
+                // No document that has none of the words before it reaches the least score.
+                let least = self.least_score(best, scratch);
+                candidates =
+                    (rest < least).then(|| self.within(least - rest, scratch.scored.iter(), scratch));
+            }
+            if let Some(word) = words.get(at) {
+                self.score_word(word, candidates.as_deref(), scratch)?;
+            }
+            scanned += bound(at);
+        }
+        let least = self.least_score(best, scratch);
+        let scored = candidates.as_ref().unwrap_or(&scratch.scored);
+        let found = self.within(least, scored.iter(), scratch);
+        if !is_query_order {
+            for &doc in &found {
+                if let Some(score) = scratch.scores.get_mut(doc as usize) {
+                    *score = 0.0;
+                }
+            }
+            for word in words {
+                self.score_word(word, Some(&found), scratch)?;
+            }
+        }
+        Ok(found)
+    }
+
+    /// Returns a score that the last of the best documents has at least, less an allowance for rounding; 0 while there are
+    /// fewer.
+    fn least_score(&self, best: &BestScores, scratch: &Scratch) -> f32 {
+        let mut best = best.clone();
+        for &doc in &scratch.scored {
+            let score = OrderedScore(scratch.score(doc));
+            let is_full = best.len() >= self.query.limit;
+            if is_full && best.peek().is_some_and(|Reverse(worst)| score <= *worst) || !self.may_be_found(doc)
+            {
+                continue;
+            }
+            best.push(Reverse(score));
+            if is_full {
+                best.pop();
+            }
+        }
+        let last = best.peek().filter(|_| best.len() >= self.query.limit);
+        last.map_or(0.0, |Reverse(score)| score.0 * (1.0 - ROUNDING))
+    }
+
+    /// Returns those documents in ascending order that have a score of at least `least`, less an allowance for rounding.
+    fn within<'d>(&self, least: f32, docs: impl Iterator<Item = &'d DocId>, scratch: &Scratch) -> Vec<DocId> {
+        let least = least - least.abs() * ROUNDING;
+        let is_within = |doc: &DocId| scratch.score(*doc) >= least && self.may_be_found(*doc);
+        let mut found: Vec<DocId> = docs.copied().filter(is_within).collect();
+        found.sort_unstable();
+        found
+    }
+
+    /// Returns whether a document is a note that exists and may be found.
+    fn may_be_found(&self, doc: DocId) -> bool {
+        !self.segment.is_deleted(doc) && self.query.allowed.is_none_or(|files| files.contains(self.file(doc)))
+    }
+
+    fn file(&self, doc: DocId) -> FileId {
+        self.files.get_val(doc) as FileId
+    }
+
+    /// Adds the hits among documents that have their scores, as far as they are among the best so far.
+    fn add_hits(&self, docs: &[DocId], scratch: &Scratch, best: &mut BestScores, hits: &mut Vec<Hit>) {
+        for &doc in docs {
+            let score = scratch.score(doc);
+            let candidate = OrderedScore(score);
+            let is_full = best.len() >= self.query.limit;
+            if is_full && best.peek().is_some_and(|Reverse(worst)| candidate < *worst) {
+                continue;
+            }
+            let file = self.file(doc);
+            if self.query.allowed.is_some_and(|set| !set.contains(file)) {
+                continue;
+            }
+            hits.push(Hit { file, score });
+            best.push(Reverse(candidate));
+            if best.len() > self.query.limit {
+                best.pop();
+            }
+        }
+    }
+
+    /// Adds the score of a word, to all documents or to `candidates`, which ascend.
+    fn score_word(
+        &mut self,
+        word: &ScoredWord,
+        candidates: Option<&[DocId]>,
+        scratch: &mut Scratch,
+    ) -> Result<()> {
+        for (fields, weight) in &word.parts {
+            for terms in fields {
+                self.add_frequencies(terms, candidates, scratch)?;
+            }
+            scratch.saturate(self.k1, *weight);
+        }
+        Ok(())
+    }
+
+    /// Adds the weighted, length-normalised frequencies of terms in one field.
+    fn add_frequencies(
+        &mut self,
+        terms: &FieldTerms,
+        candidates: Option<&[DocId]>,
+        scratch: &mut Scratch,
+    ) -> Result<()> {
+        let FieldTerms { field, tuning, expansion } = terms;
+        let found = expansion.terms.get(self.at).map_or(&[][..], Vec::as_slice);
+        if tuning.weight <= 0.0 || found.is_empty() {
+            return Ok(());
+        }
+        if !self.norms.iter().any(|(known, _)| known == field) {
+            self.norms.push((*field, self.length_norms(*field, *tuning)?));
+        }
+        let Some((_, norms)) = self.norms.iter().find(|(known, _)| known == field) else { return Ok(()) };
+        for (part, term) in found {
+            // Documents that are no candidates may get a score that nobody reads.
+            match candidates.filter(|docs| docs.len() * SEEK_COST < term.doc_freq as usize) {
+                None => self.add_all(*part, term, tuning.weight, norms, scratch)?,
+                Some(docs) => self.add_some(*part, term, tuning.weight, norms, docs, scratch)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds the frequencies of all documents that contain a term.
+    fn add_all(
+        &self,
+        part: Field,
+        term: &TermInfo,
+        weight: f32,
+        norms: &LengthNorms,
+        scratch: &mut Scratch,
+    ) -> Result<()> {
+        let inverted = self.segment.inverted_index(part).map_err(failed("read"))?;
+        let mut postings = inverted
+            .read_block_postings_from_terminfo(term, IndexRecordOption::WithFreqs)
+            .map_err(|error| failed("read")(error.into()))?;
+        scratch.containing.reserve(term.doc_freq as usize);
+        postings.seek(0);
+        while !postings.docs().is_empty() {
+            let found = postings.docs().iter().zip(postings.freqs());
+            // The kind of norms is the same for all documents, so that it is not asked for each.
+            match norms {
+                LengthNorms::ByCode(reader, divisors) => found.for_each(|(&doc, &frequency)| {
+                    let divisor = divisors[usize::from(reader.fieldnorm_id(doc))];
+                    scratch.add_frequency(doc, weight * frequency as f32 / divisor);
+                }),
+                LengthNorms::Sum(..) => found.for_each(|(&doc, &frequency)| {
+                    scratch.add_frequency(doc, weight * frequency as f32 / norms.divisor(doc));
+                }),
+            }
+            postings.advance();
+        }
+        Ok(())
+    }
+
+    /// Adds the frequencies of those of some documents, which ascend, that contain a term.
+    fn add_some(
+        &self,
+        part: Field,
+        term: &TermInfo,
+        weight: f32,
+        norms: &LengthNorms,
+        docs: &[DocId],
+        scratch: &mut Scratch,
+    ) -> Result<()> {
+        let inverted = self.segment.inverted_index(part).map_err(failed("read"))?;
+        let mut postings = inverted
+            .read_postings_from_terminfo(term, IndexRecordOption::WithFreqs)
+            .map_err(|error| failed("read")(error.into()))?;
+        for &doc in docs {
+            if postings.doc() < doc {
+                postings.seek(doc);
+            }
+            if postings.doc() == doc {
+                scratch.add_frequency(doc, weight * postings.term_freq() as f32 / norms.divisor(doc));
+            }
+        }
+        Ok(())
+    }
+
+    fn length_norms(&self, field: Field, tuning: FieldTuning) -> Result<LengthNorms> {
+        let fields = self.snapshot.fields.scored_together(field);
+        let reader = |part| self.segment.get_fieldnorms_reader(part).map_err(failed("read"));
+        let readers = fields.into_iter().map(reader).collect::<Result<Vec<_>>>()?;
+        let lengths = &self.snapshot.lengths;
+        let min_length = lengths.min_length(tuning);
+        let mean = lengths.means.get(&field).copied().unwrap_or(1.0).max(min_length);
+        let divisor = LengthDivisor { b: tuning.b, min_length, mean };
+        let by_code = || Box::new(std::array::from_fn(|code| divisor.of(length_of_code(code))));
+        Ok(match <[FieldNormReader; 1]>::try_from(readers) {
+            Ok([reader]) => LengthNorms::ByCode(reader, by_code()),
+            Err(readers) => LengthNorms::Sum(readers, divisor),
+        })
+    }
+}
+
+/// Returns the length that a code of tantivy's field norms stands for.
+fn length_of_code(code: usize) -> u32 {
+    FieldNormReader::id_to_fieldnorm(u8::try_from(code).unwrap_or(u8::MAX))
+}
+
+/// Sorts hits, best first, and drops those that are worse than the best scores.
+fn in_order(mut hits: Vec<Hit>, best: &BestScores) -> Vec<Hit> {
+    if let Some(Reverse(worst)) = best.peek() {
+        hits.retain(|hit| OrderedScore(hit.score) >= *worst);
+    }
+    hits.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.file.cmp(&b.file)));
+    hits
+}
+
+/// A score with a total order.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct OrderedScore(f32);
+
+impl Eq for OrderedScore {}
+
+impl PartialOrd for OrderedScore {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for OrderedScore {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.0.total_cmp(&other.0)
+    }
+}

@@ -1,0 +1,60 @@
+//! A cache of parsed notes for the excerpts of searches, since related queries find the same notes. It says nothing about
+//! the files: a note is looked up with the bytes that its file has now.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use lru::LruCache;
+
+use sidenote_foundation::index::indexed_document::ParsedNote;
+use sidenote_foundation::text::path::NotePath;
+
+/// The most bytes of text of all notes in the cache. A parsed note takes a multiple of its text.
+const MAX_BYTES: usize = 2 << 20;
+
+/// The notes that searches showed last.
+#[derive(Debug)]
+pub(crate) struct ParsedNotes(Mutex<Cache>);
+
+#[derive(Debug)]
+struct Cache {
+    notes: LruCache<NotePath, Arc<ParsedNote>>,
+    /// The sum of the lengths of their texts.
+    bytes: usize,
+}
+
+impl Default for ParsedNotes {
+    fn default() -> Self {
+        Self(Mutex::new(Cache { notes: LruCache::unbounded(), bytes: 0 }))
+    }
+}
+
+impl ParsedNotes {
+    /// Returns the parsed note of a file with these bytes.
+    pub(crate) fn of(&self, path: &NotePath, bytes: &[u8]) -> Arc<ParsedNote> {
+        let cache = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = cache().notes.get(path).cloned();
+        if let Some(note) = known.filter(|note| note.text.as_bytes() == bytes) {
+            return note;
+        }
+        let note = Arc::new(ParsedNote::new(path, bytes));
+        // A text that is not what the file holds could not be compared with the file.
+        if note.text.as_bytes() == bytes {
+            cache().add(path, &note);
+        }
+        note
+    }
+}
+
+impl Cache {
+    fn add(&mut self, path: &NotePath, note: &Arc<ParsedNote>) {
+        self.bytes += note.text.len();
+        if let Some(before) = self.notes.put(path.clone(), Arc::clone(note)) {
+            self.bytes -= before.text.len();
+        }
+        while self.bytes > MAX_BYTES
+            && let Some((_, oldest)) = self.notes.pop_lru()
+        {
+            self.bytes -= oldest.text.len();
+        }
+    }
+}

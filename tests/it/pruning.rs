@@ -1,0 +1,130 @@
+//! Tests that ranking with pruning finds the notes, with the scores, that scoring every note finds.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use proptest::collection::vec;
+use proptest::prelude::{ProptestConfig, Strategy, any, prop_assert_eq, proptest};
+use sidenote::index::bm25::{Bm25Query, Hit, Tuning};
+use sidenote::index::file_set::{FileId, FileSet};
+use sidenote::index::{Index, Options, Snapshot, SyncScope, silent};
+use sidenote::search::query::Query;
+use sidenote::vault::Vault;
+
+use crate::support::TestVault;
+
+/// The words of the notes and queries, the commonest first: inflections of one stem, identifiers, and text without spaces.
+const WORDS: [&str; 16] = [
+    "heron",
+    "herons",
+    "moor",
+    "marsh",
+    "otters",
+    "otter",
+    "mooring",
+    "reed",
+    "`code`",
+    "code",
+    "snake_case",
+    "readFile",
+    "杭州",
+    "航海",
+    "tern",
+    "avocet",
+];
+
+/// A word, of which those at the end are rare.
+fn a_word() -> impl Strategy<Value = &'static str> {
+    (0.0_f64..1.0).prop_map(|share| WORDS[(share * share * WORDS.len() as f64) as usize])
+}
+
+/// A note with words in its title, its headings, its text and its tags.
+fn a_note() -> impl Strategy<Value = String> {
+    (vec(a_word(), 0..3), vec(a_word(), 0..3), vec(a_word(), 0..40), any::<bool>()).prop_map(
+        |(title, heading, body, is_tagged)| {
+            let tags = if is_tagged { "---\ntags: [moor]\n---\n" } else { "" };
+            format!("{tags}# {}\n\n{}\n\n## {}\n", title.join(" "), body.join(" "), heading.join(" "))
+        },
+    )
+}
+
+/// A query, its limit, and what it leaves out: one file of so many, or none.
+fn a_query() -> impl Strategy<Value = (String, usize, i64)> {
+    (vec(a_word(), 1..7), 1_usize..12, 0_i64..5)
+        .prop_map(|(words, limit, left_out)| (words.join(" "), limit, left_out))
+}
+
+fn open(vault: &TestVault) -> Index {
+    Index::open(Arc::new(Vault::open(vault.root()).unwrap()), Options::default()).unwrap()
+}
+
+fn bits(hits: &[Hit]) -> Vec<(FileId, u32)> {
+    hits.iter().map(|hit| (hit.file, hit.score.to_bits())).collect()
+}
+
+/// Returns the best notes by pruning and by scoring every note.
+fn both(snapshot: &Snapshot, (text, limit, left_out): &(String, usize, i64)) -> [Vec<(FileId, u32)>; 2] {
+    let words = Query::plain(text).words;
+    let files: FileSet =
+        (1..200).filter(|file| file % left_out.max(&2) != 0).collect::<BTreeSet<_>>().into_iter().collect();
+    let query = Bm25Query { words: &words, allowed: Some(&files).filter(|_| *left_out > 1), limit: *limit };
+    let tuning = Tuning::default();
+    let all = snapshot.bm25.rank(&query, &tuning).unwrap();
+    [bits(&snapshot.bm25.search(&query, &tuning).unwrap()), bits(&all.hits)]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 12, ..ProptestConfig::default() })]
+
+    /// The notes come in several segments, some of which hold removed and replaced notes.
+    #[test]
+    fn pruning_finds_what_scoring_every_note_finds(
+        batches in vec(vec((0_usize..40, a_note()), 1..20), 1..4),
+        removed in vec(0_usize..40, 0..5),
+        queries in vec(a_query(), 40),
+    ) {
+        let vault = TestVault::new(&[]);
+        let index = open(&vault);
+        for batch in batches {
+            batch.into_iter().for_each(|(at, text)| vault.write(&format!("n{at}.md"), text));
+            index.sync(SyncScope::All, silent()).unwrap();
+        }
+        for at in removed {
+            if vault.root().join(format!("n{at}.md")).exists() {
+                vault.remove(&format!("n{at}.md"));
+            }
+        }
+        index.sync(SyncScope::All, silent()).unwrap();
+        let snapshot = index.snapshot().unwrap();
+        for query in &queries {
+            let [pruned, all] = both(&snapshot, query);
+            prop_assert_eq!(pruned, all, "{:?}", query);
+        }
+    }
+}
+
+/// In a vault of some size, most notes with common words cannot be among the best.
+#[test]
+fn rare_words_beside_common_ones_find_the_same() {
+    let vault = TestVault::new(&[]);
+    for at in 0..600_usize {
+        let body = |step: usize| WORDS[(at * step + at / 7) % (1 + at % WORDS.len())];
+        let text: Vec<&str> = (1..1 + at % 50).map(body).collect();
+        vault.write(&format!("{}/n{at}.md", at % 9), format!("# {}\n\n{}\n", body(3), text.join(" ")));
+    }
+    let index = open(&vault);
+    index.sync(SyncScope::All, silent()).unwrap();
+    let snapshot = index.snapshot().unwrap();
+    let mut found = 0;
+    for one in WORDS {
+        for other in WORDS {
+            for limit in [1, 3, 10, 50, 5_000] {
+                let query = (format!("{one} heron {other} moor"), limit, 0);
+                let [pruned, all] = both(&snapshot, &query);
+                assert_eq!(pruned, all, "{query:?}");
+                found += all.len();
+            }
+        }
+    }
+    assert!(found > 50_000, "{found}");
+}
