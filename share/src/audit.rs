@@ -120,5 +120,7 @@ pub fn audit(database: &Database, vault: &str, request: &AuditRequest) -> Result
         Ok(())
     })?;
     found.sort_by(|a, b| (a.event.at, &a.event.id).cmp(&(b.event.at, &b.event.id)));
+    // What was read before a connection was lost is read again.
+    found.dedup_by(|a, b| a.event.id == b.event.id);
     Ok(found)
 }

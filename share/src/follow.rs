@@ -52,10 +52,14 @@ impl Host {
         }
         for (shared, store) in self.opened_vaults() {
             // What was heard while the vault was not open is older than the copy, or brings it up now.
-            let is_behind =
-                follower.heard.remove(&shared.id()).is_some_and(|news| news > shared.generation());
-            if is_behind || is_due && !self.is_away() {
+            let is_news = |news: &i64| *news > shared.generation();
+            let news = follower.heard.remove(&shared.id()).filter(is_news);
+            if news.is_some() || is_due && !self.is_away() {
                 self.bring_up(&shared, &store);
+            }
+            // What could not be fetched yet is asked for again in a later call.
+            if let Some(news) = news.filter(is_news) {
+                follower.heard.insert(shared.id(), news);
             }
         }
     }

@@ -453,12 +453,16 @@ fn a_file_with_a_name_of_maximum_length_is_written() {
 #[test]
 fn a_second_writer_waits_and_then_names_the_holder_of_the_lock() {
     let vault = TestVault::new(&[]);
-    let vault = Vault::open(vault.root()).unwrap();
+    let [vault, other] = [(); 2].map(|()| Vault::open(vault.root()).unwrap());
     let records = vault.records();
     let first = vault.lock(&records).unwrap();
-    let error = vault.lock_with_timeout(&records, Duration::from_millis(3)).unwrap_err();
+    let error = other.lock_with_timeout(&records, Duration::from_millis(3)).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Conflict);
     assert!(error.message().contains(&std::process::id().to_string()), "{error}");
+    // Of the same process, it is the queue that says so.
+    let error = vault.lock_with_timeout(&records, Duration::from_millis(3)).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Conflict);
+    assert_eq!(error.message(), "earlier changes of this vault are still being made");
     drop(first);
     vault.lock(&records).unwrap();
     let text = |name: &str| fs::read_to_string(vault.root().join(".sidenote").join(name)).unwrap();

@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use sidenote::error::ErrorKind;
 use sidenote::store::{EditRequest, LinkRequest, MoveRequest, NoteEdit, Operation, Store};
 use sidenote::text::edit::ContentHash;
+use sidenote::vault::Vault;
 
 use crate::support::{TestVault, env_number, env_path, journal_files, stderr, stdout};
 
@@ -190,26 +192,54 @@ fn undoing_all_operations_restores_the_first_tree() {
 #[test]
 fn nobody_is_overtaken_by_those_who_ask_for_the_write_lock_later() {
     const THREADS: usize = 8;
-    const TURNS: usize = 25;
     let folder = TestVault::new(&[]);
-    let vault = sidenote::vault::Vault::open(folder.root()).unwrap();
-    let (asked, served) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+    let vault = Vault::open(folder.root()).unwrap();
+    let served = Mutex::new(Vec::new());
     std::thread::scope(|scope| {
-        for _ in 0..THREADS {
+        let first = vault.lock(&vault.records()).unwrap();
+        let (vault, served) = (&vault, &served);
+        for number in 0..THREADS {
+            scope.spawn(move || {
+                let lock = vault.lock(&vault.records()).unwrap();
+                served.lock().unwrap().push(number);
+                drop(lock);
+            });
+            while vault.writers() < number + 2 {
+                std::thread::yield_now();
+            }
+            // Who gives up leaves the queue.
+            assert!(vault.lock_with_timeout(&vault.records(), Duration::from_millis(1)).is_err());
+        }
+        assert_eq!(vault.writers(), THREADS + 1);
+        drop(first);
+    });
+    assert_eq!(served.into_inner().unwrap(), (0..THREADS).collect::<Vec<_>>());
+    assert_eq!(vault.writers(), 0);
+}
+
+/// The threads of a server that write without a pause leave the lock to another process, too.
+#[test]
+fn another_process_gets_the_write_lock_beside_threads_that_pass_it_on() {
+    let folder = TestVault::new(&[]);
+    let [vault, other] = [(); 2].map(|()| Vault::open(folder.root()).unwrap());
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
             scope.spawn(|| {
-                for _ in 0..TURNS {
-                    let number = asked.fetch_add(1, Ordering::SeqCst);
-                    let lock = vault.lock(&vault.records()).unwrap();
-                    served.lock().unwrap().push(number);
-                    drop(lock);
+                while !is_over.load(Ordering::Relaxed) {
+                    let _lock = vault.lock(&vault.records()).unwrap();
+                    let until = Instant::now() + Duration::from_millis(5);
+                    while Instant::now() < until {
+                        std::thread::yield_now();
+                    }
                 }
             });
         }
+        while vault.writers() < 4 {
+            std::thread::yield_now();
+        }
+        let lock = other.lock(&other.records());
+        is_over.store(true, Ordering::Relaxed);
+        drop(lock.unwrap());
     });
-    let served = served.into_inner().unwrap();
-    assert_eq!(served.len(), THREADS * TURNS);
-    for (at, number) in served.iter().enumerate() {
-        // Those who ask at the same moment come in any order.
-        assert!(at < number + THREADS, "request {number} was served as number {at}: {served:?}");
-    }
 }

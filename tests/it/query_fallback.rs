@@ -26,7 +26,7 @@ fn vault() -> TestVault {
     TestVault::new(&[
         ("Games.md", "Plans for the tournament in May: the map pool of the season, and who plays.\n"),
         ("Film.md", "She saw Eternal Sunshine on Friday; the ticket is in the drawer. Buy another film.\n"),
-        ("Bread.md", "Rye bread with caraway.\n"),
+        ("Bread.md", "---\nbest before: Friday\n---\nRye bread with caraway.\n"),
     ])
 }
 
@@ -52,6 +52,14 @@ fn a_message_with_punctuation_is_searched_by_its_words() {
         client.call("search_notes", json!({ "query": "CS:GO tournament plans", "intent": "explore" }));
     assert_eq!(reply["structuredContent"]["results"][0]["path"], "Games.md", "{reply}");
     assert!(reply["structuredContent"]["notes"].to_string().contains("plain words"), "{reply}");
+    // Signs alone are no words.
+    let reply = client.call("search_notes", json!({ "query": "[? !]" }));
+    assert_eq!(reply["structuredContent"]["results"], json!([]), "{reply}");
+    assert!(reply["structuredContent"].get("notes").is_none(), "{reply}");
+    // A property may have a name of several words.
+    let reply = client.call("search_notes", json!({ "query": "[best before]" }));
+    assert_eq!(reply["structuredContent"]["results"][0]["path"], "Bread.md", "{reply}");
+    assert!(reply["structuredContent"].get("notes").is_none(), "{reply}");
     // Where the condition has results, there is no fallback and no notice.
     let reply = client.call("search_notes", json!({ "query": "\"map pool\" -film", "mode": "bm25" }));
     assert_eq!(reply["structuredContent"]["results"].as_array().unwrap().len(), 1, "{reply}");
@@ -113,12 +121,14 @@ fn the_command_points_at_a_syntax_error_and_falls_back_where_nothing_is_found() 
     }
     let mut checked = 0;
     // Nothing to rank by, or every word asked for: nothing found is the answer.
-    for query in [&["tag:#absent"][..], &["[absent]"], &["--all", "tournament absent"]] {
+    let queries =
+        [&["tag:#absent"][..], &["[absent]"], &["[map of the season]"], &["--all", "tournament absent"]];
+    for query in queries {
         let reply = told(&vault, NOW, &[&["search"], query].concat());
         assert_eq!(reply["results"], json!([]), "{query:?}: {reply}");
         checked += 1;
     }
-    assert_eq!(checked, 3);
+    assert_eq!(checked, 4);
 }
 
 #[test]

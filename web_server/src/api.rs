@@ -93,7 +93,7 @@ impl Api {
                 let (address, headers) = (address.to_owned(), parts.headers.clone());
                 return self.run(move |_, store| files::response(store, &address, &headers)).await;
             }
-            let is_of_whole_vault = read::is_of_whole_vault(name);
+            let (is_of_whole_vault, is_check) = (read::is_of_whole_vault(name), name == "check");
             let turn = match is_of_whole_vault {
                 // The semaphore is never closed.
                 true => Arc::clone(&self.whole_vault).acquire_owned().await.ok(),
@@ -102,15 +102,15 @@ impl Api {
             let name = name.to_owned();
             let work = move |api: &Self, store: &Store| {
                 let reply = read::reply(&api.cache, store, &name, &params);
-                if is_of_whole_vault {
-                    // The rows of all notes were freed.
-                    platform::release_free_memory();
-                }
                 // The next one begins when this one has ended, also if the client is gone.
                 drop(turn);
                 reply
             };
             let bytes = self.run(work).await?;
+            if is_of_whole_vault || is_check {
+                // The rows of all notes were freed. The reply does not wait for this.
+                drop(tokio::task::spawn_blocking(platform::release_free_memory));
+            }
             return Ok(json_reply(bytes, accepts_gzip(&parts.headers)));
         }
         if !actions::is_action(name, &parts.method) {

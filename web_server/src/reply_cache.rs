@@ -6,7 +6,6 @@ use std::time::Duration;
 use axum::body::Bytes;
 
 use crate::reply::ApiError;
-use sidenote_foundation::platform;
 use sidenote_store::{SimilarTexts, Store};
 
 /// The interval at which a request that waits for another one looks whether its client is gone.
@@ -94,8 +93,6 @@ impl<T: Clone> Cached<T> {
         }
         let _making = Making(self);
         let (generation, value) = make()?;
-        // What it was made from is much larger, and was freed.
-        platform::release_free_memory();
         self.lock().made = Some((generation, value.clone()));
         Ok(value)
     }

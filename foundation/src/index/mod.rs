@@ -185,7 +185,7 @@ pub struct Snapshot {
     /// The validity table, which is read when a query first needs it.
     validity: OnceLock<Arc<ValidityTable>>,
     /// The mean of its vectors, which is computed when a query first needs it.
-    mean_vector: OnceLock<Arc<Vec<f32>>>,
+    mean_vector: OnceLock<Arc<mean_vector::MeanVector>>,
 }
 
 impl Snapshot {

@@ -457,7 +457,7 @@ impl<'a> Rescorer<'a> {
         let background = match &query {
             Some(query) => {
                 let mean = index.mean_vector(snapshot)?;
-                let usual = query.iter().zip(mean.iter()).map(|(query, mean)| query * mean).sum::<f32>();
+                let usual = query.iter().zip(&mean.values).map(|(query, mean)| query * mean).sum::<f32>();
                 (usual - TOPIC_ALLOWANCE).max(0.0)
             }
             None => 0.0,

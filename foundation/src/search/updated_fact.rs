@@ -18,8 +18,8 @@ use crate::search::validity_order::{TimeReason, level};
 const BEST: usize = 10;
 /// The least cosine of the best passages of two notes that say nearly the same.
 const MIN_COSINE: f32 = 0.6;
-/// How far their cosine lies at least from what two passages have by chance, as a part of the way to 1. With models whose
-/// unrelated texts have a cosine of .5 or .7, it decides.
+/// How far their cosine lies at least from what two passages have by chance, as a part of the way to 1. It decides with models
+/// whose unrelated texts have a cosine of .5 or .7, and in vaults about one topic.
 const MIN_EXCESS: f32 = 0.55;
 /// The least part of the score of the older note that the newer one has.
 const MIN_SCORE: f32 = 0.6;
@@ -74,7 +74,7 @@ pub(super) fn newer_first(
 ) -> Result<()> {
     let top = statements(index, passages, fused.get(..BEST.min(fused.len())).unwrap_or_default())?;
     let mut similar: HashSet<(FileId, FileId)> = HashSet::new();
-    let by_chance: f32 = index.mean_vector(snapshot)?.iter().map(|value| value * value).sum();
+    let by_chance = index.mean_vector(snapshot)?.cosine_of_pairs;
     let least = MIN_COSINE.max(by_chance + MIN_EXCESS * (1.0 - by_chance));
     for (at, older) in top.iter().enumerate() {
         let newer = top.get(at + 1..).unwrap_or_default().iter().filter(|newer| newer.may_update(older));

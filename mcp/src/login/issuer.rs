@@ -193,13 +193,13 @@ impl Issuer {
             }
             Err(error) => {
                 let effect = match keys.read_at {
-                    Some(at) => {
+                    Some(at) if at.elapsed() < self.times.hold => {
                         let left = self.times.hold.saturating_sub(at.elapsed()).as_secs() / 60;
                         format!(
                             "tokens are checked with the keys that were read before, for {left} more minutes"
                         )
                     }
-                    None => "nobody can log in".to_owned(),
+                    _ => "nobody can log in".to_owned(),
                 };
                 tracing::warn!(
                     "the keys of {} cannot be read, so {effect}; see whether the provider runs and this machine can reach it: {error}",

@@ -39,8 +39,8 @@ pub struct StoredTokens {
 #[derive(Debug)]
 struct CurrentLogin {
     login: StoredLogin,
-    /// Whether its file could not be written after a renewal, so that the file has a refresh token that may count no more.
-    is_unsaved: bool,
+    /// The refresh token that the file still has, if the file could not be written after a renewal. It may count no more.
+    replaced: Option<Secret>,
 }
 
 impl TokenSource {
@@ -55,7 +55,7 @@ impl TokenSource {
                 store,
                 address: address.clone(),
                 clock,
-                login: Mutex::new(CurrentLogin { login, is_unsaved: false }),
+                login: Mutex::new(CurrentLogin { login, replaced: None }),
             })),
         })
     }
@@ -104,7 +104,7 @@ impl StoredTokens {
     /// Returns the access token, which is renewed if it is about to expire or is the one that was refused.
     fn get(&self, refused: Option<&Secret>) -> Result<Secret> {
         let mut current = self.login.lock().unwrap_or_else(PoisonError::into_inner);
-        let CurrentLogin { login, is_unsaved } = &mut *current;
+        let CurrentLogin { login, replaced } = &mut *current;
         let now = self.clock.now();
         let is_good = |login: &StoredLogin| !login.is_expiring(now) && refused != Some(&login.access_token);
         if is_good(login) {
@@ -112,8 +112,9 @@ impl StoredTokens {
         }
         // A refresh token may count once only, so one process renews for all.
         let _lock = self.store.lock(self.address.url())?;
-        if !*is_unsaved {
-            *login = self.store.find(self.address.url())?.ok_or_else(|| self.ended("was removed"))?;
+        let stored = self.store.find(self.address.url())?.ok_or_else(|| self.ended("was removed"))?;
+        if replaced.as_ref() != Some(&stored.refresh_token) {
+            (*login, *replaced) = (stored, None);
         }
         // Without a refresh token, the service decides whether the access token still counts.
         if is_good(login) || login.refresh_token.is_empty() {
@@ -122,10 +123,13 @@ impl StoredTokens {
         match self.renew(login, now) {
             Ok(renewed) => {
                 // The old refresh token may count no more, so the new one is used even if the file cannot be written.
-                *login = renewed;
+                let old = std::mem::replace(login, renewed).refresh_token;
                 let stored = self.store.store(login);
-                *is_unsaved = stored.is_err();
+                if stored.is_ok() {
+                    *replaced = None;
+                }
                 if let Err(error) = stored {
+                    replaced.get_or_insert(old);
                     tracing::warn!(
                         "the renewed login cannot be stored; run `sidenote login {}` when this process has ended: {error}",
                         self.address.url()

@@ -765,13 +765,14 @@ impl SearchRequest {
         if self.fallback == Fallback::Never || query.condition.is_none() || self.all {
             return None;
         }
-        if query.words.is_empty()
+        let is_message = query.words.is_empty()
             && self.fallback == Fallback::IfEmptyOrInvalid
-            && is_text_in_brackets(&self.query)
-        {
-            return Some(Query::plain(&self.query));
-        }
-        (!query.words.is_empty()).then(|| Query { condition: None, ..query.clone() })
+            && is_text_in_brackets(&self.query);
+        let words = match is_message {
+            true => Query::plain(&self.query),
+            false => Query { condition: None, ..query.clone() },
+        };
+        (!words.words.is_empty()).then_some(words)
     }
 }
 

@@ -95,7 +95,7 @@ impl Upkeep<'_> {
                 while !stop.load(Ordering::Relaxed) {
                     std::thread::park_timeout(pause);
                     Changes::of(&core).end_quiet_sessions(core.clock.now());
-                    // Threads that answered keep what they freed.
+                    // Calls allocated and freed since.
                     platform::release_free_memory();
                     if !stop.load(Ordering::Relaxed) && IndexSync::of(&core).is_following() {
                         pause = MAINTENANCE_CHECK;
