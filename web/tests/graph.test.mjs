@@ -1,8 +1,8 @@
-// The graph: what the camera shows, and where nodes are.
+// The graph: what the camera shows, where nodes are, and what colours mean.
 
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { exampleVault, launch, livedIn, open, serve, settle } from './support.mjs';
+import { exampleVault, launch, livedIn, open, serve, settle, vaultOf } from './support.mjs';
 
 describe('the graph', () => {
   let browser;
@@ -128,5 +128,18 @@ describe('the graph', () => {
     assert.ok(distance > 12, `it is ${distance} pixels from its note`);
     await settle(page);
     await context.close();
+  });
+
+  test('where nearly all notes are in one folder, the folders in it have the colours', async () => {
+    const notes = Array.from({ length: 30 }, (_, index) => [`docs/${['guide', 'reference/api', 'tutorial'][index % 3]}/note ${index}.md`, `note ${index}\n`]);
+    const inOne = await serve(vaultOf({ 'README.md': 'read\n', ...Object.fromEntries(notes) }));
+    const { page, context } = await open(browser, inOne, '/graph');
+    await drawn(page);
+    const legend = await page.locator('.graph-legend li').allTextContents();
+    assert.deepEqual(legend, ['docs/guide10', 'docs/reference10', 'docs/tutorial10', '(no folder)1']);
+    await page.click('.graph-legend >> text=docs/reference');
+    await page.waitForFunction(() => /10 notes match/.test(document.querySelector('#filter-state').textContent));
+    await context.close();
+    await inOne.stop();
   });
 });
