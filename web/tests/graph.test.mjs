@@ -136,8 +136,8 @@ describe('the graph', () => {
     const { page, context } = await open(browser, inOne, '/graph');
     await drawn(page);
     const legend = await page.locator('.graph-legend li').allTextContents();
-    assert.deepEqual(legend, ['docs/guide10', 'docs/reference10', 'docs/tutorial10', '(no folder)1']);
-    await page.click('.graph-legend >> text=docs/reference');
+    assert.deepEqual(legend, ['guide10', 'reference10', 'tutorial10', '(no folder)1']);
+    await page.click('.graph-legend >> text=reference');
     await page.waitForFunction(() => /10 notes match/.test(document.querySelector('#filter-state').textContent));
     await context.close();
     await inOne.stop();

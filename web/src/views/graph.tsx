@@ -625,7 +625,7 @@ export default function GraphView() {
                         type="button"
                         class="link-button facet-value"
                         aria-pressed={q === item.filter}
-                        title={words.legendFilter(item.name)}
+                        title={words.legendFilter(item.filterName ?? item.name)}
                         onClick={() => {
                           const next = q === item.filter ? '' : (item.filter ?? '');
                           setFilterText(next);
