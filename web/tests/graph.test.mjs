@@ -50,11 +50,16 @@ describe('the graph', () => {
     const { page, context } = await open(browser, server, '/graph');
     await drawn(page);
     const everything = await camera(page);
+    await page.fill('[role="combobox"]', 'Sensor drift');
+    await page.keyboard.press('Enter');
+    await page.waitForSelector('.node-card');
+    await page.click('.graph-buttons [aria-label="Show everything"]');
     await page.fill('.graph-filter input', '#river');
     await page.keyboard.press('Enter');
     await page.waitForFunction(() => /match/.test(document.querySelector('#filter-state').textContent));
     await page.waitForFunction((before) => document.querySelector('.graph-box').dataset.camera !== before, everything.join(' '));
     await drawn(page);
+    assert.equal(await page.locator('.node-card').count(), 0, 'no card hides a match');
     const near = await camera(page);
     assert.ok(near[2] > everything[2], 'the matches are larger than before');
     const { screen, width, height } = await places(page, '#river');
