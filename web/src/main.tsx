@@ -55,6 +55,16 @@ class Guard extends Component<{ at: string; children: preact.ComponentChildren }
   }
 }
 
+/** When the page was loaded again last because a part of it could not be loaded. */
+const RELOADED = 'sidenote-reloaded';
+
+/** Loads the page again, but not again and again. */
+function reloadOnce(): void {
+  if (Date.now() - Number(sessionStorage.getItem(RELOADED) ?? 0) < 10_000) return;
+  sessionStorage.setItem(RELOADED, String(Date.now()));
+  window.location.reload();
+}
+
 function Lazy({ load }: { load: Load }) {
   const [view, setView] = useState<{ load: Load; Shown: ComponentType } | null>(null);
   const [error, setError] = useState<Error | null>(null);
@@ -63,13 +73,22 @@ function Lazy({ load }: { load: Load }) {
     setError(null);
     load().then(
       (module) => current && setView({ load, Shown: module.default }),
-      (cause: unknown) => current && setError(cause instanceof Error ? cause : new Error(String(cause))),
+      async (cause: unknown) => {
+        // Whether the server is away is known after this.
+        await loadSession();
+        if (current) setError(cause instanceof Error ? cause : new Error(String(cause)));
+      },
     );
     return () => {
       current = false;
     };
   }, [load]);
-  if (error) return <Failure error={new ApiError(0, { message: strings.errors.offline, hint: error.message })} retry={() => window.location.reload()} />;
+  const isOnline = online.value;
+  // A server that is back may have another version of the page, with other names of its parts.
+  useEffect(() => {
+    if (error && isOnline) reloadOnce();
+  }, [error, isOnline]);
+  if (error) return <Failure error={new ApiError(0, { message: isOnline ? strings.errors.noPart : strings.errors.offline, hint: error.message })} retry={() => window.location.reload()} />;
   if (view?.load !== load) return <Loading lines={8} />;
   return <view.Shown />;
 }

@@ -489,7 +489,7 @@ export interface Status {
   locked_by: { pid: number; command: string } | null;
   at: string;
   following?: boolean;
-  writer?: unknown;
+  writer?: boolean;
   read_only?: boolean;
   notices?: string[];
 }

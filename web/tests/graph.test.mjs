@@ -1,8 +1,8 @@
-// The graph: what the camera shows, and where nodes are.
+// The graph: what the camera shows, where nodes are, and what colours mean.
 
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { exampleVault, launch, livedIn, open, serve, settle } from './support.mjs';
+import { exampleVault, launch, livedIn, open, serve, settle, vaultOf } from './support.mjs';
 
 describe('the graph', () => {
   let browser;
@@ -50,11 +50,16 @@ describe('the graph', () => {
     const { page, context } = await open(browser, server, '/graph');
     await drawn(page);
     const everything = await camera(page);
+    await page.fill('[role="combobox"]', 'Sensor drift');
+    await page.keyboard.press('Enter');
+    await page.waitForSelector('.node-card');
+    await page.click('.graph-buttons [aria-label="Show everything"]');
     await page.fill('.graph-filter input', '#river');
     await page.keyboard.press('Enter');
     await page.waitForFunction(() => /match/.test(document.querySelector('#filter-state').textContent));
     await page.waitForFunction((before) => document.querySelector('.graph-box').dataset.camera !== before, everything.join(' '));
     await drawn(page);
+    assert.equal(await page.locator('.node-card').count(), 0, 'no card hides a match');
     const near = await camera(page);
     assert.ok(near[2] > everything[2], 'the matches are larger than before');
     const { screen, width, height } = await places(page, '#river');
@@ -128,5 +133,18 @@ describe('the graph', () => {
     assert.ok(distance > 12, `it is ${distance} pixels from its note`);
     await settle(page);
     await context.close();
+  });
+
+  test('where nearly all notes are in one folder, the folders in it have the colours', async () => {
+    const notes = Array.from({ length: 30 }, (_, index) => [`docs/${['guide', 'reference/api', 'tutorial'][index % 3]}/note ${index}.md`, `note ${index}\n`]);
+    const inOne = await serve(vaultOf({ 'README.md': 'read\n', ...Object.fromEntries(notes) }));
+    const { page, context } = await open(browser, inOne, '/graph');
+    await drawn(page);
+    const legend = await page.locator('.graph-legend li').allTextContents();
+    assert.deepEqual(legend, ['guide10', 'reference10', 'tutorial10', '(no folder)1']);
+    await page.click('.graph-legend >> text=reference');
+    await page.waitForFunction(() => /10 notes match/.test(document.querySelector('#filter-state').textContent));
+    await context.close();
+    await inOne.stop();
   });
 });

@@ -69,6 +69,17 @@ describe('live', () => {
     await context.close();
   });
 
+  test('a view that could not be loaded while the server was away is shown when it is back', async () => {
+    const { page, context } = await open(browser, server, '/search?q=river');
+    await server.stop('SIGKILL');
+    await page.waitForSelector('.banner', { timeout: 10_000 });
+    await page.click('nav a[href="/memory"]');
+    await page.waitForSelector('.failure');
+    server = await serve(vault, { port: server.port });
+    await page.waitForSelector('.tiles', { timeout: 20_000 });
+    await context.close();
+  });
+
   test('a browser without the cookie is not let in, and is told what to do', async () => {
     const context = await browser.newContext();
     const page = await context.newPage();

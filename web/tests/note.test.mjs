@@ -89,6 +89,8 @@ describe('a note', () => {
     await page.keyboard.press('Enter');
     await page.waitForSelector('.toast >> text=Restored');
     assert.ok(text('Reference/Packing list.md').length > 0);
+    // The row is gone; the focus is in the next one.
+    await page.waitForSelector('.rows [data-item]:focus');
     await context.close();
   });
 
@@ -105,6 +107,8 @@ describe('a note', () => {
     await page.click('dialog .button.primary');
     await page.waitForSelector('.toast >> text=Undone');
     assert.ok(!text('Inbox.md').includes('Ask Ruth about the zero'));
+    // The button of the undo is gone; the focus is in its row, not at the top of the page.
+    await page.waitForSelector('.event.undone .event-toggle:focus');
     await context.close();
   });
 

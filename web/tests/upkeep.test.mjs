@@ -206,4 +206,20 @@ describe('upkeep', () => {
     assert.match(text('Untagged.md'), /status: open/);
     await context.close();
   });
+
+  test('a broken link to a deleted note offers to restore it', async () => {
+    write(vault, 'Rig.md', 'The rig.\n');
+    write(vault, 'Log.md', 'See [[Rig]].\n');
+    run(vault, ['delete', 'Rig']);
+    const { page, context } = await open(browser, server, '/note/Log.md');
+    await page.click('.prose a.unresolved');
+    assert.match(await page.textContent('dialog .deleted-hint'), /“Rig\.md” was deleted/);
+    assert.deepEqual(await violations(page), []);
+    await page.click('dialog >> text=Restore it…');
+    await page.waitForSelector('dialog .diff-head');
+    await page.click('dialog .primary');
+    await page.waitForSelector('.prose a.internal[data-path="Rig.md"]');
+    assert.equal(text('Rig.md'), 'The rig.\n');
+    await context.close();
+  });
 });

@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { exampleVault, largeVault, launch, livedIn, open, run, serve, settle, violations, VIEWS } from './support.mjs';
+import { exampleVault, largeVault, launch, livedIn, open, run, serve, settle, vaultOf, violations, VIEWS, write } from './support.mjs';
 
 const SCREENS = {
   light: { colorScheme: 'light' },
@@ -97,6 +97,22 @@ describe('the example vault', () => {
     await page.waitForSelector('main .failure');
     assert.match(await page.textContent('main'), /look among the deleted notes/);
     await context.close();
+  });
+});
+
+describe('an empty vault', () => {
+  test('the first page says what to do, until there is a note', async () => {
+    const vault = vaultOf({});
+    const browser = await launch();
+    const server = await serve(vault);
+    const { page } = await open(browser, server);
+    await page.waitForSelector('.start .empty');
+    assert.match(await page.textContent('.start .empty'), /Add Markdown files to the folder .*vault; they appear here/);
+    assert.deepEqual(await violations(page), []);
+    write(vault, 'First.md', 'the first note\n');
+    await page.waitForSelector('.start .empty', { state: 'detached' });
+    await browser.close();
+    await server.stop();
   });
 });
 

@@ -12,8 +12,9 @@ export interface LegendItem {
   name: string;
   colour: string;
   count: number;
-  /** The filter that this part of the graph meets. */
+  /** The filter that this part of the graph meets, and what it is about. */
   filter?: string;
+  filterName?: string;
 }
 
 const GOLDEN = Math.PI * (3 - Math.sqrt(5));
@@ -197,11 +198,41 @@ function filterOf(by: ColourBy, name: string): string {
   }
 }
 
+/** The share of the files in one folder from which the folders in it are told apart. */
+const NEARLY_ALL = 0.9;
+
+/** The folder by which each file has its colour: the top one, or one in it where nearly all files are in the same. */
+function colourFolders(graph: GraphReply): GraphReply['folders'] & { within: string } {
+  const whole = graph.paths.map(folderOf);
+  const prefix = (folder: string, levels: number) => folder.split('/').slice(0, levels).join('/');
+  let folders = graph.folders;
+  let within = '';
+  for (let levels = 2; levels <= 4; levels++) {
+    const counts = new Map<number, number>();
+    for (const group of folders.of) counts.set(group, (counts.get(group) ?? 0) + 1);
+    const [most, size] = [...counts].reduce((best, item) => (item[1] > best[1] ? item : best), [-1, 0]);
+    const name = folders.names[most] ?? '';
+    if (name === '' || size < NEARLY_ALL * whole.length) break;
+    const groups = new Map<string, number>();
+    const of = whole.map((folder) => {
+      const part = prefix(folder, levels);
+      const known = groups.get(part);
+      if (known !== undefined) return known;
+      groups.set(part, groups.size);
+      return groups.size - 1;
+    });
+    folders = { names: [...groups.keys()], of };
+    within = `${name}/`;
+  }
+  return { ...folders, within };
+}
+
 /** The colour of each node, and what the colours mean, the most frequent first. */
 export function colourNodes(graph: GraphReply, by: ColourBy): { bytes: Uint8Array; legend: LegendItem[] } {
   const count = nodeCount(graph);
   const files = graph.paths.length;
-  const named = by === 'folder' ? graph.folders : by === 'type' ? graph.types : by === 'tier' ? graph.tiers : null;
+  const folders = by === 'folder' ? colourFolders(graph) : null;
+  const named = folders ?? (by === 'type' ? graph.types : by === 'tier' ? graph.tiers : null);
   const names = named?.names ?? graph.tags.names;
   const groupOf = (node: number): number => (named ? (named.of[node] ?? -1) : (graph.tags.of[node]?.[0] ?? -1));
   const counts = new Map<number, number>();
@@ -224,7 +255,9 @@ export function colourNodes(graph: GraphReply, by: ColourBy): { bytes: Uint8Arra
     order.slice(0, PALETTE.length).forEach(([group, size], index) => {
       const shade = colour(PALETTE[index] ?? '--c8');
       colours.set(group, shade);
-      legend.push({ name: names[group] ?? '', colour: shade, count: size, filter: filterOf(by, names[group] ?? '') });
+      const name = names[group] ?? '';
+      const shown = folders && name.startsWith(folders.within) ? name.slice(folders.within.length) : name;
+      legend.push({ name: shown, colour: shade, count: size, filter: filterOf(by, name), filterName: name });
     });
     const rest = order.slice(PALETTE.length).reduce((sum, [, size]) => sum + size, 0);
     if (rest > 0) legend.push({ name: strings.graph.others, colour: grey, count: rest });

@@ -7,8 +7,9 @@ import { get } from '../api';
 import { useResource } from '../resource';
 import { strings } from '../strings';
 import { fileName, folderOf } from '../text';
-import type { SearchReply, Suggestions } from '../types';
+import type { SearchReply, Suggestions, Trashed, TrashMatches } from '../types';
 import { Dialog } from './dialog';
+import { Icon } from './icons';
 import { Button, Failure, Loading } from './parts';
 
 const words = strings.health;
@@ -54,6 +55,14 @@ async function notesFor(text: string, from: string, signal: AbortSignal): Promis
   return [...titles].slice(0, 10).map(([path, title]) => ({ path, title }));
 }
 
+/** The deleted notes that have the name of a broken link. */
+async function deletedOf(name: string, signal: AbortSignal): Promise<Trashed[]> {
+  const isNamed = (path: string) => fileName(path).toLowerCase() === name.toLowerCase();
+  // A name that is no valid query has no matches.
+  const found = await get<TrashMatches>('trash/matches', { q: name, limit: 50 }, signal).catch(() => null);
+  return (found?.files ?? []).filter((file) => isNamed(file.was));
+}
+
 export function BrokenLinkDialog() {
   const broken = asked.value;
   return broken ? <Choice broken={broken} key={`${broken.note} ${broken.link}`} /> : null;
@@ -64,6 +73,7 @@ function Choice({ broken }: { broken: BrokenLink }) {
   const [text, setText] = useState(name);
   const wanted = text.trim();
   const found = useResource(wanted.length >= 2 ? `notes ${wanted}` : null, (signal) => notesFor(wanted, broken.note, signal), { keep: true, live: false });
+  const deleted = useResource(name.length >= 2 ? `deleted ${name}` : null, (signal) => deletedOf(name, signal), { live: false });
   const [at, setAt] = useState(0);
   const list = wanted.length >= 2 ? (found.data ?? []) : [];
   // While another text is looked for, the list is that of the former one.
@@ -81,6 +91,10 @@ function Choice({ broken }: { broken: BrokenLink }) {
     close();
     ask('create', { name: path }, { title: words.createTitle(fileName(path)), button: words.createButton, done: words.created(fileName(path)) });
   };
+  const restore = (file: Trashed) => {
+    close();
+    ask('restore-file', { name: file.path }, { title: strings.actions.restoreTitle(file.title), button: strings.actions.restore, done: strings.actions.restored(file.title) });
+  };
   return (
     <Dialog
       title={words.resolveTitle(broken.link)}
@@ -94,6 +108,14 @@ function Choice({ broken }: { broken: BrokenLink }) {
       }
     >
       <p class="dialog-about">{words.resolveAbout(broken.note)}</p>
+      {(deleted.data ?? []).map((file) => (
+        <p class="deleted-hint" key={file.path}>
+          <Icon name="trash" size={16} /> <span>{words.wasDeleted(file.was)}</span>{' '}
+          <Button small icon="restore" onClick={() => restore(file)}>
+            {words.restore}
+          </Button>
+        </p>
+      ))}
       <input
         type="search"
         class="input"

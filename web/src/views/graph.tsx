@@ -214,6 +214,13 @@ export default function GraphView() {
   const [legend, setLegend] = useState<LegendItem[]>([]);
   const [panel, setPanel] = useState(window.innerWidth >= 900);
   const [kept, setKept] = useState<'' | 'kept' | 'not'>('');
+  // The card of a note would hide matches.
+  const filteredBy = useRef(q);
+  useEffect(() => {
+    if (q === filteredBy.current) return;
+    filteredBy.current = q;
+    if (q) setSelected(-1);
+  }, [q]);
   const key = around ? `${around} ${depth}` : 'whole';
   const themeTurn = colours.value;
 
@@ -625,7 +632,7 @@ export default function GraphView() {
                         type="button"
                         class="link-button facet-value"
                         aria-pressed={q === item.filter}
-                        title={words.legendFilter(item.name)}
+                        title={words.legendFilter(item.filterName ?? item.name)}
                         onClick={() => {
                           const next = q === item.filter ? '' : (item.filter ?? '');
                           setFilterText(next);

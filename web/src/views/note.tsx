@@ -120,6 +120,12 @@ function scrollToTarget(root: HTMLElement): void {
   window.setTimeout(() => target?.classList.remove('flash'), 2500);
 }
 
+/** The text of a card, or the name of the image that it shows. */
+function cardText(html: string): string {
+  const { body } = new DOMParser().parseFromString(html, 'text/html');
+  return body.textContent?.replace(/\s+/g, ' ').trim() || (body.querySelector('img')?.alt ?? '');
+}
+
 function Canvas({ note }: { note: Note }) {
   const canvas = note.canvas;
   if (!canvas || canvas.nodes.length === 0) return <Rendered note={note} />;
@@ -141,7 +147,7 @@ function Canvas({ note }: { note: Note }) {
           <g key={node.id}>
             <rect class={node.type} x={node.x} y={node.y} width={node.width} height={node.height} rx="10" />
             <text x={node.x + 14} y={node.y + 28}>
-              {(node.label ?? node.html.replace(/<[^>]*>/g, ' ').trim()).slice(0, Math.max(4, Math.floor(node.width / 11)))}
+              {(node.label ?? cardText(node.html)).slice(0, Math.max(4, Math.floor(node.width / 11)))}
             </text>
           </g>
         ))}
@@ -280,7 +286,7 @@ function Links({ note }: { note: Note }) {
             <ul class="plain-list">
               {out.map((link) => (
                 <li key={link.original + link.line}>
-                  {link.resolved ? <NoteLink path={link.resolved} /> : <code>{link.original}</code>}
+                  {link.resolved ? <NoteLink path={link.resolved} /> : <code>{link.original}</code>}{' '}
                   {link.broken_subpath ? <span class="chip soft">{words.brokenPart}</span> : null}
                 </li>
               ))}
@@ -339,7 +345,7 @@ function Links({ note }: { note: Note }) {
         <ul class="plain-list">
           {related.data?.related.map((item) => (
             <li key={item.path}>
-              <NoteLink path={item.path} title={item.title} />
+              <NoteLink path={item.path} title={item.title} />{' '}
               {item.cosine !== undefined ? (
                 <span class="chip soft" title={words.similarity}>
                   {formatNumber(item.cosine * 100, 0)} %
@@ -359,7 +365,8 @@ function Links({ note }: { note: Note }) {
 }
 
 function WeightTab({ note }: { note: Note }) {
-  const weight = useResource(`weight ${note.path}`, (signal) => get<Weight>('weight', { name: note.path }, signal));
+  const weight = useResource(note.memory ? `weight ${note.path}` : null, (signal) => get<Weight>('weight', { name: note.path }, signal));
+  if (!note.memory) return <p class="about">{words.noWeight}</p>;
   if (weight.error) return <Failure error={weight.error} retry={weight.reload} />;
   if (!weight.data) return <Loading />;
   const importance = note.properties.find((property) => property.key.toLowerCase() === 'importance');
@@ -378,10 +385,8 @@ function WeightTab({ note }: { note: Note }) {
           <Coded text={strings.weight.importanceIs(String(importance.value))} />
         </p>
       ) : null}
-      {note.memory ? (
-        <p class="about">{words.used(note.memory.uses, note.memory.days_used)}</p>
-      ) : null}
-      {note.memory?.superseded_by ? <p class="about">{words.superseded(note.memory.superseded_by)}</p> : null}
+      <p class="about">{words.used(note.memory.uses, note.memory.days_used)}</p>
+      {note.memory.superseded_by ? <p class="about">{words.superseded(note.memory.superseded_by)}</p> : null}
       {canWrite() ? (
         <div class="votes">
           <span>{words.wasUseful}</span>

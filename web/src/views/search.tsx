@@ -6,13 +6,14 @@ import { get, type ApiError, type Parameters } from '../api';
 import { gapBelow, partsOf, ScoreBar, ScoreParts } from '../charts/score';
 import { formatCount, formatFixed, formatNumber } from '../format';
 import { openSearch, searchWanted, takeEarlyText, useKeys } from '../keys';
+import { session } from '../live';
 import { useResource } from '../resource';
 import { cameBack, location, noteAddress, setQuery, withQuery } from '../router';
 import { strings } from '../strings';
 import { fileName, folderOf } from '../text';
-import type { ActivityReply, FacetName, Facets, Inactive, MemoryChanges, Mode, SearchReply, SearchResult, Suggestions, TrashMatches, WhyReply } from '../types';
+import type { ActivityReply, FacetName, Facets, Inactive, MemoryChanges, Mode, SearchReply, SearchResult, Status, Suggestions, TrashMatches, WhyReply } from '../types';
 import { EventLine } from '../ui/events';
-import { Button, Card, Coded, Failure, Loading, Marked, NoteLink, Notices, Segments, TierBadge, Time } from '../ui/parts';
+import { Button, Card, Coded, Empty, Failure, Loading, Marked, NoteLink, Notices, Segments, TierBadge, Time } from '../ui/parts';
 import { Icon } from '../ui/icons';
 
 const words = strings.search;
@@ -262,8 +263,15 @@ function Start() {
   const changes = useResource('start changes', (signal) => get<MemoryChanges>('memory/changes', { days: 7, limit: 1 }, signal), { live: 5000 });
   const inactive = useResource('start inactive', (signal) => get<Inactive>('memory/inactive', {}, signal), { live: 1000 });
   const falling = changes.data?.total ?? 0;
+  const isNew = session.value?.generation === 0;
+  const status = useResource(isNew ? 'start status' : null, (signal) => get<Status>('status', {}, signal), { live: 300 });
   return (
     <div class="start">
+      {status.data && status.data.notes === 0 && status.data.behind === 0 ? (
+        <Empty title={strings.graph.empty} icon="note">
+          {words.emptyVault(status.data.vault)}
+        </Empty>
+      ) : null}
       <div class="start-cards">
         <Card title={words.lately} tools={<a href="/activity">{words.allActivity}</a>}>
           {activity.error ? <Failure error={activity.error} retry={activity.reload} /> : null}

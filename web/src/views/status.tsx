@@ -84,7 +84,7 @@ export default function StatusView() {
                 <Row name={words.files}>{words.fileCounts(data.notes, data.canvases, data.attachments)}</Row>
                 {data.excluded > 0 ? <Row name={words.excluded}>{words.excludedCount(data.excluded)}</Row> : null}
                 <Row name={words.links}>{words.linkCounts(formatCount(data.links), formatCount(data.unresolved))}</Row>
-                <Row name={words.lock}>{data.locked_by ? words.lockedBy(data.locked_by.command, data.locked_by.pid) : words.lockHere}</Row>
+                <Row name={words.lock}>{data.locked_by ? words.lockedBy(data.locked_by.command, data.locked_by.pid) : data.writer ? words.lockHere : words.lockFree}</Row>
                 <Row name={words.following}>{data.following === false ? words.notFollowing : words.isFollowing}</Row>
                 <Row name={words.commits}>{data.commits}</Row>
               </dl>
