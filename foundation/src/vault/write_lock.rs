@@ -91,10 +91,10 @@ impl Vault {
     pub fn lock_with_timeout(&self, records: &Path, timeout: Duration) -> Result<WriteLock> {
         let folder = self.create_records_dir(records)?;
         let asked = Instant::now();
-        let place = self.write_queue.wait(timeout).ok_or_else(|| {
-            Error::new(ErrorKind::Conflict, "earlier changes of this vault are still being made")
-                .with_hint("try again when they have finished")
-        })?;
+        let Some(place) = self.write_queue.wait(timeout) else {
+            let failed = |error| Error::io("take the write lock in", records, error);
+            return Err(lock_held_error(&mut folder.open_or_create("lock").map_err(failed)?));
+        };
         let left = timeout.saturating_sub(asked.elapsed());
         let file = LockedFile(wait_for_lock(&folder, records, left)?);
         let turn = Mutex::new(authority_of(self).turn(timeout)?);
