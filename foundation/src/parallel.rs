@@ -1,6 +1,6 @@
 //! Parallel map over a slice on all cores, with scoped threads or with those of a pool.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// The number of running calls of [`map`].
@@ -48,14 +48,16 @@ pub fn map<'t, T: Sync, S, R: Send>(
     })
 }
 
-/// Maps like [`map`], for work of less than a millisecond: the other threads are those of a pool, since a new thread costs a
-/// tenth of that. `work` must not wait for other callers of this function.
+/// Maps like [`map`], for work that mostly takes less than a millisecond: the other threads are those of a pool, since a new
+/// thread costs a tenth of that. One call uses the pool at a time, and others start threads: no call waits for the work of
+/// another one.
 pub fn map_briefly<'t, T: Sync, S, R: Send>(
     items: &'t [T],
     least: usize,
     start: impl Fn() -> S + Sync,
     work: impl Fn(&mut S, &'t T) -> R + Sync,
 ) -> Vec<R> {
+    let Some(_use) = PoolUse::begin() else { return map(items, least, start, work) };
     let Some(pool) = pool() else { return map(items, least, start, work) };
     map_with(items, least, start, work, |threads, take_runs| {
         let all = Mutex::new(Vec::new());
@@ -68,6 +70,25 @@ pub fn map_briefly<'t, T: Sync, S, R: Send>(
         });
         all.into_inner().unwrap_or_else(PoisonError::into_inner)
     })
+}
+
+/// Whether a call uses the pool.
+static POOL_IS_USED: AtomicBool = AtomicBool::new(false);
+
+/// The use of the pool by one call, until it is dropped.
+struct PoolUse;
+
+impl PoolUse {
+    /// Begins the use, unless another call uses the pool.
+    fn begin() -> Option<Self> {
+        (!POOL_IS_USED.swap(true, Ordering::Acquire)).then_some(Self)
+    }
+}
+
+impl Drop for PoolUse {
+    fn drop(&mut self) {
+        POOL_IS_USED.store(false, Ordering::Release);
+    }
 }
 
 /// Returns the threads for brief work, one fewer than cores; `None` if the system cannot start them.

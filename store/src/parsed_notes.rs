@@ -8,8 +8,12 @@ use lru::LruCache;
 use sidenote_foundation::index::indexed_document::ParsedNote;
 use sidenote_foundation::text::path::NotePath;
 
-/// The most bytes of text of all notes in the cache. A parsed note takes a multiple of its text.
+/// The most bytes of text of all notes in the cache, with [`EXTRA_BYTES`] for each. A parsed note takes a multiple of its text.
 const MAX_BYTES: usize = 2 << 20;
+/// What a note counts beside its text.
+const EXTRA_BYTES: usize = 2 << 10;
+/// The most bytes of a note that is kept: a larger one would push out many others.
+const MAX_NOTE_BYTES: usize = MAX_BYTES / 4;
 
 /// The notes that searches showed last.
 #[derive(Debug)]
@@ -18,7 +22,7 @@ pub(crate) struct ParsedNotes(Mutex<Cache>);
 #[derive(Debug)]
 struct Cache {
     notes: LruCache<NotePath, Arc<ParsedNote>>,
-    /// The sum of the lengths of their texts.
+    /// The sum of what they count.
     bytes: usize,
 }
 
@@ -38,7 +42,7 @@ impl ParsedNotes {
         }
         let note = Arc::new(ParsedNote::new(path, bytes));
         // A text that is not what the file holds could not be compared with the file.
-        if note.text.as_bytes() == bytes {
+        if note.text.as_bytes() == bytes && bytes.len() <= MAX_NOTE_BYTES {
             cache().add(path, &note);
         }
         note
@@ -47,14 +51,19 @@ impl ParsedNotes {
 
 impl Cache {
     fn add(&mut self, path: &NotePath, note: &Arc<ParsedNote>) {
-        self.bytes += note.text.len();
+        self.bytes += size(note);
         if let Some(before) = self.notes.put(path.clone(), Arc::clone(note)) {
-            self.bytes -= before.text.len();
+            self.bytes -= size(&before);
         }
         while self.bytes > MAX_BYTES
             && let Some((_, oldest)) = self.notes.pop_lru()
         {
-            self.bytes -= oldest.text.len();
+            self.bytes -= size(&oldest);
         }
     }
+}
+
+/// Returns what a note counts.
+fn size(note: &ParsedNote) -> usize {
+    note.text.len() + EXTRA_BYTES
 }

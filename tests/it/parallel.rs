@@ -1,6 +1,6 @@
 //! Tests the parallel map: the order of results, the state of each thread, and panics.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use sidenote::parallel;
 
@@ -51,4 +51,31 @@ fn a_panic_of_a_thread_is_passed_on() {
     // The cores are free again.
     assert_eq!(parallel::map_briefly(&items, 1, || (), |(), item| *item).len(), 100);
     assert_eq!(parallel::map(&items, 1, || (), |(), item| *item).len(), 100);
+}
+
+#[test]
+fn a_call_waits_for_no_work_of_another_one() {
+    let items: Vec<usize> = (0..64).collect();
+    let (has_begun, may_end) = (AtomicBool::new(false), AtomicBool::new(false));
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            parallel::map_briefly(
+                &items,
+                1,
+                || (),
+                |(), _| {
+                    has_begun.store(true, Ordering::Relaxed);
+                    while !may_end.load(Ordering::Relaxed) {
+                        std::thread::yield_now();
+                    }
+                },
+            )
+        });
+        while !has_begun.load(Ordering::Relaxed) {
+            std::thread::yield_now();
+        }
+        let doubled = parallel::map_briefly(&items, 1, || (), |(), item| item * 2);
+        may_end.store(true, Ordering::Relaxed);
+        assert_eq!(doubled, items.iter().map(|item| item * 2).collect::<Vec<_>>());
+    });
 }

@@ -100,7 +100,6 @@ fn changes_by_editors_are_found_without_a_scan() {
     check_rebuild(&vault, store);
 }
 
-/// Some file systems open a file by every spelling of its name; `docs/dev/testing.md` tells how to try one on Linux.
 /// Searches at the same time share the wait for the events, and still each finds what was written before it.
 #[test]
 fn many_searches_at_once_find_what_was_written_before_each() {
@@ -126,6 +125,7 @@ fn many_searches_at_once_find_what_was_written_before_each() {
     check_rebuild(vault, store);
 }
 
+/// Some file systems open a file by every spelling of its name; `docs/dev/testing.md` tells how to try one on Linux.
 #[test]
 fn a_rename_that_changes_only_the_case_leaves_one_name() {
     let vault =

@@ -196,6 +196,8 @@ struct Matcher<'w> {
     /// The beginnings of the terms that can have the stem of each word.
     openings: Vec<Vec<String>>,
     initials: Initials,
+    /// The indexes of the words that begin with each byte, in their order. A term is compared with those that begin like it.
+    by_first: Vec<Vec<usize>>,
 }
 
 impl<'w> Matcher<'w> {
@@ -203,7 +205,15 @@ impl<'w> Matcher<'w> {
         let openings = words.iter().map(|word| stem_prefixes(&word.stem)).collect();
         // A stem begins like its word.
         let initials = Initials::of(words.iter().map(|word| word.exact.as_str()));
-        Self { words, openings, initials }
+        let mut by_first = vec![Vec::new(); 256];
+        for (at, word) in words.iter().enumerate() {
+            if let Some(places) =
+                word.exact.bytes().next().and_then(|first| by_first.get_mut(usize::from(first)))
+            {
+                places.push(at);
+            }
+        }
+        Self { words, openings, initials, by_first }
     }
 
     /// Visits every term of a text that matches a word of the query, with the index of the word and the start and end
@@ -212,7 +222,11 @@ impl<'w> Matcher<'w> {
         let mut walk = Terms::new(text);
         while walk.advance_to(&self.initials) {
             let term = walk.term();
-            let found = self.words.iter().zip(&self.openings).position(|(word, openings)| {
+            let first = term.text.bytes().next().unwrap_or_default();
+            let begin_alike = self.by_first.get(usize::from(first)).into_iter().flatten().copied();
+            let mut found =
+                begin_alike.filter_map(|at| Some((at, self.words.get(at)?, self.openings.get(at)?)));
+            let found = found.find(|(_, word, openings)| {
                 // Few terms begin like an inflection of the word, so few need stemming.
                 let can_have_stem = || {
                     term.text == word.stem
@@ -222,7 +236,7 @@ impl<'w> Matcher<'w> {
                     || (term.kind != TermKind::Whole && can_have_stem() && word.stem == stem.of(&term.text))
                     || (word.prefix && term.text.starts_with(&word.exact))
             });
-            if let Some(word) = found {
+            if let Some((word, ..)) = found {
                 visit(word, term.start, term.end);
             }
         }
