@@ -10,6 +10,7 @@ use sidenote::error::ErrorKind;
 use sidenote::store::{EditRequest, LinkRequest, MoveRequest, NoteEdit, Operation, Store};
 use sidenote::text::edit::ContentHash;
 use sidenote::vault::Vault;
+use sidenote::vault::write_lock::writers_of;
 
 use crate::support::{TestVault, env_number, env_path, journal_files, stderr, stdout};
 
@@ -204,17 +205,17 @@ fn nobody_is_overtaken_by_those_who_ask_for_the_write_lock_later() {
                 served.lock().unwrap().push(number);
                 drop(lock);
             });
-            while vault.writers() < number + 2 {
+            while writers_of(vault) < number + 2 {
                 std::thread::yield_now();
             }
             // Who gives up leaves the queue.
             assert!(vault.lock_with_timeout(&vault.records(), Duration::from_millis(1)).is_err());
         }
-        assert_eq!(vault.writers(), THREADS + 1);
+        assert_eq!(writers_of(vault), THREADS + 1);
         drop(first);
     });
     assert_eq!(served.into_inner().unwrap(), (0..THREADS).collect::<Vec<_>>());
-    assert_eq!(vault.writers(), 0);
+    assert_eq!(writers_of(&vault), 0);
 }
 
 /// The threads of a server that write without a pause leave the lock to another process, too.
@@ -235,7 +236,7 @@ fn another_process_gets_the_write_lock_beside_threads_that_pass_it_on() {
                 }
             });
         }
-        while vault.writers() < 4 {
+        while writers_of(&vault) < 4 {
             std::thread::yield_now();
         }
         let lock = other.lock(&other.records());

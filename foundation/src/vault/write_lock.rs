@@ -101,11 +101,6 @@ impl Vault {
         Ok(WriteLock { turn, records: records.to_owned(), folder, file, place })
     }
 
-    /// Returns the number of threads that have the write lock of this vault or wait for it, in this process.
-    pub fn writers(&self) -> usize {
-        self.write_queue.len()
-    }
-
     /// Creates the records folder if it is missing. Inside the vault, no symbolic link is followed on the way.
     pub(crate) fn create_records_dir(&self, records: &Path) -> Result<Dir> {
         let folder = create_state_dir(self, records)?;
@@ -121,6 +116,11 @@ impl Vault {
         }
         Ok(folder)
     }
+}
+
+/// Returns the number of threads of this process that have the write lock of a vault or wait for it.
+pub fn writers_of(vault: &Vault) -> usize {
+    vault.write_queue.len()
 }
 
 /// Creates the default records folder, and what git must know of it, if they are missing.
