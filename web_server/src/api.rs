@@ -8,7 +8,7 @@ use axum::extract::{Request, State};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::response::Response;
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, oneshot};
 
 use crate::access::Access;
 use crate::assets::Asset;
@@ -83,6 +83,35 @@ impl Api {
         })
     }
 
+    /// Runs a call that frees much memory, such as the rows of all notes. Its thread gives the memory back when the reply is on
+    /// its way, since no other thread can.
+    async fn run_and_release<T: Send + 'static>(
+        self: &Arc<Self>,
+        work: impl FnOnce(&Self, &Store) -> Result<T, ApiError> + Send + 'static,
+    ) -> Result<T, ApiError> {
+        let (send, mut reply) = oneshot::channel();
+        let running = self.run(move |api, store| {
+            // The client may be gone.
+            drop(send.send(work(api, store)));
+            platform::release_free_memory();
+            Ok(())
+        });
+        tokio::pin!(running);
+        let no_reply =
+            || sidenote_foundation::error::Error::internal("the call ended without a reply").into();
+        tokio::select! {
+            replied = &mut reply => match replied {
+                Ok(replied) => replied,
+                // It panicked.
+                Err(_) => running.await.and_then(|()| Err(no_reply())),
+            },
+            ended = &mut running => {
+                ended?;
+                reply.await.unwrap_or_else(|_| Err(no_reply()))
+            }
+        }
+    }
+
     async fn api(self: &Arc<Self>, name: &str, parts: &Parts, body: Body) -> Result<Response, ApiError> {
         let params = Params::of(&parts.uri);
         if parts.method == Method::GET || parts.method == Method::HEAD {
@@ -106,11 +135,10 @@ impl Api {
                 drop(turn);
                 reply
             };
-            let bytes = self.run(work).await?;
-            if is_of_whole_vault || is_check {
-                // The rows of all notes were freed. The reply does not wait for this.
-                drop(tokio::task::spawn_blocking(platform::release_free_memory));
-            }
+            let bytes = match is_of_whole_vault || is_check {
+                true => self.run_and_release(work).await?,
+                false => self.run(work).await?,
+            };
             return Ok(json_reply(bytes, accepts_gzip(&parts.headers)));
         }
         if !actions::is_action(name, &parts.method) {
