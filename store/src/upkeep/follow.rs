@@ -95,14 +95,14 @@ impl Upkeep<'_> {
                 while !stop.load(Ordering::Relaxed) {
                     std::thread::park_timeout(pause);
                     Changes::of(&core).end_quiet_sessions(core.clock.now());
-                    // Calls allocated and freed since.
-                    platform::release_free_memory();
                     if !stop.load(Ordering::Relaxed) && IndexSync::of(&core).is_following() {
                         pause = MAINTENANCE_CHECK;
                         if let Err(error) = Upkeep::of(&core).run_due_maintenance() {
                             tracing::warn!("maintenance is postponed: {error}");
                         }
                     }
+                    // Calls freed memory since, and maintenance that of all notes.
+                    platform::release_free_memory();
                 }
             })
             .map_err(unstarted)?;
