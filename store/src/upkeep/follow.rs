@@ -100,9 +100,9 @@ impl Upkeep<'_> {
                         if let Err(error) = Upkeep::of(&core).run_due_maintenance() {
                             tracing::warn!("maintenance is postponed: {error}");
                         }
+                        // Calls freed memory since, and maintenance that of all notes.
+                        platform::release_free_memory();
                     }
-                    // Calls freed memory since, and maintenance that of all notes.
-                    platform::release_free_memory();
                 }
             })
             .map_err(unstarted)?;
