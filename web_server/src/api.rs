@@ -122,8 +122,8 @@ impl Api {
                 let (address, headers) = (address.to_owned(), parts.headers.clone());
                 return self.run(move |_, store| files::response(store, &address, &headers)).await;
             }
-            let (is_of_whole_vault, is_check) = (read::is_of_whole_vault(name), name == "check");
-            let turn = match is_of_whole_vault {
+            let frees_much = read::frees_much(name);
+            let turn = match read::is_of_whole_vault(name) {
                 // The semaphore is never closed.
                 true => Arc::clone(&self.whole_vault).acquire_owned().await.ok(),
                 false => None,
@@ -135,7 +135,7 @@ impl Api {
                 drop(turn);
                 reply
             };
-            let bytes = match is_of_whole_vault || is_check {
+            let bytes = match frees_much {
                 true => self.run_and_release(work).await?,
                 false => self.run(work).await?,
             };

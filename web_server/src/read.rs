@@ -87,6 +87,11 @@ pub(crate) fn is_of_whole_vault(name: &str) -> bool {
     WHOLE_VAULT.contains(&name)
 }
 
+/// Returns whether making the reply of an address frees much memory: the rows of all notes, or the texts that `check` reads.
+pub(crate) fn frees_much(name: &str) -> bool {
+    is_of_whole_vault(name) || name == "check"
+}
+
 /// Answers an address, after the index was brought up to date.
 ///
 /// # Errors

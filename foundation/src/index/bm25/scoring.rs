@@ -288,8 +288,8 @@ impl<'a> SegmentScorer<'a> {
 
     /// Scores the documents that can be among the best, and returns them.
     ///
-    /// Words are taken by what they can add at most, which rare ones do most of all. Once the rest of them cannot lift a new document among
-    /// the best, they are looked up only for the documents that still can get there.
+    /// Words are taken by what they can add at most, which rare ones do most of all. Once the rest of them cannot lift a new
+    /// document among the best, they are looked up only for the documents that still can get there.
     fn find_best(
         &mut self,
         words: &[ScoredWord],
@@ -426,7 +426,8 @@ impl<'a> SegmentScorer<'a> {
         }
         let Some((_, norms)) = self.norms.iter().find(|(known, _)| known == field) else { return Ok(()) };
         for (part, term) in found {
-            // Documents that are no candidates may get a part of their score. It is no more than the score, so `least_score` holds.
+            // Documents that are no candidates may get a part of their score. It is no more than the score, so
+            // `least_score` holds.
             match candidates.filter(|docs| docs.len() * SEEK_COST < term.doc_freq as usize) {
                 None => self.add_all(*part, term, tuning.weight, norms, scratch)?,
                 Some(docs) => self.add_some(*part, term, tuning.weight, norms, docs, scratch)?,
