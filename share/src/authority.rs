@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 use uuid::Uuid;
 
 use crate::copy::VaultCopy;
-use crate::postgres::Database;
 use crate::postgres::tables;
 use crate::postgres::turn::RowLock;
+use crate::postgres::{Database, away};
 use sidenote_foundation::error::{Error, ErrorKind, Result};
 use sidenote_foundation::journal::event::Event;
 use sidenote_foundation::text::edit::ContentHash;
@@ -209,9 +209,15 @@ impl Authority for SharedVault {
         Some(self)
     }
 
+    fn patience(&self) -> Duration {
+        self.limits.lock_time
+    }
+
+    fn outage(&self) -> Option<Error> {
+        self.database.is_away().then(away)
+    }
+
     fn turn(&self, patience: Duration) -> Result<Box<dyn Turn>> {
-        // A caller that does not wait for the folder does not wait for the database either.
-        let patience = if patience.is_zero() { patience } else { self.limits.lock_time };
         let lock = RowLock::take(&self.database, self.id, patience)?;
         Ok(Box::new(SharedTurn { vault: self.clone(), lock }))
     }

@@ -27,8 +27,8 @@ use postgres::{Client, IsolationLevel, NoTls, Transaction};
 use tokio_postgres_rustls::MakeRustlsConnect;
 use uuid::Uuid;
 
-pub(crate) use self::failure::failed;
 use self::failure::unreachable;
+pub(crate) use self::failure::{away, failed};
 use sidenote_foundation::error::{Error, Result};
 use sidenote_foundation::http_client::is_loopback_name;
 use sidenote_foundation::vault::failpoint;

@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -15,7 +16,7 @@ use sidenote::journal::reader::ReadOrder;
 use sidenote::store::{NewRequest, Open, Operation, Store};
 use sidenote::text::path::NotePath;
 use sidenote::vault::Vault;
-use sidenote::vault::authority::{Authority, Deed, ReadyChange, Turn, with_authority};
+use sidenote::vault::authority::{Alone, Authority, Deed, ReadyChange, Turn, with_authority};
 
 use crate::apply::{at, change, path, plan, snapshot, whole};
 use crate::support::{TestVault, paths};
@@ -31,6 +32,9 @@ struct State {
     is_shared: Mutex<bool>,
     refuses_turn: Mutex<bool>,
     refuses_commit: Mutex<bool>,
+    /// How many milliseconds a change waits; 0 where the authority does not say.
+    patience_ms: AtomicU64,
+    is_away: AtomicBool,
 }
 
 #[derive(Debug, Clone)]
@@ -84,8 +88,19 @@ impl Authority for Recorder {
         Ok(changed.as_mut().map(std::mem::take))
     }
 
+    fn patience(&self) -> Duration {
+        match self.0.patience_ms.load(Ordering::Relaxed) {
+            0 => Alone.patience(),
+            patience => Duration::from_millis(patience),
+        }
+    }
+
+    fn outage(&self) -> Option<Error> {
+        self.0.is_away.load(Ordering::Relaxed).then(|| Error::new(ErrorKind::Io, "the database is away"))
+    }
+
     fn turn(&self, patience: Duration) -> Result<Box<dyn Turn>, Error> {
-        self.note(format!("turn within {patience:?}"));
+        self.note(format!("turn within {} s", patience.as_secs_f64().ceil()));
         if *self.0.refuses_turn.lock().unwrap() { Err(refused()) } else { Ok(Box::new(self.clone())) }
     }
 
@@ -148,7 +163,7 @@ fn a_change_is_committed_when_all_is_prepared_and_before_a_file_changes() {
     let lock = opened.lock(&opened.records()).unwrap();
     let applied = opened.apply(&lock, &plan(files), at(0)).unwrap();
     let expected = [
-        "turn within 10s",
+        "turn within 10 s",
         "a.md -> a.md: Some(\"new\")",
         "b.md -> d/b.md: None",
         "c.md -> -: None",
@@ -200,7 +215,26 @@ fn a_refused_turn_releases_the_lock_of_the_folder() {
     assert_eq!(error.message(), refused().message());
     let alone = Vault::open(vault.root()).unwrap();
     alone.lock_with_timeout(&alone.records(), Duration::ZERO).unwrap();
-    assert_eq!(recorder.asked(), ["turn within 0ns"]);
+    assert_eq!(recorder.asked(), ["turn within 0 s"]);
+}
+
+#[test]
+fn a_change_waits_for_the_lock_and_the_turn_as_long_as_its_authority_says() {
+    let vault = TestVault::new(&[("a.md", "a")]);
+    let recorder = Recorder::of(&vault);
+    let opened = recorder.vault();
+    recorder.0.patience_ms.store(40_000, Ordering::Relaxed);
+    let lock = opened.lock(&opened.records()).unwrap();
+    assert_eq!(recorder.asked(), ["turn within 40 s"]);
+    recorder.0.patience_ms.store(1, Ordering::Relaxed);
+    let waiting = || opened.lock(&opened.records()).unwrap_err();
+    let held = format!("process {} holds the write lock of this vault", std::process::id());
+    assert_eq!((waiting().kind(), waiting().message()), (ErrorKind::Conflict, held.as_str()));
+    // Those who wait behind a change that cannot reach the database are told what they wait for.
+    recorder.0.is_away.store(true, Ordering::Relaxed);
+    assert_eq!((waiting().kind(), waiting().message()), (ErrorKind::Io, "the database is away"));
+    assert_eq!(recorder.asked(), [""; 0]);
+    drop(lock);
 }
 
 #[test]

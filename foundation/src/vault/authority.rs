@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::text::edit::ContentHash;
 use crate::text::path::NotePath;
 use crate::vault::Vault;
@@ -42,6 +42,16 @@ pub trait Authority: Debug + Send + Sync {
 
     /// Returns the vectors that the servers of a shared vault share; `None` if they share none.
     fn shared_vectors(&self) -> Option<&dyn VectorStore> {
+        None
+    }
+
+    /// Returns how long a change waits for others, from the moment at which it asks for the write lock until it has its turn.
+    fn patience(&self) -> Duration {
+        Duration::from_secs(10)
+    }
+
+    /// Returns why nobody gets a turn now, as far as that is known without asking.
+    fn outage(&self) -> Option<Error> {
         None
     }
 

@@ -16,7 +16,7 @@ use crate::vault::transaction_records::PENDING;
 use crate::vault::write_queue::Served;
 use crate::vault::{STATE_DIR, Vault};
 
-/// How long [`Vault::lock`] waits for others.
+/// How long a lock of a folder of sidenote's state other than the records is waited for.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The exclusive right to write in a vault. Dropping it releases the lock.
@@ -73,31 +73,36 @@ impl Vault {
         pending.is_some_and(|pending| pending.names().is_ok_and(|names| !names.is_empty()))
     }
 
-    /// Takes the write lock and the turn of the vault's authority, and waits some seconds if somebody else has them. The
-    /// threads of this process take it in the order in which they asked. A new records folder gets a `.gitignore` and
-    /// `.gitattributes`.
+    /// Takes the write lock and the turn of the vault's authority, and waits if somebody else has them, as long as
+    /// the [authority](crate::vault::authority::Authority::patience) says. The threads of this process take it in the order
+    /// in which they asked. A new records folder gets a `.gitignore` and `.gitattributes`.
     ///
     /// # Errors
     /// `Conflict` naming the holder if it keeps the lock; `Invalid` if the records folder is after a symbolic link;
-    /// `Io` if it cannot be written. The errors of [`Authority::turn`](crate::vault::authority::Authority::turn).
+    /// `Io` if it cannot be written. The errors of [`turn`](crate::vault::authority::Authority::turn) and
+    /// [`outage`](crate::vault::authority::Authority::outage) of the authority.
     pub fn lock(&self, records: &Path) -> Result<WriteLock> {
-        self.lock_with_timeout(records, LOCK_TIMEOUT)
+        self.lock_with_timeout(records, authority_of(self).patience())
     }
 
-    /// Takes the write lock, and waits at most `timeout`.
+    /// Takes the write lock and the turn of the vault's authority, and waits at most `timeout` for both together.
     ///
     /// # Errors
     /// The errors of [`Vault::lock`].
     pub fn lock_with_timeout(&self, records: &Path, timeout: Duration) -> Result<WriteLock> {
         let folder = self.create_records_dir(records)?;
+        let authority = authority_of(self);
         let asked = Instant::now();
+        let left = || timeout.saturating_sub(asked.elapsed());
         let Some(place) = self.write_queue.wait(timeout) else {
+            if let Some(outage) = authority.outage() {
+                return Err(outage);
+            }
             let failed = |error| Error::io("take the write lock in", records, error);
             return Err(lock_held_error(&mut folder.open_or_create("lock").map_err(failed)?));
         };
-        let left = timeout.saturating_sub(asked.elapsed());
-        let file = LockedFile(wait_for_lock(&folder, records, left)?);
-        let turn = Mutex::new(authority_of(self).turn(timeout)?);
+        let file = LockedFile(wait_for_lock(&folder, records, left())?);
+        let turn = Mutex::new(authority.turn(left())?);
         Ok(WriteLock { turn, records: records.to_owned(), folder, file, place })
     }
 

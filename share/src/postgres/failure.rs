@@ -87,6 +87,12 @@ pub(crate) fn failed(doing: &str, error: postgres::Error) -> Error {
         .with_hints(hint, FOR_AGENTS)
 }
 
+/// Returns the error of a request that did not come to ask the database, since those before it could not reach it.
+pub(crate) fn away() -> Error {
+    Error::new(ErrorKind::Io, "the database cannot be reached")
+        .with_hints("see whether PostgreSQL runs, and whether this machine can reach it", FOR_AGENTS)
+}
+
 /// Converts an error of a connection that could not be made. `place` says where the database should be; agents are not told.
 pub(crate) fn unreachable(place: &str, error: postgres::Error) -> Error {
     let has_answered = error.code().is_some();

@@ -219,6 +219,20 @@ fn tokens_are_renewed_once_for_all() {
     assert!(matches!(source(0), TokenSource::None));
 }
 
+#[test]
+fn a_login_that_was_removed_meanwhile_ends_and_does_not_come_back() {
+    let (provider, (_home, store)) = (Provider::start(), store());
+    log_in(&provider, &store).unwrap();
+    let address = address(&provider);
+    let source = TokenSource::of_login(store.clone(), &address, at(590)).unwrap();
+    assert!(store.remove(address.url()).unwrap());
+    let ended = source.current().unwrap_err();
+    assert!(ended.kind() == ErrorKind::Invalid && ended.to_string().contains("was removed"), "{ended}");
+    assert_eq!(store.find(address.url()).unwrap(), None);
+    // The login's first token is the only one that was asked for.
+    assert_eq!(provider.logins(|logins| logins.token_requests.len()), 1);
+}
+
 /// The token in a file is read again, so that another program may replace it.
 #[test]
 fn a_token_file_is_read_for_each_request() {
