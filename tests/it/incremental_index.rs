@@ -190,3 +190,27 @@ fn equal_scores_are_sorted_by_path() {
     assert_eq!(found(10), ["a.md", "b.md", "c.md", "d.md", "e.md"]);
     assert_eq!(found(2), ["a.md", "b.md"]);
 }
+
+/// A load reads on several threads and writes rows in order, and the catalog that it leaves has full pages.
+#[test]
+fn the_pages_of_a_catalog_that_was_loaded_are_full() {
+    let vault = TestVault::new(&[]);
+    let mut numbers = Numbers(7);
+    for at in 0..1500 {
+        let words: String = (0..60).map(|_| format!("word{} ", numbers.below(5000))).collect();
+        vault.write(
+            &format!("n{at}.md"),
+            &format!("---\nsummary: {words}\n---\n[[n{}]]\n", numbers.below(1500)),
+        );
+    }
+    let index = tempfile::tempdir().unwrap();
+    drop(anew(&vault, index.path()));
+    let catalog = rusqlite::Connection::open(index.path().join("catalog.db")).unwrap();
+    let free = "SELECT name, sum(unused) * 100 / sum(pgsize) FROM dbstat GROUP BY name HAVING count(*) >= 20";
+    let mut tables = catalog.prepare(free).unwrap();
+    let tables: Vec<(String, i64)> =
+        tables.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).unwrap().map(Result::unwrap).collect();
+    assert!(tables.iter().any(|(name, _)| name == "details"), "{tables:?}");
+    assert!(tables.iter().all(|(_, free)| *free <= 6), "{tables:?}");
+    assert!(!index.path().join("catalog.packed").exists() && !index.path().join("catalog.new").exists());
+}

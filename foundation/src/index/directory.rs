@@ -29,6 +29,8 @@ pub struct Holder {
 
 /// The staged catalog, which a load writes and which then replaces the published one.
 pub(super) const STAGED: &str = "catalog.new";
+/// Its copy without free space, before it takes its place.
+pub(super) const PACKED: &str = "catalog.packed";
 /// The files of SQLite beside the staged catalog while it is open.
 const STAGED_SQLITE_FILES: [&str; 2] = ["catalog.new-wal", "catalog.new-shm"];
 /// The files of SQLite beside the catalog while it is open.
@@ -307,7 +309,10 @@ pub(super) fn folder_size(folder: &Path) -> Result<u64> {
 
 /// Removes the staged catalog of a load that was stopped or killed.
 pub(super) fn remove_staged(folder: &Path) -> Result<()> {
-    STAGED_SQLITE_FILES.iter().chain([&STAGED]).try_for_each(|name| remove_if_there(&folder.join(name)))
+    STAGED_SQLITE_FILES
+        .iter()
+        .chain([&STAGED, &PACKED])
+        .try_for_each(|name| remove_if_there(&folder.join(name)))
 }
 
 /// Removes the catalog and the full text, so that the next sync rebuilds them. Vectors are kept, because they

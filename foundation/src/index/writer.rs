@@ -10,7 +10,7 @@ pub(super) mod removed_contents;
 mod targets;
 
 use std::collections::{BTreeSet, HashSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::sync_channel;
@@ -22,12 +22,12 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::index::bm25::{Analyzer, Bm25, Bm25Writer};
 use crate::index::catalog::{CatalogWriter, FileId, LinkGroup, RELATION_RULES};
 use crate::index::diff::{ChangedFile, FileChanges, Redo, SyncReport, compare};
-use crate::index::directory::{Identity, STAGED, displaced, remove_staged};
+use crate::index::directory::{Identity, PACKED, STAGED, displaced, remove_staged};
 use crate::index::service_vectors::ServiceVectors;
 use crate::index::shared_vectors::SharedVectors;
 use crate::index::vectors::VectorWriter;
 use crate::index::writer::plan::{Method, Plan};
-use crate::index::writer::read::{FileRead, read_group};
+use crate::index::writer::read::{FileRead, in_order, read_group};
 use crate::index::writer::removed_contents::RemovedContents;
 use crate::index::writer::targets::{Targets, link_names};
 use crate::index::{Phase, Progress, SyncScope, active_model, checksums};
@@ -305,7 +305,7 @@ impl Writer {
         self.catalog.commit()?;
         let State::Staging { published } = self.state.take_staging() else { return Ok(()) };
         let staged = std::mem::replace(&mut self.catalog, *published);
-        let placed = staged.close_staged().and_then(|()| self.place_staged());
+        let placed = complete_staged(&self.folder, staged).and_then(|()| self.place_staged());
         if placed.is_err() {
             self.remove_staged_catalog();
         }
@@ -390,7 +390,7 @@ impl Writer {
                 let files = changed.iter().map(|new| (&new.stat.path, new.id));
                 batch.targets = Some(Targets::new(&batch.dialects, files));
             }
-            for (done, read) in receiver.into_iter().flatten().enumerate() {
+            for (done, read) in in_order(receiver.into_iter().flatten()).enumerate() {
                 if stop.load(Ordering::Relaxed) {
                     return Ok(false);
                 }
@@ -804,4 +804,13 @@ impl Batch {
         self.names.insert(key(path.name()));
         self.folders.extend(path.folder().rsplit('/').next().map(key));
     }
+}
+
+/// Completes and closes the staged catalog of a folder. SQLite packs it where it takes the path as text.
+fn complete_staged(folder: &Path, staged: CatalogWriter) -> Result<()> {
+    let (path, packed) = (folder.join(STAGED), folder.join(PACKED));
+    let Some(text) = packed.to_str() else { return staged.close_staged() };
+    staged.pack_staged(text)?;
+    #[expect(clippy::disallowed_methods, reason = "the sidecar's own file")]
+    std::fs::rename(&packed, &path).map_err(|error| Error::io("write", &path, error))
 }

@@ -53,7 +53,7 @@ pub(super) fn options(dimensions: usize) -> IndexOptions {
         dimensions: coarse::size(dimensions),
         metric: MetricKind::Cos,
         quantization: ScalarKind::I8,
-        connectivity: 10,
+        connectivity: 8,
         expansion_add: 128,
         expansion_search: 96,
         multi: false,

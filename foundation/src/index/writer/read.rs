@@ -1,5 +1,6 @@
 //! Reading files of a batch on several threads: bytes become documents, in groups.
 
+use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -52,6 +53,26 @@ pub(super) fn read_group(
         group.push(read);
     }
     group
+}
+
+/// Puts files in order that threads read, by their place among the changed files. Rows that are appended in the order of their
+/// keys fill the pages of the catalog, and the same notes give the same index.
+pub(super) fn in_order(reads: impl Iterator<Item = FileRead>) -> impl Iterator<Item = FileRead> {
+    let (mut reads, mut early, mut next) = (reads.fuse(), BTreeMap::new(), 0);
+    std::iter::from_fn(move || {
+        let read = loop {
+            if let Some(read) = early.remove(&next) {
+                break read;
+            }
+            match reads.next() {
+                Some(read) if read.at == next => break read,
+                Some(read) => drop(early.insert(read.at, read)),
+                None => break early.pop_first()?.1,
+            }
+        };
+        next = read.at + 1;
+        Some(read)
+    })
 }
 
 fn read_changed_file(
