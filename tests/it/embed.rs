@@ -335,17 +335,22 @@ fn paragraphs(folder: &Path) -> Vec<String> {
     entries.into_iter().flat_map(of).filter(|text| text.len() > 40).collect()
 }
 
-/// Compares vectors with those of the same weights and activations in floats, on texts of one to eight paragraphs.
+/// Compares each vector with that of the same weights and activations in floats, on texts of one to eight paragraphs and of one
+/// to twelve words.
 #[test]
 #[ignore = "it needs python3 with onnx and onnxruntime, and SIDENOTE_CORPORA, a folder of vaults"]
 fn vectors_are_those_of_the_graph_in_floats() {
     let paragraphs = paragraphs(Path::new(&std::env::var("SIDENOTE_CORPORA").unwrap()));
     let step = (paragraphs.len() / 2_000).max(1);
-    let texts: Vec<String> = (0..paragraphs.len())
+    let long = (0..paragraphs.len())
         .step_by(step)
-        .map(|at| paragraphs[at..].iter().take(1 + at % 8).cloned().collect::<Vec<_>>().join("\n\n"))
-        .collect();
-    assert!(texts.len() >= 2_000, "{} texts", texts.len());
+        .map(|at| paragraphs[at..].iter().take(1 + at % 8).cloned().collect::<Vec<_>>().join("\n\n"));
+    let short =
+        paragraphs.iter().enumerate().skip(step / 2).step_by(step).map(|(at, paragraph)| {
+            paragraph.split_whitespace().take(1 + at % 12).collect::<Vec<_>>().join(" ")
+        });
+    let texts: Vec<String> = long.chain(short).collect();
+    assert!(texts.len() >= 4_000, "{} texts", texts.len());
     let ids: Vec<Vec<u32>> = texts.iter().map(|text| OURS.encode(text, MAX_IDS)).collect();
     let mut child = Command::new("python3")
         .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/models/float_vectors.py"))
@@ -364,7 +369,7 @@ fn vectors_are_those_of_the_graph_in_floats() {
     let mean = cosines.iter().sum::<f32>() / cosines.len() as f32;
     let least = cosines.iter().copied().fold(1.0, f32::min);
     say(&format!("{} texts: mean cosine {mean:.5}, least {least:.5}", cosines.len()));
-    assert!(mean >= 0.9997 && least >= 0.999, "{mean}, {least}");
+    assert!(least >= 0.9995, "{least}");
 }
 
 #[cfg(target_os = "linux")]
@@ -543,7 +548,7 @@ fn check_in_use(in_use: &str, expected: &str) {
 #[test]
 fn all_instructions_give_the_same_products() {
     for [height, width] in [[384, 1152], [384, 384], [1536, 384], [128, 48], [256, 96], [4, 16], [7, 5]] {
-        for rows in [1, 2, 7, 8, 9, 16, 23, 128] {
+        for rows in (1..=9).chain([16, 23, 128]) {
             let mut bytes = vec![0; rows * height + height * width];
             blake3::Hasher::new().update(&[rows as u8]).finalize_xof().fill(&mut bytes);
             // The first rows and columns are the largest there are.

@@ -1,7 +1,7 @@
 //! A BERT encoder (Devlin et al. 2019) with weights of 8 bits. The only user of rten_gemm and rten_tensor.
 //!
 //! Activations are quantized by row, which is one token: the vector of a text does not depend on the texts beside it. The
-//! two channels that are much larger than the others are left in floats.
+//! two channels that are much larger than the others are left in floats, and short texts get two bytes for each number.
 //! Between two products of matrices, all operations on a row are one pass over it (`rows`).
 
 mod attention;
@@ -9,6 +9,7 @@ mod products;
 mod rows;
 mod weights;
 
+use std::array;
 use std::borrow::Cow;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -39,6 +40,11 @@ const OUTLIER_CHANNELS: [[[usize; OUTLIERS]; 4]; 6] = [
 ];
 /// The channels of layers that the model does not have.
 const NO_OUTLIERS: [[usize; OUTLIERS]; 4] = [[0, 1]; 4];
+/// The number of tokens of the longest text that is quantized to two bytes, for the same products in the same order. The errors
+/// of few tokens cancel each other less than those of many. The products are those of all-MiniLM-L6-v2 whose rounding changes a
+/// vector most for what two bytes cost (docs/dev/decisions.md).
+const TWO_BYTES_UP_TO: [[usize; 4]; 6] =
+    [[0, 0, 16, 128], [0, 0, 64, 16], [0, 0, 16, 16], [0, 0, 0, 16], [0, 0, 16, 16], [0, 0, 0, 0]];
 /// The largest weight. Some processors add two products of bytes in 16 bits with saturation, and with activations of 8
 /// bits their sum fits into 16 bits then.
 const MAX_WEIGHT: u8 = 64;
@@ -86,6 +92,8 @@ pub(super) struct Workspace {
     products: Products,
     /// The hidden state of each token.
     states: Vec<f32>,
+    /// The number of tokens of the text of each state.
+    text_lengths: Vec<usize>,
     quantized: QuantizedRows,
     sums: Vec<i32>,
     /// Queries, keys and values of each token.
@@ -106,13 +114,15 @@ impl BertEncoder {
         let weights = OnnxWeights::parse(graph, data)?;
         let words = weights.matrix("word_quantized")?;
         let width = words.width;
-        let linear = |names: &[String], shape, outliers| Linear::load(&weights, names, shape, outliers);
+        let linear = |names: &[String], shape, exact| Linear::load(&weights, names, shape, exact);
         let norm = |name: String| load_norm(&weights, &name, width);
         let mut layers = Vec::new();
         while weights.has(&format!("encoder.layer.{}.output.dense.B", layers.len())) {
             let of = |name: &str| format!("encoder.layer.{}.{name}", layers.len());
             let outliers = OUTLIER_CHANNELS.get(layers.len()).copied().unwrap_or(NO_OUTLIERS);
-            let [of_states, of_context, of_attended, of_forward] = outliers;
+            let two_bytes_up_to = TWO_BYTES_UP_TO.get(layers.len()).copied().unwrap_or_default();
+            let [of_states, of_context, of_attended, of_forward] =
+                array::from_fn(|at| (outliers[at], two_bytes_up_to[at]));
             let forward_width = weights.matrix(&of("intermediate.dense.W_quantized"))?.width;
             let inputs = ["query", "key", "value"].map(|name| of(&format!("attention.self.{name}")));
             layers.push(Layer {
@@ -148,11 +158,22 @@ impl BertEncoder {
     /// # Errors
     /// Says why a text has no vector: it is empty or too long, or has an id that the model does not know.
     pub(super) fn embed(&self, texts: &[&[u32]], space: &mut Workspace) -> Result<Vec<Vec<f32>>, String> {
-        let Workspace { products, states, quantized, sums, attention_input, attention, context, weights } =
-            space;
+        let Workspace {
+            products,
+            states,
+            text_lengths,
+            quantized,
+            sums,
+            attention_input,
+            attention,
+            context,
+            weights,
+        } = space;
         states.clear();
+        text_lengths.clear();
         for text in texts {
             self.push_states(text, states)?;
+            text_lengths.resize(text_lengths.len() + text.len(), text.len());
         }
         let lengths = texts.iter().map(|text| text.len());
         let is_first = !self.has_embedded.swap(true, Ordering::Relaxed);
@@ -170,8 +191,9 @@ impl BertEncoder {
         resize(context, states.len());
         resize(attention_input, 3 * states.len());
         for layer in &self.layers {
-            for (states, input) in states.chunks_mut(block).zip(attention_input.chunks_mut(wide_block)) {
-                rows::quantize(states, width, &layer.attention_input.columns, quantized);
+            let blocks = states.chunks_mut(block).zip(text_lengths.chunks(BLOCK_ROWS));
+            for ((states, lengths), input) in blocks.zip(attention_input.chunks_mut(wide_block)) {
+                rows::quantize(states, lengths, &layer.attention_input.columns, quantized);
                 product(quantized, &layer.attention_input, sums)?;
                 rows::dequantize(sums, quantized, &layer.attention_input.columns, input);
             }
@@ -182,8 +204,9 @@ impl BertEncoder {
                 attention.attend(own, width, own_context)?;
                 (input, context_rest) = (rest, rest_context);
             }
-            for (states, context) in states.chunks_mut(block).zip(context.chunks_mut(block)) {
-                rows::quantize(context, width, &layer.attention_output.columns, quantized);
+            let blocks = states.chunks_mut(block).zip(text_lengths.chunks(BLOCK_ROWS));
+            for ((states, lengths), context) in blocks.zip(context.chunks_mut(block)) {
+                rows::quantize(context, lengths, &layer.attention_output.columns, quantized);
                 product(quantized, &layer.attention_output, sums)?;
                 rows::add_and_normalize(
                     sums,
@@ -193,9 +216,9 @@ impl BertEncoder {
                     states,
                 );
                 let (input, output) = (&layer.forward_input, &layer.forward_output);
-                rows::quantize(states, width, &input.columns, quantized);
+                rows::quantize(states, lengths, &input.columns, quantized);
                 product(quantized, input, sums)?;
-                rows::gelu_and_quantize(sums, &input.columns, &output.columns, quantized);
+                rows::gelu_and_quantize(sums, lengths, [&input.columns, &output.columns], quantized);
                 product(quantized, output, sums)?;
                 rows::add_and_normalize(sums, quantized, &output.columns, &layer.forward_norm, states);
             }
@@ -228,15 +251,15 @@ impl BertEncoder {
 }
 
 impl Linear {
-    /// Reads matrices side by side, which together have this height and breadth, and the outlier channels of what
-    /// they are multiplied with.
+    /// Reads matrices side by side, which together have this height and breadth. Of what they are multiplied with, `outlier_channels`
+    /// are the outlier channels, and texts of at most `two_bytes_up_to` tokens are quantized to two bytes.
     fn load(
         weights: &OnnxWeights,
         names: &[String],
         [height, breadth]: [usize; 2],
-        outlier_channels: [usize; OUTLIERS],
+        (outlier_channels, two_bytes_up_to): ([usize; OUTLIERS], usize),
     ) -> Result<Self, String> {
-        let mut columns = Columns { outlier_channels, ..Columns::default() };
+        let mut columns = Columns { outlier_channels, two_bytes_up_to, ..Columns::default() };
         let parts = names
             .iter()
             .map(|name| {
@@ -292,7 +315,7 @@ impl Linear {
         unpacked: Option<&mut Vec<i8>>,
         sums: &mut Vec<i32>,
     ) -> Result<(), String> {
-        let height = rows.scaling.len();
+        let height = rows.bytes.len() / self.parts.first().map_or(1, |part| part.height);
         let size = height * self.columns.scale.len();
         // What is too much has no meaning: to shorten and lengthen the list would fill it with zeros each time.
         resize(sums, size.max(sums.len()));

@@ -14,6 +14,8 @@ const EPSILON: f32 = 1e-12;
 pub(super) const OUTLIERS: usize = 2;
 /// The greatest number of 8 bits.
 const MAX_QUANTIZED: f32 = 255.0;
+/// The byte of a remainder that is zero. A remainder is between -1/2 and 1/2, in parts of [`MAX_QUANTIZED`].
+const ZERO_REMAINDER: i32 = 128;
 /// 1.5 · 2²³: the sum of this and a small number is rounded to a whole number, which its lowest bits hold.
 pub(super) const ROUNDING: f32 = 12_582_912.0;
 /// What a float has no exponent for counts as this.
@@ -34,11 +36,24 @@ const NORMAL_DISTRIBUTION: [f32; 7] = [
 /// The number from which on the normal distribution counts as 1.
 const GELU_LIMIT: f32 = 4.0;
 
+/// How exactly a number of a row is quantized.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Precision {
+    OneByte,
+    /// The second byte is what the first one leaves of the number. It stands in a row of its own, which is multiplied with the
+    /// same weights.
+    TwoBytes,
+}
+
 /// Rows whose numbers are `(byte − zero) · scale`, but for those of the outlier channels.
 #[derive(Default)]
 pub(super) struct QuantizedRows {
+    /// All rows, and then the remainders of those of two bytes, in the same order.
     pub(super) bytes: Vec<u8>,
+    /// One for each row, without the remainders.
     pub(super) scaling: Vec<Scaling>,
+    /// The remainders of the rows so far.
+    remainders: Vec<u8>,
 }
 
 /// What the bytes of a row stand for.
@@ -49,18 +64,43 @@ pub(super) struct Scaling {
     zero: f32,
     /// The numbers in the outlier channels, whose bytes stand for 0.
     outliers: [f32; OUTLIERS],
+    precision: Precision,
+}
+
+/// The sums of a row, those of its remainders if it has them, and what they stand for.
+struct RowSums<'a> {
+    sums: &'a [i32],
+    remainders: Option<&'a [i32]>,
+    scaling: &'a Scaling,
 }
 
 impl QuantizedRows {
     fn clear(&mut self) {
-        let Self { bytes, scaling } = self;
+        let Self { bytes, scaling, remainders } = self;
         bytes.clear();
         scaling.clear();
+        remainders.clear();
+    }
+
+    /// Puts the remainders behind the rows.
+    fn append_remainders(&mut self) {
+        self.bytes.append(&mut self.remainders);
     }
 }
 
+/// Returns the sums of each row of a product, which has `width` columns.
+fn row_sums<'a>(sums: &'a [i32], scaling: &'a [Scaling], width: usize) -> impl Iterator<Item = RowSums<'a>> {
+    let (sums, remainders) = sums.split_at_checked(scaling.len() * width).unwrap_or_default();
+    let mut remainders = remainders.chunks_exact(width);
+    sums.chunks_exact(width).zip(scaling).map(move |(sums, scaling)| {
+        let has_remainders = scaling.precision == Precision::TwoBytes;
+        RowSums { sums, remainders: has_remainders.then(|| remainders.next()).flatten(), scaling }
+    })
+}
+
 /// What each column of a product with a matrix of weights needs. With the sum of products of bytes, the number it stands
-/// for is `scale of the row · (sum · scale − zero of the row · total) + outliers of the row · outliers + bias`.
+/// for is `scale of the row · (sum · scale − zero of the row · total) + outliers of the row · outliers + bias`. The sum of a row
+/// of two bytes is `sum + sum of the remainders / 255`, and its zero is as much greater.
 #[derive(Default)]
 pub(super) struct Columns {
     /// The scale of the weights.
@@ -73,6 +113,8 @@ pub(super) struct Columns {
     pub(super) outliers: [Vec<f32>; OUTLIERS],
     /// The outlier channels, each another one.
     pub(super) outlier_channels: [usize; OUTLIERS],
+    /// The number of tokens of the longest text whose rows are quantized to two bytes for the product.
+    pub(super) two_bytes_up_to: usize,
 }
 
 /// The weights of a layer normalization (Ba et al. 2016, arXiv:1607.06450).
@@ -86,10 +128,15 @@ pub(super) fn normalize(rows: &mut [f32], norm: &LayerNorm) {
     NormalizeRows { rows, norm }.dispatch();
 }
 
-/// Quantizes rows of `width` numbers for a product with these columns, each row between its least and its greatest
-/// number, and zero. The outlier channels count for neither. The rows are the same afterwards.
-pub(super) fn quantize(rows: &mut [f32], width: usize, columns: &Columns, quantized: &mut QuantizedRows) {
-    QuantizeRows { rows, width, outlier_channels: columns.outlier_channels, quantized }.dispatch();
+/// Quantizes rows for a product with these columns, each one between its least and its greatest number, and zero. The outlier
+/// channels count for neither. `lengths` has the number of tokens of the text of each row. The rows are the same afterwards.
+pub(super) fn quantize(
+    rows: &mut [f32],
+    lengths: &[usize],
+    columns: &Columns,
+    quantized: &mut QuantizedRows,
+) {
+    QuantizeRows { rows, lengths, columns, quantized }.dispatch();
 }
 
 /// Turns the sums of a product with quantized rows into floats.
@@ -110,8 +157,13 @@ pub(super) fn add_and_normalize(
 
 /// Applies the Gaussian error linear unit (Hendrycks & Gimpel 2016, arXiv:1606.08415) to what the sums of a product with
 /// the quantized rows stand for, and replaces the rows by that, quantized for a product with the next columns.
-pub(super) fn gelu_and_quantize(sums: &[i32], columns: &Columns, next: &Columns, rows: &mut QuantizedRows) {
-    GeluAndQuantizeRows { sums, columns, outlier_channels: next.outlier_channels, rows }.dispatch();
+pub(super) fn gelu_and_quantize(
+    sums: &[i32],
+    lengths: &[usize],
+    [columns, next]: [&Columns; 2],
+    rows: &mut QuantizedRows,
+) {
+    GeluAndQuantizeRows { sums, lengths, columns, next, rows }.dispatch();
 }
 
 /// Replaces each number by 2 to the power of what it lies below the greatest one of its row, and returns one divided by the sum
@@ -143,8 +195,8 @@ impl SimdOp for NormalizeRows<'_> {
 
 struct QuantizeRows<'a> {
     rows: &'a mut [f32],
-    width: usize,
-    outlier_channels: [usize; OUTLIERS],
+    lengths: &'a [usize],
+    columns: &'a Columns,
     quantized: &'a mut QuantizedRows,
 }
 
@@ -153,10 +205,12 @@ impl SimdOp for QuantizeRows<'_> {
 
     #[inline(always)]
     fn eval<I: Isa>(self, isa: I) {
+        let width = self.rows.len() / self.lengths.len().max(1);
         self.quantized.clear();
-        for row in self.rows.chunks_exact_mut(self.width) {
-            quantize_row(isa, row, self.outlier_channels, self.quantized);
+        for (row, length) in self.rows.chunks_exact_mut(width).zip(self.lengths) {
+            quantize_row(isa, row, *length, self.columns, self.quantized);
         }
+        self.quantized.append_remainders();
     }
 }
 
@@ -177,13 +231,11 @@ impl SimdOp for DequantizeRows<'_> {
         let Self { sums, rows, columns, out, residual_norm } = self;
         let floats = isa.f32();
         let width = columns.scale.len();
-        for ((sums, scaling), out) in
-            sums.chunks_exact(width).zip(&rows.scaling).zip(out.chunks_exact_mut(width))
-        {
+        for (sums, out) in row_sums(sums, &rows.scaling, width).zip(out.chunks_exact_mut(width)) {
             let Some(norm) = residual_norm else {
                 map_sums(
                     isa,
-                    (sums, scaling),
+                    &sums,
                     columns,
                     out,
                     #[inline(always)]
@@ -193,7 +245,7 @@ impl SimdOp for DequantizeRows<'_> {
             };
             map_sums(
                 isa,
-                (sums, scaling),
+                &sums,
                 columns,
                 out,
                 #[inline(always)]
@@ -206,8 +258,9 @@ impl SimdOp for DequantizeRows<'_> {
 
 struct GeluAndQuantizeRows<'a> {
     sums: &'a [i32],
+    lengths: &'a [usize],
     columns: &'a Columns,
-    outlier_channels: [usize; OUTLIERS],
+    next: &'a Columns,
     rows: &'a mut QuantizedRows,
 }
 
@@ -220,17 +273,18 @@ impl SimdOp for GeluAndQuantizeRows<'_> {
         let scaling = self.rows.scaling.clone();
         self.rows.clear();
         let mut row = vec![0.0; width];
-        for (sums, scaling) in self.sums.chunks_exact(width).zip(&scaling) {
+        for (sums, length) in row_sums(self.sums, &scaling, width).zip(self.lengths) {
             map_sums(
                 isa,
-                (sums, scaling),
+                &sums,
                 self.columns,
                 &mut row,
                 #[inline(always)]
                 |value, _| gelu(isa, value),
             );
-            quantize_row(isa, &mut row, self.outlier_channels, self.rows);
+            quantize_row(isa, &mut row, *length, self.next, self.rows);
         }
+        self.rows.append_remainders();
     }
 }
 
@@ -284,16 +338,57 @@ impl SimdOp for WriteHead<'_> {
 #[inline(always)]
 fn map_sums<I: Isa>(
     isa: I,
-    (sums, row): (&[i32], &Scaling),
+    row: &RowSums,
     columns: &Columns,
     out: &mut [f32],
     map: impl Fn(I::F32, I::F32) -> I::F32,
 ) {
     let (ints, floats) = (isa.i32(), isa.f32());
+    let scale = floats.splat(MAX_QUANTIZED.recip());
+    match row.remainders {
+        None => map_numbers(
+            isa,
+            row,
+            columns,
+            out,
+            #[inline(always)]
+            |sums, _| ints.to_float(ints.load(sums)),
+            map,
+        ),
+        Some(_) => map_numbers(
+            isa,
+            row,
+            columns,
+            out,
+            #[inline(always)]
+            |sums, remainders| {
+                let sums = ints.to_float(ints.load(sums));
+                floats.mul_add(ints.to_float(ints.load(remainders)), scale, sums)
+            },
+            map,
+        ),
+    }
+}
+
+/// Like [`map_sums`]. `sum` makes one of a sum and of that of the remainders.
+#[inline(always)]
+fn map_numbers<I: Isa>(
+    isa: I,
+    row: &RowSums,
+    columns: &Columns,
+    out: &mut [f32],
+    sum: impl Fn(&[i32], &[i32]) -> I::F32,
+    map: impl Fn(I::F32, I::F32) -> I::F32,
+) {
+    let floats = isa.f32();
     let lanes = floats.len();
+    let Scaling { scale, mut zero, outliers, .. } = *row.scaling;
+    if row.remainders.is_some() {
+        zero += ZERO_REMAINDER as f32 / MAX_QUANTIZED;
+    }
     // Sums and totals are scaled by the row at once.
-    let (scale, offset) = (floats.splat(row.scale), floats.splat(-row.scale * row.zero));
-    let [first, second] = row.outliers.map(|number| floats.splat(number));
+    let (scale, offset) = (floats.splat(scale), floats.splat(-scale * zero));
+    let [first, second] = outliers.map(|number| floats.splat(number));
     let columns = columns
         .scale
         .chunks_exact(lanes)
@@ -301,14 +396,16 @@ fn map_sums<I: Isa>(
         .zip(columns.bias.chunks_exact(lanes))
         .zip(columns.outliers[0].chunks_exact(lanes))
         .zip(columns.outliers[1].chunks_exact(lanes));
-    for ((sums, ((((column_scale, total), bias), first_column), second_column)), out) in
-        sums.chunks_exact(lanes).zip(columns).zip(out.chunks_exact_mut(lanes))
+    let remainders = row.remainders.unwrap_or(row.sums).chunks_exact(lanes);
+    let sums = row.sums.chunks_exact(lanes).zip(remainders);
+    for (((sums, remainders), ((((column_scale, total), bias), first_column), second_column)), out) in
+        sums.zip(columns).zip(out.chunks_exact_mut(lanes))
     {
         let bias = floats.mul_add(floats.load(total), offset, floats.load(bias));
         let bias = floats.mul_add(floats.load(first_column), first, bias);
         let bias = floats.mul_add(floats.load(second_column), second, bias);
         let factor = floats.mul(scale, floats.load(column_scale));
-        let value = floats.mul_add(ints.to_float(ints.load(sums)), factor, bias);
+        let value = floats.mul_add(sum(sums, remainders), factor, bias);
         floats.store(map(value, floats.load(out)), out);
     }
 }
@@ -344,12 +441,16 @@ fn normalize_row<I: Isa>(isa: I, row: &mut [f32], norm: &LayerNorm) {
 fn quantize_row<I: Isa>(
     isa: I,
     row: &mut [f32],
-    outlier_channels: [usize; OUTLIERS],
+    length: usize,
+    columns: &Columns,
     quantized: &mut QuantizedRows,
 ) {
+    let outlier_channels = columns.outlier_channels;
+    let has_two_bytes = length <= columns.two_bytes_up_to;
+    let precision = if has_two_bytes { Precision::TwoBytes } else { Precision::OneByte };
     let outliers =
         outlier_channels.map(|channel| row.get_mut(channel).map(std::mem::take).unwrap_or_default());
-    let (floats, ints) = (isa.f32(), isa.i32());
+    let floats = isa.f32();
     let lanes = floats.len();
     let (mut low, mut high) = (floats.zero(), floats.zero());
     for numbers in row.chunks_exact(lanes) {
@@ -361,24 +462,78 @@ fn quantize_row<I: Isa>(
     let high = high.to_array().as_ref().iter().copied().fold(0.0, f32::max);
     let scale = if high > low { (high - low) / MAX_QUANTIZED } else { 1.0 };
     let zero = (-low / scale).round_ties_even().clamp(0.0, MAX_QUANTIZED);
-    quantized.scaling.push(Scaling { scale, zero, outliers });
-    let (factor, zero) = (floats.splat(scale.recip()), ints.splat(zero as i32));
-    let start = quantized.bytes.len();
-    quantized.bytes.resize(start + row.len(), 0);
-    let bytes = quantized.bytes.get_mut(start..).unwrap_or_default();
-    for (numbers, bytes) in row.chunks_exact(4 * lanes).zip(bytes.chunks_exact_mut(4 * lanes)) {
-        let [a, b, c, d] = floats.load_many::<4>(numbers);
-        let (a, b) = (floats.to_int_round(floats.mul(a, factor)), floats.to_int_round(floats.mul(b, factor)));
-        let (c, d) = (floats.to_int_round(floats.mul(c, factor)), floats.to_int_round(floats.mul(d, factor)));
-        let first = ints.narrow_saturate(ints.add(a, zero), ints.add(b, zero));
-        let second = ints.narrow_saturate(ints.add(c, zero), ints.add(d, zero));
-        isa.u8().store(isa.i16().narrow_saturate(first, second), bytes);
+    quantized.scaling.push(Scaling { scale, zero, outliers, precision });
+    let bytes = lengthen(&mut quantized.bytes, row.len());
+    match precision {
+        Precision::OneByte => quantize_numbers(isa, row, (scale, zero), bytes),
+        Precision::TwoBytes => {
+            let remainders = lengthen(&mut quantized.remainders, row.len());
+            quantize_with_remainders(isa, row, (scale, zero), bytes, remainders);
+        }
     }
     for (channel, outlier) in outlier_channels.into_iter().zip(outliers) {
         if let Some(number) = row.get_mut(channel) {
             *number = outlier;
         }
     }
+}
+
+/// Lengthens a list, and returns what was added.
+fn lengthen(bytes: &mut Vec<u8>, by: usize) -> &mut [u8] {
+    let start = bytes.len();
+    bytes.resize(start + by, 0);
+    bytes.get_mut(start..).unwrap_or_default()
+}
+
+#[inline(always)]
+fn quantize_numbers<I: Isa>(isa: I, row: &[f32], (scale, zero): (f32, f32), bytes: &mut [u8]) {
+    let (floats, ints) = (isa.f32(), isa.i32());
+    let lanes = floats.len();
+    let (factor, zero) = (floats.splat(scale.recip()), ints.splat(zero as i32));
+    for (numbers, bytes) in row.chunks_exact(4 * lanes).zip(bytes.chunks_exact_mut(4 * lanes)) {
+        let [a, b, c, d] = floats.load_many::<4>(numbers);
+        let (a, b) = (floats.to_int_round(floats.mul(a, factor)), floats.to_int_round(floats.mul(b, factor)));
+        let (c, d) = (floats.to_int_round(floats.mul(c, factor)), floats.to_int_round(floats.mul(d, factor)));
+        store_bytes(isa, [a, b, c, d], zero, bytes);
+    }
+}
+
+#[inline(always)]
+fn quantize_with_remainders<I: Isa>(
+    isa: I,
+    row: &[f32],
+    (scale, zero): (f32, f32),
+    bytes: &mut [u8],
+    remainders: &mut [u8],
+) {
+    let (floats, ints) = (isa.f32(), isa.i32());
+    let lanes = floats.len();
+    let (factor, parts) = (floats.splat(scale.recip()), floats.splat(MAX_QUANTIZED));
+    let (least, greatest) = (floats.splat(-zero), floats.splat(MAX_QUANTIZED - zero));
+    let (zero, zero_remainder) = (ints.splat(zero as i32), ints.splat(ZERO_REMAINDER));
+    let bytes = bytes.chunks_exact_mut(4 * lanes).zip(remainders.chunks_exact_mut(4 * lanes));
+    for (numbers, (bytes, remainders)) in row.chunks_exact(4 * lanes).zip(bytes) {
+        let (mut wholes, mut rests) = ([ints.zero(); 4], [ints.zero(); 4]);
+        let numbers = floats.load_many::<4>(numbers);
+        // An iterator would take a closure, which is compiled without the instructions of the processor.
+        for at in 0..4 {
+            let number = floats.mul(numbers[at], factor);
+            let whole = floats.clamp(floats.round_ties_even(number), least, greatest);
+            wholes[at] = floats.to_int_round(whole);
+            rests[at] = floats.to_int_round(floats.mul(floats.sub(number, whole), parts));
+        }
+        store_bytes(isa, wholes, zero, bytes);
+        store_bytes(isa, rests, zero_remainder, remainders);
+    }
+}
+
+/// Stores numbers plus a zero as bytes. What is too small or too great becomes the least or the greatest byte.
+#[inline(always)]
+fn store_bytes<I: Isa>(isa: I, [a, b, c, d]: [I::I32; 4], zero: I::I32, bytes: &mut [u8]) {
+    let ints = isa.i32();
+    let first = ints.narrow_saturate(ints.add(a, zero), ints.add(b, zero));
+    let second = ints.narrow_saturate(ints.add(c, zero), ints.add(d, zero));
+    isa.u8().store(isa.i16().narrow_saturate(first, second), bytes);
 }
 
 /// Computes the Gaussian error linear unit: x times the normal distribution.

@@ -76,16 +76,31 @@ fn multiply(groups: &[Vec<[ColumnQuads; BLOCK]>], rows: &[u8], sums: &mut [i32])
     for (at, group) in groups.iter().enumerate() {
         for (rows, sums) in rows.chunks(ROWS).zip(sums.chunks_mut(ROWS * width)) {
             let own = sums.chunks_exact_mut(width).filter_map(|row| row.as_chunks_mut().0.get_mut(at));
-            if let Ok(rows) = <[_; ROWS]>::try_from(rows) {
-                for (sums, out) in multiply_group(group, rows).into_iter().zip(own) {
-                    store(sums, out);
-                }
-            } else {
-                for (row, out) in rows.iter().zip(own) {
-                    let [sums] = multiply_group(group, [*row]);
-                    store(sums, out);
-                }
+            // One row at a time would wait for each of its sums.
+            match rows.len() {
+                ROWS => multiply_rows::<ROWS>(group, rows, own),
+                7 => multiply_rows::<7>(group, rows, own),
+                6 => multiply_rows::<6>(group, rows, own),
+                5 => multiply_rows::<5>(group, rows, own),
+                4 => multiply_rows::<4>(group, rows, own),
+                3 => multiply_rows::<3>(group, rows, own),
+                2 => multiply_rows::<2>(group, rows, own),
+                _ => multiply_rows::<1>(group, rows, own),
             }
+        }
+    }
+}
+
+/// Multiplies `N` rows with a group of columns.
+#[target_feature(enable = "avx512f,avx512vnni")]
+fn multiply_rows<'s, const N: usize>(
+    group: &[[ColumnQuads; BLOCK]],
+    rows: &[&[RowBlock]],
+    out: impl Iterator<Item = &'s mut [i32; COLUMNS]>,
+) {
+    if let Ok(rows) = <[_; N]>::try_from(rows) {
+        for (sums, out) in multiply_group(group, rows).into_iter().zip(out) {
+            store(sums, out);
         }
     }
 }
