@@ -128,7 +128,7 @@ pub(super) struct Core {
     pub(crate) state: Arc<SharedState>,
     /// The session of changes.
     pub(crate) session: Option<String>,
-    /// The person for whom the current call is made, and its tool, where people log in.
+    /// The tool of the current call, and the person for whom it is called.
     pub(crate) origin: Option<Arc<CallOrigin>>,
     /// Who asks for changes, as commits name it: an agent, or the command.
     pub(crate) client: String,

@@ -34,7 +34,6 @@ use std::sync::{Arc, Mutex};
 use lru::LruCache;
 
 use crate::call_context::{Call, Once};
-use crate::caller::CallOrigin;
 use crate::change::apply::end_unfinished_at_start;
 use crate::core::{Core, SharedState};
 use crate::early_vector::EarlyVector;
@@ -52,7 +51,7 @@ use sidenote_foundation::search::Mode;
 use sidenote_foundation::text::relation::RelationRules;
 use sidenote_foundation::vault::authority::Authority;
 
-pub use crate::caller::{Caller, OP_REFUSED, Role, person_of};
+pub use crate::caller::{CallOrigin, Caller, OP_REFUSED, Role, actor_of, person_of, tool_of};
 pub use crate::change::apply::plan_basis;
 pub use crate::change::commit::{CommitReply, UncommittedFile};
 pub use crate::change::create::{NewRequest, refuse_long_label};
@@ -310,11 +309,11 @@ impl Store {
         Self { core: Core { client: name, ..self.core.clone() } }
     }
 
-    /// Returns the same store for calls of a tool for a person. The events of the journal name both.
+    /// Returns the same store for calls of a tool. The events of the journal name it, its toolset, and the person for whom
+    /// it is called.
     #[must_use]
-    pub fn for_caller(&self, caller: &Caller, tool: &str) -> Self {
-        let origin = Some(Arc::new(CallOrigin { caller: caller.clone(), tool: tool.to_owned() }));
-        Self { core: Core { origin, ..self.core.clone() } }
+    pub fn for_tool(&self, origin: CallOrigin) -> Self {
+        Self { core: Core { origin: Some(Arc::new(origin)), ..self.core.clone() } }
     }
 
     /// Returns the same store for one call that ends early once `cancelled` is set. Only long work checks the flag; a change

@@ -9,6 +9,7 @@ mod apply;
 mod authority;
 mod atomic_file;
 mod body_edit;
+mod called_tools;
 mod cancellation;
 mod canvas;
 mod change;

@@ -100,6 +100,7 @@ describe('a note', () => {
     await settle(page);
     const row = page.locator('.event', { hasText: 'Inbox' }).first();
     assert.match(await row.textContent(), /nightly-agent/);
+    assert.deepEqual(await row.locator('.chip[title^="Tool"]').evaluateAll((chips) => chips.map((chip) => chip.title)), ['Toolset: notes', 'Tool: edit_note']);
     await row.locator('.event-toggle').click();
     await page.waitForSelector('.operation .diff .added >> text=Ask Ruth about the zero');
     await page.click('.operation >> text=Undo this');
