@@ -128,4 +128,5 @@ mod web;
 mod web_api;
 mod web_assets;
 mod web_hostile;
+mod web_notes;
 mod web_page;
