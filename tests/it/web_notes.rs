@@ -1,4 +1,6 @@
-//! Tests how the page renders notes and canvases: footnotes and their numbers.
+//! Tests how the page renders notes and canvases: footnotes and their numbers, and the links of cards.
+
+use serde_json::{Value, json};
 
 use crate::support::TestVault;
 use crate::web::Page;
@@ -111,4 +113,55 @@ fn an_embedded_part_has_the_footnotes_that_are_in_it() {
     assert!(html.contains("<li><p>yes</p>\n</li>"), "{html}");
     assert!(!html.contains(">no<"), "{html}");
     assert!(html.contains("<li id=\"fn-1\"><p>own</p>"), "{html}");
+}
+
+#[test]
+fn links_of_cards_lead_where_those_of_notes_do() {
+    let node = |id: &str, y: i64, fields: Value| {
+        let mut node = json!({ "id": id, "x": 0, "y": y, "width": 100, "height": 50 });
+        node.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+        node
+    };
+    // The order of the file is not that of the cards on the canvas.
+    let canvas = json!({ "nodes": [
+        node("last", 90, json!({ "type": "text", "text": "[[Deep#Part|d]] [[Nowhere]] [m](../Notes/Deep.md)" })),
+        node("group", 0, json!({ "type": "group", "label": "G", "background": "pic.png" })),
+        node("file", 10, json!({ "type": "file", "file": "Notes/Deep.md", "subpath": "#Part" })),
+        node("gone", 20, json!({ "type": "file", "file": "Gone.md" })),
+        node("front", 30, json!({ "type": "text", "text": "---\nup: \"[[Deep]]\"\n---\n![[Deep#Part]] [[#x]]" })),
+        node("pic", 40, json!({ "type": "file", "file": "pic.png" })),
+        node("web", 50, json!({ "type": "link", "url": "https://x.example" })),
+    ], "edges": [] });
+    let vault = TestVault::new(&[
+        ("Boards/B.canvas", &canvas.to_string()),
+        ("Notes/Deep.md", "# Deep\n\n## Part\n\npart text\n"),
+        ("pic.png", "png"),
+    ]);
+    let page = Page::start(&vault, &[]);
+    let note = page.read("note?name=Boards/B.canvas");
+    let card = |id: &str| {
+        let nodes = note["canvas"]["nodes"].as_array().unwrap();
+        let node = nodes.iter().find(|node| node["id"] == id).unwrap();
+        without_lines(node["html"].as_str().unwrap()).trim().to_owned()
+    };
+    let deep = |part: &str, shown: &str| {
+        format!(
+            "<a class=\"internal\" href=\"/note/Notes/Deep.md{part}\" data-path=\"Notes/Deep.md\">{shown}</a>"
+        )
+    };
+    let lost = |name: &str| format!("<a class=\"internal unresolved\" data-link=\"{name}\">{name}</a>");
+    let cases = [
+        ("last", format!("<p>{} {} {}</p>", deep("#h-part", "d"), lost("Nowhere"), deep("", "m"))),
+        ("group", "G".to_owned()),
+        ("file", deep("#h-part", "Deep.md")),
+        ("gone", lost("Gone.md")),
+        ("pic", "<img src=\"/api/v1/raw/pic.png\" alt=\"pic.png\" loading=\"lazy\">".to_owned()),
+    ];
+    assert_eq!(cases.len(), 5);
+    for (id, expected) in cases {
+        assert_eq!(card(id), expected, "{id}");
+    }
+    let front = card("front");
+    assert!(front.contains("<div class=\"embed\" data-path=\"Notes/Deep.md\">"), "{front}");
+    assert!(front.contains("part text") && front.contains("href=\"/note/Boards/B.canvas#h-x\""), "{front}");
 }
