@@ -122,7 +122,7 @@ pub use crate::upkeep::check::baseline::{Baseline, BaselineCounts};
 pub use crate::upkeep::check::codes::{CODES as PROBLEM_CODES, ProblemCode, Scope as ProblemScope, Severity};
 pub use crate::upkeep::check::problem::{Fix, FixEdit, Problem};
 pub use crate::upkeep::check::rules::refuse_invalid_check_settings;
-pub use crate::upkeep::check::similar_texts::SimilarTexts;
+pub use crate::upkeep::check::similar_texts::{RepeatedTexts, SimilarTexts};
 pub use crate::upkeep::check::{CheckReply, CheckRequest};
 pub use crate::upkeep::conflicts::{ConflictCopy, ConflictsReply, MarkedNote};
 pub use crate::upkeep::doctor::{Diagnosis, Finding, Level};

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use crate::support::{TestVault, run, stdout};
 use crate::web::Page;
+use sidenote::text::word_sketch::WordSketch;
 
 /// Describes a value: the keys of objects, the first item of lists, the types of the rest.
 fn shape(value: &Value) -> String {
@@ -667,6 +668,55 @@ fn near_duplicates_are_those_of_the_check() {
     let message = format!("has about the same text as A.md ({percent} % of its word sequences)");
     let problems = checked["problems"].as_array().unwrap();
     assert!(problems.iter().any(|problem| problem["message"] == message.as_str()), "{message}: {checked}");
+}
+
+#[test]
+fn short_notes_with_the_same_text_differ_in_line_ends_at_most() {
+    let text = "Quince trees flower\nin late April here.";
+    let vault = TestVault::new(&[
+        ("One.md", &format!("{text}\n")),
+        ("Two.md", text),
+        ("Three.md", &format!("{}\r\n\r\n", text.replace('\n', "\r\n"))),
+        ("Other.md", &format!("{text}!\n")),
+        ("Few.md", "Quince.\n"),
+        ("Few 2.md", "Quince."),
+    ]);
+    let page = Page::start(&vault, &[]);
+    let found = page.read("memory/duplicates");
+    let pairs = found["pairs"].as_array().unwrap().iter();
+    let named = pairs.filter(|pair| pair["by"] == "content").map(|pair| {
+        let mut both = [pair["a"]["path"].as_str().unwrap(), pair["b"]["path"].as_str().unwrap()];
+        both.sort_unstable();
+        both.join(" ")
+    });
+    let named: BTreeSet<String> = named.collect();
+    assert_eq!(named.len(), 2, "three notes are two pairs: {found}");
+    let all: BTreeSet<&str> = named.iter().flat_map(|pair| pair.split(' ')).collect();
+    assert_eq!(all, BTreeSet::from(["One.md", "Two.md", "Three.md"]), "{found}");
+    let other = |pair: &&Value| pair["by"] != "content" && !pair.to_string().contains("Other.md");
+    assert_eq!(found["pairs"].as_array().unwrap().iter().find(other), None, "no pair is named twice");
+}
+
+#[test]
+fn a_share_of_all_word_sequences_is_that_of_the_same_words() {
+    let words: Vec<String> = (0..400).map(|word| format!("word{word}")).collect();
+    let changed = |at: usize| {
+        let mut words = words.clone();
+        words[at] = "else".to_owned();
+        words.join(" ")
+    };
+    let text = words.join(" ");
+    // The sample of at least one of them misses the word that differs.
+    for at in [40, 80, 120, 160, 200, 240, 280, 320] {
+        let (one, other) = (WordSketch::of_body(&text), WordSketch::of_body(&changed(at)));
+        assert!((80..100).contains(&one.percent(&other)), "{at}: {}", one.percent(&other));
+    }
+    assert!([40, 80, 120, 160, 200, 240, 280, 320].iter().any(|at| {
+        let (one, other) = (WordSketch::of_body(&text), WordSketch::of_body(&changed(*at)));
+        one.share(&other) > 0.999
+    }));
+    let twin = WordSketch::of_body(&text.to_uppercase().replace(' ', ", "));
+    assert_eq!(WordSketch::of_body(&text).percent(&twin), 100, "the words are the same");
 }
 
 #[test]

@@ -436,7 +436,7 @@ export const strings = {
     sameText: (number: number) => `About the same text · ${number}`,
     sameTextAbout: 'Pairs that Health reports as near-duplicate. Words that only one of them has are marked.',
     sameContent: (number: number) => `The same short text · ${number}`,
-    sameContentAbout: 'Notes that are too short for Health to compare.',
+    sameContentAbout: 'Notes that are too short for Health to compare. At most the ends of lines differ.',
     alikeContent: 'The same text',
     sameMeaning: (number: number) => `Similar in meaning alone · ${number}`,
     sameMeaningAbout: 'Pairs whose words differ, but whose passages are near to each other.',

@@ -307,11 +307,11 @@ fn duplicates(cache: &ReplyCache, store: &Store, params: &Params) -> Result<Vec<
     let (limit, threshold) =
         (params.number("limit")?.unwrap_or(50), params.number("threshold")?.unwrap_or(0.9));
     // The pairs are those of the check, so that both name the same.
-    let similar = cache.similar_texts.get(store, || {
+    let repeated = cache.repeated_texts.get(store, || {
         let generation = store.index().generation()?;
-        Ok((generation, store.upkeep().similar_texts()?.into()))
+        Ok((generation, store.upkeep().repeated_texts()?.into()))
     })?;
-    to_json(&store.views().duplicates(limit, threshold, &similar)?)
+    to_json(&store.views().duplicates(limit, threshold, &repeated)?)
 }
 
 fn activity(store: &Store, params: &Params) -> Result<Vec<u8>, ApiError> {
