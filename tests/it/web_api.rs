@@ -177,6 +177,26 @@ fn a_tier_shows_no_note_that_is_forgotten() {
 }
 
 #[test]
+fn a_notice_names_what_the_page_has_and_no_flag() {
+    let vault = TestVault::new(&[
+        ("Companies/Acme.md", "---\ntype: company\n---\nAnvils.\n"),
+        ("People/Ann.md", "---\ntype: person\nworks_at: \"[[Acme]]\"\n---\nAnn.\n"),
+    ]);
+    let query = "who works at Acme";
+    let printed = command(&vault, &["search", query]);
+    let page = Page::start(&vault, &[]);
+    let shown = page.read(&format!("search?q={}", query.replace(' ', "+")));
+    let note = |reply: &Value| {
+        let notes = reply["notes"].as_array().unwrap().iter();
+        notes.map(|note| note.as_str().unwrap()).find(|note| note.contains("works_at")).unwrap().to_owned()
+    };
+    let (command, page) = (note(&printed), note(&shown));
+    assert!(command.ends_with("; --no-relations searches for the words"), "{printed}");
+    assert!(page.ends_with("; “Words” and “Meaning” above search all notes"), "{shown}");
+    assert!(!page.contains("--"), "{page}");
+}
+
+#[test]
 fn a_mistake_in_a_query_has_its_place() {
     let vault = TestVault::new(&[("A.md", "text")]);
     let page = Page::start(&vault, &[]);

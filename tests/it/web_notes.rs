@@ -19,9 +19,12 @@ fn short(html: &str) -> String {
     if let Some((body, notes)) = text.clone().split_once("<section class=\"footnotes\"><ol>") {
         for item in notes.trim_end_matches("</ol></section>").split("</li>").filter(|item| !item.is_empty()) {
             let (number, rest) = item.strip_prefix("<li id=\"fn-").unwrap().split_once("\">").unwrap();
-            let back = format!("<a class=\"footnote-back\" href=\"#fnref-{number}\">\u{21A9}</a>");
-            let (rest, sign) = rest.strip_suffix(&back).map_or((rest, "!"), |rest| (rest, " "));
-            list.push_str(&format!("|{number}{sign}{rest}"));
+            // The way back is at the end of the text, in its last paragraph.
+            let back = format!(" <a class=\"footnote-back\" href=\"#fnref-{number}\">\u{21A9}</a></p>");
+            match rest.strip_suffix(&back) {
+                Some(rest) => list.push_str(&format!("|{number} {rest}</p>")),
+                None => list.push_str(&format!("|{number}!{rest}")),
+            }
         }
         text = body.to_owned();
     }
@@ -112,7 +115,7 @@ fn an_embedded_part_has_the_footnotes_that_are_in_it() {
     assert!(html.contains("<p>here<sup class=\"footnote-ref\">1</sup></p>"), "{html}");
     assert!(html.contains("<li><p>yes</p>\n</li>"), "{html}");
     assert!(!html.contains(">no<"), "{html}");
-    assert!(html.contains("<li id=\"fn-1\"><p>own</p>"), "{html}");
+    assert!(html.contains("<li id=\"fn-1\"><p>own <a class=\"footnote-back\""), "{html}");
 }
 
 #[test]

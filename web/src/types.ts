@@ -158,6 +158,8 @@ export interface CanvasEdge {
   to?: string;
   fromNode?: string;
   toNode?: string;
+  fromSide?: string;
+  toSide?: string;
   label?: string | null;
 }
 

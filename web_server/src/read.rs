@@ -181,6 +181,9 @@ fn search(store: &Store, params: &Params) -> Result<Vec<u8>, ApiError> {
         let absent = store.reads().absent(&request.filter, None, request.path.as_deref())?;
         reply.notes.extend(absent.into_iter().map(Into::into));
     }
+    for note in &mut reply.notes {
+        *note = note.for_page().into();
+    }
     to_json(&reply)
 }
 

@@ -299,13 +299,19 @@ impl Footnotes {
         self.texts.sort_by_key(|(number, _)| *number);
         out.push_str("<section class=\"footnotes\"><ol>\n");
         for (number, written) in &self.texts {
-            let back = if self.referred.contains(number) {
-                format!("<a class=\"footnote-back\" href=\"#fnref-{number}\">\u{21A9}</a>")
-            } else {
-                String::new()
-            };
             let id = if has_ids { format!(" id=\"fn-{number}\"") } else { String::new() };
-            out.push_str(&format!("<li{id}>{written}{back}</li>\n"));
+            out.push_str(&format!("<li{id}>"));
+            // The way back is at the end of the text, in its last paragraph if it ends with one.
+            let (text, end) = match written.strip_suffix("</p>\n") {
+                Some(text) => (text, "</p>\n"),
+                None => (written.as_str(), ""),
+            };
+            out.push_str(text);
+            if self.referred.contains(number) {
+                let back = format!(" <a class=\"footnote-back\" href=\"#fnref-{number}\">\u{21A9}</a>");
+                out.push_str(&back);
+            }
+            out.push_str(&format!("{end}</li>\n"));
         }
         out.push_str("</ol></section>\n");
     }

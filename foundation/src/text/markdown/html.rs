@@ -143,6 +143,13 @@ struct CalloutTitle {
     is_summary: bool,
 }
 
+/// What is open around a footnote within a line, and goes on behind it.
+struct Surroundings {
+    is_marked: bool,
+    title: Option<CalloutTitle>,
+    paragraph: Option<(usize, usize)>,
+}
+
 /// A block quote that is open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Quote {
@@ -212,9 +219,8 @@ struct Writer<'a> {
     column: usize,
     cleaner: HtmlCleaner,
     footnotes: Footnotes,
-    /// What was open around the footnotes within lines that are open: whether a highlight was, the title of a callout, and
-    /// the paragraph.
-    around: Vec<(bool, Option<CalloutTitle>, Option<(usize, usize)>)>,
+    /// What is open around the footnotes within lines that are open.
+    around: Vec<Surroundings>,
 }
 
 impl<'a> Writer<'a> {
@@ -789,14 +795,18 @@ impl<'a> Writer<'a> {
     /// Writes the reference to a footnote within a line, and begins its text, which is at the end of the page.
     fn begin_inline_footnote(&mut self, number: usize, at: usize) {
         self.refer_to_footnote(number);
-        self.around.push((std::mem::take(&mut self.is_marked), self.title.take(), self.paragraph.take()));
+        self.around.push(Surroundings {
+            is_marked: std::mem::take(&mut self.is_marked),
+            title: self.title.take(),
+            paragraph: self.paragraph.take(),
+        });
         self.footnotes.begin(number, &mut self.out);
         self.out.push_str(&format!("<p data-line=\"{}\">", self.line(at)));
         self.paragraph = Some((0, self.out.len()));
     }
 
     fn end_inline_footnote(&mut self) {
-        let Some((is_marked, title, paragraph)) = self.around.pop() else { return };
+        let Some(Surroundings { is_marked, title, paragraph }) = self.around.pop() else { return };
         self.end_paragraph();
         self.footnotes.end(&mut self.out);
         (self.is_marked, self.title, self.paragraph) = (is_marked, title, paragraph);
