@@ -9,6 +9,7 @@ use lru::LruCache;
 
 use crate::call_context::Call;
 use crate::caller::CallOrigin;
+use crate::deletions::KnownDeletions;
 use crate::early_vector::{EarlyVector, vector_key};
 use crate::note_columns::NoteColumns;
 use crate::parsed_notes::ParsedNotes;
@@ -162,6 +163,8 @@ pub(super) struct SharedState {
     /// What facets need of each note, after it was first read.
     pub(crate) note_columns: Mutex<Option<Arc<NoteColumns>>>,
     pub(crate) parsed_notes: ParsedNotes,
+    /// Where the files in the trash come from, after they were first listed.
+    pub(crate) deletions: Mutex<Option<KnownDeletions>>,
     /// The time of the last maintenance by this process, in milliseconds since 1970.
     pub(crate) last_maintenance_at: AtomicI64,
     /// The time of the last check of this process whether a backup is due.

@@ -24,6 +24,7 @@ mod view;
 mod call_context;
 mod catalog_overlay;
 mod memory_weights;
+mod deletions;
 mod note_columns;
 mod parsed_notes;
 
@@ -145,7 +146,7 @@ pub use crate::view::activity::{
 };
 pub use crate::view::curve::{FallReason, TierSpan, WeightCurve, WeightEvent, WeightPoint};
 pub use crate::view::facets::{FacetValue, Facets};
-pub use crate::view::inactive::{InactiveNote, InactiveNotes, InactiveSince};
+pub use crate::view::inactive::{InactiveCounts, InactiveNote, InactiveNotes, InactiveSince};
 pub use crate::view::memory_board::{
     DuplicatePair, DuplicatePairs, MemoryPoints, PairKind, PairSide, TierFall, TierFalls, TierMonths,
 };
@@ -243,6 +244,7 @@ impl Store {
             projection: Mutex::new(None),
             note_columns: Mutex::default(),
             parsed_notes: parsed_notes::ParsedNotes::default(),
+            deletions: Mutex::default(),
             is_copy_scanned: Mutex::default(),
             repair_is_due: AtomicBool::new(true),
             unindexed_files: Mutex::default(),

@@ -2,7 +2,9 @@
 //! with their plans, conflicts, and events.
 
 use std::collections::BTreeSet;
+use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
+use std::time::{Duration, UNIX_EPOCH};
 
 use serde_json::{Value, json};
 
@@ -86,6 +88,7 @@ fn each_address_has_its_shape() {
         "memory/months?months=3",
         "memory/changes?days=7",
         "memory/inactive",
+        "memory/inactive/counts",
         "memory/duplicates",
         "trash/matches?q=twin",
         "activity?limit=1",
@@ -569,7 +572,50 @@ fn an_inactive_note_names_the_operation_that_made_it_so() {
         assert_eq!(note["since"]["operation"].as_str(), operation.as_deref(), "{path}: {note}");
         let agent = operation.map(|_| "cli");
         assert_eq!(note["since"]["agent"].as_str(), agent, "{path}: {note}");
+        // Where no operation is known, the time of the file says when it was at the latest.
+        assert_eq!(note["latest"].is_string(), agent.is_none(), "{path}: {note}");
     }
+    let counts = json!({"archived": 1, "forgotten": 5, "trash": 0});
+    assert_eq!(page.read("memory/inactive/counts"), counts);
+}
+
+#[test]
+fn a_note_that_was_archived_by_hand_says_when_at_the_latest() {
+    let text = "---\ntier: archive\nupdated: 2001-01-01\n---\na\n";
+    let vault = TestVault::new(&[("By hand.md", text)]);
+    let file = fs::File::options().append(true).open(vault.root().join("By hand.md")).unwrap();
+    file.set_modified(UNIX_EPOCH + Duration::from_secs(1_700_000_000)).unwrap();
+    let page = Page::start(&vault, &[]);
+    let note = &page.read("memory/inactive")["archived"][0];
+    assert_eq!(
+        (&note["updated"], &note["latest"]),
+        (&json!("2001-01-01T00:00:00Z"), &json!("2023-11-14T22:13:20Z"))
+    );
+}
+
+#[test]
+fn counts_of_the_trash_follow_every_change_of_it() {
+    let vault = TestVault::new(&[("A.md", "a\n"), ("Boats/B.md", "b\n"), ("C.md", "c\n")]);
+    let page = Page::start(&vault, &[]);
+    let trash = || page.read("memory/inactive/counts")["trash"].as_u64().unwrap();
+    let matched = || page.read("trash/matches?q=-zebra")["total"].as_u64().unwrap();
+    let listed = || page.read("memory/inactive")["trash"].as_array().unwrap().len() as u64;
+    let check = |expected: u64, when: &str| {
+        assert_eq!([trash(), matched(), listed()], [expected; 3], "{when}");
+    };
+    check(0, "without a trash");
+    applied(&page, "forget", &json!({"name": "A", "hard": true}));
+    check(1, "after a deletion by the page");
+    command(&vault, &["delete", "Boats/B"]);
+    check(2, "after one by another process");
+    vault.write(".trash/Foreign.md", "by another program\n");
+    check(2, "of what another program put there nothing is known");
+    command(&vault, &["restore", "A"]);
+    check(1, "after a restoration by another process");
+    fs::remove_file(vault.root().join(".trash/Boats/B.md")).unwrap();
+    check(0, "after another program removed a file");
+    command(&vault, &["delete", "C"]);
+    check(1, "after a deletion beside a foreign file");
 }
 
 #[test]

@@ -20,7 +20,7 @@ use sidenote_store::{
 type Reader = fn(&Store, &Params) -> Result<Vec<u8>, ApiError>;
 
 /// The addresses below `/api/v1/`.
-const READERS: [(&str, Reader); 30] = [
+const READERS: [(&str, Reader); 31] = [
     ("session", session),
     ("search", search),
     ("facets", facets),
@@ -50,6 +50,7 @@ const READERS: [(&str, Reader); 30] = [
     }),
     ("memory/changes", memory_changes),
     ("memory/inactive", |store, _| to_json(&store.views().inactive()?)),
+    ("memory/inactive/counts", |store, _| to_json(&store.views().inactive_counts()?)),
     ("trash", |store, params| to_json(&store.views().trashed_text(params.required("name")?)?)),
     ("trash/matches", |store, params| {
         let limit = params.number("limit")?.unwrap_or(10);

@@ -8,7 +8,7 @@ import { formatBytes, formatCount, formatDay, formatFixed } from '../format';
 import { useResource } from '../resource';
 import { location, setQuery } from '../router';
 import { strings } from '../strings';
-import type { Inactive, MemoryChanges, MemoryMonths, MemoryPoints, MemoryStats, Tier } from '../types';
+import type { Inactive, InactiveCounts, MemoryChanges, MemoryMonths, MemoryPoints, MemoryStats, Tier } from '../types';
 import { Away } from './away';
 import { DuplicateList } from './duplicates';
 import { Button, Card, Empty, Failure, Loading, NoteLink, TabPanel, Tabs, TierBadge, Time, ViewHead } from '../ui/parts';
@@ -143,8 +143,10 @@ export default function MemoryView() {
   const asked = query.get('tab') as Tab | null;
   const tab: Tab = asked && TABS.includes(asked) ? asked : 'overview';
   const changes = useResource('memory changes', (signal) => get<MemoryChanges>('memory/changes', { days: 7, limit: 1000 }, signal), { live: 500 });
-  const inactive = useResource('memory inactive', (signal) => get<Inactive>('memory/inactive', {}, signal), { live: 500 });
-  const away = inactive.data ? inactive.data.archived.length + inactive.data.forgotten.length + inactive.data.trash.length : undefined;
+  // The list reads the journal, and is asked for where it is shown.
+  const inactive = useResource(tab === 'away' ? 'memory inactive' : null, (signal) => get<Inactive>('memory/inactive', {}, signal), { live: 500 });
+  const counts = useResource('memory inactive counts', (signal) => get<InactiveCounts>('memory/inactive/counts', {}, signal), { live: 500, keep: true });
+  const away = counts.data ? counts.data.archived + counts.data.forgotten + counts.data.trash : undefined;
   return (
     <div class="view memory-view">
       <ViewHead title={words.title} about={words.about} />
