@@ -100,32 +100,34 @@ function Changes({ changes }: { changes: ReturnType<typeof useResource<MemoryCha
         )}
       </div>
       <div class="table-scroll" tabIndex={0} role="group" aria-label={words.changesTitle}>
-        <table class="table">
-          <thead>
-            <tr>
-              <th scope="col">{words.note}</th>
-              <th scope="col">{words.change}</th>
-              <th scope="col">{words.when}</th>
-              <th scope="col">{words.reason}</th>
-              <th scope="col" class="right">
+        <table class="table stacks" role="table">
+          <thead role="rowgroup">
+            <tr role="row">
+              <th scope="col" role="columnheader">{words.note}</th>
+              <th scope="col" role="columnheader">{words.change}</th>
+              <th scope="col" role="columnheader">{words.when}</th>
+              <th scope="col" role="columnheader">{words.reason}</th>
+              <th scope="col" role="columnheader" class="right">
                 {words.weight}
               </th>
             </tr>
           </thead>
-          <tbody>
+          <tbody role="rowgroup">
             {shown.slice(0, limit).map((change) => (
-              <tr key={change.path + change.at} data-item-row>
-                <td>
+              <tr key={change.path + change.at} role="row" data-item-row>
+                <td role="cell">
                   <NoteLink path={change.path} title={change.title} tab="weight" item />
                 </td>
-                <td class="nowrap">
+                <td role="cell" class="nowrap">
                   <TierBadge tier={change.from} /> → <TierBadge tier={change.to} />
                 </td>
-                <td class="nowrap">
+                <td role="cell" class="nowrap">
                   <Time at={change.at} />
                 </td>
-                <td>{change.why === 'age' ? words.reasons.age : change.last_use ? words.reasons.unused(formatDay(change.last_use)) : words.reasons.never}</td>
-                <td class="right">{formatFixed(change.importance, 1)}</td>
+                <td role="cell" class="stacks-last">{change.why === 'age' ? words.reasons.age : change.last_use ? words.reasons.unused(formatDay(change.last_use)) : words.reasons.never}</td>
+                <td role="cell" class="right" data-label={words.weight}>
+                  {formatFixed(change.importance, 1)}
+                </td>
               </tr>
             ))}
           </tbody>
