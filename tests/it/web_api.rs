@@ -460,6 +460,24 @@ fn the_timeline_says_what_was_restored_undone_and_can_be_done_again() {
 }
 
 #[test]
+fn a_brief_timeline_has_the_same_events_and_no_lists() {
+    let vault = lived_in();
+    let page = Page::start(&vault, &[]);
+    for limit in [1, 2, 3, 50] {
+        let whole = page.read(&format!("activity?limit={limit}"));
+        let brief = page.read(&format!("activity?limit={limit}&brief=1"));
+        assert_eq!((&brief["events"], &brief["next"]), (&whole["events"], &whole["next"]), "{limit}");
+        for list in ["sessions", "agents", "ops"] {
+            assert_eq!(brief[list], json!([]), "{limit}: {list}");
+        }
+    }
+    assert!(
+        page.read("activity?limit=2")["ops"].as_array().unwrap().len() > 2,
+        "the lists are of all events"
+    );
+}
+
+#[test]
 fn the_lists_of_the_timeline_are_those_of_the_period() {
     let vault = TestVault::new(&[("A.md", "a\n")]);
     for (now, value) in [("2026-11-01T10:00:00Z", "1"), ("2026-11-02T10:00:00Z", "2")] {

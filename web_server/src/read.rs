@@ -338,6 +338,7 @@ fn activity(store: &Store, params: &Params) -> Result<Vec<u8>, ApiError> {
         op: text("op"),
         note: text("note"),
         all: params.is_set("all"),
+        brief: params.is_set("brief"),
     };
     to_json(&store.views().activity(&request)?)
 }

@@ -259,7 +259,7 @@ function AskWhy({ q, shown }: { q: string; shown: string[] }) {
 
 /** What the page shows before a query: what to ask, and what happened lately. */
 function Start() {
-  const activity = useResource('start activity', (signal) => get<ActivityReply>('activity', { limit: 6 }, signal));
+  const activity = useResource('start activity', (signal) => get<ActivityReply>('activity', { limit: 6, brief: true }, signal));
   const changes = useResource('start changes', (signal) => get<MemoryChanges>('memory/changes', { days: 7, limit: 1 }, signal), { live: 5000 });
   const inactive = useResource('start inactive', (signal) => get<InactiveCounts>('memory/inactive/counts', {}, signal), { live: 1000 });
   const falling = changes.data?.total ?? 0;
