@@ -17,6 +17,7 @@ use std::path::{Path, PathBuf};
 
 use crate::clock::Timestamp;
 use crate::error::{Error, Result};
+use crate::platform;
 use crate::safe_open;
 use crate::text::edit::{ChangeSet, FileLocation};
 use crate::text::path::NotePath;
@@ -328,6 +329,24 @@ impl Journal {
     /// `Io` if a folder cannot be listed.
     pub fn events(&self, order: ReadOrder) -> Result<Events> {
         self.events_of(self.folders.files()?, order)
+    }
+
+    /// Lists the files that hold changes, each with its length. Events are only appended, so equal lengths mean that there
+    /// is no new one.
+    ///
+    /// # Errors
+    /// `Io` if a folder cannot be listed, or a file cannot be looked at.
+    pub fn lengths_of_changes(&self) -> Result<Vec<(String, u64)>> {
+        let mut lengths = Vec::new();
+        for file in self.folders.files()? {
+            if file.folder != JournalFolder::Uses {
+                let path = self.folders.file_path(&file);
+                let found =
+                    platform::entry_metadata(&path).map_err(|error| Error::io("read", &path, error))?;
+                lengths.push((file.to_string(), found.size));
+            }
+        }
+        Ok(lengths)
     }
 
     /// Reads the events of some files.

@@ -1,11 +1,11 @@
 //! Hints and notices with one form for a person at the command line and one for an agent, because they name commands,
-//! flags or tools.
+//! flags or tools; and one for the web page, where it has a button instead.
 
 use std::fmt;
 
 use serde::{Serialize, Serializer};
 
-/// A sentence in a form for a person and a form for an agent.
+/// A sentence in a form for a person, a form for an agent, and perhaps one for the web page.
 ///
 /// The form for an agent names no command and no flag. A tool is named in a part of its own, which is shown only
 /// if the server has that tool.
@@ -14,45 +14,63 @@ pub struct Wording {
     person: String,
     /// The form for a person if not given.
     agent: Option<String>,
-    tool: Option<(&'static str, String)>,
+    /// The form for a person if not given.
+    page: Option<String>,
+    tool: Option<Box<(&'static str, String)>>,
 }
 
 impl Wording {
     /// Returns a sentence with one form for a person and one for an agent; an empty form says nothing.
     pub fn new(person: impl Into<String>, agent: impl Into<String>) -> Self {
-        Self { person: person.into(), agent: Some(agent.into()), tool: None }
+        Self { person: person.into(), agent: Some(agent.into()), page: None, tool: None }
+    }
+
+    /// Gives the form for somebody who sees the web page.
+    #[must_use]
+    pub fn with_page(mut self, page: impl Into<String>) -> Self {
+        self.page = Some(page.into());
+        self
     }
 
     /// Adds a part for an agent whose server has `tool`.
     #[must_use]
     pub fn with_tool(mut self, tool: &'static str, says: impl Into<String>) -> Self {
-        self.tool = Some((tool, says.into()));
+        self.tool = Some(Box::new((tool, says.into())));
         self
     }
 
-    /// Prepends a clause to both forms.
+    /// Prepends a clause to all forms.
     #[must_use]
     pub fn after(self, before: &str) -> Self {
         let joined =
             |form: String| if form.is_empty() { before.to_owned() } else { format!("{before}; {form}") };
-        let agent = self.agent.map(joined);
-        Self { person: joined(self.person), agent, tool: self.tool }
+        self.each(joined)
     }
 
-    /// Prepends text to both forms without a separator.
+    /// Prepends text to all forms without a separator.
     #[must_use]
     pub fn led_by(self, beginning: &str) -> Self {
         let joined = |form: String| format!("{beginning}{form}");
-        Self { person: joined(self.person), agent: self.agent.map(joined), tool: self.tool }
+        self.each(joined)
     }
 
-    /// Appends a clause to both forms.
+    /// Appends a clause to all forms.
     #[must_use]
     pub fn before(self, after: &str) -> Self {
         let joined =
             |form: String| if form.is_empty() { after.to_owned() } else { format!("{form}; {after}") };
-        let agent = self.agent.map(joined);
-        Self { person: joined(self.person), agent, tool: self.tool }
+        self.each(joined)
+    }
+
+    /// Changes each form.
+    fn each(self, change: impl Fn(String) -> String) -> Self {
+        let (agent, page) = (self.agent.map(&change), self.page.map(&change));
+        Self { person: change(self.person), agent, page, tool: self.tool }
+    }
+
+    /// Returns the form for somebody who sees the web page.
+    pub fn for_page(&self) -> &str {
+        self.page.as_ref().unwrap_or(&self.person)
     }
 
     /// Returns the form for a person at the command line.
@@ -64,7 +82,7 @@ impl Wording {
     /// nothing.
     pub fn for_agent(&self, is_served: impl Fn(&str) -> bool) -> String {
         let mut said = self.agent.as_ref().unwrap_or(&self.person).clone();
-        if let Some((_, tool)) = self.tool.as_ref().filter(|(name, _)| is_served(name)) {
+        if let Some((_, tool)) = self.tool.as_deref().filter(|(name, _)| is_served(name)) {
             if !said.is_empty() {
                 said.push_str("; ");
             }

@@ -36,7 +36,7 @@ use resources::ChangeBroadcast;
 use sidenote_foundation::error::{Error, ErrorKind, Result};
 use sidenote_foundation::text::control::{plain, plain_lines};
 use sidenote_http::{runtime, shutdown};
-use sidenote_store::{Event, Role, Store};
+use sidenote_store::{CallOrigin, Event, Role, Store};
 use tool::{Answer, Effect, Tool};
 
 pub use http::Http;
@@ -181,6 +181,11 @@ impl Toolset {
         Self::ALL.iter().map(|(name, _)| *name)
     }
 
+    /// Returns the name of the toolset.
+    fn name(self) -> &'static str {
+        Self::ALL.iter().find(|(_, set)| *set == self).map_or("", |(name, _)| *name)
+    }
+
     /// Parses the name of a toolset.
     ///
     /// # Errors
@@ -207,10 +212,17 @@ impl Toolset {
     }
 }
 
+/// A tool that is served, with the set that it is of.
+#[derive(Clone)]
+struct ServedTool {
+    tool: Arc<Tool>,
+    toolset: Toolset,
+}
+
 /// The state that all connections of a process share.
 struct ServerState {
     store: Store,
-    tools: BTreeMap<&'static str, Arc<Tool>>,
+    tools: BTreeMap<&'static str, ServedTool>,
     served: error_text::ServedTools,
     /// The tools for those who may only read.
     served_to_readers: error_text::ServedTools,
@@ -265,8 +277,9 @@ impl Server {
             }
             for tool in set.tools().into_iter().filter(|tool| may_write || tool.effect == Effect::ReadOnly) {
                 definitions.push(tool.definition());
-                if let Some(other) = tools.insert(tool.name, Arc::new(tool)) {
-                    return Err(Error::invalid(format!("two tools have the name {}", other.name))
+                let served = ServedTool { tool: Arc::new(tool), toolset: *set };
+                if let Some(other) = tools.insert(served.tool.name, served) {
+                    return Err(Error::invalid(format!("two tools have the name {}", other.tool.name))
                         .with_hint("serve their toolsets by separate servers"));
                 }
             }
@@ -279,8 +292,9 @@ impl Server {
         let changes = ChangeBroadcast::default();
         let running_calls = Arc::default();
         let served = tools.keys().copied().collect();
-        let reading =
-            |(name, tool): (&&'static str, &Arc<Tool>)| (tool.effect == Effect::ReadOnly).then_some(*name);
+        let reading = |(name, served): (&&'static str, &ServedTool)| {
+            (served.tool.effect == Effect::ReadOnly).then_some(*name)
+        };
         let served_to_readers = tools.iter().filter_map(reading).collect();
         let state = ServerState {
             store,
@@ -306,8 +320,14 @@ impl Server {
 
     /// Returns the name of a tool, and the role that is needed to call it.
     fn needed_role(&self, tool: &str) -> Option<(&'static str, Role)> {
-        let tool = self.shared.tools.get(tool)?;
+        let tool = &self.shared.tools.get(tool)?.tool;
         Some((tool.name, tool.needed_role()))
+    }
+
+    /// Returns what the journal says of a call: its tool, the set of it, and the person.
+    fn origin(&self, tool: &str, member: Option<&http::Member>) -> CallOrigin {
+        let toolset = self.shared.tools.get(tool).map(|served| served.toolset.name().to_owned());
+        CallOrigin { tool: tool.to_owned(), toolset, caller: member.map(|member| member.caller.clone()) }
     }
 
     /// Returns the tools that a person is offered; all where nobody logs in.
@@ -320,8 +340,8 @@ impl Server {
 
     /// Records that a call was refused. A failure is logged.
     async fn record_refusal(&self, member: &http::Member, tool: &'static str) {
-        let caller = member.caller.clone();
-        let recorded = self.run(move |store| store.for_caller(&caller, tool).calls().record_refusal()).await;
+        let origin = self.origin(tool, Some(member));
+        let recorded = self.run(move |store| store.for_tool(origin).calls().record_refusal()).await;
         if let Err(error) = recorded {
             tracing::warn!("a refused call of {tool} is not recorded: {error}");
         }
@@ -478,7 +498,7 @@ impl ServerHandler for Server {
         if let Some(answer) = conformance::call(&request, &context).await? {
             return Ok(answer);
         }
-        let Some(tool) = self.shared.tools.get(request.name.as_ref()).cloned() else {
+        let Some(ServedTool { tool, .. }) = self.shared.tools.get(request.name.as_ref()).cloned() else {
             return Err(no_tool(&request.name));
         };
         let member = member_of(&context);
@@ -496,10 +516,11 @@ impl ServerHandler for Server {
         let reserved = http.and_then(|http| http.get::<http::BodyReservation>()).cloned();
         let server = self.clone();
         let work = self.run(move |store| {
-            let named = member.as_ref().filter(|member| needed > Role::Reader || member.records_reads);
-            let store = match named {
-                Some(member) => &store.for_caller(&member.caller, tool.name),
-                None => store,
+            // Where people log in, what somebody only reads is nobody's business, unless the team says otherwise.
+            let is_private = |member: &http::Member| needed == Role::Reader && !member.records_reads;
+            let store = match member.as_ref() {
+                Some(member) if is_private(member) => store.clone(),
+                member => store.for_tool(server.origin(tool.name, member)),
             };
             let served = server.offered(member.as_ref());
             let answer = tool.call(&store.cancelled_by(cancelled), arguments, operation_id, served);

@@ -85,11 +85,25 @@ impl Caller {
     }
 }
 
-/// The person for whom a call is made, and the tool that is called.
-#[derive(Debug)]
-pub(crate) struct CallOrigin {
-    pub(crate) caller: Caller,
-    pub(crate) tool: String,
+/// The tool that is called, and the person for whom it is called.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CallOrigin {
+    /// The name of the tool.
+    pub tool: String,
+    /// The toolset that has the tool; `None` for what is no tool of MCP, such as a synchronisation.
+    pub toolset: Option<String>,
+    /// The person, where people log in.
+    pub caller: Option<Caller>,
+}
+
+impl CallOrigin {
+    /// Returns the fields for an event of the journal.
+    pub(crate) fn fields(&self) -> impl Iterator<Item = (String, Value)> {
+        let caller = self.caller.as_ref().map(|caller| ("caller", caller.to_json()));
+        let toolset = self.toolset.as_deref().map(|toolset| ("toolset", Value::from(toolset)));
+        let tool = ("tool", Value::from(self.tool.as_str()));
+        caller.into_iter().chain([tool]).chain(toolset).map(|(name, value)| (name.to_owned(), value))
+    }
 }
 
 /// Returns the person who made the call of an event: the shown name, else `issuer#subject`. Returns `None` where nobody
@@ -98,4 +112,18 @@ pub fn person_of(event: &Event) -> Option<String> {
     let caller = event.more.get("caller")?;
     let text = |name: &str| caller.get(name).and_then(Value::as_str);
     text("name").map(str::to_owned).or_else(|| Some(format!("{}#{}", text("issuer")?, text("subject")?)))
+}
+
+/// Returns who made the call of an event: the person where people log in, else the agent. Returns `None` for what a person
+/// did at the command line or the page.
+pub fn actor_of(event: &Event) -> Option<String> {
+    let client = || event.more.get("client").and_then(Value::as_str).map(str::to_owned);
+    person_of(event).or_else(client)
+}
+
+/// Returns the tool of an event with its toolset, such as `edit_note (notes)`. Returns `None` where no tool was called.
+pub fn tool_of(event: &Event) -> Option<String> {
+    let text = |name: &str| event.more.get(name).and_then(Value::as_str);
+    let tool = text("tool")?;
+    Some(text("toolset").map_or_else(|| tool.to_owned(), |toolset| format!("{tool} ({toolset})")))
 }

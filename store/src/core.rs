@@ -9,6 +9,7 @@ use lru::LruCache;
 
 use crate::call_context::Call;
 use crate::caller::CallOrigin;
+use crate::deletions::KnownDeletions;
 use crate::early_vector::{EarlyVector, vector_key};
 use crate::note_columns::NoteColumns;
 use crate::parsed_notes::ParsedNotes;
@@ -128,7 +129,7 @@ pub(super) struct Core {
     pub(crate) state: Arc<SharedState>,
     /// The session of changes.
     pub(crate) session: Option<String>,
-    /// The person for whom the current call is made, and its tool, where people log in.
+    /// The tool of the current call, and the person for whom it is called.
     pub(crate) origin: Option<Arc<CallOrigin>>,
     /// Who asks for changes, as commits name it: an agent, or the command.
     pub(crate) client: String,
@@ -162,6 +163,8 @@ pub(super) struct SharedState {
     /// What facets need of each note, after it was first read.
     pub(crate) note_columns: Mutex<Option<Arc<NoteColumns>>>,
     pub(crate) parsed_notes: ParsedNotes,
+    /// Where the files in the trash come from, after they were first listed.
+    pub(crate) deletions: Mutex<Option<KnownDeletions>>,
     /// The time of the last maintenance by this process, in milliseconds since 1970.
     pub(crate) last_maintenance_at: AtomicI64,
     /// The time of the last check of this process whether a backup is due.

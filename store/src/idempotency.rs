@@ -130,7 +130,8 @@ impl Calls<'_> {
         self.core.journal().append(&event)
     }
 
-    /// Returns the metadata of the events of this call: the session, the caller, the tool and the operation id.
+    /// Returns the metadata of the events of this call: the session, the client, the tool with its
+    /// toolset, the person who called it and the operation id.
     pub(crate) fn signature(&self) -> Map<String, Value> {
         let mut signature = Map::new();
         if let Some(mut session) = self.core.session.clone() {
@@ -144,8 +145,7 @@ impl Calls<'_> {
             signature.insert("client".to_owned(), Value::from(client));
         }
         if let Some(origin) = &self.core.origin {
-            signature.insert("caller".to_owned(), origin.caller.to_json());
-            signature.insert("tool".to_owned(), Value::from(origin.tool.as_str()));
+            signature.extend(origin.fields());
         }
         if let Some(once) = &self.core.call.once {
             signature.insert(NAME.to_owned(), Value::from(once.id.as_str()));

@@ -24,6 +24,7 @@ mod view;
 mod call_context;
 mod catalog_overlay;
 mod memory_weights;
+mod deletions;
 mod note_columns;
 mod parsed_notes;
 
@@ -34,7 +35,6 @@ use std::sync::{Arc, Mutex};
 use lru::LruCache;
 
 use crate::call_context::{Call, Once};
-use crate::caller::CallOrigin;
 use crate::change::apply::end_unfinished_at_start;
 use crate::core::{Core, SharedState};
 use crate::early_vector::EarlyVector;
@@ -52,7 +52,7 @@ use sidenote_foundation::search::Mode;
 use sidenote_foundation::text::relation::RelationRules;
 use sidenote_foundation::vault::authority::Authority;
 
-pub use crate::caller::{Caller, OP_REFUSED, Role, person_of};
+pub use crate::caller::{CallOrigin, Caller, OP_REFUSED, Role, actor_of, person_of, tool_of};
 pub use crate::change::apply::plan_basis;
 pub use crate::change::commit::{CommitReply, UncommittedFile};
 pub use crate::change::create::{NewRequest, refuse_long_label};
@@ -123,7 +123,7 @@ pub use crate::upkeep::check::baseline::{Baseline, BaselineCounts};
 pub use crate::upkeep::check::codes::{CODES as PROBLEM_CODES, ProblemCode, Scope as ProblemScope, Severity};
 pub use crate::upkeep::check::problem::{Fix, FixEdit, Problem};
 pub use crate::upkeep::check::rules::refuse_invalid_check_settings;
-pub use crate::upkeep::check::similar_texts::SimilarTexts;
+pub use crate::upkeep::check::similar_texts::{RepeatedTexts, SimilarTexts};
 pub use crate::upkeep::check::{CheckReply, CheckRequest};
 pub use crate::upkeep::conflicts::{ConflictCopy, ConflictsReply, MarkedNote};
 pub use crate::upkeep::doctor::{Diagnosis, Finding, Level};
@@ -146,7 +146,7 @@ pub use crate::view::activity::{
 };
 pub use crate::view::curve::{FallReason, TierSpan, WeightCurve, WeightEvent, WeightPoint};
 pub use crate::view::facets::{FacetValue, Facets};
-pub use crate::view::inactive::{InactiveNote, InactiveNotes, InactiveSince};
+pub use crate::view::inactive::{InactiveCounts, InactiveNote, InactiveNotes, InactiveSince};
 pub use crate::view::memory_board::{
     DuplicatePair, DuplicatePairs, MemoryPoints, PairKind, PairSide, TierFall, TierFalls, TierMonths,
 };
@@ -244,6 +244,7 @@ impl Store {
             projection: Mutex::new(None),
             note_columns: Mutex::default(),
             parsed_notes: parsed_notes::ParsedNotes::default(),
+            deletions: Mutex::default(),
             is_copy_scanned: Mutex::default(),
             repair_is_due: AtomicBool::new(true),
             unindexed_files: Mutex::default(),
@@ -310,11 +311,11 @@ impl Store {
         Self { core: Core { client: name, ..self.core.clone() } }
     }
 
-    /// Returns the same store for calls of a tool for a person. The events of the journal name both.
+    /// Returns the same store for calls of a tool. The events of the journal name it, its toolset, and the person for whom
+    /// it is called.
     #[must_use]
-    pub fn for_caller(&self, caller: &Caller, tool: &str) -> Self {
-        let origin = Some(Arc::new(CallOrigin { caller: caller.clone(), tool: tool.to_owned() }));
-        Self { core: Core { origin, ..self.core.clone() } }
+    pub fn for_tool(&self, origin: CallOrigin) -> Self {
+        Self { core: Core { origin: Some(Arc::new(origin)), ..self.core.clone() } }
     }
 
     /// Returns the same store for one call that ends early once `cancelled` is set. Only long work checks the flag; a change

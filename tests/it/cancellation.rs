@@ -37,7 +37,7 @@ fn a_cancelled_question_ends_early() {
     let cases = [
         ("search", cancelled.searches().search(&request).map(drop)),
         ("facets", cancelled.views().facets(&request).map(drop)),
-        ("similar texts", cancelled.upkeep().similar_texts().map(drop)),
+        ("repeated texts", cancelled.upkeep().repeated_texts().map(drop)),
     ];
     assert_eq!(cases.len(), 3);
     for (name, ended) in cases {

@@ -2,12 +2,15 @@
 //! with their plans, conflicts, and events.
 
 use std::collections::BTreeSet;
+use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
+use std::time::{Duration, UNIX_EPOCH};
 
 use serde_json::{Value, json};
 
 use crate::support::{TestVault, run, stdout};
 use crate::web::Page;
+use sidenote::text::word_sketch::WordSketch;
 
 /// Describes a value: the keys of objects, the first item of lists, the types of the rest.
 fn shape(value: &Value) -> String {
@@ -85,6 +88,7 @@ fn each_address_has_its_shape() {
         "memory/months?months=3",
         "memory/changes?days=7",
         "memory/inactive",
+        "memory/inactive/counts",
         "memory/duplicates",
         "trash/matches?q=twin",
         "activity?limit=1",
@@ -173,6 +177,26 @@ fn a_tier_shows_no_note_that_is_forgotten() {
         assert_eq!(results[0]["path"], "One.md", "{query}");
     }
     page.stop();
+}
+
+#[test]
+fn a_notice_names_what_the_page_has_and_no_flag() {
+    let vault = TestVault::new(&[
+        ("Companies/Acme.md", "---\ntype: company\n---\nAnvils.\n"),
+        ("People/Ann.md", "---\ntype: person\nworks_at: \"[[Acme]]\"\n---\nAnn.\n"),
+    ]);
+    let query = "who works at Acme";
+    let printed = command(&vault, &["search", query]);
+    let page = Page::start(&vault, &[]);
+    let shown = page.read(&format!("search?q={}", query.replace(' ', "+")));
+    let note = |reply: &Value| {
+        let notes = reply["notes"].as_array().unwrap().iter();
+        notes.map(|note| note.as_str().unwrap()).find(|note| note.contains("works_at")).unwrap().to_owned()
+    };
+    let (command, page) = (note(&printed), note(&shown));
+    assert!(command.ends_with("; --no-relations searches for the words"), "{printed}");
+    assert!(page.ends_with("; “Words” and “Meaning” above search all notes"), "{shown}");
+    assert!(!page.contains("--"), "{page}");
 }
 
 #[test]
@@ -436,6 +460,24 @@ fn the_timeline_says_what_was_restored_undone_and_can_be_done_again() {
 }
 
 #[test]
+fn a_brief_timeline_has_the_same_events_and_no_lists() {
+    let vault = lived_in();
+    let page = Page::start(&vault, &[]);
+    for limit in [1, 2, 3, 50] {
+        let whole = page.read(&format!("activity?limit={limit}"));
+        let brief = page.read(&format!("activity?limit={limit}&brief=1"));
+        assert_eq!((&brief["events"], &brief["next"]), (&whole["events"], &whole["next"]), "{limit}");
+        for list in ["sessions", "agents", "ops"] {
+            assert_eq!(brief[list], json!([]), "{limit}: {list}");
+        }
+    }
+    assert!(
+        page.read("activity?limit=2")["ops"].as_array().unwrap().len() > 2,
+        "the lists are of all events"
+    );
+}
+
+#[test]
 fn the_lists_of_the_timeline_are_those_of_the_period() {
     let vault = TestVault::new(&[("A.md", "a\n")]);
     for (now, value) in [("2026-11-01T10:00:00Z", "1"), ("2026-11-02T10:00:00Z", "2")] {
@@ -548,7 +590,50 @@ fn an_inactive_note_names_the_operation_that_made_it_so() {
         assert_eq!(note["since"]["operation"].as_str(), operation.as_deref(), "{path}: {note}");
         let agent = operation.map(|_| "cli");
         assert_eq!(note["since"]["agent"].as_str(), agent, "{path}: {note}");
+        // Where no operation is known, the time of the file says when it was at the latest.
+        assert_eq!(note["latest"].is_string(), agent.is_none(), "{path}: {note}");
     }
+    let counts = json!({"archived": 1, "forgotten": 5, "trash": 0});
+    assert_eq!(page.read("memory/inactive/counts"), counts);
+}
+
+#[test]
+fn a_note_that_was_archived_by_hand_says_when_at_the_latest() {
+    let text = "---\ntier: archive\nupdated: 2001-01-01\n---\na\n";
+    let vault = TestVault::new(&[("By hand.md", text)]);
+    let file = fs::File::options().append(true).open(vault.root().join("By hand.md")).unwrap();
+    file.set_modified(UNIX_EPOCH + Duration::from_secs(1_700_000_000)).unwrap();
+    let page = Page::start(&vault, &[]);
+    let note = &page.read("memory/inactive")["archived"][0];
+    assert_eq!(
+        (&note["updated"], &note["latest"]),
+        (&json!("2001-01-01T00:00:00Z"), &json!("2023-11-14T22:13:20Z"))
+    );
+}
+
+#[test]
+fn counts_of_the_trash_follow_every_change_of_it() {
+    let vault = TestVault::new(&[("A.md", "a\n"), ("Boats/B.md", "b\n"), ("C.md", "c\n")]);
+    let page = Page::start(&vault, &[]);
+    let trash = || page.read("memory/inactive/counts")["trash"].as_u64().unwrap();
+    let matched = || page.read("trash/matches?q=-zebra")["total"].as_u64().unwrap();
+    let listed = || page.read("memory/inactive")["trash"].as_array().unwrap().len() as u64;
+    let check = |expected: u64, when: &str| {
+        assert_eq!([trash(), matched(), listed()], [expected; 3], "{when}");
+    };
+    check(0, "without a trash");
+    applied(&page, "forget", &json!({"name": "A", "hard": true}));
+    check(1, "after a deletion by the page");
+    command(&vault, &["delete", "Boats/B"]);
+    check(2, "after one by another process");
+    vault.write(".trash/Foreign.md", "by another program\n");
+    check(2, "of what another program put there nothing is known");
+    command(&vault, &["restore", "A"]);
+    check(1, "after a restoration by another process");
+    fs::remove_file(vault.root().join(".trash/Boats/B.md")).unwrap();
+    check(0, "after another program removed a file");
+    command(&vault, &["delete", "C"]);
+    check(1, "after a deletion beside a foreign file");
 }
 
 #[test]
@@ -667,6 +752,55 @@ fn near_duplicates_are_those_of_the_check() {
     let message = format!("has about the same text as A.md ({percent} % of its word sequences)");
     let problems = checked["problems"].as_array().unwrap();
     assert!(problems.iter().any(|problem| problem["message"] == message.as_str()), "{message}: {checked}");
+}
+
+#[test]
+fn short_notes_with_the_same_text_differ_in_line_ends_at_most() {
+    let text = "Quince trees flower\nin late April here.";
+    let vault = TestVault::new(&[
+        ("One.md", &format!("{text}\n")),
+        ("Two.md", text),
+        ("Three.md", &format!("{}\r\n\r\n", text.replace('\n', "\r\n"))),
+        ("Other.md", &format!("{text}!\n")),
+        ("Few.md", "Quince.\n"),
+        ("Few 2.md", "Quince."),
+    ]);
+    let page = Page::start(&vault, &[]);
+    let found = page.read("memory/duplicates");
+    let pairs = found["pairs"].as_array().unwrap().iter();
+    let named = pairs.filter(|pair| pair["by"] == "content").map(|pair| {
+        let mut both = [pair["a"]["path"].as_str().unwrap(), pair["b"]["path"].as_str().unwrap()];
+        both.sort_unstable();
+        both.join(" ")
+    });
+    let named: BTreeSet<String> = named.collect();
+    assert_eq!(named.len(), 2, "three notes are two pairs: {found}");
+    let all: BTreeSet<&str> = named.iter().flat_map(|pair| pair.split(' ')).collect();
+    assert_eq!(all, BTreeSet::from(["One.md", "Two.md", "Three.md"]), "{found}");
+    let other = |pair: &&Value| pair["by"] != "content" && !pair.to_string().contains("Other.md");
+    assert_eq!(found["pairs"].as_array().unwrap().iter().find(other), None, "no pair is named twice");
+}
+
+#[test]
+fn a_share_of_all_word_sequences_is_that_of_the_same_words() {
+    let words: Vec<String> = (0..400).map(|word| format!("word{word}")).collect();
+    let changed = |at: usize| {
+        let mut words = words.clone();
+        words[at] = "else".to_owned();
+        words.join(" ")
+    };
+    let text = words.join(" ");
+    // The sample of at least one of them misses the word that differs.
+    for at in [40, 80, 120, 160, 200, 240, 280, 320] {
+        let (one, other) = (WordSketch::of_body(&text), WordSketch::of_body(&changed(at)));
+        assert!((80..100).contains(&one.percent(&other)), "{at}: {}", one.percent(&other));
+    }
+    assert!([40, 80, 120, 160, 200, 240, 280, 320].iter().any(|at| {
+        let (one, other) = (WordSketch::of_body(&text), WordSketch::of_body(&changed(*at)));
+        one.share(&other) > 0.999
+    }));
+    let twin = WordSketch::of_body(&text.to_uppercase().replace(' ', ", "));
+    assert_eq!(WordSketch::of_body(&text).percent(&twin), 100, "the words are the same");
 }
 
 #[test]

@@ -158,6 +158,8 @@ export interface CanvasEdge {
   to?: string;
   fromNode?: string;
   toNode?: string;
+  fromSide?: string;
+  toSide?: string;
   label?: string | null;
 }
 
@@ -416,11 +418,19 @@ export interface TrashMatches {
 }
 
 /** An archived or forgotten note, with the operation that made it so if sidenote did. */
-export type InactiveNote = Memory & { since?: { at: string; agent: string; operation: string } };
+/** `latest` is the time of the file, where no operation is known. */
+export type InactiveNote = Memory & { since?: { at: string; agent: string; operation: string }; latest?: string };
 
 export interface TrashedText {
   path: string;
   text: string | null;
+}
+
+/** How many notes are archived, forgotten and in the trash. */
+export interface InactiveCounts {
+  archived: number;
+  forgotten: number;
+  trash: number;
 }
 
 export interface Inactive {

@@ -35,6 +35,38 @@ describe('a note', () => {
     await context.close();
   });
 
+  test('a canvas is drawn with the labels of its edges, and its cards say where links lead', async () => {
+    write(vault, 'Drawn.canvas', JSON.stringify({
+      nodes: [
+        { id: 'a', type: 'text', text: 'See [[Sensor drift|drift]], [[Lost page]]^[a note]\n\n![[Inbox]]', x: 0, y: 0, width: 400, height: 200 },
+        { id: 'b', type: 'file', file: 'Inbox.md', x: 600, y: 0, width: 200, height: 80 },
+      ],
+      edges: [{ id: 'e', fromNode: 'a', toNode: 'b', fromSide: 'right', toSide: 'left', label: 'leads on' }],
+    }));
+    const { page, context, seen } = await open(browser, server, '/note/Drawn.canvas');
+    assert.deepEqual(await page.locator('.canvas-drawing text').allTextContents(), ['See drift, Lost page Inbox', 'Inbox.md', 'leads on']);
+    const line = page.locator('.canvas-drawing line');
+    assert.deepEqual([await line.getAttribute('x1'), await line.getAttribute('x2')], ['400', '600'], 'from side to side');
+    assert.equal(await page.getAttribute('.prose a.internal >> text=drift', 'data-path'), 'Projects/River gauges/Sensor drift.md');
+    assert.equal(await page.locator('.prose a.unresolved[href]').count(), 0);
+    assert.equal(await page.textContent('.prose a.unresolved'), 'Lost page');
+    assert.deepEqual(seen.errors, []);
+    await context.close();
+  });
+
+  test('a footnote within a line leads to its text and back', async () => {
+    write(vault, 'Feet.md', 'The weir^[Built in *1907*.] was moved[^why].\n\n[^why]: Mud.\n\n' + 'More.\n\n'.repeat(60));
+    const { page, context } = await open(browser, server, '/note/Feet.md');
+    assert.deepEqual(await page.locator('.footnotes li').allTextContents().then((texts) => texts.map((text) => text.trim())), ['Built in 1907. ↩', 'Mud. ↩']);
+    const top = () => page.evaluate(() => document.querySelector('#fn-1').getBoundingClientRect().top);
+    assert.ok((await top()) > 1000);
+    await page.click('sup.footnote-ref a >> nth=0');
+    await page.waitForFunction(() => document.querySelector('#fn-1').getBoundingClientRect().bottom < window.innerHeight);
+    await page.click('#fn-1 .footnote-back');
+    await page.waitForFunction(() => document.querySelector('#fnref-1').getBoundingClientRect().top >= 0);
+    await context.close();
+  });
+
   test('links lead on without loading the page again, and the outline to its heading', async () => {
     const { page, context } = await open(browser, server, '/note/Start%20here.md');
     await page.evaluate(() => {
@@ -100,6 +132,7 @@ describe('a note', () => {
     await settle(page);
     const row = page.locator('.event', { hasText: 'Inbox' }).first();
     assert.match(await row.textContent(), /nightly-agent/);
+    assert.deepEqual(await row.locator('.chip[title^="Tool"]').evaluateAll((chips) => chips.map((chip) => chip.title)), ['Toolset: notes', 'Tool: edit_note']);
     await row.locator('.event-toggle').click();
     await page.waitForSelector('.operation .diff .added >> text=Ask Ruth about the zero');
     await page.click('.operation >> text=Undo this');

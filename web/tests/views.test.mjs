@@ -66,6 +66,21 @@ describe('the example vault', () => {
     });
   }
 
+  test('on a narrow screen, a fall to another tier says why within the screen', async () => {
+    const { page, context } = await open(browser, server, '/memory?tab=changes', SCREENS.narrow);
+    const rows = await page.locator('.table.stacks tbody tr').all();
+    assert.ok(rows.length > 0);
+    for (const row of rows.slice(0, 5)) {
+      for (const cell of await row.locator('td').all()) {
+        const box = await cell.boundingBox();
+        assert.ok(box && box.x >= 0 && box.x + box.width <= 360, `${await cell.textContent()}: ${JSON.stringify(box)}`);
+      }
+      assert.match(await row.locator('.stacks-last').textContent(), /\w+/);
+    }
+    assert.equal(await page.getByRole('columnheader', { name: 'Why' }).count(), 1, 'it is still a table');
+    await context.close();
+  });
+
   test('a view names itself in the title, and the address leads back to it', async () => {
     const { page, context } = await open(browser, server, '/memory?tab=away');
     assert.match(await page.title(), /Memory/);

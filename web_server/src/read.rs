@@ -20,7 +20,7 @@ use sidenote_store::{
 type Reader = fn(&Store, &Params) -> Result<Vec<u8>, ApiError>;
 
 /// The addresses below `/api/v1/`.
-const READERS: [(&str, Reader); 30] = [
+const READERS: [(&str, Reader); 31] = [
     ("session", session),
     ("search", search),
     ("facets", facets),
@@ -50,6 +50,7 @@ const READERS: [(&str, Reader); 30] = [
     }),
     ("memory/changes", memory_changes),
     ("memory/inactive", |store, _| to_json(&store.views().inactive()?)),
+    ("memory/inactive/counts", |store, _| to_json(&store.views().inactive_counts()?)),
     ("trash", |store, params| to_json(&store.views().trashed_text(params.required("name")?)?)),
     ("trash/matches", |store, params| {
         let limit = params.number("limit")?.unwrap_or(10);
@@ -181,6 +182,9 @@ fn search(store: &Store, params: &Params) -> Result<Vec<u8>, ApiError> {
         let absent = store.reads().absent(&request.filter, None, request.path.as_deref())?;
         reply.notes.extend(absent.into_iter().map(Into::into));
     }
+    for note in &mut reply.notes {
+        *note = note.for_page().into();
+    }
     to_json(&reply)
 }
 
@@ -307,11 +311,11 @@ fn duplicates(cache: &ReplyCache, store: &Store, params: &Params) -> Result<Vec<
     let (limit, threshold) =
         (params.number("limit")?.unwrap_or(50), params.number("threshold")?.unwrap_or(0.9));
     // The pairs are those of the check, so that both name the same.
-    let similar = cache.similar_texts.get(store, || {
+    let repeated = cache.repeated_texts.get(store, || {
         let generation = store.index().generation()?;
-        Ok((generation, store.upkeep().similar_texts()?.into()))
+        Ok((generation, store.upkeep().repeated_texts()?.into()))
     })?;
-    to_json(&store.views().duplicates(limit, threshold, &similar)?)
+    to_json(&store.views().duplicates(limit, threshold, &repeated)?)
 }
 
 fn activity(store: &Store, params: &Params) -> Result<Vec<u8>, ApiError> {
@@ -334,6 +338,7 @@ fn activity(store: &Store, params: &Params) -> Result<Vec<u8>, ApiError> {
         op: text("op"),
         note: text("note"),
         all: params.is_set("all"),
+        brief: params.is_set("brief"),
     };
     to_json(&store.views().activity(&request)?)
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use axum::body::Bytes;
 
 use crate::reply::ApiError;
-use sidenote_store::{SimilarTexts, Store};
+use sidenote_store::{RepeatedTexts, Store};
 
 /// The interval at which a request that waits for another one looks whether its client is gone.
 const CANCELLATION_INTERVAL: Duration = Duration::from_millis(100);
@@ -33,8 +33,8 @@ pub(crate) struct ReplyCache {
     pub(crate) graph: Cached<Bytes>,
     /// The reply with the problems of the whole vault, as compressed JSON.
     pub(crate) check: Cached<Bytes>,
-    /// The pairs of notes with about the same text.
-    pub(crate) similar_texts: Cached<Arc<[SimilarTexts]>>,
+    /// The notes with the same or about the same text.
+    pub(crate) repeated_texts: Cached<Arc<RepeatedTexts>>,
 }
 
 impl<T> Default for Cached<T> {

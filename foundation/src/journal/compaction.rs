@@ -1,7 +1,7 @@
 //! Journal compaction: merges the uses of an old month, one line each, into one line for each note.
 //!
-//! Every use keeps its id, its time and its source; only the session is dropped. A journal that was compacted on one git
-//! branch therefore merges with one that was not.
+//! Every use keeps its id, its time and its source; the session, the agent and its tool are dropped. A journal that was
+//! compacted on one git branch therefore merges with one that was not.
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
@@ -20,7 +20,8 @@ use crate::journal::{Journal, MAX_MONTH};
 /// The number of months before the present one that are not compacted.
 const KEPT_MONTHS: i64 = 2;
 /// The fields of a use that compaction knows. A use with other fields is kept as it is.
-const KNOWN: &[&str] = &["notes", "by", "session"];
+const KNOWN: &[&str] =
+    &["notes", "by", "session", "states", "client", "caller", "tool", "toolset", "operation_id", "call"];
 
 /// Formats a use as its id, followed by its time if the id does not contain it.
 fn name(id: &str, at: Timestamp) -> String {

@@ -5,6 +5,7 @@
 
 mod anchors;
 mod blocks;
+mod footnotes;
 mod html;
 mod html_tags;
 mod ignore_comments;

@@ -19,9 +19,14 @@ const SHORTEST: usize = 12;
 /// The share of common sequences from which on two notes say about the same.
 pub const ALIKE: f64 = 0.8;
 
-/// The smallest hashes of the word sequences of a note, in order. It is empty for a note that is too short.
+/// A sample of the word sequences of a note. It is empty for a note that is too short.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct WordSketch(Vec<u64>);
+pub struct WordSketch {
+    /// The smallest hashes of the sequences, in order.
+    hashes: Vec<u64>,
+    /// The hash of all words.
+    words: u64,
+}
 
 impl WordSketch {
     /// Makes the sketch of the body of a note.
@@ -44,17 +49,17 @@ impl WordSketch {
         }
         hashes.truncate(SKETCH);
         hashes.shrink_to_fit();
-        Self(hashes)
+        Self { hashes, words: hash(&words) }
     }
 
     /// Returns the smallest hashes. Two notes that are alike share one of them almost certainly.
     pub fn smallest(&self) -> impl Iterator<Item = u64> {
-        self.0.iter().take(4).copied()
+        self.hashes.iter().take(4).copied()
     }
 
     /// Estimates the share of word sequences that two notes have in common, from 0 to 1.
     pub fn share(&self, other: &Self) -> f64 {
-        let (mut one, mut other) = (self.0.iter().peekable(), other.0.iter().peekable());
+        let (mut one, mut other) = (self.hashes.iter().peekable(), other.hashes.iter().peekable());
         let (mut all, mut common) = (0, 0);
         // Both are in order.
         while all < SKETCH {
@@ -74,6 +79,12 @@ impl WordSketch {
             all += 1;
         }
         common as f64 / all.max(1) as f64
+    }
+
+    /// Returns the share in percent. Only notes with the same words have 100: a sample can miss the few that differ.
+    pub fn percent(&self, other: &Self) -> u8 {
+        let most = if self.words == other.words { 100.0 } else { 99.0 };
+        (self.share(other) * 100.0).round().clamp(0.0, most) as u8
     }
 }
 

@@ -166,14 +166,10 @@ async fn commit(State(vaults): State<NamedVaults>, Path(name): Path<String>, req
         {
             return refusal;
         }
-        let caller = parts.extensions.get::<Member>().map(|member| member.caller.clone());
+        let origin = server.origin(TOOL, parts.extensions.get::<Member>());
         let committed = server
             .run(move |store| {
-                let store = store.for_client("sidenote sync".to_owned());
-                let store = match &caller {
-                    Some(caller) => store.for_caller(caller, TOOL),
-                    None => store,
-                };
+                let store = store.for_client("sidenote sync".to_owned()).for_tool(origin);
                 let store = store.for_call(Some((request.operation.as_str(), CALL)));
                 store.replication().commit(&request)
             })

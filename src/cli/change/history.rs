@@ -6,7 +6,7 @@ use console::style;
 use crate::cli::diff::{show_difference, show_whole};
 use crate::cli::{CommandContext, output};
 use crate::error::Result;
-use crate::store::{Event, NoteCommit, NoteHistory, person_of};
+use crate::store::{Event, NoteCommit, NoteHistory, actor_of, tool_of};
 
 /// List the operations on a note or on all notes, newest first.
 ///
@@ -38,16 +38,16 @@ pub(super) fn run(context: &CommandContext, args: &HistoryArgs) -> Result<()> {
     }
     let events = context.store()?.changes().history_of(args.note.as_deref(), args.limit)?;
     context.out.reply(&events, |events: &Vec<Event>| {
-        // Where people log in, each line names one.
-        let has_people = events.iter().any(|event| person_of(event).is_some());
+        // A list of what one person did by hand needs no names.
+        let by = |event: &Event| [actor_of(event), tool_of(event)].map(Option::unwrap_or_default);
+        let has_names = events.iter().any(|event| by(event).iter().any(|name| !name.is_empty()));
         let rows = events.iter().map(|event| {
             let others = (event.files.len() + event.folders.len()).saturating_sub(1);
             let more = if others > 0 { format!(" and {others} more") } else { String::new() };
             let subject = event.subject().unwrap_or_default() + &more;
             let mut row = vec![event.at.rfc3339(), event.op.clone(), subject, event.id.clone()];
-            if has_people {
-                let tool = event.more.get("tool").and_then(|tool| tool.as_str()).unwrap_or_default();
-                row.splice(1..1, [person_of(event).unwrap_or_default(), tool.to_owned()]);
+            if has_names {
+                row.splice(1..1, by(event));
             }
             row
         });

@@ -4,7 +4,7 @@ use clap::Args;
 
 use crate::cli::{CommandContext, output};
 use crate::error::Result;
-use crate::store::Event;
+use crate::store::{Event, actor_of, tool_of};
 
 /// List the journal events of a memory or of all memories, newest first.
 #[derive(Debug, Args)]
@@ -22,7 +22,8 @@ pub(super) fn run(context: &CommandContext, args: &AuditArgs) -> Result<()> {
     context.out.reply(&events, |events| {
         let row = |event: &Event| {
             let by = event.more.get("by").and_then(|by| by.as_str()).unwrap_or("").to_owned();
-            vec![event.at.rfc3339(), event.op.clone(), by]
+            let [actor, tool] = [actor_of(event), tool_of(event)].map(Option::unwrap_or_default);
+            vec![event.at.rfc3339(), event.op.clone(), by, actor, tool]
         };
         output::columns(&events.iter().map(row).collect::<Vec<_>>())
     })

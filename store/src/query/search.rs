@@ -470,7 +470,8 @@ fn relation_notice(core: &Core, answer: &RelationAnswer) -> Result<Wording> {
     Ok(Wording::new(
         format!("{text}; --no-relations searches for the words"),
         format!("{text}; the mode bm25 or vector searches all notes"),
-    ))
+    )
+    .with_page(format!("{text}; “Words” and “Meaning” above search all notes")))
 }
 
 /// The time that a search spends on embedding the latest changes.

@@ -48,6 +48,9 @@ pub struct ActivityRequest {
     pub note: Option<String>,
     /// Whether uses, votes and records of maintenance are shown, too.
     pub all: bool,
+    /// Whether only the events are wanted, without what the whole period is read for: the values for filters, and what a
+    /// redo would do.
+    pub brief: bool,
 }
 
 /// An event of the timeline.
@@ -242,8 +245,11 @@ impl Views<'_> {
             sessions: BTreeSet::new(),
             agents: BTreeSet::new(),
             ops: BTreeSet::new(),
-            redo: Changes::of(self.core).redoable()?.as_ref().map(EventName::of),
+            redo: None,
         };
+        if !request.brief {
+            reply.redo = Changes::of(self.core).redoable()?.as_ref().map(EventName::of);
+        }
         let mut later = LaterEvents::default();
         let mut is_behind = request.before.is_none();
         let mut read = 0;
@@ -257,7 +263,8 @@ impl Views<'_> {
                 continue;
             }
             later.name(&mut reply.events, &event);
-            if reply.next.is_some() && read > MOST_READ {
+            let is_complete = request.brief && reply.events.iter().all(ActivityEvent::is_named);
+            if reply.next.is_some() && (is_complete || read > MOST_READ) {
                 break;
             }
             if request.from.is_some_and(|from| event.at < from) {
@@ -269,7 +276,7 @@ impl Views<'_> {
             let (session, agent) = (text_of(&event, "session"), agent_of(&event));
             let is_in_time = request.until.is_none_or(|until| event.at < until)
                 && note.as_ref().is_none_or(|note| note.concerns(&event));
-            if is_in_time {
+            if is_in_time && !request.brief {
                 reply.sessions.extend(session.map(str::to_owned));
                 reply.agents.insert(agent.to_owned());
                 reply.ops.insert(event.op.clone());

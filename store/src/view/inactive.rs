@@ -10,8 +10,8 @@ use crate::view::Views;
 use crate::view::activity::agent_of;
 use crate::view::trash::TrashedFile;
 use sidenote_foundation::clock::Timestamp;
-use sidenote_foundation::error::{ErrorKind, Result};
-use sidenote_foundation::index::catalog::Inactive;
+use sidenote_foundation::error::{Error, ErrorKind, Result};
+use sidenote_foundation::index::catalog::{FileRow, Inactive};
 use sidenote_foundation::journal::event::Event;
 use sidenote_foundation::journal::path_before_folders;
 use sidenote_foundation::journal::reader::ReadOrder;
@@ -32,6 +32,17 @@ pub struct InactiveNotes {
     pub trash: Vec<TrashedFile>,
 }
 
+/// How many notes are found by no search unless asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct InactiveCounts {
+    /// Archived notes.
+    pub archived: usize,
+    /// Forgotten notes.
+    pub forgotten: usize,
+    /// The files in the trash.
+    pub trash: usize,
+}
+
 /// An archived or forgotten note.
 #[derive(Debug, Clone, Serialize)]
 pub struct InactiveNote {
@@ -41,6 +52,9 @@ pub struct InactiveNote {
     /// The operation that archived or forgot it; none where another program did, or where its before-images are gone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub since: Option<InactiveSince>,
+    /// The time of the file where no operation is known: the note was archived or forgotten then or before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub latest: Option<Timestamp>,
 }
 
 /// The operation that archived or forgot a note.
@@ -68,18 +82,34 @@ impl Views<'_> {
     /// `Corrupt` if the index cannot be read; `Io` if the journal or the trash cannot be read.
     #[tracing::instrument(skip_all)]
     pub fn inactive(&self) -> Result<InactiveNotes> {
-        let rows = {
-            let catalog = self.core.index.catalog();
-            let mut rows =
-                catalog.rows(&catalog.inactive_files(Inactive { archived: true, forgotten: true })?)?;
-            rows.retain(|row| !row.excluded);
-            rows
-        };
+        let rows = self.inactive_rows(Inactive { archived: true, forgotten: true })?;
         let memories = MemoryWeights::of(self.core).weigh(rows, self.core.clock.now())?;
         let since = self.inactive_since(&memories)?;
-        let notes = memories.into_iter().zip(since).map(|(memory, since)| InactiveNote { memory, since });
+        let notes = memories.into_iter().zip(since).map(|(memory, since)| {
+            let latest = since.is_none().then_some(memory.row.written);
+            InactiveNote { memory, since, latest }
+        });
         let (forgotten, archived) = notes.partition(|note| note.memory.state.forgotten);
         Ok(InactiveNotes { archived, forgotten, trash: self.trash()? })
+    }
+
+    /// Counts what [`Views::inactive`] lists, without looking for the operations.
+    ///
+    /// # Errors
+    /// `Corrupt` if the index cannot be read; `Io` if the journal or the trash cannot be read.
+    #[tracing::instrument(skip_all)]
+    pub fn inactive_counts(&self) -> Result<InactiveCounts> {
+        let count = |states| Ok::<_, Error>(self.inactive_rows(states)?.len());
+        let all = count(Inactive { archived: true, forgotten: true })?;
+        let forgotten = count(Inactive { archived: false, forgotten: true })?;
+        Ok(InactiveCounts { archived: all - forgotten, forgotten, trash: self.deletions()?.len() })
+    }
+
+    fn inactive_rows(&self, states: Inactive) -> Result<Vec<FileRow>> {
+        let catalog = self.core.index.catalog();
+        let mut rows = catalog.rows(&catalog.inactive_files(states)?)?;
+        rows.retain(|row| !row.excluded);
+        Ok(rows)
     }
 
     /// Finds the operations that archived or forgot notes: of each note the last one before which it was neither.

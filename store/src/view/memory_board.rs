@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::memory_weights::{MemoryWeights, Weighed};
 use crate::query::search::hide;
 use crate::source::body_of;
-use crate::upkeep::check::similar_texts::SimilarTexts;
+use crate::upkeep::check::similar_texts::RepeatedTexts;
 use crate::view::curve::{FallReason, tiers_ahead};
 use crate::view::{NamedColumn, Views};
 use sidenote_foundation::clock::Timestamp;
@@ -138,7 +138,7 @@ pub struct DuplicatePair {
 pub enum PairKind {
     /// Their texts are about the same, as `check` finds.
     Text,
-    /// Their bytes are the same, and too few for `check` to compare.
+    /// Their texts are the same but for the ends of lines and of the file, and too short for `check` to compare.
     Content,
     /// Their passages are alike in meaning.
     Meaning,
@@ -270,17 +270,17 @@ impl Views<'_> {
         Ok(TierFalls { days, total, counts, changes: named.collect() })
     }
 
-    /// Finds pairs of notes that say nearly the same: those whose texts `check` found to be about the same, and of the last
-    /// changed ones those whose passages are alike.
+    /// Finds pairs of notes that say nearly the same: those whose texts are the same, or about the same for `check`, and of
+    /// the last changed ones those whose passages are alike.
     ///
     /// # Errors
     /// `Corrupt` if the index cannot be read.
     #[tracing::instrument(skip_all)]
-    pub fn duplicates(&self, limit: usize, threshold: f32, texts: &[SimilarTexts]) -> Result<DuplicatePairs> {
+    pub fn duplicates(&self, limit: usize, threshold: f32, texts: &RepeatedTexts) -> Result<DuplicatePairs> {
         let all = self.core.index.catalog().select(&Filter { with_canvases: true, ..Filter::default() })?;
         let by_path: HashMap<&str, &FileRow> = all.iter().map(|row| (row.path.as_str(), row)).collect();
         let by_id: HashMap<FileId, &FileRow> = all.iter().map(|row| (row.id, row)).collect();
-        let known = texts.iter().filter_map(|texts| {
+        let known = texts.similar.iter().filter_map(|texts| {
             let (one, other) = (by_path.get(texts.a.as_str())?, by_path.get(texts.b.as_str())?);
             Some((one.id, other.id, f32::from(texts.percent) / 100.0, PairKind::Text))
         });
@@ -291,7 +291,7 @@ impl Views<'_> {
         let hidden = Inactive::default();
         let mut rows = self.core.index.catalog().select(&hide(&Filter::default(), hidden))?;
         rows.sort_by(|a, b| b.updated.cmp(&a.updated).then_with(|| a.path.cmp(&b.path)));
-        for (one, other) in same_content(&rows) {
+        for (one, other) in same_text(&rows, &texts.equal) {
             if seen.insert((one.min(other), one.max(other))) {
                 pairs.push((one, other, 1.0, PairKind::Content));
             }
@@ -368,17 +368,17 @@ impl Views<'_> {
     }
 }
 
-/// Pairs notes with the same content: each with the first one.
-fn same_content(rows: &[FileRow]) -> Vec<(FileId, FileId)> {
-    /// Shorter files, such as empty notes, say nothing twice.
-    const SHORTEST: u64 = 20;
-    let mut first: HashMap<[u8; 32], FileId> = HashMap::new();
+/// Pairs notes with the same text: each with the first of them.
+fn same_text(rows: &[FileRow], equal: &[Vec<String>]) -> Vec<(FileId, FileId)> {
+    let group = |(number, paths)| (paths as &Vec<String>).iter().map(move |path| (path.as_str(), number));
+    let groups: HashMap<&str, usize> = equal.iter().enumerate().flat_map(group).collect();
+    let mut first: HashMap<usize, FileId> = HashMap::new();
     let mut pairs = Vec::new();
-    for row in rows.iter().filter(|row| row.size >= SHORTEST) {
-        let Some(hash) = row.hash else { continue };
-        match first.get(&hash) {
+    for row in rows {
+        let Some(number) = groups.get(row.path.as_str()) else { continue };
+        match first.get(number) {
             Some(other) => pairs.push((*other, row.id)),
-            None => drop(first.insert(hash, row.id)),
+            None => drop(first.insert(*number, row.id)),
         }
     }
     pairs

@@ -8,14 +8,15 @@ use serde_json::{Map, Value};
 use crate::lookup::Lookup;
 use crate::memory_weights::{Memory, MemoryWeights};
 use crate::view::Views;
-use crate::view::page_links::{PageLinks, note_address, raw_address, search_address, web_address};
+use crate::view::page_links::{PageLinks, raw_address, search_address, web_address};
 use sidenote_foundation::clock::Timestamp;
 use sidenote_foundation::error::Result;
 use sidenote_foundation::index::catalog::{FileKind, FileRow};
 use sidenote_foundation::index::indexed_document::ParsedNote;
 use sidenote_foundation::text::frontmatter::kind_of;
+use sidenote_foundation::text::link::{Link, LinkContext};
 use sidenote_foundation::text::markdown::{
-    LinkPages as _, LinkTarget, escape_attribute, escape_text, heading_ids, html,
+    EmbedHtml, LinkPages, LinkTarget, escape_attribute, escape_text, heading_ids, html,
 };
 use sidenote_foundation::text::media_type::{is_text, media_type};
 use sidenote_foundation::text::note::Note;
@@ -141,7 +142,7 @@ impl Views<'_> {
         let room = PageLinks::room();
         let links = PageLinks::of(self.core, &row, &parsed, vec![row.path.clone()], &room)?;
         let note = &parsed.note;
-        let canvas = parsed.is_canvas().then(|| canvas_of(&parsed.text));
+        let canvas = parsed.is_canvas().then(|| canvas_of(&parsed, &links));
         let html = match &canvas {
             Some(canvas) => {
                 canvas.nodes.iter().map(|node| format!("<div class=\"card\">{}</div>\n", node.html)).collect()
@@ -285,17 +286,8 @@ fn text_html(note: &Note, links: &PageLinks<'_>, key: &str, text: &str) -> Strin
     let found = note.links.iter().enumerate().find(|(_, link)| link.key.as_deref() == Some(key));
     if let Some((number, link)) = found {
         let shown = escape_text(link.display.as_deref().unwrap_or(text));
-        return match links.target(number, link) {
-            LinkTarget::File { address, path } => format!(
-                "<a class=\"internal\" href=\"{}\" data-path=\"{}\">{shown}</a>",
-                escape_attribute(&address),
-                escape_attribute(&path)
-            ),
-            LinkTarget::Nowhere => {
-                let written = escape_attribute(&format!("{}{}", link.path, link.subpath));
-                format!("<a class=\"internal unresolved\" data-link=\"{written}\">{shown}</a>")
-            }
-        };
+        let written = format!("{}{}", link.path, link.subpath);
+        return link_html(&links.target(number, link), &written, &shown);
     }
     match web_address(text).filter(|_| !text.contains(char::is_whitespace)) {
         Some(address) => format!(
@@ -313,8 +305,8 @@ const NODE_FIELDS: [&str; 7] = ["id", "type", "x", "y", "width", "height", "colo
 const EDGE_FIELDS: [&str; 7] = ["id", "fromNode", "fromSide", "toNode", "toSide", "color", "label"];
 
 /// Reads a canvas for a drawing, in the order in which it is read: from the top to the bottom, from left to right.
-fn canvas_of(text: &str) -> CanvasView {
-    let whole: Value = serde_json::from_str(text.trim_start_matches('\u{FEFF}')).unwrap_or_default();
+fn canvas_of(parsed: &ParsedNote, links: &PageLinks<'_>) -> CanvasView {
+    let whole: Value = serde_json::from_str(parsed.text.trim_start_matches('\u{FEFF}')).unwrap_or_default();
     let list = |name: &str| whole.get(name).and_then(Value::as_array).cloned().unwrap_or_default();
     let kept = |from: &Value, names: &[&str]| -> Map<String, Value> {
         let is_plain =
@@ -322,12 +314,14 @@ fn canvas_of(text: &str) -> CanvasView {
         let fields = names.iter().filter_map(|name| Some(((*name).to_owned(), from.get(*name)?.clone())));
         fields.filter(|(_, value)| is_plain(value)).collect()
     };
+    // The links of the canvas are those of its nodes, in the order of the file.
+    let mut number = 0;
     let mut nodes: Vec<CanvasNode> = list("nodes")
         .iter()
         .map(|node| CanvasNode {
             fields: kept(node, &NODE_FIELDS),
             label: node.get("label").and_then(Value::as_str).map(str::to_owned),
-            html: card_html(node),
+            html: card_html(node, &parsed.note, links, &mut number),
         })
         .collect();
     let place = |node: &CanvasNode, name: &str| node.fields.get(name).and_then(Value::as_f64).unwrap_or(0.0);
@@ -338,30 +332,25 @@ fn canvas_of(text: &str) -> CanvasView {
     CanvasView { nodes, edges }
 }
 
-/// Shows a card: its text, or a link to what it is about.
-fn card_html(node: &Value) -> String {
+/// Shows a card: its text, or a link to what it is about. `number` is that of its first link in the canvas, and becomes that
+/// of the first link behind it.
+fn card_html(node: &Value, canvas: &Note, links: &PageLinks<'_>, number: &mut usize) -> String {
     let field = |name: &str| node.get(name).and_then(Value::as_str).unwrap_or("");
     match field("type") {
         "text" => {
             let note = Note::parse(field("text"));
-            html(field("text"), &note, None, &CardLinks)
-        }
-        "file" => {
-            let (path, name) = (field("file"), field("file").rsplit('/').next().unwrap_or(""));
-            let address = escape_attribute(&note_address(path));
-            let shown = format!(
-                "<a class=\"internal\" href=\"{address}\" data-path=\"{}\">{}</a>",
-                escape_attribute(path),
-                escape_text(name)
-            );
-            match media_type(path).starts_with("image/") {
-                true => format!(
-                    "<img src=\"{}\" alt=\"{}\" loading=\"lazy\">",
-                    escape_attribute(&raw_address(path)),
-                    escape_attribute(name)
-                ),
-                false => shown,
+            let mut numbers = Vec::new();
+            for link in &note.links {
+                // A canvas has no properties, so links in those of a card are none.
+                let is_link = link.place != LinkContext::Property;
+                numbers.push(is_link.then_some(*number));
+                *number += usize::from(is_link);
             }
+            html(field("text"), &note, None, &CardLinks { links, numbers })
+        }
+        "file" if !field("file").is_empty() => {
+            *number += 1;
+            file_card_html(*number - 1, field("file"), canvas, links)
         }
         "link" => match web_address(field("url")) {
             Some(address) => format!(
@@ -371,36 +360,74 @@ fn card_html(node: &Value) -> String {
             ),
             None => escape_text(field("url")),
         },
-        _ => escape_text(field("label")),
+        _ => {
+            *number += usize::from(field("type") == "group" && !field("background").is_empty());
+            escape_text(field("label"))
+        }
     }
 }
 
-/// The links of a card. They are looked up when somebody follows them, by the name that is written.
-struct CardLinks;
+/// Shows the card of a file: an image, or a link to the file.
+fn file_card_html(number: usize, written: &str, canvas: &Note, links: &PageLinks<'_>) -> String {
+    let name = written.rsplit('/').next().unwrap_or("");
+    let target = canvas.links.get(number).map_or(LinkTarget::Nowhere, |link| links.target(number, link));
+    match target {
+        LinkTarget::File { path, .. } if media_type(&path).starts_with("image/") => format!(
+            "<img src=\"{}\" alt=\"{}\" loading=\"lazy\">",
+            escape_attribute(&raw_address(&path)),
+            escape_attribute(name)
+        ),
+        target => link_html(&target, written, &escape_text(name)),
+    }
+}
 
-impl sidenote_foundation::text::markdown::LinkPages for CardLinks {
-    fn target(&self, _: usize, link: &sidenote_foundation::text::link::Link) -> LinkTarget {
-        LinkTarget::File { address: note_address(&link.path), path: link.path.clone() }
+/// Returns a link as HTML, around what is shown of it.
+fn link_html(target: &LinkTarget, written: &str, shown: &str) -> String {
+    match target {
+        LinkTarget::File { address, path } => format!(
+            "<a class=\"internal\" href=\"{}\" data-path=\"{}\">{shown}</a>",
+            escape_attribute(address),
+            escape_attribute(path)
+        ),
+        LinkTarget::Nowhere => {
+            format!(
+                "<a class=\"internal unresolved\" data-link=\"{}\">{shown}</a>",
+                escape_attribute(written)
+            )
+        }
+    }
+}
+
+/// The links of a card, each with its number among those of the canvas.
+struct CardLinks<'a> {
+    links: &'a PageLinks<'a>,
+    numbers: Vec<Option<usize>>,
+}
+
+impl CardLinks<'_> {
+    fn number(&self, number: usize) -> Option<usize> {
+        self.numbers.get(number).copied().flatten()
+    }
+}
+
+impl LinkPages for CardLinks<'_> {
+    fn target(&self, number: usize, link: &Link) -> LinkTarget {
+        self.number(number).map_or(LinkTarget::Nowhere, |number| self.links.target(number, link))
     }
 
-    fn embed(
-        &self,
-        _: usize,
-        link: &sidenote_foundation::text::link::Link,
-    ) -> sidenote_foundation::text::markdown::EmbedHtml {
-        let address = escape_attribute(&note_address(&link.path));
-        let (path, shown) =
-            (escape_attribute(&link.path), escape_text(link.display.as_deref().unwrap_or(&link.path)));
-        let html = format!("<a class=\"internal\" href=\"{address}\" data-path=\"{path}\">{shown}</a>");
-        sidenote_foundation::text::markdown::EmbedHtml { html, is_block: false }
+    fn embed(&self, number: usize, link: &Link) -> EmbedHtml {
+        match self.number(number) {
+            Some(number) => self.links.embed(number, link),
+            None => EmbedHtml { html: String::new(), is_block: false },
+        }
     }
 
     fn tag_address(&self, tag: &str) -> String {
-        search_address(&format!("tag:#{tag}"))
+        self.links.tag_address(tag)
     }
 
     fn web_address(&self, url: &str) -> Option<String> {
-        web_address(url)
+        self.links.web_address(url)
     }
 
     fn has_ids(&self) -> bool {

@@ -1,31 +1,28 @@
 //! The files in the trash of the vault: which they are, who deleted them and when, their texts, and which of them a query
 //! matches.
 
-use std::collections::HashSet;
 use std::path::Path;
+use std::sync::{Arc, PoisonError};
 
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use crate::deletions::{Deletion, KnownDeletions};
 use crate::source::body_of;
 use crate::view::Views;
 use crate::view::activity::agent_of;
 use sidenote_foundation::clock::Timestamp;
 use sidenote_foundation::error::{Error, ErrorKind, Result};
-use sidenote_foundation::journal::reader::ReadOrder;
 use sidenote_foundation::safe_open;
 use sidenote_foundation::search::metadata_filter::MetadataFilter;
 use sidenote_foundation::search::predicate::{Content, Evaluator, FileData};
 use sidenote_foundation::search::query::Query;
 use sidenote_foundation::text::decode::decode;
-use sidenote_foundation::text::edit::FileLocation;
 use sidenote_foundation::text::frontmatter::Frontmatter;
 use sidenote_foundation::text::note_names::title_of;
 use sidenote_foundation::text::path::NotePath;
 use sidenote_foundation::text::rewrite::parse;
 
-/// The most files of the trash that are listed.
-const MOST_TRASH: usize = 1_000;
 /// The folder of the trash.
 const TRASH: &str = ".trash/";
 
@@ -108,39 +105,23 @@ impl<'a> TrashedNote<'a> {
     }
 }
 
-/// A file that was moved to the trash and is there.
-struct Deletion {
-    /// When it was deleted.
-    at: Timestamp,
-    /// Who deleted it.
-    agent: String,
-    /// The id of the operation.
-    operation: String,
-    /// Its path in the trash.
-    place: String,
-    /// The path that it had.
-    was: NotePath,
-}
-
-impl Deletion {
-    /// Describes the file. A note has the title that its text gives, if that is known, or else its name.
-    fn described(self, text: Option<&[u8]>) -> TrashedFile {
-        let Self { at, agent, operation, place, was } = self;
-        let title = text
-            .filter(|_| was.is_note())
-            .map_or_else(|| was.stem().to_owned(), |bytes| title_of(&was, &parse(&was, &decode(bytes).text)));
-        TrashedFile { path: place, was: was.as_str().to_owned(), title, at, agent, operation }
-    }
+/// Describes a file. A note has the title that its text gives, if that is known, or else its name.
+fn described(deletion: &Deletion, text: Option<&[u8]>) -> TrashedFile {
+    let Deletion { at, agent, operation, place, was } = deletion.clone();
+    let title = text
+        .filter(|_| was.is_note())
+        .map_or_else(|| was.stem().to_owned(), |bytes| title_of(&was, &parse(&was, &decode(bytes).text)));
+    TrashedFile { path: place, was: was.as_str().to_owned(), title, at, agent, operation }
 }
 
 impl Views<'_> {
     /// Lists the files that were moved to the trash and are there, the last one first.
     pub(super) fn trash(&self) -> Result<Vec<TrashedFile>> {
-        let trashed = |deletion: Deletion| {
+        let trashed = |deletion: &Deletion| {
             let bytes = deletion.was.is_note().then(|| self.read_trash(&deletion.place).ok()).flatten();
-            deletion.described(bytes.as_deref())
+            described(deletion, bytes.as_deref())
         };
-        Ok(self.deletions()?.into_iter().map(trashed).collect())
+        Ok(self.deletions()?.iter().map(trashed).collect())
     }
 
     /// Finds the files in the trash that meet a query, of which every word must occur, at most `limit` of them.
@@ -153,7 +134,7 @@ impl Views<'_> {
         let Some(condition) = Query::filter_at(query, self.core.clock.now())?.condition else {
             return Ok(matches);
         };
-        for deletion in self.deletions()? {
+        for deletion in self.deletions()?.iter() {
             self.core.check_cancelled()?;
             // Only notes and canvases have a text. One that is removed from the trash meanwhile does not match.
             let has_text = deletion.was.is_note() || deletion.was.is_canvas();
@@ -162,7 +143,7 @@ impl Views<'_> {
             if Evaluator::new(&TrashedNote::new(&deletion.was, &bytes)).matches(&condition)? {
                 matches.total += 1;
                 if matches.files.len() < limit {
-                    matches.files.push(deletion.described(Some(&bytes)));
+                    matches.files.push(described(deletion, Some(&bytes)));
                 }
             }
         }
@@ -170,27 +151,9 @@ impl Views<'_> {
     }
 
     /// Lists where the files in the trash come from, the last deleted one first.
-    fn deletions(&self) -> Result<Vec<Deletion>> {
-        let mut seen = HashSet::new();
-        let mut found = Vec::new();
-        let is_there = |place: &str| safe_open::open(self.core.vault.root(), place).is_ok();
-        for event in self.core.journal().events(ReadOrder::NewestFirst)?.of_changes() {
-            let event = event?;
-            for file in &event.files {
-                let FileLocation::Trash(former) = file.end() else { continue };
-                let place = file.end().to_string();
-                if seen.insert(place.clone()) && is_there(&place) {
-                    let was = file.path.in_vault().unwrap_or(former).clone();
-                    let (agent, operation) = (agent_of(&event).to_owned(), event.id.clone());
-                    found.push(Deletion { at: event.at, agent, operation, place, was });
-                }
-            }
-            if found.len() >= MOST_TRASH {
-                break;
-            }
-        }
-        found.truncate(MOST_TRASH);
-        Ok(found)
+    pub(super) fn deletions(&self) -> Result<Arc<[Deletion]>> {
+        let mut known = self.core.state.deletions.lock().unwrap_or_else(PoisonError::into_inner);
+        KnownDeletions::refreshed(&mut known, self.core.vault.root(), &self.core.journal(), agent_of)
     }
 
     fn read_trash(&self, path: &str) -> Result<Vec<u8>> {

@@ -110,7 +110,12 @@ const REPLIES: &[Reply] = &[
     Reply("restore", CHANGE, &[&["restore", "Winter moorings"]], ""),
     Reply("undo", "Vec<ChangeReply>", &[&["undo"]], "One for each operation that was taken back."),
     Reply("redo", CHANGE, &[&["redo"]], ""),
-    Reply("history", "Vec<Event>", &[&["history"]], "The newest first. With `--git` a NoteHistory."),
+    Reply(
+        "history",
+        "Vec<Event>",
+        &[&["history"]],
+        "The newest first. With `--git` a NoteHistory. What an agent did has `client`, `tool`, `toolset` and mostly `session`.",
+    ),
     Reply(
         "memory save",
         "SaveReply",
@@ -142,7 +147,12 @@ const REPLIES: &[Reply] = &[
     Reply("memory by-type", "Vec<Memory>", &[&["memory", "by-type", "preference"]], ""),
     Reply("memory by-tags", "Vec<Memory>", &[&["memory", "by-tags", "lerke"]], ""),
     Reply("memory by-date", "Vec<Memory>", &[&["memory", "by-date", "2026-01-01"]], ""),
-    Reply("memory audit", "Vec<Event>", &[&["memory", "audit"]], ""),
+    Reply(
+        "memory audit",
+        "Vec<Event>",
+        &[&["memory", "audit"]],
+        "The newest first. What an agent did has `client`, `tool`, `toolset` and mostly `session`.",
+    ),
     Reply("memory forget", CHANGE, &[&["memory", "forget", "Prefers metric units"]], ""),
     Reply("memory restore", CHANGE, &[&["memory", "restore", "Prefers metric units"]], ""),
     Reply("memory maintain", "MaintainReply", &[&["memory", "maintain", "--force"]], ""),

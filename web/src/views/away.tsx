@@ -32,7 +32,7 @@ function MemoryList({ list, what, verb, how }: { list: InactiveNote[]; what: str
                 </a>
               ) : (
                 <>
-                  {verb} {words.unknownSince} <Time at={memory.updated} />
+                  {verb} <Time at={memory.latest ?? memory.updated} /> <span title={words.orEarlierAbout}>{words.orEarlier}</span>
                 </>
               )}
             </span>

@@ -8,7 +8,7 @@ import { formatBytes, formatCount, formatDay, formatFixed } from '../format';
 import { useResource } from '../resource';
 import { location, setQuery } from '../router';
 import { strings } from '../strings';
-import type { Inactive, MemoryChanges, MemoryMonths, MemoryPoints, MemoryStats, Tier } from '../types';
+import type { Inactive, InactiveCounts, MemoryChanges, MemoryMonths, MemoryPoints, MemoryStats, Tier } from '../types';
 import { Away } from './away';
 import { DuplicateList } from './duplicates';
 import { Button, Card, Empty, Failure, Loading, NoteLink, TabPanel, Tabs, TierBadge, Time, ViewHead } from '../ui/parts';
@@ -100,32 +100,34 @@ function Changes({ changes }: { changes: ReturnType<typeof useResource<MemoryCha
         )}
       </div>
       <div class="table-scroll" tabIndex={0} role="group" aria-label={words.changesTitle}>
-        <table class="table">
-          <thead>
-            <tr>
-              <th scope="col">{words.note}</th>
-              <th scope="col">{words.change}</th>
-              <th scope="col">{words.when}</th>
-              <th scope="col">{words.reason}</th>
-              <th scope="col" class="right">
+        <table class="table stacks" role="table">
+          <thead role="rowgroup">
+            <tr role="row">
+              <th scope="col" role="columnheader">{words.note}</th>
+              <th scope="col" role="columnheader">{words.change}</th>
+              <th scope="col" role="columnheader">{words.when}</th>
+              <th scope="col" role="columnheader">{words.reason}</th>
+              <th scope="col" role="columnheader" class="right">
                 {words.weight}
               </th>
             </tr>
           </thead>
-          <tbody>
+          <tbody role="rowgroup">
             {shown.slice(0, limit).map((change) => (
-              <tr key={change.path + change.at} data-item-row>
-                <td>
+              <tr key={change.path + change.at} role="row" data-item-row>
+                <td role="cell">
                   <NoteLink path={change.path} title={change.title} tab="weight" item />
                 </td>
-                <td class="nowrap">
+                <td role="cell" class="nowrap">
                   <TierBadge tier={change.from} /> → <TierBadge tier={change.to} />
                 </td>
-                <td class="nowrap">
+                <td role="cell" class="nowrap">
                   <Time at={change.at} />
                 </td>
-                <td>{change.why === 'age' ? words.reasons.age : change.last_use ? words.reasons.unused(formatDay(change.last_use)) : words.reasons.never}</td>
-                <td class="right">{formatFixed(change.importance, 1)}</td>
+                <td role="cell" class="stacks-last">{change.why === 'age' ? words.reasons.age : change.last_use ? words.reasons.unused(formatDay(change.last_use)) : words.reasons.never}</td>
+                <td role="cell" class="right" data-label={words.weight}>
+                  {formatFixed(change.importance, 1)}
+                </td>
               </tr>
             ))}
           </tbody>
@@ -143,8 +145,10 @@ export default function MemoryView() {
   const asked = query.get('tab') as Tab | null;
   const tab: Tab = asked && TABS.includes(asked) ? asked : 'overview';
   const changes = useResource('memory changes', (signal) => get<MemoryChanges>('memory/changes', { days: 7, limit: 1000 }, signal), { live: 500 });
-  const inactive = useResource('memory inactive', (signal) => get<Inactive>('memory/inactive', {}, signal), { live: 500 });
-  const away = inactive.data ? inactive.data.archived.length + inactive.data.forgotten.length + inactive.data.trash.length : undefined;
+  // The list reads the journal, and is asked for where it is shown.
+  const inactive = useResource(tab === 'away' ? 'memory inactive' : null, (signal) => get<Inactive>('memory/inactive', {}, signal), { live: 500 });
+  const counts = useResource('memory inactive counts', (signal) => get<InactiveCounts>('memory/inactive/counts', {}, signal), { live: 500, keep: true });
+  const away = counts.data ? counts.data.archived + counts.data.forgotten + counts.data.trash : undefined;
   return (
     <div class="view memory-view">
       <ViewHead title={words.title} about={words.about} />

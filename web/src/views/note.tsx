@@ -12,7 +12,7 @@ import { useResource } from '../resource';
 import { location, noteAddress, noteOfAddress, setQuery, withQuery } from '../router';
 import { strings } from '../strings';
 import { fileName } from '../text';
-import type { ActivityReply, GitHistory, JournalEvent, LinksReply, MentionsReply, Note, RelatedReply, RelationsReply, Weight } from '../types';
+import type { ActivityReply, CanvasNode, GitHistory, JournalEvent, LinksReply, MentionsReply, Note, RelatedReply, RelationsReply, Weight } from '../types';
 import { askBrokenLink } from '../ui/broken-link';
 import { Operation, subjectText, verbOf, Who } from '../ui/events';
 import { Icon } from '../ui/icons';
@@ -120,10 +120,18 @@ function scrollToTarget(root: HTMLElement): void {
   window.setTimeout(() => target?.classList.remove('flash'), 2500);
 }
 
-/** The text of a card, or the name of the image that it shows. */
+/** The text of a card, or the name of the image that it shows. Of a note in it there is the name. */
 function cardText(html: string): string {
   const { body } = new DOMParser().parseFromString(html, 'text/html');
+  for (const part of body.querySelectorAll('.footnote-ref, .footnotes, .embed > :not(.embed-title)')) part.remove();
   return body.textContent?.replace(/\s+/g, ' ').trim() || (body.querySelector('img')?.alt ?? '');
+}
+
+/** Where an edge ends at a card: at the middle of a side, or of the card. */
+function endOf(node: CanvasNode, side: string | undefined): { x: number; y: number } {
+  const right = side === 'left' ? 0 : side === 'right' ? 1 : 0.5;
+  const down = side === 'top' ? 0 : side === 'bottom' ? 1 : 0.5;
+  return { x: node.x + node.width * right, y: node.y + node.height * down };
 }
 
 function Canvas({ note }: { note: Note }) {
@@ -134,15 +142,17 @@ function Canvas({ note }: { note: Note }) {
   const width = Math.max(...canvas.nodes.map((node) => node.x + node.width)) - left;
   const height = Math.max(...canvas.nodes.map((node) => node.y + node.height)) - top;
   const byId = new Map(canvas.nodes.map((node) => [node.id, node]));
+  const edges = canvas.edges.flatMap((edge) => {
+    const from = byId.get(edge.from ?? edge.fromNode ?? '');
+    const to = byId.get(edge.to ?? edge.toNode ?? '');
+    return from && to ? [{ from: endOf(from, edge.fromSide), to: endOf(to, edge.toSide), label: edge.label }] : [];
+  });
   return (
     <>
       <svg class="canvas-drawing" viewBox={`${left - 20} ${top - 20} ${width + 40} ${height + 40}`} role="img" aria-label={words.canvasLabel(canvas.nodes.length)}>
-        {canvas.edges.map((edge, index) => {
-          const from = byId.get(edge.from ?? edge.fromNode ?? '');
-          const to = byId.get(edge.to ?? edge.toNode ?? '');
-          if (!from || !to) return null;
-          return <line key={index} x1={from.x + from.width / 2} y1={from.y + from.height / 2} x2={to.x + to.width / 2} y2={to.y + to.height / 2} />;
-        })}
+        {edges.map((edge, index) => (
+          <line key={index} x1={edge.from.x} y1={edge.from.y} x2={edge.to.x} y2={edge.to.y} />
+        ))}
         {canvas.nodes.map((node) => (
           <g key={node.id}>
             <rect class={node.type} x={node.x} y={node.y} width={node.width} height={node.height} rx="10" />
@@ -151,6 +161,13 @@ function Canvas({ note }: { note: Note }) {
             </text>
           </g>
         ))}
+        {edges.map((edge, index) =>
+          edge.label ? (
+            <text key={index} class="edge-label" x={(edge.from.x + edge.to.x) / 2} y={(edge.from.y + edge.to.y) / 2 + 7}>
+              {edge.label}
+            </text>
+          ) : null,
+        )}
       </svg>
       <Rendered note={note} />
     </>

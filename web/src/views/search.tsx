@@ -11,7 +11,7 @@ import { useResource } from '../resource';
 import { cameBack, location, noteAddress, setQuery, withQuery } from '../router';
 import { strings } from '../strings';
 import { fileName, folderOf } from '../text';
-import type { ActivityReply, FacetName, Facets, Inactive, MemoryChanges, Mode, SearchReply, SearchResult, Status, Suggestions, TrashMatches, WhyReply } from '../types';
+import type { ActivityReply, FacetName, Facets, InactiveCounts, MemoryChanges, Mode, SearchReply, SearchResult, Status, Suggestions, TrashMatches, WhyReply } from '../types';
 import { EventLine } from '../ui/events';
 import { Button, Card, Coded, Empty, Failure, Loading, Marked, NoteLink, Notices, Segments, TierBadge, Time } from '../ui/parts';
 import { Icon } from '../ui/icons';
@@ -259,9 +259,9 @@ function AskWhy({ q, shown }: { q: string; shown: string[] }) {
 
 /** What the page shows before a query: what to ask, and what happened lately. */
 function Start() {
-  const activity = useResource('start activity', (signal) => get<ActivityReply>('activity', { limit: 6 }, signal));
+  const activity = useResource('start activity', (signal) => get<ActivityReply>('activity', { limit: 6, brief: true }, signal));
   const changes = useResource('start changes', (signal) => get<MemoryChanges>('memory/changes', { days: 7, limit: 1 }, signal), { live: 5000 });
-  const inactive = useResource('start inactive', (signal) => get<Inactive>('memory/inactive', {}, signal), { live: 1000 });
+  const inactive = useResource('start inactive', (signal) => get<InactiveCounts>('memory/inactive/counts', {}, signal), { live: 1000 });
   const falling = changes.data?.total ?? 0;
   const isNew = session.value?.generation === 0;
   const status = useResource(isNew ? 'start status' : null, (signal) => get<Status>('status', {}, signal), { live: 300 });
@@ -292,12 +292,12 @@ function Start() {
             </li>
             <li>
               <a href="/memory?tab=away" data-item>
-                <strong>{inactive.data ? formatCount(inactive.data.trash.length) : '…'}</strong> <span>{words.deleted(inactive.data?.trash.length ?? 0)}</span>
+                <strong>{inactive.data ? formatCount(inactive.data.trash) : '…'}</strong> <span>{words.deleted(inactive.data?.trash ?? 0)}</span>
               </a>
             </li>
             <li>
               <a href="/memory?tab=away" data-item>
-                <strong>{inactive.data ? formatCount(inactive.data.archived.length + inactive.data.forgotten.length) : '…'}</strong> <span>{words.putAway}</span>
+                <strong>{inactive.data ? formatCount(inactive.data.archived + inactive.data.forgotten) : '…'}</strong> <span>{words.putAway}</span>
               </a>
             </li>
             <li>

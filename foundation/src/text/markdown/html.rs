@@ -7,6 +7,7 @@ use std::collections::{HashMap, HashSet};
 
 use pulldown_cmark::{Alignment, CodeBlockKind, Event, LinkType, Parser, Tag, TagEnd};
 
+use super::footnotes::Footnotes;
 use super::html_tags::{HtmlCleaner, escape_attribute, escape_text};
 use super::parser_input::parser_input;
 use super::{OPTIONS, callout_marker, from_marker, shifted, task_marker};
@@ -84,12 +85,27 @@ pub fn html(text: &str, note: &Note, part: Option<Span>, pages: &dyn LinkPages) 
     let lines = Lines::new(text);
     let input = parser_input(text, note.body_start, &lines);
     let part = part.unwrap_or(Span::new(0, text.len()));
-    let mut writer = Writer::new(text, note, &lines, pages);
-    for (event, range) in Parser::new_ext(&input.body, OPTIONS).into_offset_iter() {
-        let span = from_marker(text, &event, shifted(range, note.body_start));
-        if span.start >= part.start && trimmed_end(text, span) <= part.end {
-            writer.event(&event, span);
+    let events = || {
+        let all = Parser::new_ext(&input.body, OPTIONS).into_offset_iter().map(|(event, range)| {
+            let span = from_marker(text, &event, shifted(range, note.body_start));
+            (event, span)
+        });
+        all.filter(|(_, span)| span.start >= part.start && trimmed_end(text, *span) <= part.end)
+    };
+    let mut marks = marks_of(text, note);
+    let mut footnotes = Footnotes::default();
+    if Footnotes::are_in(text) {
+        let opaque: Vec<Span> = marks.iter().map(|(span, _)| *span).collect();
+        footnotes = Footnotes::of(text, &opaque, events());
+        for inline in footnotes.inline() {
+            marks.push((inline.opening, Mark::FootnoteStart(inline.number)));
+            marks.push((inline.closing, Mark::FootnoteEnd));
         }
+        marks.sort_by_key(|(span, _)| span.start);
+    }
+    let mut writer = Writer::new((text, note, &lines), marks, footnotes, pages);
+    for (event, span) in events() {
+        writer.event(&event, span);
     }
     writer.finish()
 }
@@ -112,6 +128,10 @@ enum Mark {
     Tag(usize),
     /// An address of the web.
     Url,
+    /// What is before the text of a footnote within a line, with its number.
+    FootnoteStart(usize),
+    /// What is behind the text of a footnote within a line.
+    FootnoteEnd,
 }
 
 /// A callout whose title is being written.
@@ -121,6 +141,13 @@ struct CalloutTitle {
     end: usize,
     /// Whether its element is `summary`.
     is_summary: bool,
+}
+
+/// What is open around a footnote within a line, and goes on behind it.
+struct Surroundings {
+    is_marked: bool,
+    title: Option<CalloutTitle>,
+    paragraph: Option<(usize, usize)>,
 }
 
 /// A block quote that is open.
@@ -191,25 +218,25 @@ struct Writer<'a> {
     alignments: Vec<Alignment>,
     column: usize,
     cleaner: HtmlCleaner,
-    /// The numbers of the footnotes, by their ids in lower case.
-    footnotes: HashMap<String, usize>,
-    /// The ids of the footnotes whose first reference was shown.
-    referred: HashSet<usize>,
-    /// The footnotes that were written, by number.
-    definitions: Vec<(usize, String)>,
-    /// The output before the footnote that is open, and its number.
-    outer: Option<(String, usize)>,
+    footnotes: Footnotes,
+    /// What is open around the footnotes within lines that are open.
+    around: Vec<Surroundings>,
 }
 
 impl<'a> Writer<'a> {
-    fn new(text: &'a str, note: &'a Note, lines: &'a Lines, pages: &'a dyn LinkPages) -> Self {
+    fn new(
+        (text, note, lines): (&'a str, &'a Note, &'a Lines),
+        marks: Vec<(Span, Mark)>,
+        footnotes: Footnotes,
+        pages: &'a dyn LinkPages,
+    ) -> Self {
         Self {
             text,
             note,
             lines,
             pages,
             out: String::with_capacity(text.len() * 2),
-            marks: marks_of(text, note),
+            marks,
             next_mark: 0,
             skip: 0,
             shown: Vec::new(),
@@ -225,10 +252,8 @@ impl<'a> Writer<'a> {
             alignments: Vec::new(),
             column: 0,
             cleaner: HtmlCleaner::default(),
-            footnotes: HashMap::new(),
-            referred: HashSet::new(),
-            definitions: Vec::new(),
-            outer: None,
+            footnotes,
+            around: Vec::new(),
         }
     }
 
@@ -260,7 +285,12 @@ impl<'a> Writer<'a> {
                 self.cleaner = cleaner;
             }
             Event::InlineHtml(raw) => HtmlCleaner::default().write(raw, &mut self.out),
-            Event::FootnoteReference(id) => self.footnote_reference(id),
+            Event::FootnoteReference(id) => {
+                self.end_title_before(span.start);
+                if let Some(number) = self.footnotes.number(id) {
+                    self.refer_to_footnote(number);
+                }
+            }
             Event::SoftBreak | Event::HardBreak => {
                 if self.title.is_some() {
                     self.end_title_before(span.end);
@@ -324,10 +354,8 @@ impl<'a> Writer<'a> {
             }
             Tag::Item => self.start_item(span),
             Tag::FootnoteDefinition(id) => {
-                let number = self.footnote_number(id);
-                if self.outer.is_none() {
-                    self.outer = Some((std::mem::take(&mut self.out), number));
-                }
+                let number = self.footnotes.number(id).unwrap_or_default();
+                self.footnotes.begin(number, &mut self.out);
             }
             Tag::Table(alignments) => {
                 self.alignments.clone_from(alignments);
@@ -382,12 +410,7 @@ impl<'a> Writer<'a> {
                 self.end_highlight();
                 self.out.push_str("</li>\n");
             }
-            TagEnd::FootnoteDefinition => {
-                if let Some((outer, number)) = self.outer.take() {
-                    let written = std::mem::replace(&mut self.out, outer);
-                    self.definitions.push((number, written));
-                }
-            }
+            TagEnd::FootnoteDefinition => self.footnotes.end(&mut self.out),
             TagEnd::Table => self.out.push_str("</tbody></table>\n"),
             TagEnd::TableHead => {
                 self.in_table_head = false;
@@ -621,6 +644,8 @@ impl<'a> Writer<'a> {
     fn mark(&mut self, span: Span, mark: Mark) {
         match mark {
             Mark::Hidden => {}
+            Mark::FootnoteStart(number) => self.begin_inline_footnote(number, span.start),
+            Mark::FootnoteEnd => self.end_inline_footnote(),
             Mark::Math(signs) => {
                 let tex = Span::new(span.start + signs, span.end - signs).of(self.text);
                 let class = if signs == 2 { "math display" } else { "math inline" };
@@ -762,41 +787,36 @@ impl<'a> Writer<'a> {
 
     // Footnotes.
 
-    fn footnote_number(&mut self, id: &str) -> usize {
-        let next = self.footnotes.len() + 1;
-        *self.footnotes.entry(id.to_lowercase()).or_insert(next)
+    fn refer_to_footnote(&mut self, number: usize) {
+        let is_linked = self.pages.has_ids() && self.links.is_empty();
+        self.footnotes.refer(number, is_linked, &mut self.out);
     }
 
-    fn footnote_reference(&mut self, id: &str) {
-        let number = self.footnote_number(id);
-        if !self.pages.has_ids() {
-            self.out.push_str(&format!("<sup class=\"footnote-ref\">{number}</sup>"));
-            return;
-        }
-        // The way back leads to the first reference.
-        let own =
-            if self.referred.insert(number) { format!(" id=\"fnref-{number}\"") } else { String::new() };
-        self.out.push_str(&format!(
-            "<sup class=\"footnote-ref\"><a href=\"#fn-{number}\"{own}>{number}</a></sup>"
-        ));
+    /// Writes the reference to a footnote within a line, and begins its text, which is at the end of the page.
+    fn begin_inline_footnote(&mut self, number: usize, at: usize) {
+        self.refer_to_footnote(number);
+        self.around.push(Surroundings {
+            is_marked: std::mem::take(&mut self.is_marked),
+            title: self.title.take(),
+            paragraph: self.paragraph.take(),
+        });
+        self.footnotes.begin(number, &mut self.out);
+        self.out.push_str(&format!("<p data-line=\"{}\">", self.line(at)));
+        self.paragraph = Some((0, self.out.len()));
+    }
+
+    fn end_inline_footnote(&mut self) {
+        let Some(Surroundings { is_marked, title, paragraph }) = self.around.pop() else { return };
+        self.end_paragraph();
+        self.footnotes.end(&mut self.out);
+        (self.is_marked, self.title, self.paragraph) = (is_marked, title, paragraph);
     }
 
     fn finish(mut self) -> String {
-        if self.definitions.is_empty() {
-            return self.out;
+        while !self.around.is_empty() {
+            self.end_inline_footnote();
         }
-        self.definitions.sort_by_key(|(number, _)| *number);
-        self.out.push_str("<section class=\"footnotes\"><ol>\n");
-        for (number, written) in &self.definitions {
-            let back = if self.referred.contains(number) {
-                format!("<a class=\"footnote-back\" href=\"#fnref-{number}\">\u{21A9}</a>")
-            } else {
-                String::new()
-            };
-            let id = if self.pages.has_ids() { format!(" id=\"fn-{number}\"") } else { String::new() };
-            self.out.push_str(&format!("<li{id}>{written}{back}</li>\n"));
-        }
-        self.out.push_str("</ol></section>\n");
+        self.footnotes.finish(self.pages.has_ids(), &mut self.out);
         self.out
     }
 }

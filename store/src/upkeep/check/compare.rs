@@ -73,21 +73,19 @@ pub(super) fn near_duplicates(notes: &[(&NotePath, &WordSketch)]) -> Vec<Problem
         }
     }
     // Two notes can share several hashes. To compare them again takes less than a set of all pairs.
-    let mut found: HashMap<(usize, usize), f64> = HashMap::new();
+    let mut found: HashMap<(usize, usize), u8> = HashMap::new();
     for group in holding.values().filter(|group| group.len() <= CROWD) {
         for (place, &one) in group.iter().enumerate() {
             for &other in group.iter().skip(place + 1) {
                 let (Some((_, a)), Some((_, b))) = (notes.get(one), notes.get(other)) else { continue };
-                let share = a.share(b);
-                if share >= ALIKE {
-                    found.insert((one, other), share);
+                if a.share(b) >= ALIKE {
+                    found.insert((one, other), a.percent(b));
                 }
             }
         }
     }
-    let problem = |((one, other), share): ((usize, usize), f64)| {
+    let problem = |((one, other), percent): ((usize, usize), u8)| {
         let (path, twin) = (notes.get(one)?.0, notes.get(other)?.0);
-        let percent = (share * 100.0).round().clamp(0.0, 100.0) as u8;
         let message = format!("has about the same text as {path} ({percent} % of its word sequences)");
         Some(Problem::of_file(twin, "near-duplicate", message).related_to([path.clone()]).alike(percent))
     };
