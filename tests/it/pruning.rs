@@ -128,3 +128,26 @@ fn rare_words_beside_common_ones_find_the_same() {
     }
     assert!(found > 50_000, "{found}");
 }
+
+/// A rare word leaves few notes to score for the common ones beside it, in each of several segments.
+#[test]
+fn few_notes_are_scored_for_common_words_beside_a_rare_one() {
+    let vault = TestVault::new(&[]);
+    let index = open(&vault);
+    for batch in 0..3_usize {
+        for at in batch * 200..(batch + 1) * 200 {
+            let rare = if at % 40 == 0 { " avocet" } else { "" };
+            vault.write(&format!("n{at}.md"), format!("Heron and moor{}{rare}.\n", " reed".repeat(at % 7)));
+        }
+        index.sync(SyncScope::All, silent()).unwrap();
+    }
+    let snapshot = index.snapshot().unwrap();
+    let scored = |query: &str, limit: usize| {
+        let words = Query::plain(query).words;
+        let query = Bm25Query { words: &words, allowed: None, limit };
+        snapshot.bm25.search_counting(&query, &Tuning::default()).unwrap().1
+    };
+    assert_eq!(scored("avocet heron moor reed", 4), 15);
+    // Where every note can be among the best, nothing is left out.
+    assert_eq!(scored("avocet heron moor reed", 600), 600);
+}

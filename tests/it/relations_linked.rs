@@ -144,6 +144,24 @@ fn a_word_that_only_sounds_like_a_name_of_a_relation_asks_for_nothing() {
 }
 
 #[test]
+fn a_word_for_any_note_asks_for_no_kind() {
+    let vault = vault();
+    for folder in ["Notes", "Docs", "Pages"] {
+        let text = format!("It is linked with [[Acme]] and in {folder}.\n");
+        vault.write(&format!("{folder}/About {folder}.md"), &text);
+    }
+    vault.write("Recipes/Soup.md", "A soup that [[Acme]] serves.\n");
+    let store = vault.store();
+    for query in ["Acme notes", "notes on Acme", "docs of Acme", "Acme pages"] {
+        let found = found(&store, query);
+        assert!(!found.contains("--no-relations"), "{found}");
+    }
+    // A folder whose name says what its notes are is a kind.
+    let answer = found(&store, "Acme recipes");
+    assert!(answer.contains("of this kind"), "{answer}");
+}
+
+#[test]
 fn a_name_that_sounds_like_the_past_asks_for_nothing_past() {
     let vault = vault();
     vault.write("Companies/Left Bank.md", "---\ntype: company\n---\nLeft Bank lends money.\n");

@@ -1,6 +1,6 @@
 """Measures servers of a team under load, beside one server without a team (spec/team.md 11, rows 5 and 6).
 
-    load.py PROGRAM [--vaults 10] [--notes 2000] [--seconds 60] [--clients 50] [--folder FOLDER]
+    load.py PROGRAM [--vaults 10] [--notes 2000] [--seconds 60] [--clients 50] [--open 32] [--folder FOLDER]
 
 Makes a PostgreSQL cluster and vaults from a seed in a temporary folder, starts two servers and one without a team, and prints
 how long it takes to open a vault, to ask for its head, to search it, to change it, and to rename a note that others link to, and
@@ -121,9 +121,12 @@ class Server:
                 raise SystemExit("a vault that nobody changes has gone on")
         return times
 
-    def memory(self):
+    def memory(self, field="VmRSS"):
         status = pathlib.Path(f"/proc/{self.process.pid}/status").read_text()
-        return int(re.search(r"VmRSS:\s+(\d+)", status)[1]) // 1024
+        return int(re.search(rf"{field}:\s+(\d+)", status)[1]) // 1024
+
+    def peak(self):
+        return self.memory("VmHWM")
 
     def stop(self):
         self.process.terminate()
@@ -170,6 +173,7 @@ def main():
     parser.add_argument("--notes", type=int, default=2000)
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--clients", type=int, default=50)
+    parser.add_argument("--open", type=int, default=32, help="how many vaults a server keeps open")
     parser.add_argument("--change-seconds", type=float, default=5, help="how long each way to change one vault is measured")
     parser.add_argument("--folder", help="where the temporary folder is made")
     options = parser.parse_args()
@@ -192,7 +196,7 @@ def measure(program, options, work, cluster, servers):
     homes = [work / name for name in ("one", "two", "alone")]
     for home in homes:
         home.mkdir()
-        (home / "team.toml").write_text(f'[team]\ndatabase = "{cluster.address("sidenote_app")}"\ncache = "{home}/cache"\n')
+        (home / "team.toml").write_text(f'[team]\ndatabase = "{cluster.address("sidenote_app")}"\ncache = "{home}/cache"\nopen = {options.open}\n')
         (home / "team.toml").chmod(0o600)
     config = ["--config", str(homes[0] / "team.toml")]
 
@@ -275,7 +279,7 @@ def measure(program, options, work, cluster, servers):
     for tool, times in done.items():
         print(f"{options.clients} clients for {options.seconds:.0f} s, {tool}: {len(times)}, p50 {quantile(times, .5) * 1e3:.0f} ms, p95 {quantile(times, .95) * 1e3:.0f} ms")
     print(f"errors: {len(errors)}" + "".join(f"\n  {text}" for text in sorted(set(errors))[:5]))
-    print(f"memory: {one.memory()} and {two.memory()} MB")
+    print(f"memory: {one.memory()} and {two.memory()} MB, at most {one.peak()} and {two.peak()} MB")
 
 
 if __name__ == "__main__":

@@ -40,6 +40,8 @@ const ASKING: &[&str] = &[
     "all", "anybody", "anyone", "find", "give", "list", "people", "show", "what", "whats", "where", "which",
     "who", "whom", "whos", "whose",
 ];
+/// Stems of words that any note can be called by.
+const ANY_NOTE: &[&str] = &["doc", "document", "file", "note", "page", "text"];
 /// Words of questions that narrow nothing, besides stop words.
 const QUESTION_WORDS: &[&str] = &[
     "all",
@@ -717,7 +719,8 @@ impl Reader<'_> {
         around.dedup();
         let mut kinds: Vec<(String, Vec<FileId>)> = Vec::new();
         for row in self.catalog.rows(&around)?.iter().filter(|row| row.id != file) {
-            for kind in kinds_of(row, stem) {
+            // "Acme notes" asks for no kind, although the notes are in a folder `Notes`.
+            for kind in kinds_of(row, stem).into_iter().filter(|kind| !ANY_NOTE.contains(&kind.as_str())) {
                 match kinds.iter_mut().find(|(known, _)| *known == kind) {
                     Some((_, notes)) => notes.push(row.id),
                     None => kinds.push((kind, vec![row.id])),

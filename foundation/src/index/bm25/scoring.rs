@@ -185,9 +185,17 @@ impl Bm25Snapshot {
     /// # Errors
     /// Returns `Corrupt` or `Io` if the index cannot be read.
     pub fn search(&self, query: &Bm25Query<'_>, tuning: &Tuning) -> Result<Vec<Hit>> {
-        let mut hits = Vec::new();
+        self.search_counting(query, tuning).map(|(hits, _)| hits)
+    }
+
+    /// Ranks like [`Bm25Snapshot::search`], and also returns how many notes were scored.
+    ///
+    /// # Errors
+    /// Returns `Corrupt` or `Io` if the index cannot be read.
+    pub fn search_counting(&self, query: &Bm25Query<'_>, tuning: &Tuning) -> Result<(Vec<Hit>, usize)> {
+        let (mut hits, mut scored) = (Vec::new(), 0);
         if query.limit == 0 || query.words.is_empty() {
-            return Ok(hits);
+            return Ok((hits, scored));
         }
         let words = self.scored_words(query.words, tuning)?;
         let mut best = BestScores::new();
@@ -196,10 +204,11 @@ impl Bm25Snapshot {
             let Some(mut scorer) = SegmentScorer::new(self, at, query, tuning)? else { continue };
             let found = scorer.find_best(&words, &best, &mut scratch)?;
             scorer.add_hits(&found, &scratch, &mut best, &mut hits);
+            scored += scratch.scored.len();
             scratch.clear();
         }
         self.scratches.put(scratch);
-        Ok(in_order(hits, &best))
+        Ok((in_order(hits, &best), scored))
     }
 
     /// Ranks like [`Bm25Snapshot::search`], and also returns the scores of all other notes.
