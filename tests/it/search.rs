@@ -311,3 +311,24 @@ fn punctuation_in_a_query_is_ignored() {
         assert_eq!(paths(&store, query), expected, "{query:?}");
     }
 }
+
+/// Parsed notes are cached for excerpts, and looked up by the bytes that a file has now.
+#[test]
+fn the_snippet_of_a_note_that_changed_is_what_its_file_has_now() {
+    let vault = TestVault::new(&[("a.md", "A heron in the north."), ("b.md", "An otter.")]);
+    let store = vault.store();
+    let snippet = |word: &str| {
+        let request = SearchRequest { query: word.to_owned(), ..SearchRequest::default() };
+        store.searches().search(&request).unwrap().results[0].snippet.clone()
+    };
+    assert_eq!(
+        (snippet("heron"), snippet("heron")),
+        ("A heron in the north.".into(), "A heron in the north.".into())
+    );
+    // As long as before, with other words, and with the words of another note.
+    for text in ["A heron in the south.", "A heron in the marsh.", "An otter.", "A heron in the north."] {
+        vault.write("a.md", text);
+        let word = if text.contains("heron") { "heron" } else { "otter" };
+        assert_eq!(snippet(word), text);
+    }
+}
