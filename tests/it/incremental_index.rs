@@ -214,3 +214,16 @@ fn the_pages_of_a_catalog_that_was_loaded_are_full() {
     assert!(tables.iter().all(|(_, free)| *free <= 6), "{tables:?}");
     assert!(!index.path().join("catalog.packed").exists() && !index.path().join("catalog.new").exists());
 }
+
+/// SQLite packs a catalog by a path in UTF-8; elsewhere the catalog is used as it was loaded.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_catalog_that_cannot_be_packed_is_used_as_it_is() {
+    use std::os::unix::ffi::OsStrExt as _;
+    let vault = TestVault::new(&[("a.md", "heron"), ("b.md", "otter")]);
+    let folder = tempfile::tempdir().unwrap();
+    let index = folder.path().join(std::ffi::OsStr::from_bytes(b"index\xff"));
+    let store = anew(&vault, &index);
+    assert_eq!(scored(&store, "heron", 5).len(), 1);
+    assert!(!index.join("catalog.packed").exists() && !index.join("catalog.new").exists());
+}

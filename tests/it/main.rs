@@ -129,4 +129,3 @@ mod web_api;
 mod web_assets;
 mod web_hostile;
 mod web_notes;
-mod web_page;

@@ -115,6 +115,40 @@ describe('the example vault', () => {
   });
 });
 
+describe('a vault whose notes say the same', () => {
+  const text = 'The gauge at the weir was moved to radar on Thursday, and its zero lies above the old one by two metres.\n';
+
+  test('notes with one title are told apart by their files, and each text stands below its own', async () => {
+    const vault = vaultOf({ 'Reference/One.md': `# Gauge\n\n${text}`, 'Reference/Two.md': `# Gauge\n\n${text}` });
+    const browser = await launch();
+    const server = await serve(vault);
+    const { page } = await open(browser, server, '/memory?tab=duplicates', SCREENS.narrow);
+    await page.waitForSelector('.pair');
+    const sides = await page.locator('.pair .two-texts > div').all();
+    assert.equal(sides.length, 2);
+    const names = await Promise.all(sides.map((side) => side.locator('.note-link a').textContent()));
+    assert.deepEqual(names.map((name) => name.trim()).sort(), ['One', 'Two']);
+    for (const side of sides) assert.match(await side.locator('pre').textContent(), /The gauge at the weir/);
+    await browser.close();
+    await server.stop();
+  });
+
+  test('the first page says accessibly what was undone', async () => {
+    const vault = vaultOf({ 'One.md': 'one\n' });
+    run(vault, ['rename', 'One', 'Other']);
+    run(vault, ['undo']);
+    const browser = await launch();
+    const server = await serve(vault);
+    const { page } = await open(browser, server);
+    await page.waitForSelector('.event-line');
+    await settle(page);
+    assert.match(await page.textContent('.event-lines'), /Undid/);
+    assert.deepEqual(await violations(page), []);
+    await browser.close();
+    await server.stop();
+  });
+});
+
 describe('an empty vault', () => {
   test('the first page says what to do, until there is a note', async () => {
     const vault = vaultOf({});

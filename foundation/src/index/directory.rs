@@ -31,8 +31,14 @@ pub struct Holder {
 pub(super) const STAGED: &str = "catalog.new";
 /// Its copy without free space, before it takes its place.
 pub(super) const PACKED: &str = "catalog.packed";
-/// The files of SQLite beside the staged catalog while it is open.
-const STAGED_SQLITE_FILES: [&str; 2] = ["catalog.new-wal", "catalog.new-shm"];
+/// The files of SQLite beside both while they are open.
+const STAGED_SQLITE_FILES: [&str; 5] = [
+    "catalog.new-wal",
+    "catalog.new-shm",
+    "catalog.packed-journal",
+    "catalog.packed-wal",
+    "catalog.packed-shm",
+];
 /// The files of SQLite beside the catalog while it is open.
 const SQLITE_FILES: [&str; 2] = ["catalog.db-wal", "catalog.db-shm"];
 
@@ -305,6 +311,12 @@ pub(super) fn folder_size(folder: &Path) -> Result<u64> {
         }
     }
     Ok(total)
+}
+
+/// Removes what packing a staged catalog left.
+pub(super) fn remove_packed(folder: &Path) -> Result<()> {
+    let left = STAGED_SQLITE_FILES.iter().filter(|name| name.starts_with(PACKED)).chain([&PACKED]);
+    left.copied().try_for_each(|name| remove_if_there(&folder.join(name)))
 }
 
 /// Removes the staged catalog of a load that was stopped or killed.

@@ -22,7 +22,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::index::bm25::{Analyzer, Bm25, Bm25Writer};
 use crate::index::catalog::{CatalogWriter, FileId, LinkGroup, RELATION_RULES};
 use crate::index::diff::{ChangedFile, FileChanges, Redo, SyncReport, compare};
-use crate::index::directory::{Identity, PACKED, STAGED, displaced, remove_staged};
+use crate::index::directory::{Identity, PACKED, STAGED, displaced, remove_packed, remove_staged};
 use crate::index::service_vectors::ServiceVectors;
 use crate::index::shared_vectors::SharedVectors;
 use crate::index::vectors::VectorWriter;
@@ -806,11 +806,26 @@ impl Batch {
     }
 }
 
-/// Completes and closes the staged catalog of a folder. SQLite packs it where it takes the path as text.
+/// Completes and closes the staged catalog of a folder. If it cannot be packed, for instance because the disk is nearly full, it
+/// is used as it is.
 fn complete_staged(folder: &Path, staged: CatalogWriter) -> Result<()> {
+    if let Err(error) = pack_staged(folder, &staged) {
+        tracing::debug!("the catalog is not packed: {error}");
+        if let Err(error) = remove_packed(folder) {
+            tracing::debug!("{error}");
+        }
+        return staged.close_staged();
+    }
+    drop(staged);
     let (path, packed) = (folder.join(STAGED), folder.join(PACKED));
-    let Some(text) = packed.to_str() else { return staged.close_staged() };
-    staged.pack_staged(text)?;
     #[expect(clippy::disallowed_methods, reason = "the sidecar's own file")]
     std::fs::rename(&packed, &path).map_err(|error| Error::io("write", &path, error))
+}
+
+/// Writes the staged catalog of a folder once more, without free space.
+fn pack_staged(folder: &Path, staged: &CatalogWriter) -> Result<()> {
+    let packed = folder.join(PACKED);
+    // SQLite takes the path as text.
+    let path = packed.to_str().ok_or_else(|| Error::invalid("the path of the index is not UTF-8"))?;
+    staged.pack_staged(path)?.close_staged()
 }

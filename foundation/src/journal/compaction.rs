@@ -19,9 +19,10 @@ use crate::journal::{Journal, MAX_MONTH};
 
 /// The number of months before the present one that are not compacted.
 const KEPT_MONTHS: i64 = 2;
-/// The fields of a use that compaction knows. A use with other fields is kept as it is.
+/// The fields of a use that compaction knows. A use with other fields is kept as it is, and so is one with the person who made
+/// it (`caller`): a team has these recorded.
 const KNOWN: &[&str] =
-    &["notes", "by", "session", "states", "client", "caller", "tool", "toolset", "operation_id", "call"];
+    &["notes", "by", "session", "states", "client", "tool", "toolset", "operation_id", "call"];
 
 /// Formats a use as its id, followed by its time if the id does not contain it.
 fn name(id: &str, at: Timestamp) -> String {

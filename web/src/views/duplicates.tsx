@@ -5,21 +5,29 @@ import { get } from '../api';
 import { formatCount, formatNumber } from '../format';
 import { useResource } from '../resource';
 import { strings } from '../strings';
-import { wordDifferences } from '../text';
+import { fileName, wordDifferences } from '../text';
 import type { Duplicates } from '../types';
 import { Button, Empty, Failure, Loading, NoteLink, Time } from '../ui/parts';
 
 const words = strings.memory;
 type Pair = Duplicates['pairs'][number];
 
-function SideBySide({ a, b }: { a: string; b: string }) {
-  const sides = useMemo(() => wordDifferences(a, b), [a, b]);
+function SideBySide({ pair }: { pair: Pair }) {
+  const texts = useMemo(() => wordDifferences(pair.a.text, pair.b.text), [pair.a.text, pair.b.text]);
+  // Notes with one title are told apart by the names of their files.
+  const title = (side: Pair['a']) => (pair.a.title === pair.b.title ? fileName(side.path) : side.title);
   return (
     <div class="two-texts">
-      {sides.map((side, index) => (
-        <pre key={index} tabIndex={0}>
-          {side.map((part, at) => (part.marked ? <mark key={at}>{part.text}</mark> : part.text))}
-        </pre>
+      {[pair.a, pair.b].map((side, index) => (
+        <div key={side.path}>
+          <p class="pair-head">
+            <NoteLink path={side.path} title={title(side)} item />{' '}
+            <span class="row-meta">
+              {words.changedAt} <Time at={side.updated} />
+            </span>
+          </p>
+          <pre tabIndex={0}>{texts[index]?.map((part, at) => (part.marked ? <mark key={at}>{part.text}</mark> : part.text))}</pre>
+        </div>
       ))}
     </div>
   );
@@ -32,17 +40,7 @@ function PairCard({ pair }: { pair: Pair }) {
       <header class="card-head">
         <h3>{pair.by === 'text' ? words.alikeText(percent) : pair.by === 'content' ? words.alikeContent : words.alikeMeaning(percent)}</h3>
       </header>
-      <div class="two-heads">
-        {[pair.a, pair.b].map((side) => (
-          <p key={side.path}>
-            <NoteLink path={side.path} title={side.title} item />{' '}
-            <span class="row-meta">
-              {words.changedAt} <Time at={side.updated} />
-            </span>
-          </p>
-        ))}
-      </div>
-      <SideBySide a={pair.a.text} b={pair.b.text} />
+      <SideBySide pair={pair} />
     </section>
   );
 }

@@ -150,7 +150,7 @@ impl CatalogWriter {
     /// Creates an empty catalog at `path` for a bulk load, with the numbers in `meta` of this one.
     ///
     /// Nobody else reads the staged catalog, so it has no write-ahead log and is not synced to the disk.
-    /// [`CatalogWriter::build_indexes`] adds the secondary indexes, and [`CatalogWriter::pack_staged`] completes it.
+    /// [`CatalogWriter::build_indexes`] adds the secondary indexes, and [`CatalogWriter::close_staged`] completes it.
     /// Until then no change can be rolled back, and a crash leaves an invalid file.
     pub fn stage(&self, path: &Path) -> Result<Self> {
         let staged = Self::from_connection(Connection::open(path).map_err(sql("create"))?);
@@ -177,12 +177,11 @@ impl CatalogWriter {
         self.reader.db.restore(rusqlite::MAIN_DB, staged, progress).map_err(sql("write"))
     }
 
-    /// Writes a completed staged catalog to `path` without the free space that a load leaves in its pages, a fifteenth of its
-    /// size, and closes it.
-    pub fn pack_staged(self, path: &str) -> Result<()> {
+    /// Writes a completed staged catalog to `path` without the free space that a load leaves in its pages, a thirtieth of its
+    /// size. Like the staged one, the copy is to be completed by [`CatalogWriter::close_staged`].
+    pub fn pack_staged(&self, path: &str) -> Result<Self> {
         self.reader.db.execute("VACUUM INTO ?1", [path]).map_err(sql("write"))?;
-        self.close()?;
-        Self::from_connection(Connection::open(path).map_err(sql("open"))?).close_staged()
+        Ok(Self::from_connection(Connection::open(path).map_err(sql("open"))?))
     }
 
     /// Completes and closes a staged catalog, so that it can be opened like any other.
@@ -191,10 +190,6 @@ impl CatalogWriter {
             .db
             .execute_batch("PRAGMA locking_mode = NORMAL; PRAGMA journal_mode = WAL")
             .map_err(sql("close"))?;
-        self.close()
-    }
-
-    fn close(self) -> Result<()> {
         self.reader.db.close().map_err(|(_, error)| sql("close")(error))
     }
 

@@ -18,6 +18,8 @@ const RACY_NS: i64 = 50_000_000;
 const RACY_COARSE_NS: i64 = 2_100_000_000;
 /// The most files that a reading thread sends at a time.
 const GROUP: usize = 16;
+/// The most files that wait for one before them.
+const MAX_EARLY: usize = 500;
 /// The bytes after which a reading thread sends what it has.
 const GROUP_BYTES: u64 = 500_000;
 
@@ -64,13 +66,17 @@ pub(super) fn in_order(reads: impl Iterator<Item = FileRead>) -> impl Iterator<I
             if let Some(read) = early.remove(&next) {
                 break read;
             }
+            // A file that is read for long, over a network for instance, does not let the others pile up.
+            if early.len() >= MAX_EARLY {
+                break early.pop_first()?.1;
+            }
             match reads.next() {
-                Some(read) if read.at == next => break read,
+                Some(read) if read.at <= next => break read,
                 Some(read) => drop(early.insert(read.at, read)),
                 None => break early.pop_first()?.1,
             }
         };
-        next = read.at + 1;
+        next = next.max(read.at + 1);
         Some(read)
     })
 }
