@@ -200,7 +200,7 @@ fn the_pages_of_a_catalog_that_was_loaded_are_full() {
         let words: String = (0..60).map(|_| format!("word{} ", numbers.below(5000))).collect();
         vault.write(
             &format!("n{at}.md"),
-            &format!("---\nsummary: {words}\n---\n[[n{}]]\n", numbers.below(1500)),
+            format!("---\nsummary: {words}\n---\n[[n{}]]\n", numbers.below(1500)),
         );
     }
     let index = tempfile::tempdir().unwrap();

@@ -54,6 +54,7 @@ fn run(root: &Path, browser: Option<&Path>) -> Result<(), Failed> {
     if ended.success() { Ok(()) } else { Err(format!("npm test ended with {ended}").into()) }
 }
 
+#[expect(clippy::print_stderr, reason = "the output of a test program says what is missing")]
 fn main() -> ExitCode {
     let arguments = Arguments::from_args();
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
