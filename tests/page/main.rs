@@ -7,6 +7,11 @@ use std::process::{Command, ExitCode};
 
 use libtest_mimic::{Arguments, Failed, Trial};
 
+/// The name of the test.
+const TEST: &str = "web_page::the_page_passes_its_own_tests";
+/// The flags of test programs after which a value stands.
+const VALUE_FLAGS: [&str; 6] = ["--skip", "--format", "--color", "--logfile", "--test-threads", "-Z"];
+
 /// Finds a program in `$PATH`.
 fn in_path(names: &[&str]) -> Option<PathBuf> {
     let path = env::var_os("PATH")?;
@@ -54,9 +59,24 @@ fn run(root: &Path, browser: Option<&Path>) -> Result<(), Failed> {
     if ended.success() { Ok(()) } else { Err(format!("npm test ended with {ended}").into()) }
 }
 
+/// Leaves one name of the tests to run: the standard test program takes several, and libtest-mimic one. It is one that this test
+/// has, if there is any.
+fn with_one_name(arguments: Vec<String>) -> Vec<String> {
+    let takes_value = |flag: &String| VALUE_FLAGS.contains(&flag.as_str());
+    let is_name = |at: usize| {
+        let after_flag = at.checked_sub(1).and_then(|before| arguments.get(before)).is_some_and(takes_value);
+        at > 0 && !after_flag && arguments.get(at).is_some_and(|text| !text.starts_with('-'))
+    };
+    let names: Vec<usize> = (0..arguments.len()).filter(|&at| is_name(at)).collect();
+    let has = |at: &&usize| arguments.get(**at).is_some_and(|name| TEST.contains(name.as_str()));
+    let kept = names.iter().find(has).or(names.first()).copied();
+    let all = arguments.into_iter().enumerate();
+    all.filter(|(at, _)| !names.contains(at) || Some(*at) == kept).map(|(_, text)| text).collect()
+}
+
 #[expect(clippy::print_stderr, reason = "the output of a test program says what is missing")]
 fn main() -> ExitCode {
-    let arguments = Arguments::from_args();
+    let arguments = Arguments::from_iter(with_one_name(env::args().collect()));
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let browser = browser(&root.join("web"));
     if let Err(missing) = &browser
@@ -66,6 +86,6 @@ fn main() -> ExitCode {
     }
     let is_ignored = browser.is_err();
     let test = move || run(root, browser.as_deref().ok());
-    let test = Trial::test("web_page::the_page_passes_its_own_tests", test).with_ignored_flag(is_ignored);
+    let test = Trial::test(TEST, test).with_ignored_flag(is_ignored);
     libtest_mimic::run(&arguments, vec![test]).exit_code()
 }
