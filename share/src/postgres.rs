@@ -28,7 +28,7 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 use uuid::Uuid;
 
 use self::failure::unreachable;
-pub(crate) use self::failure::{away, failed};
+pub(crate) use self::failure::{away_error, failed};
 use sidenote_foundation::error::{Error, Result};
 use sidenote_foundation::http_client::is_loopback_name;
 use sidenote_foundation::vault::failpoint;

@@ -23,8 +23,8 @@ mod upkeep;
 mod view;
 mod call_context;
 mod catalog_overlay;
-mod memory_weights;
 mod deletions;
+mod memory_weights;
 mod note_columns;
 mod parsed_notes;
 

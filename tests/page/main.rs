@@ -15,7 +15,9 @@ const VALUE_FLAGS: [&str; 6] = ["--skip", "--format", "--color", "--logfile", "-
 /// Finds a program in `$PATH`.
 fn in_path(names: &[&str]) -> Option<PathBuf> {
     let path = env::var_os("PATH")?;
-    let found = env::split_paths(&path).flat_map(|folder| names.iter().map(move |name| folder.join(name)));
+    let file = |name: &&str| format!("{name}{}", env::consts::EXE_SUFFIX);
+    let found =
+        env::split_paths(&path).flat_map(|folder| names.iter().map(move |name| folder.join(file(name))));
     found.into_iter().find(|file| file.is_file())
 }
 
@@ -40,7 +42,8 @@ fn run(root: &Path, browser: Option<&Path>) -> Result<(), Failed> {
     let program =
         env::var_os("SIDENOTE_TEST_PROGRAM").unwrap_or_else(|| env!("CARGO_BIN_EXE_sidenote").into());
     let run = || {
-        Command::new("npm")
+        // On Windows, npm is a script.
+        Command::new(if cfg!(windows) { "npm.cmd" } else { "npm" })
             .arg("test")
             .current_dir(root.join("web"))
             .env("SIDENOTE_BIN", &program)

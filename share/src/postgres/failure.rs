@@ -88,7 +88,7 @@ pub(crate) fn failed(doing: &str, error: postgres::Error) -> Error {
 }
 
 /// Returns the error of a request that did not come to ask the database, since those before it could not reach it.
-pub(crate) fn away() -> Error {
+pub(crate) fn away_error() -> Error {
     Error::new(ErrorKind::Io, "the database cannot be reached")
         .with_hints("see whether PostgreSQL runs, and whether this machine can reach it", FOR_AGENTS)
 }
