@@ -125,6 +125,10 @@ const INFERRED: &[(&str, &str)] = &[
     ("[[Tom]] and Eve spoke. She works at [[Acme]].", "Tom ~works_at Acme"),
     ("Last week [[Tom]] and [[Ann]] spoke. She works at [[Acme]].", ""),
     ("I joined [[Acme]].", ""),
+    (
+        "| Part | Use |\n| --- | --- |\n| Pump | Used by [[Acme]]. |\n| Valve | [[Tom]] works at [[Beta]]. |\n\nUsed by [[Beta]].\n",
+        "Tom ~works_at Beta; . ~required_by Beta",
+    ),
     // What is denied, asked or supposed is left out.
     ("[[nom]] does not depend on [[serde]].", ""),
     ("[[Tom]] never worked at [[Acme]].", ""),
@@ -146,7 +150,7 @@ fn properties_fields_and_lists_state_relations() {
 
 #[test]
 fn sentences_state_relations() {
-    assert_eq!(INFERRED.len(), 54);
+    assert_eq!(INFERRED.len(), 55);
     INFERRED.iter().for_each(|(text, expected)| check(text, expected));
 }
 

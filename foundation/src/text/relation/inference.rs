@@ -203,6 +203,7 @@ pub(super) fn inferred(text: &str, note: &Note, names: &[&str], rules: &Relation
     };
     // What is to be done is no fact.
     let open: Vec<Span> = note.tasks.iter().filter(|task| task.status == ' ').map(|task| task.span).collect();
+    let mut rows = TableRows { text, line: Span::new(0, 0) };
     for sentence in sentences(text, note) {
         let at = open.partition_point(|task| task.end <= sentence.span.start);
         if open.get(at).is_some_and(|task| task.start <= sentence.span.start) {
@@ -212,6 +213,10 @@ pub(super) fn inferred(text: &str, note: &Note, names: &[&str], rules: &Relation
             reader.earlier = Earlier::Nothing;
         }
         for statement in reader.statements(&sentence) {
+            // "Used by [[Acme]]" in a table is about what its row names.
+            if statement.subject == Subject::Note && rows.contain(sentence.span.start) {
+                continue;
+            }
             let rule = rules.get(&statement.kind);
             // A relation to the note itself has its name from the other end.
             let inverse = rule.map(|rule| rule.inverse.as_ref()).unwrap_or_default();
@@ -246,6 +251,26 @@ pub(super) fn inferred(text: &str, note: &Note, names: &[&str], rules: &Relation
         reader.earlier = reader.after(&sentence);
     }
     found
+}
+
+/// Tells which places are in rows of tables.
+struct TableRows<'a> {
+    text: &'a str,
+    /// The line of the last place.
+    line: Span,
+}
+
+impl TableRows<'_> {
+    /// Returns whether a place is in a row. Places ascend, so that each byte is looked at once.
+    fn contain(&mut self, at: usize) -> bool {
+        if at >= self.line.end {
+            let between = self.text.get(self.line.end..at).unwrap_or("");
+            let start = between.rfind('\n').map_or(self.line.end, |end| self.line.end + end + 1);
+            let rest = self.text.get(at..).unwrap_or("");
+            self.line = Span::new(start, rest.find('\n').map_or(self.text.len(), |length| at + length + 1));
+        }
+        self.line.of(self.text).trim_start_matches([' ', '\t', '>']).starts_with('|')
+    }
 }
 
 fn pairs(from: &[usize], to: &[usize]) -> Vec<(Option<usize>, usize)> {
