@@ -66,7 +66,10 @@ const STATED: &[(&str, &str)] = &[
         "| Employer | [[Acme]] |\n| --- | --- |\n| Boss | [[Tom]], [[Ann]] |\n",
         ". employer Acme; . boss Tom; . boss Ann",
     ),
+    ("| Boss | [[Tom\\|T]], [[Ann\\|A]] | |\n| --- | --- | --- |\n", ". boss Tom; . boss Ann"),
     ("| Colour | [[Red]] |\n| --- | --- |\n", ""),
+    ("| Job | [[Print]] | [[Copy]] |\n| --- | --- | --- |\n", ""),
+    ("| Job | [[Print]] | 12 |\n| --- | --- | --- |\n", ""),
     ("## 1:1s\n- [[Tom]]\n", ". 1_1s Tom"),
     (
         "---\ninvestors: [\"[[Fund]]\"]\ncompany: \"[[Acme]]\"\n---\n",
@@ -113,6 +116,24 @@ const INFERRED: &[(&str, &str)] = &[
     ("[[Tom]] is an employee here.", ". ~employs Tom"),
     ("---\ntype: meeting\n---\n[[Tom]] and [[Ann]] attended.", ". ~attendees Tom; . ~attendees Ann"),
     ("---\ntype: meeting\n---\n[[Tom]] was there.", ". ~attendees Tom"),
+    (
+        "---\ncategories: [\"[[Kinds/Meetings|all]]\"]\n---\n[[Tom]] was there.",
+        ". categories Kinds/Meetings; . ~attendees Tom",
+    ),
+    // Each clause has its own subject.
+    (
+        "[[a]] replaces [[b]], [[c]] replaces [[d]], and [[e]] replaces [[f]].",
+        "a ~supersedes b; c ~supersedes d; e ~supersedes f",
+    ),
+    ("[[Tom]] founded [[Acme]], and [[Ann]] was born in Oslo.", "Tom ~founded Acme"),
+    (
+        "[[Tom]] founded [[Acme]] and [[Beta]], and [[Ann]] owns [[Gamma]].",
+        "Tom ~founded Acme; Tom ~founded Beta; Ann ~owns Gamma",
+    ),
+    (
+        "---\ncategories: [\"[[People]]\"]\n---\nShe works at [[Acme]].",
+        ". categories People; . ~works_at Acme",
+    ),
     ("[[Tom]] attended.", ""),
     ("- [ ] [[Tom]] joined [[Acme]]", ""),
     ("- [x] [[Tom]] joined [[Acme]]", "Tom ~attended Acme; Tom ~works_at Acme"),
@@ -144,14 +165,24 @@ const INFERRED: &[(&str, &str)] = &[
 
 #[test]
 fn properties_fields_and_lists_state_relations() {
-    assert_eq!(STATED.len(), 20);
+    assert_eq!(STATED.len(), 23);
     STATED.iter().for_each(|(text, expected)| check(text, expected));
 }
 
 #[test]
 fn sentences_state_relations() {
-    assert_eq!(INFERRED.len(), 55);
+    assert_eq!(INFERRED.len(), 60);
     INFERRED.iter().for_each(|(text, expected)| check(text, expected));
+}
+
+/// "This constant" in a list of constants is one of them.
+#[test]
+fn a_text_is_not_one_of_the_things_that_it_lists() {
+    let of = |title: &str| {
+        let text = "This constant is used by [[Acme]].";
+        relations(text, &Note::parse(text), &[title], &rules()).len()
+    };
+    assert_eq!((of("Print constant"), of("Print constants")), (1, 0));
 }
 
 #[test]
@@ -404,6 +435,24 @@ fn a_forgotten_note_states_nothing() {
     assert!(found(&vault.store(), "rel:works_at:[[Acme]]").contains("Ann Lee"));
     vault.run(&["memory", "forget", "Rumour"]);
     assert!(!found(&vault.store(), "rel:works_at:[[Acme]]").contains("Ann Lee"));
+}
+
+/// Obsidian vaults often say what a note is by a link in `categories`.
+#[test]
+fn links_in_categories_say_what_a_note_is() {
+    let vault = TestVault::new(&[]);
+    let note = |name: &str, kind: &str, more: &str| {
+        vault.write(&format!("{name}.md"), &format!("---\ncategories:\n  - \"[[{kind}]]\"\n{more}---\n"));
+    };
+    note("Acme", "Companies", "");
+    note("Jane", "People", "org: \"[[Acme]]\"\n");
+    note("Pump", "Projects", "org: \"[[Acme]]\"\n");
+    note("Monday", "Meetings", "org: \"[[Acme]]\"\npeople: [\"[[Jane]]\", \"[[Tom]]\"]\n");
+    note("Tom", "People", "");
+    let store = vault.store();
+    assert_eq!(found(&store, "rel:works_at:[[Acme]]"), "Jane.md");
+    assert_eq!(found(&store, "rel:attended:[[Monday]]"), "Jane.md, Tom.md");
+    assert_eq!(found(&store, "rel:works_at:[[Monday]]"), "");
 }
 
 #[test]

@@ -26,9 +26,9 @@ pub struct RelationConfig {
     pub names: Vec<String>,
     /// Names of properties, fields and headings in a note of the object, such as `employees`.
     pub inverse_names: Vec<String>,
-    /// What the property `type` of the subject may be, if it has one; empty if anything.
+    /// What the subject may be, if it states a kind (see [`note_kinds`](crate::text::note_kinds)); empty if anything.
     pub subjects: Vec<String>,
-    /// What the property `type` or the folder of the object may be; empty if anything. A relation that is inferred or whose
+    /// What the stated kind or the folder of the object may be; empty if anything. A relation that is inferred or whose
     /// name means several types needs one of them; another one, no other type.
     pub objects: Vec<String>,
     /// Names by which a note that is neither end, such as one about a deal, names the object.

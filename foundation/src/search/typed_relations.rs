@@ -3,7 +3,9 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::error::Result;
-use crate::index::catalog::{CatalogReader, FileId, FileRow, RelationQueries, RelationRow};
+use crate::index::catalog::{CatalogReader, FileId, RelationQueries, RelationRow};
+use crate::text::note_kinds::is_kind_of;
+use crate::text::path::NotePath;
 use crate::text::relation::{RelationEnd, RelationRules};
 
 /// The most notes over which a shared relation is followed, such as the meetings of a person.
@@ -32,6 +34,14 @@ impl TypedRelation {
             RelationEnd::Object => self.object,
         }
     }
+}
+
+/// A file at an end of a relation.
+#[derive(Debug)]
+struct RelationFile {
+    path: NotePath,
+    /// The kinds that the note states, in lower case.
+    kinds: Vec<String>,
 }
 
 /// Returns a relation from the other end.
@@ -156,7 +166,15 @@ impl<'a> TypedRelations<'a> {
     fn typed(&self, rows: Vec<RelationRow>) -> Result<Vec<TypedRelation>> {
         let ends: HashSet<FileId> = rows.iter().flat_map(|row| [row.subject, row.object]).collect();
         let files = self.catalog.rows(&ends.into_iter().collect::<Vec<_>>())?;
-        let files: HashMap<FileId, FileRow> = files.into_iter().map(|row| (row.id, row)).collect();
+        let mut ends: HashMap<FileId, RelationFile> = HashMap::with_capacity(files.len());
+        for row in files {
+            let kinds = match &row.note_type {
+                Some(kind) => vec![kind.to_lowercase()],
+                None => RelationQueries::of_catalog(self.catalog).linked_kinds(row.id)?,
+            };
+            ends.insert(row.id, RelationFile { path: row.path, kinds });
+        }
+        let files = ends;
         // A note about a deal states what its investors invested in, and is not the object itself.
         let is_between = |row: &RelationRow| row.subject != row.source && row.object != row.source;
         let between: HashSet<(FileId, String, usize)> = rows
@@ -165,9 +183,11 @@ impl<'a> TypedRelations<'a> {
             .map(|row| (row.source, row.kind.clone(), row.evidence.start))
             .collect();
         // Words of several types mean the one that asks for notes of this kind: who joined a meeting attended it.
+        let has_objects = |kind: &str| self.rules.get(kind).is_some_and(|rule| !rule.objects.is_empty());
         let asks_for = |row: &RelationRow| {
-            let is_asked = self.rules.get(&row.kind).is_some_and(|rule| !rule.objects.is_empty());
-            row.is_inferred && is_asked && self.can_be_object(&row.kind, files.get(&row.object), false)
+            row.is_inferred
+                && has_objects(&row.kind)
+                && self.can_be_object(&row.kind, files.get(&row.object), false)
         };
         let place = |row: &RelationRow| (row.source, row.subject, row.object, row.evidence.start);
         let claimed: HashSet<_> = rows.iter().filter(|row| asks_for(row)).map(place).collect();
@@ -200,6 +220,13 @@ impl<'a> TypedRelations<'a> {
                     found.push(TypedRelation { kind, subject, object, stated, is_shared: false });
                 }
             }
+            // So do names: `people` of a meeting attended it, and do not work there.
+            let meant = found.split_off(before);
+            let pair = |one: &TypedRelation| (one.subject, one.object);
+            let claimed: HashSet<_> = meant.iter().filter(|one| has_objects(&one.kind)).map(pair).collect();
+            found.extend(
+                meant.into_iter().filter(|one| has_objects(&one.kind) || !claimed.contains(&pair(one))),
+            );
             // `company` in a note about a deal is no employer, but it is its company.
             if found.len() == before && stated.subject != stated.object && !stated.is_inferred {
                 let (kind, subject, object) = (stated.kind.clone(), stated.subject, stated.object);
@@ -215,7 +242,7 @@ impl<'a> TypedRelations<'a> {
         &self,
         kind: &str,
         (subject, object): (FileId, FileId),
-        files: &HashMap<FileId, FileRow>,
+        files: &HashMap<FileId, RelationFile>,
     ) -> Option<(String, FileId)> {
         let shared = self.rules.get(kind).map(|rule| rule.shared.as_str()).filter(|name| !name.is_empty())?;
         let is_meeting = |file: FileId| {
@@ -231,27 +258,18 @@ impl<'a> TypedRelations<'a> {
     }
 
     /// Says whether a file can be the object of a type. If the relation is not sure, the file must be of a wanted kind.
-    fn can_be_object(&self, kind: &str, file: Option<&FileRow>, is_sure: bool) -> bool {
+    fn can_be_object(&self, kind: &str, file: Option<&RelationFile>, is_sure: bool) -> bool {
         let wanted = self.rules.get(kind).map_or(&[][..], |kind| kind.objects.as_slice());
         let Some(file) = file.filter(|_| !wanted.is_empty()) else { return true };
-        let is_wanted = |name: &str| {
-            let name = name.to_lowercase();
-            let singular = match name.strip_suffix("ies") {
-                Some(stem) => format!("{stem}y"),
-                None => name.strip_suffix('s').unwrap_or(&name).to_owned(),
-            };
-            wanted.contains(&name) || wanted.contains(&singular)
-        };
-        match &file.note_type {
-            Some(kind) if is_sure => is_wanted(kind),
-            Some(kind) => is_wanted(kind) || file.path.folder().split('/').any(is_wanted),
-            None => is_sure || file.path.folder().split('/').any(is_wanted),
-        }
+        let is_in_folder =
+            || file.path.folder().split('/').any(|name| is_kind_of(&name.to_lowercase(), wanted));
+        let is_wanted = file.kinds.iter().any(|kind| is_kind_of(kind, wanted));
+        is_wanted || (is_sure && file.kinds.is_empty()) || (!is_sure && is_in_folder())
     }
 
-    fn can_be_subject(&self, kind: &str, file: Option<&FileRow>) -> bool {
+    fn can_be_subject(&self, kind: &str, file: Option<&RelationFile>) -> bool {
         let wanted = self.rules.get(kind).map_or(&[][..], |kind| kind.subjects.as_slice());
-        let of_file = file.and_then(|file| file.note_type.as_ref()).map(|kind| kind.to_lowercase());
-        wanted.is_empty() || of_file.is_none_or(|kind| wanted.contains(&kind))
+        let kinds = file.map_or(&[][..], |file| file.kinds.as_slice());
+        wanted.is_empty() || kinds.is_empty() || kinds.iter().any(|kind| is_kind_of(kind, wanted))
     }
 }

@@ -19,6 +19,7 @@ pub mod decode;
 pub mod markdown;
 pub mod note;
 pub mod note_diff;
+pub mod note_kinds;
 pub mod note_names;
 pub mod passage;
 pub mod path;

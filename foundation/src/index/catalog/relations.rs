@@ -7,6 +7,7 @@ use rusqlite::{Row, params};
 use super::inserts::Inserts;
 use super::{CatalogReader, CatalogWriter, FileId, LinkGroup, Record};
 use crate::error::Result;
+use crate::text::note_kinds::{KIND_PROPERTIES, linked_kind};
 use crate::text::span::Span;
 
 /// The name in `meta` of the fingerprint of the rules by which the relations were found.
@@ -98,6 +99,24 @@ impl<'a> RelationQueries<'a> {
              ORDER BY f.path, r.start, r.line, r.type, o.target"
         );
         self.0.collect(&query, params![file], read_relation)
+    }
+
+    /// Lists the kinds that a note states by links in its properties, as [`note_kinds`](crate::text::note_kinds::note_kinds)
+    /// does, in lower case.
+    ///
+    /// # Errors
+    /// Returns `Corrupt` or `Io` if the catalog cannot be read.
+    pub fn linked_kinds(&self, file: FileId) -> Result<Vec<String>> {
+        let places = vec!["?"; KIND_PROPERTIES.len()].join(", ");
+        let query = format!(
+            "SELECT l.linkpath FROM relations r JOIN linkpaths l ON l.id = r.object
+             WHERE r.source = ? AND r.subject = {NOTE_ITSELF} AND NOT r.inferred AND r.type IN ({places})"
+        );
+        let given =
+            std::iter::once(Value::from(file)).chain(KIND_PROPERTIES.map(|name| name.to_owned().into()));
+        let paths: Vec<String> =
+            self.0.collect(&query, rusqlite::params_from_iter(given), |row| row.get(0))?;
+        Ok(paths.iter().map(|path| linked_kind(path)).collect())
     }
 
     /// Returns whether any note states a relation.

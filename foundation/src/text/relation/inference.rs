@@ -2,7 +2,7 @@
 //! questions, conditions, and sentences whose subject is neither a link nor the note.
 
 use crate::text::note::Note;
-use crate::text::note_names::property_text;
+use crate::text::note_kinds::{is_kind_of, note_kinds};
 use crate::text::relation::phrase::{self, PREPOSITIONS, Phrase, RelationEnd};
 use crate::text::relation::rules::RelationRules;
 use crate::text::relation::sentence::{Sentence, Token, sentences};
@@ -187,20 +187,12 @@ struct Statement {
 pub(super) fn inferred(text: &str, note: &Note, names: &[&str], rules: &RelationRules) -> Vec<Relation> {
     let names: Vec<String> =
         names.iter().flat_map(|name| name.split_whitespace()).map(str::to_lowercase).collect();
-    let type_of_note = property_text(note, "type").map(|kind| kind.to_lowercase());
+    let kinds = note_kinds(|name| Some(&note.frontmatter.as_ref()?.get(name)?.value));
     let mut found = Vec::new();
-    let is_person = |kind: &String| rules.types().any(|(_, rule)| rule.subjects.contains(kind));
-    let is_person = type_of_note.as_ref().map(is_person);
-    let (is_thing, is_person) = (is_person == Some(false), is_person == Some(true));
-    let type_name = type_of_note.as_deref();
-    let mut reader = Reader {
-        rules,
-        names: &names,
-        type_of_note: type_name,
-        is_thing,
-        is_person,
-        earlier: Earlier::Nothing,
-    };
+    let is_person = kinds.iter().any(|kind| rules.types().any(|(_, rule)| is_kind_of(kind, &rule.subjects)));
+    let is_thing = !kinds.is_empty() && !is_person;
+    let mut reader =
+        Reader { rules, names: &names, kinds: &kinds, is_thing, is_person, earlier: Earlier::Nothing };
     // What is to be done is no fact.
     let open: Vec<Span> = note.tasks.iter().filter(|task| task.status == ' ').map(|task| task.span).collect();
     let mut rows = TableRows { text, line: Span::new(0, 0) };
@@ -222,9 +214,10 @@ pub(super) fn inferred(text: &str, note: &Note, names: &[&str], rules: &Relation
             let inverse = rule.map(|rule| rule.inverse.as_ref()).unwrap_or_default();
             let (name, pairs) = match (statement.end, statement.subject) {
                 (RelationEnd::Subject, Subject::Note) => {
-                    let of_note = rule.zip(type_of_note.as_ref());
-                    let fits = of_note
-                        .is_none_or(|(rule, kind)| rule.subjects.is_empty() || rule.subjects.contains(kind));
+                    let fits = rule.is_none_or(|rule| {
+                        let can_be = |kind| is_kind_of(kind, &rule.subjects);
+                        rule.subjects.is_empty() || kinds.is_empty() || kinds.iter().any(|kind| can_be(kind))
+                    });
                     let others = if fits { statement.others } else { Vec::new() };
                     (statement.kind.as_str(), others.into_iter().map(|to| (None, to)).collect())
                 }
@@ -294,11 +287,11 @@ struct Reader<'a> {
     rules: &'a RelationRules,
     /// The words of its title, file name and aliases.
     names: &'a [String],
-    /// The property `type` of the note, in lower case.
-    type_of_note: Option<&'a str>,
-    /// Whether it is that of no person.
+    /// The kinds that the note states.
+    kinds: &'a [String],
+    /// Whether none of them is that of a person.
     is_thing: bool,
-    /// Whether it is that of a person.
+    /// Whether one of them is that of a person.
     is_person: bool,
     earlier: Earlier,
 }
@@ -335,7 +328,8 @@ impl<'a> Reader<'a> {
             return Vec::new();
         }
         let mut found: Vec<Statement> = self.named_end(tokens).into_iter().collect();
-        let mut at = 0;
+        // A clause begins at its subject, which may stand in one list with the objects of the clause before.
+        let (mut clause, mut at) = (0, 0);
         while let Some(token) = tokens.get(at) {
             let Token::Word(first) = token else {
                 at += 1;
@@ -347,7 +341,7 @@ impl<'a> Reader<'a> {
                 let (objects, behind) = objects(tokens, end)?;
                 Some((phrase, objects, behind))
             });
-            let Some((phrase, objects, behind)) = stated else {
+            let Some((phrase, mut objects, mut behind)) = stated else {
                 // "No longer works at" is a phrase, and "no" alone a doubt.
                 if is_doubt(first) {
                     break;
@@ -361,8 +355,14 @@ impl<'a> Reader<'a> {
             };
             // The same words can state several types. The kinds of the notes decide later.
             let same = self.rules.phrases(first).filter(|other| other.words == phrase.words);
+            let next = self.next_clause(tokens, &objects, behind);
+            if let Some(next) = next {
+                objects.pop();
+                behind = next;
+            }
             for phrase in same {
-                let Some(subject) = self.subject(tokens, at, phrase) else { continue };
+                let Some(own) = tokens.get(clause..) else { continue };
+                let Some(subject) = self.subject(own, at - clause, phrase) else { continue };
                 let with = self.rules.get(&phrase.kind).is_some_and(|kind| kind.with);
                 let with = with && phrase.before == RelationEnd::Subject;
                 let together = if with { others_after_with(tokens, behind) } else { Vec::new() };
@@ -377,9 +377,25 @@ impl<'a> Reader<'a> {
                     found.push(of(Subject::Links(together), objects.clone()));
                 }
             }
+            clause = next.unwrap_or(clause);
             at = behind;
         }
         found
+    }
+
+    /// Returns where the next clause begins, if the last one of several objects is its subject: "[[a]] replaces [[b]], [[c]]
+    /// replaces [[d]]". `behind` is the end of the objects.
+    fn next_clause(&self, tokens: &[Token<'_>], objects: &[usize], behind: usize) -> Option<usize> {
+        let last = objects.last().filter(|_| objects.len() > 1)?;
+        let goes_on = |verb: &str| {
+            let states = |phrase: &Phrase| {
+                phrase_end(tokens, behind, &phrase.words)
+                    .is_some_and(|end| self::objects(tokens, end).is_some())
+            };
+            COPULAS.contains(&verb) || PAST.contains(&verb) || self.rules.phrases(verb).any(states)
+        };
+        word(tokens, behind).filter(|verb| goes_on(verb))?;
+        tokens.iter().take(behind).rposition(|token| matches!(token, Token::Link(link) if link == last))
     }
 
     /// Reads "[[Jane]] and [[Tom]] met" at `at`, where a verb without an object relates its subjects.
@@ -434,7 +450,7 @@ impl<'a> Reader<'a> {
     fn without_object(&self, tokens: &[Token<'_>], at: usize) -> Option<Statement> {
         let phrase = self.rules.phrases(word(tokens, at)?).find(|phrase| {
             let kinds = self.rules.get(&phrase.kind).map_or(&[][..], |rule| rule.objects.as_slice());
-            let fits = self.type_of_note.is_some_and(|kind| kinds.iter().any(|one| one == kind));
+            let fits = self.kinds.iter().any(|kind| is_kind_of(kind, kinds));
             let end = phrase_end(tokens, at, &phrase.words);
             fits && end.is_some_and(|end| match tokens.get(end) {
                 None | Some(Token::Mark('.' | '!' | ',' | ';')) => true,
@@ -646,9 +662,10 @@ impl<'a> Reader<'a> {
             }
             // "This proposal" is the note, unless the sentence before had a subject of its own.
             ["this", thing] => {
+                // "This constant" in a note with the title "Constants" is one of several.
                 let is_note = GENERIC_SUBJECTS.contains(thing)
                     || TEXTS.contains(thing)
-                    || self.names.iter().any(|part| part.strip_suffix('s').unwrap_or(part) == *thing);
+                    || self.names.iter().any(|part| part == thing);
                 (is_note && self.earlier == Earlier::Nothing).then_some(Subject::Note)
             }
             words if words.len() <= MAX_TITLE_WORDS => {

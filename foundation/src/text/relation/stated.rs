@@ -231,7 +231,10 @@ impl<'a> Line<'a> {
     /// Returns the label of a list of links: `Attendees: [[a]], [[b]]`, or `| Attendees | [[a]], [[b]] |` in a table.
     fn label(&self, rules: &RelationRules) -> Option<String> {
         let (label, links) = match self.before.strip_prefix('|') {
-            Some(row) => row.split_once('|')?,
+            // A table with more than two columns lists no properties of the note.
+            Some(row) => row.split_once('|').filter(|(_, links)| {
+                !has_cells(links) && !has_cells(self.behind.trim_end_matches(['|', ' ']))
+            })?,
             None => self.before.split_once(':')?,
         };
         let is_list = is_list_of_links(links.trim_start_matches(['*', '_'])) && is_list_of_links(self.behind);
@@ -247,6 +250,11 @@ impl<'a> Line<'a> {
             && category.chars().all(|c| c.is_alphabetic() || matches!(c, '-' | '_'));
         is_category.then(|| relation_key(category))
     }
+}
+
+/// Returns whether a part of a row is in several cells. In a row, the `|` of a link is escaped.
+fn has_cells(row: &str) -> bool {
+    row.match_indices('|').any(|(at, _)| !row.get(..at).is_some_and(|before| before.ends_with('\\')))
 }
 
 /// Returns whether what stands behind `::` can be the value of a field. `Type::member` is none.
