@@ -442,7 +442,7 @@ fn a_forgotten_note_states_nothing() {
 fn links_in_categories_say_what_a_note_is() {
     let vault = TestVault::new(&[]);
     let note = |name: &str, kind: &str, more: &str| {
-        vault.write(&format!("{name}.md"), &format!("---\ncategories:\n  - \"[[{kind}]]\"\n{more}---\n"));
+        vault.write(&format!("{name}.md"), format!("---\ncategories:\n  - \"[[{kind}]]\"\n{more}---\n"));
     };
     note("Acme", "Companies", "");
     note("Jane", "People", "org: \"[[Acme]]\"\n");
