@@ -60,6 +60,7 @@ const STATED: &[(&str, &str)] = &[
         ". attendees Tom; . attendees Ann",
     ),
     ("## Notes\n- [[Tom]]\n", ""),
+    ("## Dependencies\n\nSee [the list][list].\n\n[list]: list.md\n", ""),
     ("**Attendees:** [[Tom]], [[Ann]] and [[Eve]]\n", ". attendees Tom; . attendees Ann; . attendees Eve"),
     ("Remember: [[Tom]], [[Ann]]\n", ""),
     (
@@ -165,7 +166,7 @@ const INFERRED: &[(&str, &str)] = &[
 
 #[test]
 fn properties_fields_and_lists_state_relations() {
-    assert_eq!(STATED.len(), 23);
+    assert_eq!(STATED.len(), 24);
     STATED.iter().for_each(|(text, expected)| check(text, expected));
 }
 

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use crate::text::link::Link;
+use crate::text::link::{Link, LinkForm};
 use crate::text::note::Note;
 use crate::text::relation::phrase::RelationEnd;
 use crate::text::relation::rules::RelationRules;
@@ -32,7 +32,8 @@ pub(super) fn stated(text: &str, note: &Note, rules: &RelationRules) -> Vec<Rela
                 Some(kind) => (None, kind, link.span),
                 None => continue,
             },
-            None if link.embed || link.in_comment => continue,
+            // A definition stands where it is out of the way, whatever heading is above.
+            None if link.embed || link.in_comment || link.form == LinkForm::Refdef => continue,
             None => {
                 let Some(line) = Line::of(text, note, link) else { continue };
                 let Some(kind) = line.relation(rules) else { continue };
