@@ -16,10 +16,10 @@ mod windows;
 #[cfg(windows)]
 use windows as system;
 
-mod allocator;
+mod memory;
 mod shell;
 
-pub use allocator::release_free_memory;
+pub use memory::{release_free_memory, release_program_pages};
 pub use shell::Shell;
 pub use system::{
     Attributes, Dir, ListedEntry, allow_huge_pages, begin_process_group, canonicalize, create_symlink,

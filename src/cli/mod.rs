@@ -198,19 +198,10 @@ enum Command {
 }
 
 impl Command {
-    /// Says whether the command reads the whole vault, or runs until it is stopped.
-    fn takes_long(&self) -> bool {
-        matches!(
-            self,
-            Self::Index(_)
-                | Self::Check(_)
-                | Self::Eval(_)
-                | Self::Watch(_)
-                | Self::Web(_)
-                | Self::Mcp(_)
-                | Self::Team(_)
-                | Self::Sync(_)
-        )
+    /// Says whether the command uses much memory at once, which it gives back when it ends. A server uses little most of the
+    /// time: with huge pages it had 66 MB more with 48,000 notes, and was no faster.
+    fn fills_huge_pages(&self) -> bool {
+        matches!(self, Self::Index(_) | Self::Check(_) | Self::Eval(_))
     }
 }
 
@@ -407,7 +398,7 @@ fn run(cli: Cli, verb: String, out: Output) -> Result<Outcome> {
         clock: Clock::from_env()?,
         ..Open::default()
     };
-    platform::allow_huge_pages(cli.command.takes_long());
+    platform::allow_huge_pages(cli.command.fills_huge_pages());
     let mut context = CommandContext { open, out };
     let done = match cli.command {
         Command::Index(args) => return index::run(&mut context, &args),

@@ -21,6 +21,8 @@ pub(crate) struct ParsedNotes(Mutex<Cache>);
 
 #[derive(Debug)]
 struct Cache {
+    /// Whether a note was asked for since [`ParsedNotes::release_unused`] was called.
+    is_used: bool,
     notes: LruCache<NotePath, Arc<ParsedNote>>,
     /// The sum of what they count.
     bytes: usize,
@@ -28,7 +30,7 @@ struct Cache {
 
 impl Default for ParsedNotes {
     fn default() -> Self {
-        Self(Mutex::new(Cache { notes: LruCache::unbounded(), bytes: 0 }))
+        Self(Mutex::new(Cache { is_used: false, notes: LruCache::unbounded(), bytes: 0 }))
     }
 }
 
@@ -36,7 +38,7 @@ impl ParsedNotes {
     /// Returns the parsed note of a file with these bytes.
     pub(crate) fn of(&self, path: &NotePath, bytes: &[u8]) -> Arc<ParsedNote> {
         let cache = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = cache().notes.get(path).cloned();
+        let known = cache().get(path);
         if let Some(note) = known.filter(|note| note.text.as_bytes() == bytes) {
             return note;
         }
@@ -47,9 +49,23 @@ impl ParsedNotes {
         }
         note
     }
+
+    /// Forgets the notes, unless one was asked for since the last call.
+    pub(crate) fn release_unused(&self) {
+        let mut cache = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if !std::mem::take(&mut cache.is_used) {
+            cache.notes.clear();
+            cache.bytes = 0;
+        }
+    }
 }
 
 impl Cache {
+    fn get(&mut self, path: &NotePath) -> Option<Arc<ParsedNote>> {
+        self.is_used = true;
+        self.notes.get(path).cloned()
+    }
+
     fn add(&mut self, path: &NotePath, note: &Arc<ParsedNote>) {
         self.bytes += size(note);
         if let Some(before) = self.notes.put(path.clone(), Arc::clone(note)) {

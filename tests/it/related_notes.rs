@@ -1,7 +1,11 @@
 //! Tests related notes, unlinked mentions, corrections of words, and `why`.
 
+use std::sync::Arc;
+
 use insta::assert_snapshot;
+use sidenote::index::{Index, Options, SyncScope, silent};
 use sidenote::store::{Kinship, RelatedRequest, SearchRequest, Store, WhyRequest};
+use sidenote::vault::Vault;
 
 use crate::support::{TestVault, run, stderr};
 
@@ -173,7 +177,7 @@ fn why_names_the_deciding_reason() {
 
 #[test]
 fn a_misspelled_word_is_corrected() {
-    let vault = TestVault::new(&[("a.md", "The espresso machine"), ("b.md", "machines")]);
+    let vault = TestVault::new(&[("a.md", "The espresso machine"), ("b.md", "machines, жираф, roof")]);
     let store = vault.store();
     let suggests = |query: &str| {
         let request = SearchRequest { query: query.to_owned(), ..SearchRequest::default() };
@@ -184,6 +188,29 @@ fn a_misspelled_word_is_corrected() {
     assert_eq!(suggests("espresso"), None);
     assert_eq!(suggests("esspreso machine"), None, "something was found");
     assert_eq!(suggests("xyzzyq"), None);
+    // From seven characters on, two may be missing or too many, whatever their bytes.
+    assert_eq!(suggests("esprss").as_deref(), None);
+    assert_eq!(suggests("espreso").as_deref(), Some("espresso"));
+    assert_eq!(suggests("eespressso").as_deref(), Some("espresso"));
+    assert_eq!(suggests("eeespresssoo"), None);
+    assert_eq!(suggests("жирав").as_deref(), Some("жираф"));
+    assert_eq!(suggests("жира").as_deref(), Some("жираф"));
+    assert_eq!(suggests("жирафик").as_deref(), Some("жираф"));
+    assert_eq!(suggests("жирафики"), None);
+    assert_eq!(suggests("rooff").as_deref(), Some("roof"));
+}
+
+#[test]
+fn lists_of_terms_are_read_again_after_they_were_dropped() {
+    let vault = TestVault::new(&[("a.md", "The espresso machine")]);
+    let index = Index::open(Arc::new(Vault::open(vault.root()).unwrap()), Options::default()).unwrap();
+    index.sync(SyncScope::All, silent()).unwrap();
+    let nearest = || index.snapshot().unwrap().bm25.nearest_word("esspresso").unwrap();
+    let found = [0, 1, 2].map(|times| {
+        (0..times).for_each(|_| index.snapshot().unwrap().bm25.release_unused());
+        nearest()
+    });
+    assert_eq!(found, [(); 3].map(|()| Some("espresso".to_owned())));
 }
 
 #[test]

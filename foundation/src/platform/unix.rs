@@ -538,7 +538,8 @@ pub fn end_process_group(child: &mut Child, patience: Duration) -> io::Result<()
 }
 
 /// Sets whether the system may give this process memory in huge pages. A process that ends soon is better off without:
-/// clearing pages of two megabytes, of which little is used, takes a third of its time.
+/// clearing pages of two megabytes, of which little is used, takes a third of its time. So is a server, whose memory lies
+/// scattered after a while, and would keep whole pages of which little is used.
 pub fn allow_huge_pages(allow: bool) {
     #[cfg(any(target_os = "linux", target_os = "android"))]
     if let Err(error) = rustix::thread::disable_transparent_huge_pages(!allow) {

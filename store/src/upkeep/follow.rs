@@ -100,6 +100,10 @@ impl Upkeep<'_> {
                         if let Err(error) = Upkeep::of(&core).run_due_maintenance() {
                             tracing::warn!("maintenance is postponed: {error}");
                         }
+                        if let Ok(snapshot) = core.index.snapshot() {
+                            snapshot.bm25.release_unused();
+                        }
+                        core.state.parsed_notes.release_unused();
                         // Calls freed memory since, and maintenance that of all notes.
                         platform::release_free_memory();
                     }

@@ -6,6 +6,7 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::num::NonZeroUsize;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use lru::LruCache;
@@ -43,6 +44,8 @@ pub(super) fn new_candidate_cache() -> CandidateCache {
 #[derive(Default)]
 pub(super) struct TermTextCache {
     texts: Mutex<HashMap<(SegmentId, Field), Arc<TermText>>>,
+    /// Whether a text was asked for since [`TermTextCache::release_unused`] was called.
+    is_used: AtomicBool,
 }
 
 /// The terms of one field of a segment, each followed by a line feed.
@@ -71,6 +74,24 @@ impl TermText {
             .map(|at| self.starts.partition_point(|&start| start as usize <= at))
             .filter(move |&index| last.replace(index) != Some(index))
             .filter_map(|index| self.term(index.checked_sub(1)?))
+    }
+
+    /// Iterates over the terms of `least` to `most` characters.
+    fn with_length(&self, least: usize, most: usize) -> impl Iterator<Item = &str> {
+        let ends =
+            self.starts.iter().skip(1).copied().chain([u32::try_from(self.text.len()).unwrap_or(u32::MAX)]);
+        self.starts.iter().zip(ends).filter_map(move |(&start, end)| {
+            let (start, end) = (start as usize, (end as usize).saturating_sub(1));
+            let bytes = end.saturating_sub(start);
+            // Of most terms the bytes tell: a character has one to four.
+            if bytes < least || bytes > 4 * most {
+                return None;
+            }
+            let term = self.text.get(start..end)?;
+            let is_long = bytes > most && term.chars().count() > most;
+            let is_short = !term.is_ascii() && term.chars().count() < least;
+            (!is_long && !is_short).then_some(term)
+        })
     }
 
     fn term(&self, index: usize) -> Option<&str> {
@@ -182,10 +203,9 @@ impl Bm25Snapshot {
         for segment in self.searcher.segment_readers() {
             let inverted = segment.inverted_index(self.fields.words).map_err(failed("read"))?;
             let terms = self.term_texts.terms(segment, self.fields.words, &inverted)?;
-            for term in terms.text.lines() {
+            for term in terms.with_length(length.saturating_sub(max_distance), length + max_distance) {
                 // Each edit replaces one letter at most.
-                if term.len().abs_diff(word.len()) > 4 * max_distance
-                    || (letter_signature(term) ^ letters).count_ones() as usize > 2 * max_distance
+                if (letter_signature(term) ^ letters).count_ones() as usize > 2 * max_distance
                     || term.starts_with(|c: char| !c.is_alphabetic())
                 {
                     continue;
@@ -206,6 +226,11 @@ impl Bm25Snapshot {
             },
         );
         Ok(nearest.map(|(term, _)| term))
+    }
+
+    /// Drops the lists of terms that searches keep, unless they were used since the last call.
+    pub fn release_unused(&self) {
+        self.term_texts.release_unused();
     }
 
     /// Returns the notes that have a property with one of these names, which are normalized for comparison.
@@ -237,7 +262,11 @@ impl Bm25Snapshot {
 
 /// Returns the set of the letters of a word as a bit mask. Several letters share a bit.
 fn letter_signature(word: &str) -> u64 {
-    word.chars().fold(0, |letters, c| letters | 1 << (u32::from(c) % u64::BITS))
+    let of = |letters: u64, c: u32| letters | 1 << (c % u64::BITS);
+    if word.is_ascii() {
+        return word.bytes().fold(0, |letters, byte| of(letters, u32::from(byte)));
+    }
+    word.chars().fold(0, |letters, c| of(letters, u32::from(c)))
 }
 
 /// Converts the name of a property to a term, which is not empty and has no control characters, since term lists use
@@ -283,12 +312,20 @@ impl TermTextCache {
         inverted: &InvertedIndexReader,
     ) -> Result<Arc<TermText>> {
         let key = (segment.segment_id(), field);
+        self.is_used.store(true, Ordering::Relaxed);
         if let Some(terms) = self.texts.lock().unwrap_or_else(PoisonError::into_inner).get(&key) {
             return Ok(Arc::clone(terms));
         }
         let terms = Arc::new(TermText::new(inverted)?);
         self.texts.lock().unwrap_or_else(PoisonError::into_inner).insert(key, Arc::clone(&terms));
         Ok(terms)
+    }
+
+    /// Removes all terms if none were asked for since the last call.
+    fn release_unused(&self) {
+        if !self.is_used.swap(false, Ordering::Relaxed) {
+            self.texts.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        }
     }
 
     /// Removes the terms of all but these segments.

@@ -152,6 +152,15 @@ impl BertEncoder {
         Ok(Self { words: words.bytes, word_scale, word_zero, positions, norm, layers, width, has_embedded })
     }
 
+    /// Returns whether all matrices are packed, so that the data that they were read from is not read again.
+    pub(super) fn has_packed(&self) -> bool {
+        self.layers.iter().all(|layer| {
+            [&layer.attention_input, &layer.attention_output, &layer.forward_input, &layer.forward_output]
+                .iter()
+                .all(|linear| linear.packed.get().is_some())
+        })
+    }
+
     /// Returns the mean of the hidden states of each text, normalized to the Euclidean norm 1. A text is a list of ids of
     /// tokens, with those of its start and end.
     ///

@@ -55,6 +55,8 @@ pub fn english_rank(word: &str) -> Option<usize> {
 pub struct MiniLm {
     id: ModelId,
     encoder: OnceLock<Result<BertEncoder, String>>,
+    /// Set once the pages of the weights were given back.
+    is_released: OnceLock<()>,
     /// Thread pools of one thread for each effort. Several threads for one text are slower than one.
     foreground: OnceLock<Result<Vec<ThreadPool>, String>>,
     background: OnceLock<Result<Vec<ThreadPool>, String>>,
@@ -67,6 +69,7 @@ impl Default for MiniLm {
         Self {
             id: ModelId::new("minilm", DIMENSIONS, FINGERPRINT),
             encoder: OnceLock::new(),
+            is_released: OnceLock::new(),
             foreground: OnceLock::new(),
             background: OnceLock::new(),
             bulk: OnceLock::new(),
@@ -164,6 +167,10 @@ impl Embed for MiniLm {
         };
         let mut results: Vec<_> = results.into_iter().flatten().collect();
         results.sort_unstable_by_key(|&(at, _)| at);
+        if encoder.has_packed() {
+            // It has the matrices in another form now, and reads single words of the rest.
+            self.is_released.get_or_init(|| platform::release_program_pages(WEIGHTS));
+        }
         Ok(results.into_iter().flat_map(|(_, vectors)| vectors).collect())
     }
 

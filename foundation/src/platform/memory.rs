@@ -1,0 +1,32 @@
+//! Memory that is given back to the system. One of five files with unsafe code: it calls functions of the allocator and of
+//! the system.
+#![allow(unsafe_code, reason = "calls of the allocator and of the system")]
+
+/// Gives memory that is free back to the system, which the allocator does otherwise only while memory is allocated and freed.
+/// Free memory in use by other threads stays there. It takes some milliseconds, and whoever allocates next pays for new pages,
+/// so it is called when much memory was freed and nothing waits. In a program with another allocator it does nothing.
+pub fn release_free_memory() {
+    // SAFETY: The function has no precondition. It may be called by any thread at any time.
+    unsafe { libmimalloc_sys::mi_collect(true) }
+}
+
+/// Gives the pages back that hold a part of the program's own file, for a part that was read once as a whole. What is read of
+/// it later comes from the file again. On other systems than Linux it does nothing.
+pub fn release_program_pages(part: &'static [u8]) {
+    #[cfg(target_os = "linux")]
+    {
+        let page = rustix::param::page_size();
+        let before = part.as_ptr().align_offset(page).min(part.len());
+        let whole = part.get(before..).unwrap_or_default();
+        let length = whole.len() / page * page;
+        // SAFETY: Only whole pages of a constant are named, which nobody writes. They are mapped from the program's file, which
+        // has the same bytes when they are read again.
+        let released = unsafe {
+            rustix::mm::madvise(whole.as_ptr().cast_mut().cast(), length, rustix::mm::Advice::LinuxDontNeed)
+        };
+        // The memory stays in use then, which changes no result.
+        released.unwrap_or_default();
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = part;
+}
