@@ -252,12 +252,15 @@ impl Changes<'_> {
                     _ => format!("rename {from} -> {to}\n"),
                 });
             }
-            let old = match change.from.as_ref().and_then(FileLocation::in_vault).filter(|_| change.writes())
-            {
+            // What a removal loses is shown as `git diff` shows it, up to a limit of the whole.
+            let is_lost = change.to.is_none() && out.len() <= LONGEST_DIFF;
+            let source = change.from.as_ref().and_then(FileLocation::in_vault);
+            let old = match source.filter(|_| change.writes() || is_lost) {
                 Some(path) => self.core.read_bytes(path)?,
                 None => Vec::new(),
             };
             let new = match &change.content {
+                Content::Keep if is_lost && source.is_some() => Vec::new(),
                 Content::Keep => continue,
                 Content::Edits(edits) => apply(&old, edits)?,
                 Content::Whole(bytes) => bytes.clone(),
