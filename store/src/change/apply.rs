@@ -93,6 +93,15 @@ impl Changes<'_> {
         self.change_prepared(operation, dry_run, |_| Ok(()))
     }
 
+    /// Applies an operation that the journal has under another name.
+    pub(crate) fn change_as(&self, name: &str, operation: &Operation, dry_run: bool) -> Result<ChangeReply> {
+        let plan = |_: Option<&WriteLock>| {
+            let plan = self.plan_in(&View::new(self.core)?, operation)?;
+            Ok(ChangeSet { operation: name.to_owned(), ..plan })
+        };
+        self.apply_planned(plan, dry_run)
+    }
+
     /// Applies an operation after `prepare` has completed or rejected it. `prepare` runs under the write lock, when the
     /// files that the index lacks are known.
     pub(crate) fn change_prepared(
