@@ -201,6 +201,20 @@ fn an_operation_that_cannot_be_undone_itself_is_no_way_out() {
 }
 
 #[test]
+fn an_operation_that_was_undone_is_said_to_be() {
+    let vault = TestVault::new(&[("a.md", "One.\n")]);
+    let ids = ids_of(&vault, &[Run(&["append", "a", "Two."]), Run(&["undo"])]);
+    let refused = vault.run(&["undo", &ids[0]]);
+    let said = stderr(&refused);
+    assert!(said.contains("append of a.md was undone already, at 2026-11-21T"), "{said}");
+    assert!(said.contains(&format!("sidenote undo {}", ids[1])), "{said}");
+    // Done again and undone once more, it is the newest undo that counts.
+    ids_of(&vault, &[Run(&["redo"])]);
+    assert!(vault.run(&["undo", &ids[0]]).status.success());
+    assert_eq!(vault.read("a.md"), "One.\n");
+}
+
+#[test]
 fn agents_and_the_page_are_told_what_to_undo_first() {
     let vault = TestVault::new(&[("a.md", "One.\n")]);
     let first = ids_of(&vault, &[Run(&["append", "a", "Two."])]).remove(0);

@@ -460,10 +460,12 @@ fn named(journal: &Journal, id: &str) -> Result<Event> {
     let wanted = id.trim().to_ascii_lowercase();
     let unknown = || {
         Error::not_found(format!("there is no operation {id:?} that can be undone")).with_hint(
-            Wording::new("`sidenote history` lists what was done, with the id of each", "").with_tool(
-                "read_session",
-                "read_session with the action audit lists what was done, with the id of each",
-            ),
+            Wording::new("`sidenote history` lists what was done, with the id of each", "")
+                .with_tool(
+                    "read_session",
+                    "read_session with the action audit lists what was done, with the id of each",
+                )
+                .with_page("Activity lists what was done"),
         )
     };
     if wanted.len() < SHORTEST_NAME {
@@ -475,10 +477,32 @@ fn named(journal: &Journal, id: &str) -> Result<Event> {
     let mut found: Vec<Event> = all.filter(|event| event.id.starts_with(&wanted)).collect();
     match found.len() {
         1 => found.pop().ok_or_else(unknown),
-        0 => Err(unknown()),
+        0 => Err(undone_already(journal, &wanted)?.unwrap_or_else(unknown)),
         count => Err(Error::new(ErrorKind::Exists, format!("{count} operations begin with {id:?}"))
             .with_hint("give more of the id")),
     }
+}
+
+/// Returns the error about an operation that was undone, if there is one with this id; `None` otherwise.
+fn undone_already(journal: &Journal, wanted: &str) -> Result<Option<Error>> {
+    let mut undos: HashMap<String, Event> = HashMap::new();
+    for event in journal.events(ReadOrder::NewestFirst)?.of_changes() {
+        let event = event?;
+        if event.id.starts_with(wanted) {
+            return Ok(undos.get(&event.id).map(|undo| {
+                let said = format!("{} was undone already, at {}", shown(&event), undo.at.rfc3339());
+                let person = format!("to do it again, undo that undo: sidenote undo {}", undo.id);
+                Error::new(ErrorKind::Exists, said).with_hint(
+                    Wording::new(person, format!("the id of that undo is {}", undo.id)).with_page(""),
+                )
+            }));
+        }
+        // An undo that was undone itself does not count.
+        if let Some(id) = event.undoes.clone().filter(|_| !undos.contains_key(&event.id)) {
+            undos.entry(id).or_insert(event);
+        }
+    }
+    Ok(None)
 }
 
 /// Describes an operation to a person.
