@@ -543,6 +543,23 @@ impl Journal {
         Ok(moved)
     }
 
+    /// Lists the events after an operation, oldest first; `None` if the operation is not in the journal.
+    ///
+    /// # Errors
+    /// `Io` if the journal cannot be read.
+    pub fn events_since(&self, id: &str) -> Result<Option<Vec<Event>>> {
+        let mut later = Vec::new();
+        for event in self.events(ReadOrder::NewestFirst)?.of_changes() {
+            let event = event?;
+            if event.id == id {
+                later.reverse();
+                return Ok(Some(later));
+            }
+            later.push(event);
+        }
+        Ok(None)
+    }
+
     /// Returns the change set that undoes an event. It expects the files to be as the event left them, so that
     /// [`Vault::apply`] fails otherwise and names the file.
     ///
@@ -737,6 +754,44 @@ impl OperationHistory {
     fn ended(self, events: &Events) -> Self {
         Self { corrupt: events.corrupt(), bytes: events.bytes_read(), ..self }
     }
+}
+
+/// What one event did to a file.
+#[derive(Debug, Clone)]
+pub struct FileStep<'e> {
+    /// The event.
+    pub event: &'e Event,
+    /// The location before it.
+    pub from: FileLocation,
+    /// The location after it; `None` for a removed file.
+    pub to: Option<FileLocation>,
+}
+
+impl FileStep<'_> {
+    /// Returns the file as the event names it; `None` if only its folder moved.
+    pub fn touched(&self) -> Option<&TouchedFile> {
+        self.event.files.iter().find(|file| file.path == self.from)
+    }
+
+    /// Returns whether the event moved the file.
+    pub fn is_move(&self) -> bool {
+        self.to.as_ref().is_some_and(|to| *to != self.from)
+    }
+}
+
+/// Follows the file at `place` through events, oldest first, until one removes it.
+pub fn steps_of_file<'e>(events: &'e [Event], place: &FileLocation) -> Vec<FileStep<'e>> {
+    let mut steps = Vec::new();
+    let mut place = place.clone();
+    for event in events {
+        let Some(step) = follow_forward(event, &place) else { continue };
+        steps.push(FileStep { event, from: place.clone(), to: step.next.clone() });
+        match step.next {
+            Some(next) => place = next,
+            None => break,
+        }
+    }
+    steps
 }
 
 /// The effect of an event on one path.

@@ -73,6 +73,7 @@ pub use crate::change::repair::{
 };
 pub use crate::change::revise::ReviseRequest;
 pub use crate::change::undo::UndoRequest;
+pub use crate::change::undo_conflict::{LaterOperation, UndoConflict};
 pub use crate::change::{Changes, Planner};
 pub use crate::idempotency::{Calls, EarlierCall};
 pub use crate::lookup::Lookup;

@@ -116,6 +116,7 @@ mod tidy;
 mod toolset_more;
 mod toolsets;
 mod undo;
+mod undo_conflicts;
 mod untrusted_index;
 mod untrusted_vault;
 mod updated_facts;

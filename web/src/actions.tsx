@@ -4,15 +4,16 @@ import { signal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import { ApiError, get, post } from './api';
+import { nameText } from './event-names';
 import { changes, session } from './live';
 import { go, noteAddress } from './router';
 import { strings } from './strings';
-import { isNotePath } from './text';
+import { isNotePath, sentence } from './text';
 import { useResource } from './resource';
 import type { ChangeReply, OperationReply, UndoState } from './types';
 import { Dialog } from './ui/dialog';
 import { Diff } from './ui/diff';
-import { Button, Failure, Loading, Notices } from './ui/parts';
+import { Button, Failure, Loading, Notices, Time } from './ui/parts';
 
 interface Asked {
   title: string;
@@ -140,10 +141,11 @@ function UndoRefused({ request, error }: { request: Asked; error: ApiError }) {
 /** What stands in the way of an undo, with what can be done. */
 export function Obstacle({ id, subject, undo, files }: { id: string; subject: string; undo: UndoState; files: number }) {
   const blocked = undo.files ?? [];
+  const later = undo.later ?? [];
   return (
     <div class="obstacle">
       <p>
-        <strong>{strings.actions.cannotNow}</strong> {blocked.length === 0 ? undo.message : ''}
+        <strong>{strings.actions.cannotNow}</strong> {blocked.length === 0 ? sentence(undo.message ?? '') : ''}
       </p>
       <ul class="plain-list">
         {blocked.map(([path, reason]) => (
@@ -152,6 +154,28 @@ export function Obstacle({ id, subject, undo, files }: { id: string; subject: st
           </li>
         ))}
       </ul>
+      {later.length > 0 ? (
+        <>
+          <p>{strings.actions.undoFirst(later.length)}</p>
+          <ol class="plain-list later">
+            {later.map((operation, index) => (
+              <li key={operation.id}>
+                <a href={`/activity?op_id=${operation.id}`} onClick={closeDialog}>
+                  {nameText(operation)}
+                </a>{' '}
+                <span class="chip">{operation.by ?? strings.activity.commandLine}</span> {operation.tool ? <span class="chip">{operation.tool}</span> : null} <Time at={operation.at} />{' '}
+                {!operation.undoable ? (
+                  <span class="about">{strings.actions.notUndoable}</span>
+                ) : index === 0 && canWrite() ? (
+                  <Button small icon="undo" onClick={() => askUndo(operation.id, nameText(operation))}>
+                    {strings.actions.undoIt}
+                  </Button>
+                ) : null}
+              </li>
+            ))}
+          </ol>
+        </>
+      ) : null}
       {canWrite() && blocked.length > 0 && files > blocked.length ? (
         <Button
           small

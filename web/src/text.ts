@@ -199,3 +199,8 @@ export function isNotePath(path: string): boolean {
   return /\.(md|canvas)$/i.test(path) && !path.startsWith('.trash/');
 }
 
+
+/** A message as a sentence: with a capital letter, but for names in code, paths and commands. */
+export function sentence(text: string): string {
+  return /^[a-z]+[ ,;:]/.test(text) ? text.charAt(0).toUpperCase() + text.slice(1) : text;
+}

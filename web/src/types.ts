@@ -275,7 +275,17 @@ export interface UndoState {
   hint?: string | null;
   /** The files that stand in the way, each with the reason. */
   files?: [string, string][];
+  /** The operations to undo first, the newest first. */
+  later?: LaterOperation[];
   notices?: string[];
+}
+
+/** A later operation that stands in the way of an undo. */
+export interface LaterOperation extends EventName {
+  at: string;
+  by?: string;
+  tool?: string;
+  undoable: boolean;
 }
 
 export interface OperationReply {

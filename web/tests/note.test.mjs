@@ -204,7 +204,8 @@ describe('read-only', () => {
       await settle(page);
       for (const toggle of await page.locator('.event-toggle').all()) await toggle.click();
       await settle(page);
-      const buttons = await page.locator('main button').allTextContents();
+      // What an operation is called in the timeline only opens it.
+      const buttons = await page.locator('main button:not(.event-toggle)').allTextContents();
       assert.deepEqual(
         buttons.map((label) => label.trim()).filter((label) => forbidden.test(label)),
         [],

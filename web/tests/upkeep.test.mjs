@@ -98,7 +98,7 @@ describe('upkeep', () => {
     await page.waitForSelector('.obstacle');
     const said = await page.textContent('.operation');
     assert.match(said, /This cannot be taken back now/);
-    assert.match(said, /Spoke\.md was changed since/);
+    assert.match(said, /Spoke\.md was changed outside sidenote/);
     assert.ok(!/--keep|sidenote undo/.test(said), said);
     await page.click('text=Keep this file, undo the rest');
     await page.waitForSelector('dialog .diff-head');
@@ -106,6 +106,81 @@ describe('upkeep', () => {
     await page.waitForSelector('.toast');
     assert.equal(text('Spoke.md'), 'All of it is new.\n');
     assert.equal(text('Hub.md'), 'the hub\n');
+    await context.close();
+  });
+
+  test('later operations in the way are named, undone first, and another tab follows', async () => {
+    write(vault, 'Layers.md', 'One.\n');
+    run(vault, ['append', 'Layers', 'Two.']);
+    const first = JSON.parse(run(vault, ['history', '-n', '1', '--json']))[0].id;
+    await agent(vault, 'night-agent', [['edit_note', { note: 'Layers', action: 'replace', old: 'Two.', text: 'Deux.' }]], at('2026-11-21T08:00:00Z'));
+    const later = JSON.parse(run(vault, ['history', '-n', '1', '--json']))[0].id;
+    const { page, context } = await open(browser, server, `/activity?op_id=${first}`);
+    const note = await context.newPage();
+    await note.goto(`${server.base}/note/Layers.md`);
+    await note.waitForSelector('.prose >> text=Deux.');
+    const box = page.locator('.obstacle');
+    assert.match(await box.textContent(), /Layers\.md was changed by a later operation, where this operation wrote/);
+    assert.match(await box.locator('.later').textContent(), /Replaced text in Layers.*night-agent.*edit_note/);
+    assert.equal(await box.locator('.later a').getAttribute('href'), `/activity?op_id=${later}`);
+    assert.deepEqual(await violations(page), []);
+    await box.locator('text=Undo it…').click();
+    await page.waitForSelector('dialog .diff .removed');
+    await page.click('dialog .primary');
+    await note.waitForSelector('.prose >> text=Two.');
+    // Now nothing stands in the way.
+    await page.click('.operation >> text=Undo this');
+    await page.waitForSelector('dialog .diff .removed');
+    await page.click('dialog .primary');
+    await note.waitForFunction(() => !document.querySelector('.prose')?.textContent.includes('Two.'));
+    assert.equal(text('Layers.md').trim(), 'One.');
+    await context.close();
+  });
+
+  test('what was written is shown after a rename, and where it is not known, words say so', async () => {
+    const { id } = JSON.parse(run(vault, ['new', 'Fresh', '--content', 'The first text.', '--json']));
+    run(vault, ['rename', 'Fresh', 'Renamed']);
+    const { page, context } = await open(browser, server, `/activity?op_id=${id}`);
+    await page.waitForSelector('.operation .diff .added >> text=The first text.');
+    assert.match(await page.textContent('.operation .diff-head'), /Fresh\.md.*new/);
+    await page.click('.operation >> text=Undo this');
+    await page.waitForSelector('dialog .diff .removed >> text=The first text.');
+    assert.match(await page.textContent('dialog .notices'), /Fresh\.md was moved since: it is Renamed\.md now/);
+    await page.keyboard.press('Escape');
+    write(vault, 'Renamed.md', 'Other.\n');
+    await page.waitForSelector('.operation >> text=What the operation wrote is not known any more of Fresh.md');
+    await context.close();
+  });
+
+  test('forgetting and archiving are called so in the timeline', async () => {
+    const cases = [['forget', 'Forgot'], ['restore', 'Restored'], ['pin', 'Pinned'], ['unpin', 'Unpinned'], ['tier', 'Archived', 'archive']];
+    run(vault, ['new', 'Mood', '--content', 'A quiet day.']);
+    for (const [command, , ...more] of cases) run(vault, ['memory', command, 'Mood', ...more]);
+    const { page, context } = await open(browser, server, '/activity?note=Mood');
+    const verbs = (await page.locator('.event .event-toggle').allTextContents()).map((verb) => verb.trim());
+    assert.deepEqual(verbs.slice(0, cases.length).reverse(), cases.map(([, verb]) => verb));
+    await context.close();
+  });
+
+  test('headings, footnotes of embeds and narrow cards read as the text does', async () => {
+    write(vault, 'Notes/Inner.md', 'Text ^[the inline one] and [^1].\n\n[^1]: The second.\n');
+    write(vault, 'Notes/Outer.md', '# Outer\n\n## A **bold** head ^[a remark] of [[Inner|it]]\n\n![[Inner]]\n\n![[Inner]]\n');
+    const card = { id: 'a', type: 'text', text: 'WWWWWW WWWWWW WWWWWW ^[remark]', x: 0, y: 0, width: 120, height: 60 };
+    write(vault, 'Notes/Board.canvas', JSON.stringify({ nodes: [card, { ...card, id: 'b', x: 300 }], edges: [] }));
+    const { page, context } = await open(browser, server, '/note/Notes/Outer.md');
+    await page.waitForFunction(() => document.querySelectorAll('.prose .embed .footnote-ref').length === 4);
+    assert.equal((await page.locator('.outline li').last().textContent()).trim(), 'A bold head of it');
+    for (const address of ['/note/Notes/Outer.md', '/note/Notes/Board.canvas']) {
+      await page.goto(server.base + address);
+      await page.waitForSelector('.prose .footnote-ref');
+      const links = await page.locator('.prose .footnote-ref a').evaluateAll((found) => found.map((link) => [link.getAttribute('href'), document.querySelectorAll(`[id="${link.getAttribute('href').slice(1)}"]`).length]));
+      assert.equal(await page.locator('.prose .footnote-ref').count(), links.length);
+      assert.equal(new Set(links.map(([href]) => href)).size, links.length);
+      assert.ok(links.length >= 2 && links.every(([, texts]) => texts === 1), JSON.stringify(links));
+    }
+    // A text that is wider than its card ends at the edge of the card.
+    const cut = await page.locator('.canvas-drawing svg').first().evaluate((part) => getComputedStyle(part).overflow);
+    assert.equal(cut, 'hidden');
     await context.close();
   });
 

@@ -241,7 +241,7 @@ fn with_files(store: &Store, name: &str, action: &Action, error: ApiError) -> Ap
         Err(_) => match &action.id {
             Some(id) => {
                 let obstacles = store.changes().undo_obstacles(id).unwrap_or_default();
-                obstacles.into_iter().map(|(path, _)| path).collect()
+                obstacles.into_iter().map(|found| found.path).collect()
             }
             None => action
                 .name

@@ -139,7 +139,7 @@ impl From<Error> for ApiError {
             ErrorKind::Invalid => StatusCode::BAD_REQUEST,
             ErrorKind::Io | ErrorKind::Corrupt | ErrorKind::Internal => StatusCode::INTERNAL_SERVER_ERROR,
         };
-        let hint = error.hint().map(str::to_owned);
+        let hint = error.wording().map(|hint| hint.for_page().to_owned()).filter(|hint| !hint.is_empty());
         let (kind, message) = (error.kind().name(), error.to_string());
         Self(Box::new(ErrorReply { status, kind, message, hint, more: Map::new() }))
     }

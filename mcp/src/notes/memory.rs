@@ -401,7 +401,7 @@ fn undo(store: &Store, count: usize, operation: Option<String>) -> Result<(Strin
     let replies = store.changes().undo_by(&UndoRequest { id: operation, count, ..UndoRequest::default() });
     let with_hint = |error: Error| {
         match error.kind() {
-        ErrorKind::Conflict | ErrorKind::NotFound => Error::new(error.kind(), error.to_string()).with_hint(
+        ErrorKind::NotFound => Error::new(error.kind(), error.to_string()).with_hint(
             "read_session with action audit lists operations; give session the id of one as operation to undo it alone",
         ),
         _ => error,

@@ -93,6 +93,15 @@ impl Changes<'_> {
         self.change_prepared(operation, dry_run, |_| Ok(()))
     }
 
+    /// Applies an operation that the journal has under another name.
+    pub(crate) fn change_as(&self, name: &str, operation: &Operation, dry_run: bool) -> Result<ChangeReply> {
+        let plan = |_: Option<&WriteLock>| {
+            let plan = self.plan_in(&View::new(self.core)?, operation)?;
+            Ok(ChangeSet { operation: name.to_owned(), ..plan })
+        };
+        self.apply_planned(plan, dry_run)
+    }
+
     /// Applies an operation after `prepare` has completed or rejected it. `prepare` runs under the write lock, when the
     /// files that the index lacks are known.
     pub(crate) fn change_prepared(
@@ -252,12 +261,15 @@ impl Changes<'_> {
                     _ => format!("rename {from} -> {to}\n"),
                 });
             }
-            let old = match change.from.as_ref().and_then(FileLocation::in_vault).filter(|_| change.writes())
-            {
+            // What a removal loses is shown as `git diff` shows it, up to a limit of the whole.
+            let is_lost = change.to.is_none() && out.len() <= LONGEST_DIFF;
+            let source = change.from.as_ref().and_then(FileLocation::in_vault);
+            let old = match source.filter(|_| change.writes() || is_lost) {
                 Some(path) => self.core.read_bytes(path)?,
                 None => Vec::new(),
             };
             let new = match &change.content {
+                Content::Keep if is_lost && source.is_some() => Vec::new(),
                 Content::Keep => continue,
                 Content::Edits(edits) => apply(&old, edits)?,
                 Content::Whole(bytes) => bytes.clone(),

@@ -24,6 +24,7 @@ pub(super) mod repair;
 pub(super) mod revise;
 pub(super) mod trash;
 pub(super) mod undo;
+pub(super) mod undo_conflict;
 
 use crate::core::Core;
 

@@ -6,13 +6,16 @@ use std::collections::{HashMap, HashSet};
 
 use crate::change::Changes;
 use crate::change::operation::ChangeReply;
+use crate::change::undo_conflict::{
+    Hindrance, LaterChanges, LaterOperation, UndoConflict, edits_back, later_of,
+};
 use sidenote_foundation::error::{Error, ErrorKind, Result};
 use sidenote_foundation::journal::event::{Event, OP_MOVED};
 use sidenote_foundation::journal::reader::ReadOrder;
 use sidenote_foundation::journal::{ActiveOperation, Journal, OperationHistory};
 use sidenote_foundation::platform::Shell;
-use sidenote_foundation::text::edit::{ChangeSet, Content, ContentHash, FileChange, FileLocation, apply};
-use sidenote_foundation::text::revert::revert_edits;
+use sidenote_foundation::text::edit::{ChangeSet, Content, ContentHash, FileChange, FileLocation};
+use sidenote_foundation::text::path::NotePath;
 use sidenote_foundation::vault::scan;
 use sidenote_foundation::vault::undo_log::{FileUndo, UndoLog, inverse_moves};
 use sidenote_foundation::vault::write_lock::WriteLock;
@@ -47,8 +50,10 @@ struct PlannedUndo {
     plan: ChangeSet,
     /// Which files others changed since.
     notices: Vec<String>,
-    /// The files that stand in the way, each with the reason.
-    conflicts: Vec<(String, String)>,
+    /// The files that stand in the way.
+    conflicts: Vec<UndoConflict>,
+    /// Whether the undo has something to do without them.
+    is_partial: bool,
 }
 
 impl Changes<'_> {
@@ -206,45 +211,20 @@ impl Changes<'_> {
         Ok(reply)
     }
 
-    /// Lists what stands in the way of the undo of an operation: each file with the reason.
+    /// Lists what stands in the way of the undo of an operation: each file with the reason, and the operations that have to
+    /// be undone first.
     ///
     /// # Errors
     /// `NotFound` if there is no operation with this id, or its before-images were removed.
-    pub fn undo_obstacles(&self, id: &str) -> Result<Vec<(String, String)>> {
+    pub fn undo_obstacles(&self, id: &str) -> Result<Vec<UndoConflict>> {
         let event = named(&self.core.journal(), id)?;
         Ok(self.undo_of(&event, &[])?.conflicts)
     }
 
     /// Plans the undo of an operation, and reports which of its files others changed since.
     fn plan_undo(&self, event: &Event, keep: &[String]) -> Result<(ChangeSet, Vec<String>)> {
-        let PlannedUndo { plan, notices, conflicts } = self.undo_of(event, keep)?;
-        if conflicts.is_empty() {
-            return Ok((plan, notices));
-        }
-        let mut said: Vec<String> =
-            conflicts.iter().take(NAMED).map(|(path, why)| format!("{path} {why}")).collect();
-        if conflicts.len() > NAMED {
-            said.push(format!("{} more", conflicts.len() - NAMED));
-        }
-        let mut words: Vec<String> = ["sidenote", "undo", &event.id].map(str::to_owned).into();
-        for (path, _) in conflicts.iter().take(NAMED) {
-            words.extend(["--keep".to_owned(), path.to_string()]);
-        }
-        Err(Error::new(
-            ErrorKind::Conflict,
-            format!(
-                "{} cannot be taken back (changed-on-disk): {}; nothing was written",
-                shown(event),
-                said.join("; ")
-            ),
-        )
-        .with_hints(
-            format!(
-                "leave these files as they are: {}; or pass over the operation: sidenote undo --skip",
-                Shell::SYSTEM.line(&words)
-            ),
-            "ask the user whether to leave these files as they are, or to pass over the operation",
-        ))
+        let PlannedUndo { plan, notices, conflicts, is_partial } = self.undo_of(event, keep)?;
+        if conflicts.is_empty() { Ok((plan, notices)) } else { Err(refusal(event, &conflicts, is_partial)) }
     }
 
     /// Plans the undo of each file of an operation.
@@ -258,7 +238,7 @@ impl Changes<'_> {
             record.files.iter().filter_map(|change| change.to.clone()).collect();
         let ends = record.files.iter().filter_map(|change| change.to.clone());
         let moved_on = self.core.journal().moves_since(&event.id, ends)?;
-        let (mut notices, mut conflicts) = (Vec::new(), Vec::new());
+        let (mut notices, mut hindered) = (Vec::new(), Vec::new());
         let mut unmet: HashMap<&str, bool> = keep.iter().map(|name| (name.as_str(), true)).collect();
         for change in record.files {
             let places: Vec<String> = change.from.iter().chain(&change.to).map(ToString::to_string).collect();
@@ -270,14 +250,18 @@ impl Changes<'_> {
                 continue;
             }
             let shown = places.last().cloned().unwrap_or_default();
-            match self.way_back(change, &left, &moved_on, !plan.folders.is_empty())? {
+            match self.way_back(change.clone(), &left, &moved_on, !plan.folders.is_empty())? {
                 Back::Plain(change) => plan.files.push(change),
                 Back::Around(change) => {
                     notices
                         .push(format!("{shown} was changed since; only what the operation wrote is undone"));
                     plan.files.push(change);
                 }
-                Back::Conflict(why) => conflicts.push((shown, why)),
+                Back::Elsewhere(change, now) => {
+                    notices.push(format!("{shown} was moved since: it is {now} now"));
+                    plan.files.push(change);
+                }
+                Back::Conflict(why, now) => hindered.push((change, shown, why, now)),
             }
         }
         if let Some((name, _)) = unmet.iter().find(|(_, is_unmet)| **is_unmet) {
@@ -289,7 +273,15 @@ impl Changes<'_> {
                 .with_tool("read_session", "read_session with the action audit shows it"),
             ));
         }
-        Ok(PlannedUndo { plan, notices, conflicts })
+        let is_partial = !(plan.files.is_empty() && plan.folders.is_empty());
+        if hindered.is_empty() {
+            return Ok(PlannedUndo { plan, notices, conflicts: Vec::new(), is_partial });
+        }
+        let later = LaterChanges::since(self.core, &event.id)?;
+        let conflicts = hindered.into_iter();
+        let conflicts =
+            conflicts.map(|(change, path, why, now)| later.conflict(&change, path, &why, now)).collect();
+        Ok(PlannedUndo { plan, notices, conflicts, is_partial })
     }
 
     /// Plans the undo of one file. `left` are the paths where the operation left files; `moved_on` maps them to their
@@ -314,31 +306,31 @@ impl Changes<'_> {
             None => None,
         };
         if let Some(from) = occupied {
-            return Ok(Back::Conflict(format!("cannot be restored to {from}, where another file is now")));
+            return Ok(Back::blocked(Hindrance::Occupied(from.clone())));
         }
         let Some(to) = change.to.clone() else { return Ok(Back::Plain(change.inverse())) };
         let Some(path) = to.in_vault() else {
             if with_folders || is_there(&to) {
                 return Ok(Back::Plain(change.inverse()));
             }
-            return Ok(Back::Conflict("is gone from the trash".to_owned()));
+            return Ok(Back::blocked(Hindrance::GoneFromTrash));
         };
         // Another note may have the former name now.
         let elsewhere = match moved_on.get(&to) {
             Some(Some(other)) if is_there(other) => match other.in_vault() {
                 Some(path) => Some(path.clone()),
-                None => return Ok(Back::Conflict(format!("was replaced: it is {other} now"))),
+                None => return Ok(Back::blocked(Hindrance::Deleted(other.clone()))),
             },
             _ if is_there(&to) => None,
             _ => match self.core.journal().current_path(path)? {
                 Some(path) if is_there(&FileLocation::Vault(path.clone())) => Some(path),
-                _ => return Ok(Back::Conflict("is gone".to_owned())),
+                _ => return Ok(Back::blocked(Hindrance::Gone)),
             },
         };
         let is_moved = elsewhere.is_some();
         let path = elsewhere.unwrap_or_else(|| path.clone());
         if is_moved && (with_folders || change.from.as_ref().is_some_and(|from| *from != to)) {
-            return Ok(Back::Conflict(format!("was moved on to {path}")));
+            return Ok(Back::blocked(Hindrance::MovedOn(path)));
         }
         let now = match self.core.read_bytes(&path) {
             Ok(now) => now,
@@ -354,10 +346,10 @@ impl Changes<'_> {
         let from = if is_moved { change.from.as_ref().and(here.clone()) } else { change.from.clone() };
         if change.after.is_none_or(|after| after == hash) {
             let back = FileChange { from: here, to: from, ..change.inverse() };
-            return Ok(if is_moved { Back::Around(back) } else { Back::Plain(back) });
+            return Ok(if is_moved { Back::Elsewhere(back, path) } else { Back::Plain(back) });
         }
         if change.from.is_none() {
-            return Ok(Back::Conflict("is new and was changed since".to_owned()));
+            return Ok(Back::Conflict(Hindrance::ChangedNew, Some(now)));
         }
         let Some(image) = &change.image else {
             // The operation only moved the file.
@@ -369,10 +361,10 @@ impl Changes<'_> {
             }));
         };
         let edits = edits_back(image, &change, &now);
-        Ok(edits.map_or_else(
-            || Back::Conflict("was changed since where the operation wrote".to_owned()),
-            |content| Back::Around(FileChange { from: here, to: from, before: Some(hash), content }),
-        ))
+        Ok(match edits {
+            Some(content) => Back::Around(FileChange { from: here, to: from, before: Some(hash), content }),
+            None => Back::Conflict(Hindrance::Changed, Some(now)),
+        })
     }
 
     fn place_on_disk(&self, place: &FileLocation) -> std::path::PathBuf {
@@ -386,19 +378,72 @@ enum Back {
     Plain(FileChange),
     /// Others changed the file elsewhere.
     Around(FileChange),
-    /// The file cannot be restored; the text says why.
-    Conflict(String),
+    /// The file is as the operation left it, but was moved to this path.
+    Elsewhere(FileChange, NotePath),
+    /// The file cannot be restored for this reason. Its present bytes are given where they are the reason.
+    Conflict(Hindrance, Option<Vec<u8>>),
 }
 
-/// Removes what an operation wrote from bytes that others changed since.
-fn edits_back(image: &[u8], change: &FileUndo, now: &[u8]) -> Option<Content> {
-    let after = apply(image, &change.patch).ok()?;
-    if change.patch.is_empty() || Some(ContentHash::of(&after)) != change.after {
-        return None;
+impl Back {
+    fn blocked(why: Hindrance) -> Self {
+        Self::Conflict(why, None)
     }
-    let (before, after) = (std::str::from_utf8(image).ok()?, std::str::from_utf8(&after).ok()?);
-    let edits = revert_edits(before, &change.patch, after, std::str::from_utf8(now).ok()?)?;
-    Some(Content::Edits(edits))
+}
+
+/// Returns the error that names what stands in the way of an undo, and says what to do. `is_partial` says whether the undo has
+/// something to do without the files that are in the way.
+fn refusal(event: &Event, conflicts: &[UndoConflict], is_partial: bool) -> Error {
+    let mut said: Vec<String> =
+        conflicts.iter().take(NAMED).map(|found| format!("{} {}", found.path, found.reason)).collect();
+    if conflicts.len() > NAMED {
+        said.push(format!("{} more", conflicts.len() - NAMED));
+    }
+    let later = later_of(conflicts);
+    if !later.is_empty() {
+        let mut named: Vec<String> = later.iter().take(NAMED).map(LaterOperation::described).collect();
+        if later.len() > NAMED {
+            named.push(format!("{} more", later.len() - NAMED));
+        }
+        let order = if later.len() > 1 { ", the newest first" } else { "" };
+        said.push(format!("in the way{order}: {}", named.join(", ")));
+    }
+    let is_outside = conflicts.iter().any(|found| found.is_outside);
+    let code = if is_outside { " (changed-on-disk)" } else { "" };
+    let message =
+        format!("{} cannot be taken back{code}: {}; nothing was written", shown(event), said.join("; "));
+    let command = |words: &[&str]| {
+        let words: Vec<String> =
+            ["sidenote", "undo"].iter().chain(words).map(|word| (*word).to_owned()).collect();
+        Shell::SYSTEM.line(&words)
+    };
+    let (mut person, mut agent, mut page) = (Vec::new(), Vec::new(), Vec::new());
+    let mut tool = None;
+    let is_open = !is_outside && later.len() <= NAMED && later.iter().all(|operation| operation.undoable);
+    if is_open && !later.is_empty() {
+        let ids = later.iter().map(|operation| operation.id.as_str()).chain([event.id.as_str()]);
+        let commands: Vec<String> = ids.map(|id| command(&[id])).collect();
+        let those = if later.len() == 1 { "that operation" } else { "those operations" };
+        person.push(format!("undo {those} first: {}", commands.join(", then ")));
+        agent.push(format!("undo {those} first"));
+        page.push(format!("Undo {those} first."));
+        tool = Some("give session the id of each as operation, with the action undo");
+    }
+    if is_partial {
+        let kept = conflicts.iter().take(NAMED).flat_map(|found| ["--keep", found.path.as_str()]);
+        let words: Vec<&str> = [event.id.as_str()].into_iter().chain(kept).collect();
+        person.push(format!("leave these files as they are: {}", command(&words)));
+    }
+    person.push(String::new());
+    let person = format!("{}pass over the operation: sidenote undo --skip", person.join("; or "));
+    agent.push(
+        "ask the user whether to leave these files as they are, or to pass over the operation".to_owned(),
+    );
+    let hint = Wording::new(person, agent.join("; or ")).with_page(page.join(" "));
+    let hint = match tool {
+        Some(says) => hint.with_tool("session", says),
+        None => hint,
+    };
+    Error::new(ErrorKind::Conflict, message).with_hint(hint)
 }
 
 /// Finds the last undo, if no other operation followed it.
@@ -415,10 +460,12 @@ fn named(journal: &Journal, id: &str) -> Result<Event> {
     let wanted = id.trim().to_ascii_lowercase();
     let unknown = || {
         Error::not_found(format!("there is no operation {id:?} that can be undone")).with_hint(
-            Wording::new("`sidenote history` lists what was done, with the id of each", "").with_tool(
-                "read_session",
-                "read_session with the action audit lists what was done, with the id of each",
-            ),
+            Wording::new("`sidenote history` lists what was done, with the id of each", "")
+                .with_tool(
+                    "read_session",
+                    "read_session with the action audit lists what was done, with the id of each",
+                )
+                .with_page("Activity lists what was done"),
         )
     };
     if wanted.len() < SHORTEST_NAME {
@@ -430,10 +477,32 @@ fn named(journal: &Journal, id: &str) -> Result<Event> {
     let mut found: Vec<Event> = all.filter(|event| event.id.starts_with(&wanted)).collect();
     match found.len() {
         1 => found.pop().ok_or_else(unknown),
-        0 => Err(unknown()),
+        0 => Err(undone_already(journal, &wanted)?.unwrap_or_else(unknown)),
         count => Err(Error::new(ErrorKind::Exists, format!("{count} operations begin with {id:?}"))
             .with_hint("give more of the id")),
     }
+}
+
+/// Returns the error about an operation that was undone, if there is one with this id; `None` otherwise.
+fn undone_already(journal: &Journal, wanted: &str) -> Result<Option<Error>> {
+    let mut undos: HashMap<String, Event> = HashMap::new();
+    for event in journal.events(ReadOrder::NewestFirst)?.of_changes() {
+        let event = event?;
+        if event.id.starts_with(wanted) {
+            return Ok(undos.get(&event.id).map(|undo| {
+                let said = format!("{} was undone already, at {}", shown(&event), undo.at.rfc3339());
+                let person = format!("to do it again, undo that undo: sidenote undo {}", undo.id);
+                Error::new(ErrorKind::Exists, said).with_hint(
+                    Wording::new(person, format!("the id of that undo is {}", undo.id)).with_page(""),
+                )
+            }));
+        }
+        // An undo that was undone itself does not count.
+        if let Some(id) = event.undoes.clone().filter(|_| !undos.contains_key(&event.id)) {
+            undos.entry(id).or_insert(event);
+        }
+    }
+    Ok(None)
 }
 
 /// Describes an operation to a person.

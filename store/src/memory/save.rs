@@ -413,9 +413,16 @@ impl MemoryWrites<'_> {
         Ok(Some(one.iter().zip(other.iter()).map(|(one, other)| one * other).sum()))
     }
 
-    pub(crate) fn edit_memory(&self, memory: &Memory, edit: NoteEdit, dry_run: bool) -> Result<ChangeReply> {
-        Changes::of(self.core)
-            .change(&Operation::Edit(EditRequest { note: memory.path.clone(), edit, expect: None }), dry_run)
+    /// Edits a property of a memory. The journal has the operation under `name`, such as `forget`.
+    fn edit_property(
+        &self,
+        name: &str,
+        memory: &Memory,
+        edit: NoteEdit,
+        dry_run: bool,
+    ) -> Result<ChangeReply> {
+        let request = EditRequest { note: memory.path.clone(), edit, expect: None };
+        Changes::of(self.core).change_as(name, &Operation::Edit(request), dry_run)
     }
 
     /// Takes a memory out of search and recall. With `hard`, moves it to the trash.
@@ -433,7 +440,12 @@ impl MemoryWrites<'_> {
             return Err(Error::new(ErrorKind::Exists, format!("{} is forgotten already", memory.path))
                 .with_hint("it can be moved to the trash or restored"));
         }
-        self.edit_memory(&memory, NoteEdit::Set("forgotten".to_owned(), Value::Bool(true)), dry_run)
+        self.edit_property(
+            "forget",
+            &memory,
+            NoteEdit::Set("forgotten".to_owned(), Value::Bool(true)),
+            dry_run,
+        )
     }
 
     /// Restores a memory that was forgotten, archived or moved to the trash.
@@ -467,7 +479,7 @@ impl MemoryWrites<'_> {
                 ));
             }
         };
-        self.edit_memory(&memory, NoteEdit::Unset(key.to_owned()), dry_run)
+        self.edit_property("restore", &memory, NoteEdit::Unset(key.to_owned()), dry_run)
     }
 
     /// Pins a memory: it does not fade, has at least the tier WARM, and is no longer archived.
@@ -480,10 +492,14 @@ impl MemoryWrites<'_> {
         if memory.state.pinned {
             return Err(Error::new(ErrorKind::Exists, format!("{} is pinned already", memory.path)));
         }
-        let mut pinned =
-            self.edit_memory(&memory, NoteEdit::Set("pinned".to_owned(), Value::Bool(true)), dry_run)?;
+        let mut pinned = self.edit_property(
+            "pin",
+            &memory,
+            NoteEdit::Set("pinned".to_owned(), Value::Bool(true)),
+            dry_run,
+        )?;
         if memory.said.archived && !dry_run {
-            let unset = self.edit_memory(&memory, NoteEdit::Unset("tier".to_owned()), false)?;
+            let unset = self.edit_property("pin", &memory, NoteEdit::Unset("tier".to_owned()), false)?;
             pinned.notices.extend(unset.notices);
             pinned.rows = unset.rows;
         }
@@ -500,7 +516,7 @@ impl MemoryWrites<'_> {
         if !memory.state.pinned {
             return Err(Error::new(ErrorKind::Exists, format!("{} is not pinned", memory.path)));
         }
-        self.edit_memory(&memory, NoteEdit::Unset("pinned".to_owned()), dry_run)
+        self.edit_property("unpin", &memory, NoteEdit::Unset("pinned".to_owned()), dry_run)
     }
 
     /// Archives a memory.
@@ -513,6 +529,11 @@ impl MemoryWrites<'_> {
         if memory.said.archived {
             return Err(Error::new(ErrorKind::Exists, format!("{} is archived already", memory.path)));
         }
-        self.edit_memory(&memory, NoteEdit::Set("tier".to_owned(), Value::from("archive")), dry_run)
+        self.edit_property(
+            "archive",
+            &memory,
+            NoteEdit::Set("tier".to_owned(), Value::from("archive")),
+            dry_run,
+        )
     }
 }

@@ -8,6 +8,7 @@ use serde_json::Value;
 use crate::call_context::is_answer;
 use crate::change::Changes;
 use crate::change::undo::UndoRequest;
+use crate::change::undo_conflict::{LaterChanges, LaterOperation, later_of};
 use crate::lookup::Lookup;
 use crate::view::Views;
 use sidenote_foundation::clock::Timestamp;
@@ -15,7 +16,7 @@ use sidenote_foundation::error::{Error, ErrorKind, Result};
 use sidenote_foundation::index::catalog::FileRow;
 use sidenote_foundation::journal::event::Event;
 use sidenote_foundation::journal::reader::ReadOrder;
-use sidenote_foundation::text::edit::{ContentHash, FileLocation, apply};
+use sidenote_foundation::text::edit::FileLocation;
 use sidenote_foundation::text::path::NotePath;
 use sidenote_foundation::text::unified_diff::unified_diff;
 use sidenote_foundation::vault::undo_log::{FileUndo, UndoLog};
@@ -129,6 +130,9 @@ pub struct UndoOutlook {
     /// The files in the way, each with the reason.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<(String, String)>,
+    /// The operations that have to be undone first, the newest first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub later: Vec<LaterOperation>,
     /// What the user should know of the undo.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notices: Vec<String>,
@@ -360,7 +364,8 @@ impl Views<'_> {
         let record = UndoLog::open(&self.core.vault.records())?.record(id);
         let (diff, diff_missing) = match record {
             Ok(record) => {
-                let (diff, missing) = self.difference(&record.files);
+                let later = LaterChanges::since(self.core, id)?;
+                let (diff, missing) = Self::difference(&later, &record.files);
                 let folders = record.folders.iter();
                 let moved: String = folders
                     .map(|folder| format!("rename folder {} -> {}\n", folder.from, folder.to))
@@ -387,9 +392,8 @@ impl Views<'_> {
         Ok(None)
     }
 
-    /// Formats what an operation changed. The bytes after it are computed from its edits, or are those of the file where it is
-    /// still as the operation left it.
-    fn difference(&self, files: &[FileUndo]) -> (String, Option<String>) {
+    /// Formats what an operation changed, under the paths that the files had then.
+    fn difference(later: &LaterChanges<'_>, files: &[FileUndo]) -> (String, Option<String>) {
         let (mut diff, mut missing) = (String::new(), Vec::new());
         for file in files {
             let name = |place: &Option<FileLocation>| {
@@ -408,7 +412,8 @@ impl Views<'_> {
                 continue;
             }
             let before = file.image.clone().unwrap_or_default();
-            let Some(after) = self.bytes_after(file, &before) else {
+            let after = if file.after.is_none() { Some(Vec::new()) } else { later.content_after(file) };
+            let Some(after) = after else {
                 missing.push(to);
                 continue;
             };
@@ -425,16 +430,6 @@ impl Views<'_> {
         (diff, missing)
     }
 
-    fn bytes_after(&self, file: &FileUndo, before: &[u8]) -> Option<Vec<u8>> {
-        let Some(wanted) = file.after else { return Some(Vec::new()) };
-        let is_after = |bytes: &Vec<u8>| ContentHash::of(bytes) == wanted;
-        let patched = apply(before, &file.patch).ok().filter(is_after);
-        patched.or_else(|| {
-            let path = file.to.as_ref()?.in_vault()?;
-            self.core.read_bytes(path).ok().filter(is_after)
-        })
-    }
-
     /// Says whether an operation can be undone, and what stands in its way.
     fn outlook(&self, event: &ActivityEvent) -> UndoOutlook {
         let mut outlook = UndoOutlook {
@@ -444,6 +439,7 @@ impl Views<'_> {
             message: None,
             hint: None,
             files: Vec::new(),
+            later: Vec::new(),
             notices: Vec::new(),
         };
         if event.undone.is_some() || event.restored.is_some() {
@@ -464,9 +460,14 @@ impl Views<'_> {
             Err(error) => {
                 outlook.kind = Some(error.kind().name());
                 outlook.message = Some(error.to_string());
-                outlook.hint = error.hint().map(str::to_owned);
+                outlook.hint = error.wording().map(|hint| hint.for_page().to_owned());
+                outlook.hint = outlook.hint.filter(|hint| !hint.is_empty());
                 match changes.undo_obstacles(&event.id) {
-                    Ok(files) => outlook.files = files,
+                    Ok(conflicts) => {
+                        outlook.later = later_of(&conflicts);
+                        outlook.files =
+                            conflicts.into_iter().map(|found| (found.path, found.reason)).collect();
+                    }
                     Err(error) => {
                         outlook.notices.push(format!("the files in the way cannot be listed: {error}"));
                     }

@@ -2,11 +2,12 @@
 
 import { askUndo, canWrite, Obstacle } from '../actions';
 import { get } from '../api';
+import { nameText, opName } from '../event-names';
 import { formatFull } from '../format';
 import { useResource } from '../resource';
 import { strings } from '../strings';
-import { fileName, folderOf } from '../text';
-import type { EventName, JournalEvent, OperationReply } from '../types';
+import { fileName, folderOf, sentence } from '../text';
+import type { JournalEvent, OperationReply } from '../types';
 import { Diff } from './diff';
 import { Button, Failure, Loading, NoteLink, Notices, PathText, Time } from './parts';
 
@@ -30,13 +31,6 @@ export function whoOf(event: JournalEvent): { label: string; value: string }[] {
   return found;
 }
 
-const AGENTS: Record<string, string> = { cli: words.commandLine, other: words.otherProgram, auto: words.automatic };
-
-/** The name of an agent: clients have one, people, other programs and maintenance do not. */
-export const agentName = (value: string): string => AGENTS[value] ?? value;
-
-const opName = (op: string): string => (words.ops as Record<string, string>)[op] ?? op;
-
 /** Whether all files of a move stay in their folder. */
 function isRename(event: JournalEvent): boolean {
   const files = event.files ?? [];
@@ -49,12 +43,6 @@ export function verbOf(event: JournalEvent): string {
   if (event.op === 'move' && isRename(event)) return words.renamed;
   if (event.op === 'moved' && isRename(event)) return words.renamedBy;
   return opName(event.op);
-}
-
-/** An operation in a few words, such as “Deleted Packing list”. */
-export function nameText(name: EventName): string {
-  const subject = name.subject?.split(' -> ')[0] ?? '';
-  return `${opName(name.op)} ${fileName(subject)}`.trim();
 }
 
 /** The notes that an event names. */
@@ -154,7 +142,8 @@ export function Operation({ id }: { id: string }) {
   return (
     <div class="operation">
       <Notices notices={undo.notices} />
-      {diff ? <Diff diff={diff} /> : <p class="about">{diff_missing ?? words.noDiff}</p>}
+      {diff ? <Diff diff={diff} /> : null}
+      {diff_missing || !diff ? <p class="about">{diff_missing ? sentence(diff_missing) : words.noDiff}</p> : null}
       {!diff && others.length > 0 ? (
         <ul class="plain-list">
           {others.map((path) => (

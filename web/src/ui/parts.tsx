@@ -6,7 +6,7 @@ import { ApiError } from '../api';
 import { formatAgo, formatFull } from '../format';
 import { noteAddress } from '../router';
 import { strings } from '../strings';
-import { fileName, folderOf, isNotePath, splitMarks } from '../text';
+import { fileName, folderOf, isNotePath, sentence, splitMarks } from '../text';
 import type { Severity, Tier } from '../types';
 import { Icon, type IconName } from './icons';
 
@@ -204,9 +204,9 @@ export function Failure({ error, retry }: { error: ApiError; retry?: (() => void
     <div class="failure" role="alert">
       <Icon name="warning" />
       <div>
-        <p class="failure-title">{coded(rest.length > 0 ? first.replace(/:$/, '') : first)}</p>
+        <p class="failure-title">{coded(sentence(rest.length > 0 ? first.replace(/:$/, '') : first))}</p>
         {rest.length > 0 ? <pre tabIndex={0}>{rest.join('\n').trimEnd()}</pre> : null}
-        {error.hint ? <p>{coded(error.hint)}</p> : null}
+        {error.hint ? <p>{coded(sentence(error.hint))}</p> : null}
         {retry ? (
           <Button small onClick={retry}>
             {strings.retry}
@@ -222,7 +222,7 @@ export function Notices({ notices }: { notices?: readonly string[] | undefined }
   return (
     <ul class="notices">
       {notices.map((notice) => (
-        <li key={notice}>{coded(notice)}</li>
+        <li key={notice}>{coded(sentence(notice))}</li>
       ))}
     </ul>
   );

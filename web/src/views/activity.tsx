@@ -3,6 +3,7 @@
 import { useState } from 'preact/hooks';
 import { ask, canWrite } from '../actions';
 import { get } from '../api';
+import { agentName, nameText } from '../event-names';
 import { dayBounds, formatClock, formatFull, formatLongDay, localDate } from '../format';
 import { now } from '../live';
 import { useResource } from '../resource';
@@ -10,7 +11,7 @@ import { location, setQuery } from '../router';
 import { strings } from '../strings';
 import { fileName } from '../text';
 import type { ActivityReply, JournalEvent } from '../types';
-import { agentName, nameText, Operation, shortSession, Subject, verbOf, Who } from '../ui/events';
+import { Operation, shortSession, Subject, verbOf, Who } from '../ui/events';
 import { Icon } from '../ui/icons';
 import { Button, Coded, Empty, Failure, Loading, Segments, ViewHead } from '../ui/parts';
 

@@ -7,10 +7,10 @@ import { formatMoment } from '../format';
 import type { Resource } from '../resource';
 import { useResource } from '../resource';
 import { location, setQuery, withQuery } from '../router';
+import { agentName } from '../event-names';
 import { strings } from '../strings';
 import { folderOf } from '../text';
 import type { Inactive, InactiveNote, Trashed, TrashedText, TrashMatches } from '../types';
-import { agentName } from '../ui/events';
 import { Icon } from '../ui/icons';
 import { Button, Card, Failure, Loading, NoteLink, Time } from '../ui/parts';
 

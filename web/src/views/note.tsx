@@ -1,6 +1,6 @@
 // One note: its text, what it is linked with, its weight and its history, and what can be done with it.
 
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { ask, canWrite, vote } from '../actions';
 import { ApiError, get, rawAddress } from '../api';
 import { WeightChart } from '../charts/weight';
@@ -32,6 +32,7 @@ function Rendered({ note }: { note: Note }) {
     // The page has the title above the text already.
     const heading = root.firstElementChild;
     if (heading?.tagName === 'H1' && heading.textContent?.trim() === note.title.trim()) heading.classList.add('same-title');
+    linkFootnotes(root);
     enableTasks(root, note);
     enableBrokenLinks(root, note);
     // A change of the note leaves the reader where they are.
@@ -48,6 +49,35 @@ function Rendered({ note }: { note: Note }) {
     if (box.current) scrollToTarget(box.current);
   }, [line, hash]);
   return <div class="prose" ref={box} />;
+}
+
+/** Links the numbers of footnotes in embeds and cards with their texts. Several of these can have the same numbers. */
+function linkFootnotes(root: HTMLElement): void {
+  const parts = [...root.querySelectorAll<HTMLElement>('.embed, .card')];
+  const own = (part: HTMLElement, selector: string) => [...part.querySelectorAll<HTMLElement>(selector)].filter((found) => found.parentElement?.closest('.embed, .card') === part);
+  parts.forEach((part, index) => {
+    const texts = own(part, '.footnotes').flatMap((list) => [...list.querySelectorAll<HTMLElement>(':scope > ol > li')]);
+    const referred = new Set<number>();
+    for (const reference of own(part, '.footnote-ref')) {
+      const number = Number(reference.textContent);
+      const text = texts[number - 1];
+      if (!text || reference.querySelector('a')) continue;
+      text.id = `fn-${index + 1}-${number}`;
+      const link = document.createElement('a');
+      link.href = `#${text.id}`;
+      link.textContent = String(number);
+      reference.replaceChildren(link);
+      if (referred.has(number)) continue;
+      referred.add(number);
+      link.id = `fnref-${index + 1}-${number}`;
+      const back = document.createElement('a');
+      back.className = 'footnote-back';
+      back.href = `#${link.id}`;
+      back.textContent = '\u21A9';
+      const last = text.lastElementChild?.tagName === 'P' ? text.lastElementChild : text;
+      last.append(' ', back);
+    }
+  });
 }
 
 /** Lets a click on a checkbox of the note plan the change of its task. */
@@ -156,9 +186,12 @@ function Canvas({ note }: { note: Note }) {
         {canvas.nodes.map((node) => (
           <g key={node.id}>
             <rect class={node.type} x={node.x} y={node.y} width={node.width} height={node.height} rx="10" />
-            <text x={node.x + 14} y={node.y + 28}>
-              {(node.label ?? cardText(node.html)).slice(0, Math.max(4, Math.floor(node.width / 11)))}
-            </text>
+            {/* What a narrow card has no room for is cut at its edge. */}
+            <svg x={node.x} y={node.y} width={Math.max(0, node.width - 10)} height={node.height} overflow="hidden">
+              <text x={14} y={28}>
+                {(node.label ?? cardText(node.html)).slice(0, Math.max(4, Math.floor(node.width / 8)))}
+              </text>
+            </svg>
           </g>
         ))}
         {edges.map((edge, index) =>
@@ -183,8 +216,17 @@ function PropertyValue({ html }: { html: string }) {
   return <dd ref={box} />;
 }
 
+/** The headings as the text shows them: without the signs of Markdown, and without the numbers of footnotes. */
+function shownHeadings(html: string): Map<string, string> {
+  const { body } = new DOMParser().parseFromString(html, 'text/html');
+  for (const part of body.querySelectorAll('.footnote-ref')) part.remove();
+  const headings = [...body.querySelectorAll<HTMLElement>('h1[id],h2[id],h3[id],h4[id],h5[id],h6[id]')];
+  return new Map(headings.map((heading) => [heading.id, heading.textContent?.replace(/\s+/g, ' ').trim() ?? '']));
+}
+
 function About({ note }: { note: Note }) {
   const outline = note.outline ?? [];
+  const headings = useMemo(() => shownHeadings(note.html), [note.html]);
   const least = Math.min(...outline.map((item) => item.level), 6);
   return (
     <>
@@ -194,7 +236,7 @@ function About({ note }: { note: Note }) {
           <ul class="outline">
             {outline.map((item) => (
               <li key={item.id + item.line} class={`level-${Math.min(4, item.level - least + 1)}`}>
-                <a href={`#${encodeURIComponent(item.id)}`}>{item.text}</a>
+                <a href={`#${encodeURIComponent(item.id)}`}>{headings.get(item.id) || headings.get(`h-${item.id}`) || item.text}</a>
               </li>
             ))}
           </ul>
@@ -273,6 +315,8 @@ function Links({ note }: { note: Note }) {
   const relations = useResource(`relations ${note.path}`, (signal) => get<RelationsReply>('relations', { name: note.path }, signal));
   const mentions = useResource(`mentions ${note.path}`, (signal) => get<MentionsReply>('mentions', { name: note.path, limit: 30 }, signal), { live: 1500 });
   const related = useResource(`related ${note.path}`, (signal) => get<RelatedReply>('related', { name: note.path, limit: 10 }, signal), { live: 1500 });
+  // The order is that of the numbers that are shown; notes without one keep theirs.
+  const near = [...(related.data?.related ?? [])].sort((one, other) => (other.cosine ?? -1) - (one.cosine ?? -1));
   const out = links.data ? [...new Map(links.data.outgoing.map((link) => [link.resolved ?? link.original, link])).values()] : [];
   return (
     <>
@@ -358,16 +402,22 @@ function Links({ note }: { note: Note }) {
         {related.error ? <Failure error={related.error} retry={related.reload} /> : null}
         {!related.data && !related.error ? <Loading lines={2} /> : null}
         <Notices notices={related.data?.notes} />
-        {related.data?.related.length === 0 ? <p class="about">{words.noRelated}</p> : null}
-        <ul class="plain-list">
-          {related.data?.related.map((item) => (
+        {related.data ? <p class="about">{near.length === 0 ? words.noRelated : words.relatedAbout}</p> : null}
+        <ul class="plain-list related">
+          {near.map((item) => (
             <li key={item.path}>
               <NoteLink path={item.path} title={item.title} />{' '}
               {item.cosine !== undefined ? (
                 <span class="chip soft" title={words.similarity}>
-                  {formatNumber(item.cosine * 100, 0)} %
+                  {words.alike(formatNumber(item.cosine * 100, 0))}
                 </span>
-              ) : null}
+              ) : null}{' '}
+              {item.common && item.common.length > 0 ? (
+                <span class="chip soft" title={words.inCommonAre(item.common.map(fileName).join(', '))}>
+                  {words.inCommon}
+                </span>
+              ) : null}{' '}
+              {item.linked ? <span class="chip soft">{words.directLink}</span> : null}
             </li>
           ))}
         </ul>
