@@ -49,6 +49,13 @@ impl AuditEvent {
         person_of(&self.event).unwrap_or_else(other)
     }
 
+    /// Returns the client by which a person did it: the one that registered at the identity provider, and the one that the
+    /// session names.
+    pub fn client(&self) -> String {
+        let named = [self.of_caller("client_id"), self.text("client").filter(|_| self.caller().is_some())];
+        named.into_iter().flatten().collect::<Vec<_>>().join(" ")
+    }
+
     /// Returns what it was done with: the tool, or nothing for an operator.
     pub fn tool(&self) -> &str {
         self.text("tool").unwrap_or_default()
