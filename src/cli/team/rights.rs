@@ -240,7 +240,7 @@ pub(super) fn show_audit(context: &CommandContext, args: &AuditArgs) -> Result<(
     context.out.reply(&events, |events: &Vec<AuditEvent>| {
         let rows = events.iter().map(|event| {
             let (tool, op) = (event.tool().to_owned(), event.event.op.clone());
-            let (at, client) = (event.event.at.rfc3339(), event.client());
+            let (at, client) = (event.event.at.rfc3339(), event.client().to_owned());
             vec![at, event.actor(), client, tool, op, event.object(), event.event.id.clone()]
         });
         output::columns(&rows.collect::<Vec<_>>())
