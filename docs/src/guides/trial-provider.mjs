@@ -1,4 +1,4 @@
-// A provider for a trial: provider.mjs ISSUER PORT. Whoever types a name is let in with any password.
+// A provider for a trial: provider.mjs ISSUER PORT. It lets in the people below, with any password.
 import { generateKeyPairSync } from "node:crypto";
 import Provider from "oidc-provider";
 

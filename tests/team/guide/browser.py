@@ -15,7 +15,7 @@ browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
 page = browser.open(sys.argv[1], timeout=60)
 for _ in range(5):
     text = page.read().decode()
-    if page.url.startswith("http://127.0.0.1"):
+    if "/callback?" in page.url:
         break
     action = urllib.parse.urljoin(page.url, re.search(r'<form[^>]* action="([^"]+)"', text)[1])
     fields = dict(re.findall(r'<input type="hidden" name="([^"]+)" value="([^"]*)"', text))
