@@ -30,6 +30,12 @@ team-login:
     cargo build --release
     python3 tests/team/login.py target/release/sidenote
 
+# Run every command of the guide of a team on two machines that are overlays of this one; needs root, overlayfs, iproute2,
+# openssl, Node.js, PostgreSQL in /usr/lib/postgresql, and the network for apt and npm.
+team-guide:
+    cargo build --release
+    python3 tests/team/guide.py target/release/sidenote
+
 # Kill a server of a team two hundred times beside another one that writes, and find a thousand notes at once; takes minutes.
 team-kills:
     SIDENOTE_TEST_KILLS=200 SIDENOTE_TEST_TEAM_NOTES=1000 cargo test --release -- --ignored --nocapture team::a_killed_server_loses_nothing_that_was_acknowledged team::what_one_server_writes_another_one_finds_at_once

@@ -3,14 +3,20 @@
 //! A key is sent in one header of one request. It is never sent to the target of a redirect, and appears in no
 //! message and no log line.
 
+mod authorities;
+
 use std::io::{Read, Write};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use ureq::Agent;
 use ureq::http::{HeaderMap, Response};
+use ureq::tls::{Certificate, RootCerts, TlsConfig};
 
 use crate::config::Secret;
 use crate::error::{Error, ErrorKind};
+
+pub use self::authorities::authorities;
 
 /// The most bytes of a response body: more than 2,048 vectors of 4,096 numbers take.
 const MAX_BODY: u64 = 256 << 20;
@@ -63,9 +69,17 @@ impl Default for Http {
             .http_status_as_error(false)
             .user_agent(concat!("sidenote/", env!("CARGO_PKG_VERSION")))
             .timeout_connect(Some(CONNECT_TIMEOUT))
+            .tls_config(TlsConfig::builder().root_certs(trusted()).build())
             .build();
         Self { agent: config.new_agent() }
     }
+}
+
+/// Returns the authorities that are trusted, in the form that ureq takes. All clients share them.
+fn trusted() -> RootCerts {
+    static TRUSTED: OnceLock<Arc<Vec<Certificate<'static>>>> = OnceLock::new();
+    let trusted = TRUSTED.get_or_init(|| Arc::new(authorities().map(Certificate::from_der).collect()));
+    RootCerts::Specific(Arc::clone(trusted))
 }
 
 impl Http {

@@ -5,6 +5,7 @@ mod endpoint;
 mod gate;
 mod metrics;
 pub(super) mod named;
+mod portable_session;
 mod rights;
 mod sync;
 
@@ -22,6 +23,7 @@ use self::endpoint::{Endpoint, handle_authorized};
 use self::gate::Gate;
 pub use self::gate::Http;
 use self::named::{NamedVaults, VaultSource};
+pub(super) use self::portable_session::SessionName;
 pub(super) use self::rights::Member;
 use self::rights::NO_VAULT;
 use super::{Server, Toolset};

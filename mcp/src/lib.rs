@@ -456,10 +456,12 @@ impl ServerHandler for Server {
         self.session_store.get_or_init(|| {
             let client = &request.client_info;
             let store = self.shared.store.for_client(format!("{} {}", client.name, client.version));
-            let store = if store.is_session_named() {
-                store
-            } else {
-                store.in_session(&Event::new("session", store.now()).id)
+            let given = context.extensions.get::<axum::http::request::Parts>();
+            let given = given.and_then(|parts| parts.extensions.get::<http::SessionName>());
+            let store = match given {
+                _ if store.is_session_named() => store,
+                Some(name) => store.in_session(&name.0),
+                None => store.in_session(&Event::new("session", store.now()).id),
             };
             SessionStore { store, running_calls: Arc::clone(&self.shared.running_calls) }
         });

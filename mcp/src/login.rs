@@ -193,11 +193,16 @@ impl Login {
         let issuer = self.issuers.iter().find(|known| named.and_then(Value::as_str) == Some(&known.name));
         let issuer = issuer.ok_or_else(|| Refusal::Issuer.told(self.told_issuer(named)))?;
         let key = issuer.find(&key_id, algorithm).await.map_err(|refusal| match refusal {
-            Refusal::UnknownKey => refusal.told(format!(
-                "the token names {} for {algorithm:?}, and the keys of {} were read lately",
-                quoted(Some(&key_id.as_str().into())),
-                issuer.name
-            )),
+            Refusal::UnknownKey => {
+                let retry_after = issuer.next_reading();
+                let told = refusal.told(format!(
+                    "the token names {} for {algorithm:?}, and the keys of {} were read lately; they are read again in {} s at the earliest",
+                    quoted(Some(&key_id.as_str().into())),
+                    issuer.name,
+                    retry_after.as_secs() + 1
+                ));
+                Refused { retry_after: Some(retry_after), ..told }
+            }
             _ => refusal.told(issuer.name.clone()),
         })?;
         let mut validation = Validation::new(algorithm);

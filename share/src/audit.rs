@@ -49,6 +49,12 @@ impl AuditEvent {
         person_of(&self.event).unwrap_or_else(other)
     }
 
+    /// Returns the client by which a person did it: as it calls itself, else its id at the identity provider.
+    pub fn client(&self) -> &str {
+        let Some(client_id) = self.caller().map(|_| self.of_caller("client_id")) else { return "" };
+        self.text("client").or(client_id).unwrap_or_default()
+    }
+
     /// Returns what it was done with: the tool, or nothing for an operator.
     pub fn tool(&self) -> &str {
         self.text("tool").unwrap_or_default()

@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 use uuid::Uuid;
 
 use crate::copy::VaultCopy;
+use crate::postgres::Database;
 use crate::postgres::tables;
 use crate::postgres::turn::RowLock;
-use crate::postgres::{Database, away_error};
 use sidenote_foundation::error::{Error, ErrorKind, Result};
 use sidenote_foundation::journal::event::Event;
 use sidenote_foundation::text::edit::ContentHash;
@@ -214,7 +214,7 @@ impl Authority for SharedVault {
     }
 
     fn outage(&self) -> Option<Error> {
-        self.database.is_away().then(away_error)
+        self.database.outage()
     }
 
     fn turn(&self, patience: Duration) -> Result<Box<dyn Turn>> {

@@ -196,7 +196,7 @@ impl VaultCopy {
             );
         } else if position.origin == head.origin {
             tracing::warn!(
-                "the database has lost changes that {copy} has, as after a failover to a standby that lagged; the copy is made anew, so see whether the last changes have to be made again"
+                "the database is at an earlier state than {copy}, as after a restore, or a failover to a standby that lagged; the copy is made anew, and what was changed after that state is not in the vault any more"
             );
         } else {
             tracing::info!(

@@ -64,8 +64,8 @@ impl Host {
     /// `Conflict` if another server has the cache; `Invalid` if the settings or the role of the connection are; `Io` if the
     /// database cannot be reached, or the cache not be written.
     pub fn new(settings: TeamSettings, open: Open) -> Result<Self> {
-        let cache_lock = CacheLock::take(&settings.cache)?;
-        let database = Arc::new(Database::new(settings.database.reveal())?);
+        let database = Arc::new(Database::new(settings.database()?)?);
+        let cache_lock = CacheLock::take(settings.cache()?)?;
         database.check_role()?;
         database.log_outages();
         let members = Members::new(Arc::clone(&database), Duration::from_secs(settings.stale_s));
@@ -112,7 +112,7 @@ impl Host {
             max_file: self.settings.max_file(),
             stale_time: Duration::from_secs(self.settings.stale_s),
         };
-        let vault = SharedVault::open(&self.database, name, &self.settings.cache, limits)?;
+        let vault = SharedVault::open(&self.database, name, self.settings.cache()?, limits)?;
         let store = Store::open(Open {
             vault: Some(vault.root()),
             authority: Some(Arc::new(vault.clone())),

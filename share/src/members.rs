@@ -56,6 +56,51 @@ pub struct BlockReply {
     pub applied: bool,
 }
 
+/// The vaults of a database, and who is blocked in all of them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct VaultList {
+    /// The vaults, by name.
+    pub vaults: Vec<VaultRoles>,
+    /// The persons and groups that are blocked in all vaults.
+    pub blocked: Vec<String>,
+}
+
+/// A vault with the roles in it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct VaultRoles {
+    /// The name of the vault.
+    pub name: String,
+    /// The roles, by person or group.
+    pub roles: Vec<GrantedRole>,
+}
+
+/// A role of a person or group.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct GrantedRole {
+    /// The person as `issuer#subject`, or the group as `group:NAME`.
+    pub who: String,
+    /// The role.
+    pub role: Role,
+}
+
+/// Lists the vaults with the roles in each, and who is blocked.
+///
+/// # Errors
+/// `Invalid` if the role of the connection does not own the tables; `Io` if the database cannot be reached.
+pub fn list(database: &Database) -> Result<VaultList> {
+    database.check_owner("list the vaults")?;
+    let (vaults, blocked) = database.list_roles()?;
+    let mut list = VaultList { vaults: Vec::new(), blocked };
+    for stored in vaults {
+        let mut roles = Vec::new();
+        for (who, role) in stored.roles {
+            roles.extend(parse_role(Some(role))?.map(|role| GrantedRole { who, role }));
+        }
+        list.vaults.push(VaultRoles { name: stored.vault, roles });
+    }
+    Ok(list)
+}
+
 /// Checks the name of a person or group. With `issuers`, the person must be one of theirs.
 ///
 /// # Errors
@@ -102,7 +147,7 @@ pub fn set_role(
     let before = parse_role(database.stored_role(id, who)?)?;
     if role.is_none() && before.is_none() {
         return Err(Error::not_found(format!("{who} has no role in {vault}"))
-            .with_hint("name the person or group as it was granted; `sidenote team audit` shows that"));
+            .with_hint("name the person or group as it was granted; `sidenote team list` shows that"));
     }
     let mut reply =
         RoleReply { vault: vault.to_owned(), who: who.to_owned(), before, role, applied: !dry_run };

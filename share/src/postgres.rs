@@ -18,7 +18,7 @@ mod vectors;
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use postgres::config::{Host, SslMode};
@@ -27,8 +27,8 @@ use postgres::{Client, IsolationLevel, NoTls, Transaction};
 use tokio_postgres_rustls::MakeRustlsConnect;
 use uuid::Uuid;
 
-use self::failure::unreachable;
-pub(crate) use self::failure::{away_error, failed};
+pub(crate) use self::failure::failed;
+use self::failure::{Outage, unreachable};
 use sidenote_foundation::error::{Error, Result};
 use sidenote_foundation::http_client::is_loopback_name;
 use sidenote_foundation::vault::failpoint;
@@ -53,8 +53,8 @@ pub struct Database {
     idle: Mutex<Vec<Client>>,
     /// Whether outages are logged, as a server does.
     logs_outages: AtomicBool,
-    /// Whether the last attempt to connect has failed.
-    is_away: AtomicBool,
+    /// Why the last attempt to connect has failed, if it has.
+    outage: Mutex<Option<Outage>>,
 }
 
 impl fmt::Debug for Database {
@@ -71,6 +71,7 @@ impl Database {
     /// `Invalid` if the address cannot be parsed, or if its file of certificates has none; `NotFound` or `Io` if that file
     /// cannot be read.
     pub fn new(address: &str) -> Result<Self> {
+        check_encoding(address)?;
         let (address, roots) = tls::split_address(address);
         let mut config: postgres::Config = address.parse().map_err(|error: postgres::Error| {
             Error::invalid("the address of the database is not valid").with_source(error).with_hint(
@@ -101,7 +102,7 @@ impl Database {
             tls,
             idle: Mutex::default(),
             logs_outages: AtomicBool::new(false),
-            is_away: AtomicBool::new(false),
+            outage: Mutex::default(),
         })
     }
 
@@ -135,11 +136,20 @@ impl Database {
 
     /// Returns whether the database could not be reached when that was last tried.
     pub(crate) fn is_away(&self) -> bool {
-        self.is_away.load(Ordering::Relaxed)
+        self.last_outage().is_some()
+    }
+
+    /// Returns why the database could not be reached when that was last tried, if so.
+    pub(crate) fn outage(&self) -> Option<Error> {
+        self.last_outage().as_ref().map(Outage::error)
+    }
+
+    fn last_outage(&self) -> MutexGuard<'_, Option<Outage>> {
+        self.outage.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn note_contact(&self, error: Option<&Error>) {
-        let was_away = self.is_away.swap(error.is_some(), Ordering::Relaxed);
+        let was_away = std::mem::replace(&mut *self.last_outage(), error.map(Outage::of)).is_some();
         if !self.logs_outages.load(Ordering::Relaxed) {
             return;
         }
@@ -247,6 +257,26 @@ impl Database {
             self.put_back(client);
         }
     }
+}
+
+/// Checks that the user and the password of an address are percent-encoded where they must be. The driver would take a part of
+/// them for a host, and name it in errors.
+fn check_encoding(address: &str) -> Result<()> {
+    let Some((_, rest)) = address.split_once("://") else { return Ok(()) };
+    let place = rest.split('?').next().unwrap_or_default();
+    let (user, host) = place.rsplit_once('@').unwrap_or(("", place));
+    // Without a host, what looks like a port is a password that has a question mark.
+    let is_cut = host.rsplit_once(':').is_some_and(|(_, port)| {
+        let port = port.split('/').next().unwrap_or_default();
+        !host.starts_with('[') && !port.chars().all(|digit| digit.is_ascii_digit() || digit == ',')
+    });
+    let is_wrong = user.contains(['@', '/', '#']) || host.contains('#') || rest.len() > place.len() && is_cut;
+    if !is_wrong {
+        return Ok(());
+    }
+    Err(Error::invalid("the user or the password in the address of the database is not percent-encoded").with_hint(
+        "write %2F for /, %23 for #, %3F for ?, %40 for @, %3A for : and %25 for %; or leave the password out, and set PGPASSWORD",
+    ))
 }
 
 fn in_transaction<T>(

@@ -15,9 +15,13 @@ const MAX_FILE: u64 = 1 << 20;
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TeamSettings {
-    /// Where the database is, as `postgres://USER@HOST/NAME`. The password can also be in the variable `PGPASSWORD`.
+    /// Where the database is, as `postgres://USER@HOST/NAME`. The password can also be in the variable `PGPASSWORD`. Empty if
+    /// the settings do not say it.
+    #[serde(default)]
     pub database: Secret,
-    /// The folder of the copies. It belongs to this server alone, and can be deleted while the server is not running.
+    /// The folder of the copies. It belongs to this server alone, and can be deleted while the server is not running. Empty if
+    /// the settings do not say it.
+    #[serde(default)]
     pub cache: PathBuf,
     /// The vaults that are opened before the server says that it is ready.
     #[serde(default)]
@@ -120,13 +124,68 @@ fn default_max_file_mb() -> u64 {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct TeamFile {
+    #[serde(default)]
     team: TeamSettings,
     login: Option<LoginSettings>,
     #[serde(default)]
     audit: AuditSettings,
 }
 
+impl Default for TeamSettings {
+    fn default() -> Self {
+        Self {
+            database: Secret::default(),
+            cache: PathBuf::new(),
+            warm: Vec::new(),
+            open: default_open(),
+            stale_s: default_stale_s(),
+            lock_s: default_lock_s(),
+            max_file_mb: default_max_file_mb(),
+            login: None,
+            audit: AuditSettings::default(),
+        }
+    }
+}
+
 impl TeamSettings {
+    /// Reads the settings from a file like [`Self::load`]. Returns `None` if there is no file, or this user may not read it.
+    ///
+    /// # Errors
+    /// Those of [`Self::load`] besides these.
+    pub fn load_if_readable(path: &Path) -> Result<Option<Self>> {
+        use std::io::ErrorKind::{NotFound, PermissionDenied};
+        match std::fs::File::open(path) {
+            Err(error) if matches!(error.kind(), NotFound | PermissionDenied) => Ok(None),
+            _ => Self::load(path).map(Some),
+        }
+    }
+
+    /// Returns the address of the database.
+    ///
+    /// # Errors
+    /// `Invalid` if the settings do not say it.
+    pub fn database(&self) -> Result<&str> {
+        let missing = || {
+            Error::invalid("the settings of the team name no database").with_hints(
+                "write team.database there, or give --database ADDRESS where the command has it",
+                "tell the user",
+            )
+        };
+        Some(self.database.reveal()).filter(|address| !address.is_empty()).ok_or_else(missing)
+    }
+
+    /// Returns the folder of the copies.
+    ///
+    /// # Errors
+    /// `Invalid` if the settings do not say it.
+    pub fn cache(&self) -> Result<&Path> {
+        let missing = || {
+            Error::invalid("the settings of the team name no folder for the copies of this server")
+                .with_hint("write team.cache there, such as cache = \"/var/cache/sidenote\"")
+        };
+        Some(self.cache.as_path()).filter(|cache| !cache.as_os_str().is_empty()).ok_or_else(missing)
+    }
+
     /// Reads the settings from a file.
     ///
     /// # Errors
@@ -138,7 +197,7 @@ impl TeamSettings {
             if !is_missing {
                 return failed;
             }
-            failed.with_hints("write them there, with the database and the cache in a table [team] and the mode 0600, or name the file with --config FILE or SIDENOTE_TEAM_CONFIG", "tell the user")
+            failed.with_hints("write them there, with the database, and the cache for a server, in a table [team] and the mode 0600, or name the file with --config FILE or SIDENOTE_TEAM_CONFIG", "tell the user")
         };
         if !platform::is_private(path).map_err(failed)? {
             return Err(Error::invalid(format!(

@@ -11,15 +11,14 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand};
 
-use self::args::SettingsArgs;
+use self::args::{DatabaseArgs, SettingsArgs};
 use self::restore::{CleanArgs, RestoreArgs};
-use self::rights::{AuditArgs, BlockArgs, ForgetArgs, GrantArgs, RevokeArgs, UnblockArgs};
+use self::rights::{AuditArgs, BlockArgs, ForgetArgs, GrantArgs, ListArgs, RevokeArgs, UnblockArgs};
 use crate::cli::args::DryRunArgs;
 use crate::cli::{CommandContext, Outcome, output};
 use crate::error::{Error, ErrorKind, Result};
 use crate::mcp::login::{KeyTimes, Login, LoginOptions};
 use crate::mcp::{Http, Toolset, VaultSource};
-use crate::share::Database;
 use crate::share::follow::Follower;
 use crate::share::host::Host;
 use crate::share::settings::TeamSettings;
@@ -42,6 +41,7 @@ const STORE_USES: Duration = Duration::from_secs(1);
   sidenote team restore handbook ~/handbook-copy --dry-run
   sidenote team clean handbook --dry-run
   sidenote team grant handbook group:staff writer
+  sidenote team list --database postgres:///notes
   sidenote team audit handbook --since 7d
   sidenote team check handbook")]
 pub(super) struct TeamArgs {
@@ -63,6 +63,7 @@ enum TeamCommand {
     Block(BlockArgs),
     Unblock(UnblockArgs),
     Forget(ForgetArgs),
+    List(ListArgs),
     Audit(AuditArgs),
 }
 
@@ -99,7 +100,7 @@ struct CreateArgs {
     #[arg(long, value_name = "FOLDER")]
     from: Option<PathBuf>,
     #[command(flatten)]
-    settings: SettingsArgs,
+    database: DatabaseArgs,
     #[command(flatten)]
     dry_run: DryRunArgs,
 }
@@ -143,7 +144,7 @@ struct ExportArgs {
     /// The folder, which must be empty or missing.
     folder: PathBuf,
     #[command(flatten)]
-    settings: SettingsArgs,
+    database: DatabaseArgs,
     #[command(flatten)]
     dry_run: DryRunArgs,
 }
@@ -156,7 +157,7 @@ struct CheckArgs {
     /// The name of the vault.
     name: String,
     #[command(flatten)]
-    settings: SettingsArgs,
+    database: DatabaseArgs,
 }
 
 pub(super) fn run(context: &mut CommandContext, args: TeamArgs) -> Result<Outcome> {
@@ -173,17 +174,15 @@ pub(super) fn run(context: &mut CommandContext, args: TeamArgs) -> Result<Outcom
         TeamCommand::Block(args) => rights::block(context, &args)?,
         TeamCommand::Unblock(args) => rights::unblock(context, &args)?,
         TeamCommand::Forget(args) => rights::forget(context, &args)?,
+        TeamCommand::List(args) => rights::list(context, &args)?,
         TeamCommand::Audit(args) => rights::show_audit(context, &args)?,
     }
     Ok(Outcome::Done)
 }
 
 fn init(context: &CommandContext, args: &InitArgs) -> Result<()> {
-    let address = match &args.database {
-        Some(address) => address.clone(),
-        None => args.settings.load()?.database.reveal().to_owned(),
-    };
-    let reply = Database::new(&address)?.init(args.dry_run.is_set())?;
+    let (_, database) = args.settings.open(args.database.as_deref())?;
+    let reply = database.init(args.dry_run.is_set())?;
     context.out.reply(&reply, |reply| match (reply.from == reply.to, reply.applied) {
         (true, _) => format!("the tables have version {} already\n", reply.to),
         (false, true) => format!("the tables have version {} now\n", reply.to),
@@ -194,8 +193,7 @@ fn init(context: &CommandContext, args: &InitArgs) -> Result<()> {
 }
 
 fn create(context: &CommandContext, args: &CreateArgs) -> Result<()> {
-    let settings = args.settings.load()?;
-    let database = Database::new(settings.database.reveal())?;
+    let (settings, database) = args.database.open()?;
     let (from, dry_run) = (args.from.as_deref(), args.dry_run.is_set());
     let reply = team::create(&database, &args.name, from, settings.max_file(), context.now(), dry_run)?;
     context.out.reply(&reply, |reply| {
@@ -206,7 +204,7 @@ fn create(context: &CommandContext, args: &CreateArgs) -> Result<()> {
 }
 
 fn export(context: &CommandContext, args: &ExportArgs) -> Result<()> {
-    let database = Database::new(args.settings.load()?.database.reveal())?;
+    let (_, database) = args.database.open()?;
     let reply = team::export(&database, &args.name, &args.folder, args.dry_run.is_set())?;
     context.out.reply(&reply, |reply| {
         let verb = if reply.applied { "written" } else { "would be written" };
@@ -216,7 +214,7 @@ fn export(context: &CommandContext, args: &ExportArgs) -> Result<()> {
 }
 
 fn check(context: &CommandContext, args: &CheckArgs) -> Result<Outcome> {
-    let database = Database::new(args.settings.load()?.database.reveal())?;
+    let (_, database) = args.database.open()?;
     let reply = team::check(&database, &args.name)?;
     context.out.reply(&reply, |reply| {
         let mut text: String = reply.problems.iter().map(|problem| format!("{problem}\n")).collect();

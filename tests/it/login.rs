@@ -2,6 +2,7 @@
 
 pub(crate) mod client;
 pub(crate) mod provider;
+mod refusing;
 pub(crate) mod token;
 pub(crate) mod wrong;
 
@@ -152,6 +153,7 @@ fn a_thousand_unknown_keys_are_one_fetch() {
     let right_token = right(&provider).sign();
     let tokens = (0..1_000).map(|at| right(&provider).header("kid", format!("unknown {at}")).sign());
     let tokens: Vec<String> = tokens.collect();
+    let last = tokens[999].clone();
     run(async {
         let checks: Vec<_> = tokens
             .into_iter()
@@ -165,6 +167,9 @@ fn a_thousand_unknown_keys_are_one_fetch() {
         for check in checks {
             assert_eq!(check.await.unwrap().map(drop), Err(Refusal::UnknownKey));
         }
+        // Whoever has a token of a new key knows when to try again.
+        let refused = login.check(&last, "handbook").await.unwrap_err();
+        assert!(refused.retry_after.is_some_and(|after| (50..=60).contains(&after.as_secs())), "{refused:?}");
     });
     assert_eq!(provider.take_asked(), ["/.well-known/openid-configuration", "/keys"]);
     assert_eq!(check(&login, &right_token).map(drop), Ok(()));

@@ -1,6 +1,7 @@
 //! Tests vaults of a team on a PostgreSQL of their own: tables and roles, import and export, two servers that write one vault,
 //! and servers that are killed or cut off.
 
+mod administering;
 mod cluster;
 mod failover;
 mod following;
@@ -11,6 +12,7 @@ mod operating;
 mod proxy;
 mod rights;
 mod serving;
+mod sessions;
 mod stored_login;
 mod syncing;
 mod vectors;

@@ -59,7 +59,7 @@ const CRATES: [&str; 7] = [
 
 /// Crates that only one module may name; a module is its file and the folder of the same name. The crates of the async
 /// runtime belong to the servers.
-const OWNERS: [(&str, &str); 30] = [
+const OWNERS: [(&str, &str); 32] = [
     ("tantivy", "index/bm25"),
     ("rusqlite", "index/catalog"),
     ("usearch", "index/vectors"),
@@ -71,6 +71,8 @@ const OWNERS: [(&str, &str); 30] = [
     ("fastembed", "index/embed/onnx"),
     ("ort", "index/embed/onnx"),
     ("ureq", "http_client"),
+    ("rustls_native_certs", "http_client/authorities"),
+    ("webpki_root_certs", "http_client/authorities"),
     ("pulldown_cmark", "text/markdown"),
     ("granit_parser", "text/frontmatter/yaml"),
     ("postgres", "share"),

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use axum::body::Body;
+use axum::body::{Body, Bytes};
 use axum::extract::Request;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
@@ -20,11 +20,14 @@ use serde::de::IgnoredAny;
 use serde_json::json;
 
 use super::gate::Gate;
+use super::portable_session::{PortableSession, StateInId};
 use super::rights::{Listening, Member, called_tool};
 use crate::{Server, invalid_message, parse_error};
 
 /// The header by which a client names its session.
 const SESSION_HEADER: &str = "mcp-session-id";
+/// The header by which a client names the last event that it has.
+const LAST_EVENT_HEADER: &str = "last-event-id";
 /// The value of `Accept` that rmcp requires: both content types of an answer.
 const ACCEPT_ALL: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
 /// The largest number of open sessions. When another one begins, the least recently used one is closed.
@@ -45,7 +48,10 @@ pub(crate) struct JsonOnly;
 
 /// A session of a client.
 struct OpenSession {
+    /// The id by which the client names it.
     id: Arc<str>,
+    /// The id that it has in `sessions`.
+    inner: Arc<str>,
     /// The person to whom it belongs, where people log in.
     owner: Option<String>,
 }
@@ -61,26 +67,43 @@ pub(super) struct Endpoint {
     /// The service for all other clients.
     plain: StreamableHttpService<Server, NeverSessionManager>,
     server: Server,
+    /// Whether sessions that other servers have begun go on here.
+    is_portable: bool,
     pub(super) gate: Gate,
 }
 
 impl Endpoint {
+    /// Creates the endpoint of a vault that this server alone serves: an unknown session is none.
     pub(super) fn new(server: &Server, gate: Gate) -> Self {
+        Self::of(server, gate, false)
+    }
+
+    /// Creates the endpoint of a vault that several servers serve: a session goes on at each of them.
+    pub(super) fn of_team(server: &Server, gate: Gate) -> Self {
+        Self::of(server, gate, true)
+    }
+
+    fn of(server: &Server, gate: Gate, is_portable: bool) -> Self {
         let mut manager = LocalSessionManager::default();
         manager.session_config.keep_alive = Some(SESSION_TIMEOUT);
         let manager = Arc::new(manager);
         let (stateful, stateless) = (server.clone(), server.clone());
         let plain = gate.config.clone().with_legacy_session_mode(false).with_json_response(true);
+        let mut with_sessions = gate.config.clone();
+        if is_portable {
+            with_sessions.session_store = Some(Arc::new(StateInId));
+        }
         Self {
             sessions: StreamableHttpService::new(
                 move || Ok(stateful.connection()),
                 Arc::clone(&manager),
-                gate.config.clone(),
+                with_sessions,
             ),
             manager,
             order: Arc::default(),
             plain: StreamableHttpService::new(move || Ok(stateless.connection()), Arc::default(), plain),
             server: server.clone(),
+            is_portable,
             gate,
         }
     }
@@ -105,28 +128,61 @@ impl Endpoint {
         }
     }
 
-    /// Marks a session as the most recently used. Returns whether it is one of this person.
-    fn touch_session(&self, session: &str, owner: Option<&str>) -> bool {
-        let mut order = self.order.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(at) = order.iter().position(|known| *known.id == *session) else { return false };
-        if order.get(at).is_some_and(|known| known.owner.as_deref() != owner) {
-            return false;
+    /// Finds the session that a request names, and marks it as the most recently used. Where sessions go on at other servers,
+    /// one that another server has begun is found, too. Returns `None` if there is none that the person may use.
+    async fn find_session(&self, id: &str, owner: Option<&str>) -> Option<Arc<str>> {
+        {
+            let open = self.manager.sessions.read().await;
+            let mut order = self.order.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(at) = order.iter().position(|known| *known.id == *id) {
+                if order.get(at).is_some_and(|known| known.owner.as_deref() != owner) {
+                    return None;
+                }
+                let known = order.remove(at)?;
+                let inner = Arc::clone(&known.inner);
+                if !self.is_portable || *inner == *id || open.contains_key(&inner) {
+                    order.push_back(known);
+                    return Some(inner);
+                }
+            }
         }
-        let session = order.remove(at);
-        order.extend(session);
-        true
+        PortableSession::of(id, owner).filter(|_| self.is_portable)?;
+        let inner: Arc<str> = id.into();
+        self.add_session(id, Arc::clone(&inner), owner.map(str::to_owned)).await;
+        Some(inner)
+    }
+
+    /// Returns whether a session runs here.
+    async fn is_open(&self, id: &str) -> bool {
+        let open = self.manager.sessions.read().await;
+        let order = self.order.lock().unwrap_or_else(PoisonError::into_inner);
+        order.iter().any(|known| *known.id == *id && open.contains_key(&known.inner))
+    }
+
+    /// Gives the session that a request begins an id by which other servers can go on with it.
+    fn begin_session(
+        &self,
+        message: &[u8],
+        owner: Option<&str>,
+        parts: &mut Parts,
+    ) -> Option<RequestSession> {
+        let now = self.server.shared.store.now();
+        let portable = PortableSession::begin(message, owner, now).filter(|_| self.is_portable)?;
+        let session = RequestSession { id: portable.id()?, portable: Some(portable) };
+        session.enter(None, parts);
+        Some(session)
     }
 
     /// Notes a session that has begun, and closes the least recently used one if there are too many.
-    async fn add_session(&self, session: &str, owner: Option<String>) {
+    async fn add_session(&self, id: &str, inner: Arc<str>, owner: Option<String>) {
         let open = self.manager.sessions.read().await;
         let mut order = self.order.lock().unwrap_or_else(PoisonError::into_inner);
-        if !order.iter().any(|known| *known.id == *session) {
-            order.push_back(OpenSession { id: session.into(), owner });
+        if !order.iter().any(|known| *known.id == *id) {
+            order.push_back(OpenSession { id: id.into(), inner, owner });
         }
         if order.len() > MAX_SESSIONS {
             // Sessions that their clients have closed do not count.
-            order.retain(|session| open.contains_key(&session.id));
+            order.retain(|session| open.contains_key(&session.inner) || *session.id == *id);
         }
         if order.len() > MAX_SESSIONS
             && let Some(oldest) = order.pop_front()
@@ -134,7 +190,7 @@ impl Endpoint {
             let manager = Arc::clone(&self.manager);
             // Closing may wait for a client that does not read, so it runs in a task of its own.
             tokio::spawn(async move {
-                if let Err(error) = manager.close_session(&oldest.id).await {
+                if let Err(error) = manager.close_session(&oldest.inner).await {
                     tracing::debug!("a session cannot be closed: {error}");
                 }
             });
@@ -183,20 +239,66 @@ impl AcceptHeader {
     }
 }
 
+/// The session of a request.
+struct RequestSession {
+    /// The id by which the client names it.
+    id: String,
+    /// What the id says, where sessions go on at other servers.
+    portable: Option<PortableSession>,
+}
+
+impl RequestSession {
+    /// Prepares a request for rmcp: names the session as it does, and tells the server the name of it in the journal.
+    fn enter(&self, inner: Option<&str>, parts: &mut Parts) {
+        if let Some(portable) = &self.portable {
+            parts.extensions.insert(portable.name(&self.id));
+        }
+        if let Some(inner) = inner.and_then(|inner| HeaderValue::from_str(inner).ok()) {
+            parts.headers.insert(SESSION_HEADER, inner);
+        }
+    }
+}
+
+/// Finds the session that a request names, and prepares the request for rmcp.
+///
+/// # Errors
+/// The response for a session that does not exist, or is another person's.
+async fn enter_session(
+    endpoint: &Endpoint,
+    parts: &mut Parts,
+    owner: Option<&str>,
+) -> Result<Option<RequestSession>, Response> {
+    let given = parts.headers.get(SESSION_HEADER).and_then(|value| value.to_str().ok());
+    let Some(id) = given.map(str::to_owned) else { return Ok(None) };
+    let portable = endpoint.is_portable.then(|| PortableSession::of(&id, owner)).flatten();
+    let was_open = endpoint.is_open(&id).await;
+    if portable.is_some() && !was_open {
+        if parts.method == Method::DELETE {
+            // The server that has the session closes it when nobody uses it any more.
+            return Err(StatusCode::NO_CONTENT.into_response());
+        }
+        // The events before were those of another server.
+        parts.headers.remove(LAST_EVENT_HEADER);
+    }
+    let inner = endpoint.find_session(&id, owner).await;
+    if inner.is_none() && owner.is_some() {
+        // The same answer as for one that does not exist.
+        return Err((StatusCode::NOT_FOUND, NO_SESSION).into_response());
+    }
+    let session = RequestSession { id, portable };
+    session.enter(inner.as_deref(), parts);
+    Ok(Some(session))
+}
+
 /// Handles a request that passed the gate.
 pub(super) async fn handle_authorized(endpoint: &Endpoint, request: Request) -> Response {
-    let session =
-        request.headers().get(SESSION_HEADER).and_then(|value| value.to_str().ok()).map(str::to_owned);
     let member = request.extensions().get::<Member>().cloned();
     let owner = member.as_ref().map(|member| member.caller.who());
-    if let Some(session) = &session
-        && !endpoint.touch_session(session, owner.as_deref())
-        && owner.is_some()
-    {
-        // The same answer as for one that does not exist.
-        return (StatusCode::NOT_FOUND, NO_SESSION).into_response();
-    }
     let (mut parts, body) = request.into_parts();
+    let session = match enter_session(endpoint, &mut parts, owner.as_deref()).await {
+        Ok(session) => session,
+        Err(refusal) => return refusal,
+    };
     let (bytes, reserved) = match endpoint.gate.admission.read(&parts.headers, body).await {
         Ok(read) => read,
         Err(refusal) => return refusal,
@@ -237,6 +339,19 @@ pub(super) async fn handle_authorized(endpoint: &Endpoint, request: Request) -> 
     if parts.method == Method::POST && accepts.json && accepts.stream {
         accept_all(&mut parts);
     }
+    let session = session.or_else(|| endpoint.begin_session(&bytes, owner.as_deref(), &mut parts));
+    handle_in_session(endpoint, session, owner, parts, bytes, is_json).await
+}
+
+/// Has rmcp answer a request that names a session or begins one.
+async fn handle_in_session(
+    endpoint: &Endpoint,
+    session: Option<RequestSession>,
+    owner: Option<String>,
+    parts: Parts,
+    bytes: Bytes,
+    is_json: bool,
+) -> Response {
     let closes_session = parts.method == Method::DELETE;
     let message = bytes.clone();
     let response = endpoint.sessions.handle(Request::from_parts(parts, Body::from(bytes))).await;
@@ -245,8 +360,13 @@ pub(super) async fn handle_authorized(endpoint: &Endpoint, request: Request) -> 
         // The Python client takes any other status for a failure.
         *response.status_mut() = StatusCode::NO_CONTENT;
     }
-    if let Some(session) = response.headers().get(SESSION_HEADER).and_then(|value| value.to_str().ok()) {
-        endpoint.add_session(session, owner).await;
+    let inner = response.headers().get(SESSION_HEADER).and_then(|value| value.to_str().ok());
+    if let Some(inner) = inner.map(Arc::<str>::from) {
+        let id = session.map_or_else(|| inner.to_string(), |session| session.id);
+        if let Ok(value) = HeaderValue::from_str(&id) {
+            response.headers_mut().insert(SESSION_HEADER, value);
+        }
+        endpoint.add_session(&id, inner, owner).await;
     }
     response
 }

@@ -1,9 +1,10 @@
 //! What every request passes before its vault is looked at: `Host`, `Origin` and the token; and the limits that all vaults of
 //! a server share.
 
+use std::collections::HashSet;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::body::Body;
 use axum::extract::Request;
@@ -17,6 +18,7 @@ use super::cors::{self, Cors, origin};
 use crate::Server;
 use crate::login::Login;
 use sidenote_foundation::error::{Error, Result};
+use sidenote_foundation::text::control::plain;
 use sidenote_http::admission::{Admission, MAX_BODY};
 use sidenote_http::token::read_or_create;
 
@@ -29,6 +31,11 @@ const LOOPBACK_ORIGINS: [&str; 6] = [
     "https://127.0.0.1:*",
     "https://[::1]:*",
 ];
+
+/// The largest number of refused hosts that are logged: whoever sends requests names them.
+const MAX_HOSTS: usize = 20;
+/// The longest refused host that is logged, in characters.
+const MAX_HOST: usize = 200;
 
 /// The settings of the HTTP server.
 #[derive(Debug, Clone)]
@@ -56,6 +63,31 @@ pub(super) struct Gate {
     has_login: bool,
     cors: Cors,
     pub(super) admission: Admission,
+    refused_hosts: Arc<Mutex<RefusedHosts>>,
+}
+
+/// The hosts whose requests were refused, each of which is logged once.
+#[derive(Debug, Default)]
+struct RefusedHosts(HashSet<String>);
+
+impl RefusedHosts {
+    /// Notes a refused host. Returns the line for the log, if there is something new to say.
+    fn note(&mut self, host: &str) -> Option<String> {
+        let host: String = plain(host).chars().take(MAX_HOST).collect();
+        if self.0.len() > MAX_HOSTS || self.0.contains(&host) {
+            return None;
+        }
+        let is_last = self.0.len() == MAX_HOSTS;
+        let told = if is_last {
+            "requests for still other hosts are refused; no more of them are logged".to_owned()
+        } else {
+            format!(
+                "requests for the host {host:?} are refused: a proxy must pass on the Host of the request (nginx: proxy_set_header Host $http_host), and other names of this server must be allowed when it is started"
+            )
+        };
+        self.0.insert(host);
+        Some(told)
+    }
 }
 
 impl Gate {
@@ -86,7 +118,8 @@ impl Gate {
         let no_server = || Err(std::io::Error::other("a probe has no server"));
         let probe = StreamableHttpService::new(no_server, Arc::default(), stateless);
         let (cors, admission) = (Cors::new(origins), Admission::default());
-        Ok(Self { config, probe, token, has_login, cors, admission })
+        let refused_hosts = Arc::default();
+        Ok(Self { config, probe, token, has_login, cors, admission, refused_hosts })
     }
 
     /// Answers a request: refuses it, or has it handled.
@@ -138,7 +171,27 @@ impl Gate {
         // The service checks `Host` and `Origin` first. It answers a request without a body with 405 if both are allowed.
         let response = self.probe.handle(probe).await;
         let is_refused = matches!(response.status(), StatusCode::FORBIDDEN | StatusCode::BAD_REQUEST);
-        is_refused.then(|| response.map(Body::new))
+        if !is_refused {
+            return None;
+        }
+        if self.refuses_host(uri, headers).await {
+            let host = headers.get(header::HOST).map(|host| String::from_utf8_lossy(host.as_bytes()));
+            let mut refused = self.refused_hosts.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(told) = refused.note(&host.unwrap_or_default()) {
+                tracing::warn!("{told}");
+            }
+        }
+        Some(response.map(Body::new))
+    }
+
+    /// Returns whether a request is refused for its `Host` alone, whatever its `Origin` is.
+    async fn refuses_host(&self, uri: &axum::http::Uri, headers: &HeaderMap) -> bool {
+        let mut probe = Request::new(Body::empty());
+        *probe.uri_mut() = uri.clone();
+        *probe.headers_mut() = headers.clone();
+        probe.headers_mut().remove(header::ORIGIN);
+        let response = self.probe.handle(probe).await;
+        matches!(response.status(), StatusCode::FORBIDDEN | StatusCode::BAD_REQUEST)
     }
 
     /// Refuses a request that has not the right token, if one is required.

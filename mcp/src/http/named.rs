@@ -233,7 +233,7 @@ impl NamedVaults {
             let server = Server::new(store, &self.sets)?;
             server.tell_changes();
             let watcher = tokio::spawn(server.clone().watch_other_writers());
-            let endpoint = Endpoint::new(&server, self.gate.clone());
+            let endpoint = Endpoint::of_team(&server, self.gate.clone());
             self.metrics.count_opened(started.elapsed());
             Ok(OpenVault { endpoint, server, watcher })
         };

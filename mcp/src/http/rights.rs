@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
-use axum::http::{HeaderMap, Method, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use serde::Deserialize;
 use serde_json::json;
@@ -85,15 +85,15 @@ impl Access {
                     Refusal::NoKeys => {
                         unavailable("the identity provider cannot be reached now; try again in a minute\n")
                     }
-                    refusal => unauthorized(
-                        &metadata,
-                        "error=\"invalid_token\", ",
-                        &format!(
+                    refusal => {
+                        let text = format!(
                             "the access token does not count: {}.\n{}",
                             for_caller(refusal),
                             self.how_to_log_in(vault)
-                        ),
-                    ),
+                        );
+                        let response = unauthorized(&metadata, "error=\"invalid_token\", ", &text);
+                        to_be_repeated(response, refused.retry_after)
+                    }
                 });
             }
         };
@@ -199,6 +199,9 @@ fn for_caller(refusal: Refusal) -> &'static str {
         Refusal::Early => "it is not valid yet",
         Refusal::Audience => "it is for another address",
         Refusal::Issuer => "it is of another identity provider",
+        Refusal::UnknownKey => {
+            "the service does not know its key; where the identity provider has just begun to use a new one, try again in a minute"
+        }
         _ => "the operator of the service finds the reason in the log",
     }
 }
@@ -208,6 +211,13 @@ fn unauthorized(metadata: &str, error: &str, text: &str) -> Response {
     let scope = scope_of(Role::Reader);
     let challenge = format!("Bearer {error}resource_metadata=\"{metadata}\", scope=\"{scope}\"");
     (StatusCode::UNAUTHORIZED, [(header::WWW_AUTHENTICATE, challenge)], text.to_owned()).into_response()
+}
+
+/// Says when a request may be answered otherwise, if that is known.
+fn to_be_repeated(mut response: Response, after: Option<Duration>) -> Response {
+    let seconds = after.map(|after| HeaderValue::from(after.as_secs() + 1));
+    response.headers_mut().extend(seconds.map(|seconds| (header::RETRY_AFTER, seconds)));
+    response
 }
 
 fn insufficient_scope(metadata: &str, needed: Role) -> Response {

@@ -168,6 +168,12 @@ impl Issuer {
         }
     }
 
+    /// Returns the time after which the keys are read again for a key that is not known.
+    pub(super) fn next_reading(&self) -> Duration {
+        let age = self.keys().tried_at.map_or(self.times.retry, |at| at.elapsed());
+        self.times.retry.saturating_sub(age)
+    }
+
     /// Reads the keys, unless that was tried a moment ago. When failures begin and end
     /// is logged; the keys stay as they are.
     async fn read_again(&self) {

@@ -1,6 +1,7 @@
 //! The reasons for which an access token is refused, with what was expected and what was found. The token itself is in none.
 
 use std::fmt;
+use std::time::Duration;
 
 use jsonwebtoken::errors::{Error, ErrorKind};
 use serde_json::{Map, Value};
@@ -18,11 +19,13 @@ pub struct Refused {
     /// What was expected and what was found; empty where the reason says it all. It quotes what the token says, which anybody
     /// may have written, in a form that fits one line of a log.
     pub details: String,
+    /// The time after which the keys of the provider are read again, where one of them is missing.
+    pub retry_after: Option<Duration>,
 }
 
 impl From<Refusal> for Refused {
     fn from(refusal: Refusal) -> Self {
-        Self { refusal, details: String::new() }
+        Self { refusal, details: String::new(), retry_after: None }
     }
 }
 
@@ -36,7 +39,7 @@ impl fmt::Display for Refused {
 impl Refusal {
     /// Adds what was expected and what was found.
     pub(super) fn told(self, details: String) -> Refused {
-        Refused { refusal: self, details }
+        Refused { refusal: self, details, retry_after: None }
     }
 }
 

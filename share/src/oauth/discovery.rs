@@ -7,8 +7,9 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use crate::address::{VaultAddress, split_origin};
+use crate::refusal_text::said;
 use sidenote_foundation::error::{Error, ErrorKind, Result};
-use sidenote_foundation::http_client::{Http, HttpError, is_secure};
+use sidenote_foundation::http_client::{Http, HttpError, Reply, is_secure};
 use sidenote_foundation::text::control::plain;
 
 /// The largest document in bytes.
@@ -56,7 +57,7 @@ pub(super) fn discover(http: &Http, address: &VaultAddress) -> Result<ServerMeta
     }
     let mut found: Option<(String, ServerMetadata)> = None;
     for place in metadata_addresses(&issuer) {
-        if let Some(metadata) = fetch(http, &place)? {
+        if let Fetched::Document(metadata) = fetch(http, &place)? {
             found = Some((place, metadata));
             break;
         }
@@ -92,16 +93,34 @@ fn issuer_of(http: &Http, address: &VaultAddress) -> Result<String> {
             .with_hint("open the address in a browser, and use the one that it leads to"));
     }
     let named = reply.challenge.as_deref().and_then(|challenge| parameter(challenge, "resource_metadata"));
+    let is_named = named.is_some();
     let place = named.unwrap_or_else(|| address.metadata());
     if !is_secure(&place) {
         return Err(Error::invalid(format!("{host} has its metadata at an address without https")));
     }
-    let metadata: Option<ResourceMetadata> = fetch(http, &place)?;
-    let metadata = metadata.ok_or_else(|| {
-        Error::not_found(format!("{host} has no login: it names no identity provider")).with_hint(
-            "check the address; where the operator gave you a token, use `sidenote sync --token-file`",
-        )
-    })?;
+    let metadata: ResourceMetadata = match fetch(http, &place)? {
+        Fetched::Document(metadata) => metadata,
+        Fetched::Missing(refused) if refused.status == 403 => {
+            let text = format!("{host} refuses the request (403){}", said(&refused));
+            return Err(Error::invalid(text).with_hint(
+                "tell the operator of the service: its log, or that of the proxy, has the reason",
+            ));
+        }
+        Fetched::Missing(missing) if is_named => {
+            let text = format!(
+                "{host} does not say which identity provider it trusts: {place} answers {}",
+                missing.status
+            );
+            return Err(Error::not_found(text)
+                .with_hint("tell the operator of the service: a proxy must pass on /.well-known/, too"));
+        }
+        Fetched::Missing(_) => {
+            return Err(Error::not_found(format!("{host} has no login: it names no identity provider"))
+                .with_hint(
+                    "check the address; where the operator gave you a token, use `sidenote sync --token-file`",
+                ));
+        }
+    };
     if metadata.resource != resource {
         let text = format!("{place} is the metadata of {}, not of {resource}", shown(&metadata.resource));
         return Err(
@@ -115,15 +134,22 @@ fn issuer_of(http: &Http, address: &VaultAddress) -> Result<String> {
         .ok_or_else(|| Error::not_found(format!("{place} names no identity provider")))
 }
 
-/// Fetches a document of metadata; `None` if there is none at this address.
-fn fetch<T: DeserializeOwned>(http: &Http, place: &str) -> Result<Option<T>> {
+/// The answer of an address that may have metadata.
+enum Fetched<T> {
+    Document(T),
+    /// There is none, or it is refused.
+    Missing(Reply),
+}
+
+/// Fetches a document of metadata.
+fn fetch<T: DeserializeOwned>(http: &Http, place: &str) -> Result<Fetched<T>> {
     let reply = http.exchange(place, None, MAX_DOCUMENT, FETCH_TIMEOUT);
     let reply = reply.map_err(|error| network_error(place, error))?;
     match reply.status {
-        200 => serde_json::from_slice(&reply.body).map(Some).map_err(|error| {
+        200 => serde_json::from_slice(&reply.body).map(Fetched::Document).map_err(|error| {
             Error::invalid(format!("{place} is not the metadata that it should be")).with_source(error)
         }),
-        400..=499 => Ok(None),
+        400..=499 => Ok(Fetched::Missing(reply)),
         301..=308 => Err(Error::invalid(format!("{place} leads to another address, which is not followed"))),
         status => Err(Error::new(ErrorKind::Io, format!("{place} cannot be fetched: it answers {status}"))),
     }

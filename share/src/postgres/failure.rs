@@ -87,19 +87,35 @@ pub(crate) fn failed(doing: &str, error: postgres::Error) -> Error {
         .with_hints(hint, FOR_AGENTS)
 }
 
-/// Returns the error of a request that did not come to ask the database, since those before it could not reach it.
-pub(crate) fn away_error() -> Error {
-    Error::new(ErrorKind::Io, "the database cannot be reached")
-        .with_hints("see whether PostgreSQL runs, and whether this machine can reach it", FOR_AGENTS)
+/// Why the last attempt to connect has failed.
+#[derive(Debug, Clone)]
+pub(super) struct Outage {
+    message: String,
+    /// What an operator does about it.
+    hint: String,
+}
+
+impl Outage {
+    pub(super) fn of(error: &Error) -> Self {
+        Self { message: error.message().to_owned(), hint: error.hint().unwrap_or_default().to_owned() }
+    }
+
+    /// Returns the error of a request that did not come to ask the database, since those before it could not reach it.
+    pub(super) fn error(&self) -> Error {
+        Error::new(ErrorKind::Io, self.message.clone()).with_hints(self.hint.clone(), FOR_AGENTS)
+    }
 }
 
 /// Converts an error of a connection that could not be made. `place` says where the database should be; agents are not told.
 pub(crate) fn unreachable(place: &str, error: postgres::Error) -> Error {
-    let has_answered = error.code().is_some();
-    let failed = failed("be reached", error);
-    if has_answered {
-        return failed;
+    if error.code().is_some() {
+        // It runs and was reached, so that is not what to look for.
+        let known = REMEDIES.iter().find(|remedy| remedy.codes.iter().any(|code| error.code() == Some(code)));
+        let hint = known.map_or("look into the log of PostgreSQL", |remedy| remedy.hint);
+        return Error::new(ErrorKind::Io, format!("the database refuses the connection: {}", said(&error)))
+            .with_hints(hint, FOR_AGENTS);
     }
+    let failed = failed("be reached", error);
     if failed.message().contains("does not support TLS") {
         return failed.with_hints(
             "turn TLS on in PostgreSQL (ssl = on in postgresql.conf, with a certificate), or connect through a socket or an address of the same machine without sslmode",

@@ -6,7 +6,7 @@ use postgres::types::Type;
 use uuid::Uuid;
 
 use super::tables::add_deeds;
-use super::{Database, failed};
+use super::{Database, SET_VAULT, failed};
 use sidenote_foundation::clock::Timestamp;
 use sidenote_foundation::error::{Error, Result};
 use sidenote_foundation::journal::event::Event;
@@ -21,7 +21,50 @@ pub(crate) struct Rights {
     pub(crate) is_blocked: bool,
 }
 
+/// The roles in a vault.
+#[derive(Debug)]
+pub(crate) struct StoredRoles {
+    /// The name of the vault.
+    pub(crate) vault: String,
+    /// Names of persons or groups, each with the name of the role.
+    pub(crate) roles: Vec<(String, String)>,
+}
+
 impl Database {
+    /// Reads the names of all vaults, each with the roles in it, and the names that are blocked, in one state. The connection
+    /// must have a role that owns the tables.
+    pub(crate) fn list_roles(&self) -> Result<(Vec<StoredRoles>, Vec<String>)> {
+        self.read(None, |transaction| {
+            failpoint();
+            let read = |error| failed("list the vaults", error);
+            let vaults = transaction
+                .query_typed("select id, name from sidenote.vault order by name", &[])
+                .map_err(read)?;
+            let mut found = Vec::new();
+            for vault in vaults {
+                let id: Uuid = vault.get(0);
+                transaction.query_typed(SET_VAULT, &[(&id.to_string(), Type::TEXT)]).map_err(read)?;
+                let roles = transaction
+                    .query_typed(
+                        "select who, role from sidenote.member where vault = $1 order by who collate \"C\"",
+                        &[(&id, Type::UUID)],
+                    )
+                    .map_err(read)?;
+                let roles = roles.iter().map(|row| (row.get(0), row.get(1))).collect();
+                found.push(StoredRoles { vault: vault.get(1), roles });
+            }
+            let blocked = transaction
+                .query_typed(
+                    "select who from (
+                        select distinct on (b.who) b.who, b.is_blocked from sidenote.block b order by b.who, b.id desc
+                    ) newest where is_blocked and who !~ '^forgotten#[0-9]+$' order by who",
+                    &[],
+                )
+                .map_err(read)?;
+            Ok((found, blocked.iter().map(|row| row.get(0)).collect()))
+        })
+    }
+
     /// Reads the rights that a person has in a vault under one of some names, in one statement.
     pub(crate) fn rights(&self, vault: &str, names: &[String]) -> Result<Rights> {
         let (client, rights) = self.with_client(|client| {

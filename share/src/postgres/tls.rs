@@ -9,6 +9,7 @@ use rustls::{ClientConfig, RootCertStore};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use sidenote_foundation::error::{Error, Result};
+use sidenote_foundation::http_client::authorities;
 
 /// The modes of libpq that check the certificate. TLS here always does, so they mean no more than `require`.
 const CHECKING_MODES: [&str; 2] = ["verify-ca", "verify-full"];
@@ -34,17 +35,21 @@ pub(super) fn split_address(address: &str) -> (String, Option<PathBuf>) {
     (format!("{place}{mark}{}", known.join("&")), roots)
 }
 
-/// Makes the connector, which trusts the authorities of a file, or those that browsers trust.
+/// Makes the connector, which trusts the authorities of a file, or those that browsers and this system trust.
 ///
 /// # Errors
 /// `NotFound` or `Io` if the file cannot be read; `Invalid` if it has no certificate.
 pub(super) fn connector(roots: Option<&Path>) -> Result<MakeRustlsConnect> {
-    let Some(file) = roots else { return Ok(MakeRustlsConnect::with_webpki_roots()) };
+    let mut store = RootCertStore::empty();
+    let Some(file) = roots else {
+        // One that cannot be parsed, as some systems have, is not trusted.
+        store.add_parsable_certificates(authorities().map(CertificateDer::from));
+        return Ok(with_roots(store));
+    };
     let pem = std::fs::read(file).map_err(|error| {
         Error::io("read the certificates in", file, error)
             .with_hint("correct sslrootcert in the address of the database")
     })?;
-    let mut store = RootCertStore::empty();
     let hint = "sslrootcert must name a file with certificates in PEM form";
     let found = CertificateDer::pem_slice_iter(&pem).collect::<Result<Vec<_>, _>>().map_err(|error| {
         Error::invalid(format!("{} has a certificate that cannot be read: {error}", file.display()))
@@ -55,6 +60,9 @@ pub(super) fn connector(roots: Option<&Path>) -> Result<MakeRustlsConnect> {
         let none = format!("{} has no certificate of an authority", file.display());
         return Err(Error::invalid(none).with_hint(hint));
     }
-    let config = ClientConfig::builder().with_root_certificates(store).with_no_client_auth();
-    Ok(MakeRustlsConnect::new(config))
+    Ok(with_roots(store))
+}
+
+fn with_roots(store: RootCertStore) -> MakeRustlsConnect {
+    MakeRustlsConnect::new(ClientConfig::builder().with_root_certificates(store).with_no_client_auth())
 }

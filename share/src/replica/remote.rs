@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::address::VaultAddress;
 use crate::oauth::token_source::TokenSource;
+use crate::refusal_text::said;
 use sidenote_foundation::config::Secret;
 use sidenote_foundation::error::{Error, ErrorKind, Result};
 use sidenote_foundation::http_client::{Http, HttpError, Reply};
@@ -166,20 +167,26 @@ impl Remote {
     /// Returns the error for an answer that refuses.
     fn refusal(&self, reply: &Reply) -> Error {
         let host = self.address.host();
-        let said = String::from_utf8_lossy(&reply.body);
-        let said = said.lines().next().unwrap_or_default().chars().take(300).collect::<String>();
+        let said = said(reply);
         match reply.status {
+            401 if let Some(pause) = reply.retry_after => {
+                let text = format!("{host} does not know the key of the token yet");
+                Error::new(ErrorKind::Io, text).with_hint(format!(
+                    "the identity provider has begun to use a new key; try again in {} s",
+                    pause.as_secs()
+                ))
+            }
             401 => self.not_accepted(),
-            403 => Error::invalid(format!("you may not do this in the vault: {said}"))
+            403 => Error::invalid(format!("you may not do this in the vault{said}"))
                 .with_hint(self.hint_for_rights(reply.challenge.as_deref().unwrap_or_default())),
             404 => Error::not_found(format!("{} is no vault, or you have no right to it", self.url()))
                 .with_hint("check the name in the address; ask the operator of the service"),
-            413 => Error::invalid(format!("{host} does not take so large a file: {said}")),
+            413 => Error::invalid(format!("{host} does not take so large a file{said}")),
             301..=308 => Error::invalid(format!("{host} names another address for the vault"))
                 .with_hint("open the address in a browser, and use the one that it leads to"),
-            400..=499 => Error::invalid(format!("{host} refuses the request: {said}"))
+            400..=499 => Error::invalid(format!("{host} refuses the request{said}"))
                 .with_hint("use the newest sidenote here and there"),
-            status => Error::new(ErrorKind::Io, format!("{host} cannot answer now ({status}): {said}"))
+            status => Error::new(ErrorKind::Io, format!("{host} cannot answer now ({status}){said}"))
                 .with_hint("try again; if it fails again, ask the operator of the service"),
         }
     }

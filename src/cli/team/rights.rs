@@ -2,13 +2,14 @@
 
 use clap::{Args, ValueEnum};
 
-use super::args::{OwnerArgs, SettingsArgs};
+use super::args::{DatabaseArgs, OwnerArgs, SettingsArgs};
 use crate::cli::{CommandContext, output};
 use crate::clock::Timestamp;
 use crate::error::Result;
 use crate::share::Database;
 use crate::share::audit::{AuditEvent, AuditRequest, audit};
-use crate::share::members::{self, BlockReply, RoleReply};
+use crate::share::members::{self, BlockReply, RoleReply, VaultList};
+use crate::share::settings::TeamSettings;
 use crate::store::Role;
 
 /// The roles, as arguments.
@@ -101,6 +102,20 @@ pub(super) struct ForgetArgs {
     owner: OwnerArgs,
 }
 
+/// List the vaults of the database, who has which role in each, and who is blocked.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  sidenote team list --database postgres:///notes
+  sidenote team list --database postgres:///notes --json")]
+pub(super) struct ListArgs {
+    #[command(flatten)]
+    settings: SettingsArgs,
+    /// The database, with a role that owns the tables. Default: team.database of the settings, whose role servers have; it
+    /// may not list all vaults.
+    #[arg(long, value_name = "ADDRESS")]
+    database: Option<String>,
+}
+
 /// List who changed a vault, which calls were refused, and which roles and blocks were given, oldest first.
 ///
 /// With audit.reads of the settings, it also lists who read which notes.
@@ -118,17 +133,26 @@ pub(super) struct AuditArgs {
     #[arg(long, value_name = "WHO")]
     who: Option<String>,
     #[command(flatten)]
-    settings: SettingsArgs,
+    database: DatabaseArgs,
 }
 
-/// Returns the issuers that people may belong to; none where nobody logs in.
-fn issuers(settings: &crate::share::settings::TeamSettings) -> &[String] {
-    settings.login.as_ref().map_or(&[], |login| &login.issuer)
+/// Checks a person or group of an argument. Where no settings of login were read, it says that the issuer was not compared.
+fn check_who(context: &CommandContext, who: &str, settings: &TeamSettings) -> Result<()> {
+    let issuers = settings.login.as_ref().map_or(&[][..], |login| &login.issuer);
+    members::check_who(who, issuers)?;
+    if issuers.is_empty()
+        && let Some((issuer, _)) = who.split_once('#').filter(|_| !who.starts_with("group:"))
+    {
+        context.out.message(&format!(
+            "{issuer} was not compared with login.issuer, since no settings with [login] were read: it must be exactly the iss of access tokens, where a slash at the end counts"
+        ));
+    }
+    Ok(())
 }
 
 pub(super) fn grant(context: &CommandContext, args: &GrantArgs) -> Result<()> {
     let (settings, database) = args.owner.open()?;
-    members::check_who(&args.who, issuers(&settings))?;
+    check_who(context, &args.who, &settings)?;
     let (role, dry_run) = (Some(args.role.into()), args.owner.dry_run.is_set());
     let reply = members::set_role(&database, &args.name, &args.who, role, context.now(), dry_run)?;
     context.out.reply(&reply, role_text)
@@ -150,7 +174,7 @@ fn role_text(reply: &RoleReply) -> String {
 
 pub(super) fn block(context: &CommandContext, args: &BlockArgs) -> Result<()> {
     let (settings, database) = args.owner.open()?;
-    members::check_who(&args.who, issuers(&settings))?;
+    check_who(context, &args.who, &settings)?;
     set_blocked(context, args, &database, true)
 }
 
@@ -173,6 +197,29 @@ fn set_blocked(context: &CommandContext, args: &BlockArgs, database: &Database, 
     })
 }
 
+pub(super) fn list(context: &CommandContext, args: &ListArgs) -> Result<()> {
+    let (_, database) = args.settings.open(args.database.as_deref())?;
+    context.out.reply(&members::list(&database)?, |list: &VaultList| {
+        let mut rows = Vec::new();
+        for vault in &list.vaults {
+            let name = |at| if at == 0 { vault.name.clone() } else { String::new() };
+            let roles = vault.roles.iter().enumerate();
+            rows.extend(
+                roles.map(|(at, role)| vec![name(at), role.role.name().to_owned(), output::plain(&role.who)]),
+            );
+            if vault.roles.is_empty() {
+                rows.push(vec![name(0), "-".to_owned(), "nobody has a role".to_owned()]);
+            }
+        }
+        let blocked = list.blocked.iter().enumerate().map(|(at, who)| {
+            let place = if at == 0 { "in all vaults" } else { "" };
+            vec![place.to_owned(), "blocked".to_owned(), output::plain(who)]
+        });
+        rows.extend(blocked);
+        if rows.is_empty() { "there are no vaults\n".to_owned() } else { output::columns(&rows) }
+    })
+}
+
 pub(super) fn forget(context: &CommandContext, args: &ForgetArgs) -> Result<()> {
     let (_, database) = args.owner.open()?;
     let reply = members::forget(&database, &args.who, context.now(), args.owner.dry_run.is_set())?;
@@ -185,7 +232,7 @@ pub(super) fn forget(context: &CommandContext, args: &ForgetArgs) -> Result<()> 
 }
 
 pub(super) fn show_audit(context: &CommandContext, args: &AuditArgs) -> Result<()> {
-    let database = Database::new(args.settings.load()?.database.reveal())?;
+    let (_, database) = args.database.open()?;
     let bound = |text: &String| Timestamp::parse_bound_at("--since", text, context.now());
     let since = args.since.as_ref().map(bound).transpose()?;
     let request = AuditRequest { since, who: args.who.clone() };
@@ -193,7 +240,8 @@ pub(super) fn show_audit(context: &CommandContext, args: &AuditArgs) -> Result<(
     context.out.reply(&events, |events: &Vec<AuditEvent>| {
         let rows = events.iter().map(|event| {
             let (tool, op) = (event.tool().to_owned(), event.event.op.clone());
-            vec![event.event.at.rfc3339(), event.actor(), tool, op, event.object(), event.event.id.clone()]
+            let (at, client) = (event.event.at.rfc3339(), event.client().to_owned());
+            vec![at, event.actor(), client, tool, op, event.object(), event.event.id.clone()]
         });
         output::columns(&rows.collect::<Vec<_>>())
     })

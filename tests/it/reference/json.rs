@@ -191,6 +191,7 @@ const REPLIES: &[Reply] = &[
     Reply("team block", "BlockReply", &[], ""),
     Reply("team unblock", "BlockReply", &[], ""),
     Reply("team forget", "ForgetReply", &[], ""),
+    Reply("team list", "VaultList", &[], ""),
     Reply(
         "team audit",
         "Vec<Event>",

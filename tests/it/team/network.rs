@@ -10,7 +10,7 @@ use sidenote::share::Database;
 
 use super::cluster::Cluster;
 use super::{Server, check_whole, create, note, paths};
-use crate::support::say;
+use crate::support::{clean_env, program, say, stderr};
 
 /// The address of the database, and that of the other host.
 const DATABASE: &str = "10.213.7.1";
@@ -77,11 +77,21 @@ fn encrypted(host: &str, port: u16, authority: &Path) -> String {
 #[ignore = "needs PostgreSQL 15 or newer: SIDENOTE_TEST_POSTGRES, or initdb on the PATH; and openssl"]
 fn only_certificates_of_the_named_authority_count() {
     let mut cluster = Cluster::new();
+    create(&cluster, None);
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let authority = cluster.listen_with_tls("127.0.0.1", port);
     let check = |address: &str| Database::new(address).and_then(|database| database.check_role());
     let right = encrypted("127.0.0.1", port, &authority);
     check(&right).unwrap();
+    // Without a named authority those of the system count, in whose place the variable names others.
+    let home = tempfile::tempdir().unwrap();
+    let address = format!("postgres://sidenote_app@127.0.0.1:{port}/notes?sslmode=verify-full");
+    for (variable, code) in [("SSL_CERT_FILE", Some(0)), ("NO_CERT_FILE", Some(6))] {
+        let mut command = Command::new(program());
+        clean_env(&mut command, home.path()).env(variable, &authority);
+        let done = command.args(["team", "check", "v", "--database", &address]).output().unwrap();
+        assert_eq!(done.status.code(), code, "{variable}: {}", stderr(&done));
+    }
     let mut other = Cluster::bare();
     let elsewhere = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let stranger = other.listen_with_tls("127.0.0.1", elsewhere);

@@ -20,20 +20,24 @@ use crate::login::wrong::wrong_tokens;
 use crate::support::{env_number, say, stderr, stdout, until};
 
 const URL: &str = "https://notes.example";
-const ALL: &str = "notes:read notes:write notes:admin";
+pub(super) const ALL: &str = "notes:read notes:write notes:admin";
 /// A word of the vault that others must never see.
 const SECRET: &str = "quetzalcoatlus";
 
 /// A server at which people log in, with vaults of which each has a note.
-struct Team {
-    server: Server,
+pub(super) struct Team {
+    pub(super) server: Server,
     provider: Provider,
     cluster: Cluster,
     home: TempDir,
+    /// The settings of login.
+    login: String,
+    /// The folder of another server.
+    second: TempDir,
 }
 
 impl Team {
-    fn new(vaults: &[&str]) -> Self {
+    pub(super) fn new(vaults: &[&str]) -> Self {
         Self::with(vaults, "")
     }
 
@@ -49,10 +53,15 @@ impl Team {
         let login =
             format!("[login]\nissuer = {:?}\nurl = {URL:?}\naudiences = [\"team\"]\n{more}", provider.issuer);
         let server = serve(&cluster, home.path(), &login, &[]);
-        Self { server, provider, cluster, home }
+        Self { server, provider, cluster, home, login, second: TempDir::new().unwrap() }
     }
 
-    fn grant(&self, vault: &str, who: &str, role: Option<Role>) {
+    /// Starts another server of the same vaults.
+    pub(super) fn second_server(&self) -> Server {
+        serve(&self.cluster, self.second.path(), &self.login, &[])
+    }
+
+    pub(super) fn grant(&self, vault: &str, who: &str, role: Option<Role>) {
         let owner = Database::new(&self.cluster.owner()).unwrap();
         members::set_role(&owner, vault, &self.who(who), role, Clock::System.now(), false).unwrap();
     }
@@ -67,12 +76,12 @@ impl Team {
         if who.starts_with("group:") { who.to_owned() } else { format!("{}#{who}", self.provider.issuer) }
     }
 
-    fn token(&self, vault: &str, subject: &str, scope: &str) -> Token {
+    pub(super) fn token(&self, vault: &str, subject: &str, scope: &str) -> Token {
         Token::new(&self.provider.issuer, &format!("{URL}/v/{vault}/mcp"), subject, scope)
     }
 
     /// Sends a message with a token for the vault.
-    fn ask(&self, vault: &str, subject: &str, scope: &str, message: &Value) -> Reply {
+    pub(super) fn ask(&self, vault: &str, subject: &str, scope: &str, message: &Value) -> Reply {
         self.ask_with(vault, &self.token(vault, subject, scope).sign(), &[], message)
     }
 
@@ -105,16 +114,16 @@ impl Team {
     }
 }
 
-fn call(tool: &str, arguments: Value) -> Value {
+pub(super) fn call(tool: &str, arguments: Value) -> Value {
     let params = json!({ "name": tool, "arguments": arguments });
     json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params })
 }
 
-fn list() -> Value {
+pub(super) fn list() -> Value {
     json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/list" })
 }
 
-fn hello() -> Value {
+pub(super) fn hello() -> Value {
     json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
         "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "t", "version": "1" },
     } })

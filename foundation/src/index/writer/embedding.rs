@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::error::Result;
+use crate::error::{ErrorKind, Result};
 use crate::index::EmbedReport;
 use crate::index::catalog::FileId;
 use crate::index::embed::{Effort, Embed};
@@ -151,7 +151,12 @@ impl Writer {
         for row in self.catalog.reader().rows(&files)? {
             let bytes = match self.vault.read(&row.path) {
                 Ok(bytes) => bytes,
-                // The file is gone or cannot be read now. Its passages stay pending.
+                // The next synchronisation removes the file from the index.
+                Err(error) if error.kind() == ErrorKind::NotFound => {
+                    tracing::debug!("{error}");
+                    continue;
+                }
+                // The file cannot be read now. Its passages stay pending.
                 Err(error) => {
                     tracing::warn!("{error}");
                     continue;
