@@ -353,7 +353,13 @@ fn rename_there_and_back(store: &Store, sample: &mut Sample) -> Result<()> {
 
 /// A vault of its own, since what is measured on may be somebody's.
 fn rename_1000(place: &Place, sample: &mut Sample) -> Result<()> {
-    let root = place.work.join("linked");
+    let (root, index) = (place.work.join("linked"), place.work.join("linked-index"));
+    // An earlier round may have left it.
+    for folder in [&root, &index] {
+        if folder.exists() {
+            fs::remove_dir_all(folder)?;
+        }
+    }
     fs::create_dir_all(&root)?;
     fs::write(root.join("Hub.md"), "# Hub\n")?;
     for at in 0..10_000 {
@@ -362,7 +368,7 @@ fn rename_1000(place: &Place, sample: &mut Sample) -> Result<()> {
         let link = if at % 10 == 0 { "It belongs to [[Hub]]." } else { "It stands alone." };
         fs::write(folder.join(format!("Note {at}.md")), format!("# Note {at}\n\nSome text.\n\n{link}\n"))?;
     }
-    let own = Place::new(root, place.work.join("linked-index"));
+    let own = Place::new(root, index);
     let store = open_store(&own, "none")?;
     store.index().sync(silent())?;
     for run in 0..RUNS {
