@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use crate::config::RelationConfig;
 use crate::error::Result;
 use crate::index::catalog::{CatalogReader, FileId, RelationQueries, RelationRow};
 use crate::text::note_kinds::is_kind_of;
@@ -164,17 +165,7 @@ impl<'a> TypedRelations<'a> {
 
     /// Gives relations the types that their names mean.
     fn typed(&self, rows: Vec<RelationRow>) -> Result<Vec<TypedRelation>> {
-        let ends: HashSet<FileId> = rows.iter().flat_map(|row| [row.subject, row.object]).collect();
-        let files = self.catalog.rows(&ends.into_iter().collect::<Vec<_>>())?;
-        let mut ends: HashMap<FileId, RelationFile> = HashMap::with_capacity(files.len());
-        for row in files {
-            let kinds = match &row.note_type {
-                Some(kind) => vec![kind.to_lowercase()],
-                None => RelationQueries::of_catalog(self.catalog).linked_kinds(row.id)?,
-            };
-            ends.insert(row.id, RelationFile { path: row.path, kinds });
-        }
-        let files = ends;
+        let files = self.files_at(&rows)?;
         // A note about a deal states what its investors invested in, and is not the object itself.
         let is_between = |row: &RelationRow| row.subject != row.source && row.object != row.source;
         let between: HashSet<(FileId, String, usize)> = rows
@@ -234,6 +225,29 @@ impl<'a> TypedRelations<'a> {
             }
         }
         Ok(found)
+    }
+
+    /// Returns the files at the ends of relations, with the kinds that they state where a type asks for kinds.
+    fn files_at(&self, rows: &[RelationRow]) -> Result<HashMap<FileId, RelationFile>> {
+        let ids: HashSet<FileId> = rows.iter().flat_map(|row| [row.subject, row.object]).collect();
+        let names: HashSet<&str> = rows.iter().map(|row| row.kind.as_str()).collect();
+        let asks_for_kinds = names.into_iter().flat_map(|name| self.rules.meant_by(name)).any(|(kind, _)| {
+            let asks = |rule: &RelationConfig| {
+                !(rule.subjects.is_empty() && rule.objects.is_empty() && rule.shared.is_empty())
+            };
+            self.rules.get(&kind).is_some_and(asks)
+        });
+        let queries = RelationQueries::of_catalog(self.catalog);
+        let mut files = HashMap::with_capacity(ids.len());
+        for row in self.catalog.rows(&ids.into_iter().collect::<Vec<_>>())? {
+            let kinds = match &row.note_type {
+                Some(kind) => vec![kind.to_lowercase()],
+                None if asks_for_kinds => queries.linked_kinds(row.id)?,
+                None => Vec::new(),
+            };
+            files.insert(row.id, RelationFile { path: row.path, kinds });
+        }
+        Ok(files)
     }
 
     /// Reads "met with [[Jane]]" in a note about a meeting: Jane attended it. Returns the type that the relation shares, and who
