@@ -9,7 +9,6 @@ mod portable_session;
 mod rights;
 mod sync;
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 
 use axum::Router;
@@ -26,7 +25,7 @@ use self::named::{NamedVaults, VaultSource};
 pub(super) use self::portable_session::SessionName;
 pub(super) use self::rights::Member;
 use self::rights::NO_VAULT;
-use super::{Server, Toolset};
+use super::{OnListening, Server, Toolset};
 use sidenote_foundation::error::{Error, Result};
 pub(super) use sidenote_http::admission::BodyReservation;
 use sidenote_http::shutdown;
@@ -44,7 +43,7 @@ const ANY_VAULT: &str = "/v/{name}/mcp";
 pub(super) async fn serve(
     servers: &[(String, Server)],
     http: &Http,
-    on_listening: impl FnOnce(SocketAddr),
+    on_listening: OnListening<'_>,
 ) -> Result<()> {
     let gate = Gate::of(http)?;
     let followers = servers.iter().map(|(_, server)| server.follow_files());
@@ -70,7 +69,7 @@ pub(super) async fn serve_named(
     source: Arc<dyn VaultSource>,
     sets: &[Toolset],
     http: &Http,
-    on_listening: impl FnOnce(SocketAddr),
+    on_listening: OnListening<'_>,
 ) -> Result<()> {
     let gate = Gate::of(http)?;
     let vaults = NamedVaults::new(source, sets, gate.clone(), http.login.clone());
@@ -84,12 +83,7 @@ pub(super) async fn serve_named(
 }
 
 /// Opens the address, and serves the routes of vaults and `/health` until the process is asked to end.
-async fn listen(
-    gate: &Gate,
-    http: &Http,
-    vaults: Router,
-    on_listening: impl FnOnce(SocketAddr),
-) -> Result<()> {
+async fn listen(gate: &Gate, http: &Http, vaults: Router, on_listening: OnListening<'_>) -> Result<()> {
     let (listener, address) = sidenote_http::listen(http.address).await?;
     let shutdown = shutdown::requested()?;
     let router = vaults.merge(Router::new().route("/health", get(health)).with_state(gate.clone()));

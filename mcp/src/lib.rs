@@ -733,6 +733,9 @@ pub fn serve_stdio(store: Store, sets: &[Toolset]) -> Result<()> {
     served
 }
 
+/// Called with the address of a server once it is open. It is no type parameter, so that the server is compiled once.
+pub type OnListening<'a> = &'a mut dyn FnMut(SocketAddr);
+
 /// Serves clients over HTTP until the process receives SIGTERM or SIGINT. Each store has an endpoint of its own at the path
 /// that is given with it, such as `/mcp`. `on_listening` is called with the address once it is open. Running calls are
 /// completed.
@@ -745,7 +748,7 @@ pub fn serve_http(
     stores: Vec<(String, Store)>,
     sets: &[Toolset],
     http: &Http,
-    on_listening: impl FnOnce(SocketAddr),
+    on_listening: OnListening<'_>,
 ) -> Result<()> {
     let runtime = runtime()?;
     let servers = stores.into_iter().map(|(path, store)| Ok((path, Server::new(store, sets)?)));
@@ -765,7 +768,7 @@ pub fn serve_named(
     source: Arc<dyn VaultSource>,
     sets: &[Toolset],
     http: &Http,
-    on_listening: impl FnOnce(SocketAddr),
+    on_listening: OnListening<'_>,
 ) -> Result<()> {
     let runtime = runtime()?;
     let served = runtime.block_on(http::serve_named(source, sets, http, on_listening));

@@ -147,7 +147,7 @@ fn serve(context: &mut CommandContext, args: &ServeArgs, named: Vec<NamedVault>)
         hosts: args.allow_host.clone(),
     };
     let out = context.out;
-    crate::mcp::serve_http(stores, &sets, &http, |address| {
+    crate::mcp::serve_http(stores, &sets, &http, &mut |address| {
         let addresses: Vec<String> = paths.iter().map(|path| format!("http://{address}{path}")).collect();
         out.message(&format!("serving at {}; press Ctrl-C to stop", addresses.join(", ")));
     })

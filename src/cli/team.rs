@@ -353,7 +353,7 @@ fn serve(context: &mut CommandContext, args: ServeArgs) -> Result<()> {
     };
     let names = vaults.names.clone();
     let out = context.out;
-    let served = crate::mcp::serve_named(vaults.clone(), &sets, &http, |address| {
+    let served = crate::mcp::serve_named(vaults.clone(), &sets, &http, &mut |address| {
         let named: Vec<&str> =
             if names.is_empty() { vec!["NAME"] } else { names.iter().map(String::as_str).collect() };
         let addresses: Vec<String> =

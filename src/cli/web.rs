@@ -53,7 +53,7 @@ pub(super) fn run(context: &mut CommandContext, args: &WebArgs) -> Result<()> {
     };
     let out = context.out;
     let mut printed = Ok(());
-    crate::web::serve(store, &web, |address| {
+    crate::web::serve(store, &web, &mut |address| {
         printed = out.print(&format!("{address}\n"));
         out.message("press Ctrl-C to stop");
         if !args.no_open {

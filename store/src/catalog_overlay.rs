@@ -13,8 +13,9 @@ use crate::lookup::Lookup;
 use crate::source::Source;
 use crate::sync::IndexSync;
 use sidenote_foundation::error::{Error, ErrorKind, Result};
-use sidenote_foundation::index::Drift;
 use sidenote_foundation::index::catalog::{CatalogReader, FileKind, LinkTexts, ReadTransaction};
+use sidenote_foundation::index::follow::CatchUp;
+use sidenote_foundation::index::{Drift, Patience};
 use sidenote_foundation::parallel;
 use sidenote_foundation::platform;
 use sidenote_foundation::text::dialect::LinkDialects;
@@ -47,13 +48,18 @@ pub(super) struct View<'a> {
 }
 
 impl<'a> View<'a> {
-    /// Updates the index if this process writes it; otherwise compares it with the files.
+    /// Updates the index if this process writes it. If it does not, or while it indexes a large batch, compares the index with
+    /// the files.
     pub(super) fn new(core: &'a Core) -> Result<Self> {
         let drift = if IndexSync::of(core).catch_up_copy()? {
             Drift::default()
         } else if core.index.promote()? {
-            core.index.follower().catch_up(None)?;
-            Drift::default()
+            let follower = core.index.follower();
+            let patience = if follower.is_requested() { Patience::WhileSmall } else { Patience::Endless };
+            match follower.catch_up(patience)? {
+                CatchUp::Done(_) => Drift::default(),
+                CatchUp::Behind(_) => core.index.drift(&core.vault)?,
+            }
         } else {
             core.index.drift(&core.vault)?
         };
@@ -138,6 +144,11 @@ impl<'a> View<'a> {
         !self.gone.contains(path)
     }
 
+    /// Returns whether a file of the catalog is there and was indexed when this view was made. A batch may be committed since.
+    fn is_of_catalog(&self, path: &NotePath) -> bool {
+        !self.gone.contains(path) && !self.added.contains(path)
+    }
+
     /// Lists the files that are new or changed since they were indexed.
     pub(super) fn unindexed(&self) -> impl Iterator<Item = NotePath> {
         self.added.iter().chain(&self.changed).cloned()
@@ -146,14 +157,14 @@ impl<'a> View<'a> {
     /// Lists all files.
     pub(super) fn all_files(&self) -> Result<Vec<NotePath>> {
         let known = self.catalog().paths().all()?.into_iter().map(|(path, _)| path);
-        let known = known.filter(|path| !self.gone.contains(path));
+        let known = known.filter(|path| self.is_of_catalog(path));
         Ok(known.chain(self.added.iter().cloned()).collect())
     }
 
     /// Lists the files below a folder.
     pub(super) fn below(&self, folder: &NotePath) -> Result<Vec<NotePath>> {
         let known = self.catalog().paths().below(folder.as_str())?;
-        let known = known.into_iter().filter(|path| !self.gone.contains(path));
+        let known = known.into_iter().filter(|path| self.is_of_catalog(path));
         Ok(known.chain(below(&self.added, folder.as_str()).cloned()).collect())
     }
 
@@ -161,7 +172,7 @@ impl<'a> View<'a> {
     fn named(&self, keys: &BTreeSet<String>) -> Result<Vec<NotePath>> {
         let wanted: Vec<String> = keys.iter().cloned().collect();
         let known = self.ask_catalog(&wanted, |catalog, names| catalog.paths().named(names))?;
-        let known = known.into_iter().map(|(path, _)| path).filter(|path| !self.gone.contains(path));
+        let known = known.into_iter().map(|(path, _)| path).filter(|path| self.is_of_catalog(path));
         let added = self.added.iter().filter(|path| keys.contains(&key(path.name()))).cloned();
         Ok(known.chain(added).collect())
     }

@@ -14,7 +14,7 @@ use sidenote_foundation::config::CommitPolicy;
 use sidenote_foundation::error::{ErrorKind, Result};
 use sidenote_foundation::index::catalog::Counts;
 use sidenote_foundation::index::follow::CatchUp;
-use sidenote_foundation::index::{EmbedReport, Holder, Progress, SyncReport, SyncScope, silent};
+use sidenote_foundation::index::{EmbedReport, Holder, Patience, Progress, SyncReport, SyncScope, silent};
 use sidenote_foundation::journal::event::{Event, OP_MOVED, TouchedFile};
 use sidenote_foundation::text::dialect::DialectUnit;
 use sidenote_foundation::text::edit::FileLocation;
@@ -40,7 +40,7 @@ impl IndexSync<'_> {
     /// or to the next call.
     pub(super) fn refresh_within(&self, patience: Duration) -> Result<()> {
         if !self.catch_up_copy()? && self.core.index.promote()? {
-            self.core.index.follower().catch_up(Some(patience))?;
+            self.core.index.follower().catch_up(Patience::Within(patience))?;
             self.note_moves();
         }
         Ok(())
@@ -95,8 +95,11 @@ impl IndexSync<'_> {
     fn refresh_as_writer(&self) -> Result<usize> {
         let files = self.core.index.follower();
         // A process that follows the files serves other requests, too, so this one does not wait for long.
-        let limit = files.is_requested().then(|| self.patience(SEARCH)).transpose();
-        match limit.and_then(|limit| files.catch_up(limit)) {
+        let patience = match files.is_requested() {
+            true => self.patience(SEARCH).map(Patience::Within),
+            false => Ok(Patience::Endless),
+        };
+        match patience.and_then(|patience| files.catch_up(patience)) {
             // For example, the disk may be full. The index can still be read.
             Err(error) if error.kind() == ErrorKind::Io && self.core.index.generation()? > 0 => {
                 let drift = self.core.index.drift(&self.core.vault)?;
@@ -108,15 +111,28 @@ impl IndexSync<'_> {
                 let behind = match caught_up? {
                     CatchUp::Done(report) => {
                         warn_of(&report);
+                        Lookup::of(self.core).set_unindexed(None);
                         0
                     }
-                    CatchUp::Behind(changes) => changes,
+                    CatchUp::Behind(changes) => {
+                        self.look_for_unindexed()?;
+                        changes
+                    }
                 };
-                Lookup::of(self.core).set_unindexed(None);
                 self.note_moves();
                 Ok(behind)
             }
         }
+    }
+
+    /// Looks which files differ from the index, so that notes are found by name while a large batch is indexed. Once is enough
+    /// for a batch: whatever is found then is read from the disk until the index is up to date.
+    fn look_for_unindexed(&self) -> Result<()> {
+        if self.core.index.follower().has_large_batch() && Lookup::of(self.core).unindexed_files().is_empty()
+        {
+            Lookup::of(self.core).set_unindexed(Some(&self.core.index.drift(&self.core.vault)?));
+        }
+        Ok(())
     }
 
     /// Waits for the process that writes the index. Returns the number of files that the index is still behind.

@@ -547,3 +547,45 @@ fn a_move_of_many_files_follows_links_that_nobody_told_of() {
     assert!(store.changes().change(&Operation::Move(request), false).unwrap().applied);
     assert_eq!(vault.read("B/C/in/n7.md"), "[l](../../../t.md)");
 }
+
+/// While a batch of many files is indexed, other calls read what they need from the disk and do not wait for the batch.
+#[test]
+fn nobody_waits_for_a_large_batch() {
+    let many: Vec<String> = (0..2_000).map(|at| format!("many/n{at}.md")).collect();
+    let notes = many.iter().map(|path| (path.as_str(), "One of many.\n"));
+    let own = [("Heron.md", "# Heron\n\nGrey.\n"), ("List.md", "See [[Heron]].\n")];
+    let vault = TestVault::new(&notes.chain(own).collect::<Vec<_>>());
+    let store = vault.open("none");
+    let (begun, has_begun) = channel();
+    let (end, ended) = channel::<()>();
+    // The thread that writes the index stands still at the end of its first batch, until the test lets it go on.
+    store.index().on_change(move |report| {
+        if report.added >= 2_000 {
+            begun.send(()).unwrap();
+            ended.recv_timeout(LIMIT).unwrap();
+        }
+    });
+    let follower = store.upkeep().follow(|_| {}).unwrap();
+    has_begun.recv_timeout(LIMIT).unwrap();
+    let change = |operation: Operation| {
+        let reply = store.changes().change(&operation, false).unwrap();
+        assert!(reply.applied);
+        let told: Vec<&str> = reply.notices.iter().map(String::as_str).collect();
+        assert_eq!(told, ["the index does not show the change yet, because many files are being indexed"]);
+    };
+    let append = NoteEdit::Append("It waits for nobody.".to_owned(), None);
+    change(Operation::Edit(EditRequest { note: "Heron".to_owned(), edit: append, expect: None }));
+    let moved =
+        MoveRequest { from: "Heron".to_owned(), to: "Grey heron.md".to_owned(), ..MoveRequest::default() };
+    change(Operation::Move(moved));
+    assert_eq!(vault.read("List.md"), "See [[Grey heron]].\n");
+    assert_eq!(vault.read("Grey heron.md"), "# Heron\n\nGrey.\n\nIt waits for nobody.\n");
+    // A note is found by its new name, and a search says that it may lack what is new.
+    assert_eq!(store.lookup().find("Grey heron").unwrap().path.as_str(), "Grey heron.md");
+    let request = SearchRequest { query: "many".to_owned(), ..SearchRequest::default() };
+    assert!(store.searches().search(&request).unwrap().stale);
+    end.send(()).unwrap();
+    check_rebuild(&vault, &store);
+    assert_eq!(find(&store, "nobody"), ["Grey heron.md"]);
+    drop(follower);
+}

@@ -46,13 +46,16 @@ pub struct Web {
     pub assets: &'static [Asset],
 }
 
+/// Called with the first address of a server once it is open. It is no type parameter, so that the server is compiled once.
+pub type OnListening<'a> = &'a mut dyn FnMut(&str);
+
 /// Serves the page until the process receives SIGTERM or SIGINT. `on_listening` is called with the first address, which has
 /// the token, once it is open.
 ///
 /// # Errors
 /// `Invalid` if other machines can reach the address and there is no token file; `Io` if the address cannot be listened on,
 /// or the token file cannot be read or created; `Internal` if the async runtime cannot start.
-pub fn serve(store: Store, web: &Web, on_listening: impl FnOnce(&str)) -> Result<()> {
+pub fn serve(store: Store, web: &Web, on_listening: OnListening<'_>) -> Result<()> {
     if web.token_file.is_none() && !web.address.ip().is_loopback() {
         return Err(Error::invalid(format!(
             "other machines can reach {}, and there is no token",
@@ -76,7 +79,7 @@ async fn serve_until_shutdown(
     store: Store,
     web: &Web,
     token: &str,
-    on_listening: impl FnOnce(&str),
+    on_listening: OnListening<'_>,
 ) -> Result<()> {
     let moved = SocketAddr::new(web.address.ip(), 0);
     let (listener, address) = match sidenote_http::listen(web.address).await {

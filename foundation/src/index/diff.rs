@@ -5,8 +5,8 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use serde::Serialize;
 
 use crate::error::{Error, Result};
-use crate::index::SyncScope;
 use crate::index::catalog::{CatalogReader, FileId, FileKind, FolderEntry, Hash, IndexedFile, Stat};
+use crate::index::{Phase, Progress, SyncScope};
 use crate::text::path::NotePath;
 use crate::vault::Vault;
 use crate::vault::folder_fingerprint::KnownFolders;
@@ -106,12 +106,13 @@ impl FileChanges {
 }
 
 /// Compares the files in a scope with the catalog by size and times. Whether their content differs shows when they
-/// are read.
+/// are read. `progress` is called with the number of files that differ, before any is read.
 pub(super) fn compare(
     vault: &Vault,
     catalog: &CatalogReader,
     scope: &SyncScope,
     redo: &Redo,
+    progress: &Progress,
 ) -> Result<FileChanges> {
     let settings = vault.settings();
     // One transaction, because each query outside of one locks and unlocks the catalog.
@@ -123,6 +124,7 @@ pub(super) fn compare(
         let FileStates { found, indexed, mut report } = states;
         report.warnings.extend(settings.warnings.iter().cloned());
         let (mut changed, mut removed) = changes_of(catalog, &settings, redo, found, indexed)?;
+        progress(Phase::Parse, 0, changed.len());
         find_moves(vault, catalog, &mut changed, &mut removed, &mut report)?;
         assign_ids(catalog, &mut changed)?;
         Ok(FileChanges { changed, removed, report })

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 
 use crate::error::Result;
-use crate::index::{Index, SyncReport, SyncScope, silent};
+use crate::index::{Index, Patience, SyncReport, SyncScope, silent};
 use crate::vault::watch::{WatchBatch, Watcher};
 
 /// The interval at which a process that follows the files checks whether it still writes the index.
@@ -80,9 +80,8 @@ impl TimedLock {
         TimedLockGuard(self)
     }
 
-    /// Waits for the lock, up to a limit if one is given. Returns `None` if the limit is reached.
-    fn lock_within(&self, limit: Option<Duration>) -> Option<TimedLockGuard<'_>> {
-        let Some(limit) = limit else { return Some(self.lock()) };
+    /// Waits for the lock up to a limit. Returns `None` if the limit is reached.
+    fn lock_within(&self, limit: Duration) -> Option<TimedLockGuard<'_>> {
         let locked = self.is_locked.lock().unwrap_or_else(PoisonError::into_inner);
         let waited = self.released.wait_timeout_while(locked, limit, |is_locked| *is_locked);
         let (mut locked, _) = waited.unwrap_or_else(PoisonError::into_inner);
@@ -225,6 +224,11 @@ impl Follower<'_> {
         self.0.following.watch().is_some()
     }
 
+    /// Returns whether this process is indexing a batch of so many files that it takes seconds.
+    pub fn has_large_batch(&self) -> bool {
+        self.0.shared.has_large_batch.load(Ordering::Relaxed)
+    }
+
     /// Interrupts [`Follower::follow`] while it waits for events, and stops the watch.
     pub fn stop_watching(&self) {
         if let Some(watch) = self.0.following.watch() {
@@ -233,18 +237,19 @@ impl Follower<'_> {
     }
 
     /// Indexes all changes of the files until now: those that the watch reported or, if this process does not follow
-    /// the files, those that a scan finds. It waits no longer than `limit`, if one is given; then the work continues
-    /// in the background, and the result is [`CatchUp::Behind`].
+    /// the files, those that a scan finds. When patience ends, the work continues in the background, and the result is
+    /// [`CatchUp::Behind`].
     ///
     /// # Errors
     /// `Conflict` if another process writes the index; `Io` if the vault cannot be listed or the index cannot be
     /// written; `Corrupt` if the index is damaged and cannot be rebuilt.
-    pub fn catch_up(&self, limit: Option<Duration>) -> Result<CatchUp> {
-        let end = limit.map(|limit| Instant::now() + limit);
-        let left = || end.map(|end| end.saturating_duration_since(Instant::now()));
+    pub fn catch_up(&self, patience: Patience) -> Result<CatchUp> {
+        let end = patience.end();
+        let left =
+            || end.map_or(patience, |end| Patience::Within(end.saturating_duration_since(Instant::now())));
         let FollowState { arrivals, caught_up, batch_lock, .. } = &self.0.following;
         let arrival = arrivals.fetch_add(1, Ordering::SeqCst) + 1;
-        let guard = batch_lock.lock_within(left());
+        let guard = patience.wait_for(|| self.has_large_batch(), |limit| batch_lock.lock_within(limit));
         let watch = self.0.following.watch();
         if guard.is_none() {
             return Ok(CatchUp::Behind(watch.map_or(1, |watch| watch.waiting().max(1))));
@@ -270,7 +275,7 @@ impl Follower<'_> {
             }
             // Nobody waits for the result, which may be an error.
             Ok(None) => {
-                rescan("a search did not wait for the last changes".to_owned());
+                rescan("a call did not wait for the last changes".to_owned());
                 Ok(CatchUp::Behind(1))
             }
             Err(error) => {

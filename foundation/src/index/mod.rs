@@ -67,6 +67,10 @@ use writer::Writer;
 
 /// How often a process that waits for its own changes checks whether the files are still as it wrote them.
 const RECHECK_INTERVAL: Duration = Duration::from_millis(100);
+/// How often a caller that does not wait for a large batch checks whether there is one.
+const LARGE_BATCH_CHECK: Duration = Duration::from_millis(5);
+/// The longest single wait of a caller that waits as long as it takes.
+const LONG_WAIT: Duration = Duration::from_secs(3600);
 /// How long a process waits for an index that another process creates.
 const CREATION_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -207,6 +211,8 @@ struct IndexState {
     moves: Mutex<Vec<(NotePath, NotePath)>>,
     /// Called after each sync that changed something.
     listener: Mutex<Option<Listener>>,
+    /// Whether the batch that is being indexed has so many files that it takes seconds.
+    has_large_batch: AtomicBool,
 }
 
 type Listener = Box<dyn FnMut(&SyncReport) + Send>;
@@ -297,6 +303,46 @@ fn take_snapshot(
         validity: OnceLock::new(),
         mean_vector: OnceLock::new(),
     })
+}
+
+/// How long a caller waits until the index is up to date. Work for which it does not wait goes on in the background.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Patience {
+    /// As long as it takes.
+    Endless,
+    /// As long as it takes, unless a batch of so many files is being indexed that this takes seconds.
+    WhileSmall,
+    /// The same, and no longer than this.
+    Within(Duration),
+}
+
+impl Patience {
+    /// Returns the time at which it ends, if it does.
+    fn end(self) -> Option<Instant> {
+        match self {
+            Self::Within(limit) => Some(Instant::now() + limit),
+            Self::Endless | Self::WhileSmall => None,
+        }
+    }
+
+    /// Calls `wait` with the time that it may take, until it gives a result. Returns `None` when patience ends before.
+    fn wait_for<T>(
+        self,
+        is_busy: impl Fn() -> bool,
+        mut wait: impl FnMut(Duration) -> Option<T>,
+    ) -> Option<T> {
+        let end = self.end();
+        let step = if self == Self::Endless { LONG_WAIT } else { LARGE_BATCH_CHECK };
+        loop {
+            let left = end.map_or(step, |end| end.saturating_duration_since(Instant::now()));
+            if let Some(done) = wait(left.min(step)) {
+                return Some(done);
+            }
+            if left.is_zero() || (self != Self::Endless && is_busy()) {
+                return None;
+            }
+        }
+    }
 }
 
 enum Job {
@@ -489,6 +535,7 @@ impl Index {
                 snapshot: RwLock::new(Arc::new(snapshot)),
                 moves: Mutex::default(),
                 listener: Mutex::default(),
+                has_large_batch: AtomicBool::new(false),
             }),
             vault,
             options,
@@ -507,7 +554,7 @@ impl Index {
     /// `Conflict` if another process holds the lock, or if the sync was stopped; `Io` if the vault cannot be listed
     /// or the index cannot be written; `Corrupt` if the index is damaged and cannot be rebuilt.
     pub fn sync(&self, scope: SyncScope, progress: Arc<Progress>) -> Result<SyncReport> {
-        self.sync_within(scope, progress, None).map(Option::unwrap_or_default)
+        self.sync_within(scope, progress, Patience::Endless).map(Option::unwrap_or_default)
     }
 
     /// Deletes the index and opens it again, after a sync found damage that no check had found. Returns whether it
@@ -532,7 +579,7 @@ impl Index {
     /// # Errors
     /// `Conflict` if another process holds the lock; the errors of the embedder.
     pub fn embed_all(&self, progress: Arc<Progress>) -> Result<EmbedReport> {
-        self.submit(None, |reply| Job::Embed(progress, reply)).map(Option::unwrap_or_default)
+        self.submit(Patience::Endless, |reply| Job::Embed(progress, reply)).map(Option::unwrap_or_default)
     }
 
     /// Returns whether a vault has an index in `folder`, or in the default folder.
@@ -547,12 +594,8 @@ impl Index {
         Ok(folder.join("catalog.db").exists())
     }
 
-    /// Sends a job to the writer thread and waits for its result. Returns `None` if that takes longer than `limit`.
-    fn submit<T>(
-        &self,
-        limit: Option<Duration>,
-        job: impl FnOnce(Sender<Result<T>>) -> Job,
-    ) -> Result<Option<T>> {
+    /// Sends a job to the writer thread and waits for its result. Returns `None` when patience ends before.
+    fn submit<T>(&self, patience: Patience, job: impl FnOnce(Sender<Result<T>>) -> Job) -> Result<Option<T>> {
         let lost = || Error::internal("the index thread stopped; see the error above");
         let (sender, receiver) = channel();
         // The lock is released before waiting, because other threads check whether this process writes the index.
@@ -572,18 +615,18 @@ impl Index {
         // Background embedding stops at its next passage. The writer thread clears this flag before it receives
         // jobs.
         self.urgent.store(true, Ordering::SeqCst);
-        match limit {
-            None => receiver.recv().map_err(|_| lost())?.map(Some),
-            Some(limit) => match receiver.recv_timeout(limit) {
-                Ok(done) => done.map(Some),
-                Err(RecvTimeoutError::Timeout) => Ok(None),
-                Err(RecvTimeoutError::Disconnected) => Err(lost()),
+        let done = patience.wait_for(
+            || self.follower().has_large_batch(),
+            |limit| match receiver.recv_timeout(limit) {
+                Ok(done) => Some(done),
+                Err(RecvTimeoutError::Timeout) => None,
+                Err(RecvTimeoutError::Disconnected) => Some(Err(lost())),
             },
-        }
+        );
+        done.transpose()
     }
 
-    /// Updates the index like [`Index::sync`], but waits no longer than `limit`, if one is given. Returns `None` if the
-    /// work continues in the background.
+    /// Updates the index like [`Index::sync`]. Returns `None` if patience ended and the work continues in the background.
     ///
     /// # Errors
     /// `Conflict` if another process holds the lock, or if the sync was stopped; `Io` if the vault cannot be listed
@@ -592,12 +635,12 @@ impl Index {
         &self,
         scope: SyncScope,
         progress: Arc<Progress>,
-        limit: Option<Duration>,
+        patience: Patience,
     ) -> Result<Option<SyncReport>> {
         let job = |scope, progress| |reply| Job::Sync(scope, progress, reply);
-        match self.submit(limit, job(scope.clone(), Arc::clone(&progress))) {
+        match self.submit(patience, job(scope.clone(), Arc::clone(&progress))) {
             Err(error) if error.kind() == ErrorKind::Corrupt && self.rebuild_after_damage(&error)? => {
-                self.submit(limit, job(scope, progress))
+                self.submit(patience, job(scope, progress))
             }
             done => done,
         }

@@ -12,7 +12,7 @@ use crate::index::catalog::{CatalogReader, FileId};
 use crate::index::embed::Effort;
 use crate::index::writer::{EmbeddingStep, Extent};
 use crate::index::writer_thread::WriterThread;
-use crate::index::{Index, Job, Snapshot, passages_of};
+use crate::index::{Index, Job, Patience, Snapshot, passages_of};
 use crate::text::path::NotePath;
 
 /// The number of recently changed files that are checked.
@@ -62,7 +62,9 @@ impl Index {
     /// `Conflict` if another process writes the index; the errors of the embedder.
     pub fn embed_within(&self, files: Vec<FileId>, budget: Duration) -> Result<usize> {
         let end = Instant::now() + budget;
-        Ok(self.submit(None, |reply| Job::Urgent(UrgentEmbedding { files, end, reply }))?.unwrap_or(0))
+        Ok(self
+            .submit(Patience::Endless, |reply| Job::Urgent(UrgentEmbedding { files, end, reply }))?
+            .unwrap_or(0))
     }
 
     /// Returns a snapshot in which only the notes for which `is_embedded` is true have vectors.

@@ -4,7 +4,7 @@
 //! order of commits is intents, full text, catalog. After a crash, the generations of both tell what was committed.
 
 mod embedding;
-mod plan;
+pub(super) mod plan;
 mod read;
 pub(super) mod removed_contents;
 mod targets;
@@ -104,7 +104,7 @@ impl Writer {
         let redo = if is_rebuild { Redo::All } else { self.unfinished_work()? };
         let scope = if redo == Redo::Nothing { scope } else { &SyncScope::All };
         progress(Phase::Scan, 0, 0);
-        let mut changes = compare(&self.vault, self.catalog.reader(), scope, &redo)?;
+        let mut changes = compare(&self.vault, self.catalog.reader(), scope, &redo, progress)?;
         if is_rebuild {
             changes.treat_all_as_new();
         }

@@ -10,6 +10,7 @@ use crate::index::diff::SyncReport;
 use crate::index::directory::displaced;
 use crate::index::embed::{Effort, Embed};
 use crate::index::vectors::VectorWriter;
+use crate::index::writer::plan::BULK;
 use crate::index::writer::{EmbeddingStep, Extent, State, Writer};
 use crate::index::{EmbedReport, IndexState, Job, Phase, Progress, SyncScope};
 use crate::platform;
@@ -59,12 +60,13 @@ impl WriterThread {
             };
             match job {
                 Ok(Job::Sync(scope, progress, reply)) => {
-                    let result = self.sync(&scope, &*progress);
+                    let result = self.sync(&scope, progress);
                     if result.as_ref().is_ok_and(SyncReport::changed_anything) {
                         (unembedded, has_free_memory) = (None, true);
                     }
                     // The receiver may be gone; the index is up to date anyway.
                     drop(reply.send(result));
+                    self.shared.has_large_batch.store(false, Ordering::Relaxed);
                     // Times and intents are written even if nothing changed.
                     needs_maintenance = true;
                     self.maintenance_step(false);
@@ -107,12 +109,19 @@ impl WriterThread {
         }
     }
 
-    fn sync(&mut self, scope: &SyncScope, progress: &Progress) -> Result<SyncReport> {
+    fn sync(&mut self, scope: &SyncScope, progress: Arc<Progress>) -> Result<SyncReport> {
         if self.shared.is_displaced() {
             return Err(displaced());
         }
         self.reopen_replaced_catalog()?;
-        let result = self.writer.sync(scope, progress, &self.stop);
+        let shared = Arc::clone(&self.shared);
+        let progress = move |phase, done, total| {
+            if phase == Phase::Parse && total >= BULK {
+                shared.has_large_batch.store(true, Ordering::Relaxed);
+            }
+            progress(phase, done, total);
+        };
+        let result = self.writer.sync(scope, &progress, &self.stop);
         self.reopen_replaced_catalog()?;
         let mut report = result?;
         self.shared.observed_moves().append(&mut report.moves);

@@ -14,7 +14,7 @@ use crate::sync::IndexSync;
 use sidenote_foundation::clock::Timestamp;
 use sidenote_foundation::error::{Error, ErrorKind, Result};
 use sidenote_foundation::index::catalog::{FileKind, Hash};
-use sidenote_foundation::index::{SyncScope, silent};
+use sidenote_foundation::index::{Patience, SyncScope, silent};
 use sidenote_foundation::journal::Journal;
 use sidenote_foundation::journal::event::Event;
 use sidenote_foundation::text::edit::{ChangeSet, Content, FileLocation, apply};
@@ -27,6 +27,9 @@ use sidenote_foundation::vault::write_lock::WriteLock;
 
 /// The time that a change waits for the process that writes the index.
 const PATIENCE: Duration = Duration::from_secs(2);
+
+/// The number of files from which on a change waits for the index whatever else is indexed.
+const MANY: usize = 1000;
 
 /// The longest file, in bytes, of which a diff shows lines.
 const LONGEST_DIFF: usize = 4_000_000;
@@ -224,9 +227,23 @@ impl Changes<'_> {
     /// does not contain yet.
     fn update_index(&self, plan: &ChangeSet, applied: &Applied) -> Result<Vec<String>> {
         if self.core.index.promote()? {
-            let report = self.core.index.sync(touched(plan), silent())?;
+            let follower = self.core.index.follower();
+            let is_small = plan.folders.is_empty() && plan.files.len() < MANY;
+            // A server does not let a small change wait until it has indexed a large batch of others.
+            let patience =
+                if is_small && follower.is_requested() { Patience::WhileSmall } else { Patience::Endless };
+            let report = self.core.index.sync_within(touched(plan), silent(), patience)?;
             IndexSync::of(self.core).note_moves();
-            return Ok(report.warnings);
+            return Ok(match report {
+                Some(report) => report.warnings,
+                None => {
+                    Lookup::of(self.core).add_unindexed(&final_files(applied));
+                    vec![
+                        "the index does not show the change yet, because many files are being indexed"
+                            .to_owned(),
+                    ]
+                }
+            });
         }
         let left = final_files(applied);
         if self.core.index.wait_for(&left, PATIENCE)?

@@ -4,7 +4,7 @@ use crate::index::catalog::CatalogWriter;
 use crate::index::diff::Redo;
 
 /// From this many changed files on, a batch is written in bulk.
-const BULK: usize = 2000;
+pub(in crate::index) const BULK: usize = 2000;
 
 /// The state of the write side.
 pub(crate) enum State {
