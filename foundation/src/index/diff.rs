@@ -106,7 +106,8 @@ impl FileChanges {
 }
 
 /// Compares the files in a scope with the catalog by size and times. Whether their content differs shows when they
-/// are read. `progress` is called with the number of files that differ, before any is read.
+/// are read. `progress` is called with the number of files
+/// that may have to be read, before any is.
 pub(super) fn compare(
     vault: &Vault,
     catalog: &CatalogReader,
@@ -122,9 +123,9 @@ pub(super) fn compare(
             SyncScope::Only { files, paths } => path_states(vault, catalog, files, paths)?,
         };
         let FileStates { found, indexed, mut report } = states;
+        progress(Phase::Parse, 0, found.len());
         report.warnings.extend(settings.warnings.iter().cloned());
         let (mut changed, mut removed) = changes_of(catalog, &settings, redo, found, indexed)?;
-        progress(Phase::Parse, 0, changed.len());
         find_moves(vault, catalog, &mut changed, &mut removed, &mut report)?;
         assign_ids(catalog, &mut changed)?;
         Ok(FileChanges { changed, removed, report })
