@@ -2,6 +2,7 @@
 
 use std::borrow::{Borrow, Cow};
 use std::fmt;
+use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfc_quick};
@@ -12,8 +13,9 @@ use crate::error::{Error, Result};
 ///
 /// It never contains an empty, `.` or `..` segment, a segment that starts with a dot, a NUL byte, or more than
 /// [`MAX_SEGMENTS`] segments. So joining it to the root cannot lead out of the vault or to `.obsidian` and `.sidenote`.
+/// Copies share their text, because tables of all files hold each path several times.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct NotePath(String);
+pub struct NotePath(Arc<str>);
 
 impl NotePath {
     /// Parses a path from a user or an agent. Everything that could lead out of the vault or mislead a reader is
@@ -42,7 +44,7 @@ impl NotePath {
 
     /// Converts a path from the disk. Returns `None` if it is hidden in a vault or could lead out of it.
     pub fn from_disk(text: &str) -> Option<Self> {
-        Self::is_on_disk(text).then(|| Self(text.to_owned()))
+        Self::is_on_disk(text).then(|| Self(text.into()))
     }
 
     /// Returns whether [`NotePath::from_disk`] converts a path.
@@ -136,7 +138,7 @@ impl SettingsPath {
             let original = format!("{stem}{extension}");
             (is_mark && SETTINGS_FILES.contains(&original.as_str())).then_some(())
         };
-        (SETTINGS_FILES.contains(&text) || is_copy().is_some()).then(|| Self(text.to_owned()))
+        (SETTINGS_FILES.contains(&text) || is_copy().is_some()).then(|| Self(text.into()))
     }
 
     /// Returns the path from the vault's root.

@@ -13,7 +13,7 @@ use crate::text::resolve::{FileNames, LinkTarget, name_keys};
 /// The files that links can resolve to.
 pub(super) struct Targets {
     names: FileNames,
-    ids: HashMap<String, FileId>,
+    ids: HashMap<NotePath, FileId>,
 }
 
 impl Targets {
@@ -27,7 +27,7 @@ impl Targets {
         let mut targets = Self { names, ids: HashMap::with_capacity(files) };
         for (path, id) in table {
             targets.names.insert(path);
-            targets.ids.insert(path.as_str().to_owned(), id);
+            targets.ids.insert(path.clone(), id);
         }
         targets
     }
@@ -38,7 +38,7 @@ impl Targets {
             return Some(id);
         }
         match self.names.target(&link.linkpath, link.syntax, source)? {
-            LinkTarget::File(found, _) => self.ids.get(found.path.as_str()).copied(),
+            LinkTarget::File(found, _) => self.ids.get(found.path).copied(),
             LinkTarget::Folder(_) | LinkTarget::Elsewhere(_) => None,
         }
     }
