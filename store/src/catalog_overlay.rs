@@ -48,15 +48,23 @@ pub(super) struct View<'a> {
 }
 
 impl<'a> View<'a> {
-    /// Updates the index if this process writes it. If it does not, or while it indexes a large batch, compares the index with
-    /// the files.
+    /// Updates the index if this process writes it; otherwise compares it with the files.
     pub(super) fn new(core: &'a Core) -> Result<Self> {
+        Self::within(core, Patience::ENDLESS)
+    }
+
+    /// Does the same for a change of the text of some notes. While a server indexes a large batch, it does not wait for it, and
+    /// compares the index with the files, too. Plans that look for links in all notes would then read the whole batch.
+    pub(super) fn for_edits(core: &'a Core) -> Result<Self> {
+        let is_server = core.index.follower().is_requested() && core.index.generation()? > 0;
+        Self::within(core, if is_server { Patience::ENDLESS.unless_large() } else { Patience::ENDLESS })
+    }
+
+    fn within(core: &'a Core, patience: Patience) -> Result<Self> {
         let drift = if IndexSync::of(core).catch_up_copy()? {
             Drift::default()
         } else if core.index.promote()? {
-            let follower = core.index.follower();
-            let patience = if follower.is_requested() { Patience::WhileSmall } else { Patience::Endless };
-            match follower.catch_up(patience)? {
+            match core.index.follower().catch_up(patience)? {
                 CatchUp::Done(_) => Drift::default(),
                 CatchUp::Behind(_) => core.index.drift(&core.vault)?,
             }
@@ -195,9 +203,12 @@ impl<'a> View<'a> {
                 .map(|(_, path, _)| path)
                 .collect::<Vec<_>>())
         };
-        let new_names: Vec<String> = new_names.iter().cloned().collect();
+        // The catalog knows a file that is not indexed yet only under an earlier path, or as the target that a link lacks.
+        let unindexed = moved.iter().filter(|path| self.added.contains(*path)).map(|path| key(path.name()));
+        let names: BTreeSet<String> = new_names.iter().cloned().chain(unindexed).collect();
+        let names: Vec<String> = names.into_iter().collect();
         let mut sources: BTreeSet<NotePath> = self.ask_catalog(moved, linking)?.into_iter().collect();
-        sources.extend(self.ask_catalog(&new_names, naming)?);
+        sources.extend(self.ask_catalog(&names, naming)?);
         sources.retain(|path| !self.gone.contains(path));
         sources.extend(self.added.iter().chain(&self.changed).cloned());
         sources.extend(moved.iter().cloned());

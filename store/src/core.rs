@@ -175,6 +175,8 @@ pub(super) struct SharedState {
     pub(crate) repair_is_due: AtomicBool,
     /// The files that differed from the index at the last check of this process.
     pub(crate) unindexed_files: Mutex<Arc<UnindexedFiles>>,
+    /// The number of the last large batch for which the files were compared with the index.
+    pub(crate) looked_in_batch: Mutex<u64>,
     /// The changes of sessions that are not committed in git yet.
     pub(crate) session_commits: Mutex<SessionCommits>,
     /// The lock that a call with an operation id holds while it runs.

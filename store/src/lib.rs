@@ -249,6 +249,7 @@ impl Store {
             is_copy_scanned: Mutex::default(),
             repair_is_due: AtomicBool::new(true),
             unindexed_files: Mutex::default(),
+            looked_in_batch: Mutex::default(),
             session_commits: Mutex::default(),
             named_call_lock: Mutex::default(),
         };

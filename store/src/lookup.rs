@@ -127,6 +127,19 @@ impl Lookup<'_> {
         *unindexed = Arc::new(more);
     }
 
+    /// Adds the difference between the files and the index. What is known of a file already is newer.
+    pub(super) fn add_drift(&self, drift: &Drift) {
+        let mut unindexed = self.core.state.unindexed_files.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = UnindexedFiles::of(drift);
+        for path in unindexed.there.iter().chain(&unindexed.gone) {
+            all.there.remove(path);
+            all.gone.remove(path);
+        }
+        all.there.extend(unindexed.there.iter().cloned());
+        all.gone.extend(unindexed.gone.iter().cloned());
+        *unindexed = Arc::new(all);
+    }
+
     /// Stores the number of files that the index is behind.
     pub(super) fn set_behind(&self, files: usize) {
         self.core.call.behind.store(files, Ordering::Relaxed);

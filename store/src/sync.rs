@@ -40,7 +40,7 @@ impl IndexSync<'_> {
     /// or to the next call.
     pub(super) fn refresh_within(&self, patience: Duration) -> Result<()> {
         if !self.catch_up_copy()? && self.core.index.promote()? {
-            self.core.index.follower().catch_up(Patience::Within(patience))?;
+            self.core.index.follower().catch_up(Patience::within(patience).unless_large())?;
             self.note_moves();
         }
         Ok(())
@@ -86,6 +86,15 @@ impl IndexSync<'_> {
         Ok(true)
     }
 
+    /// Returns how long a reply of a server waits for the index that it writes.
+    fn server_patience(&self) -> Result<Patience> {
+        // There is nothing to answer from before the first index.
+        Ok(match self.core.index.generation()? {
+            0 => Patience::within(FIRST),
+            _ => Patience::within(SEARCH).unless_large(),
+        })
+    }
+
     /// Returns how long a reply waits for the index: `patience`, or longer if nothing is indexed yet.
     fn patience(&self, patience: Duration) -> Result<Duration> {
         Ok(if self.core.index.generation()? == 0 { FIRST } else { patience })
@@ -96,8 +105,8 @@ impl IndexSync<'_> {
         let files = self.core.index.follower();
         // A process that follows the files serves other requests, too, so this one does not wait for long.
         let patience = match files.is_requested() {
-            true => self.patience(SEARCH).map(Patience::Within),
-            false => Ok(Patience::Endless),
+            true => self.server_patience(),
+            false => Ok(Patience::ENDLESS),
         };
         match patience.and_then(|patience| files.catch_up(patience)) {
             // For example, the disk may be full. The index can still be read.
@@ -128,9 +137,12 @@ impl IndexSync<'_> {
     /// Looks which files differ from the index, so that notes are found by name while a large batch is indexed. Once is enough
     /// for a batch: whatever is found then is read from the disk until the index is up to date.
     fn look_for_unindexed(&self) -> Result<()> {
-        if self.core.index.follower().has_large_batch() && Lookup::of(self.core).unindexed_files().is_empty()
-        {
-            Lookup::of(self.core).set_unindexed(Some(&self.core.index.drift(&self.core.vault)?));
+        let Some(batch) = self.core.index.follower().large_batch() else { return Ok(()) };
+        // Calls run at the same time, and the others wait for what the first one finds.
+        let mut looked = self.core.state.looked_in_batch.lock().unwrap_or_else(PoisonError::into_inner);
+        if *looked != batch {
+            Lookup::of(self.core).add_drift(&self.core.index.drift(&self.core.vault)?);
+            *looked = batch;
         }
         Ok(())
     }

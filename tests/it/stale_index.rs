@@ -355,3 +355,28 @@ fn a_path_filter_applies_to_a_search_with_an_intent() {
     assert_eq!(paths, ["Birds/Heron.md"]);
     client.finish();
 }
+
+/// What is moved outside is indexed nowhere yet, and the index knows its links by another path or by none.
+#[test]
+fn links_follow_a_note_that_was_moved_before_the_index_knows_where() {
+    let moved = |from: &str, to: &str| {
+        let request = MoveRequest { from: from.to_owned(), to: to.to_owned(), ..MoveRequest::default() };
+        Operation::Move(request)
+    };
+    let vault = TestVault::new(&[
+        (".obsidian/app.json", "{}"),
+        ("A/Heron.md", "# Reeds\n"),
+        ("List.md", "See [[Heron#Reeds]] and [[Late]].\n"),
+    ]);
+    let keeper = vault.store();
+    vault.rename("A/Heron.md", "B/Heron.md");
+    vault.write("B/Late.md", "It came late.\n");
+    let reader = vault.open("none");
+    assert!(reader.changes().change(&moved("B/Heron.md", "B/Egret.md"), false).unwrap().applied);
+    assert!(reader.changes().change(&moved("B/Late.md", "B/Later.md"), false).unwrap().applied);
+    assert_eq!(vault.read("List.md"), "See [[Egret#Reeds]] and [[Later]].\n");
+    let renamed = vault.run(&["rename-heading", "B/Egret.md", "Reeds", "Reed bed"]);
+    assert!(renamed.status.success(), "{renamed:?}");
+    assert_eq!(vault.read("List.md"), "See [[Egret#Reed bed]] and [[Later]].\n");
+    drop(keeper);
+}

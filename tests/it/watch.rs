@@ -548,7 +548,7 @@ fn a_move_of_many_files_follows_links_that_nobody_told_of() {
     assert_eq!(vault.read("B/C/in/n7.md"), "[l](../../../t.md)");
 }
 
-/// While a batch of many files is indexed, other calls read what they need from the disk and do not wait for the batch.
+/// While a batch of many files is indexed, notes are edited and read without waiting for it. What changes links elsewhere waits.
 #[test]
 fn nobody_waits_for_a_large_batch() {
     let many: Vec<String> = (0..2_000).map(|at| format!("many/n{at}.md")).collect();
@@ -567,25 +567,27 @@ fn nobody_waits_for_a_large_batch() {
     });
     let follower = store.upkeep().follow(|_| {}).unwrap();
     has_begun.recv_timeout(LIMIT).unwrap();
-    let change = |operation: Operation| {
-        let reply = store.changes().change(&operation, false).unwrap();
-        assert!(reply.applied);
-        let told: Vec<&str> = reply.notices.iter().map(String::as_str).collect();
-        assert_eq!(told, ["the index does not show the change yet, because many files are being indexed"]);
-    };
     let append = NoteEdit::Append("It waits for nobody.".to_owned(), None);
-    change(Operation::Edit(EditRequest { note: "Heron".to_owned(), edit: append, expect: None }));
-    let moved =
-        MoveRequest { from: "Heron".to_owned(), to: "Grey heron.md".to_owned(), ..MoveRequest::default() };
-    change(Operation::Move(moved));
-    assert_eq!(vault.read("List.md"), "See [[Grey heron]].\n");
-    assert_eq!(vault.read("Grey heron.md"), "# Heron\n\nGrey.\n\nIt waits for nobody.\n");
-    // A note is found by its new name, and a search says that it may lack what is new.
-    assert_eq!(store.lookup().find("Grey heron").unwrap().path.as_str(), "Grey heron.md");
+    let edit = EditRequest { note: "Heron".to_owned(), edit: append, expect: None };
+    let reply = store.changes().change(&Operation::Edit(edit), false).unwrap();
+    assert!(reply.applied);
+    assert_eq!(
+        reply.notices,
+        ["the index does not show the change yet, because many files are being indexed"]
+    );
+    vault.write("New.md", "Not indexed yet.\n");
     let request = SearchRequest { query: "many".to_owned(), ..SearchRequest::default() };
     assert!(store.searches().search(&request).unwrap().stale);
-    end.send(()).unwrap();
+    assert_eq!(store.lookup().find("New").unwrap().path.as_str(), "New.md");
+    let moved = MoveRequest { from: "Heron".to_owned(), to: "Egret.md".to_owned(), ..MoveRequest::default() };
+    std::thread::scope(|scope| {
+        let mover = scope.spawn(|| store.changes().change(&Operation::Move(moved), false).unwrap());
+        end.send(()).unwrap();
+        assert!(mover.join().unwrap().notices.is_empty());
+    });
+    assert_eq!(vault.read("List.md"), "See [[Egret]].\n");
+    assert_eq!(vault.read("Egret.md"), "# Heron\n\nGrey.\n\nIt waits for nobody.\n");
     check_rebuild(&vault, &store);
-    assert_eq!(find(&store, "nobody"), ["Grey heron.md"]);
+    assert_eq!(find(&store, "nobody"), ["Egret.md"]);
     drop(follower);
 }

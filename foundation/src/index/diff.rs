@@ -106,8 +106,7 @@ impl FileChanges {
 }
 
 /// Compares the files in a scope with the catalog by size and times. Whether their content differs shows when they
-/// are read. `progress` is called with the number of files
-/// that may have to be read, before any is.
+/// are read. `progress` is called with the number of files that may differ, before any is read.
 pub(super) fn compare(
     vault: &Vault,
     catalog: &CatalogReader,
@@ -123,7 +122,7 @@ pub(super) fn compare(
             SyncScope::Only { files, paths } => path_states(vault, catalog, files, paths)?,
         };
         let FileStates { found, indexed, mut report } = states;
-        progress(Phase::Parse, 0, found.len());
+        progress(Phase::Parse, 0, found.len().max(indexed.len()));
         report.warnings.extend(settings.warnings.iter().cloned());
         let (mut changed, mut removed) = changes_of(catalog, &settings, redo, found, indexed)?;
         find_moves(vault, catalog, &mut changed, &mut removed, &mut report)?;

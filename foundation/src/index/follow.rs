@@ -224,9 +224,9 @@ impl Follower<'_> {
         self.0.following.watch().is_some()
     }
 
-    /// Returns whether this process is indexing a batch of so many files that it takes seconds.
-    pub fn has_large_batch(&self) -> bool {
-        self.0.shared.has_large_batch.load(Ordering::Relaxed)
+    /// Returns the number of the batch that this process is indexing, if it has so many files that it takes seconds.
+    pub fn large_batch(&self) -> Option<u64> {
+        Some(self.0.shared.large_batch.load(Ordering::SeqCst)).filter(|number| *number > 0)
     }
 
     /// Interrupts [`Follower::follow`] while it waits for events, and stops the watch.
@@ -234,6 +234,11 @@ impl Follower<'_> {
         if let Some(watch) = self.0.following.watch() {
             watch.stop();
         }
+    }
+
+    /// Returns the number of changes that wait to be indexed, at least 1.
+    fn waiting(&self) -> usize {
+        self.0.following.watch().map_or(1, |watch| watch.waiting().max(1))
     }
 
     /// Indexes all changes of the files until now: those that the watch reported or, if this process does not follow
@@ -244,21 +249,24 @@ impl Follower<'_> {
     /// `Conflict` if another process writes the index; `Io` if the vault cannot be listed or the index cannot be
     /// written; `Corrupt` if the index is damaged and cannot be rebuilt.
     pub fn catch_up(&self, patience: Patience) -> Result<CatchUp> {
-        let end = patience.end();
-        let left =
-            || end.map_or(patience, |end| Patience::Within(end.saturating_duration_since(Instant::now())));
+        let begin = Instant::now();
+        let is_large = || self.large_batch().is_some();
+        if !patience.waits_for_large && is_large() {
+            // Another scan in the queue would keep the writer from what comes after the batch.
+            return Ok(CatchUp::Behind(self.waiting()));
+        }
         let FollowState { arrivals, caught_up, batch_lock, .. } = &self.0.following;
         let arrival = arrivals.fetch_add(1, Ordering::SeqCst) + 1;
-        let guard = patience.wait_for(|| self.has_large_batch(), |limit| batch_lock.lock_within(limit));
-        let watch = self.0.following.watch();
+        let guard = patience.wait_for(is_large, |limit| batch_lock.lock_within(limit));
         if guard.is_none() {
-            return Ok(CatchUp::Behind(watch.map_or(1, |watch| watch.waiting().max(1))));
+            return Ok(CatchUp::Behind(self.waiting()));
         }
         // While this reader waited for the lock, another one may have begun after it and indexed everything.
         if caught_up.load(Ordering::SeqCst) >= arrival {
             return Ok(CatchUp::Done(SyncReport::default()));
         }
         let arrived = arrivals.load(Ordering::SeqCst);
+        let watch = self.0.following.watch();
         let scope = match watch.as_ref().and_then(|watch| watch.flush()) {
             Some(batch) if batch.is_empty() => {
                 caught_up.store(arrived, Ordering::SeqCst);
@@ -268,7 +276,7 @@ impl Follower<'_> {
             None => SyncScope::All,
         };
         let rescan = |why: String| watch.iter().for_each(|watch| watch.rescan(why.clone()));
-        match self.0.sync_within(scope, silent(), left()) {
+        match self.0.sync_within(scope, silent(), patience.after(begin.elapsed())) {
             Ok(Some(report)) => {
                 caught_up.store(arrived, Ordering::SeqCst);
                 Ok(CatchUp::Done(report))

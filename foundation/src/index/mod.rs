@@ -19,6 +19,7 @@ mod disk_file;
 pub mod health;
 pub mod file_set;
 pub mod file_table;
+mod patience;
 pub mod validity;
 mod mean_vector;
 pub mod follow;
@@ -32,7 +33,7 @@ mod writer_thread;
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 use std::thread::JoinHandle;
@@ -63,14 +64,11 @@ use crate::index::directory::{
     Identity, default_index_folder, folder_size, holder, identity_of, refuse_links, take_lock,
     vault_index_folder,
 };
+pub use crate::index::patience::Patience;
 use writer::Writer;
 
 /// How often a process that waits for its own changes checks whether the files are still as it wrote them.
 const RECHECK_INTERVAL: Duration = Duration::from_millis(100);
-/// How often a caller that does not wait for a large batch checks whether there is one.
-const LARGE_BATCH_CHECK: Duration = Duration::from_millis(5);
-/// The longest single wait of a caller that waits as long as it takes.
-const LONG_WAIT: Duration = Duration::from_secs(3600);
 /// How long a process waits for an index that another process creates.
 const CREATION_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -211,8 +209,10 @@ struct IndexState {
     moves: Mutex<Vec<(NotePath, NotePath)>>,
     /// Called after each sync that changed something.
     listener: Mutex<Option<Listener>>,
-    /// Whether the batch that is being indexed has so many files that it takes seconds.
-    has_large_batch: AtomicBool,
+    /// The number of the batch that is being indexed, if it has so many files that it takes seconds; else 0.
+    large_batch: AtomicU64,
+    /// The number of large batches.
+    large_batches: AtomicU64,
 }
 
 type Listener = Box<dyn FnMut(&SyncReport) + Send>;
@@ -220,6 +220,13 @@ type Listener = Box<dyn FnMut(&SyncReport) + Send>;
 impl IndexState {
     fn observed_moves(&self) -> MutexGuard<'_, Vec<(NotePath, NotePath)>> {
         self.moves.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes that the batch in progress is large.
+    fn begin_large_batch(&self) {
+        if self.large_batch.load(Ordering::SeqCst) == 0 {
+            self.large_batch.store(self.large_batches.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+        }
     }
 
     fn notify(&self, report: &SyncReport) {
@@ -303,46 +310,6 @@ fn take_snapshot(
         validity: OnceLock::new(),
         mean_vector: OnceLock::new(),
     })
-}
-
-/// How long a caller waits until the index is up to date. Work for which it does not wait goes on in the background.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Patience {
-    /// As long as it takes.
-    Endless,
-    /// As long as it takes, unless a batch of so many files is being indexed that this takes seconds.
-    WhileSmall,
-    /// The same, and no longer than this.
-    Within(Duration),
-}
-
-impl Patience {
-    /// Returns the time at which it ends, if it does.
-    fn end(self) -> Option<Instant> {
-        match self {
-            Self::Within(limit) => Some(Instant::now() + limit),
-            Self::Endless | Self::WhileSmall => None,
-        }
-    }
-
-    /// Calls `wait` with the time that it may take, until it gives a result. Returns `None` when patience ends before.
-    fn wait_for<T>(
-        self,
-        is_busy: impl Fn() -> bool,
-        mut wait: impl FnMut(Duration) -> Option<T>,
-    ) -> Option<T> {
-        let end = self.end();
-        let step = if self == Self::Endless { LONG_WAIT } else { LARGE_BATCH_CHECK };
-        loop {
-            let left = end.map_or(step, |end| end.saturating_duration_since(Instant::now()));
-            if let Some(done) = wait(left.min(step)) {
-                return Some(done);
-            }
-            if left.is_zero() || (self != Self::Endless && is_busy()) {
-                return None;
-            }
-        }
-    }
 }
 
 enum Job {
@@ -535,7 +502,8 @@ impl Index {
                 snapshot: RwLock::new(Arc::new(snapshot)),
                 moves: Mutex::default(),
                 listener: Mutex::default(),
-                has_large_batch: AtomicBool::new(false),
+                large_batch: AtomicU64::new(0),
+                large_batches: AtomicU64::new(0),
             }),
             vault,
             options,
@@ -554,7 +522,7 @@ impl Index {
     /// `Conflict` if another process holds the lock, or if the sync was stopped; `Io` if the vault cannot be listed
     /// or the index cannot be written; `Corrupt` if the index is damaged and cannot be rebuilt.
     pub fn sync(&self, scope: SyncScope, progress: Arc<Progress>) -> Result<SyncReport> {
-        self.sync_within(scope, progress, Patience::Endless).map(Option::unwrap_or_default)
+        self.sync_within(scope, progress, Patience::ENDLESS).map(Option::unwrap_or_default)
     }
 
     /// Deletes the index and opens it again, after a sync found damage that no check had found. Returns whether it
@@ -579,7 +547,7 @@ impl Index {
     /// # Errors
     /// `Conflict` if another process holds the lock; the errors of the embedder.
     pub fn embed_all(&self, progress: Arc<Progress>) -> Result<EmbedReport> {
-        self.submit(Patience::Endless, |reply| Job::Embed(progress, reply)).map(Option::unwrap_or_default)
+        self.submit(Patience::ENDLESS, |reply| Job::Embed(progress, reply)).map(Option::unwrap_or_default)
     }
 
     /// Returns whether a vault has an index in `folder`, or in the default folder.
@@ -616,7 +584,7 @@ impl Index {
         // jobs.
         self.urgent.store(true, Ordering::SeqCst);
         let done = patience.wait_for(
-            || self.follower().has_large_batch(),
+            || self.follower().large_batch().is_some(),
             |limit| match receiver.recv_timeout(limit) {
                 Ok(done) => Some(done),
                 Err(RecvTimeoutError::Timeout) => None,

@@ -62,9 +62,12 @@ impl Index {
     /// `Conflict` if another process writes the index; the errors of the embedder.
     pub fn embed_within(&self, files: Vec<FileId>, budget: Duration) -> Result<usize> {
         let end = Instant::now() + budget;
-        Ok(self
-            .submit(Patience::Endless, |reply| Job::Urgent(UrgentEmbedding { files, end, reply }))?
-            .unwrap_or(0))
+        let job = |reply| Job::Urgent(UrgentEmbedding { files, end, reply });
+        if self.follower().large_batch().is_some() {
+            // It would wait for the batch.
+            return Ok(0);
+        }
+        Ok(self.submit(Patience::ENDLESS.unless_large(), job)?.unwrap_or(0))
     }
 
     /// Returns a snapshot in which only the notes for which `is_embedded` is true have vectors.

@@ -66,7 +66,7 @@ impl WriterThread {
                     }
                     // The receiver may be gone; the index is up to date anyway.
                     drop(reply.send(result));
-                    self.shared.has_large_batch.store(false, Ordering::Relaxed);
+                    self.shared.large_batch.store(0, Ordering::SeqCst);
                     // Times and intents are written even if nothing changed.
                     needs_maintenance = true;
                     self.maintenance_step(false);
@@ -117,7 +117,7 @@ impl WriterThread {
         let shared = Arc::clone(&self.shared);
         let progress = move |phase, done, total| {
             if phase == Phase::Parse && total >= BULK {
-                shared.has_large_batch.store(true, Ordering::Relaxed);
+                shared.begin_large_batch();
             }
             progress(phase, done, total);
         };

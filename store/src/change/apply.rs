@@ -56,7 +56,15 @@ impl Changes<'_> {
 
     /// Plans an operation from which private text and secrets were removed already.
     fn plan_clean(&self, operation: &Operation) -> Result<ChangeSet> {
-        self.plan_in(&View::new(self.core)?, operation)
+        self.plan_in(&self.view_for(operation)?, operation)
+    }
+
+    /// Returns the vault for the plan of an operation.
+    fn view_for(&self, operation: &Operation) -> Result<View<'_>> {
+        match operation {
+            Operation::Edit(_) | Operation::EditMany(_) => View::for_edits(self.core),
+            _ => View::new(self.core),
+        }
     }
 
     fn plan_in(&self, view: &View<'_>, operation: &Operation) -> Result<ChangeSet> {
@@ -99,7 +107,7 @@ impl Changes<'_> {
     /// Applies an operation that the journal has under another name.
     pub(crate) fn change_as(&self, name: &str, operation: &Operation, dry_run: bool) -> Result<ChangeReply> {
         let plan = |_: Option<&WriteLock>| {
-            let plan = self.plan_in(&View::new(self.core)?, operation)?;
+            let plan = self.plan_in(&self.view_for(operation)?, operation)?;
             Ok(ChangeSet { operation: name.to_owned(), ..plan })
         };
         self.apply_planned(plan, dry_run)
@@ -115,7 +123,7 @@ impl Changes<'_> {
     ) -> Result<ChangeReply> {
         let (mut operation, cleaned) = self.clean_operation(operation);
         let plan = |_: Option<&WriteLock>| {
-            let view = View::new(self.core)?;
+            let view = self.view_for(&operation)?;
             prepare(&mut operation)?;
             self.plan_in(&view, &operation)
         };
@@ -230,8 +238,11 @@ impl Changes<'_> {
             let follower = self.core.index.follower();
             let is_small = plan.folders.is_empty() && plan.files.len() < MANY;
             // A server does not let a small change wait until it has indexed a large batch of others.
-            let patience =
-                if is_small && follower.is_requested() { Patience::WhileSmall } else { Patience::Endless };
+            let patience = if is_small && follower.is_requested() {
+                Patience::ENDLESS.unless_large()
+            } else {
+                Patience::ENDLESS
+            };
             let report = self.core.index.sync_within(touched(plan), silent(), patience)?;
             IndexSync::of(self.core).note_moves();
             return Ok(match report {
