@@ -203,8 +203,9 @@ impl<'a> View<'a> {
                 .map(|(_, path, _)| path)
                 .collect::<Vec<_>>())
         };
-        // The catalog knows a file that is not indexed yet only under an earlier path, or as the target that a link lacks.
-        let unindexed = moved.iter().filter(|path| self.added.contains(*path)).map(|path| key(path.name()));
+        // The catalog resolved links before what changed since: a link may mean one of these files now by its name.
+        let is_behind = !(self.added.is_empty() && self.gone.is_empty() && self.changed.is_empty());
+        let unindexed = moved.iter().filter(|_| is_behind).map(|path| key(path.name()));
         let names: BTreeSet<String> = new_names.iter().cloned().chain(unindexed).collect();
         let names: Vec<String> = names.into_iter().collect();
         let mut sources: BTreeSet<NotePath> = self.ask_catalog(moved, linking)?.into_iter().collect();

@@ -127,16 +127,19 @@ impl Lookup<'_> {
         *unindexed = Arc::new(more);
     }
 
-    /// Adds the difference between the files and the index. What is known of a file already is newer.
-    pub(super) fn add_drift(&self, drift: &Drift) {
+    /// Stores the difference between the files and the index that a scan found, and the files of operations that were made
+    /// since: what is known now, and was not `before` the scan.
+    pub(super) fn set_unindexed_since(&self, before: &UnindexedFiles, drift: &Drift) {
         let mut unindexed = self.core.state.unindexed_files.lock().unwrap_or_else(PoisonError::into_inner);
         let mut all = UnindexedFiles::of(drift);
-        for path in unindexed.there.iter().chain(&unindexed.gone) {
-            all.there.remove(path);
+        for path in unindexed.there.difference(&before.there) {
             all.gone.remove(path);
+            all.there.insert(path.clone());
         }
-        all.there.extend(unindexed.there.iter().cloned());
-        all.gone.extend(unindexed.gone.iter().cloned());
+        for path in unindexed.gone.difference(&before.gone) {
+            all.there.remove(path);
+            all.gone.insert(path.clone());
+        }
         *unindexed = Arc::new(all);
     }
 

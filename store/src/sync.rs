@@ -141,7 +141,9 @@ impl IndexSync<'_> {
         // Calls run at the same time, and the others wait for what the first one finds.
         let mut looked = self.core.state.looked_in_batch.lock().unwrap_or_else(PoisonError::into_inner);
         if *looked != batch {
-            Lookup::of(self.core).add_drift(&self.core.index.drift(&self.core.vault)?);
+            let before = Lookup::of(self.core).unindexed_files();
+            let drift = self.core.index.drift(&self.core.vault)?;
+            Lookup::of(self.core).set_unindexed_since(&before, &drift);
             *looked = batch;
         }
         Ok(())

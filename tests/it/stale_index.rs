@@ -356,6 +356,28 @@ fn a_path_filter_applies_to_a_search_with_an_intent() {
     client.finish();
 }
 
+/// Moves a note in a process that only reads the index, after `outside` changed files, and checks who links to it then.
+#[track_caller]
+fn check_follow(files: &[(&str, &str)], outside: fn(&TestVault), from: &str, to: &str, linked: &str) {
+    let vault = TestVault::new(&[files, &[(".obsidian/app.json", "{}")]].concat());
+    let keeper = vault.store();
+    outside(&vault);
+    let reader = vault.open("none");
+    let request = MoveRequest { from: from.to_owned(), to: to.to_owned(), ..MoveRequest::default() };
+    assert!(reader.changes().change(&Operation::Move(request), false).unwrap().applied);
+    assert_eq!(vault.read("List.md"), linked);
+    drop(keeper);
+}
+
+/// The index says that the links mean another note, which is gone.
+#[test]
+fn links_follow_the_note_that_they_mean_now() {
+    let files = [("A/Heron.md", "One.\n"), ("B/Heron.md", "Two.\n"), ("List.md", "See [[Heron]].\n")];
+    let check = |outside| check_follow(&files, outside, "B/Heron.md", "B/Egret.md", "See [[Egret]].\n");
+    check(|vault| vault.remove("A/Heron.md"));
+    check(|vault| vault.rename("A/Heron.md", "B/Heron.md"));
+}
+
 /// What is moved outside is indexed nowhere yet, and the index knows its links by another path or by none.
 #[test]
 fn links_follow_a_note_that_was_moved_before_the_index_knows_where() {

@@ -64,9 +64,10 @@ impl WriterThread {
                     if result.as_ref().is_ok_and(SyncReport::changed_anything) {
                         (unembedded, has_free_memory) = (None, true);
                     }
+                    // Who gets the reply waits for nothing any more.
+                    self.shared.large_batch.store(0, Ordering::SeqCst);
                     // The receiver may be gone; the index is up to date anyway.
                     drop(reply.send(result));
-                    self.shared.large_batch.store(0, Ordering::SeqCst);
                     // Times and intents are written even if nothing changed.
                     needs_maintenance = true;
                     self.maintenance_step(false);

@@ -22,6 +22,7 @@ use sidenote_foundation::text::path::NotePath;
 use sidenote_foundation::text::unified_diff::unified_diff;
 use sidenote_foundation::vault::Vault;
 use sidenote_foundation::vault::apply_result::Applied;
+use sidenote_foundation::vault::authority::authority_of;
 use sidenote_foundation::vault::undo_log::UndoLog;
 use sidenote_foundation::vault::write_lock::WriteLock;
 
@@ -61,10 +62,7 @@ impl Changes<'_> {
 
     /// Returns the vault for the plan of an operation.
     fn view_for(&self, operation: &Operation) -> Result<View<'_>> {
-        match operation {
-            Operation::Edit(_) | Operation::EditMany(_) => View::for_edits(self.core),
-            _ => View::new(self.core),
-        }
+        if is_edit(operation) { View::for_edits(self.core) } else { View::new(self.core) }
     }
 
     fn plan_in(&self, view: &View<'_>, operation: &Operation) -> Result<ChangeSet> {
@@ -110,7 +108,7 @@ impl Changes<'_> {
             let plan = self.plan_in(&self.view_for(operation)?, operation)?;
             Ok(ChangeSet { operation: name.to_owned(), ..plan })
         };
-        self.apply_planned(plan, dry_run)
+        self.apply_after(!is_edit(operation), plan, dry_run)
     }
 
     /// Applies an operation after `prepare` has completed or rejected it. `prepare` runs under the write lock, when the
@@ -122,12 +120,13 @@ impl Changes<'_> {
         prepare: impl FnOnce(&mut Operation) -> Result<()>,
     ) -> Result<ChangeReply> {
         let (mut operation, cleaned) = self.clean_operation(operation);
+        let waits = !is_edit(&operation);
         let plan = |_: Option<&WriteLock>| {
             let view = self.view_for(&operation)?;
             prepare(&mut operation)?;
             self.plan_in(&view, &operation)
         };
-        let mut reply = self.apply_planned(plan, dry_run)?;
+        let mut reply = self.apply_after(waits, plan, dry_run)?;
         reply.notices.extend(cleaned.notices());
         Ok(reply)
     }
@@ -138,6 +137,21 @@ impl Changes<'_> {
         plan: impl FnOnce(Option<&WriteLock>) -> Result<ChangeSet>,
         dry_run: bool,
     ) -> Result<ChangeReply> {
+        self.apply_after(true, plan, dry_run)
+    }
+
+    /// Does the same. `waits` says whether the plan waits for a large batch that is being indexed; then this is done before the
+    /// lock is taken, so that others can edit notes meanwhile.
+    fn apply_after(
+        &self,
+        waits: bool,
+        plan: impl FnOnce(Option<&WriteLock>) -> Result<ChangeSet>,
+        dry_run: bool,
+    ) -> Result<ChangeReply> {
+        let follower = self.core.index.follower();
+        if waits && follower.large_batch().is_some() && !authority_of(&self.core.vault).is_shared() {
+            follower.catch_up(Patience::ENDLESS)?;
+        }
         if dry_run {
             let plan = plan(None)?;
             // A dry run reports the same errors as the operation.
@@ -313,6 +327,11 @@ impl Changes<'_> {
         }
         Ok(out)
     }
+}
+
+/// Returns whether an operation changes the text of the notes that it names and nothing else.
+fn is_edit(operation: &Operation) -> bool {
+    matches!(operation, Operation::Edit(_) | Operation::EditMany(_))
 }
 
 /// Returns a text that stands for what a plan is based on: the paths of its files and folders, and the content of each file.
