@@ -1,7 +1,7 @@
 //! Gives a plan the vault as it is on disk now.
 //!
-//! If another process writes the index and is behind, the files that it has not indexed are laid over the catalog. So a
-//! backlink that was typed a second ago counts.
+//! If another process writes the index and is behind, or this one is indexing many files, the files that are not indexed are
+//! laid over the catalog. So a backlink that was typed a second ago counts.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::Bound;
@@ -205,8 +205,9 @@ impl<'a> View<'a> {
         };
         // The catalog resolved links before what changed since: a link may mean one of these files now by its name.
         let is_behind = !(self.added.is_empty() && self.gone.is_empty() && self.changed.is_empty());
-        let unindexed = moved.iter().filter(|_| is_behind).map(|path| key(path.name()));
-        let names: BTreeSet<String> = new_names.iter().cloned().chain(unindexed).collect();
+        let unresolved = if is_behind { moved } else { &[] };
+        let unresolved = unresolved.iter().map(|path| key(path.name()));
+        let names: BTreeSet<String> = new_names.iter().cloned().chain(unresolved).collect();
         let names: Vec<String> = names.into_iter().collect();
         let mut sources: BTreeSet<NotePath> = self.ask_catalog(moved, linking)?.into_iter().collect();
         sources.extend(self.ask_catalog(&names, naming)?);

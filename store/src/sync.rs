@@ -86,13 +86,11 @@ impl IndexSync<'_> {
         Ok(true)
     }
 
-    /// Returns how long a reply of a server waits for the index that it writes.
+    /// Returns how long a reply of a server waits for the index that it writes: for a large batch only before the first index,
+    /// when there is nothing to answer from.
     fn server_patience(&self) -> Result<Patience> {
-        // There is nothing to answer from before the first index.
-        Ok(match self.core.index.generation()? {
-            0 => Patience::within(FIRST),
-            _ => Patience::within(SEARCH).unless_large(),
-        })
+        let patience = Patience::within(self.patience(SEARCH)?);
+        Ok(if self.core.index.generation()? == 0 { patience } else { patience.unless_large() })
     }
 
     /// Returns how long a reply waits for the index: `patience`, or longer if nothing is indexed yet.

@@ -548,9 +548,9 @@ fn a_move_of_many_files_follows_links_that_nobody_told_of() {
     assert_eq!(vault.read("B/C/in/n7.md"), "[l](../../../t.md)");
 }
 
-/// While a batch of many files is indexed, notes are edited and read without waiting for it. What changes links elsewhere waits.
+/// What changes links in other notes waits until the batch is indexed.
 #[test]
-fn nobody_waits_for_a_large_batch() {
+fn reading_and_editing_do_not_wait_for_a_large_batch() {
     let many: Vec<String> = (0..2_000).map(|at| format!("many/n{at}.md")).collect();
     let notes = many.iter().map(|path| (path.as_str(), "One of many.\n"));
     let own = [("Heron.md", "# Heron\n\nGrey.\n"), ("List.md", "See [[Heron]].\n")];

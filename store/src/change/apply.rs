@@ -29,7 +29,8 @@ use sidenote_foundation::vault::write_lock::WriteLock;
 /// The time that a change waits for the process that writes the index.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// The number of files from which on a change waits for the index whatever else is indexed.
+/// The number of files from which on a change waits for the index whatever else is indexed. As many that move, with the paths
+/// that they leave, are a large batch themselves.
 const MANY: usize = 1000;
 
 /// The longest file, in bytes, of which a diff shows lines.
