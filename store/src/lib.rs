@@ -230,6 +230,9 @@ impl Store {
         let state = vault.root().join(sidenote_foundation::vault::STATE_DIR);
         let had_state = state.exists();
         let index = Index::open(Arc::clone(&vault), options)?;
+        if early_vector.is_some() {
+            index.snapshot()?.vectors.open_graph_soon();
+        }
         let left_out = files.iter().flat_map(|files| files.left_out()).cloned();
         let mut state = SharedState {
             notices: left_out.chain(index.notices().iter().cloned()).collect(),

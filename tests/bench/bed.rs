@@ -1,4 +1,4 @@
-//! Owns what is measured on: a synthetic vault, or a given one seen through links, its past in the journal, and queries
+//! Owns what is measured on: a synthetic vault, or a copy of a given one, its past in the journal, and queries
 //! of words that occur.
 //!
 //! Everything follows from a seed. A given vault is never written to.
@@ -79,17 +79,11 @@ impl Bed {
         Self::survey(format!("synthetic vault, seed {seed}"), root, work, seed)
     }
 
-    /// Links to everything in a vault but its index, so that a note can be added and changed beside it.
-    pub(crate) fn over(vault: &Path, work: &Path, seed: u64) -> Result<Self> {
+    /// Copies a vault without its index, its journal and its history in git, so that notes can be added and changed.
+    pub(crate) fn copy(vault: &Path, work: &Path, seed: u64) -> Result<Self> {
         let root = work.join("vault");
-        fs::create_dir_all(&root)?;
         let vault = vault.canonicalize()?;
-        for entry in fs::read_dir(&vault)? {
-            let name = entry?.file_name();
-            if name != ".sidenote" {
-                create_symlink(&vault.join(&name), &root.join(&name))?;
-            }
-        }
+        copy_folder(&vault, &root)?;
         Self::survey(vault.display().to_string(), root, work, seed)
     }
 
@@ -124,6 +118,26 @@ impl Bed {
         remember(&root, &files, &mut Dice(seed ^ 1))?;
         Ok(Self { name, place: Place::new(root, work), notes: files.len(), bytes })
     }
+}
+
+fn copy_folder(from: &Path, to: &Path) -> Result<()> {
+    fs::create_dir_all(to)?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let (name, kind) = (entry.file_name(), entry.file_type()?);
+        if name == ".sidenote" || name == ".git" {
+            continue;
+        }
+        let to = to.join(&name);
+        if kind.is_dir() {
+            copy_folder(&entry.path(), &to)?;
+        } else if kind.is_file() {
+            fs::copy(entry.path(), to)?;
+        } else if kind.is_symlink() {
+            create_symlink(&fs::read_link(entry.path())?, &to)?;
+        }
+    }
+    Ok(())
 }
 
 /// Gives the vault a past: ten events of each of 10,000 notes, nearly all of them uses, in the journal where it belongs.

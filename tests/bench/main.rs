@@ -89,7 +89,7 @@ fn main() -> Result<()> {
     let bed = Bed::synthetic(&work.path().join("synthetic"), options.notes, SEED)?;
     measure_on(&bed, &options)?;
     if let Some(vault) = env::var_os("SIDENOTE_BENCH_VAULT") {
-        let bed = Bed::over(&PathBuf::from(vault), &work.path().join("given"), SEED)?;
+        let bed = Bed::copy(&PathBuf::from(vault), &work.path().join("given"), SEED)?;
         measure_on(&bed, &options)?;
     }
     Ok(())

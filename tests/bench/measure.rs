@@ -421,7 +421,7 @@ fn once_hybrid(place: &Place, sample: &mut Sample) -> Result<()> {
 /// Begins a call of the program over a vault and its index. It computes vectors itself, and takes none from other vaults.
 pub(crate) fn program(place: &Place) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_sidenote"));
-    command.env_clear().env("SIDENOTE_EMBED_SHARE", "false").env("SIDENOTE_VAULT_FOLLOW_OUTSIDE", "true");
+    command.env_clear().env("SIDENOTE_EMBED_SHARE", "false");
     command.arg("--vault").arg(&place.root).arg("--index").arg(place.index());
     command
 }
@@ -445,15 +445,13 @@ pub(crate) fn open_store(place: &Place, provider: &str) -> Result<Store> {
             ("embed.provider", provider.to_owned(), "cargo bench"),
             // A cold index would be a warm one.
             ("embed.share", "false".to_owned(), "cargo bench"),
-            // A given vault is seen through links.
-            ("vault.follow_outside", "true".to_owned(), "cargo bench"),
         ],
         ..Open::default()
     })?)
 }
 
 fn open_index(place: &Place) -> Result<Index> {
-    let vault = Arc::new(Vault::open(&place.root)?.with_follow_outside(true));
+    let vault = Arc::new(Vault::open(&place.root)?);
     let options = Options { folder: Some(place.index()), ..Options::default() };
     Ok(Index::open(vault, options)?)
 }

@@ -3,6 +3,9 @@
 
 use std::collections::BTreeSet;
 
+use proptest::prelude::{Just, prop, prop_assert_eq, prop_oneof, proptest};
+use sidenote::text::path::{MAX_SEGMENTS, NotePath, is_segment, is_too_deep};
+
 use crate::support::{TestVault, json, paths, run, stderr, text_of, tree};
 
 const NOW: &str = "2026-11-21";
@@ -167,4 +170,24 @@ fn new_names_that_windows_does_not_allow_are_refused_on_every_system() {
         }
     }
     assert_eq!(names.len(), 18);
+}
+
+#[test]
+fn a_path_is_on_disk_if_each_of_its_segments_can_be() {
+    let path = prop::collection::vec(
+        prop_oneof![
+            Just("/".to_owned()),
+            Just(".".to_owned()),
+            Just("\0".to_owned()),
+            Just("ä".to_owned()),
+            "[a-c]{1,3}",
+            Just("a/".repeat(MAX_SEGMENTS - 1)),
+        ],
+        0..8,
+    );
+    proptest!(|(parts in path)| {
+        let path = parts.concat();
+        let expected = !is_too_deep(&path) && path.split('/').all(is_segment);
+        prop_assert_eq!(NotePath::is_on_disk(&path), expected, "{:?}", path);
+    });
 }

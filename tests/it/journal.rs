@@ -131,6 +131,30 @@ fn events_keep_their_order_when_the_clock_goes_back() {
     );
 }
 
+/// A hook asks at each prompt what its session got during the last day.
+#[test]
+fn events_since_an_instant_are_found_without_reading_the_whole_journal() {
+    let written = Written::new(&[]);
+    let hour = 3_600_000;
+    let events = (0..20_000).map(|at_hour| Event::new("use", at(at_hour * hour)));
+    written.journal.append_all(&events.collect::<Vec<_>>()).unwrap();
+    let last_day = at((20_000 - 24) * hour);
+    let mut events = written.journal.events(ReadOrder::NewestFirst).unwrap().since(last_day);
+    let found: Vec<Event> =
+        events.by_ref().map(Result::unwrap).filter(|event| event.at >= last_day).collect();
+    assert_eq!(found.len(), 24);
+    let mut all = written.journal.events(ReadOrder::NewestFirst).unwrap();
+    assert_eq!(all.by_ref().count(), 20_000);
+    let (few, many) = (events.bytes_read(), all.bytes_read());
+    assert!(few > 0 && few * 4 < many, "{few} of {many} bytes were read");
+
+    // What is looked for may be nowhere in the last day, or in the journal at all.
+    let of_session = written.journal.events(ReadOrder::NewestFirst).unwrap();
+    let mut of_session = of_session.since(last_day).with_any(&["\"session\":\"none\""]);
+    assert!(of_session.next().is_none());
+    assert_eq!(of_session.bytes_read(), few);
+}
+
 #[test]
 fn the_history_of_a_note_follows_moves() {
     let mut written = Written::new(&[("other.md", "o")]);

@@ -37,9 +37,9 @@ fn a_listing_has_the_metadata_that_each_entry_has() {
     fs::create_dir(path.join("日記")).unwrap();
     let listed = platform::read_dir(&path).unwrap().map(|entry| {
         let entry = entry.unwrap();
-        assert_eq!(entry.path(), path.join(entry.file_name()));
+        assert_eq!(entry.path(), path.join(entry.name()));
         assert_eq!(entry.kind().unwrap(), entry.metadata().unwrap().kind);
-        (entry.file_name().into_string().unwrap(), entry.metadata().unwrap())
+        (entry.name().to_str().unwrap().to_owned(), entry.metadata().unwrap())
     });
     let listed: BTreeMap<_, _> = listed.collect();
     let names: Vec<&str> = listed.keys().map(String::as_str).collect();

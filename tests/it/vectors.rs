@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::fs;
 use std::path::Path;
 
-use proptest::prelude::{Just, any, prop, prop_assert, prop_oneof, proptest};
+use proptest::prelude::{Just, ProptestConfig, any, prop, prop_assert, prop_assert_eq, prop_oneof, proptest};
 use sidenote::index::vectors::cosine::{coarse_cosine_by_instructions, cosine_by_instructions};
 use sidenote::index::vectors::{Neighbour, VectorWriter, Vectors};
 
@@ -131,6 +131,40 @@ fn a_graph_grows_by_later_vectors() {
     add(folder.path(), &made(0, COUNT));
     add(folder.path(), &made(COUNT, COUNT));
     check_recall(&Vectors::open(folder.path(), DIMENSIONS).unwrap(), 2 * COUNT, None);
+}
+
+/// The graph is opened by the first search that needs it, and may be replaced before.
+#[test]
+fn a_graph_that_cannot_be_opened_leaves_the_vectors_to_be_compared_one_by_one() {
+    let folder = tempfile::tempdir().unwrap();
+    add(folder.path(), &made(0, COUNT));
+    let vectors = Vectors::open(folder.path(), DIMENSIONS).unwrap();
+    fs::write(folder.path().join("graph"), "another file").unwrap();
+    let keys: Vec<i64> = (0..COUNT).collect();
+    let even: HashSet<i64> = keys.iter().copied().filter(|key| key % 2 == 0).collect();
+    for (_, query) in made(1_000_000, 5) {
+        assert_eq!(vectors.search(&query, 10, None).unwrap(), nearest(&vectors, &query, &keys));
+        let of_even: Vec<i64> = keys.iter().copied().filter(|key| even.contains(key)).collect();
+        assert_eq!(vectors.search(&query, 10, Some(&even)).unwrap(), nearest(&vectors, &query, &of_even));
+    }
+}
+
+#[test]
+fn every_key_is_found_and_no_other() {
+    let keys = prop::collection::hash_set(prop_oneof![-3..60_i64, any::<i64>()], 0..200);
+    proptest!(ProptestConfig::with_cases(64), |(keys in keys)| {
+        let folder = tempfile::tempdir().unwrap();
+        let (mut writer, _) = VectorWriter::open(folder.path(), 4, false).unwrap();
+        let vector = |key: i64| vec![1.0, (key % 7) as f32, (key % 11) as f32, 0.5];
+        writer.append(&keys.iter().map(|key| (*key, vector(*key))).collect::<Vec<_>>()).unwrap();
+        let vectors = Vectors::open(folder.path(), 4).unwrap();
+        for key in keys.iter().copied().chain(-5..65) {
+            prop_assert_eq!(vectors.contains(key), keys.contains(&key));
+            let near = vectors.compare(&vector(key), &[key]).unwrap();
+            prop_assert_eq!(near.len(), usize::from(keys.contains(&key)));
+            prop_assert!(near.iter().all(|near| near.cosine > 0.999));
+        }
+    });
 }
 
 /// A graph of an earlier version has vectors of bytes.

@@ -7,14 +7,15 @@
 mod coarse;
 pub mod cosine;
 mod graph;
+mod key_table;
 mod records;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::fs::File;
-use std::hash::{BuildHasherDefault, Hasher};
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::thread::JoinHandle;
 
 use crate::atomic_file::AtomicFile;
 use crate::error::{Error, Result};
@@ -24,9 +25,10 @@ use crate::safe_open;
 use coarse::coarse;
 use cosine::{compare_by_cosine, cosine};
 use graph::{
-    GRAPH_FORM, GraphInfo, file_identity, graph_info_path, graph_path, load_graph, open_graph, options,
-    read_graph_info, save_graph, trusted_graph_info,
+    GRAPH_FORM, GraphInfo, covered_by_graph, file_identity, graph_info_path, graph_path, load_graph,
+    open_graph, options, read_graph_info, save_graph, trusted_graph_info,
 };
+use key_table::KeyTable;
 pub use records::VectorRecord;
 use records::read_keys_from;
 pub(super) use records::read_records;
@@ -70,17 +72,27 @@ impl Quantised {
 
 /// One state of the vectors of one model.
 pub struct Vectors {
+    folder: PathBuf,
     dimensions: usize,
     keys: Vec<i64>,
     damaged: usize,
-    graph: Option<usearch::Index>,
+    graph: LazyGraph,
+    /// The number of records that the graph covers.
     covered: usize,
     /// The number of records in the description of the graph, even if the graph could not be used.
     graph_records: usize,
     /// The vectors of the records after the graph, concatenated.
     tail: Vec<i8>,
     log: Option<Arc<File>>,
-    by_key: std::sync::OnceLock<ByKey>,
+    by_key: OnceLock<KeyTable>,
+}
+
+/// The graph, which is opened when it is first needed, or earlier by a thread of its own. To open it takes much longer than a
+/// search, and searches by words do not need it.
+#[derive(Default)]
+struct LazyGraph {
+    opened: OnceLock<Option<usearch::Index>>,
+    opening: Mutex<Option<JoinHandle<Option<usearch::Index>>>>,
 }
 
 impl std::fmt::Debug for Vectors {
@@ -99,28 +111,6 @@ pub struct Neighbour {
     pub key: i64,
     /// The cosine similarity, −1 to 1.
     pub cosine: f32,
-}
-
-/// The records by passage key.
-type ByKey = HashMap<i64, usize, BuildHasherDefault<IdentityHasher>>;
-
-/// A hasher that returns the key itself, which is part of a hash already. A process that searches once builds the
-/// map for that search.
-#[derive(Default)]
-struct IdentityHasher(u64);
-
-impl Hasher for IdentityHasher {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        bytes.iter().for_each(|byte| self.0 = self.0.rotate_left(8) ^ u64::from(*byte));
-    }
-
-    fn write_i64(&mut self, key: i64) {
-        self.0 = key as u64;
-    }
 }
 
 pub(in crate::index) fn record_size(dimensions: usize) -> usize {
@@ -152,8 +142,22 @@ fn log_path(folder: &Path) -> PathBuf {
 /// The keys of the log with their checksums, and the open log file. Incomplete records at the end are left out.
 struct Log {
     keys: Vec<i64>,
-    sums: Vec<u64>,
+    /// The records of the file of keys: each a key and the checksum of its vector.
+    key_records: Vec<u8>,
     file: Option<File>,
+}
+
+impl Log {
+    /// Returns the checksum of a record.
+    fn sum(&self, at: usize) -> Option<u64> {
+        let record = self.key_records.get(HEADER + at * KEY_RECORD..)?;
+        record.get(8..KEY_RECORD)?.first_chunk().map(|sum| u64::from_le_bytes(*sum))
+    }
+
+    /// Returns whether the bytes of a record are those that were written.
+    fn is_sound(&self, at: usize, record: &[u8]) -> bool {
+        self.keys.get(at).is_some_and(|key| Some(checksum(*key, record)) == self.sum(at))
+    }
 }
 
 fn read_log(folder: &Path, dimensions: usize) -> Result<Log> {
@@ -167,7 +171,7 @@ pub(super) fn log_size(records: usize, dimensions: usize) -> u64 {
 
 /// Reads the keys of a log from the record `first` on. A log with fewer records is empty.
 fn read_log_from(folder: &Path, dimensions: usize, first: usize) -> Result<Log> {
-    let empty = Log { keys: Vec::new(), sums: Vec::new(), file: None };
+    let empty = Log { keys: Vec::new(), key_records: Vec::new(), file: None };
     let path = keys_path(folder);
     let is_regular =
         |path: &Path| platform::entry_metadata(path).is_ok_and(|found| safe_open::is_regular(&found));
@@ -198,13 +202,9 @@ fn read_log_from(folder: &Path, dimensions: usize, first: usize) -> Result<Log> 
         return Ok(empty);
     }
     let records = records - first;
-    let mut log = Log { keys: Vec::new(), sums: Vec::new(), file: Some(file) };
-    for record in bytes[HEADER..].chunks_exact(KEY_RECORD).take(records) {
-        let (key, sum) = record.split_at(8);
-        log.keys.push(i64::from_le_bytes(key.try_into().unwrap_or_default()));
-        log.sums.push(u64::from_le_bytes(sum.try_into().unwrap_or_default()));
-    }
-    Ok(log)
+    let key_of = |record: &[u8]| record.first_chunk().map_or(0, |key| i64::from_le_bytes(*key));
+    let keys = bytes[HEADER..].chunks_exact(KEY_RECORD).take(records).map(key_of).collect();
+    Ok(Log { keys, key_records: bytes, file: Some(file) })
 }
 
 fn graph_error<E: std::error::Error + Send + Sync + 'static>(doing: &'static str) -> impl Fn(E) -> Error {
@@ -215,15 +215,16 @@ impl Vectors {
     /// Creates the state of a model without vectors.
     pub fn empty(dimensions: usize) -> Self {
         Self {
+            folder: PathBuf::new(),
             dimensions,
             keys: Vec::new(),
             damaged: 0,
-            graph: None,
+            graph: LazyGraph::default(),
             covered: 0,
             graph_records: 0,
             tail: Vec::new(),
             log: None,
-            by_key: std::sync::OnceLock::new(),
+            by_key: OnceLock::new(),
         }
     }
 
@@ -233,35 +234,36 @@ impl Vectors {
     /// # Errors
     /// `Io` if the files cannot be read.
     pub fn open(folder: &Path, dimensions: usize) -> Result<Self> {
-        let log = read_log(folder, dimensions)?;
-        let Some(file) = log.file else {
+        let mut log = read_log(folder, dimensions)?;
+        let Some(file) = log.file.take() else {
             return Ok(Self::empty(dimensions));
         };
-        let (graph, covered) = open_graph(folder, dimensions, log.keys.len());
-        let graph_records = read_graph_info(folder).map_or(0, |info| info.records);
-        let mut vectors = Self { keys: log.keys, graph, covered, graph_records, ..Self::empty(dimensions) };
+        let covered = covered_by_graph(folder, dimensions, log.keys.len());
         let size = record_size(dimensions);
-        let mut records = vec![0u8; (vectors.keys.len() - covered) * size];
+        let mut records = vec![0u8; (log.keys.len() - covered) * size];
         platform::read_exact_at(&file, &mut records, (HEADER + covered * size) as u64)
             .map_err(|error| Error::io("read", log_path(folder), error))?;
-        vectors.tail.reserve(records.len());
+        let mut tail = Vec::with_capacity((log.keys.len() - covered) * dimensions);
+        let mut damaged = 0;
         for (index, record) in records.chunks_exact(size).enumerate() {
-            let at = covered + index;
-            let sound = vectors
-                .keys
-                .get(at)
-                .zip(log.sums.get(at))
-                .is_some_and(|(&key, &sum)| checksum(key, record) == sum);
-            if sound {
-                vectors.tail.extend(record[4..].iter().map(|&byte| byte as i8));
+            if log.is_sound(covered + index, record) {
+                tail.extend(record[4..].iter().map(|&byte| byte as i8));
             } else {
                 // A zero vector is similar to no other, and its passage is embedded again.
-                vectors.tail.resize(vectors.tail.len() + dimensions, 0);
-                vectors.damaged += 1;
+                tail.resize(tail.len() + dimensions, 0);
+                damaged += 1;
             }
         }
-        vectors.log = Some(Arc::new(file));
-        Ok(vectors)
+        Ok(Self {
+            folder: folder.to_owned(),
+            keys: log.keys,
+            damaged,
+            covered,
+            graph_records: read_graph_info(folder).map_or(0, |info| info.records),
+            tail,
+            log: Some(Arc::new(file)),
+            ..Self::empty(dimensions)
+        })
     }
 
     /// Returns the number of vectors.
@@ -286,18 +288,58 @@ impl Vectors {
         length.saturating_sub(HEADER) / KEY_RECORD == self.keys.len() && graph_records == self.graph_records
     }
 
-    fn index(&self) -> &ByKey {
-        self.by_key.get_or_init(|| {
-            let sound = |at: &usize| {
-                *at < self.covered || self.tail_at(*at).is_some_and(|v| v.iter().any(|&x| x != 0))
+    /// Returns the newest record of a passage.
+    fn record_of(&self, key: i64) -> Option<usize> {
+        let table = self.by_key.get_or_init(|| {
+            let is_sound =
+                |at: usize| at < self.covered || self.tail_at(at).is_some_and(|v| v.iter().any(|&x| x != 0));
+            KeyTable::of(&self.keys, is_sound)
+        });
+        table.get(&self.keys, key)
+    }
+
+    /// Opens the graph in a thread of its own, so that a search that is expected need not wait for all of it.
+    pub fn open_graph_soon(&self) {
+        let mut opening = self.graph.opening.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.covered == 0 || opening.is_some() || self.graph.opened.get().is_some() {
+            return;
+        }
+        let (folder, dimensions, covered) = (self.folder.clone(), self.dimensions, self.covered);
+        let open = move || open_graph(&folder, dimensions, covered);
+        match std::thread::Builder::new().name("sidenote-graph".to_owned()).spawn(open) {
+            Ok(thread) => *opening = Some(thread),
+            Err(error) => tracing::debug!("the vector graph is opened by the first search: {error}"),
+        }
+    }
+
+    /// Returns whether the graph was needed, or is expected to be.
+    pub(super) fn is_graph_wanted(&self) -> bool {
+        let opening = self.graph.opening.lock().unwrap_or_else(PoisonError::into_inner);
+        opening.is_some() || self.graph.opened.get().is_some()
+    }
+
+    /// Returns the graph; `None` if there is none, or if it cannot be opened.
+    fn graph(&self) -> Option<&usearch::Index> {
+        let open = || {
+            let begun = self.graph.opening.lock().unwrap_or_else(PoisonError::into_inner).take();
+            let opened = match begun.map(JoinHandle::join) {
+                Some(Ok(opened)) => opened,
+                Some(Err(_)) => None,
+                None if self.covered == 0 => return None,
+                None => open_graph(&self.folder, self.dimensions, self.covered),
             };
-            self.keys.iter().enumerate().filter(|(at, _)| sound(at)).map(|(at, &key)| (key, at)).collect()
-        })
+            if opened.is_none() {
+                // It was replaced, or it is damaged, which verifying the index finds.
+                tracing::debug!("the vector graph cannot be opened, so vectors are compared one by one");
+            }
+            opened
+        };
+        self.graph.opened.get_or_init(open).as_ref()
     }
 
     /// Returns whether a passage has a vector.
     pub fn contains(&self, key: i64) -> bool {
-        self.index().contains_key(&key)
+        self.record_of(key).is_some()
     }
 
     fn tail_at(&self, record: usize) -> Option<&[i8]> {
@@ -330,8 +372,8 @@ impl Vectors {
         let mut sum = vec![0.0_f32; self.dimensions];
         let mut count = 0;
         let (mut bytes, mut vector) = (Vec::new(), Vec::new());
-        for record in keys.iter().filter_map(|key| self.index().get(key)) {
-            self.read_at(*record, &mut bytes, &mut vector)?;
+        for record in keys.iter().filter_map(|&key| self.record_of(key)) {
+            self.read_at(record, &mut bytes, &mut vector)?;
             // Each record has its own scale, so its vector is normalised.
             let norm = vector.iter().map(|&byte| f32::from(byte) * f32::from(byte)).sum::<f32>().sqrt();
             if norm > 0.0 {
@@ -349,7 +391,8 @@ impl Vectors {
     pub fn restricted_to(&self, keys: &HashSet<i64>) -> Result<Self> {
         let mut some = Self::empty(self.dimensions);
         let (mut bytes, mut vector) = (Vec::new(), Vec::new());
-        for (&key, &record) in self.index().iter().filter(|(key, _)| keys.contains(key)) {
+        for &key in keys {
+            let Some(record) = self.record_of(key) else { continue };
             self.read_at(record, &mut bytes, &mut vector)?;
             some.keys.push(key);
             some.tail.extend_from_slice(&vector);
@@ -359,11 +402,14 @@ impl Vectors {
 
     /// Returns the cosines between a query and the vectors of these passages, as far as they have one.
     pub fn compare(&self, query: &[f32], keys: &[i64]) -> Result<Vec<Neighbour>> {
-        let query = Quantised::of(query);
+        self.compare_quantised(&Quantised::of(query), keys)
+    }
+
+    fn compare_quantised(&self, query: &Quantised, keys: &[i64]) -> Result<Vec<Neighbour>> {
         let mut near = Vec::with_capacity(keys.len());
         let (mut bytes, mut vector) = (Vec::new(), Vec::new());
         for key in keys {
-            if let Some(&record) = self.index().get(key) {
+            if let Some(record) = self.record_of(*key) {
                 self.read_at(record, &mut bytes, &mut vector)?;
                 near.push(Neighbour { key: *key, cosine: cosine(&query.bytes, &vector) });
             }
@@ -404,7 +450,7 @@ impl Vectors {
             Some(keys) if keys.len() * 20 < self.covered => {
                 let in_graph: Vec<i64> = keys
                     .iter()
-                    .filter(|key| self.index().get(key).is_some_and(|&at| at < self.covered))
+                    .filter(|&&key| self.record_of(key).is_some_and(|at| at < self.covered))
                     .copied()
                     .collect();
                 near.extend(self.compare(query, &in_graph)?);
@@ -423,8 +469,11 @@ impl Vectors {
         count: usize,
         allowed: Option<&HashSet<i64>>,
     ) -> Result<Vec<Neighbour>> {
-        let Some(graph) = &self.graph else {
-            return Ok(Vec::new());
+        let Some(graph) = self.graph() else {
+            let covered = self.keys.get(..self.covered).unwrap_or_default().iter().copied();
+            let keys: Vec<i64> =
+                covered.filter(|key| allowed.is_none_or(|keys| keys.contains(key))).collect();
+            return self.compare_quantised(query, &keys);
         };
         let key_of = |record: u64| usize::try_from(record).ok().and_then(|at| self.keys.get(at)).copied();
         let candidates = (CANDIDATES * count).max(MIN_CANDIDATES).min(self.covered);
@@ -452,14 +501,14 @@ impl Vectors {
 /// # Errors
 /// `Io` if the files cannot be read.
 pub(super) fn verify(folder: &Path, dimensions: usize) -> Result<(usize, usize)> {
-    let log = read_log(folder, dimensions)?;
-    let Some(file) = log.file else { return Ok((0, 0)) };
+    let mut log = read_log(folder, dimensions)?;
+    let Some(file) = log.file.take() else { return Ok((0, 0)) };
     let mut record = vec![0u8; record_size(dimensions)];
     let mut damaged = 0;
     let mut reader = std::io::BufReader::with_capacity(1 << 20, file);
-    for (&key, &sum) in log.keys.iter().zip(&log.sums) {
+    for at in 0..log.keys.len() {
         reader.read_exact(&mut record).map_err(|error| Error::io("read", log_path(folder), error))?;
-        damaged += usize::from(checksum(key, &record) != sum);
+        damaged += usize::from(!log.is_sound(at, &record));
     }
     Ok((log.keys.len() - damaged, damaged))
 }
@@ -564,10 +613,10 @@ impl VectorWriter {
         let mut records = Vec::new();
         let mut dropped = 0;
         let mut record = vec![0u8; size];
-        for (at, (&key, &sum)) in log.keys.iter().zip(&log.sums).enumerate() {
+        for (at, &key) in log.keys.iter().enumerate() {
             platform::read_exact_at(file, &mut record, (HEADER + at * size) as u64)
                 .map_err(|error| Error::io("read", log_path(&self.folder), error))?;
-            if checksum(key, &record) == sum {
+            if let Some(sum) = log.sum(at).filter(|sum| *sum == checksum(key, &record)) {
                 keys.push((key, sum));
                 records.extend_from_slice(&record);
             } else {

@@ -7,7 +7,9 @@ use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::PathBuf;
 
 use memchr::memmem;
+use serde::Deserialize;
 
+use crate::clock::Timestamp;
 use crate::error::Result;
 use crate::journal::event::Event;
 use crate::journal::month_of;
@@ -58,6 +60,14 @@ pub(super) struct FolderEvents {
     lines: Vec<Vec<u8>>,
     corrupt: usize,
     bytes: u64,
+    /// When events are older than all that are wanted, newest first.
+    since: Option<Timestamp>,
+}
+
+/// The time of an event, of which nothing else is read.
+#[derive(Deserialize)]
+struct EventTime {
+    at: Timestamp,
 }
 
 /// An open file of the journal.
@@ -89,6 +99,13 @@ impl Events {
     #[must_use]
     pub fn with_any(mut self, texts: &[&str]) -> Self {
         self.needles = texts.iter().map(|text| memmem::Finder::new(text).into_owned()).collect();
+        self
+    }
+
+    /// Reads nothing before this instant, newest first, and so ends soon after it. A few events that are older may be returned.
+    #[must_use]
+    pub fn since(mut self, at: Timestamp) -> Self {
+        self.streams.iter_mut().for_each(|stream| stream.since = Some(at));
         self
     }
 
@@ -125,7 +142,19 @@ impl FolderEvents {
             months.reverse();
         }
         let (open, current, lines) = (None, None, Vec::new());
-        Self { path, folder, order, holds_changes, months, open, current, lines, corrupt: 0, bytes: 0 }
+        Self {
+            path,
+            folder,
+            order,
+            holds_changes,
+            months,
+            open,
+            current,
+            lines,
+            corrupt: 0,
+            bytes: 0,
+            since: None,
+        }
     }
 
     /// Reads the next event that the needles admit; `None` at the end.
@@ -185,7 +214,19 @@ impl FolderEvents {
         if month.left.is_empty() {
             self.open = None;
         }
+        if self.order == ReadOrder::NewestFirst && self.has_older_lines() {
+            self.open = None;
+            self.months.clear();
+        }
         Ok(true)
+    }
+
+    /// Returns whether the oldest of the lines that were read, and so everything before it, is older than what is wanted.
+    fn has_older_lines(&self) -> bool {
+        let Some(since) = self.since else { return false };
+        let oldest =
+            self.lines.iter().find_map(|line| serde_json::from_slice::<EventTime>(line.trim_ascii()).ok());
+        oldest.is_some_and(|event| event.at < since)
     }
 }
 

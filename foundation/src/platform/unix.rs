@@ -9,6 +9,7 @@ use std::os::unix::fs::{DirBuilderExt as _, FileExt as _, MetadataExt as _, Perm
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::fs::{self, Access, AtFlags, FileType, Mode, OFlags, XattrFlags};
@@ -68,6 +69,23 @@ impl From<&Metadata> for FileMetadata {
     }
 }
 
+impl From<&fs::Stat> for FileMetadata {
+    #[allow(clippy::unnecessary_cast, reason = "the widths differ between systems")]
+    fn from(found: &fs::Stat) -> Self {
+        Self {
+            kind: kind_of(found.st_mode),
+            size: found.st_size as u64,
+            allocated: (found.st_blocks as u64).saturating_mul(512),
+            modified: (found.st_mtime as i64, found.st_mtime_nsec as i64),
+            changed: (found.st_ctime as i64, found.st_ctime_nsec as i64),
+            device: found.st_dev as u64,
+            inode: found.st_ino as u64,
+            mode: found.st_mode as u32 & 0o7777,
+            owner: (found.st_uid as u32, found.st_gid as u32),
+        }
+    }
+}
+
 /// Reads the metadata of an open file.
 pub fn file_metadata(file: &File) -> io::Result<FileMetadata> {
     Ok((&file.metadata()?).into())
@@ -85,39 +103,57 @@ pub fn entry_metadata(path: &Path) -> io::Result<FileMetadata> {
 
 /// An entry of a listed folder.
 #[derive(Debug)]
-pub struct ListedEntry(std::fs::DirEntry);
+pub struct ListedEntry {
+    folder: Arc<ListedFolder>,
+    entry: fs::DirEntry,
+}
+
+/// A folder that is being listed, and the path by which it was opened.
+#[derive(Debug)]
+struct ListedFolder {
+    handle: OwnedFd,
+    path: PathBuf,
+}
 
 impl ListedEntry {
     /// Returns the name.
-    pub fn file_name(&self) -> OsString {
-        self.0.file_name()
+    pub fn name(&self) -> &OsStr {
+        OsStr::from_bytes(self.entry.file_name().to_bytes())
     }
 
     /// Returns the path: that of the folder with the name.
     pub fn path(&self) -> PathBuf {
-        self.0.path()
+        self.folder.path.join(self.name())
     }
 
     /// Returns the kind, without a system call where the listing has it.
     pub fn kind(&self) -> io::Result<FileKind> {
-        let kind = self.0.file_type()?;
-        Ok(match (kind.is_file(), kind.is_dir(), kind.is_symlink()) {
-            (true, ..) => FileKind::File,
-            (_, true, _) => FileKind::Dir,
-            (.., true) => FileKind::Symlink,
+        Ok(match self.entry.file_type() {
+            FileType::RegularFile => FileKind::File,
+            FileType::Directory => FileKind::Dir,
+            FileType::Symlink => FileKind::Symlink,
+            FileType::Unknown => self.metadata()?.kind,
             _ => FileKind::Other,
         })
     }
 
     /// Returns the metadata. A symbolic link is not followed.
     pub fn metadata(&self) -> io::Result<FileMetadata> {
-        Ok((&self.0.metadata()?).into())
+        let name = self.entry.file_name();
+        Ok((&fs::statat(&self.folder.handle, name, AtFlags::SYMLINK_NOFOLLOW)?).into())
     }
 }
 
-/// Lists a folder.
+/// Lists a folder. A scan looks at every file of a vault, so an entry is looked at by its name in the open folder, and no
+/// more is allocated for it than that name.
 pub fn read_dir(path: &Path) -> io::Result<impl Iterator<Item = io::Result<ListedEntry>>> {
-    Ok(std::fs::read_dir(path)?.map(|entry| entry.map(ListedEntry)))
+    let handle = fs::open(path, DIR_FLAGS, Mode::empty())?;
+    let entries = fs::Dir::read_from(&handle)?;
+    let folder = Arc::new(ListedFolder { handle, path: path.to_owned() });
+    let is_inside = |entry: &fs::DirEntry| !matches!(entry.file_name().to_bytes(), b"." | b"..");
+    Ok(entries
+        .filter(move |entry| entry.as_ref().map_or(true, is_inside))
+        .map(move |entry| Ok(ListedEntry { folder: Arc::clone(&folder), entry: entry? })))
 }
 
 /// Returns the canonical absolute path: without links, `.` and `..`.
@@ -171,18 +207,7 @@ impl Dir {
             Err(Errno::NOENT) => return Ok(None),
             Err(error) => return Err(error.into()),
         };
-        #[allow(clippy::unnecessary_cast, reason = "the widths differ between systems")]
-        Ok(Some(FileMetadata {
-            kind: kind_of(stat.st_mode),
-            size: stat.st_size as u64,
-            allocated: (stat.st_blocks as u64).saturating_mul(512),
-            modified: (stat.st_mtime as i64, stat.st_mtime_nsec as i64),
-            changed: (stat.st_ctime as i64, stat.st_ctime_nsec as i64),
-            device: stat.st_dev as u64,
-            inode: stat.st_ino as u64,
-            mode: stat.st_mode as u32 & 0o7777,
-            owner: (stat.st_uid as u32, stat.st_gid as u32),
-        }))
+        Ok(Some((&stat).into()))
     }
 
     /// Returns the number of the folder's device.

@@ -195,8 +195,8 @@ pub struct ListedEntry {
 
 impl ListedEntry {
     /// Returns the name.
-    pub fn file_name(&self) -> OsString {
-        self.name.clone()
+    pub fn name(&self) -> &OsStr {
+        &self.name
     }
 
     /// Returns the path: that of the folder with the name.

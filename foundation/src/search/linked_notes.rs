@@ -11,6 +11,7 @@ use crate::parallel;
 use crate::search::QueryVector;
 use crate::search::relation_answer::{Evidence, RelatedNote, RelationLookup, Standing};
 use crate::search::typed_relations::{TypedRelation, TypedRelations};
+use crate::text::path::NotePath;
 use crate::text::relation::{LinkContext, PREPOSITIONS, RelationEnd, RelationRules, link_contexts};
 use crate::text::terms::{CachedStemmer, is_stop_word};
 
@@ -149,7 +150,7 @@ pub(super) fn linked_notes(
     }
     let words = TypeWords::new(lookup.rules, question, stem);
     let mut best: HashMap<FileId, Candidate> = HashMap::new();
-    for source in sources(catalog, lookup, question.named)? {
+    for source in sources(catalog, lookup, question.named, &ends, stem)? {
         let mut cosines = Cosines::of(catalog, snapshot, question.vector, &source)?;
         for context in &source.contexts {
             let candidates = candidates(&source, context, question, lookup.rules);
@@ -208,28 +209,57 @@ struct Source {
     targets: HashMap<usize, FileId>,
 }
 
-/// Reads the named note and the notes that link to it.
-fn sources(catalog: &CatalogReader, lookup: RelationLookup<'_>, named: FileId) -> Result<Vec<Source>> {
+/// Reads the named note and the notes that link to it, those left out whose links and own kinds are all of kinds that do not
+/// fit: nothing in them can answer.
+fn sources(
+    catalog: &CatalogReader,
+    lookup: RelationLookup<'_>,
+    named: FileId,
+    ends: &Ends,
+    stem: &mut CachedStemmer,
+) -> Result<Vec<Source>> {
     let mut files = vec![named];
     files.extend(catalog.links().incoming(named)?.iter().map(|link| link.source));
     files.dedup();
     files.truncate(MAX_SOURCES);
     let mut rows = catalog.rows(&files)?;
     rows.retain(|row| row.kind == FileKind::Note && !row.excluded);
-    let read = |_: &mut (), row: &FileRow| {
+    let mut known_fits: HashMap<FileId, bool> = HashMap::new();
+    let mut may_answer = |file: FileId| -> Result<bool> {
+        if file == named {
+            return Ok(false);
+        }
+        if let Some(fits) = known_fits.get(&file) {
+            return Ok(*fits);
+        }
+        let found = catalog.paths().with_type(file)?;
+        let fits = found.is_some_and(|(path, kind)| ends.fit_kinds(&path, kind.as_deref(), stem).is_some());
+        known_fits.insert(file, fits);
+        Ok(fits)
+    };
+    let mut promising: Vec<(FileRow, HashMap<usize, FileId>)> = Vec::with_capacity(rows.len());
+    for row in rows {
+        let links = catalog.links().outgoing(row.id)?;
+        let targets: HashMap<usize, FileId> =
+            links.into_iter().filter_map(|link| Some((link.position.ord, link.target?))).collect();
+        for file in std::iter::once(row.id).chain(targets.values().copied()) {
+            if may_answer(file)? {
+                promising.push((row, targets));
+                break;
+            }
+        }
+    }
+    let read = |_: &mut (), (row, _): &(FileRow, _)| {
         let reading = ParsedNote::new(&row.path, (lookup.read)(&row.path)?);
         let contexts = link_contexts(&reading.text, &reading.note);
         Some((reading, contexts))
     };
-    let readings = parallel::map(&rows, 8, || (), read);
-    let mut found = Vec::with_capacity(rows.len());
-    for (row, reading) in rows.into_iter().zip(readings) {
-        let Some((reading, contexts)) = reading else { continue };
-        let links = catalog.links().outgoing(row.id)?;
-        let targets = links.into_iter().filter_map(|link| Some((link.position.ord, link.target?))).collect();
-        found.push(Source { row, reading, contexts, targets });
-    }
-    Ok(found)
+    let readings = parallel::map(&promising, 8, || (), read);
+    let sources = promising.into_iter().zip(readings).filter_map(|((row, targets), reading)| {
+        let (reading, contexts) = reading?;
+        Some(Source { row, reading, contexts, targets })
+    });
+    Ok(sources.collect())
 }
 
 /// Lists the notes that a context may relate with the named one, each with what counts that it may not.
@@ -437,7 +467,12 @@ impl Ends {
     /// Says whether a note can be at the end that is asked for: `Some(true)` if its kind fits, `Some(false)` if nothing tells,
     /// and `None` if it is of another kind.
     fn fits(&self, row: &FileRow, stem: &mut CachedStemmer) -> Option<bool> {
-        let kinds = kinds_of(row, stem);
+        self.fit_kinds(&row.path, row.note_type.as_deref(), stem)
+    }
+
+    /// Says the same of a note by its path and its property `type`.
+    fn fit_kinds(&self, path: &NotePath, note_type: Option<&str>, stem: &mut CachedStemmer) -> Option<bool> {
+        let kinds = kinds_by(path, note_type, stem);
         if kinds.is_empty() || self.wanted.is_empty() {
             return Some(false);
         }
@@ -447,7 +482,11 @@ impl Ends {
 
 /// Lists what a note is, as stems: its property `type`, and the names of its folders.
 pub(super) fn kinds_of(row: &FileRow, stem: &mut CachedStemmer) -> Vec<String> {
-    let folders = row.path.folder().split('/').filter(|name| !name.is_empty());
-    let named = row.note_type.as_deref().into_iter().chain(folders);
+    kinds_by(&row.path, row.note_type.as_deref(), stem)
+}
+
+fn kinds_by(path: &NotePath, note_type: Option<&str>, stem: &mut CachedStemmer) -> Vec<String> {
+    let folders = path.folder().split('/').filter(|name| !name.is_empty());
+    let named = note_type.into_iter().chain(folders);
     named.map(|name| stem.of(&name.to_lowercase()).to_owned()).collect()
 }

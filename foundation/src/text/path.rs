@@ -49,7 +49,14 @@ impl NotePath {
 
     /// Returns whether [`NotePath::from_disk`] converts a path.
     pub fn is_on_disk(text: &str) -> bool {
-        !is_too_deep(text) && text.split('/').all(is_segment)
+        // The same as `!is_too_deep(text) && text.split('/').all(is_segment)`, in three passes of the fastest kind: a scan
+        // asks it of every path.
+        let bytes = text.as_bytes();
+        let begins_segment = |at: usize| bytes.get(at).is_some_and(|byte| !matches!(byte, b'.' | b'/'));
+        begins_segment(0)
+            && !is_too_deep(text)
+            && memchr::memchr(0, bytes).is_none()
+            && memchr::memchr_iter(b'/', bytes).all(|slash| begins_segment(slash + 1))
     }
 
     /// Parses the path of a new file or folder. Beyond the rules of [`NotePath::parse`], every system must be able to

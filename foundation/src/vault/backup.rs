@@ -386,8 +386,7 @@ impl Collector<'_> {
                     break;
                 }
             };
-            let name = entry.file_name();
-            let Some(name) = name.to_str() else {
+            let Some(name) = entry.name().to_str() else {
                 tracing::warn!("{} is not backed up: its name is not UTF-8", entry.path().display());
                 continue;
             };

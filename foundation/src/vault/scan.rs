@@ -277,9 +277,9 @@ impl<'a> ListedNames<'a> {
         if !self.folders.contains_key(folder) {
             let names = match platform::read_dir(&on_disk(self.root, folder)) {
                 Err(error) if is_absence(&error) => HashSet::new(),
-                entries => {
-                    entries?.map(|entry| entry.map(|entry| entry.file_name())).collect::<io::Result<_>>()?
-                }
+                entries => entries?
+                    .map(|entry| entry.map(|entry| entry.name().to_owned()))
+                    .collect::<io::Result<_>>()?,
             };
             self.folders.insert(folder.to_owned(), names);
         }
@@ -584,7 +584,7 @@ impl ListedDir {
 
     /// Adds one directory entry.
     fn add(&mut self, entry: &ListedEntry, root: &Path, options: &ScanOptions) {
-        let name = entry.file_name();
+        let name = entry.name();
         if name.as_encoded_bytes().starts_with(b".") {
             return;
         }

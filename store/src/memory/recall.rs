@@ -250,7 +250,8 @@ impl Recalls<'_> {
         let Some(mut session) = self.core.session.clone() else { return Ok(given) };
         self.core.clean(&mut session);
         let since = Timestamp::from_millis(self.core.clock.now().millis() - MILLIS_PER_DAY);
-        for event in self.core.journal().events(ReadOrder::NewestFirst)?.with_any(&[&session]) {
+        let events = self.core.journal().events(ReadOrder::NewestFirst)?;
+        for event in events.since(since).with_any(&[&session]) {
             let event = event?;
             if event.at < since {
                 break;

@@ -60,6 +60,10 @@ impl Upkeep<'_> {
             return Ok(Follower { core, stop, threads: Vec::new() });
         }
         self.core.index.follower().set_requested(true);
+        match self.core.index.snapshot() {
+            Ok(snapshot) => snapshot.vectors.open_graph_soon(),
+            Err(error) => tracing::debug!("the vectors are opened by the first search: {error}"),
+        }
         let stop = Arc::new(AtomicBool::new(false));
         let (core, stopped) = (self.core.clone(), Arc::clone(&stop));
         let mut told = told;

@@ -34,6 +34,12 @@ impl PathQueries<'_> {
         Ok(found)
     }
 
+    /// Returns the path of a file and its property `type` in lower case; `None` for a number without a file.
+    pub fn with_type(&self, id: FileId) -> Result<Option<(NotePath, Option<String>)>> {
+        let select = "SELECT path, type FROM files WHERE id = ?1";
+        Ok(self.0.collect(select, [id], |row| Ok((read_path(row, 0)?, row.get(1)?)))?.pop())
+    }
+
     /// Lists the paths below a folder, in order.
     pub fn below(&self, folder: &str) -> Result<Vec<NotePath>> {
         self.0.collect(

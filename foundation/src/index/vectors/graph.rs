@@ -104,28 +104,23 @@ pub(super) fn save_graph(graph: &usearch::Index, path: &Path) -> Result<()> {
     std::fs::write(path, &bytes).map_err(|error| Error::io("write", path, error))
 }
 
-/// Opens a saved graph if its description matches the log. Damage is detected by its hash when the index is
-/// verified.
-pub(super) fn open_graph(
-    folder: &Path,
-    dimensions: usize,
-    records: usize,
-) -> (Option<usearch::Index>, usize) {
-    let none = (None, 0);
-    let Some(info) = trusted_graph_info(folder) else {
-        return none;
-    };
-    if info.dimensions != dimensions || info.records > records {
-        return none;
+/// Returns how many records of a log the saved graph covers: 0 if its description does not match the log of this many
+/// `records`.
+pub(super) fn covered_by_graph(folder: &Path, dimensions: usize, records: usize) -> usize {
+    let info = trusted_graph_info(folder);
+    info.filter(|info| info.dimensions == dimensions && info.records <= records)
+        .map_or(0, |info| info.records)
+}
+
+/// Opens the saved graph over the first `covered` records, if it is still that one. Damage is detected by its hash when
+/// the index is verified.
+pub(super) fn open_graph(folder: &Path, dimensions: usize, covered: usize) -> Option<usearch::Index> {
+    if covered_by_graph(folder, dimensions, covered) != covered {
+        return None;
     }
-    let Ok(mut graph) = usearch::Index::new(&options(dimensions)) else {
-        return none;
-    };
-    let opened = map_graph(&mut graph, dimensions, &graph_path(folder));
-    if opened.is_err() || graph.size() != info.records {
-        return none;
-    }
-    (Some(graph), info.records)
+    let mut graph = usearch::Index::new(&options(dimensions)).ok()?;
+    map_graph(&mut graph, dimensions, &graph_path(folder)).ok()?;
+    (graph.size() == covered).then_some(graph)
 }
 
 pub(super) fn read_graph_info(folder: &Path) -> Option<GraphInfo> {

@@ -72,8 +72,8 @@ pub(in crate::index) fn read_records(
     wanted: &mut HashSet<i64>,
     give: &mut dyn FnMut(&[VectorRecord]) -> Result<()>,
 ) -> Result<RecordsRead> {
-    let log = read_log_from(folder, dimensions, first)?;
-    let Some(file) = log.file else { return Ok(RecordsRead::default()) };
+    let mut log = read_log_from(folder, dimensions, first)?;
+    let Some(file) = log.file.take() else { return Ok(RecordsRead::default()) };
     let mut read = RecordsRead { records: first + log.keys.len(), damaged: Vec::new() };
     let size = record_size(dimensions);
     let mut at = 0;
@@ -88,7 +88,7 @@ pub(in crate::index) fn read_records(
             .map_err(|error| Error::io("read", log_path(folder), error))?;
         let mut records = Vec::with_capacity(run);
         for (index, bytes) in bytes.chunks_exact(size).enumerate() {
-            let (Some(&key), Some(&sum)) = (log.keys.get(at + index), log.sums.get(at + index)) else {
+            let (Some(&key), Some(sum)) = (log.keys.get(at + index), log.sum(at + index)) else {
                 continue;
             };
             if checksum(key, bytes) != sum {
