@@ -300,6 +300,43 @@ proptest! {
 }
 
 #[test]
+fn a_name_is_found_by_its_key_in_any_folder() {
+    for (file, link) in [
+        ("d/ n .md", "n .md"),
+        ("d/\u{A0}n.md", "n"),
+        ("\u{391}\u{3A3}/\u{39F}\u{394}\u{39F}\u{3A3}.md", "\u{3BF}\u{3B4}\u{3BF}\u{3C3}"),
+        ("E\u{301}/e\u{301}.md", "\u{C9}"),
+        ("a.b/A.B.md", "a.b"),
+    ] {
+        check(&[file], "s.md", link, file);
+        let names = names(&[file]);
+        assert!(names.contains(&path(file)) && names.has_unique_name(&path(file)), "{file:?}");
+    }
+}
+
+#[test]
+fn names_are_shared_and_freed_as_files_come_and_go() {
+    let files = ["a/n.md", "b/N.md", "c/n.md", "m.md"].map(path);
+    let mut names = FileNames::default();
+    for round in 0..3 {
+        files.iter().for_each(|file| names.insert(file));
+        files.iter().for_each(|file| names.insert(file));
+        let same: Vec<_> = names.with_name_of(&files[0]).cloned().collect();
+        assert_eq!(same, files[..3], "{round}");
+        assert!(names.has_unique_name(&files[3]) && !names.has_unique_name(&files[1]));
+        names.remove(&files[1]);
+        names.remove(&files[1]);
+        assert_eq!(show(names.resolve("c/n", &files[3])), "c/n.md");
+        names.remove(&files[2]);
+        assert!(names.has_unique_name(&files[0]), "{round}");
+        assert_eq!(show(names.resolve("n", &files[3])), "a/n.md");
+        names.remove(&files[0]);
+        assert_eq!(show(names.resolve("n", &files[3])), "-");
+        assert_eq!(show(names.resolve("m", &files[3])), "m.md");
+    }
+}
+
+#[test]
 fn each_of_many_files_of_one_name_resolves_to_itself() {
     let files: Vec<NotePath> = (0..20_000).map(|n| path(&format!("d{}/e{n}/Index.md", n % 50))).collect();
     let mut names = FileNames::default();

@@ -52,14 +52,39 @@ impl SyncReport {
     }
 }
 
-/// A file that has to be read, because it is new or differs from the index.
+/// A file that has to be read, because it is new or differs from the index. A load has one for each file of the vault until
+/// its end, so it is small.
 pub(super) struct ChangedFile {
     pub(super) stat: FileStat,
     pub(super) id: FileId,
     pub(super) is_new: bool,
     pub(super) excluded: bool,
-    pub(super) old_hash: Option<Hash>,
-    pub(super) old_path: Option<NotePath>,
+    /// What is known of the file from before; `None` for a new one.
+    old: Option<Box<OldFile>>,
+}
+
+/// What is known of a changed file from before.
+#[derive(Default)]
+struct OldFile {
+    hash: Option<Hash>,
+    /// The path from which the file was moved.
+    path: Option<NotePath>,
+}
+
+#[cfg(target_pointer_width = "64")]
+const _: () =
+    assert!(size_of::<FileStat>() <= 48 && size_of::<ChangedFile>() <= 72, "a load takes more memory");
+
+impl ChangedFile {
+    /// Returns the hash of the content that is indexed. Without one, no content counts as equal.
+    pub(super) fn old_hash(&self) -> Option<&Hash> {
+        self.old.as_ref()?.hash.as_ref()
+    }
+
+    /// Returns the path from which the file was moved.
+    pub(super) fn old_path(&self) -> Option<&NotePath> {
+        self.old.as_ref()?.path.as_ref()
+    }
 }
 
 /// What an unfinished batch left to do.
@@ -97,8 +122,7 @@ impl FileChanges {
     pub(super) fn treat_all_as_new(&mut self) {
         for file in &mut self.changed {
             file.is_new = true;
-            file.old_hash = None;
-            file.old_path = None;
+            file.old = None;
         }
         self.removed.clear();
         self.report.moved = 0;
@@ -227,8 +251,7 @@ fn changes_of(
             id: old.as_ref().map_or(0, |old| old.id),
             is_new: old.is_none(),
             excluded,
-            old_hash,
-            old_path: None,
+            old: old_hash.map(|hash| Box::new(OldFile { hash: Some(hash), path: None })),
             stat,
         });
     }
@@ -291,7 +314,7 @@ fn find_moves(
         if let Some(old) = removed.get(at) {
             file.id = old.id;
             file.is_new = false;
-            file.old_path = Some(old.path.clone());
+            file.old.get_or_insert_default().path = Some(old.path.clone());
             report.moved += 1;
             taken.insert(at);
         }

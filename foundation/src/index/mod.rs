@@ -24,6 +24,7 @@ pub mod validity;
 mod mean_vector;
 pub mod follow;
 pub mod indexed_document;
+mod interner;
 mod read_only;
 mod recent_vectors;
 mod service_vectors;

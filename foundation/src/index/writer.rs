@@ -4,6 +4,7 @@
 //! order of commits is intents, full text, catalog. After a crash, the generations of both tell what was committed.
 
 mod embedding;
+mod passage_list;
 pub(super) mod plan;
 mod read;
 pub(super) mod removed_contents;
@@ -26,6 +27,7 @@ use crate::index::directory::{Identity, PACKED, STAGED, displaced, remove_packed
 use crate::index::service_vectors::ServiceVectors;
 use crate::index::shared_vectors::SharedVectors;
 use crate::index::vectors::VectorWriter;
+use crate::index::writer::passage_list::PassageList;
 use crate::index::writer::plan::{Method, Plan};
 use crate::index::writer::read::{FileRead, in_order, read_group};
 use crate::index::writer::removed_contents::RemovedContents;
@@ -127,7 +129,7 @@ impl Writer {
             self.catalog.set_intents(std::iter::once("*"))?;
         } else {
             let paths = changes.changed.iter().map(|file| file.stat.path.as_str());
-            let moved = changes.changed.iter().filter_map(|file| file.old_path.as_ref());
+            let moved = changes.changed.iter().filter_map(|file| file.old_path());
             let gone = changes.removed.iter().map(|known| &known.path).chain(moved);
             self.catalog.set_intents(paths.chain(gone.map(NotePath::as_str)))?;
         }
@@ -150,7 +152,7 @@ impl Writer {
                 ));
         }
         self.next_sync = NextSync::Changes;
-        let moved = |new: &ChangedFile| Some((new.old_path.clone()?, new.stat.path.clone()));
+        let moved = |new: &ChangedFile| Some((new.old_path()?.clone(), new.stat.path.clone()));
         changes.report.moves = changes.changed.iter().filter_map(moved).collect();
         let earlier = self.removed.moves(self.catalog.reader(), &changes.changed)?;
         changes.report.moves.extend(earlier);
@@ -226,6 +228,11 @@ impl Writer {
             return Ok(false);
         }
         progress(Phase::Commit, 0, 0);
+        // The rest needs memory of its own.
+        batch.targets = None;
+        if plan.is_staged() {
+            self.catalog.end_files();
+        }
         let is_same_dialect = dialects.before == *dialects.now;
         if !batch.changed
             && removed.is_empty()
@@ -241,8 +248,8 @@ impl Writer {
         let Self { full_text, catalog, .. } = self;
         std::thread::scope(|scope| {
             let text = full_text.as_mut().map(|(writer, _)| scope.spawn(|| writer.commit(generation)));
-            batch.passages.sort_unstable();
-            let rows = catalog.add_passages(&batch.passages);
+            let passages = std::mem::take(&mut batch.passages);
+            let rows = catalog.add_passages(passages.into_sorted());
             let rows = rows.and_then(|()| if plan.is_staged() { catalog.build_indexes() } else { Ok(()) });
             let text = text.map(|text| text.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
             text.unwrap_or(Ok(())).and(rows)
@@ -459,7 +466,7 @@ impl Writer {
         report.warnings.extend(warning);
         if failed && !file.is_new {
             // A failed read does not remove what was indexed before, unless the file was moved.
-            if let Some(old) = &file.old_path {
+            if let Some(old) = file.old_path() {
                 report.moved = report.moved.saturating_sub(1);
                 report.removed += 1;
                 report.touched.push(old.clone());
@@ -472,13 +479,13 @@ impl Writer {
         report.read += usize::from(bytes > 0);
         let record = &mut document.record;
         record.row.id = file.id;
-        let unmoved = file.old_path.is_none();
-        if unmoved && record.row.hash.is_some() && record.row.hash == file.old_hash {
+        let unmoved = file.old_path().is_none();
+        if unmoved && record.row.hash.is_some() && record.row.hash.as_ref() == file.old_hash() {
             return self.catalog.update_stat(&record.row, &record.stat, record.racy);
         }
         batch.changed = true;
         report.touched.push(record.row.path.clone());
-        report.touched.extend(file.old_path.clone());
+        report.touched.extend(file.old_path().cloned());
         if file.is_new {
             report.added += 1;
             if batch.targets.is_none() {
@@ -487,7 +494,7 @@ impl Writer {
         } else if unmoved {
             report.changed += 1;
         }
-        if let Some(old_path) = &file.old_path {
+        if let Some(old_path) = file.old_path() {
             batch.touch(old_path);
             batch.touch(&record.row.path);
         }
@@ -500,12 +507,11 @@ impl Writer {
         self.catalog.upsert(record, file.is_new)?;
         self.uncount_orphans(&old, batch, plan)?;
         for (ord, &passage) in record.passages.iter().enumerate() {
-            let row = (passage, file.id, ord);
             if plan.is_bulk() {
-                batch.passages.push(row);
+                batch.passages.push(passage, file.id, ord)?;
             } else {
                 batch.pending += i64::from(self.is_orphan_without_vector(passage)?);
-                self.catalog.add_passages(&[row])?;
+                self.catalog.add_passages([(passage, file.id, ord)])?;
             }
         }
         if !file.is_new {
@@ -524,7 +530,8 @@ impl Writer {
 
     /// Resolves the links of changed files, and links of other files to a name that was added or removed.
     fn resolve_links(&self, batch: &Batch, plan: &Plan) -> Result<()> {
-        if batch.targets.is_some() {
+        if plan.is_load() {
+            // The targets were found while the files were written.
             return Ok(());
         }
         let mut touched: Vec<String> = batch.names.iter().cloned().collect();
@@ -569,7 +576,7 @@ impl Writer {
             for gone in changes.removed.iter().map(|known| &known.path) {
                 markers.remove(gone);
             }
-            for gone in changes.changed.iter().filter_map(|file| file.old_path.as_ref()) {
+            for gone in changes.changed.iter().filter_map(ChangedFile::old_path) {
                 markers.remove(gone);
             }
         }
@@ -793,8 +800,9 @@ struct Batch {
     /// The dialects by which the targets of links are found.
     dialects: Arc<LinkDialects>,
     sources: Vec<(FileId, NotePath, LinkGroup)>,
-    passages: Vec<(i64, FileId, usize)>,
+    passages: PassageList,
     pending: i64,
+    /// The targets of links, in a load until all files are written.
     targets: Option<Targets>,
 }
 

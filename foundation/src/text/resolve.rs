@@ -3,10 +3,12 @@
 //! Links resolve by path only. Aliases, titles and headings are ignored. A wikilink is looked up by name; the path of a
 //! Markdown link is read as the dialect of its note says (spec/git.md 1).
 
-use hashbrown::{HashMap, HashSet};
 use std::convert::Infallible;
+use std::hash::BuildHasher as _;
 use std::slice;
 use std::sync::Arc;
+
+use hashbrown::{DefaultHashBuilder, HashSet, HashTable};
 
 use crate::text::dialect::{LinkDialects, LinkPlace, PathSpelling, paths_before_query};
 use crate::text::link::{Link, LinkSyntax};
@@ -29,10 +31,20 @@ pub enum LinkFormat {
 pub struct Resolved<'a> {
     /// The path of the file as spelled on the disk.
     pub path: &'a NotePath,
+    /// The index of the file in the table, in the order in which files were added; `None` for the source of the link,
+    /// which need not be in the table.
+    pub(crate) index: Option<u32>,
     /// Whether the link matches other files as well (spec/obsidian.md 3.5).
     pub ambiguous: bool,
     /// Whether only the byte order of the paths decided between two of them.
     pub unstable: bool,
+}
+
+impl<'a> Resolved<'a> {
+    /// Returns the source of a link as its target.
+    fn source(path: &'a NotePath) -> Self {
+        Self { path, index: None, ambiguous: false, unstable: false }
+    }
 }
 
 /// What a link leads to.
@@ -54,7 +66,13 @@ pub struct FileNames {
     files: Vec<NamedFile>,
     /// The unused indexes of `files`.
     unused: Vec<u32>,
-    by_name: HashMap<Box<str>, FileIds>,
+    /// The files of each name, by the key of the name, which is that of any of its files.
+    by_name: HashTable<NameEntry>,
+    /// The names of several files.
+    shared: Vec<SharedName>,
+    /// The unused indexes of `shared`.
+    unused_shared: Vec<u32>,
+    hasher: DefaultHashBuilder,
     /// The folders that are known to hold files.
     folders: HashSet<Box<str>>,
     dialects: Arc<LinkDialects>,
@@ -70,15 +88,34 @@ struct NamedFile {
     units: u32,
 }
 
+/// The files with one name: the index of the only file, or, with [`NameEntry::SHARED`], an index of `shared`. A table of
+/// all files of a vault has one for nearly every file, so it is small.
+#[derive(Debug, Clone, Copy)]
+struct NameEntry(u32);
+
+impl NameEntry {
+    /// The bit that marks an index of `shared`.
+    const SHARED: u32 = 1 << 31;
+
+    fn of_shared(at: u32) -> Self {
+        Self(at | Self::SHARED)
+    }
+
+    /// Returns the index in `shared`, if the name has several files.
+    fn shared(self) -> Option<u32> {
+        (self.0 & Self::SHARED != 0).then_some(self.0 & !Self::SHARED)
+    }
+}
+
 /// The files with one name, as indexes of `files`.
-#[derive(Debug)]
-enum FileIds {
-    One(u32),
-    Many(Box<SharedName>),
+#[derive(Debug, Clone, Copy)]
+enum FileIds<'a> {
+    One(&'a u32),
+    Many(&'a SharedName),
 }
 
 /// Several files with one name.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct SharedName {
     /// The files ordered by key, so that those below a folder are consecutive.
     by_key: Vec<u32>,
@@ -86,15 +123,15 @@ struct SharedName {
     by_rank: Vec<u32>,
 }
 
-impl FileIds {
-    fn by_key(&self) -> &[u32] {
+impl<'a> FileIds<'a> {
+    fn by_key(self) -> &'a [u32] {
         match self {
             Self::One(id) => slice::from_ref(id),
             Self::Many(many) => &many.by_key,
         }
     }
 
-    fn by_rank(&self) -> &[u32] {
+    fn by_rank(self) -> &'a [u32] {
         match self {
             Self::One(id) => slice::from_ref(id),
             Self::Many(many) => &many.by_rank,
@@ -113,6 +150,12 @@ impl NamedFile {
         self.key.as_deref().unwrap_or(self.path.as_str())
     }
 
+    /// Returns the key of the name.
+    fn name_key(&self) -> &str {
+        // No letter changes its key with what is before or after a slash. But a key has no space at its ends.
+        last_segment(self.key()).trim()
+    }
+
     /// Returns the sort key of the order by key.
     fn key_order(&self) -> (&str, &str) {
         (self.key(), self.path.as_str())
@@ -127,7 +170,7 @@ impl NamedFile {
 impl FileNames {
     /// Creates an empty table with capacity for `files` files.
     pub fn with_capacity(files: usize) -> Self {
-        Self { files: Vec::with_capacity(files), by_name: HashMap::with_capacity(files), ..Self::default() }
+        Self { files: Vec::with_capacity(files), by_name: HashTable::with_capacity(files), ..Self::default() }
     }
 
     /// Sets the dialects of the vault. Without them, all links have Obsidian's.
@@ -169,71 +212,105 @@ impl FileNames {
 
     /// Adds a file, unless it is in the table already.
     pub fn insert(&mut self, path: &NotePath) {
-        let name = key(path.name());
+        self.insert_new(path);
+    }
+
+    /// Adds a file, unless it is in the table already. Returns whether it was added.
+    pub(crate) fn insert_new(&mut self, path: &NotePath) -> bool {
         let file = NamedFile::new(path);
-        let positions = match self.by_name.get(name.as_str()) {
+        let positions = match self.ids_of(file.name_key()) {
             None => None,
             Some(ids) => match self.positions_of(ids, &file) {
-                (Ok(_), _) => return,
+                (Ok(_), _) => return false,
                 (Err(by_key), Ok(by_rank) | Err(by_rank)) => Some((by_key, by_rank)),
             },
         };
+        let hash = self.hasher.hash_one(file.name_key());
         let id = self.unused.pop().unwrap_or_else(|| u32::try_from(self.files.len()).unwrap_or(u32::MAX));
         match self.files.get_mut(id as usize) {
             Some(slot) => *slot = file,
             None => self.files.push(file),
         }
+        let Self { files, by_name, shared, unused_shared, hasher, .. } = self;
+        let name_key = |entry: NameEntry| name_key_of(files, shared, entry);
         let Some((by_key, by_rank)) = positions else {
-            self.by_name.insert(name.into(), FileIds::One(id));
-            return;
+            let rehash = |entry: &NameEntry| hasher.hash_one(name_key(*entry));
+            by_name.insert_unique(hash, NameEntry(id), rehash);
+            return true;
         };
-        let Some(ids) = self.by_name.get_mut(name.as_str()) else {
-            return;
-        };
-        if let FileIds::One(first) = *ids {
-            *ids = FileIds::Many(Box::new(SharedName { by_key: vec![first], by_rank: vec![first] }));
-        }
-        if let FileIds::Many(many) = ids {
+        let name = files.get(id as usize).map_or("", NamedFile::name_key);
+        let Some(entry) = by_name.find_mut(hash, |entry| name_key(*entry) == name) else { return true };
+        let at = entry.shared().unwrap_or_else(|| {
+            let first = SharedName { by_key: vec![entry.0], by_rank: vec![entry.0] };
+            let at = unused_shared.pop().unwrap_or_else(|| u32::try_from(shared.len()).unwrap_or(u32::MAX));
+            match shared.get_mut(at as usize) {
+                Some(slot) => *slot = first,
+                None => shared.push(first),
+            }
+            *entry = NameEntry::of_shared(at);
+            at
+        });
+        if let Some(many) = shared.get_mut(at as usize) {
             many.by_key.insert(by_key, id);
             many.by_rank.insert(by_rank, id);
+        }
+        true
+    }
+
+    /// Returns the files with a name, given by its key.
+    fn ids_of(&self, name: &str) -> Option<FileIds<'_>> {
+        let is_named = |entry: &NameEntry| name_key_of(&self.files, &self.shared, *entry) == name;
+        let entry = self.by_name.find(self.hasher.hash_one(name), is_named)?;
+        match entry.shared() {
+            None => Some(FileIds::One(&entry.0)),
+            Some(at) => self.shared.get(at as usize).map(FileIds::Many),
         }
     }
 
     /// Returns whether the table has a file.
     pub fn contains(&self, path: &NotePath) -> bool {
-        let ids = self.by_name.get(key(path.name()).as_str());
-        ids.is_some_and(|ids| self.positions_of(ids, &NamedFile::new(path)).0.is_ok())
+        let file = NamedFile::new(path);
+        self.ids_of(file.name_key()).is_some_and(|ids| self.positions_of(ids, &file).0.is_ok())
     }
 
     /// Removes a file, if it is in the table.
     pub fn remove(&mut self, path: &NotePath) {
-        let name = key(path.name());
-        let Some(ids) = self.by_name.get(name.as_str()) else {
+        let file = NamedFile::new(path);
+        let Some(ids) = self.ids_of(file.name_key()) else {
             return;
         };
-        let (Ok(by_key), Ok(by_rank)) = self.positions_of(ids, &NamedFile::new(path)) else {
+        let (Ok(by_key), Ok(by_rank)) = self.positions_of(ids, &file) else {
             return;
         };
-        self.unused.extend(ids.by_key().get(by_key));
-        match self.by_name.get_mut(name.as_str()) {
-            Some(FileIds::Many(many)) if many.by_key.len() > 1 => {
-                many.by_key.remove(by_key);
-                many.by_rank.remove(by_rank);
-            }
-            _ => {
-                self.by_name.remove(name.as_str());
+        let removed = ids.by_key().get(by_key).copied();
+        let hash = self.hasher.hash_one(file.name_key());
+        let Self { files, by_name, shared, unused_shared, .. } = self;
+        let is_named = |entry: &NameEntry| name_key_of(files, shared, *entry) == file.name_key();
+        let Ok(found) = by_name.find_entry(hash, is_named) else { return };
+        match found.get().shared() {
+            None => drop(found.remove()),
+            Some(at) => {
+                if let Some(many) = shared.get_mut(at as usize) {
+                    many.by_key.remove(by_key);
+                    many.by_rank.remove(by_rank);
+                    if many.by_key.is_empty() {
+                        found.remove();
+                        unused_shared.push(at);
+                    }
+                }
             }
         }
+        self.unused.extend(removed);
     }
 
     /// Returns whether no other file has the name of a file.
     pub fn has_unique_name(&self, path: &NotePath) -> bool {
-        self.by_name.get(key(path.name()).as_str()).is_none_or(|ids| ids.by_key().len() == 1)
+        self.ids_of(&key(path.name())).is_none_or(|ids| ids.by_key().len() == 1)
     }
 
     /// Lists the files with the name of a file, that file included, ordered by preference.
     pub fn with_name_of(&self, path: &NotePath) -> impl Iterator<Item = &NotePath> {
-        let ids = self.by_name.get(key(path.name()).as_str()).map_or(&[][..], FileIds::by_rank);
+        let ids = self.ids_of(&key(path.name())).map_or(&[][..], FileIds::by_rank);
         ids.iter().map(|&id| &self.file(id).path)
     }
 
@@ -244,7 +321,7 @@ impl FileNames {
         let LinkPlace::Inside(place) = unit.place_of(linkpath, source) else { return None };
         for (path, spelling) in unit.files_at(&place) {
             let wanted = key(&path);
-            let ids = self.by_name.get(last_segment(&wanted)).map_or(&[][..], FileIds::by_key);
+            let ids = self.ids_of(last_segment(&wanted)).map_or(&[][..], FileIds::by_key);
             let mut fitting = ids.iter().map(|&id| self.file(id)).filter(|file| file.key() == wanted);
             let (Some(file), None) = (fitting.next(), fitting.next()) else { continue };
             // The segments of the link that name the file or its folders are those of the file, from the end.
@@ -263,7 +340,11 @@ impl FileNames {
     }
 
     /// Finds the positions of a file in the two orders of its name, or the positions at which to insert it.
-    fn positions_of(&self, ids: &FileIds, file: &NamedFile) -> (Result<usize, usize>, Result<usize, usize>) {
+    fn positions_of(
+        &self,
+        ids: FileIds<'_>,
+        file: &NamedFile,
+    ) -> (Result<usize, usize>, Result<usize, usize>) {
         (
             ids.by_key().binary_search_by(|&id| self.file(id).key_order().cmp(&file.key_order())),
             ids.by_rank().binary_search_by(|&id| self.file(id).rank().cmp(&file.rank())),
@@ -321,16 +402,14 @@ impl FileNames {
     /// Finds what a link path leads to that is read as a file path.
     fn follow_path<'a>(&'a self, linkpath: &str, source: &'a NotePath) -> Option<LinkTarget<'a>> {
         if linkpath.is_empty() {
-            let found = Resolved { path: source, ambiguous: false, unstable: false };
-            return Some(LinkTarget::File(found, Some(PathSpelling::File)));
+            return Some(LinkTarget::File(Resolved::source(source), Some(PathSpelling::File)));
         }
         let unit = self.dialects.unit_of(source);
         let lead = |path: &str| match unit.place_of(path, source) {
             LinkPlace::Elsewhere(path) => Some(LinkTarget::Elsewhere(path)),
             LinkPlace::Inside(place) => {
                 let spelled = unit.files_at(&place).into_iter().find_map(|(path, spelling)| {
-                    let path = self.spelled(&path)?;
-                    let found = Resolved { path, ambiguous: false, unstable: false };
+                    let found = self.pick(self.spelled(&path))?;
                     Some(LinkTarget::File(found, Some(spelling)))
                 });
                 let is_folder = place.is_empty() || self.has_folder(&place);
@@ -342,12 +421,14 @@ impl FileNames {
 
     /// Finds the file with exactly this path, in this case. A file whose path differs in the encoding of accents or in
     /// kinds of spaces is found if there is none.
-    fn spelled(&self, path: &str) -> Option<&NotePath> {
-        let ids = self.by_name.get(key(last_segment(path)).as_str())?;
-        let files = || ids.by_key().iter().map(|&id| &self.file(id).path);
-        files().find(|file| file.as_str() == path).or_else(|| {
+    fn spelled(&self, path: &str) -> Option<u32> {
+        let ids = self.ids_of(&key(last_segment(path)))?.by_key();
+        let find = |is_meant: &dyn Fn(&str) -> bool| {
+            ids.iter().copied().find(|&id| is_meant(self.file(id).path.as_str()))
+        };
+        find(&|file| file == path).or_else(|| {
             let wanted = clean(path);
-            files().find(|file| clean(file.as_str()) == wanted)
+            find(&|file| clean(file) == wanted)
         })
     }
 
@@ -356,9 +437,9 @@ impl FileNames {
     pub fn resolve<'a>(&'a self, linkpath: &str, source: &'a NotePath) -> Option<Resolved<'a>> {
         let cleaned = clean(looked_up_path(linkpath));
         if cleaned.is_empty() {
-            return Some(Resolved { path: source, ambiguous: false, unstable: false });
+            return Some(Resolved::source(source));
         }
-        let named = |want: String| self.by_name.get(last_segment(&want)).map(|ids| (want, ids));
+        let named = |want: String| self.ids_of(last_segment(&want)).map(|ids| (want, ids));
         let (want, ids) = candidate_keys(&cleaned).find_map(named)?;
         if !want.contains('/')
             && let FileIds::One(id) = ids
@@ -371,7 +452,7 @@ impl FileNames {
 
     /// Resolves a link in `source` among the files `ids`, which have the right name. `want` is the key of the link
     /// path.
-    fn resolve_among(&self, ids: &FileIds, want: &str, source: &NotePath) -> Option<Resolved<'_>> {
+    fn resolve_among(&self, ids: FileIds<'_>, want: &str, source: &NotePath) -> Option<Resolved<'_>> {
         let source_key = source.key();
         let folder = source_key.rfind('/').map_or("", |slash| &source_key[..=slash]);
         if want.starts_with("./") || want.starts_with("../") {
@@ -390,20 +471,20 @@ impl FileNames {
     /// Finds the file with exactly this path, compared by key, as file nodes of a canvas resolve.
     pub fn resolve_exact(&self, path: &str) -> Option<Resolved<'_>> {
         let lower = key(path);
-        let ids = self.by_name.get(last_segment(&lower))?;
+        let ids = self.ids_of(last_segment(&lower))?;
         Some(self.prefer_spelling(ids, self.exact(ids, &lower)?, &clean(path)))
     }
 
     /// Among files whose paths differ only by case, selects the one whose spelling has the longest common suffix with
     /// the link.
-    fn prefer_spelling<'a>(&'a self, ids: &FileIds, found: Resolved<'a>, link: &str) -> Resolved<'a> {
+    fn prefer_spelling<'a>(&'a self, ids: FileIds<'_>, found: Resolved<'a>, link: &str) -> Resolved<'a> {
         if !found.ambiguous {
             return found;
         }
         let path_key = found.path.key();
         let start = ids.by_key().partition_point(|&id| self.file(id).key() < path_key.as_str());
-        let same_key = ids.by_key().get(start..).unwrap_or_default().iter().map(|&id| self.file(id));
-        let same_key = same_key.take_while(|file| file.key() == path_key);
+        let same_key = ids.by_key().get(start..).unwrap_or_default().iter().map(|&id| (id, self.file(id)));
+        let same_key = same_key.take_while(|(_, file)| file.key() == path_key);
         let common_suffix = |path: &NotePath| {
             let path = path.as_str();
             // A link can omit the extension.
@@ -411,17 +492,20 @@ impl FileNames {
                 if has_same_extension(path, link) { path } else { path.strip_suffix(".md").unwrap_or(path) };
             path.bytes().rev().zip(link.bytes().rev()).take_while(|(one, other)| one == other).count()
         };
-        let candidates: Vec<_> = same_key.map(|file| (common_suffix(&file.path), &file.path)).collect();
-        let longest = candidates.iter().map(|(common_suffix, _)| *common_suffix).max();
-        let mut best = candidates.iter().filter(|(common_suffix, _)| Some(*common_suffix) == longest);
+        let candidates: Vec<_> =
+            same_key.map(|(id, file)| (common_suffix(&file.path), id, &file.path)).collect();
+        let longest = candidates.iter().map(|(common_suffix, ..)| *common_suffix).max();
+        let mut best = candidates.iter().filter(|(common_suffix, ..)| Some(*common_suffix) == longest);
         match (best.next(), best.next()) {
-            (Some((_, path)), None) if candidates.len() > 1 => Resolved { path, unstable: false, ..found },
+            (Some((_, id, path)), None) if candidates.len() > 1 => {
+                Resolved { path, index: Some(*id), unstable: false, ..found }
+            }
             _ => found,
         }
     }
 
     /// Selects the preferred file among those whose key is `path`.
-    fn exact(&self, ids: &FileIds, path: &str) -> Option<Resolved<'_>> {
+    fn exact(&self, ids: FileIds<'_>, path: &str) -> Option<Resolved<'_>> {
         let ids = ids.by_key();
         let start = ids.partition_point(|&id| self.file(id).key() < path);
         let same = ids.get(start..)?.iter().copied().take_while(|&id| self.file(id).key() == path);
@@ -430,7 +514,7 @@ impl FileNames {
 
     /// Selects the preferred file among those below a folder that match. The folder ends with a slash, or is empty for
     /// the root.
-    fn below(&self, ids: &FileIds, folder: &str, matches: impl Fn(&u32) -> bool) -> Option<Resolved<'_>> {
+    fn below(&self, ids: FileIds<'_>, folder: &str, matches: impl Fn(&u32) -> bool) -> Option<Resolved<'_>> {
         /// The largest group that is filtered first. In a larger group, a match is found soon by going through all
         /// files of the name in order of preference.
         const MAX_FILTERED: usize = 64;
@@ -455,15 +539,25 @@ impl FileNames {
 
     /// Selects the first of the files, which come in order of preference.
     fn pick(&self, ids: impl IntoIterator<Item = u32>) -> Option<Resolved<'_>> {
-        let mut files = ids.into_iter().map(|id| self.file(id));
-        let best = files.next()?;
-        let next = files.next();
+        let mut ids = ids.into_iter();
+        let first = ids.next()?;
+        let (best, next) = (self.file(first), ids.next().map(|id| self.file(id)));
         Some(Resolved {
             path: &best.path,
+            index: Some(first),
             ambiguous: next.is_some(),
             unstable: next.is_some_and(|next| next.units == best.units),
         })
     }
+}
+
+/// Returns the key of the name of some files of a table.
+fn name_key_of<'a>(files: &'a [NamedFile], shared: &[SharedName], entry: NameEntry) -> &'a str {
+    let id = match entry.shared() {
+        None => Some(entry.0),
+        Some(at) => shared.get(at as usize).and_then(|many| many.by_key.first().copied()),
+    };
+    id.and_then(|id| files.get(id as usize)).map_or("", NamedFile::name_key)
 }
 
 /// Lists the keys of the file names that `linkpath` can match, so that stored links can be resolved again when such a

@@ -60,11 +60,7 @@ pub struct FileStat {
     pub mtime_ns: i64,
     /// The time of the last change of content, name or permissions (ctime) in nanoseconds since 1970.
     pub ctime_ns: i64,
-    /// The device number.
-    pub device: u64,
-    /// The inode number on that device.
-    pub inode: u64,
-    /// Whether the path is a symbolic link. Size, times and numbers are those of its target.
+    /// Whether the path is a symbolic link. Size and times are those of its target.
     pub symlink: bool,
 }
 
@@ -347,8 +343,6 @@ fn file_stat(path: NotePath, metadata: &FileMetadata, symlink: bool) -> FileStat
         size: metadata.size,
         mtime_ns: metadata.modified_ns(),
         ctime_ns: metadata.changed_ns(),
-        device: metadata.device,
-        inode: metadata.inode,
         symlink,
     }
 }

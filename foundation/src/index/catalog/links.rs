@@ -15,6 +15,7 @@ use super::{
 use crate::error::Result;
 use crate::index::catalog::FILE_COLUMNS;
 use crate::index::catalog::delta_encoding::{pack_positions, unpack_positions};
+use crate::index::interner::Interner;
 use crate::text::link::LinkSyntax;
 use crate::text::path::{NotePath, key};
 
@@ -47,7 +48,7 @@ impl CatalogWriter {
     ///
     /// During a load there is no index to look it up by, and no text that this batch did not insert itself.
     pub(super) fn linkpath(&self, linkpath: &str, syntax: LinkSyntax) -> Result<i64> {
-        if let Some(&id) = self.linkpaths.borrow()[code_of(syntax)].get(linkpath) {
+        if let Some(id) = self.linkpaths.borrow()[code_of(syntax)].find(linkpath) {
             return Ok(id);
         }
         let found = if self.is_loading.get() {
@@ -74,7 +75,7 @@ impl CatalogWriter {
                 self.reader().db.last_insert_rowid()
             }
         };
-        self.linkpaths.borrow_mut()[code_of(syntax)].insert(linkpath.to_owned(), id);
+        self.linkpaths.borrow_mut()[code_of(syntax)].insert(linkpath, id);
         Ok(id)
     }
 
@@ -85,6 +86,31 @@ impl CatalogWriter {
             "UPDATE links SET target = ?3 WHERE source = ?1 AND linkpath = ?2",
             params![source, linkpath, target],
         )
+    }
+}
+
+/// The ids of link texts that a batch looked up or inserted.
+#[derive(Debug, Default)]
+pub(super) struct LinkpathIds {
+    texts: Interner,
+    /// The id of each text, by its number.
+    ids: Vec<i64>,
+}
+
+impl LinkpathIds {
+    /// The most bytes of link texts that are remembered. A text that is not remembered is looked up or inserted again.
+    const MAX_SIZE: usize = 1 << 31;
+
+    fn find(&self, linkpath: &str) -> Option<i64> {
+        self.texts.find(linkpath.as_bytes()).and_then(|number| self.ids.get(number as usize).copied())
+    }
+
+    fn insert(&mut self, linkpath: &str, id: i64) {
+        if self.texts.strings().size() + linkpath.len() < Self::MAX_SIZE
+            && self.texts.number_of(linkpath.as_bytes()) as usize == self.ids.len()
+        {
+            self.ids.push(id);
+        }
     }
 }
 

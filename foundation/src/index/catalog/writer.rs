@@ -10,6 +10,7 @@ use crate::error::Result;
 use crate::index::catalog::delta_encoding::pack_ascending;
 use crate::index::catalog::folders::FolderChanges;
 use crate::index::catalog::inserts::Inserts;
+use crate::index::catalog::links::LinkpathIds;
 use crate::index::catalog::rows::path_uuid_of;
 use crate::index::catalog::schema::{INDEXES, NAME_ALIAS, NAME_ID, NAME_TITLE, PAGE, SCHEMA, SCHEMA_VERSION};
 use crate::index::catalog::{
@@ -20,6 +21,9 @@ use crate::text::path::key;
 /// The page cache of a connection during a large batch, in kilobytes.
 const CACHE_FOR_BULK: u32 = 32_768;
 
+/// The number of passages that are inserted at a time.
+const PASSAGES_AT_A_TIME: usize = 1024;
+
 static INTO_PASSAGES: Inserts<3> = Inserts::new("INSERT OR IGNORE INTO passages VALUES");
 
 /// The catalog opened for writing. Only one process holds one at a time.
@@ -29,7 +33,7 @@ pub struct CatalogWriter {
     reader: CatalogReader,
     /// The ids of the link texts in this batch, so that each is looked up once: those of ordinary links first, then
     /// those of exact links.
-    pub(super) linkpaths: RefCell<[hashbrown::HashMap<String, i64>; 3]>,
+    pub(super) linkpaths: RefCell<[LinkpathIds; 3]>,
     /// The ids of the property names in this batch.
     pub(super) property_names: RefCell<hashbrown::HashMap<String, i64>>,
     /// Whether a bulk load is active, during which secondary indexes are missing.
@@ -105,7 +109,7 @@ impl CatalogWriter {
 
     /// Begins a batch.
     pub fn begin(&self) -> Result<()> {
-        self.linkpaths.borrow_mut().iter_mut().for_each(hashbrown::HashMap::clear);
+        self.linkpaths.take();
         self.property_names.borrow_mut().clear();
         self.folders.borrow_mut().clear();
         self.reader.db.execute_batch("BEGIN IMMEDIATE").map_err(sql("write"))
@@ -193,9 +197,15 @@ impl CatalogWriter {
         self.reader.db.close().map_err(|(_, error)| sql("close")(error))
     }
 
+    /// Ends the writing of files of a bulk load, and frees the memory that it needed.
+    pub fn end_files(&self) {
+        self.linkpaths.take();
+        self.is_loading.set(false);
+    }
+
     /// Builds the secondary indexes, which a bulk load omits.
     pub fn build_indexes(&self) -> Result<()> {
-        self.is_loading.set(false);
+        self.end_files();
         for (name, columns) in INDEXES {
             self.reader
                 .db
@@ -370,11 +380,16 @@ impl CatalogWriter {
     }
 
     /// Adds passages, given as (key, file, ordinal). If they are sorted, the table is written in one pass.
-    pub fn add_passages(&self, passages: &[(i64, FileId, usize)]) -> Result<()> {
-        for passages in passages.chunks(1024) {
-            let row = |&(passage, file, ord): &(i64, FileId, usize)| [passage, file, ord as i64];
-            INTO_PASSAGES.insert(&self.reader.db, &passages.iter().map(row).collect::<Vec<_>>())?;
+    pub fn add_passages(&self, passages: impl IntoIterator<Item = (i64, FileId, usize)>) -> Result<()> {
+        let mut rows = passages.into_iter().map(|(passage, file, ord)| [passage, file, ord as i64]);
+        let mut group = Vec::new();
+        loop {
+            group.extend(rows.by_ref().take(PASSAGES_AT_A_TIME));
+            INTO_PASSAGES.insert(&self.reader.db, &group)?;
+            if group.len() < PASSAGES_AT_A_TIME {
+                return Ok(());
+            }
+            group.clear();
         }
-        Ok(())
     }
 }

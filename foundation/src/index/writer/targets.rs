@@ -1,8 +1,6 @@
-//! Link targets of a batch: the files that links resolve to, by path.
+//! Link targets of a batch: the files that links resolve to.
 
 use std::sync::Arc;
-
-use hashbrown::HashMap;
 
 use crate::index::catalog::{FileId, LinkGroup};
 use crate::text::dialect::LinkDialects;
@@ -13,7 +11,8 @@ use crate::text::resolve::{FileNames, LinkTarget, name_keys};
 /// The files that links can resolve to.
 pub(super) struct Targets {
     names: FileNames,
-    ids: HashMap<NotePath, FileId>,
+    /// The number of each file, in the order of `names`.
+    ids: Vec<FileId>,
 }
 
 impl Targets {
@@ -24,10 +23,11 @@ impl Targets {
     ) -> Self {
         let (files, _) = table.size_hint();
         let names = FileNames::with_capacity(files).with_dialects(Arc::clone(dialects));
-        let mut targets = Self { names, ids: HashMap::with_capacity(files) };
+        let mut targets = Self { names, ids: Vec::with_capacity(files) };
         for (path, id) in table {
-            targets.names.insert(path);
-            targets.ids.insert(path.clone(), id);
+            if targets.names.insert_new(path) {
+                targets.ids.push(id);
+            }
         }
         targets
     }
@@ -38,7 +38,10 @@ impl Targets {
             return Some(id);
         }
         match self.names.target(&link.linkpath, link.syntax, source)? {
-            LinkTarget::File(found, _) => self.ids.get(found.path).copied(),
+            LinkTarget::File(found, _) => match found.index {
+                Some(index) => self.ids.get(index as usize).copied(),
+                None => Some(id),
+            },
             LinkTarget::Folder(_) | LinkTarget::Elsewhere(_) => None,
         }
     }
