@@ -62,7 +62,7 @@ fn bits(hits: &[Hit]) -> Vec<(FileId, u32)> {
     hits.iter().map(|hit| (hit.file, hit.score.to_bits())).collect()
 }
 
-/// Returns the best notes by pruning and by scoring every note.
+/// Returns the best notes by pruning and by scoring every note. Pruning finds the same with one thread and with several.
 fn both(snapshot: &Snapshot, (text, limit, left_out): &(String, usize, i64)) -> [Vec<(FileId, u32)>; 2] {
     let words = Query::plain(text).words;
     let files: FileSet =
@@ -70,7 +70,12 @@ fn both(snapshot: &Snapshot, (text, limit, left_out): &(String, usize, i64)) -> 
     let query = Bm25Query { words: &words, allowed: Some(&files).filter(|_| *left_out > 1), limit: *limit };
     let tuning = Tuning::default();
     let all = snapshot.bm25.rank(&query, &tuning).unwrap();
-    [bits(&snapshot.bm25.search(&query, &tuning).unwrap()), bits(&all.hits)]
+    let [alone, parallel] = [false, true].map(|is_parallel| {
+        let (hits, _) = snapshot.bm25.search_with(&query, &tuning, is_parallel).unwrap();
+        bits(&hits)
+    });
+    assert_eq!(alone, parallel, "{text:?}");
+    [alone, bits(&all.hits)]
 }
 
 proptest! {
@@ -137,7 +142,9 @@ fn few_notes_are_scored_for_common_words_beside_a_rare_one() {
     for batch in 0..3_usize {
         for at in batch * 200..(batch + 1) * 200 {
             let rare = if at % 40 == 0 { " avocet" } else { "" };
-            vault.write(&format!("n{at}.md"), format!("Heron and moor{}{rare}.\n", " reed".repeat(at % 7)));
+            let less_rare = if at % 3 == 0 { " tern" } else { "" };
+            let reed = " reed".repeat(at % 7);
+            vault.write(&format!("n{at}.md"), format!("Heron and moor{reed}{rare}{less_rare}.\n"));
         }
         index.sync(SyncScope::All, silent()).unwrap();
     }
@@ -148,6 +155,8 @@ fn few_notes_are_scored_for_common_words_beside_a_rare_one() {
         snapshot.bm25.search_counting(&query, &Tuning::default()).unwrap().1
     };
     assert_eq!(scored("avocet heron moor reed", 4), 15);
+    // Where so many notes have the rarer word that all postings of the others are read, only these notes are scored.
+    assert_eq!(scored("tern heron moor", 4), 200);
     // Where every note can be among the best, nothing is left out.
     assert_eq!(scored("avocet heron moor reed", 600), 600);
 }

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tantivy::columnar::ColumnValues;
 use tantivy::fieldnorm::FieldNormReader;
-use tantivy::postings::{Postings as _, TermInfo};
+use tantivy::postings::{BlockSegmentPostings, Postings as _, TermInfo};
 use tantivy::schema::{Field, IndexRecordOption};
 use tantivy::{DocId, DocSet as _, SegmentReader};
 
@@ -17,11 +17,16 @@ use super::stem_expansion::Expansion;
 use super::{Bm25Query, Bm25Snapshot, DocSet, FieldTuning, Hit, Ranking, Tuning, Word, failed, idf};
 use crate::error::Result;
 use crate::index::file_set::FileId;
+use crate::parallel::{map, map_briefly};
 
 /// The part of a bound by which sums of `f32` in different orders may differ, and more.
 const ROUNDING: f32 = 1e-4;
 /// How many documents of a posting list are read in the time of a search for one in it.
 const SEEK_COST: usize = 4;
+/// How many documents of a bitset are passed in the time in which one of a list is sorted.
+const SORTING_COST: usize = 32;
+/// The number of notes from which on several threads answer a query.
+const PARALLEL_NOTES: u64 = 100_000;
 /// The most scratch memories that a snapshot keeps.
 const MAX_SCRATCHES: usize = 4;
 
@@ -32,24 +37,45 @@ struct FieldTerms {
     expansion: Arc<Expansion>,
 }
 
-/// A word of a query with the terms that match it. Its parts are scored one after the other, each saturated by itself.
+impl FieldTerms {
+    /// Returns the terms that one segment has, unless the field does not count.
+    fn in_segment(&self, at: usize) -> &[(Field, TermInfo)] {
+        let counts = self.tuning.weight > 0.0;
+        self.expansion.terms.get(at).filter(|_| counts).map_or(&[], Vec::as_slice)
+    }
+}
+
+/// A word of a query with the terms that match it: those by stem, and those of the word itself. A note gets a score for
+/// each, saturated by itself.
 struct ScoredWord {
-    /// The matches by stem, and those of the word itself, each with its weight.
-    parts: [(Vec<FieldTerms>, f32); 2],
+    stemmed: Vec<FieldTerms>,
+    stemmed_weight: f32,
+    exact: Vec<FieldTerms>,
+    exact_weight: f32,
 }
 
 impl ScoredWord {
     /// Returns a score that the word cannot exceed in any note.
     fn bound(&self, k1: f32) -> f32 {
-        self.parts.iter().map(|(_, weight)| weight * (k1 + 1.0)).sum()
+        [self.stemmed_weight, self.exact_weight].iter().map(|weight| weight * (k1 + 1.0)).sum()
+    }
+
+    /// Returns whether in one segment all terms of the word itself are among those by stem, in fields that count. Then one
+    /// pass over their postings gives both frequencies.
+    fn has_exact_within_stemmed(&self, at: usize) -> bool {
+        self.exact.iter().all(|exact| {
+            let stemmed = self.stemmed.iter().filter(|stemmed| stemmed.field == exact.field);
+            let mut stemmed = stemmed.flat_map(|stemmed| stemmed.in_segment(at));
+            exact.in_segment(at).iter().all(|term| stemmed.any(|other| other == term))
+        })
     }
 }
 
 /// Working memory for the scores of one segment. It is empty between segments.
 #[derive(Default)]
 struct Scratch {
-    /// The weighted frequency of the current part of a word, by document.
-    frequency: Vec<f32>,
+    /// The weighted frequencies of the current word, by document.
+    frequencies: Vec<Frequencies>,
     /// The documents that contain it.
     containing: Vec<DocId>,
     /// The score so far, by document.
@@ -60,11 +86,26 @@ struct Scratch {
     has_score: DocSet,
 }
 
+/// The weighted frequencies of a word in a document.
+#[derive(Debug, Clone, Copy, Default)]
+struct Frequencies {
+    stemmed: f32,
+    exact: f32,
+}
+
+/// The weights with which the frequency of a term counts.
+#[derive(Debug, Clone, Copy)]
+struct FrequencyWeights {
+    stemmed: f32,
+    /// The weight for the word itself; 0 for its other inflections.
+    exact: f32,
+}
+
 impl Scratch {
     /// Makes room for a segment of `size` documents.
     fn grow(&mut self, size: u32) {
         if self.scores.len() < size as usize {
-            self.frequency.resize(size as usize, 0.0);
+            self.frequencies.resize(size as usize, Frequencies::default());
             self.scores.resize(size as usize, 0.0);
             self.has_score = DocSet::new(size);
         }
@@ -80,27 +121,29 @@ impl Scratch {
         }
     }
 
-    fn add_frequency(&mut self, doc: DocId, frequency: f32) {
-        if let Some(sum) = self.frequency.get_mut(doc as usize) {
-            if *sum == 0.0 {
+    #[inline]
+    fn add_frequency(&mut self, doc: DocId, weights: FrequencyWeights, frequency: u32, divisor: f32) {
+        if let Some(sums) = self.frequencies.get_mut(doc as usize) {
+            if sums.stemmed == 0.0 && sums.exact == 0.0 {
                 self.containing.push(doc);
             }
-            *sum += frequency;
+            sums.stemmed += weights.stemmed * frequency as f32 / divisor;
+            sums.exact += weights.exact * frequency as f32 / divisor;
         }
     }
 
-    /// Adds the score of a part of a word, idf · (k1 + 1) · tf / (k1 + tf), and clears its frequencies for the next one.
-    fn saturate(&mut self, k1: f32, weight: f32) {
+    /// Adds the scores of a word, idf · (k1 + 1) · tf / (k1 + tf) by stem and the same for the word itself, and clears its
+    /// frequencies for the next one.
+    fn saturate(&mut self, k1: f32, weights: FrequencyWeights) {
         for doc in self.containing.drain(..) {
             if self.has_score.insert(doc) {
                 self.scored.push(doc);
             }
             let index = doc as usize;
-            if let (Some(frequency), Some(score)) =
-                (self.frequency.get_mut(index), self.scores.get_mut(index))
-            {
-                *score += weight * (k1 + 1.0) * *frequency / (k1 + *frequency);
-                *frequency = 0.0;
+            if let (Some(sums), Some(score)) = (self.frequencies.get_mut(index), self.scores.get_mut(index)) {
+                let Frequencies { stemmed, exact } = std::mem::take(sums);
+                *score += weights.stemmed * (k1 + 1.0) * stemmed / (k1 + stemmed);
+                *score += weights.exact * (k1 + 1.0) * exact / (k1 + exact);
             }
         }
     }
@@ -115,14 +158,24 @@ impl Scratch {
 pub(super) struct ScratchPool(Mutex<Vec<Scratch>>);
 
 impl ScratchPool {
-    fn take(&self) -> Scratch {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default()
+    fn lend(&self) -> LentScratch<'_> {
+        let scratch = self.0.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default();
+        LentScratch { pool: self, scratch }
     }
+}
 
-    fn put(&self, scratch: Scratch) {
-        let mut pool = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if pool.len() < MAX_SCRATCHES {
-            pool.push(scratch);
+/// A scratch memory of a pool, to which it returns when it is dropped.
+struct LentScratch<'a> {
+    pool: &'a ScratchPool,
+    scratch: Scratch,
+}
+
+impl Drop for LentScratch<'_> {
+    fn drop(&mut self) {
+        // After a panic, scores may be left in it.
+        let mut pool = self.pool.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if !std::thread::panicking() && pool.len() < MAX_SCRATCHES {
+            pool.push(std::mem::take(&mut self.scratch));
         }
     }
 }
@@ -193,22 +246,89 @@ impl Bm25Snapshot {
     /// # Errors
     /// Returns `Corrupt` or `Io` if the index cannot be read.
     pub fn search_counting(&self, query: &Bm25Query<'_>, tuning: &Tuning) -> Result<(Vec<Hit>, usize)> {
-        let (mut hits, mut scored) = (Vec::new(), 0);
+        self.search_with(query, tuning, self.is_large())
+    }
+
+    /// Ranks like [`Bm25Snapshot::search_counting`], on one thread or on several. The hits are the same; the number of
+    /// notes that several threads score varies.
+    ///
+    /// # Errors
+    /// Returns `Corrupt` or `Io` if the index cannot be read.
+    pub fn search_with(
+        &self,
+        query: &Bm25Query<'_>,
+        tuning: &Tuning,
+        is_parallel: bool,
+    ) -> Result<(Vec<Hit>, usize)> {
         if query.limit == 0 || query.words.is_empty() {
-            return Ok((hits, scored));
+            return Ok((Vec::new(), 0));
         }
         let words = self.scored_words(query.words, tuning)?;
-        let mut best = BestScores::new();
-        let mut scratch = self.scratches.take();
-        for at in 0..self.searcher.segment_readers().len() {
-            let Some(mut scorer) = SegmentScorer::new(self, at, query, tuning)? else { continue };
-            let found = scorer.find_best(&words, &best, &mut scratch)?;
-            scorer.add_hits(&found, &scratch, &mut best, &mut hits);
-            scored += scratch.scored.len();
-            scratch.clear();
+        let best = Mutex::new(BestScores::new());
+        let lend = || self.scratches.lend();
+        let search = |scratch: &mut LentScratch<'_>, at: &usize| {
+            self.search_segment(*at, &words, query, tuning, &best, &mut scratch.scratch)
+        };
+        let segments: Vec<usize> = (0..self.searcher.segment_readers().len()).collect();
+        let found = if is_parallel {
+            map_briefly(&segments, 1, lend, search)
+        } else {
+            map(&segments, segments.len(), lend, search)
+        };
+        let (mut hits, mut scored) = (Vec::new(), 0);
+        for found in found {
+            let (of_segment, count) = found?;
+            hits.extend(of_segment);
+            scored += count;
         }
-        self.scratches.put(scratch);
-        Ok((in_order(hits, &best), scored))
+        Ok((in_order(hits, &best.into_inner().unwrap_or_else(PoisonError::into_inner)), scored))
+    }
+
+    /// Finds the notes of one segment that can be among the best, and counts those that were scored for it.
+    fn search_segment(
+        &self,
+        at: usize,
+        words: &[ScoredWord],
+        query: &Bm25Query<'_>,
+        tuning: &Tuning,
+        best: &Mutex<BestScores>,
+        scratch: &mut Scratch,
+    ) -> Result<(Vec<Hit>, usize)> {
+        let Some(mut scorer) = SegmentScorer::new(self, at, query, tuning)? else {
+            return Ok((Vec::new(), 0));
+        };
+        let known = best.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let found = match scorer.find_best(words, &known, scratch) {
+            Ok(found) => found,
+            Err(error) => {
+                *scratch = Scratch::default();
+                return Err(error);
+            }
+        };
+        let mut hits = Vec::new();
+        let mut best = best.lock().unwrap_or_else(PoisonError::into_inner);
+        scorer.add_hits(&found, scratch, &mut best, &mut hits);
+        let scored = scratch.scored.len();
+        scratch.clear();
+        Ok((hits, scored))
+    }
+
+    /// Returns whether the vault is so large that several threads answer a query sooner than one.
+    fn is_large(&self) -> bool {
+        self.documents >= PARALLEL_NOTES
+    }
+
+    /// Looks up the terms of words, in a large vault with several threads. The next queries about these words find them in the
+    /// cache.
+    ///
+    /// # Errors
+    /// Returns `Corrupt` or `Io` if the index cannot be read.
+    pub fn look_up(&self, words: &[Word], tuning: &Tuning) -> Result<()> {
+        if !self.is_large() {
+            return Ok(());
+        }
+        let look_up = |_: &mut (), word| self.scored_word(word, tuning).map(drop);
+        map_briefly(words, 1, || (), look_up).into_iter().collect()
     }
 
     /// Ranks like [`Bm25Snapshot::search`], and also returns the scores of all other notes.
@@ -278,8 +398,8 @@ impl Bm25Snapshot {
                 exact.push(FieldTerms { field, tuning, expansion: self.expand_exact(field, &word.exact)? });
             }
         }
-        let weight = word.weight * idf(self.documents, frequency);
-        Ok(ScoredWord { parts: [(stemmed, weight), (exact, exact_weight)] })
+        let stemmed_weight = word.weight * idf(self.documents, frequency);
+        Ok(ScoredWord { stemmed, stemmed_weight, exact, exact_weight })
     }
 }
 
@@ -316,20 +436,23 @@ impl<'a> SegmentScorer<'a> {
         let (mut scanned, mut candidates): (f32, Option<Vec<DocId>>) = (0.0, None);
         for (position, &at) in order.iter().enumerate() {
             let rest: f32 = order.iter().skip(position).map(|&word| bound(word)).sum();
-            if candidates.is_none() && rest < scanned.max(known) {
-                // No document that has none of the words before it reaches the least score.
-                let least = self.least_score(best, scratch);
-                candidates =
-                    (rest < least).then(|| self.within(least - rest, scratch.scored.iter(), scratch));
+            if candidates.is_some() || rest < scanned.max(known) {
+                // No document that has none of the words before it reaches the least score, nor does one that lags too far
+                // behind. With each word the least score rises and the rest falls.
+                let scored = candidates.as_ref().unwrap_or(&scratch.scored);
+                let least = self.least_score(best, scored, scratch);
+                if rest < least {
+                    candidates = Some(self.within(least - rest, candidates.as_deref(), scratch));
+                }
             }
             if let Some(word) = words.get(at) {
                 self.score_word(word, candidates.as_deref(), scratch)?;
             }
             scanned += bound(at);
         }
-        let least = self.least_score(best, scratch);
         let scored = candidates.as_ref().unwrap_or(&scratch.scored);
-        let found = self.within(least, scored.iter(), scratch);
+        let least = self.least_score(best, scored, scratch);
+        let found = self.within(least, candidates.as_deref(), scratch);
         if !is_query_order {
             for &doc in &found {
                 if let Some(score) = scratch.scores.get_mut(doc as usize) {
@@ -344,10 +467,10 @@ impl<'a> SegmentScorer<'a> {
     }
 
     /// Returns a score that the last of the best documents has at least, less an allowance for rounding; 0 while there are
-    /// fewer.
-    fn least_score(&self, best: &BestScores, scratch: &Scratch) -> f32 {
+    /// fewer. Of this segment, only `docs` are among them.
+    fn least_score(&self, best: &BestScores, docs: &[DocId], scratch: &Scratch) -> f32 {
         let mut best = best.clone();
-        for &doc in &scratch.scored {
+        for &doc in docs {
             let score = OrderedScore(scratch.score(doc));
             let is_full = best.len() >= self.query.limit;
             if is_full && best.peek().is_some_and(|Reverse(worst)| score <= *worst) || !self.may_be_found(doc)
@@ -363,11 +486,18 @@ impl<'a> SegmentScorer<'a> {
         last.map_or(0.0, |Reverse(score)| score.0 * (1.0 - ROUNDING))
     }
 
-    /// Returns those documents in ascending order that have a score of at least `least`, less an allowance for rounding.
-    fn within<'d>(&self, least: f32, docs: impl Iterator<Item = &'d DocId>, scratch: &Scratch) -> Vec<DocId> {
+    /// Returns those documents in ascending order that have a score of at least `least`, less an allowance for rounding. They
+    /// are among `candidates`, which ascend, or among all that have a score.
+    fn within(&self, least: f32, candidates: Option<&[DocId]>, scratch: &Scratch) -> Vec<DocId> {
         let least = least - least.abs() * ROUNDING;
         let is_within = |doc: &DocId| scratch.score(*doc) >= least && self.may_be_found(*doc);
-        let mut found: Vec<DocId> = docs.copied().filter(is_within).collect();
+        if let Some(docs) = candidates {
+            return docs.iter().copied().filter(is_within).collect();
+        }
+        if scratch.scored.len() * SORTING_COST > self.segment.max_doc() as usize {
+            return scratch.has_score.iter().filter(is_within).collect();
+        }
+        let mut found: Vec<DocId> = scratch.scored.iter().copied().filter(is_within).collect();
         found.sort_unstable();
         found
     }
@@ -409,40 +539,57 @@ impl<'a> SegmentScorer<'a> {
         candidates: Option<&[DocId]>,
         scratch: &mut Scratch,
     ) -> Result<()> {
-        for (fields, weight) in &word.parts {
-            for terms in fields {
-                self.add_frequencies(terms, candidates, scratch)?;
+        let is_one_pass = word.has_exact_within_stemmed(self.at);
+        for terms in &word.stemmed {
+            let exact = word.exact.iter().find(|exact| is_one_pass && exact.field == terms.field);
+            let exact = exact.map_or(&[][..], |exact| exact.in_segment(self.at));
+            for term in terms.in_segment(self.at) {
+                let exact = if exact.contains(term) { 1.0 } else { 0.0 };
+                let weights = FrequencyWeights { stemmed: terms.tuning.weight, exact };
+                self.add_frequencies(terms, term, weights, candidates, scratch)?;
             }
-            scratch.saturate(self.k1, *weight);
         }
+        for terms in word.exact.iter().filter(|_| !is_one_pass) {
+            for term in terms.in_segment(self.at) {
+                let weights = FrequencyWeights { stemmed: 0.0, exact: terms.tuning.weight };
+                self.add_frequencies(terms, term, weights, candidates, scratch)?;
+            }
+        }
+        let weights = FrequencyWeights { stemmed: word.stemmed_weight, exact: word.exact_weight };
+        scratch.saturate(self.k1, weights);
         Ok(())
     }
 
-    /// Adds the weighted, length-normalised frequencies of terms in one field.
+    /// Adds the weighted, length-normalised frequencies of a term in one field.
     fn add_frequencies(
         &mut self,
-        terms: &FieldTerms,
+        FieldTerms { field, tuning, .. }: &FieldTerms,
+        (part, term): &(Field, TermInfo),
+        weights: FrequencyWeights,
         candidates: Option<&[DocId]>,
         scratch: &mut Scratch,
     ) -> Result<()> {
-        let FieldTerms { field, tuning, expansion } = terms;
-        let found = expansion.terms.get(self.at).map_or(&[][..], Vec::as_slice);
-        if tuning.weight <= 0.0 || found.is_empty() {
-            return Ok(());
-        }
         if !self.norms.iter().any(|(known, _)| known == field) {
             self.norms.push((*field, self.length_norms(*field, *tuning)?));
         }
         let Some((_, norms)) = self.norms.iter().find(|(known, _)| known == field) else { return Ok(()) };
-        for (part, term) in found {
-            // Documents that are no candidates may get a part of their score. It is no more than the score, so
-            // `least_score` holds.
-            match candidates.filter(|docs| docs.len() * SEEK_COST < term.doc_freq as usize) {
-                None => self.add_all(*part, term, tuning.weight, norms, scratch)?,
-                Some(docs) => self.add_some(*part, term, tuning.weight, norms, docs, scratch)?,
+        match candidates {
+            None => self.add_all(*part, term, weights, norms, scratch),
+            Some(docs) if docs.len() * SEEK_COST < term.doc_freq as usize => {
+                self.add_sought(*part, term, weights, norms, docs, scratch)
             }
+            Some(docs) => self.add_common(*part, term, weights, norms, docs, scratch),
         }
-        Ok(())
+    }
+
+    /// Opens the blocks of postings of a term.
+    fn open_blocks(&self, part: Field, term: &TermInfo) -> Result<BlockSegmentPostings> {
+        let inverted = self.segment.inverted_index(part).map_err(failed("read"))?;
+        let mut postings = inverted
+            .read_block_postings_from_terminfo(term, IndexRecordOption::WithFreqs)
+            .map_err(|error| failed("read")(error.into()))?;
+        postings.seek(0);
+        Ok(postings)
     }
 
     /// Adds the frequencies of all documents that contain a term.
@@ -450,26 +597,22 @@ impl<'a> SegmentScorer<'a> {
         &self,
         part: Field,
         term: &TermInfo,
-        weight: f32,
+        weights: FrequencyWeights,
         norms: &LengthNorms,
         scratch: &mut Scratch,
     ) -> Result<()> {
-        let inverted = self.segment.inverted_index(part).map_err(failed("read"))?;
-        let mut postings = inverted
-            .read_block_postings_from_terminfo(term, IndexRecordOption::WithFreqs)
-            .map_err(|error| failed("read")(error.into()))?;
+        let mut postings = self.open_blocks(part, term)?;
         scratch.containing.reserve(term.doc_freq as usize);
-        postings.seek(0);
         while !postings.docs().is_empty() {
             let found = postings.docs().iter().zip(postings.freqs());
             // The kind of norms is the same for all documents, so that it is not asked for each.
             match norms {
                 LengthNorms::ByCode(reader, divisors) => found.for_each(|(&doc, &frequency)| {
                     let divisor = divisors[usize::from(reader.fieldnorm_id(doc))];
-                    scratch.add_frequency(doc, weight * frequency as f32 / divisor);
+                    scratch.add_frequency(doc, weights, frequency, divisor);
                 }),
                 LengthNorms::Sum(..) => found.for_each(|(&doc, &frequency)| {
-                    scratch.add_frequency(doc, weight * frequency as f32 / norms.divisor(doc));
+                    scratch.add_frequency(doc, weights, frequency, norms.divisor(doc));
                 }),
             }
             postings.advance();
@@ -477,12 +620,37 @@ impl<'a> SegmentScorer<'a> {
         Ok(())
     }
 
-    /// Adds the frequencies of those of some documents, which ascend, that contain a term.
-    fn add_some(
+    /// Adds the frequencies of those of some documents, which ascend, that contain a term. It reads all postings of the term.
+    fn add_common(
         &self,
         part: Field,
         term: &TermInfo,
-        weight: f32,
+        weights: FrequencyWeights,
+        norms: &LengthNorms,
+        docs: &[DocId],
+        scratch: &mut Scratch,
+    ) -> Result<()> {
+        let mut postings = self.open_blocks(part, term)?;
+        let mut docs = docs.iter().copied().peekable();
+        while !postings.docs().is_empty() && docs.peek().is_some() {
+            for (&doc, &frequency) in postings.docs().iter().zip(postings.freqs()) {
+                while docs.next_if(|wanted| *wanted < doc).is_some() {}
+                if docs.next_if_eq(&doc).is_some() {
+                    scratch.add_frequency(doc, weights, frequency, norms.divisor(doc));
+                }
+            }
+            postings.advance();
+        }
+        Ok(())
+    }
+
+    /// Adds the frequencies of those of some documents, which ascend, that contain a term. It searches for each in the
+    /// postings of the term.
+    fn add_sought(
+        &self,
+        part: Field,
+        term: &TermInfo,
+        weights: FrequencyWeights,
         norms: &LengthNorms,
         docs: &[DocId],
         scratch: &mut Scratch,
@@ -496,7 +664,7 @@ impl<'a> SegmentScorer<'a> {
                 postings.seek(doc);
             }
             if postings.doc() == doc {
-                scratch.add_frequency(doc, weight * postings.term_freq() as f32 / norms.divisor(doc));
+                scratch.add_frequency(doc, weights, postings.term_freq(), norms.divisor(doc));
             }
         }
         Ok(())
