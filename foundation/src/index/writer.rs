@@ -233,6 +233,9 @@ impl Writer {
         if plan.is_staged() {
             self.catalog.end_files();
         }
+        if plan.is_bulk() {
+            platform::release_free_memory();
+        }
         let is_same_dialect = dialects.before == *dialects.now;
         if !batch.changed
             && removed.is_empty()
@@ -245,15 +248,7 @@ impl Writer {
             self.catalog.commit()?;
             return Ok(true);
         }
-        let Self { full_text, catalog, .. } = self;
-        std::thread::scope(|scope| {
-            let text = full_text.as_mut().map(|(writer, _)| scope.spawn(|| writer.commit(generation)));
-            let passages = std::mem::take(&mut batch.passages);
-            let rows = catalog.add_passages(passages.into_sorted());
-            let rows = rows.and_then(|()| if plan.is_staged() { catalog.build_indexes() } else { Ok(()) });
-            let text = text.map(|text| text.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
-            text.unwrap_or(Ok(())).and(rows)
-        })?;
+        self.write_text_and_passages(&mut batch, plan, generation)?;
         self.resolve_links(&batch, plan)?;
         self.settle_dialects(&dialects, plan)?;
         self.catalog.set_last_id(last_id)?;
@@ -271,6 +266,23 @@ impl Writer {
             self.full_text = None;
         }
         Ok(true)
+    }
+
+    /// Commits the full text, and meanwhile writes the passages of a bulk batch and builds the indexes of a staged catalog.
+    fn write_text_and_passages(&mut self, batch: &mut Batch, plan: &Plan, generation: i64) -> Result<()> {
+        let Self { full_text, catalog, .. } = self;
+        std::thread::scope(|scope| {
+            let text = full_text.as_mut().map(|(writer, _)| scope.spawn(|| writer.commit(generation)));
+            let passages = std::mem::take(&mut batch.passages);
+            let rows = catalog.add_passages(passages.into_sorted());
+            if plan.is_bulk() {
+                // SQLite has an allocator of its own, so that ours gives nothing back while the indexes are sorted.
+                platform::release_free_memory();
+            }
+            let rows = rows.and_then(|()| if plan.is_staged() { catalog.build_indexes() } else { Ok(()) });
+            let text = text.map(|text| text.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+            text.unwrap_or(Ok(())).and(rows)
+        })
     }
 
     /// Removes from the full text what the batch writes again.
