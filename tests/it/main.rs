@@ -45,6 +45,7 @@ mod file_names;
 mod folder_moves;
 mod frontmatter;
 mod frontmatter_edit;
+mod full_text_removal;
 mod fusion;
 mod git;
 mod git_history;

@@ -7,6 +7,7 @@ mod scoring;
 mod statistics;
 mod bulk_inverter;
 mod posting_buffer;
+mod removed_files;
 mod stem_expansion;
 mod substring_candidates;
 mod term_dictionary;
@@ -23,6 +24,7 @@ pub use self::ranking::Ranking;
 use self::scoring::ScratchPool;
 use self::statistics::{FieldLengths, LengthCache, PASSAGE_TERMS};
 use crate::index::bm25::bulk_inverter::BulkInverter;
+use crate::index::bm25::removed_files::{BatchFiles, RemovedFiles};
 use crate::index::bm25::stem_expansion::ExpansionCache;
 use crate::index::bm25::substring_candidates::{CandidateCache, TermTextCache, new_candidate_cache};
 use tantivy::Directory as _;
@@ -394,7 +396,7 @@ impl Bm25 {
         };
         // A background merge would outlive a command. `Bm25Writer::merge_down_to` merges when it is due.
         writer.set_merge_policy(Box::new(NoMergePolicy));
-        Ok(Bm25Writer { writer, inverter: None, fields: self.fields })
+        Ok(Bm25Writer { writer, inverter: None, fields: self.fields, batch: BatchFiles::default() })
     }
 
     /// Returns a snapshot of the last commit.
@@ -426,6 +428,8 @@ pub struct Bm25Writer {
     /// Receives all notes while a bulk load is active.
     inverter: Option<BulkInverter>,
     fields: Fields,
+    /// What was removed and added since the last commit.
+    batch: BatchFiles,
 }
 
 impl std::fmt::Debug for Bm25Writer {
@@ -450,6 +454,7 @@ impl Bm25Writer {
     /// Adds a note. An earlier document with the same id must have been removed.
     pub fn add(&mut self, note: AnalyzedNote) -> Result<()> {
         let Some(inverter) = &mut self.inverter else {
+            self.batch.added.insert(note.file);
             let document = TermListDocument::new(&note, &self.fields);
             return self.writer.add_document(document).map(drop).map_err(failed("write"));
         };
@@ -467,8 +472,21 @@ impl Bm25Writer {
     }
 
     /// Removes the note with this id.
-    pub fn remove(&self, file: FileId) {
-        self.writer.delete_term(Term::from_field_u64(self.fields.file, file as u64));
+    pub fn remove(&mut self, file: FileId) -> Result<()> {
+        if self.batch.added.contains(&file) {
+            // The query of the batch may be older than this document.
+            self.writer.delete_term(Term::from_field_u64(self.fields.file, file as u64));
+        }
+        let removed = match &self.batch.removed {
+            Some(removed) => removed,
+            None => {
+                let removed = RemovedFiles::new(self.fields.file);
+                self.writer.delete_query(Box::new(removed.clone())).map_err(failed("write"))?;
+                self.batch.removed.insert(removed)
+            }
+        };
+        removed.insert(file);
+        Ok(())
     }
 
     /// Removes the notes whose ids are greater than `last`.
@@ -486,6 +504,8 @@ impl Bm25Writer {
     /// Commits all changes, and stores `generation` with them.
     pub fn commit(&mut self, generation: i64) -> Result<()> {
         self.finish_bulk_load()?;
+        // The next removal needs a query of its own, also if this commit fails.
+        let _committed = std::mem::take(&mut self.batch);
         let mut commit = self.writer.prepare_commit().map_err(failed("commit"))?;
         commit.set_payload(&generation.to_string());
         commit.commit().map(drop).map_err(failed("commit"))
@@ -494,6 +514,7 @@ impl Bm25Writer {
     /// Discards all changes since the last commit.
     pub fn rollback(&mut self) -> Result<()> {
         self.inverter = None;
+        self.batch = BatchFiles::default();
         self.writer.rollback().map(drop).map_err(failed("roll back"))
     }
 

@@ -437,13 +437,13 @@ impl Writer {
         self.catalog.remove(id)?;
         self.uncount_orphans(&old, batch, plan)?;
         batch.touch(path);
-        self.remove_text(id);
-        Ok(())
+        self.remove_text(id)
     }
 
-    fn remove_text(&self, id: FileId) {
-        if let Some((writer, _)) = &self.full_text {
-            writer.remove(id);
+    fn remove_text(&mut self, id: FileId) -> Result<()> {
+        match &mut self.full_text {
+            Some((writer, _)) => writer.remove(id),
+            None => Ok(()),
         }
     }
 
@@ -527,7 +527,7 @@ impl Writer {
             }
         }
         if !file.is_new {
-            self.remove_text(file.id);
+            self.remove_text(file.id)?;
         }
         if let (Some(mut entry), Some((writer, _))) = (document.entry, &mut self.full_text) {
             entry.file = file.id;
