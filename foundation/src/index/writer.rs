@@ -18,7 +18,6 @@ use std::sync::mpsc::sync_channel;
 use std::thread::JoinHandle;
 
 pub(super) use self::embedding::{EmbeddingStep, Extent};
-use crate::clock::wall_nanos;
 use crate::error::{Error, ErrorKind, Result};
 use crate::index::bm25::{Analyzer, Bm25, Bm25Writer};
 use crate::index::catalog::{CatalogWriter, FileId, LinkGroup, RELATION_RULES};
@@ -101,7 +100,6 @@ impl Writer {
         progress: &Progress,
         stop: &AtomicBool,
     ) -> Result<SyncReport> {
-        let started = wall_nanos();
         let is_rebuild = self.next_sync == NextSync::Rebuild;
         let redo = if is_rebuild { Redo::All } else { self.unfinished_work()? };
         let scope = if redo == Redo::Nothing { scope } else { &SyncScope::All };
@@ -123,7 +121,7 @@ impl Writer {
             return Ok(changes.report);
         }
         self.remove_seal()?;
-        let plan = Plan::new(changes.changed.len(), starts_empty, redo, started);
+        let plan = Plan::new(changes.changed.len(), starts_empty, redo);
         if plan.is_bulk() {
             // A bulk batch is repeated as a whole after a crash, so its paths need not be listed.
             self.catalog.set_intents(std::iter::once("*"))?;
@@ -395,7 +393,7 @@ impl Writer {
                 scope.spawn(move || {
                     let mut analyzer = Analyzer::default();
                     loop {
-                        let group = read_group(vault, changed, next, plan.started, &mut analyzer, rules);
+                        let group = read_group(vault, changed, next, &mut analyzer, rules);
                         // The receiver is gone once the batch is stopped.
                         if group.is_empty() || sender.send(group).is_err() {
                             break;

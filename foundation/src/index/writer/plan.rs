@@ -69,20 +69,18 @@ pub(super) struct Plan {
     pub(super) method: Method,
     /// What an unfinished batch left to do.
     pub(super) redo: Redo,
-    /// When the scan began, in nanoseconds.
-    pub(super) started: i64,
 }
 
 impl Plan {
     /// Plans a batch of so many files. `starts_empty` says that nothing of the catalog is kept.
-    pub(super) fn new(files: usize, starts_empty: bool, redo: Redo, started: i64) -> Self {
+    pub(super) fn new(files: usize, starts_empty: bool, redo: Redo) -> Self {
         let method = match (starts_empty, files >= BULK || redo == Redo::All) {
             (false, false) => Method::Update,
             (false, true) => Method::BulkUpdate,
             (true, false) => Method::SmallLoad,
             (true, true) => Method::Load,
         };
-        Self { method, redo, started }
+        Self { method, redo }
     }
 
     /// Returns whether the batch has many files.

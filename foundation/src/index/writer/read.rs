@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use crate::clock::wall_nanos;
 use crate::error::ErrorKind;
 use crate::index::bm25::Analyzer;
 use crate::index::catalog::FileKind;
@@ -41,7 +42,6 @@ pub(super) fn read_group(
     vault: &Vault,
     changed: &[ChangedFile],
     next: &AtomicUsize,
-    started: i64,
     analyzer: &mut Analyzer,
     rules: &RelationRules,
 ) -> Vec<FileRead> {
@@ -50,7 +50,7 @@ pub(super) fn read_group(
     while group.len() < GROUP && bytes < GROUP_BYTES {
         let at = next.fetch_add(1, Ordering::Relaxed);
         let Some(changed_file) = changed.get(at) else { break };
-        let read = read_changed_file(vault, at, changed_file, started, analyzer, rules);
+        let read = read_changed_file(vault, at, changed_file, analyzer, rules);
         bytes += read.bytes;
         group.push(read);
     }
@@ -85,7 +85,6 @@ fn read_changed_file(
     vault: &Vault,
     at: usize,
     changed_file: &ChangedFile,
-    started: i64,
     analyzer: &mut Analyzer,
     rules: &RelationRules,
 ) -> FileRead {
@@ -93,7 +92,8 @@ fn read_changed_file(
     let stat = stat_of(file);
     let newest = stat.mtime_ns.max(stat.ctime_ns);
     let margin = if stat.mtime_ns % 1_000_000_000 == 0 { RACY_COARSE_NS } else { RACY_NS };
-    let racy = newest.saturating_add(margin) >= started;
+    // A change after this moment gives the file another time, unless the present one is as young as the clock is coarse.
+    let racy = newest.saturating_add(margin) >= wall_nanos();
     if FileKind::of(&file.path) == FileKind::Attachment {
         let document = IndexedDocument::attachment(&file.path, stat, false, changed_file.excluded);
         return FileRead { at, document, bytes: 0, warning: None, failed: false };
