@@ -320,8 +320,8 @@ impl CatalogReader {
     /// Returns the hash that a file had when it was indexed.
     pub fn hash_of(&self, id: FileId) -> Result<Option<Hash>> {
         self.db
-            .query_row("SELECT hash FROM files WHERE id = ?1", [id], |row| row.get(0))
-            .optional()
+            .prepare_cached("SELECT hash FROM files WHERE id = ?1")
+            .and_then(|mut select| select.query_row([id], |row| row.get(0)).optional())
             .map(Option::flatten)
             .map_err(sql("read"))
     }

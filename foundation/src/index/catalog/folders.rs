@@ -95,17 +95,19 @@ impl CatalogWriter {
         self.change_folder(path, |files, name| files.add(name, stat, racy, excluded));
     }
 
-    /// Takes out of the counts what the catalog has of a file, and of the one at a path that it replaces.
-    pub(super) fn uncount_files(&self, id: FileId, path: Option<&str>) -> Result<()> {
+    /// Takes out of the counts what the catalog has of a file, and of the one at a path that it replaces. Returns whether the
+    /// file has that path already.
+    pub(super) fn uncount_files(&self, id: FileId, path: Option<&str>) -> Result<bool> {
         let mut select = self
             .reader()
             .db
             .prepare_cached(
-                "SELECT path, size, mtime, ctime, racy, excluded FROM files WHERE id = ?1 UNION
-                 SELECT path, size, mtime, ctime, racy, excluded FROM files WHERE path = ?2",
+                "SELECT path, size, mtime, ctime, racy, excluded, id FROM files WHERE id = ?1 UNION ALL
+                 SELECT path, size, mtime, ctime, racy, excluded, id FROM files WHERE path = ?2 AND id <> ?1",
             )
             .map_err(sql("read"))?;
         let mut rows = select.query(params![id, path]).map_err(sql("read"))?;
+        let mut has_path = false;
         while let Some(row) = rows.next().map_err(sql("read"))? {
             let read = || {
                 let stat = Stat {
@@ -113,12 +115,14 @@ impl CatalogWriter {
                     mtime_ns: row.get(2)?,
                     ctime_ns: row.get(3)?,
                 };
-                Ok((row.get_ref(0)?.as_str()?, stat, row.get(4)?, row.get(5)?))
+                Ok((row.get_ref(0)?.as_str()?, stat, row.get(4)?, row.get(5)?, row.get(6)?))
             };
-            let (path, stat, racy, excluded): (&str, Stat, bool, bool) = read().map_err(sql("read"))?;
-            self.change_folder(path, |files, name| files.subtract(name, &stat, racy, excluded));
+            let (known, stat, racy, excluded, of): (&str, Stat, bool, bool, FileId) =
+                read().map_err(sql("read"))?;
+            has_path |= of == id && Some(known) == path;
+            self.change_folder(known, |files, name| files.subtract(name, &stat, racy, excluded));
         }
-        Ok(())
+        Ok(has_path)
     }
 
     fn change_folder(&self, path: &str, change: impl FnOnce(&mut FolderFiles, &str)) {

@@ -23,6 +23,16 @@ const CACHE_FOR_BULK: u32 = 32_768;
 
 /// The number of passages that are inserted at a time.
 const PASSAGES_AT_A_TIME: usize = 1024;
+const INSERT_FILE: &str =
+    "INSERT INTO files VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18)";
+/// Outside of a bulk load, a new file can take the path of one that is moved in the same batch.
+const REPLACE_FILE: &str =
+    "INSERT OR REPLACE INTO files VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18)";
+/// For a file that keeps its path: the indexes on paths and names stay as they are.
+const UPDATE_FILE: &str =
+    "UPDATE files SET kind = ?3, size = ?4, mtime = ?5, ctime = ?6, racy = ?7, hash = ?8,
+    excluded = ?9, note_id = ?10, title = ?11, created = ?12, updated = ?13, category = ?14, type = ?15,
+    put_away = ?17, path_id = ?18 WHERE id = ?1";
 
 static INTO_PASSAGES: Inserts<3> = Inserts::new("INSERT OR IGNORE INTO passages VALUES");
 
@@ -300,19 +310,17 @@ impl CatalogWriter {
         if !fresh {
             self.remove_details(row.id)?;
         }
-        if !self.is_loading.get() {
-            self.uncount_files(row.id, Some(row.path.as_str()))?;
-        }
-        self.count_file(row.path.as_str(), &record.stat, record.racy, row.excluded);
-        // `OR REPLACE` costs more even if there is nothing to replace. Outside of a bulk load it is needed: a new file
-        // can take the path of one that is moved in the same batch.
-        let insert = if self.is_loading.get() {
-            "INSERT INTO files VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18)"
+        // `OR REPLACE` costs more even if there is nothing to replace.
+        let write = if self.is_loading.get() {
+            INSERT_FILE
+        } else if self.uncount_files(row.id, Some(row.path.as_str()))? {
+            UPDATE_FILE
         } else {
-            "INSERT OR REPLACE INTO files VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18)"
+            REPLACE_FILE
         };
+        self.count_file(row.path.as_str(), &record.stat, record.racy, row.excluded);
         self.run(
-            insert,
+            write,
             params![
                 row.id,
                 row.path.as_str(),
