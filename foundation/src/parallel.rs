@@ -23,6 +23,8 @@ pub fn core_count() -> usize {
 
 /// The number of runs that each thread takes where all take equally long.
 const RUNS: usize = 8;
+/// The least number of threads for work that mostly waits.
+pub const WAITING_THREADS: usize = 8;
 
 /// Applies `work` to every item, in parallel if there are enough items, and returns the results in order. Concurrent
 /// calls share the cores.
@@ -36,15 +38,28 @@ pub fn map<'t, T: Sync, S, R: Send>(
     start: impl Fn() -> S + Sync,
     work: impl Fn(&mut S, &'t T) -> R + Sync,
 ) -> Vec<R> {
-    map_with(items, least, start, work, |threads, take_runs| {
-        std::thread::scope(|scope| {
-            let others: Vec<_> = (1..threads).map(|_| scope.spawn(take_runs)).collect();
-            let mut done = take_runs();
-            for other in others {
-                done.extend(other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
-            }
-            done
-        })
+    map_with(items, (least, 1), start, work, on_new_threads)
+}
+
+/// Maps like [`map`], for work that mostly waits for the disk: on [`WAITING_THREADS`] threads even if there are fewer cores.
+pub fn map_waiting<'t, T: Sync, S, R: Send>(
+    items: &'t [T],
+    least: usize,
+    start: impl Fn() -> S + Sync,
+    work: impl Fn(&mut S, &'t T) -> R + Sync,
+) -> Vec<R> {
+    map_with(items, (least, WAITING_THREADS), start, work, on_new_threads)
+}
+
+/// Takes runs on this thread and on new ones.
+fn on_new_threads<R: Send>(threads: usize, take_runs: &(dyn Fn() -> Done<R> + Sync)) -> Done<R> {
+    std::thread::scope(|scope| {
+        let others: Vec<_> = (1..threads).map(|_| scope.spawn(take_runs)).collect();
+        let mut done = take_runs();
+        for other in others {
+            done.extend(other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        }
+        done
     })
 }
 
@@ -59,7 +74,7 @@ pub fn map_briefly<'t, T: Sync, S, R: Send>(
 ) -> Vec<R> {
     let Some(_use) = PoolUse::begin() else { return map(items, least, start, work) };
     let Some(pool) = pool() else { return map(items, least, start, work) };
-    map_with(items, least, start, work, |threads, take_runs| {
+    map_with(items, (least, 1), start, work, |threads, take_runs| {
         let all = Mutex::new(Vec::new());
         let add = |done| all.lock().unwrap_or_else(PoisonError::into_inner).extend(done);
         pool.in_place_scope(|scope| {
@@ -106,17 +121,18 @@ fn pool() -> Option<&'static rayon::ThreadPool> {
 /// The results of some runs, each with its index.
 type Done<R> = Vec<(usize, Vec<R>)>;
 
-/// Maps with the threads that `on_threads` starts: it calls the function that takes runs on this many threads.
+/// Maps with the threads that `on_threads` starts: it calls the function that takes runs on this many threads. Each has
+/// `least` items or more, and `threads` are used even if there are fewer cores.
 fn map_with<'t, T: Sync, S, R: Send>(
     items: &'t [T],
-    least: usize,
+    (least, threads): (usize, usize),
     start: impl Fn() -> S + Sync,
     work: impl Fn(&mut S, &'t T) -> R + Sync,
     on_threads: impl FnOnce(usize, &(dyn Fn() -> Done<R> + Sync)) -> Done<R>,
 ) -> Vec<R> {
     let others = ACTIVE_CALLERS.fetch_add(1, Ordering::Relaxed);
     let _shares = ActiveCaller;
-    let idle = core_count().saturating_sub(others).max(1);
+    let idle = core_count().saturating_sub(others).max(threads);
     let threads = idle.min(items.len().div_ceil(least.max(1))).max(1);
     if threads == 1 {
         let mut state = start();

@@ -14,6 +14,8 @@ fn results_keep_the_order_of_the_items() {
             assert_eq!(doubled, expected, "{count} {least}");
             let briefly = parallel::map_briefly(&items, least, || (), |(), item| item * 2);
             assert_eq!(briefly, expected, "{count} {least}, on the threads of the pool");
+            let waiting = parallel::map_waiting(&items, least, || (), |(), item| item * 2);
+            assert_eq!(waiting, expected, "{count} {least}, on more threads than cores");
         }
     }
 }
@@ -35,6 +37,20 @@ fn each_thread_keeps_one_state_over_all_its_runs() {
     // The last item of each thread has counted all items of it.
     let most = counts.iter().max().copied().unwrap_or(0);
     assert!(most * states >= items.len(), "{most} {states}");
+}
+
+/// Each item waits until all are begun, which on fewer threads would never be.
+#[test]
+fn work_that_waits_has_more_threads_than_cores() {
+    let begun = AtomicUsize::new(0);
+    let items = [(); parallel::WAITING_THREADS];
+    let wait = |(): &mut (), (): &()| {
+        begun.fetch_add(1, Ordering::Relaxed);
+        while begun.load(Ordering::Relaxed) < items.len() {
+            std::thread::yield_now();
+        }
+    };
+    assert_eq!(parallel::map_waiting(&items, 1, || (), wait).len(), items.len());
 }
 
 #[test]

@@ -9,7 +9,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::platform::FileMetadata;
 use crate::text::edit::ContentHash;
 use crate::vault::Vault;
-use crate::vault::dir::{Dir, DirTree, parallel_in_tree, remove_if_empty, split_path};
+use crate::vault::dir::{Dir, DirTree, remove_if_empty, split_path, waiting_in_tree};
 use crate::vault::manifest::{ChangedFile, Manifest, Removal, Rename};
 use crate::vault::transaction_records::{COMMITTED, CONFLICTS, MANIFEST, UNDO, remove_transaction};
 use crate::vault::write_lock::WriteLock;
@@ -185,7 +185,7 @@ impl Commit<'_> {
         let manifest = self.manifest;
         let files: Vec<(usize, &ChangedFile)> = manifest.files.iter().enumerate().collect();
         let this = &*self;
-        let said = parallel_in_tree(self.vault, &files, |tree, &(index, file)| {
+        let said = waiting_in_tree(self.vault, &files, |tree, &(index, file)| {
             let Some(to) = file.target() else { return Ok(None) };
             match &file.temporary {
                 Some(temporary) => this.replace(tree, index, file, &to, temporary),

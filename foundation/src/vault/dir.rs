@@ -24,15 +24,16 @@ const MAX_OPEN_DIRS: usize = 128;
 const MIN_OPEN_DIRS: usize = 4;
 
 /// Returns the number of folder handles that a [`DirTree`] may keep open. All trees share half of the process's limit;
-/// there is one tree for each core, and two more.
+/// there is one tree for each thread, and two more.
 fn folder_budget() -> usize {
     static BUDGET: OnceLock<usize> = OnceLock::new();
-    *BUDGET.get_or_init(|| budget(platform::open_file_limit(), parallel::core_count()))
+    let threads = parallel::core_count().max(parallel::WAITING_THREADS);
+    *BUDGET.get_or_init(|| budget(platform::open_file_limit(), threads))
 }
 
 /// Divides the process's limit of open files, if there is one, among the trees.
-fn budget(limit: Option<usize>, cores: usize) -> usize {
-    (limit.unwrap_or(usize::MAX) / 2 / (cores + 2)).clamp(MIN_OPEN_DIRS, MAX_OPEN_DIRS)
+fn budget(limit: Option<usize>, threads: usize) -> usize {
+    (limit.unwrap_or(usize::MAX) / 2 / (threads + 2)).clamp(MIN_OPEN_DIRS, MAX_OPEN_DIRS)
 }
 
 /// Counts a step that is about to happen, such as a file system change, and kills the process at the one that the test chose.
@@ -376,10 +377,27 @@ pub(crate) fn parallel_in_tree<T: Sync, R: Send>(
     items: &[T],
     work: impl Fn(&mut DirTree, &T) -> Result<R> + Sync,
 ) -> Result<Vec<R>> {
-    let start = || DirTree::open(vault);
-    let done = parallel::map(items, MIN_FILES_PER_THREAD, start, |tree, item| match tree {
+    let done = parallel::map(items, MIN_FILES_PER_THREAD, || DirTree::open(vault), in_tree(work));
+    done.into_iter().collect()
+}
+
+/// Does the same, for work that mostly waits for the disk. A rename that replaces a file frees its blocks, and some file systems
+/// tell the disk so before the call returns.
+pub(crate) fn waiting_in_tree<T: Sync, R: Send>(
+    vault: &Vault,
+    items: &[T],
+    work: impl Fn(&mut DirTree, &T) -> Result<R> + Sync,
+) -> Result<Vec<R>> {
+    let done = parallel::map_waiting(items, MIN_FILES_PER_THREAD, || DirTree::open(vault), in_tree(work));
+    done.into_iter().collect()
+}
+
+/// Returns `work` for a tree that may have failed to open.
+fn in_tree<T, R>(
+    work: impl Fn(&mut DirTree, &T) -> Result<R> + Sync,
+) -> impl Fn(&mut Result<DirTree>, &T) -> Result<R> + Sync {
+    move |tree, item| match tree {
         Ok(tree) => work(tree, item),
         Err(error) => Err(Error::new(error.kind(), error.message())),
-    });
-    done.into_iter().collect()
+    }
 }
