@@ -23,6 +23,7 @@ const CACHE_FOR_BULK: u32 = 32_768;
 
 /// The number of passages that are inserted at a time.
 const PASSAGES_AT_A_TIME: usize = 1024;
+
 const INSERT_FILE: &str =
     "INSERT INTO files VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18)";
 /// Outside of a bulk load, a new file can take the path of one that is moved in the same batch.
