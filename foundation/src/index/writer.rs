@@ -246,7 +246,8 @@ impl Writer {
             self.catalog.commit()?;
             return Ok(true);
         }
-        self.write_text_and_passages(&mut batch, plan, generation)?;
+        let text = self.full_text.as_mut().map(|(writer, _)| writer);
+        write_passages(&self.catalog, std::mem::take(&mut batch.passages), plan, text, generation)?;
         self.resolve_links(&batch, plan)?;
         self.settle_dialects(&dialects, plan)?;
         self.catalog.set_last_id(last_id)?;
@@ -264,23 +265,6 @@ impl Writer {
             self.full_text = None;
         }
         Ok(true)
-    }
-
-    /// Commits the full text, and meanwhile writes the passages of a bulk batch and builds the indexes of a staged catalog.
-    fn write_text_and_passages(&mut self, batch: &mut Batch, plan: &Plan, generation: i64) -> Result<()> {
-        let Self { full_text, catalog, .. } = self;
-        std::thread::scope(|scope| {
-            let text = full_text.as_mut().map(|(writer, _)| scope.spawn(|| writer.commit(generation)));
-            let passages = std::mem::take(&mut batch.passages);
-            let rows = catalog.add_passages(passages.into_sorted());
-            if plan.is_bulk() {
-                // SQLite has an allocator of its own, so that ours gives nothing back while the indexes are sorted.
-                platform::release_free_memory();
-            }
-            let rows = rows.and_then(|()| if plan.is_staged() { catalog.build_indexes() } else { Ok(()) });
-            let text = text.map(|text| text.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
-            text.unwrap_or(Ok(())).and(rows)
-        })
     }
 
     /// Removes from the full text what the batch writes again.
@@ -822,6 +806,28 @@ impl Batch {
         self.names.insert(key(path.name()));
         self.folders.extend(path.folder().rsplit('/').next().map(key));
     }
+}
+
+/// Writes the passages of a large batch and builds the indexes of a staged catalog, while another thread commits the full
+/// text.
+fn write_passages(
+    catalog: &CatalogWriter,
+    passages: PassageList,
+    plan: &Plan,
+    text: Option<&mut Bm25Writer>,
+    generation: i64,
+) -> Result<()> {
+    std::thread::scope(|scope| {
+        let text = text.map(|writer| scope.spawn(move || writer.commit(generation)));
+        let rows = catalog.add_passages(passages.into_sorted());
+        if plan.is_bulk() {
+            // SQLite has an allocator of its own, so that ours gives nothing back while the indexes are sorted.
+            platform::release_free_memory();
+        }
+        let rows = rows.and_then(|()| if plan.is_staged() { catalog.build_indexes() } else { Ok(()) });
+        let text = text.map(|text| text.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        text.unwrap_or(Ok(())).and(rows)
+    })
 }
 
 /// Completes and closes the staged catalog of a folder. If it cannot be packed, for instance because the disk is nearly full, it
