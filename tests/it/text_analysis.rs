@@ -16,6 +16,38 @@ fn check(text: &str, expected: &str) {
     assert_eq!(found.join(" "), expected, "{text:?}");
 }
 
+/// Lists the terms, the short ones among them as numbers first.
+fn short_first(mut walk: Terms<'_>) -> Vec<String> {
+    let mut found = Vec::new();
+    loop {
+        while let Some(word) = walk.next_short() {
+            let bytes = word.folded.to_le_bytes();
+            let (term, above) = bytes.split_at(word.length);
+            assert!(above.iter().all(|&byte| byte == 0), "{word:?}");
+            found.push(String::from_utf8(term.to_vec()).unwrap());
+        }
+        let Some(term) = walk.next_text() else { return found };
+        found.push(term.to_owned());
+    }
+}
+
+/// Short words are folded like others, whatever stands behind them, and the last one too.
+#[test]
+fn short_words_are_terms() {
+    let cases = [
+        ("The quick brown Fox of 1984.", "the quick brown fox of 1984"),
+        ("abcdefghijklmnop qrstuvwxyz0123456", "abcdefghijklmnop qrstuvwxyz0123456"),
+        ("a-b c- d' e's f.g h. C# i_j KiB éa aé", "a-b a b c d e f.g f g h c# c i_j i j kib ea ae"),
+        ("", ""),
+    ];
+    for (text, expected) in cases {
+        let text = format!("{text} {}", " ".repeat(20));
+        let whole: Vec<String> = terms(&text).into_iter().map(|term| term.text).collect();
+        assert_eq!(short_first(Terms::new(&text)), whole, "{text:?}");
+        assert_eq!(whole.join(" "), expected, "{text:?}");
+    }
+}
+
 #[test]
 fn words_are_folded() {
     check("Hello, World!", "hello world");
@@ -166,7 +198,8 @@ proptest! {
             alone.push(term.to_owned());
         }
         let whole: Vec<String> = terms(&text).into_iter().map(|term| term.text).collect();
-        prop_assert_eq!(alone, whole);
+        prop_assert_eq!(&alone, &whole);
+        prop_assert_eq!(short_first(Terms::new(&text)), whole);
     }
 
     #[test]
@@ -193,7 +226,8 @@ proptest! {
         }
         let text = text.to_ascii_lowercase();
         let cut = text.split(|c: char| !c.is_ascii_alphanumeric()).filter(|run| !run.is_empty());
-        prop_assert_eq!(runs, cut.collect::<Vec<_>>());
+        prop_assert_eq!(&runs, &cut.collect::<Vec<_>>());
+        prop_assert_eq!(short_first(Terms::new(&text).in_runs()), runs);
     }
 
     #[test]

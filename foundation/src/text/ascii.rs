@@ -28,6 +28,11 @@ pub(super) fn letters(chunk: u64) -> u64 {
     within(chunk | every(0x20), b'a', b'z') | within(chunk, b'0', b'9')
 }
 
+/// Returns the bytes with capitals as small letters.
+pub(super) fn lower_case(chunk: u64) -> u64 {
+    chunk | within(chunk, b'A', b'Z') >> 2
+}
+
 /// Returns the set of white space, as [`u8::is_ascii_whitespace`] says.
 pub(super) fn spaces(chunk: u64) -> u64 {
     within(chunk, b' ', b' ') | within(chunk, b'\t', b'\n') | within(chunk, b'\x0C', b'\r')

@@ -29,6 +29,7 @@ pub mod subpath;
 pub mod tag;
 pub mod terms;
 mod ascii;
+pub mod short_word;
 pub mod body_edit;
 pub mod conflict_copy;
 pub mod date_format;

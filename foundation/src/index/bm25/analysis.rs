@@ -2,10 +2,9 @@
 //! tantivy's writer receives the terms as a list: each term, its count less one, and a line feed. Terms consist of
 //! letters, digits and signs, so the counts are written in control characters.
 
-use std::hash::BuildHasher as _;
 use std::mem;
 
-use hashbrown::{DefaultHashBuilder, HashTable};
+use hashbrown::HashTable;
 use tantivy::schema::document::{Document, ReferenceValue, ReferenceValueLeaf};
 use tantivy::schema::{Field, Value};
 use tantivy::tokenizer::{MAX_TOKEN_LEN, Token, TokenStream, Tokenizer};
@@ -13,7 +12,9 @@ use tantivy::tokenizer::{MAX_TOKEN_LEN, Token, TokenStream, Tokenizer};
 use super::Fields;
 use crate::index::bm25::IndexedText;
 use crate::index::bm25::substring_candidates::{INCOMPLETE, as_term};
+use crate::index::bm25::term_dictionary::{TermHasher, spread};
 use crate::index::file_set::FileId;
+use crate::text::short_word::{MAX_SHORT, ShortWord, packed};
 use crate::text::terms::Terms;
 
 /// The byte that ends a term.
@@ -86,30 +87,55 @@ struct TermCounts {
     entries: Vec<TermEntry>,
     /// The positions in `entries`, by term.
     table: HashTable<u32>,
-    hasher: DefaultHashBuilder,
+    hasher: TermHasher,
     /// The tokenizer, which is reused from text to text.
     tokenizer: Terms<'static>,
 }
 
-/// A distinct term: its span in the concatenated terms, and its count in each field.
+/// A distinct term: its first bytes, its span in the concatenated terms, its hash, and its count in each field.
 #[derive(Debug)]
 struct TermEntry {
+    /// The bytes as [`packed`] returns them. They are halved, because a number of this size would be aligned to it.
+    first: [u64; 2],
     start: u32,
     end: u32,
+    hash: u32,
     counts: [u32; FIELDS],
 }
 
-/// Returns the bytes of the term of an entry.
-fn term_bytes<'t>(text: &'t str, entries: &[TermEntry], at: u32) -> &'t [u8] {
-    let span = entries.get(at as usize).map(|entry| entry.start as usize..entry.end as usize);
-    span.and_then(|span| text.as_bytes().get(span)).unwrap_or_default()
+/// A term that is looked up.
+#[derive(Clone, Copy)]
+struct TermKey<'t> {
+    /// The bytes as [`packed`] returns them.
+    first: u128,
+    length: usize,
+    /// All bytes of a term that is longer than [`MAX_SHORT`].
+    long: &'t [u8],
+    hash: u32,
+}
+
+impl TermEntry {
+    /// Says whether this is the entry of a term. `text` are the concatenated terms.
+    #[inline]
+    fn is_of(&self, key: &TermKey<'_>, text: &str) -> bool {
+        let [low, high] = self.first;
+        let is_same_start = low == key.first as u64 && high == (key.first >> 64) as u64;
+        is_same_start
+            && (self.end - self.start) as usize == key.length
+            && (key.length <= MAX_SHORT
+                || text.as_bytes().get(self.start as usize..self.end as usize) == Some(key.long))
+    }
 }
 
 impl TermCounts {
     /// Adds every term of a text to a field, and returns whether a part of the text was left out.
     fn add_all(&mut self, text: &str, field: usize) -> bool {
         let mut terms = mem::take(&mut self.tokenizer).over(text);
-        while let Some(term) = terms.next_text() {
+        loop {
+            while let Some(word) = terms.next_short() {
+                self.short_entry(word).counts[field] += 1;
+            }
+            let Some(term) = terms.next_text() else { break };
             self.add(term, field);
         }
         let has_omissions = terms.has_omissions();
@@ -120,12 +146,18 @@ impl TermCounts {
     /// Adds each run of letters of a text that is in no other content field to `rest`, once. Returns whether a part of
     /// the text was left out.
     fn add_rest(&mut self, text: &str) -> bool {
-        let mut runs = mem::take(&mut self.tokenizer).over(text).in_runs();
-        while let Some(run) = runs.next_text() {
-            let counts = &mut self.entry(run).counts;
+        let add = |counts: &mut [u32; FIELDS]| {
             if [WORDS, CODE, META, REST].iter().all(|&field| counts[field] == 0) {
                 counts[REST] = 1;
             }
+        };
+        let mut runs = mem::take(&mut self.tokenizer).over(text).in_runs();
+        loop {
+            while let Some(run) = runs.next_short() {
+                add(&mut self.short_entry(run).counts);
+            }
+            let Some(run) = runs.next_text() else { break };
+            add(&mut self.entry(run).counts);
         }
         let has_omissions = runs.has_omissions();
         self.tokenizer = runs.over("");
@@ -138,14 +170,41 @@ impl TermCounts {
 
     /// Returns the entry of a term, which is new if the term is.
     fn entry(&mut self, term: &str) -> &mut TermEntry {
-        let Self { text, entries, table, hasher, .. } = self;
-        let hash = hasher.hash_one(term.as_bytes());
-        let known = table.find(hash, |&at| term_bytes(text, entries, at) == term.as_bytes()).copied();
+        let bytes = term.as_bytes();
+        let key = TermKey {
+            first: packed(bytes),
+            length: bytes.len(),
+            long: if bytes.len() > MAX_SHORT { bytes } else { &[] },
+            hash: self.hasher.of(bytes),
+        };
+        self.entry_of(&key, |text| text.push_str(term))
+    }
+
+    /// Returns the entry of a short word, which is new if the word is.
+    #[inline]
+    fn short_entry(&mut self, word: ShortWord) -> &mut TermEntry {
+        let (first, length, hash) = (word.folded, word.length, self.hasher.of_packed(word.folded));
+        self.entry_of(&TermKey { first, length, long: &[], hash }, |text| {
+            let bytes = first.to_le_bytes();
+            text.extend(bytes.iter().take(length).map(|&byte| char::from(byte)));
+        })
+    }
+
+    /// Returns the entry of a term. `push` appends the term to a text if it is new.
+    #[inline]
+    fn entry_of(&mut self, key: &TermKey<'_>, push: impl FnOnce(&mut String)) -> &mut TermEntry {
+        let Self { text, entries, table, .. } = self;
+        let is_same = |&at: &u32| entries.get(at as usize).is_some_and(|entry| entry.is_of(key, text));
+        let known = table.find(spread(key.hash), is_same).copied();
         let at = known.unwrap_or_else(|| {
             let (at, start) = (entries.len() as u32, text.len() as u32);
-            text.push_str(term);
-            entries.push(TermEntry { start, end: text.len() as u32, counts: [0; FIELDS] });
-            table.insert_unique(hash, at, |&at| hasher.hash_one(term_bytes(text, entries, at)));
+            push(text);
+            let first = [key.first as u64, (key.first >> 64) as u64];
+            let end = text.len() as u32;
+            entries.push(TermEntry { first, start, end, hash: key.hash, counts: [0; FIELDS] });
+            table.insert_unique(spread(key.hash), at, |&at| {
+                spread(entries.get(at as usize).map_or(0, |entry| entry.hash))
+            });
             at
         });
         &mut entries[at as usize]
@@ -162,7 +221,7 @@ impl TermCounts {
                 fields |= 1 << field;
                 counts.push(count);
             }
-            terms.push((entry.end, fields));
+            terms.push(AnalyzedTerm { end: entry.end, hash: entry.hash, fields });
         }
         let note = AnalyzedNote { file: 0, text: self.text.clone(), terms, counts };
         self.clear();
@@ -187,18 +246,35 @@ pub struct AnalyzedNote {
     pub file: FileId,
     /// All terms, concatenated.
     text: String,
-    /// The end of each term in `text`, and the set of its fields, one bit for each.
-    terms: Vec<(u32, u8)>,
+    terms: Vec<AnalyzedTerm>,
     /// The count of each term in each of its fields, in the order of the terms and then of the fields.
     counts: Vec<u32>,
+}
+
+/// A term of an [`AnalyzedNote`].
+#[derive(Debug, Clone, Copy)]
+struct AnalyzedTerm {
+    /// Its end in the concatenated terms.
+    end: u32,
+    /// Its hash, as [`TermHasher`] computes it.
+    hash: u32,
+    /// The set of its fields, one bit for each.
+    fields: u8,
 }
 
 impl AnalyzedNote {
     /// Iterates over the distinct terms.
     pub(super) fn terms(&self) -> impl Iterator<Item = &str> + Clone {
-        let starts = std::iter::once(0).chain(self.terms.iter().map(|(end, _)| *end));
-        let ends = self.terms.iter().map(|(end, _)| *end);
-        starts.zip(ends).map(|(start, end)| self.text.get(start as usize..end as usize).unwrap_or(""))
+        let mut start = 0;
+        self.terms.iter().map(move |term| {
+            let from = mem::replace(&mut start, term.end as usize);
+            self.text.get(from..start).unwrap_or("")
+        })
+    }
+
+    /// Iterates over the hashes of the terms.
+    pub(super) fn hashes(&self) -> impl Iterator<Item = u32> {
+        self.terms.iter().map(|term| term.hash)
     }
 
     /// Returns the total length of the terms in bytes.
@@ -209,7 +285,7 @@ impl AnalyzedNote {
     /// Iterates over the terms, and gives for each the fields that contain it with the count in each.
     pub(super) fn counts(&self) -> impl Iterator<Item = impl Iterator<Item = (usize, u32)>> {
         let mut counts = self.counts.as_slice();
-        self.terms.iter().map(move |&(_, fields)| {
+        self.terms.iter().map(move |&AnalyzedTerm { fields, .. }| {
             let (term_counts, rest) = counts.split_at(counts.len().min(fields.count_ones() as usize));
             counts = rest;
             (0..FIELDS).filter(move |field| fields >> field & 1 == 1).zip(term_counts.iter().copied())

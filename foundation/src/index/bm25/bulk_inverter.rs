@@ -168,7 +168,7 @@ impl SegmentBuilder {
     fn add(&mut self, note: &AnalyzedNote) {
         let doc = self.files.len() as DocId;
         self.files.push(note.file);
-        self.terms.collect_ids(note.terms().map(str::as_bytes), &mut self.ids);
+        self.terms.collect_ids(note.terms().map(str::as_bytes).zip(note.hashes()), &mut self.ids);
         for (&id, counts) in self.ids.iter().zip(note.counts()) {
             counts.for_each(|(field, count)| self.postings_by_field[field].add(id, count));
         }

@@ -1,34 +1,96 @@
-//! The term dictionary of a bulk load: it assigns an id to each distinct term.
+//! The term dictionary of a bulk load: it assigns an id to each distinct term. The hashes of terms are computed once,
+//! where notes are analyzed.
 
-use crate::index::interner::{ByteStrings, Interner};
+use std::hash::BuildHasher as _;
+use std::sync::LazyLock;
+
+use hashbrown::{DefaultHashBuilder, HashTable};
+
+use crate::index::interner::ByteStrings;
+use crate::text::short_word::{MAX_SHORT, packed};
 
 /// The id of a term: its number in the order of first occurrence.
 pub(super) type TermId = u32;
 
+/// The seed of all hashes of terms in this process. It is random, so that no text can be made of terms that collide.
+static SEED: LazyLock<DefaultHashBuilder> = LazyLock::new(DefaultHashBuilder::default);
+
+/// Computes the hashes of terms, which are the same on all threads.
+#[derive(Debug)]
+pub(super) struct TermHasher(DefaultHashBuilder);
+
+impl Default for TermHasher {
+    fn default() -> Self {
+        Self(SEED.clone())
+    }
+}
+
+impl TermHasher {
+    /// Returns the hash of a term.
+    pub(super) fn of(&self, term: &[u8]) -> u32 {
+        if term.len() <= MAX_SHORT { self.of_packed(packed(term)) } else { upper(self.0.hash_one(term)) }
+    }
+
+    /// Returns the hash of a term of at most [`MAX_SHORT`] bytes by its [packed] bytes.
+    #[inline]
+    pub(super) fn of_packed(&self, term: u128) -> u32 {
+        upper(self.0.hash_one(term))
+    }
+}
+
+fn upper(hash: u64) -> u32 {
+    (hash >> 32) as u32
+}
+
+/// Returns the hash of a term for a hash table, which takes the position from the lowest bits and a tag from the highest.
+#[inline]
+pub(super) fn spread(hash: u32) -> u64 {
+    u64::from(hash) << 32 | u64::from(hash)
+}
+
 /// The distinct terms of a bulk load.
 #[derive(Debug, Default)]
-pub(super) struct TermDictionary(Interner);
+pub(super) struct TermDictionary {
+    terms: ByteStrings,
+    /// The ids with the hashes, by term.
+    table: HashTable<(u32, TermId)>,
+}
 
 impl TermDictionary {
     /// Counts the terms.
     fn len(&self) -> usize {
-        self.0.strings().len()
+        self.terms.len()
     }
 
     /// Returns the bytes that the terms and their offsets take.
     pub(super) fn bytes(&self) -> usize {
-        self.0.strings().size()
+        self.terms.size()
     }
 
-    /// Replaces `ids` with the ids of these terms, in order. A new term gets the next id.
-    pub(super) fn collect_ids<'t>(&mut self, terms: impl Iterator<Item = &'t [u8]>, ids: &mut Vec<TermId>) {
+    /// Replaces `ids` with the ids of these terms, in order. Each comes with its hash. A new term gets the next id.
+    pub(super) fn collect_ids<'t>(
+        &mut self,
+        terms: impl Iterator<Item = (&'t [u8], u32)>,
+        ids: &mut Vec<TermId>,
+    ) {
         ids.clear();
-        ids.extend(terms.map(|term| self.0.number_of(term)));
+        ids.extend(terms.map(|(term, hash)| self.id_of(term, hash)));
+    }
+
+    fn id_of(&mut self, term: &[u8], hash: u32) -> TermId {
+        let Self { terms, table } = self;
+        let is_same = |&(known, id): &(u32, TermId)| known == hash && terms.get(id) == term;
+        if let Some(&(_, id)) = table.find(spread(hash), is_same) {
+            return id;
+        }
+        let id = terms.push(term);
+        table.insert_unique(spread(hash), (hash, id), |&(hash, _)| spread(hash));
+        id
     }
 
     /// Sorts the terms by their bytes.
     pub(super) fn into_sorted(self) -> SortedTerms {
-        let unsorted = self.0.strings();
+        let unsorted = &self.terms;
         // The sort key has the first twelve bytes of the term above its id. Comparing it as one number distinguishes
         // most terms.
         let sort_key = |id| {
