@@ -1,9 +1,9 @@
 //! Tests relations between notes: how notes state them, and how they are listed, searched by and asked for.
 
 use insta::assert_snapshot;
-use proptest::prelude::{Strategy, prop_assert, prop_oneof, proptest};
+use proptest::prelude::{Strategy, prop_assert, prop_assert_eq, prop_oneof, proptest};
 use serde_json::json;
-use sidenote::config::Config;
+use sidenote::config::{Config, RelationConfig};
 use sidenote::store::{RelationsRequest, SearchRequest, Store};
 use sidenote::text::note::Note;
 use sidenote::text::relation::{RelationRules, relation_key, relations};
@@ -228,7 +228,92 @@ fn texts() -> impl Strategy<Value = String> {
     proptest::collection::vec(part, 0..40).prop_map(|parts| parts.concat())
 }
 
+/// Makes notes of links and of the words of phrases and names of the rules.
+fn statements() -> impl Strategy<Value = String> {
+    let rules = rules();
+    let phrases = rules.all_phrases().flat_map(|phrase| [phrase.words.join(" "), phrase.head().join(" ")]);
+    let names = rules.types().flat_map(|(_, kind)| kind.names.iter().chain(&kind.inverse_names));
+    let said = phrases.chain(names.map(|name| name.replace('_', " "))).map(|words| words.replace('*', "two"));
+    let mut said: Vec<String> = said.collect();
+    assert!(said.len() > 500, "{}", said.len());
+    said.extend(said.clone().into_iter().map(|words| words.to_uppercase()));
+    let joints = [
+        "[[Tom]]",
+        "[[Tom]]",
+        "[x](y.md)",
+        "[x](y.md)",
+        "her",
+        "the",
+        "a",
+        "is",
+        "are",
+        "of",
+        "it",
+        "here",
+        "the team",
+        "this note",
+        "Tom",
+        "in 2019",
+        "with",
+        "and",
+        ",",
+        ".",
+        "?",
+        "\n\n",
+        "\n- ",
+        "'s",
+        "`a`",
+        "wor\u{212A}s at",
+    ];
+    let part = prop_oneof![
+        2 => proptest::sample::select(said),
+        5 => proptest::sample::select(joints.map(str::to_owned).to_vec()),
+        1 => "[a-z]{1,9}",
+    ];
+    proptest::collection::vec(part, 0..24).prop_map(|parts| parts.join(" "))
+}
+
+#[test]
+fn statements_are_found_by_rare_words() {
+    let types = |settings: &str| {
+        let types = toml::from_str::<std::collections::BTreeMap<String, RelationConfig>>(settings).unwrap();
+        RelationRules::new(&types, true)
+    };
+    let found = |text: &str, rules: &RelationRules| {
+        let note = Note::parse(text);
+        let found = relations(text, &note, &["Jane Doe"], rules);
+        assert_eq!(
+            found,
+            relations(text, &note, &["Jane Doe"], &rules.clone().without_triggers()),
+            "{text:?}"
+        );
+        found.len()
+    };
+    // Phrases in other scripts, of signs, of prepositions alone, and with very long words.
+    let cases = [
+        ("kennt = { forward = [\"kennt schön\"] }", "[[Tom]] KENNT SCHÖN [[Ann]].\n", 1),
+        ("x = { forward = [\"'\"] }", "[[Tom]] ' [[Ann]].\n", 1),
+        ("x = { forward = [\"via\"] }", "[[Tom]] via [[Ann]].\n", 1),
+        ("x = { forward = [\"counterrevolutionises\"] }", "[[Tom]] counterrevolutionises [[Ann]].\n", 1),
+        ("x = { forward = [\"co-runs\"] }", "[[Tom]] Co-Runs [[Ann]].\n", 1),
+        ("x = { forward = [\"works at\"] }", "[[Tom]] wor\u{212A}s at [[Ann]].\n", 1),
+        ("x = { inverse = \"y\", inverse_names = [\"team_lead\"] }", "Her team-lead is [[Ann]].\n", 1),
+        ("x = { forward = [\"runs\"] }", "[[Tom]] likes [[Ann]]. He runs.\n", 0),
+    ];
+    for (settings, text, expected) in cases {
+        assert_eq!(found(text, &types(settings)), expected, "of {text:?} by {settings}");
+    }
+}
+
 proptest! {
+    /// A block without a trigger word states no relation.
+    #[test]
+    fn triggers_pass_over_no_statement(text in prop_oneof![statements(), texts()]) {
+        let (note, rules) = (Note::parse(&text), rules());
+        let found = relations(&text, &note, &["Tom Ray"], &rules);
+        prop_assert_eq!(found, relations(&text, &note, &["Tom Ray"], &rules.without_triggers()));
+    }
+
     /// Whatever a note says, the ends of its relations are its links, and their evidence is a part of its text.
     #[test]
     fn relations_are_within_their_note(text in texts()) {

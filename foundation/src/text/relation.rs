@@ -7,6 +7,7 @@ mod phrase;
 mod rules;
 mod sentence;
 mod stated;
+mod trigger;
 
 pub use crate::text::relation::context::{LinkContext, link_contexts};
 pub use crate::text::relation::phrase::{PREPOSITIONS, Phrase, RelationEnd, phrase_end};

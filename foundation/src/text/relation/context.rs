@@ -82,7 +82,7 @@ pub fn link_contexts(text: &str, note: &Note) -> Vec<LinkContext> {
         });
     }
     let mut earlier = None;
-    for sentence in sentences(text, note) {
+    for sentence in sentences(text, note, |_| true) {
         if sentence.begins_block {
             earlier = None;
         }

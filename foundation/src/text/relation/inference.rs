@@ -196,7 +196,7 @@ pub(super) fn inferred(text: &str, note: &Note, names: &[&str], rules: &Relation
     // What is to be done is no fact.
     let open: Vec<Span> = note.tasks.iter().filter(|task| task.status == ' ').map(|task| task.span).collect();
     let mut rows = TableRows { text, line: Span::new(0, 0) };
-    for sentence in sentences(text, note) {
+    for sentence in sentences(text, note, |block| rules.triggers().is_in(text, block)) {
         let at = open.partition_point(|task| task.end <= sentence.span.start);
         if open.get(at).is_some_and(|task| task.start <= sentence.span.start) {
             continue;

@@ -7,6 +7,7 @@ use hashbrown::HashMap;
 use crate::config::RelationConfig;
 use crate::text::relation::phrase::{Phrase, RelationEnd};
 use crate::text::relation::relation_key;
+use crate::text::relation::trigger::Triggers;
 
 /// The types of relations, and how they are recognised.
 #[derive(Debug, Clone, Default)]
@@ -17,6 +18,8 @@ pub struct RelationRules {
     phrases: HashMap<String, Vec<Phrase>>,
     /// The types that a name means, each with the end whose notes use it.
     names: HashMap<String, Vec<(String, RelationEnd)>>,
+    /// Words without which a block states nothing by these phrases and names.
+    triggers: Triggers,
 }
 
 impl RelationRules {
@@ -52,7 +55,20 @@ impl RelationRules {
         for phrases in rules.phrases.values_mut() {
             phrases.sort_by(|a, b| b.words.len().cmp(&a.words.len()).then(a.words.cmp(&b.words)));
         }
+        let stated = rules.phrases.values().flatten().filter(|phrase| !phrase.is_asked);
+        stated.for_each(|phrase| rules.triggers.add_phrase(phrase));
+        rules.names.keys().for_each(|key| rules.triggers.add_name(key));
         rules
+    }
+
+    /// Makes these rules examine every sentence with a link, which takes more time and finds the same.
+    #[must_use]
+    pub fn without_triggers(self) -> Self {
+        Self { triggers: Triggers::open(), ..self }
+    }
+
+    pub(super) fn triggers(&self) -> &Triggers {
+        &self.triggers
     }
 
     /// Returns whether relations are inferred from prose.

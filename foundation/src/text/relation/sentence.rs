@@ -35,9 +35,19 @@ const MAX_TOKENS: usize = 300;
 const ABBREVIATIONS: &[&str] =
     &["mr", "mrs", "ms", "dr", "prof", "st", "inc", "ltd", "corp", "co", "vs", "approx", "ca"];
 
-/// Splits the blocks that have links into sentences.
-pub(super) fn sentences<'a>(text: &'a str, note: &Note) -> Vec<Sentence<'a>> {
-    let mut builder = Builder { text, found: Vec::new(), block: Vec::new(), current: Sentence::default() };
+/// Splits the blocks that have links into sentences, those that `is_wanted` admits.
+pub(super) fn sentences<'a>(
+    text: &'a str,
+    note: &Note,
+    is_wanted: impl Fn(&[Piece]) -> bool,
+) -> Vec<Sentence<'a>> {
+    let mut builder = Builder {
+        text,
+        found: Vec::new(),
+        block: Vec::new(),
+        current: Sentence::default(),
+        is_skipping: false,
+    };
     // Links are in the order of the text, those of properties first.
     let mut links = note.links.iter().enumerate().filter(|(_, link)| link.key.is_none()).peekable();
     let begins_block =
@@ -50,13 +60,14 @@ pub(super) fn sentences<'a>(text: &'a str, note: &Note) -> Vec<Sentence<'a>> {
         // A link can begin before its first piece, and have none. It is in this block if it begins before the next one.
         let end = others.first().map_or(usize::MAX, |piece| piece.span.start);
         if next.span.start < end && first.kind != PieceKind::Heading {
+            builder.is_skipping = !is_wanted(block);
             let mut covered = 0;
             for piece in block.iter().filter(|piece| piece.kind != PieceKind::Url) {
                 while let Some((ord, link)) = links.next_if(|(_, link)| link.span.start <= piece.span.start) {
                     builder.link(ord, link);
                     covered = covered.max(link.span.end);
                 }
-                if piece.span.start >= covered {
+                if piece.span.start >= covered && !builder.is_skipping {
                     builder.piece(piece);
                 }
             }
@@ -77,10 +88,15 @@ struct Builder<'a> {
     /// The sentences of the current block.
     block: Vec<Sentence<'a>>,
     current: Sentence<'a>,
+    /// Whether the current block is not wanted.
+    is_skipping: bool,
 }
 
 impl<'a> Builder<'a> {
     fn link(&mut self, ord: usize, link: &Link) {
+        if self.is_skipping {
+            return;
+        }
         let token = if link.embed || link.in_comment { Token::Mark('!') } else { Token::Link(ord) };
         self.push(token, link.span);
     }

@@ -96,13 +96,13 @@ impl<'a> Line<'a> {
     pub(super) fn of(text: &'a str, note: &'a Note, link: &Link) -> Option<Self> {
         let first = text.floor_char_boundary(link.span.start.saturating_sub(MAX_LINE));
         let before = text.get(first..link.span.start)?;
-        let start = match before.rfind('\n') {
+        let start = match memchr::memrchr(b'\n', before.as_bytes()) {
             Some(at) => first + at + 1,
             None if first == 0 => 0,
             None => return None,
         };
         let last = text.floor_char_boundary(link.span.end.saturating_add(MAX_LINE).min(text.len()));
-        let end = match text.get(link.span.end..last)?.find(['\n', '\r']) {
+        let end = match memchr::memchr2(b'\n', b'\r', text.get(link.span.end..last)?.as_bytes()) {
             Some(at) => link.span.end + at,
             None if last == text.len() => last,
             None => return None,
@@ -166,10 +166,14 @@ impl<'a> Line<'a> {
 
     /// Returns the type of the relation that the line states.
     fn relation(&self, rules: &RelationRules) -> Option<String> {
-        if let Some(field) = self.bracketed_field().or_else(|| self.field()) {
+        // Most lines with a link have no colon before it, and so no field.
+        let has_colon = memchr::memchr(b':', self.before.as_bytes()).is_some();
+        if has_colon && let Some(field) = self.bracketed_field().or_else(|| self.field()) {
             return Some(field);
         }
-        if let Some(label) = self.label(rules) {
+        if (has_colon || self.is_row())
+            && let Some(label) = self.label(rules)
+        {
             return Some(label);
         }
         let (kind, others) = self.before.split_once('[').unwrap_or((self.before, ""));
