@@ -57,6 +57,10 @@ pub fn decode_whole(bytes: Cow<'_, [u8]>) -> (String, Option<ParseProblem>) {
 /// Returns whether bytes are UTF-16, by the byte order mark, or by NUL bytes in only one half of the byte pairs.
 fn is_utf16(bytes: &[u8]) -> bool {
     let sample = bytes.get(..bytes.len().min(4096)).unwrap_or_default();
+    let is_marked = bytes.starts_with(&[0xFF, 0xFE]) || bytes.starts_with(&[0xFE, 0xFF]);
+    if is_marked || memchr::memchr(0, sample).is_none() {
+        return is_marked;
+    }
     let (mut nuls, mut pairs) = ([0usize; 2], 0usize);
     for pair in sample.chunks_exact(2) {
         pairs += 1;
@@ -66,7 +70,5 @@ fn is_utf16(bytes: &[u8]) -> bool {
     }
     let [even, odd] = nuls;
     let (few, many) = (even.min(odd), even.max(odd));
-    bytes.starts_with(&[0xFF, 0xFE])
-        || bytes.starts_with(&[0xFE, 0xFF])
-        || pairs >= 4 && few == 0 && many * 2 > pairs
+    pairs >= 4 && few == 0 && many * 2 > pairs
 }
