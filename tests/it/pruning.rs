@@ -62,7 +62,7 @@ fn bits(hits: &[Hit]) -> Vec<(FileId, u32)> {
     hits.iter().map(|hit| (hit.file, hit.score.to_bits())).collect()
 }
 
-/// Returns the best notes by pruning and by scoring every note. Pruning finds the same with one thread and with several.
+/// Returns the best notes by pruning and by scoring every note.
 fn both(snapshot: &Snapshot, (text, limit, left_out): &(String, usize, i64)) -> [Vec<(FileId, u32)>; 2] {
     let words = Query::plain(text).words;
     let files: FileSet =
@@ -70,12 +70,7 @@ fn both(snapshot: &Snapshot, (text, limit, left_out): &(String, usize, i64)) -> 
     let query = Bm25Query { words: &words, allowed: Some(&files).filter(|_| *left_out > 1), limit: *limit };
     let tuning = Tuning::default();
     let all = snapshot.bm25.rank(&query, &tuning).unwrap();
-    let [alone, parallel] = [false, true].map(|is_parallel| {
-        let (hits, _) = snapshot.bm25.search_with(&query, &tuning, is_parallel).unwrap();
-        bits(&hits)
-    });
-    assert_eq!(alone, parallel, "{text:?}");
-    [alone, bits(&all.hits)]
+    [bits(&snapshot.bm25.search(&query, &tuning).unwrap()), bits(&all.hits)]
 }
 
 proptest! {

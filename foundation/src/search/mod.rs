@@ -401,7 +401,6 @@ fn text_list(
     limit: usize,
     is_alone: bool,
 ) -> Result<Ranking> {
-    snapshot.bm25.look_up(&query.words, &Tuning::default())?;
     // A note that matches a condition contains the words as they were typed.
     let replaced = if query.condition.is_some() {
         None

@@ -17,7 +17,6 @@ use super::stem_expansion::Expansion;
 use super::{Bm25Query, Bm25Snapshot, DocSet, FieldTuning, Hit, Ranking, Tuning, Word, failed, idf};
 use crate::error::Result;
 use crate::index::file_set::FileId;
-use crate::parallel::{map, map_briefly};
 
 /// The part of a bound by which sums of `f32` in different orders may differ, and more.
 const ROUNDING: f32 = 1e-4;
@@ -25,8 +24,6 @@ const ROUNDING: f32 = 1e-4;
 const SEEK_COST: usize = 4;
 /// How many documents of a bitset are passed in the time in which one of a list is sorted.
 const SORTING_COST: usize = 32;
-/// The number of notes from which on several threads answer a query.
-const PARALLEL_NOTES: u64 = 100_000;
 /// The most scratch memories that a snapshot keeps.
 const MAX_SCRATCHES: usize = 4;
 
@@ -158,24 +155,14 @@ impl Scratch {
 pub(super) struct ScratchPool(Mutex<Vec<Scratch>>);
 
 impl ScratchPool {
-    fn lend(&self) -> LentScratch<'_> {
-        let scratch = self.0.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default();
-        LentScratch { pool: self, scratch }
+    fn take(&self) -> Scratch {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default()
     }
-}
 
-/// A scratch memory of a pool, to which it returns when it is dropped.
-struct LentScratch<'a> {
-    pool: &'a ScratchPool,
-    scratch: Scratch,
-}
-
-impl Drop for LentScratch<'_> {
-    fn drop(&mut self) {
-        // After a panic, scores may be left in it.
-        let mut pool = self.pool.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if !std::thread::panicking() && pool.len() < MAX_SCRATCHES {
-            pool.push(std::mem::take(&mut self.scratch));
+    fn put(&self, scratch: Scratch) {
+        let mut pool = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if pool.len() < MAX_SCRATCHES {
+            pool.push(scratch);
         }
     }
 }
@@ -246,89 +233,22 @@ impl Bm25Snapshot {
     /// # Errors
     /// Returns `Corrupt` or `Io` if the index cannot be read.
     pub fn search_counting(&self, query: &Bm25Query<'_>, tuning: &Tuning) -> Result<(Vec<Hit>, usize)> {
-        self.search_with(query, tuning, self.is_large())
-    }
-
-    /// Ranks like [`Bm25Snapshot::search_counting`], on one thread or on several. The hits are the same; the number of
-    /// notes that several threads score varies.
-    ///
-    /// # Errors
-    /// Returns `Corrupt` or `Io` if the index cannot be read.
-    pub fn search_with(
-        &self,
-        query: &Bm25Query<'_>,
-        tuning: &Tuning,
-        is_parallel: bool,
-    ) -> Result<(Vec<Hit>, usize)> {
+        let (mut hits, mut scored) = (Vec::new(), 0);
         if query.limit == 0 || query.words.is_empty() {
-            return Ok((Vec::new(), 0));
+            return Ok((hits, scored));
         }
         let words = self.scored_words(query.words, tuning)?;
-        let best = Mutex::new(BestScores::new());
-        let lend = || self.scratches.lend();
-        let search = |scratch: &mut LentScratch<'_>, at: &usize| {
-            self.search_segment(*at, &words, query, tuning, &best, &mut scratch.scratch)
-        };
-        let segments: Vec<usize> = (0..self.searcher.segment_readers().len()).collect();
-        let found = if is_parallel {
-            map_briefly(&segments, 1, lend, search)
-        } else {
-            map(&segments, segments.len(), lend, search)
-        };
-        let (mut hits, mut scored) = (Vec::new(), 0);
-        for found in found {
-            let (of_segment, count) = found?;
-            hits.extend(of_segment);
-            scored += count;
+        let mut best = BestScores::new();
+        let mut scratch = self.scratches.take();
+        for at in 0..self.searcher.segment_readers().len() {
+            let Some(mut scorer) = SegmentScorer::new(self, at, query, tuning)? else { continue };
+            let found = scorer.find_best(&words, &best, &mut scratch)?;
+            scorer.add_hits(&found, &scratch, &mut best, &mut hits);
+            scored += scratch.scored.len();
+            scratch.clear();
         }
-        Ok((in_order(hits, &best.into_inner().unwrap_or_else(PoisonError::into_inner)), scored))
-    }
-
-    /// Finds the notes of one segment that can be among the best, and counts those that were scored for it.
-    fn search_segment(
-        &self,
-        at: usize,
-        words: &[ScoredWord],
-        query: &Bm25Query<'_>,
-        tuning: &Tuning,
-        best: &Mutex<BestScores>,
-        scratch: &mut Scratch,
-    ) -> Result<(Vec<Hit>, usize)> {
-        let Some(mut scorer) = SegmentScorer::new(self, at, query, tuning)? else {
-            return Ok((Vec::new(), 0));
-        };
-        let known = best.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let found = match scorer.find_best(words, &known, scratch) {
-            Ok(found) => found,
-            Err(error) => {
-                *scratch = Scratch::default();
-                return Err(error);
-            }
-        };
-        let mut hits = Vec::new();
-        let mut best = best.lock().unwrap_or_else(PoisonError::into_inner);
-        scorer.add_hits(&found, scratch, &mut best, &mut hits);
-        let scored = scratch.scored.len();
-        scratch.clear();
-        Ok((hits, scored))
-    }
-
-    /// Returns whether the vault is so large that several threads answer a query sooner than one.
-    fn is_large(&self) -> bool {
-        self.documents >= PARALLEL_NOTES
-    }
-
-    /// Looks up the terms of words, in a large vault with several threads. The next queries about these words find them in the
-    /// cache.
-    ///
-    /// # Errors
-    /// Returns `Corrupt` or `Io` if the index cannot be read.
-    pub fn look_up(&self, words: &[Word], tuning: &Tuning) -> Result<()> {
-        if !self.is_large() {
-            return Ok(());
-        }
-        let look_up = |_: &mut (), word| self.scored_word(word, tuning).map(drop);
-        map_briefly(words, 1, || (), look_up).into_iter().collect()
+        self.scratches.put(scratch);
+        Ok((in_order(hits, &best), scored))
     }
 
     /// Ranks like [`Bm25Snapshot::search`], and also returns the scores of all other notes.
