@@ -23,7 +23,7 @@ pub fn core_count() -> usize {
 
 /// The number of runs that each thread takes where all take equally long.
 const RUNS: usize = 8;
-/// The least number of threads for work that mostly waits.
+/// The number of threads of the process for work that mostly waits.
 pub const WAITING_THREADS: usize = 8;
 
 /// Applies `work` to every item, in parallel if there are enough items, and returns the results in order. Concurrent
@@ -41,20 +41,45 @@ pub fn map<'t, T: Sync, S, R: Send>(
     map_with(items, (least, 1), start, work, on_new_threads)
 }
 
-/// Maps like [`map`], for work that mostly waits for the disk: on [`WAITING_THREADS`] threads even if there are fewer cores.
+/// Maps like [`map`], for work that mostly waits for the disk: on `most` threads even if there are fewer cores, but all such
+/// calls together on no more than [`WAITING_THREADS`] beyond the first of each.
 pub fn map_waiting<'t, T: Sync, S, R: Send>(
     items: &'t [T],
-    least: usize,
+    (least, most): (usize, usize),
     start: impl Fn() -> S + Sync,
     work: impl Fn(&mut S, &'t T) -> R + Sync,
 ) -> Vec<R> {
-    map_with(items, (least, WAITING_THREADS), start, work, on_new_threads)
+    let threads = WaitingThreads::take(most);
+    map_with(items, (least, threads.0.max(1)), start, work, on_new_threads)
 }
 
-/// Takes runs on this thread and on new ones.
+/// The threads of [`map_waiting`] that are in use.
+static WAITING: AtomicUsize = AtomicUsize::new(0);
+
+/// Threads of a call of [`map_waiting`], which are free again when it is dropped.
+struct WaitingThreads(usize);
+
+impl WaitingThreads {
+    fn take(most: usize) -> Self {
+        let free = |used: usize| WAITING_THREADS.saturating_sub(used).min(most);
+        let before =
+            WAITING.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |used| Some(used + free(used)));
+        Self(free(before.unwrap_or_else(|used| used)))
+    }
+}
+
+impl Drop for WaitingThreads {
+    fn drop(&mut self) {
+        WAITING.fetch_sub(self.0, Ordering::Relaxed);
+    }
+}
+
+/// Takes runs on this thread and on new ones, as far as the system can start them.
 fn on_new_threads<R: Send>(threads: usize, take_runs: &(dyn Fn() -> Done<R> + Sync)) -> Done<R> {
     std::thread::scope(|scope| {
-        let others: Vec<_> = (1..threads).map(|_| scope.spawn(take_runs)).collect();
+        let start = |_| std::thread::Builder::new().spawn_scoped(scope, take_runs);
+        let missing = |error: &std::io::Error| tracing::debug!("work has fewer threads: {error}");
+        let others: Vec<_> = (1..threads).flat_map(|at| start(at).inspect_err(missing)).collect();
         let mut done = take_runs();
         for other in others {
             done.extend(other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));

@@ -231,7 +231,7 @@ impl Store {
         let had_state = state.exists();
         let index = Index::open(Arc::clone(&vault), options)?;
         if early_vector.is_some() {
-            index.snapshot()?.vectors.open_graph_soon();
+            open_graph_soon(&index);
         }
         let left_out = files.iter().flat_map(|files| files.left_out()).cloned();
         let mut state = SharedState {
@@ -388,6 +388,14 @@ impl Store {
 fn first_query<'t>(text: &'t Option<String>, config: &Config) -> Option<&'t str> {
     let is_by_words = Mode::parse(&config.search.mode).is_ok_and(|mode| mode == Mode::Bm25);
     text.as_deref().filter(|_| !is_by_words)
+}
+
+/// Opens the vector graph in the background, because a search by meaning is expected.
+pub(crate) fn open_graph_soon(index: &Index) {
+    match index.snapshot() {
+        Ok(snapshot) => snapshot.vectors.open_graph_soon(),
+        Err(error) => tracing::debug!("the vectors are opened by the first search: {error}"),
+    }
 }
 
 fn no_index(vault: &sidenote_foundation::vault::Vault) -> Error {

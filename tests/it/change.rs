@@ -502,7 +502,7 @@ fn a_move_across_hundreds_of_folders_needs_few_file_handles() {
     drop(vault.store());
     let before = files(&vault);
     // As many files as a process may have open where nothing else is said, on macOS, and fewer.
-    for limit in [256, 96] {
+    for limit in [256, 96, 48] {
         let limited = |args: &[&str]| {
             let program = vault.command(args);
             let mut command = std::process::Command::new("sh");

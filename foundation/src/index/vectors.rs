@@ -92,7 +92,19 @@ pub struct Vectors {
 #[derive(Default)]
 struct LazyGraph {
     opened: OnceLock<Option<usearch::Index>>,
-    opening: Mutex<Option<JoinHandle<Option<usearch::Index>>>>,
+    opening: Mutex<GraphOpening>,
+}
+
+/// How far the opening of a graph is.
+#[derive(Default)]
+enum GraphOpening {
+    /// Nobody needs the graph yet.
+    #[default]
+    NotBegun,
+    /// A thread opens it.
+    Begun(JoinHandle<Option<usearch::Index>>),
+    /// A search waits for it or has it.
+    Awaited,
 }
 
 impl std::fmt::Debug for Vectors {
@@ -301,13 +313,13 @@ impl Vectors {
     /// Opens the graph in a thread of its own, so that a search that is expected need not wait for all of it.
     pub fn open_graph_soon(&self) {
         let mut opening = self.graph.opening.lock().unwrap_or_else(PoisonError::into_inner);
-        if self.covered == 0 || opening.is_some() || self.graph.opened.get().is_some() {
+        if self.covered == 0 || !matches!(*opening, GraphOpening::NotBegun) {
             return;
         }
         let (folder, dimensions, covered) = (self.folder.clone(), self.dimensions, self.covered);
         let open = move || open_graph(&folder, dimensions, covered);
         match std::thread::Builder::new().name("sidenote-graph".to_owned()).spawn(open) {
-            Ok(thread) => *opening = Some(thread),
+            Ok(thread) => *opening = GraphOpening::Begun(thread),
             Err(error) => tracing::debug!("the vector graph is opened by the first search: {error}"),
         }
     }
@@ -315,18 +327,20 @@ impl Vectors {
     /// Returns whether the graph was needed, or is expected to be.
     pub(super) fn is_graph_wanted(&self) -> bool {
         let opening = self.graph.opening.lock().unwrap_or_else(PoisonError::into_inner);
-        opening.is_some() || self.graph.opened.get().is_some()
+        !matches!(*opening, GraphOpening::NotBegun)
     }
 
     /// Returns the graph; `None` if there is none, or if it cannot be opened.
     fn graph(&self) -> Option<&usearch::Index> {
         let open = || {
-            let begun = self.graph.opening.lock().unwrap_or_else(PoisonError::into_inner).take();
-            let opened = match begun.map(JoinHandle::join) {
-                Some(Ok(opened)) => opened,
-                Some(Err(_)) => None,
-                None if self.covered == 0 => return None,
-                None => open_graph(&self.folder, self.dimensions, self.covered),
+            let mut opening = self.graph.opening.lock().unwrap_or_else(PoisonError::into_inner);
+            let begun = std::mem::replace(&mut *opening, GraphOpening::Awaited);
+            drop(opening);
+            let opened = match begun {
+                // A panic of usearch is as any other failure.
+                GraphOpening::Begun(thread) => thread.join().unwrap_or_default(),
+                _ if self.covered == 0 => return None,
+                _ => open_graph(&self.folder, self.dimensions, self.covered),
             };
             if opened.is_none() {
                 // It was replaced, or it is damaged, which verifying the index finds.

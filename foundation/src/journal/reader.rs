@@ -102,7 +102,7 @@ impl Events {
         self
     }
 
-    /// Reads nothing before this instant, newest first, and so ends soon after it. A few events that are older may be returned.
+    /// Ends soon after the last event that is not older than this instant, newest first. A few events that are older are returned.
     #[must_use]
     pub fn since(mut self, at: Timestamp) -> Self {
         self.streams.iter_mut().for_each(|stream| stream.since = Some(at));
@@ -221,12 +221,13 @@ impl FolderEvents {
         Ok(true)
     }
 
-    /// Returns whether the oldest of the lines that were read, and so everything before it, is older than what is wanted.
+    /// Returns whether the first and the last of the lines that were read are older than what is wanted, and so everything before
+    /// them. One line alone may be of a moment when the clock was wrong.
     fn has_older_lines(&self) -> bool {
         let Some(since) = self.since else { return false };
-        let oldest =
-            self.lines.iter().find_map(|line| serde_json::from_slice::<EventTime>(line.trim_ascii()).ok());
-        oldest.is_some_and(|event| event.at < since)
+        let time = |line: &Vec<u8>| serde_json::from_slice::<EventTime>(line.trim_ascii()).ok();
+        let is_older = |event: Option<EventTime>| event.is_some_and(|event| event.at < since);
+        is_older(self.lines.iter().find_map(time)) && is_older(self.lines.iter().rev().find_map(time))
     }
 }
 

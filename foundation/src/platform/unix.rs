@@ -148,7 +148,7 @@ impl ListedEntry {
 /// more is allocated for it than that name.
 pub fn read_dir(path: &Path) -> io::Result<impl Iterator<Item = io::Result<ListedEntry>>> {
     let handle = fs::open(path, DIR_FLAGS, Mode::empty())?;
-    let entries = fs::Dir::read_from(&handle)?;
+    let entries = fs::Dir::new(handle.try_clone()?)?;
     let folder = Arc::new(ListedFolder { handle, path: path.to_owned() });
     let is_inside = |entry: &fs::DirEntry| !matches!(entry.file_name().to_bytes(), b"." | b"..");
     Ok(entries

@@ -388,7 +388,11 @@ pub(crate) fn waiting_in_tree<T: Sync, R: Send>(
     items: &[T],
     work: impl Fn(&mut DirTree, &T) -> Result<R> + Sync,
 ) -> Result<Vec<R>> {
-    let done = parallel::map_waiting(items, MIN_FILES_PER_THREAD, || DirTree::open(vault), in_tree(work));
+    // A tree needs some handles beside those of its folders.
+    let handles = platform::open_file_limit().unwrap_or(usize::MAX) / 2;
+    let most = (handles / (2 * MIN_OPEN_DIRS)).clamp(1, parallel::WAITING_THREADS);
+    let least = (MIN_FILES_PER_THREAD, most);
+    let done = parallel::map_waiting(items, least, || DirTree::open(vault), in_tree(work));
     done.into_iter().collect()
 }
 

@@ -37,8 +37,8 @@ impl FolderFingerprint {
     }
 }
 
-/// Hashes what tells of a file whether it changed, by SipHash-1-3. A scan does it for every file, and nobody can choose the
-/// change time of a file.
+/// Hashes what tells of a file whether it changed, by SipHash-1-3: a scan does it for every file. Whoever can choose all of
+/// it deceives a comparison of the values themselves, too.
 fn hash_of(name: &str, size: u64, (mtime_ns, ctime_ns): (i64, i64), excluded: bool) -> u128 {
     let mut hasher = SipHasher13::new();
     let mut stat = [0; 25];

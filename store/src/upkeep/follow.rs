@@ -10,6 +10,7 @@ use crate::change::repair::{Certainty, RepairRequest};
 use crate::core::Core;
 use crate::memory::Maintenance;
 use crate::memory::maintain::{MaintainRequest, RETRY};
+use crate::open_graph_soon;
 use crate::sync::IndexSync;
 use crate::upkeep::Upkeep;
 use sidenote_foundation::clock::Timestamp;
@@ -60,10 +61,7 @@ impl Upkeep<'_> {
             return Ok(Follower { core, stop, threads: Vec::new() });
         }
         self.core.index.follower().set_requested(true);
-        match self.core.index.snapshot() {
-            Ok(snapshot) => snapshot.vectors.open_graph_soon(),
-            Err(error) => tracing::debug!("the vectors are opened by the first search: {error}"),
-        }
+        open_graph_soon(&self.core.index);
         let stop = Arc::new(AtomicBool::new(false));
         let (core, stopped) = (self.core.clone(), Arc::clone(&stop));
         let mut told = told;

@@ -197,12 +197,14 @@ pub(super) fn inferred(text: &str, note: &Note, names: &[&str], rules: &Relation
     let open: Vec<Span> = note.tasks.iter().filter(|task| task.status == ' ').map(|task| task.span).collect();
     let mut rows = TableRows { text, line: Span::new(0, 0) };
     for sentence in sentences(text, note, |block| rules.triggers().is_in(text, block)) {
-        let at = open.partition_point(|task| task.end <= sentence.span.start);
-        if open.get(at).is_some_and(|task| task.start <= sentence.span.start) {
-            continue;
-        }
         if sentence.begins_block {
             reader.earlier = Earlier::Nothing;
+        }
+        let at = open.partition_point(|task| task.end <= sentence.span.start);
+        if open.get(at).is_some_and(|task| task.start <= sentence.span.start) {
+            // The lines below the first of an open task go on about whom it names.
+            reader.earlier = Earlier::Unclear;
+            continue;
         }
         for statement in reader.statements(&sentence) {
             // "Used by [[Acme]]" in a table is about what its row names.
