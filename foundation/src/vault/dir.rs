@@ -22,6 +22,9 @@ use crate::{parallel, safe_open};
 const MAX_OPEN_DIRS: usize = 128;
 /// The number of folder handles that a [`DirTree`] may keep open even if the limit is low.
 const MIN_OPEN_DIRS: usize = 4;
+/// The number of handles for which a [`DirTree`] is counted where the limit is low: those of its folders, and as many for the
+/// files that it opens.
+const HANDLES_PER_TREE: usize = 2 * MIN_OPEN_DIRS;
 
 /// Returns the number of folder handles that a [`DirTree`] may keep open. All trees share half of the process's limit;
 /// there is one tree for each thread, and two more.
@@ -388,11 +391,10 @@ pub(crate) fn waiting_in_tree<T: Sync, R: Send>(
     items: &[T],
     work: impl Fn(&mut DirTree, &T) -> Result<R> + Sync,
 ) -> Result<Vec<R>> {
-    // A tree needs some handles beside those of its folders.
     let handles = platform::open_file_limit().unwrap_or(usize::MAX) / 2;
-    let most = (handles / (2 * MIN_OPEN_DIRS)).clamp(1, parallel::WAITING_THREADS);
-    let least = (MIN_FILES_PER_THREAD, most);
-    let done = parallel::map_waiting(items, least, || DirTree::open(vault), in_tree(work));
+    let most_threads = (handles / HANDLES_PER_TREE).clamp(1, parallel::WAITING_THREADS);
+    let bounds = (MIN_FILES_PER_THREAD, most_threads);
+    let done = parallel::map_waiting(items, bounds, || DirTree::open(vault), in_tree(work));
     done.into_iter().collect()
 }
 
