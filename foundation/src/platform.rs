@@ -22,8 +22,8 @@ mod shell;
 pub use memory::{release_free_memory, release_program_pages};
 pub use shell::Shell;
 pub use system::{
-    Attributes, Dir, ListedEntry, allow_huge_pages, begin_process_group, canonicalize, create_symlink,
-    end_process_group, entry_metadata, file_metadata, free_space, is_not_openable,
+    Attributes, Dir, HeldFile, ListedEntry, allow_huge_pages, begin_process_group, canonicalize,
+    create_symlink, end_process_group, entry_metadata, file_metadata, free_space, is_not_openable,
     is_on_read_only_file_system, is_own_folder, is_private, is_symlink_refusal, is_too_many_open_files,
     is_writable, kill_this_process, lower_thread_priority, make_private_dir, metadata, open_file_limit,
     open_in_place, open_without_links, os_string, read_dir, read_exact_at, restrict_folder, restrict_to_user,

@@ -108,6 +108,7 @@ mod served_vaults;
 mod server_processes;
 mod shared_vectors;
 mod soak;
+mod split_moves;
 mod stale_index;
 mod support;
 mod sync;

@@ -309,8 +309,6 @@ fn links_are_repaired_after_a_move_by_another_program() {
     let vault = vault();
     vault.write("Old/Place.md", "# Place\n\nA place with a text of its own.\n");
     vault.write("Way.md", "See [[Old/Place]].\n");
-    // A folder that is known, so that the watch tells of both ends of the move.
-    vault.write("New/Other.md", "Another text.\n");
     assert!(vault.run(&["index"]).status.success());
     let mut client = Client::start(&vault, &["--toolset", "more"]);
     client.call("outline_note", json!({ "note": "Way" }));

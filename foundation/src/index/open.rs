@@ -125,7 +125,7 @@ pub(super) fn open_to_write(
             other_vectors: OtherVectors::Keep,
             checkpointing: None,
             projection: None,
-            removed: crate::index::writer::removed_contents::RemovedContents::default(),
+            split_moves: crate::index::writer::split_moves::SplitMoves::default(),
         };
     if !whole || writer.counts_another_model()? {
         writer.recount()?;

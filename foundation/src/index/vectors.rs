@@ -8,6 +8,7 @@ mod coarse;
 pub mod cosine;
 mod graph;
 mod key_table;
+mod log_keys;
 mod records;
 
 use std::collections::HashSet;
@@ -28,7 +29,7 @@ use graph::{
     GRAPH_FORM, GraphInfo, covered_by_graph, file_identity, graph_info_path, graph_path, load_graph,
     open_graph, options, read_graph_info, save_graph, trusted_graph_info,
 };
-use key_table::KeyTable;
+use log_keys::LogKeys;
 pub use records::VectorRecord;
 use records::read_keys_from;
 pub(super) use records::read_records;
@@ -74,7 +75,7 @@ impl Quantised {
 pub struct Vectors {
     folder: PathBuf,
     dimensions: usize,
-    keys: Vec<i64>,
+    keys: Arc<LogKeys>,
     damaged: usize,
     graph: LazyGraph,
     /// The number of records that the graph covers.
@@ -84,7 +85,6 @@ pub struct Vectors {
     /// The vectors of the records after the graph, concatenated.
     tail: Vec<i8>,
     log: Option<Arc<File>>,
-    by_key: OnceLock<KeyTable>,
 }
 
 /// The graph, which is opened when it is first needed, or earlier by a thread of its own. To open it takes much longer than a
@@ -156,6 +156,7 @@ struct Log {
     keys: Vec<i64>,
     /// The records of the file of keys: each a key and the checksum of its vector.
     key_records: Vec<u8>,
+    keys_file: Option<File>,
     file: Option<File>,
 }
 
@@ -183,15 +184,15 @@ pub(super) fn log_size(records: usize, dimensions: usize) -> u64 {
 
 /// Reads the keys of a log from the record `first` on. A log with fewer records is empty.
 fn read_log_from(folder: &Path, dimensions: usize, first: usize) -> Result<Log> {
-    let empty = Log { keys: Vec::new(), key_records: Vec::new(), file: None };
+    let empty = Log { keys: Vec::new(), key_records: Vec::new(), keys_file: None, file: None };
     let path = keys_path(folder);
     let is_regular =
         |path: &Path| platform::entry_metadata(path).is_ok_and(|found| safe_open::is_regular(&found));
     if !is_regular(&path) || !is_regular(&log_path(folder)) {
         return Ok(empty);
     }
-    let bytes = match read_keys_from(&path, first) {
-        Ok(bytes) => bytes,
+    let (keys_file, bytes) = match read_keys_from(&path, first) {
+        Ok(read) => read,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(empty),
         Err(error) => return Err(safe_open::failed("read", &path, error)),
     };
@@ -216,7 +217,7 @@ fn read_log_from(folder: &Path, dimensions: usize, first: usize) -> Result<Log> 
     let records = records - first;
     let key_of = |record: &[u8]| record.first_chunk().map_or(0, |key| i64::from_le_bytes(*key));
     let keys = bytes[HEADER..].chunks_exact(KEY_RECORD).take(records).map(key_of).collect();
-    Ok(Log { keys, key_records: bytes, file: Some(file) })
+    Ok(Log { keys, key_records: bytes, keys_file: Some(keys_file), file: Some(file) })
 }
 
 fn graph_error<E: std::error::Error + Send + Sync + 'static>(doing: &'static str) -> impl Fn(E) -> Error {
@@ -229,14 +230,13 @@ impl Vectors {
         Self {
             folder: PathBuf::new(),
             dimensions,
-            keys: Vec::new(),
+            keys: Arc::default(),
             damaged: 0,
             graph: LazyGraph::default(),
             covered: 0,
             graph_records: 0,
             tail: Vec::new(),
             log: None,
-            by_key: OnceLock::new(),
         }
     }
 
@@ -246,29 +246,38 @@ impl Vectors {
     /// # Errors
     /// `Io` if the files cannot be read.
     pub fn open(folder: &Path, dimensions: usize) -> Result<Self> {
-        let mut log = read_log(folder, dimensions)?;
-        let Some(file) = log.file.take() else {
+        let mut covered = covered_by_graph(folder, dimensions, usize::MAX);
+        let mut log = read_log_from(folder, dimensions, covered)?;
+        if covered > 0 && log.file.is_none() {
+            // The graph covers more records than there are.
+            covered = 0;
+            log = read_log(folder, dimensions)?;
+        }
+        let (Some(file), Some(keys_file)) = (log.file.take(), log.keys_file.take()) else {
             return Ok(Self::empty(dimensions));
         };
-        let covered = covered_by_graph(folder, dimensions, log.keys.len());
         let size = record_size(dimensions);
-        let mut records = vec![0u8; (log.keys.len() - covered) * size];
+        let mut records = vec![0u8; log.keys.len() * size];
         platform::read_exact_at(&file, &mut records, (HEADER + covered * size) as u64)
             .map_err(|error| Error::io("read", log_path(folder), error))?;
-        let mut tail = Vec::with_capacity((log.keys.len() - covered) * dimensions);
-        let mut damaged = 0;
+        let mut tail = Vec::with_capacity(log.keys.len() * dimensions);
+        let (mut damaged, mut unsound) = (0, HashSet::new());
         for (index, record) in records.chunks_exact(size).enumerate() {
-            if log.is_sound(covered + index, record) {
+            if log.is_sound(index, record) {
                 tail.extend(record[4..].iter().map(|&byte| byte as i8));
+                if record[4..].iter().all(|&byte| byte == 0) {
+                    unsound.insert(covered + index);
+                }
             } else {
                 // A zero vector is similar to no other, and its passage is embedded again.
                 tail.resize(tail.len() + dimensions, 0);
                 damaged += 1;
+                unsound.insert(covered + index);
             }
         }
         Ok(Self {
             folder: folder.to_owned(),
-            keys: log.keys,
+            keys: Arc::new(LogKeys::of_file(keys_file, covered + log.keys.len(), unsound)),
             damaged,
             covered,
             graph_records: read_graph_info(folder).map_or(0, |info| info.records),
@@ -302,22 +311,21 @@ impl Vectors {
 
     /// Returns the newest record of a passage.
     fn record_of(&self, key: i64) -> Option<usize> {
-        let table = self.by_key.get_or_init(|| {
-            let is_sound =
-                |at: usize| at < self.covered || self.tail_at(at).is_some_and(|v| v.iter().any(|&x| x != 0));
-            KeyTable::of(&self.keys, is_sound)
-        });
-        table.get(&self.keys, key)
+        self.keys.record_of(key)
     }
 
-    /// Opens the graph in a thread of its own, so that a search that is expected need not wait for all of it.
+    /// Opens the graph and reads the keys in a thread of its own, so that a search that is expected need not wait for all of it.
     pub fn open_graph_soon(&self) {
         let mut opening = self.graph.opening.lock().unwrap_or_else(PoisonError::into_inner);
         if self.covered == 0 || !matches!(*opening, GraphOpening::NotBegun) {
             return;
         }
         let (folder, dimensions, covered) = (self.folder.clone(), self.dimensions, self.covered);
-        let open = move || open_graph(&folder, dimensions, covered);
+        let keys = Arc::clone(&self.keys);
+        let open = move || {
+            keys.table();
+            open_graph(&folder, dimensions, covered)
+        };
         match std::thread::Builder::new().name("sidenote-graph".to_owned()).spawn(open) {
             Ok(thread) => *opening = GraphOpening::Begun(thread),
             Err(error) => tracing::debug!("the vector graph is opened by the first search: {error}"),
@@ -403,14 +411,15 @@ impl Vectors {
     /// # Errors
     /// `Io` if the log cannot be read.
     pub fn restricted_to(&self, keys: &HashSet<i64>) -> Result<Self> {
-        let mut some = Self::empty(self.dimensions);
+        let (mut some, mut some_keys) = (Self::empty(self.dimensions), Vec::new());
         let (mut bytes, mut vector) = (Vec::new(), Vec::new());
         for &key in keys {
             let Some(record) = self.record_of(key) else { continue };
             self.read_at(record, &mut bytes, &mut vector)?;
-            some.keys.push(key);
+            some_keys.push(key);
             some.tail.extend_from_slice(&vector);
         }
+        some.keys = Arc::new(LogKeys::of(some_keys));
         Ok(some)
     }
 
@@ -455,7 +464,7 @@ impl Vectors {
         let passes = |key: i64| allowed.is_none_or(|keys| keys.contains(&key));
         let mut near: Vec<Neighbour> = Vec::new();
         for (index, vector) in self.tail.chunks_exact(self.dimensions).enumerate() {
-            if let Some(&key) = self.keys.get(self.covered + index).filter(|&&key| passes(key)) {
+            if let Some(&key) = self.keys.all().get(self.covered + index).filter(|&&key| passes(key)) {
                 near.push(Neighbour { key, cosine: cosine(&quantised.bytes, vector) });
             }
         }
@@ -484,12 +493,13 @@ impl Vectors {
         allowed: Option<&HashSet<i64>>,
     ) -> Result<Vec<Neighbour>> {
         let Some(graph) = self.graph() else {
-            let covered = self.keys.get(..self.covered).unwrap_or_default().iter().copied();
+            let covered = self.keys.all().get(..self.covered).unwrap_or_default().iter().copied();
             let keys: Vec<i64> =
                 covered.filter(|key| allowed.is_none_or(|keys| keys.contains(key))).collect();
             return self.compare_quantised(query, &keys);
         };
-        let key_of = |record: u64| usize::try_from(record).ok().and_then(|at| self.keys.get(at)).copied();
+        let all = self.keys.all();
+        let key_of = |record: u64| usize::try_from(record).ok().and_then(|at| all.get(at)).copied();
         let candidates = (CANDIDATES * count).max(MIN_CANDIDATES).min(self.covered);
         let coarse = coarse(&query.bytes);
         let found = match allowed {

@@ -7,7 +7,7 @@ mod embedding;
 mod passage_list;
 pub(super) mod plan;
 mod read;
-pub(super) mod removed_contents;
+pub(super) mod split_moves;
 mod targets;
 
 use std::collections::{BTreeSet, HashSet};
@@ -28,8 +28,8 @@ use crate::index::shared_vectors::SharedVectors;
 use crate::index::vectors::VectorWriter;
 use crate::index::writer::passage_list::PassageList;
 use crate::index::writer::plan::{Method, Plan};
-use crate::index::writer::read::{FileRead, in_order, read_group};
-use crate::index::writer::removed_contents::RemovedContents;
+use crate::index::writer::read::{FileRead, ReadContent, in_order, read_group};
+use crate::index::writer::split_moves::SplitMoves;
 use crate::index::writer::targets::{Targets, link_names};
 use crate::index::{Phase, Progress, SyncScope, active_model, checksums};
 use crate::journal::projection::Projection;
@@ -88,8 +88,8 @@ pub(crate) struct Writer {
     pub(crate) checkpointing: Option<JoinHandle<()>>,
     /// The projection of the journal that says how often notes were used, once it was read.
     pub(crate) projection: Option<Projection>,
-    /// What recent batches removed.
-    pub(crate) removed: RemovedContents,
+    /// The ends of moves by other programs whose other ends are not seen yet.
+    pub(crate) split_moves: SplitMoves,
 }
 
 impl Writer {
@@ -132,7 +132,7 @@ impl Writer {
             self.catalog.set_intents(paths.chain(gone.map(NotePath::as_str)))?;
         }
         let dialects = Dialects { before: stored, now: Arc::new(dialects) };
-        let removed = RemovedContents::of_batch(self.catalog.reader(), &changes.removed)?;
+        let removed = SplitMoves::removed_by_batch(self.catalog.reader(), &changes.removed)?;
         let applied = self.apply(&mut changes, &plan, dialects, progress, stop);
         let finished =
             match applied.and_then(|finished| self.catalog.set_cache_size(false).map(|()| finished)) {
@@ -152,9 +152,8 @@ impl Writer {
         self.next_sync = NextSync::Changes;
         let moved = |new: &ChangedFile| Some((new.old_path()?.clone(), new.stat.path.clone()));
         changes.report.moves = changes.changed.iter().filter_map(moved).collect();
-        let earlier = self.removed.moves(self.catalog.reader(), &changes.changed)?;
-        changes.report.moves.extend(earlier);
-        self.removed.add(removed);
+        let split = self.split_moves.complete(self.catalog.reader(), &changes.changed, removed)?;
+        changes.report.moves.extend(split);
         changes.report.generation = self.catalog.reader().generation()?;
         Ok(changes.report)
     }
@@ -456,7 +455,7 @@ impl Writer {
         plan: &Plan,
         report: &mut SyncReport,
     ) -> Result<()> {
-        let FileRead { mut document, bytes, warning, failed, .. } = read;
+        let FileRead { content, bytes, warning, failed, .. } = read;
         report.warnings.extend(warning);
         if failed && !file.is_new {
             // A failed read does not remove what was indexed before, unless the file was moved.
@@ -471,12 +470,15 @@ impl Writer {
         }
         report.bytes += bytes;
         report.read += usize::from(bytes > 0);
+        let mut document = match content {
+            ReadContent::New(document) => *document,
+            ReadContent::Unchanged { stat, racy } => {
+                return self.catalog.update_stat(file.id, &file.stat.path, &stat, racy, file.excluded);
+            }
+        };
         let record = &mut document.record;
         record.row.id = file.id;
         let unmoved = file.old_path().is_none();
-        if unmoved && record.row.hash.is_some() && record.row.hash.as_ref() == file.old_hash() {
-            return self.catalog.update_stat(&record.row, &record.stat, record.racy);
-        }
         batch.changed = true;
         report.touched.push(record.row.path.clone());
         report.touched.extend(file.old_path().cloned());

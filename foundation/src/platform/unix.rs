@@ -170,6 +170,10 @@ pub fn create_symlink(target: &Path, path: &Path) -> io::Result<()> {
 #[derive(Debug)]
 pub struct Dir(OwnedFd);
 
+/// A file that is kept until this is dropped, even if it has no name any more.
+#[derive(Debug)]
+pub struct HeldFile(#[allow(dead_code, reason = "it is only closed")] OwnedFd);
+
 impl Dir {
     /// Opens a folder by a trusted path. Symbolic links in the path are followed.
     pub fn open(path: &Path) -> io::Result<Self> {
@@ -250,6 +254,23 @@ impl Dir {
             return Err(Errno::EXIST.into());
         }
         Ok(fs::renameat(&self.0, name, &to.0, to_name)?)
+    }
+
+    /// Holds what an entry is now: a rename that replaces it does not free its blocks before the handle is closed. `None`
+    /// where the system has no such handle, none is left, or the file would get a name of its own until then (NFS).
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    pub fn hold(&self, name: &str) -> Option<HeldFile> {
+        if fs::fstatfs(&self.0).ok()?.f_type == fs::NFS_SUPER_MAGIC {
+            return None;
+        }
+        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        fs::openat(&self.0, name, flags, Mode::empty()).ok().map(HeldFile)
+    }
+
+    /// Holds nothing, for this system has no handle that neither reads nor writes.
+    #[cfg(not(any(target_os = "linux", target_os = "android")))]
+    pub fn hold(&self, _: &str) -> Option<HeldFile> {
+        None
     }
 
     /// Removes a file.

@@ -349,6 +349,10 @@ impl OpenMode {
 #[derive(Debug)]
 pub struct Dir(OwnedHandle);
 
+/// A file that is kept until this is dropped. There is none.
+#[derive(Debug)]
+pub enum HeldFile {}
+
 impl Dir {
     /// Opens a folder by a trusted path. Symbolic links in the path are followed.
     pub fn open(path: &Path) -> io::Result<Self> {
@@ -441,6 +445,11 @@ impl Dir {
             let entry = self.open_entry(name.as_ref(), DELETE | SYNCHRONIZE, 0)?;
             ffi::rename(entry.as_handle(), to.0.as_handle(), &target, replace)
         })
+    }
+
+    /// Holds nothing: a file with a handle could not be replaced.
+    pub fn hold(&self, _: &str) -> Option<HeldFile> {
+        None
     }
 
     /// Renames an entry and replaces the target.

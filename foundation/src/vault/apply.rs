@@ -30,6 +30,8 @@ use crate::vault::write_lock::WriteLock;
 
 /// With more files than this, one call that flushes the whole file system is cheaper than one for each file.
 const MAX_SINGLE_SYNCS: usize = 12;
+/// With as many new contents, the first half is flushed while the other one is created.
+const MIN_FLUSHED_EARLY: usize = 200;
 
 impl Vault {
     /// Checks that a plan could be applied now, without writing anything, so that a dry run reports the same errors.
@@ -589,6 +591,9 @@ fn write_records(draft: &PreparedChange<'_>, folder: &Dir) -> io::Result<()> {
     folder.sync()
 }
 
+/// A temporary file to create: the change of its file, the new content, and its path.
+type Temporary<'a> = (&'a ChangedFile, &'a PreparedFile<'a>, &'a std::borrow::Cow<'a, [u8]>, String);
+
 /// Creates folders and temporary files, flushes them to the disk, and checks that the files are still unchanged.
 fn prepare(tree: &mut DirTree, vault: &Vault, draft: &PreparedChange<'_>) -> Result<()> {
     let manifest = &draft.manifest;
@@ -608,7 +613,7 @@ fn prepare(tree: &mut DirTree, vault: &Vault, draft: &PreparedChange<'_>) -> Res
         temporaries.push((file, draft, after, path));
     }
     let written = temporaries.len();
-    parallel_in_tree(vault, &temporaries, |tree, (file, draft, after, path)| {
+    let create = |tree: &mut DirTree, (file, draft, after, path): &Temporary<'_>| {
         let target = file.target().unwrap_or_default();
         let failed = |error| Error::io("write", &target, error);
         let (folder, name) = tree.parent(path)?;
@@ -629,6 +634,16 @@ fn prepare(tree: &mut DirTree, vault: &Vault, draft: &PreparedChange<'_>) -> Res
             open.sync_data().map_err(failed)?;
         }
         Ok(())
+    };
+    let (first, second) = temporaries.split_at(temporaries.len() / 2);
+    parallel_in_tree(vault, first, create)?;
+    std::thread::scope(|scope| {
+        // The disk writes the first half while the second one is created.
+        let early = (written >= MIN_FLUSHED_EARLY).then(|| scope.spawn(|| flush_root(vault)));
+        let created = parallel_in_tree(vault, second, create).map(drop);
+        let flushed =
+            early.map(|early| early.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        created.and(flushed.unwrap_or(Ok(())))
     })?;
     flush(tree, manifest, &touched, written)?;
     let files: Vec<_> = manifest.files.iter().zip(&draft.files).collect();
@@ -641,6 +656,16 @@ fn prepare(tree: &mut DirTree, vault: &Vault, draft: &PreparedChange<'_>) -> Res
         _ => Ok(()),
     })
     .map(drop)
+}
+
+/// Flushes the file system of the vault's root, where there is a call for that.
+fn flush_root(vault: &Vault) -> Result<()> {
+    match DirTree::open(vault)?.folder("")?.sync_all() {
+        Err(error) if error.kind() != io::ErrorKind::Unsupported => {
+            Err(Error::io("write to", vault.root(), error))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Flushes temporary files and folders to the disk.

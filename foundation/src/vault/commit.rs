@@ -11,6 +11,7 @@ use crate::text::edit::ContentHash;
 use crate::vault::Vault;
 use crate::vault::dir::{Dir, DirTree, remove_if_empty, split_path, waiting_in_tree};
 use crate::vault::manifest::{ChangedFile, Manifest, Removal, Rename};
+use crate::vault::replaced_files::ReplacedFiles;
 use crate::vault::transaction_records::{COMMITTED, CONFLICTS, MANIFEST, UNDO, remove_transaction};
 use crate::vault::write_lock::WriteLock;
 
@@ -70,7 +71,8 @@ pub(crate) fn commit(
             failed => CommitError::Incomplete(with_rollback_result(error, failed)),
         });
     }
-    let mut commit = Commit { vault, tree, manifest, lock, seen, notices: Vec::new() };
+    let replaced = ReplacedFiles::start(manifest.files.len());
+    let mut commit = Commit { vault, tree, manifest, lock, seen, replaced, notices: Vec::new() };
     match commit.replace_all().and_then(|()| commit.remove_all(&removals)).and_then(|()| commit.sync()) {
         Ok(()) => Ok(commit.notices),
         Err(error) => {
@@ -161,6 +163,7 @@ struct Commit<'a> {
     manifest: &'a Manifest,
     lock: &'a WriteLock,
     seen: Option<Vec<Option<FileMetadata>>>,
+    replaced: ReplacedFiles,
     notices: Vec<String>,
 }
 
@@ -231,7 +234,7 @@ impl Commit<'_> {
             let renamed = if is_new {
                 folder.rename_no_replace(temporary, &folder, name)
             } else {
-                folder.rename_replace(temporary, &folder, name)
+                self.replaced.replace(&folder, name, || folder.rename_replace(temporary, &folder, name))
             };
             return renamed.map(|()| None).map_err(failed);
         }

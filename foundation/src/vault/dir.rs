@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::platform::{self, Attributes, FileMetadata, OpenMode};
+use crate::platform::{self, Attributes, FileMetadata, HeldFile, OpenMode};
 use crate::text::path::NotePath;
 use crate::vault::Vault;
 use crate::vault::symlinks::{LinkTarget, resolve_link};
@@ -177,6 +177,11 @@ impl Dir {
     pub(crate) fn open_or_create(&self, name: &str) -> io::Result<File> {
         failpoint();
         safe_open::regular(self.0.open_file(name.as_ref(), OpenMode::ReadWriteOrCreate(0o666)))
+    }
+
+    /// Holds what an entry is now, so that its blocks are freed when the handle is closed and not by a rename that replaces it.
+    pub(crate) fn hold(&self, name: &str) -> Option<HeldFile> {
+        self.0.hold(name)
     }
 
     /// Renames an entry and replaces the target.

@@ -22,6 +22,7 @@ pub mod undo_log;
 pub mod write_lock;
 mod write_queue;
 pub mod apply_result;
+mod replaced_files;
 mod transaction_records;
 
 use std::collections::HashSet;

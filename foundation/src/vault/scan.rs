@@ -402,8 +402,8 @@ impl Drop for BusyGuard<'_> {
     }
 }
 
-/// The capacity of the channel of listings.
-const CHANNEL_CAPACITY: usize = 16;
+/// The capacity of the channel of listings. The threads that list go on while the paths of the index are checked.
+const CHANNEL_CAPACITY: usize = 256;
 
 /// What the threads of a walk share.
 struct WalkContext<'a> {

@@ -13,10 +13,8 @@ use crate::index::catalog::inserts::Inserts;
 use crate::index::catalog::links::LinkpathIds;
 use crate::index::catalog::rows::path_uuid_of;
 use crate::index::catalog::schema::{INDEXES, NAME_ALIAS, NAME_ID, NAME_TITLE, PAGE, SCHEMA, SCHEMA_VERSION};
-use crate::index::catalog::{
-    CACHE, CatalogReader, FileId, FileKind, FileRow, LAST_ID, Record, Stat, check, sql,
-};
-use crate::text::path::key;
+use crate::index::catalog::{CACHE, CatalogReader, FileId, FileKind, LAST_ID, Record, Stat, check, sql};
+use crate::text::path::{NotePath, key};
 
 /// The page cache of a connection during a large batch, in kilobytes.
 const CACHE_FOR_BULK: u32 = 32_768;
@@ -253,10 +251,16 @@ impl CatalogWriter {
     }
 
     /// Updates the stat of a file whose content is unchanged.
-    pub fn update_stat(&self, row: &FileRow, stat: &Stat, racy: bool) -> Result<()> {
-        let id = row.id;
+    pub fn update_stat(
+        &self,
+        id: FileId,
+        path: &NotePath,
+        stat: &Stat,
+        racy: bool,
+        excluded: bool,
+    ) -> Result<()> {
         self.uncount_files(id, None)?;
-        self.count_file(row.path.as_str(), stat, racy, row.excluded);
+        self.count_file(path.as_str(), stat, racy, excluded);
         self.reader
             .db
             .prepare_cached("UPDATE files SET size = ?2, mtime = ?3, ctime = ?4, racy = ?5 WHERE id = ?1")

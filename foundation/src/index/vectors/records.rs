@@ -1,6 +1,7 @@
 //! The records of a vector log as values, and reading those that are wanted of a log.
 
 use std::collections::HashSet;
+use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::Path;
 
@@ -103,20 +104,21 @@ pub(in crate::index) fn read_records(
     Ok(read)
 }
 
-/// Reads the header of a file of keys, and its keys from the record `first` on. Fewer bytes than a header mean that there
-/// are fewer records.
-pub(super) fn read_keys_from(path: &Path, first: usize) -> std::io::Result<Vec<u8>> {
-    if first == 0 {
-        return safe_open::read_in_place(path, MAX_KEYS);
-    }
+/// Opens a file of keys, and reads its header and its keys from the record `first` on. Fewer bytes than a header mean that
+/// there are fewer records.
+pub(super) fn read_keys_from(path: &Path, first: usize) -> std::io::Result<(File, Vec<u8>)> {
     let mut file = safe_open::open_in_place(path)?;
+    if first == 0 {
+        let bytes = safe_open::read_open(file.try_clone()?, MAX_KEYS)?;
+        return Ok((file, bytes));
+    }
     let start = (HEADER + first * KEY_RECORD) as u64;
     if file.metadata()?.len() < start {
-        return Ok(Vec::new());
+        return Ok((file, Vec::new()));
     }
     let mut bytes = vec![0; HEADER];
     file.read_exact(&mut bytes)?;
     file.seek(SeekFrom::Start(start))?;
-    file.take(MAX_KEYS).read_to_end(&mut bytes)?;
-    Ok(bytes)
+    (&file).take(MAX_KEYS).read_to_end(&mut bytes)?;
+    Ok((file, bytes))
 }

@@ -7,14 +7,15 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use crate::clock::wall_nanos;
 use crate::error::ErrorKind;
 use crate::index::bm25::Analyzer;
-use crate::index::catalog::FileKind;
+use crate::index::catalog::{FileKind, Stat};
 use crate::index::diff::{ChangedFile, stat_of};
 use crate::index::indexed_document::IndexedDocument;
 use crate::text::relation::RelationRules;
 use crate::vault::Vault;
 
 /// A time stamp this close to the time of reading does not prove that a file is unchanged, because kernel clocks are coarse.
-const RACY_NS: i64 = 50_000_000;
+/// Kernels advance them every 10 ms or more often, and Windows every 16.
+const RACY_NS: i64 = 20_000_000;
 /// The same margin for file systems that store times in whole seconds.
 const RACY_COARSE_NS: i64 = 2_100_000_000;
 /// The most files that a reading thread sends at a time.
@@ -28,12 +29,26 @@ const GROUP_BYTES: u64 = 500_000;
 pub(super) struct FileRead {
     /// The index of the changed file in the batch.
     pub(super) at: usize,
-    pub(super) document: IndexedDocument,
+    pub(super) content: ReadContent,
     /// The length of the file in bytes, or 0 if it was not read.
     pub(super) bytes: u64,
     pub(super) warning: Option<String>,
     /// Whether reading failed.
     pub(super) failed: bool,
+}
+
+/// What reading a file gave.
+pub(super) enum ReadContent {
+    /// What the index stores of the file.
+    New(Box<IndexedDocument>),
+    /// The content is the indexed one. Only the times of the file are stored, and whether they prove that it is unchanged.
+    Unchanged { stat: Stat, racy: bool },
+}
+
+impl From<IndexedDocument> for ReadContent {
+    fn from(document: IndexedDocument) -> Self {
+        Self::New(Box::new(document))
+    }
 }
 
 /// Reads the next few files. Returns none if all are taken. A group is sent at a time, because sending single files
@@ -96,11 +111,11 @@ fn read_changed_file(
     let racy = newest.saturating_add(margin) >= wall_nanos();
     if FileKind::of(&file.path) == FileKind::Attachment {
         let document = IndexedDocument::attachment(&file.path, stat, false, changed_file.excluded);
-        return FileRead { at, document, bytes: 0, warning: None, failed: false };
+        return FileRead { at, content: document.into(), bytes: 0, warning: None, failed: false };
     }
     let unreadable = |why: &str, again: bool| FileRead {
         at,
-        document: IndexedDocument::unreadable(&file.path, stat, again, changed_file.excluded, why),
+        content: IndexedDocument::unreadable(&file.path, stat, again, changed_file.excluded, why).into(),
         bytes: 0,
         warning: Some(why.to_owned()),
         failed: true,
@@ -111,13 +126,18 @@ fn read_changed_file(
         Err(error) => return unreadable(&error.to_string(), error.kind() != ErrorKind::Invalid),
     };
     let length = bytes.len() as u64;
+    let is_moved = changed_file.old_path().is_some();
+    if !is_moved && changed_file.old_hash().is_some_and(|old| blake3::hash(&bytes) == *old) {
+        let content = ReadContent::Unchanged { stat, racy };
+        return FileRead { at, content, bytes: length, warning: None, failed: false };
+    }
     let excluded = changed_file.excluded;
     let read = || IndexedDocument::from_note(&file.path, bytes, stat, racy, excluded, analyzer, rules);
     match catch_unwind(AssertUnwindSafe(read)) {
         Ok(document) => FileRead {
             at,
             warning: document.is_skipped().then(|| format!("{} is UTF-16 and is not searched", file.path)),
-            document,
+            content: document.into(),
             bytes: length,
             failed: false,
         },
