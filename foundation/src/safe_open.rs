@@ -4,7 +4,7 @@
 //! The `base` folder of a call is chosen by the user, so symbolic links on the way to it are followed.
 
 use std::fs::File;
-use std::io::{self, Read as _};
+use std::io::{self, Read as _, Seek as _};
 use std::path::{Component, Path, PathBuf};
 
 use crate::error::Error;
@@ -167,6 +167,18 @@ pub fn read(base: &Path, inner: impl AsRef<Path>, max: u64) -> io::Result<Vec<u8
 /// The errors of [`read`].
 pub fn read_in_place(path: &Path, max: u64) -> io::Result<Vec<u8>> {
     read_open(open_in_place(path)?, max)
+}
+
+/// Reads a regular file of at most `max` bytes in a trusted folder from the byte `first` on; nothing if it is shorter.
+///
+/// # Errors
+/// The errors of [`read_in_place`].
+pub fn read_in_place_from(path: &Path, first: u64, max: u64) -> io::Result<Vec<u8>> {
+    let mut file = open_in_place(path)?;
+    file.seek(io::SeekFrom::Start(first))?;
+    let mut bytes = Vec::new();
+    file.take(max.saturating_sub(first).saturating_add(1)).read_to_end(&mut bytes)?;
+    if first + bytes.len() as u64 > max { Err(too_large_error(max)) } else { Ok(bytes) }
 }
 
 /// Reads an open file of at most `max` bytes.

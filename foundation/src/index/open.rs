@@ -91,7 +91,9 @@ pub(super) fn open_to_write(
         Err(error) => return Err(error),
     };
     let whole = verdict == checksums::Verdict::Intact && !options.rebuild;
-    if !whole {
+    if whole {
+        catalog.reader().paths().trust();
+    } else {
         checksums::remove_seal(folder)?;
         directory::remove_staged(folder)?;
         let former = models.resolve(completed_model(catalog.reader())?).former_vectors();

@@ -152,9 +152,11 @@ impl Projection {
         if old.is_some_and(|mark| mark.stat == stat) {
             return Ok(Some(Vec::new()));
         }
-        let bytes = safe_open::read_in_place(&path, MAX_MONTH)
+        // What was read before is not read again, but for the end of it, which shows that the file was appended to.
+        let first = old.map_or(0, |mark| mark.len.saturating_sub(TAIL_LEN as u64));
+        let bytes = safe_open::read_in_place_from(&path, first, MAX_MONTH)
             .map_err(|error| safe_open::failed("read the journal", &path, error))?;
-        let begin = old.map_or(0, |mark| usize::try_from(mark.len).unwrap_or(usize::MAX));
+        let begin = old.map_or(0, |mark| usize::try_from(mark.len - first).unwrap_or(usize::MAX));
         let is_as_it_was = |before: &[u8]| old.is_none_or(|mark| mark.tail == tail(before));
         let appended = bytes.get(..begin).is_some_and(is_as_it_was);
         if !appended {
@@ -168,7 +170,8 @@ impl Projection {
         let lines: Vec<&[u8]> = lines.filter(|line| !line.trim_ascii().is_empty()).collect();
         let told = parallel::map(&lines, LINES_PER_CORE, || (), |(), line| parse_line(line));
         self.corrupt += told.iter().filter(|told| told.is_none()).count();
-        let mark = ReadPosition { len: end as u64, tail: tail(bytes.get(..end).unwrap_or_default()), stat };
+        let mark =
+            ReadPosition { len: first + end as u64, tail: tail(bytes.get(..end).unwrap_or_default()), stat };
         self.marks.insert(name, mark);
         Ok(Some(told.into_iter().flatten().flatten().collect()))
     }

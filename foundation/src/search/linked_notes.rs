@@ -12,7 +12,9 @@ use crate::search::QueryVector;
 use crate::search::relation_answer::{Evidence, RelatedNote, RelationLookup, Standing};
 use crate::search::typed_relations::{TypedRelation, TypedRelations};
 use crate::text::path::NotePath;
-use crate::text::relation::{LinkContext, PREPOSITIONS, RelationEnd, RelationRules, link_contexts};
+use crate::text::relation::{
+    LinkContext, NameStems, PREPOSITIONS, PhraseStems, RelationEnd, RelationRules, RuleStems, link_contexts,
+};
 use crate::text::terms::{CachedStemmer, is_stop_word};
 
 /// The most notes that are read for the words around their links.
@@ -148,7 +150,7 @@ pub(super) fn linked_notes(
     if ends.has_one && !question.stated.is_empty() {
         return Ok(Vec::new());
     }
-    let words = TypeWords::new(lookup.rules, question, stem);
+    let words = TypeWords::new(lookup.rules, question);
     let mut best: HashMap<FileId, Candidate> = HashMap::new();
     for source in sources(catalog, lookup, question.named, &ends, stem)? {
         let mut cosines = Cosines::of(catalog, snapshot, question.vector, &source)?;
@@ -356,18 +358,20 @@ struct TypeWords {
 }
 
 impl TypeWords {
-    fn new(rules: &RelationRules, question: &LinkQuestion<'_>, stem: &mut CachedStemmer) -> Self {
+    fn new(rules: &RelationRules, question: &LinkQuestion<'_>) -> Self {
         let (mut own, mut others) = (question.stems.clone(), HashSet::new());
         let is_own = |kind: &str| kind == question.kind;
-        for phrase in rules.all_phrases() {
-            let set = if is_own(&phrase.kind) { &mut own } else { &mut others };
-            add_stems(set, phrase.words.iter().map(String::as_str), stem);
-        }
-        for (kind, _) in rules.types() {
+        let RuleStems { phrases, names } = rules.stems();
+        let mut add = |kind: &str, words: &mut dyn Iterator<Item = &str>, stems: &[String]| {
             let set = if is_own(kind) { &mut own } else { &mut others };
-            for (name, _) in rules.names_of(kind) {
-                add_stems(set, name.split('_'), stem);
-            }
+            let telling = words.zip(stems).filter(|(word, _)| is_telling(word));
+            set.extend(telling.map(|(_, stem)| stem.clone()));
+        };
+        for PhraseStems { phrase, stems } in phrases {
+            add(&phrase.kind, &mut phrase.words.iter().map(String::as_str), stems);
+        }
+        for NameStems { kind, name, stems, .. } in names {
+            add(kind, &mut name.split('_'), stems);
         }
         Self { own, others }
     }
@@ -382,16 +386,6 @@ impl TypeWords {
         let fit =
             OWN_WORD * own.min(MOST_OWN_WORDS) as f32 + OTHER_WORD * others.min(MOST_OTHER_WORDS) as f32;
         (own, if context.is_doubtful { fit + DOUBT } else { fit })
-    }
-}
-
-fn add_stems<'w>(
-    stems: &mut HashSet<String>,
-    words: impl Iterator<Item = &'w str>,
-    stem: &mut CachedStemmer,
-) {
-    for word in words.filter(|word| is_telling(word)) {
-        stems.insert(stem.of(word).to_owned());
     }
 }
 

@@ -12,7 +12,7 @@ use crate::search::linked_notes::{LinkQuestion, asks_for_past, kinds_of, linked_
 use crate::search::query::Query;
 use crate::search::relation_answer::{Evidence, RelatedNote, RelationAnswer, RelationLookup, Standing};
 use crate::search::typed_relations::{TypedRelation, TypedRelations};
-use crate::text::relation::{PREPOSITIONS, RelationEnd, RelationRules, phrase_end};
+use crate::text::relation::{NameStems, PREPOSITIONS, PhraseStems, RelationEnd, RelationRules, phrase_end};
 use crate::text::terms::{CachedStemmer, is_stop_word};
 
 /// The most words of a question.
@@ -169,7 +169,7 @@ pub(super) fn answer(
         return Ok(None);
     }
     let mut reader = Reader { catalog, snapshot, rules: lookup.rules, said: &said, named: HashSet::new() };
-    let cues = reader.cues(&mut stem);
+    let cues = reader.cues();
     let mut names = reader.names(&mut stem)?;
     if names.is_empty() && !cues.is_empty() {
         names = reader.parts_of_names(&cues, &mut stem)?;
@@ -336,10 +336,15 @@ impl Reader<'_> {
     }
 
     /// Finds the words that mean a type of the rules, the longest first, and phrases before names of relations.
-    fn cues(&self, stem: &mut CachedStemmer) -> Vec<Cue> {
+    fn cues(&self) -> Vec<Cue> {
         let mut cues = Vec::new();
-        for phrase in self.rules.all_phrases() {
-            let stems: Vec<String> = phrase.words.iter().map(|word| stem.of(word).to_owned()).collect();
+        let rules = self.rules.stems();
+        // Few of the phrases and names begin with a word of the question.
+        let can_begin = |stems: &[String]| {
+            let first = stems.first().map_or("", String::as_str);
+            first == "*" || self.said.iter().any(|word| word.stem == first)
+        };
+        for PhraseStems { phrase, stems } in rules.phrases.iter().filter(|phrase| can_begin(&phrase.stems)) {
             let head = stems.get(..phrase.head().len()).unwrap_or_default();
             if phrase.is_role && !self.is_role_of_type(&phrase.kind, phrase.words.first()) {
                 continue;
@@ -347,7 +352,7 @@ impl Reader<'_> {
             // "Is at" must not match the "is" of any question.
             let can_be_open = phrase.words.iter().take(head.len()).any(|word| !is_filler(word));
             for start in 0..self.said.len() {
-                let whole = self.matched(start, &stems).map(|end| (end, false));
+                let whole = self.matched(start, stems).map(|end| (end, false));
                 let open = || {
                     let end = self.matched(start, head).filter(|_| can_be_open)?;
                     Some((end, true))
@@ -362,10 +367,8 @@ impl Reader<'_> {
                 }
             }
         }
-        for (kind, _) in self.rules.types() {
-            for (name, end) in self.rules.names_of(kind) {
-                cues.extend(self.nouns(kind, &name, end, stem));
-            }
+        for name in rules.names.iter().filter(|name| can_begin(&name.stems)) {
+            cues.extend(self.nouns(name));
         }
         let rank = |cue: &Cue| {
             (matches!(cue.form, CueForm::Phrase { .. }), cue.end - cue.start, cue.exact, !is_open(cue))
@@ -378,20 +381,20 @@ impl Reader<'_> {
     /// name.
     fn is_role_of_type(&self, kind: &str, role: Option<&String>) -> bool {
         let role = role.map_or("", String::as_str).replace('-', "_");
-        self.rules.names_of(kind).iter().any(|(name, _)| *name == role || *name == format!("{role}s"))
+        let names = self.rules.stems();
+        names.has_name(kind, &role) || names.has_name(kind, &format!("{role}s"))
     }
 
     /// Finds the words of a name of a relation in the question.
-    fn nouns(&self, kind: &str, name: &str, end: RelationEnd, stem: &mut CachedStemmer) -> Vec<Cue> {
-        let stems: Vec<String> = name.split('_').map(|word| stem.of(word).to_owned()).collect();
+    fn nouns(&self, NameStems { kind, name, end, stems }: &NameStems) -> Vec<Cue> {
         let starts = 0..self.said.len();
-        let form = CueForm::Noun(end);
+        let form = CueForm::Noun(*end);
         let cue = |start| {
-            let end = self.matched(start, &stems)?;
+            let end = self.matched(start, stems)?;
             // A name in the plural is meant by the plural alone: "reports" are people, and "report" can be a verb or a text.
             let last = self.said.get(end.checked_sub(1)?)?;
             let is_name = !name.ends_with('s') || last.text.ends_with('s');
-            Some(Cue { kind: kind.to_owned(), start, end, exact: 0, is_name, form })
+            Some(Cue { kind: kind.clone(), start, end, exact: 0, is_name, form })
         };
         starts.filter_map(cue).collect()
     }
@@ -651,7 +654,7 @@ impl Reader<'_> {
         kinds
             .iter()
             .flat_map(|kind| both.map(|end| (*kind, end)))
-            .flat_map(|(kind, end)| self.nouns(kind, kind, end, stem))
+            .flat_map(|(kind, end)| self.nouns(&NameStems::new(kind, kind, end, stem)))
             .collect()
     }
 

@@ -4,6 +4,7 @@
 mod context;
 mod inference;
 mod phrase;
+mod rule_stems;
 mod rules;
 mod sentence;
 mod stated;
@@ -11,6 +12,7 @@ mod trigger;
 
 pub use crate::text::relation::context::{LinkContext, link_contexts};
 pub use crate::text::relation::phrase::{PREPOSITIONS, Phrase, RelationEnd, phrase_end};
+pub use crate::text::relation::rule_stems::{NameStems, PhraseStems, RuleStems};
 pub use crate::text::relation::rules::RelationRules;
 
 use std::collections::HashSet;

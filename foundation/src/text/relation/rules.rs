@@ -1,12 +1,14 @@
 //! The rules by which relations are found: the types of the settings, ready for lookup.
 
 use std::collections::BTreeMap;
+use std::sync::OnceLock;
 
 use hashbrown::HashMap;
 
 use crate::config::RelationConfig;
 use crate::text::relation::phrase::{Phrase, RelationEnd};
 use crate::text::relation::relation_key;
+use crate::text::relation::rule_stems::RuleStems;
 use crate::text::relation::trigger::Triggers;
 
 /// The types of relations, and how they are recognised.
@@ -20,6 +22,7 @@ pub struct RelationRules {
     names: HashMap<String, Vec<(String, RelationEnd)>>,
     /// Words without which a block states nothing by these phrases and names.
     triggers: Triggers,
+    stems: OnceLock<RuleStems>,
 }
 
 impl RelationRules {
@@ -100,6 +103,11 @@ impl RelationRules {
     /// Lists all phrases, those of questions included.
     pub fn all_phrases(&self) -> impl Iterator<Item = &Phrase> {
         self.phrases.values().flatten()
+    }
+
+    /// Returns all phrases and names with the stems of their words. They are made when they are first needed.
+    pub fn stems(&self) -> &RuleStems {
+        self.stems.get_or_init(|| RuleStems::of(self))
     }
 
     /// Returns whether a name, as [`relation_key`] writes it, is one of a type.
