@@ -43,6 +43,10 @@ const CANDIDATES: usize = 2;
 /// nearest hundred among 198,000.
 const MIN_CANDIDATES: usize = 300;
 const KEY_RECORD: usize = 16;
+/// The size of the scale before the components of a record.
+const SCALE: usize = 4;
+/// The most records of a log that are read at once.
+const READ_AT_ONCE: usize = 64;
 /// The maximum size of the file of keys in bytes, enough for a hundred million passages.
 const MAX_KEYS: u64 = 1_600_000_016;
 const MAGIC: &[u8; 8] = b"SNVEC001";
@@ -429,15 +433,45 @@ impl Vectors {
     }
 
     fn compare_quantised(&self, query: &Quantised, keys: &[i64]) -> Result<Vec<Neighbour>> {
-        let mut near = Vec::with_capacity(keys.len());
+        let placed = keys.iter().enumerate();
+        let mut records: Vec<(usize, usize)> =
+            placed.filter_map(|(at, key)| Some((self.record_of(*key)?, at))).collect();
+        records.sort_unstable();
+        let mut near = Vec::with_capacity(records.len());
         let (mut bytes, mut vector) = (Vec::new(), Vec::new());
-        for key in keys {
-            if let Some(record) = self.record_of(*key) {
-                self.read_at(record, &mut bytes, &mut vector)?;
-                near.push(Neighbour { key: *key, cosine: cosine(&query.bytes, &vector) });
+        // Most passages of a note are next to each other in the log, and are read at once.
+        for run in records.chunk_by(|one, next| next.0 <= one.0 + 1).flat_map(|run| run.chunks(READ_AT_ONCE))
+        {
+            let first = run.first().map_or(0, |(record, _)| *record);
+            let last = run.last().map_or(0, |(record, _)| *record);
+            self.read_records(first..(last + 1).min(self.covered), &mut bytes)?;
+            for &(record, at) in run {
+                vector.clear();
+                match self.tail_at(record) {
+                    Some(held) => vector.extend_from_slice(held),
+                    None => {
+                        let stored = bytes.chunks_exact(record_size(self.dimensions)).nth(record - first);
+                        let stored = stored.and_then(|stored| stored.get(SCALE..)).unwrap_or_default();
+                        vector.extend(stored.iter().map(|&byte| byte as i8));
+                    }
+                }
+                let cosine = cosine(&query.bytes, &vector);
+                near.extend(keys.get(at).map(|&key| (at, Neighbour { key, cosine })));
             }
         }
-        Ok(near)
+        near.sort_unstable_by_key(|(at, _)| *at);
+        Ok(near.into_iter().map(|(_, near)| near).collect())
+    }
+
+    /// Reads records of the log into `bytes`.
+    fn read_records(&self, records: std::ops::Range<usize>, bytes: &mut Vec<u8>) -> Result<()> {
+        let size = record_size(self.dimensions);
+        bytes.resize(records.len() * size, 0);
+        match &self.log {
+            Some(log) => platform::read_exact_at(log, bytes, (HEADER + records.start * size) as u64)
+                .map_err(|error| Error::io("read", "the vectors", error)),
+            None => Ok(()),
+        }
     }
 
     /// Finds the passages nearest to a query, best first. If `allowed` is given, only those are searched; a few of

@@ -35,6 +35,7 @@ use crate::index::bm25::{Bm25Query, Ranking, Tuning};
 use crate::index::catalog::{CatalogReader, FileId, FileRow, Filter};
 use crate::index::file_set::FileSet;
 use crate::index::{Index, Snapshot, passages_of};
+use crate::parallel;
 use crate::search::fuse::{Candidates, FusedHit, Fusion, NoteScores, Ranked, Similarity};
 use crate::search::query::Query;
 use crate::search::related_first::put_related_first;
@@ -432,6 +433,9 @@ struct VectorHits {
 /// What is taken off the mean cosine: in a vault about few topics, all passages have a little in common with a query.
 const TOPIC_ALLOWANCE: f32 = 0.05;
 
+/// The fewest notes that one thread compares with a query.
+const MIN_COMPARED: usize = 16;
+
 /// Scores notes of either list by the measure of the other one, so that a note is not ranked by its absence from a
 /// list.
 struct Rescorer<'a> {
@@ -477,8 +481,11 @@ impl<'a> Rescorer<'a> {
         let keys: Vec<(FileId, Vec<i64>)> = added.map(passages_of).collect::<Result<_>>()?;
         drop(catalog);
         let mut found = Vec::with_capacity(keys.len());
-        for (file, keys) in keys {
-            let near = self.snapshot.vectors.compare(query, &keys)?;
+        let compare =
+            |(): &mut (), (_, keys): &(FileId, Vec<i64>)| self.snapshot.vectors.compare(query, keys);
+        let compared = parallel::map_briefly(&keys, MIN_COMPARED, || (), compare);
+        for ((file, keys), near) in keys.into_iter().zip(compared) {
+            let near = near?;
             let best = near.iter().max_by(|a, b| a.cosine.total_cmp(&b.cosine));
             let place = best.and_then(|best| keys.iter().position(|key| *key == best.key));
             self.passages.extend(place.map(|place| (file, place)));

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use lru::LruCache;
 use tantivy::index::SegmentId;
@@ -53,6 +53,8 @@ struct TermText {
     text: String,
     /// The start of each term in `text`.
     starts: Vec<u32>,
+    /// The letters of each term, taken when they are first needed.
+    letters: OnceLock<Vec<u32>>,
 }
 
 impl TermText {
@@ -64,7 +66,7 @@ impl TermText {
             text.push_str(&String::from_utf8_lossy(stream.key()));
             text.push('\n');
         }
-        Ok(Self { text, starts })
+        Ok(Self { text, starts, letters: OnceLock::new() })
     }
 
     /// Iterates over the terms that contain `run`, each once.
@@ -76,21 +78,26 @@ impl TermText {
             .filter_map(|index| self.term(index.checked_sub(1)?))
     }
 
-    /// Iterates over the terms of `least` to `most` characters.
-    fn with_length(&self, least: usize, most: usize) -> impl Iterator<Item = &str> {
-        let ends =
-            self.starts.iter().skip(1).copied().chain([u32::try_from(self.text.len()).unwrap_or(u32::MAX)]);
-        self.starts.iter().zip(ends).filter_map(move |(&start, end)| {
-            let (start, end) = (start as usize, (end as usize).saturating_sub(1));
-            let bytes = end.saturating_sub(start);
+    /// Iterates over the terms of `least` to `most` characters that have all but a few of these letters, and few others: no
+    /// more than `different` differ.
+    fn alike(
+        &self,
+        letters: u32,
+        different: u32,
+        (least, most): (usize, usize),
+    ) -> impl Iterator<Item = &str> {
+        let all = self.letters.get_or_init(|| {
+            (0..self.starts.len()).map(|at| self.term(at).map_or(0, letter_signature)).collect()
+        });
+        let is_alike = move |(_, has): &(usize, &u32)| (*has ^ letters).count_ones() <= different;
+        let terms = all.iter().enumerate().filter(is_alike).filter_map(|(at, _)| self.term(at));
+        terms.filter(move |term| {
             // Of most terms the bytes tell: a character has one to four.
-            if bytes < least || bytes > 4 * most {
-                return None;
+            let bytes = term.len();
+            (least..=4 * most).contains(&bytes) && {
+                let count = if term.is_ascii() { bytes } else { term.chars().count() };
+                (least..=most).contains(&count)
             }
-            let term = self.text.get(start..end)?;
-            let is_long = bytes > most && term.chars().count() > most;
-            let is_short = !term.is_ascii() && term.chars().count() < least;
-            (!is_long && !is_short).then_some(term)
         })
     }
 
@@ -203,11 +210,10 @@ impl Bm25Snapshot {
         for segment in self.searcher.segment_readers() {
             let inverted = segment.inverted_index(self.fields.words).map_err(failed("read"))?;
             let terms = self.term_texts.terms(segment, self.fields.words, &inverted)?;
-            for term in terms.with_length(length.saturating_sub(max_distance), length + max_distance) {
-                // Each edit replaces one letter at most.
-                if (letter_signature(term) ^ letters).count_ones() as usize > 2 * max_distance
-                    || term.starts_with(|c: char| !c.is_alphabetic())
-                {
+            let lengths = (length.saturating_sub(max_distance), length + max_distance);
+            // Each edit replaces one letter at most.
+            for term in terms.alike(letters, 2 * max_distance as u32, lengths) {
+                if term.starts_with(|c: char| !c.is_alphabetic()) {
                     continue;
                 }
                 let distance = strsim::osa_distance(word, term);
@@ -261,8 +267,8 @@ impl Bm25Snapshot {
 }
 
 /// Returns the set of the letters of a word as a bit mask. Several letters share a bit.
-fn letter_signature(word: &str) -> u64 {
-    let of = |letters: u64, c: u32| letters | 1 << (c % u64::BITS);
+fn letter_signature(word: &str) -> u32 {
+    let of = |letters: u32, c: u32| letters | 1 << (c % u32::BITS);
     if word.is_ascii() {
         return word.bytes().fold(0, |letters, byte| of(letters, u32::from(byte)));
     }
