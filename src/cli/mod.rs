@@ -330,7 +330,9 @@ pub fn main() -> ExitCode {
     cli.global.color.apply();
     let prints_json = cli.global.json || matches!(&cli.command, Command::Check(args) if args.prints_json());
     let out = Output::new(prints_json).with_pager(!cli.global.no_pager);
-    match run(cli, verb, out) {
+    let outcome = run(cli, verb, out);
+    platform::keep_free_memory();
+    match outcome {
         Ok(outcome) => ExitCode::from(outcome.exit_code()),
         Err(error) => {
             out.print_error(&error);

@@ -10,6 +10,15 @@ pub fn release_free_memory() {
     unsafe { libmimalloc_sys::mi_collect(true) }
 }
 
+/// Keeps free memory until the process ends, which is about to happen: giving it back piece by piece takes longer than leaving
+/// it to the system.
+pub fn keep_free_memory() {
+    // `mi_option_purge_delay` of mimalloc.h, which the crate does not name; -1 means never.
+    const PURGE_DELAY: libmimalloc_sys::mi_option_t = 15;
+    // SAFETY: The function has no precondition, and ignores an option that it does not know.
+    unsafe { libmimalloc_sys::mi_option_set(PURGE_DELAY, -1) }
+}
+
 /// Gives the pages back that hold a part of the program's own file, for a part that was read once as a whole. What is read of
 /// it later comes from the file again. On other systems than Linux it does nothing.
 pub fn release_program_pages(part: &'static [u8]) {

@@ -70,7 +70,7 @@ impl Recalls<'_> {
         let weigh = |stem: &mut CachedStemmer, hit: &SearchHit| {
             self.evaluate_match(hit, (words, &weights, &identifiers), prompt, length, stem)
         };
-        Ok(parallel::map(hits, 2, CachedStemmer::default, weigh))
+        Ok(parallel::map_briefly(hits, 1, CachedStemmer::with_small_cache, weigh))
     }
 
     fn evaluate_match(

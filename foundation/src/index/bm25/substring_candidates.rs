@@ -14,10 +14,11 @@ use tantivy::index::SegmentId;
 use tantivy::schema::Field;
 use tantivy::{InvertedIndexReader, SegmentReader};
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::index::bm25::statistics::count_documents;
 use crate::index::bm25::{Bm25Snapshot, DocSet, failed};
 use crate::index::file_set::{FileId, FileSet};
+use crate::parallel;
 use crate::text::path::to_nfc;
 use crate::text::terms::{fold_into, is_unspaced};
 
@@ -78,6 +79,12 @@ impl TermText {
             .filter_map(|index| self.term(index.checked_sub(1)?))
     }
 
+    fn letters(&self) -> &[u32] {
+        self.letters.get_or_init(|| {
+            (0..self.starts.len()).map(|at| self.term(at).map_or(0, letter_signature)).collect()
+        })
+    }
+
     /// Iterates over the terms of `least` to `most` characters that have all but a few of these letters, and few others: no
     /// more than `different` differ.
     fn alike(
@@ -86,9 +93,7 @@ impl TermText {
         different: u32,
         (least, most): (usize, usize),
     ) -> impl Iterator<Item = &str> {
-        let all = self.letters.get_or_init(|| {
-            (0..self.starts.len()).map(|at| self.term(at).map_or(0, letter_signature)).collect()
-        });
+        let all = self.letters();
         let is_alike = move |(_, has): &(usize, &u32)| (*has ^ letters).count_ones() <= different;
         let terms = all.iter().enumerate().filter(is_alike).filter_map(|(at, _)| self.term(at));
         terms.filter(move |term| {
@@ -207,9 +212,17 @@ impl Bm25Snapshot {
         let max_distance = if length < 4 { return Ok(None) } else { 1 + usize::from(length >= 7) };
         let letters = letter_signature(word);
         let mut best: HashMap<String, (usize, u64)> = HashMap::new();
-        for segment in self.searcher.segment_readers() {
+        // The first time, all terms are read.
+        let read = |(): &mut (), segment: &SegmentReader| {
             let inverted = segment.inverted_index(self.fields.words).map_err(failed("read"))?;
             let terms = self.term_texts.terms(segment, self.fields.words, &inverted)?;
+            terms.letters();
+            Ok::<_, Error>((inverted, terms))
+        };
+        let segments = self.searcher.segment_readers();
+        let texts = parallel::map_briefly(segments, 1, || (), read);
+        for (segment, text) in segments.iter().zip(texts) {
+            let (inverted, terms) = text?;
             let lengths = (length.saturating_sub(max_distance), length + max_distance);
             // Each edit replaces one letter at most.
             for term in terms.alike(letters, 2 * max_distance as u32, lengths) {

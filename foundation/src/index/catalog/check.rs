@@ -14,7 +14,7 @@ use super::links::link_key;
 use super::properties::unpack;
 use super::rows::{invalid_path, path_uuid};
 use super::schema::{INDEXES, SCHEMA};
-use super::{CatalogReader, FILE_COLUMNS, FileId, FileKind, Hash, Stat, sql};
+use super::{CACHE, CatalogReader, FILE_COLUMNS, FileId, FileKind, Hash, Stat, sql};
 use crate::error::{Error, Result};
 use crate::index::catalog::delta_encoding::{unpack_ascending, unpack_positions};
 use crate::index::file_set::FileSet;
@@ -23,6 +23,8 @@ use crate::safe_open::is_regular;
 use crate::text::dialect::LinkDialect;
 use crate::text::path::{NotePath, key};
 
+/// The largest cache of a check, in kilobytes.
+const MAX_CHECK_CACHE: i64 = 131_072;
 /// The largest valid file id. A set of files takes one bit for each id up to the highest.
 const MAX_FILE_ID: FileId = 1 << 27;
 /// The largest valid count, generation or line number.
@@ -144,7 +146,18 @@ impl CatalogReader {
     /// # Errors
     /// Returns `Corrupt` with the first problem.
     pub fn verify(&self) -> Result<()> {
-        Check(self).run()
+        let number = |pragma: &str| -> Result<i64> {
+            self.db.query_row(&format!("PRAGMA {pragma}"), [], |row| row.get(0)).map_err(sql("check"))
+        };
+        let set_cache =
+            |size: i64| self.db.execute_batch(&format!("PRAGMA cache_size = {size}")).map_err(sql("check"));
+        // Each row is looked up in every index, and a page that is not in the cache is checked as a whole each time.
+        let (cache, kilobytes) =
+            (number("cache_size")?, number("page_count")?.saturating_mul(number("page_size")?) / 1024);
+        set_cache(-kilobytes.clamp(i64::from(CACHE), MAX_CHECK_CACHE))?;
+        let checked = Check(self).run();
+        set_cache(cache)?;
+        checked
     }
 
     /// Returns the files whose text must be in the full-text index.
