@@ -19,9 +19,10 @@ mod writer;
 mod delta_encoding;
 mod dialects;
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::path::Path;
+use std::thread::JoinHandle;
 
 use percent_encoding::NON_ALPHANUMERIC;
 use rusqlite::config::DbConfig;
@@ -60,6 +61,8 @@ pub struct CatalogReader {
     db: Connection,
     /// Whether all paths of files were checked.
     has_valid_paths: Cell<bool>,
+    /// The thread that checks them, if one was started.
+    path_check: RefCell<Option<JoinHandle<Result<()>>>>,
 }
 
 /// Returns a conversion of SQLite's errors, for an operation named by a verb.
@@ -177,7 +180,7 @@ impl CatalogReader {
 
     fn from_connection(db: Connection) -> Self {
         db.set_prepared_statement_cache_capacity(CACHED_STATEMENTS);
-        Self { db, has_valid_paths: Cell::new(false) }
+        Self { db, has_valid_paths: Cell::new(false), path_check: RefCell::default() }
     }
 
     /// Checks that the catalog has the schema of this version.

@@ -91,9 +91,7 @@ pub(super) fn open_to_write(
         Err(error) => return Err(error),
     };
     let whole = verdict == checksums::Verdict::Intact && !options.rebuild;
-    if whole {
-        catalog.reader().paths().trust();
-    } else {
+    if !whole {
         checksums::remove_seal(folder)?;
         directory::remove_staged(folder)?;
         let former = models.resolve(completed_model(catalog.reader())?).former_vectors();
@@ -186,6 +184,8 @@ fn open_catalog_and_text(folder: &Path, verify: bool) -> Result<(CatalogWriter, 
             if is_whole()? { bm25.verify_files(&catalog.reader().full_text_files()?) } else { Ok(()) }
         }));
         sound.map_err(|_| unusable())??;
+    } else {
+        catalog.reader().paths().check_soon(&folder.join("catalog.db"));
     }
     Ok((catalog, Arc::new(bm25)))
 }

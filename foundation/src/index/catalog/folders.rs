@@ -2,12 +2,14 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::path::Path;
+use std::thread::JoinHandle;
 
 use rusqlite::{OptionalExtension, Row, params};
 
 use super::paths::PathQueries;
 use super::rows::invalid_path;
-use super::{CatalogWriter, FileId, Stat, sql};
+use super::{CatalogReader, CatalogWriter, FileId, Stat, sql};
 use crate::error::Result;
 use crate::text::path::NotePath;
 use crate::vault::folder_fingerprint::FolderFingerprint;
@@ -71,6 +73,11 @@ impl PathQueries<'_> {
         if self.0.has_valid_paths.get() {
             return Ok(());
         }
+        // If that thread failed, whatever the reason, the check is made here and says why.
+        if let Some(Ok(Ok(()))) = self.0.path_check.take().map(JoinHandle::join) {
+            self.0.has_valid_paths.set(true);
+            return Ok(());
+        }
         // The index on paths covers the query, so no row is read.
         let mut select =
             self.0.db.prepare_cached("SELECT path FROM files ORDER BY path").map_err(sql("read"))?;
@@ -84,14 +91,19 @@ impl PathQueries<'_> {
             last.clear();
             last.push_str(path);
         }
-        self.trust();
+        self.0.has_valid_paths.set(true);
         Ok(())
     }
 
-    /// Leaves out what [`PathQueries::check_once`] does, for a catalog that a process of this program verified or wrote and
-    /// sealed, and that nobody touched since.
-    pub fn trust(&self) {
-        self.0.has_valid_paths.set(true);
+    /// Begins [`PathQueries::check_once`] in a thread of its own, by another connection to the catalog file `path`: a process
+    /// that has just begun waits for other things meanwhile. None but the caller may write to the catalog.
+    pub fn check_soon(&self, path: &Path) {
+        let path = path.to_owned();
+        let check = move || CatalogReader::open(&path)?.paths().check_once();
+        match std::thread::Builder::new().name("sidenote-paths".to_owned()).spawn(check) {
+            Ok(checking) => drop(self.0.path_check.replace(Some(checking))),
+            Err(error) => tracing::debug!("the first scan checks the paths of the index: {error}"),
+        }
     }
 }
 

@@ -1,7 +1,6 @@
 //! The phrases and names of the rules by the stems of their words, with which the words of a question are compared.
 
 use crate::text::relation::phrase::{Phrase, RelationEnd};
-use crate::text::relation::rules::RelationRules;
 use crate::text::terms::CachedStemmer;
 
 /// A phrase of the rules with its stems.
@@ -44,18 +43,9 @@ pub struct RuleStems {
 }
 
 impl RuleStems {
-    pub(super) fn of(rules: &RelationRules) -> Self {
-        let mut stem = CachedStemmer::with_small_cache();
-        let mut all = Self::default();
-        for phrase in rules.all_phrases() {
-            let stems = phrase.words.iter().map(|word| stem.of(word).to_owned()).collect();
-            all.phrases.push(PhraseStems { phrase: phrase.clone(), stems });
-        }
-        for (kind, _) in rules.types() {
-            let names = rules.names_of(kind);
-            all.names.extend(names.iter().map(|(name, end)| NameStems::new(kind, name, *end, &mut stem)));
-        }
-        all
+    pub(super) fn add_phrase(&mut self, phrase: &Phrase, stem: &mut CachedStemmer) {
+        let stems = phrase.words.iter().map(|word| stem.of(word).to_owned()).collect();
+        self.phrases.push(PhraseStems { phrase: phrase.clone(), stems });
     }
 
     /// Returns whether a name means a type.

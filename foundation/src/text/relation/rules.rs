@@ -8,8 +8,9 @@ use hashbrown::HashMap;
 use crate::config::RelationConfig;
 use crate::text::relation::phrase::{Phrase, RelationEnd};
 use crate::text::relation::relation_key;
-use crate::text::relation::rule_stems::RuleStems;
+use crate::text::relation::rule_stems::{NameStems, RuleStems};
 use crate::text::relation::trigger::Triggers;
+use crate::text::terms::CachedStemmer;
 
 /// The types of relations, and how they are recognised.
 #[derive(Debug, Clone, Default)]
@@ -107,7 +108,17 @@ impl RelationRules {
 
     /// Returns all phrases and names with the stems of their words. They are made when they are first needed.
     pub fn stems(&self) -> &RuleStems {
-        self.stems.get_or_init(|| RuleStems::of(self))
+        self.stems.get_or_init(|| {
+            let (mut stem, mut stems) = (CachedStemmer::with_small_cache(), RuleStems::default());
+            self.all_phrases().for_each(|phrase| stems.add_phrase(phrase, &mut stem));
+            for kind in self.types.keys() {
+                let names = self.names_of(kind);
+                stems
+                    .names
+                    .extend(names.iter().map(|(name, end)| NameStems::new(kind, name, *end, &mut stem)));
+            }
+            stems
+        })
     }
 
     /// Returns whether a name, as [`relation_key`] writes it, is one of a type.
