@@ -438,7 +438,7 @@ impl Journal {
         Ok(None)
     }
 
-    /// Returns those of some moves that another program made: no recent change recorded them, or removed the file.
+    /// Returns those of some moves that no recent change recorded, so that another program made them.
     ///
     /// # Errors
     /// `Io` if the journal cannot be read.
@@ -471,14 +471,11 @@ impl Journal {
             }
             let recorded: HashSet<(&FileLocation, &FileLocation)> =
                 event.files.iter().filter_map(|file| Some((&file.path, file.to.as_ref()?))).collect();
-            let removed: HashSet<&FileLocation> =
-                event.files.iter().filter(|file| file.is_removed()).map(|file| &file.path).collect();
             left.retain(|((from, to), _)| {
                 let mut folders = event.folders.iter();
                 let is_with_folder =
                     folders.any(|folder| replaced(from, &folder.from, &folder.to).as_ref() == Some(to));
-                // What sidenote removed did not move, even if another file has its content.
-                !is_with_folder && !recorded.contains(&(from, to)) && !removed.contains(from)
+                !is_with_folder && !recorded.contains(&(from, to))
             });
             if left.is_empty() {
                 break;

@@ -63,14 +63,6 @@ pub struct TouchedFile {
 }
 
 impl TouchedFile {
-    /// Returns whether the event took the file out of the vault: into the trash, or for good.
-    pub fn is_removed(&self) -> bool {
-        match &self.to {
-            Some(to) => matches!(to, FileLocation::Trash(_)),
-            None => self.before.is_some() && self.after.is_none(),
-        }
-    }
-
     /// Returns the path after the event; for a removed file the path that it had.
     pub fn end(&self) -> &FileLocation {
         self.to.as_ref().unwrap_or(&self.path)

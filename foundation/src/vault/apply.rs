@@ -635,11 +635,14 @@ fn prepare(tree: &mut DirTree, vault: &Vault, draft: &PreparedChange<'_>) -> Res
         }
         Ok(())
     };
-    let (first, second) = temporaries.split_at(temporaries.len() / 2);
+    // The disk writes the first half while the second one is created.
+    let first = if written >= MIN_FLUSHED_EARLY { written / 2 } else { 0 };
+    let (first, second) = temporaries.split_at(first);
     parallel_in_tree(vault, first, create)?;
     std::thread::scope(|scope| {
-        // The disk writes the first half while the second one is created.
-        let early = (written >= MIN_FLUSHED_EARLY).then(|| scope.spawn(|| flush_root(vault)));
+        let flush = || std::thread::Builder::new().spawn_scoped(scope, || flush_root(vault)).ok();
+        // Without a thread, all is flushed below.
+        let early = (!first.is_empty()).then(flush).flatten();
         let created = parallel_in_tree(vault, second, create).map(drop);
         let flushed =
             early.map(|early| early.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
