@@ -156,8 +156,8 @@ impl CatalogReader {
             (number("cache_size")?, number("page_count")?.saturating_mul(number("page_size")?) / 1024);
         set_cache(-kilobytes.clamp(i64::from(CACHE), MAX_CHECK_CACHE))?;
         let checked = Check(self).run();
-        set_cache(cache)?;
-        checked
+        // What is wrong with the catalog says more than that its cache stays large.
+        checked.and(set_cache(cache))
     }
 
     /// Returns the files whose text must be in the full-text index.
