@@ -54,6 +54,9 @@ fn a_query() -> impl Strategy<Value = (String, usize, i64)> {
         .prop_map(|(words, limit, left_out)| (words.join(" "), limit, left_out))
 }
 
+/// More than the number of notes in any vault here.
+const MOST_NOTES: FileId = 5_000;
+
 fn open(vault: &TestVault) -> Index {
     Index::open(Arc::new(Vault::open(vault.root()).unwrap()), Options::default()).unwrap()
 }
@@ -62,15 +65,28 @@ fn bits(hits: &[Hit]) -> Vec<(FileId, u32)> {
     hits.iter().map(|hit| (hit.file, hit.score.to_bits())).collect()
 }
 
-/// Returns the best notes by pruning and by scoring every note.
-fn both(snapshot: &Snapshot, (text, limit, left_out): &(String, usize, i64)) -> [Vec<(FileId, u32)>; 2] {
+/// Returns the best notes by pruning, by a search whose limit leaves nothing out, and by the scores of all notes.
+fn found(snapshot: &Snapshot, (text, limit, left_out): &(String, usize, i64)) -> [Vec<(FileId, u32)>; 3] {
     let words = Query::plain(text).words;
-    let files: FileSet =
-        (1..200).filter(|file| file % left_out.max(&2) != 0).collect::<BTreeSet<_>>().into_iter().collect();
-    let query = Bm25Query { words: &words, allowed: Some(&files).filter(|_| *left_out > 1), limit: *limit };
+    let every: FileSet = (1..MOST_NOTES).collect::<BTreeSet<_>>().into_iter().collect();
+    let others = |file: &FileId| file % left_out.max(&2) != 0;
+    let files: FileSet = every.iter().filter(others).collect::<BTreeSet<_>>().into_iter().collect();
+    let allowed = Some(&files).filter(|_| *left_out > 1);
+    let query = Bm25Query { words: &words, allowed, limit: *limit };
     let tuning = Tuning::default();
-    let all = snapshot.bm25.rank(&query, &tuning).unwrap();
-    [bits(&snapshot.bm25.search(&query, &tuning).unwrap()), bits(&all.hits)]
+    let pruned = snapshot.bm25.search(&query, &tuning).unwrap();
+    let ranking = snapshot.bm25.rank(&Bm25Query { limit: usize::MAX, ..query }, &tuning).unwrap();
+    let scores = ranking.scores_of(allowed.unwrap_or(&every)).unwrap();
+    let scored = scores.into_iter().map(|(file, score)| Hit { file, score }).collect();
+    [pruned, best(ranking.hits, *limit), best(scored, *limit)].map(|hits| bits(&hits))
+}
+
+/// Sorts hits, best first, and drops those that are worse than the last one within the limit.
+fn best(mut hits: Vec<Hit>, limit: usize) -> Vec<Hit> {
+    hits.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.file.cmp(&b.file)));
+    let worst = hits.get(limit - 1).map_or(0.0, |hit| hit.score);
+    hits.retain(|hit| hit.score >= worst);
+    hits
 }
 
 proptest! {
@@ -97,17 +113,17 @@ proptest! {
         index.sync(SyncScope::All, silent()).unwrap();
         let snapshot = index.snapshot().unwrap();
         for query in &queries {
-            let [pruned, all] = both(&snapshot, query);
-            prop_assert_eq!(pruned, all, "{:?}", query);
+            let [pruned, all, scored] = found(&snapshot, query);
+            prop_assert_eq!(&pruned, &all, "{:?}", query);
+            prop_assert_eq!(&pruned, &scored, "{:?}", query);
         }
     }
 }
 
-/// In a vault of some size, most notes with common words cannot be among the best.
-#[test]
-fn rare_words_beside_common_ones_find_the_same() {
+/// Searches a vault of so many notes for common and rare words, and returns how many notes were found.
+fn check_vault(notes: usize, rare: &[&str]) -> usize {
     let vault = TestVault::new(&[]);
-    for at in 0..600_usize {
+    for at in 0..notes {
         let body = |step: usize| WORDS[(at * step + at / 7) % (1 + at % WORDS.len())];
         let text: Vec<&str> = (1..1 + at % 50).map(body).collect();
         vault.write(&format!("{}/n{at}.md", at % 9), format!("# {}\n\n{}\n", body(3), text.join(" ")));
@@ -115,17 +131,32 @@ fn rare_words_beside_common_ones_find_the_same() {
     let index = open(&vault);
     index.sync(SyncScope::All, silent()).unwrap();
     let snapshot = index.snapshot().unwrap();
-    let mut found = 0;
-    for one in WORDS {
+    let mut count = 0;
+    for one in rare {
         for other in WORDS {
             for limit in [1, 3, 10, 50, 5_000] {
                 let query = (format!("{one} heron {other} moor"), limit, 0);
-                let [pruned, all] = both(&snapshot, &query);
+                let [pruned, all, scored] = found(&snapshot, &query);
                 assert_eq!(pruned, all, "{query:?}");
-                found += all.len();
+                assert_eq!(pruned, scored, "{query:?}");
+                count += all.len();
             }
         }
     }
+    count
+}
+
+/// In a vault of some size, most notes with common words cannot be among the best.
+#[test]
+fn rare_words_beside_common_ones_find_the_same() {
+    let found = check_vault(600, &WORDS);
+    assert!(found > 50_000, "{found}");
+}
+
+/// Where the words have this many postings, several threads score.
+#[test]
+fn several_threads_find_the_same() {
+    let found = check_vault(4_000, &["tern", "marsh"]);
     assert!(found > 50_000, "{found}");
 }
 
@@ -147,7 +178,7 @@ fn few_notes_are_scored_for_common_words_beside_a_rare_one() {
     let scored = |query: &str, limit: usize| {
         let words = Query::plain(query).words;
         let query = Bm25Query { words: &words, allowed: None, limit };
-        snapshot.bm25.search_counting(&query, &Tuning::default()).unwrap().1
+        snapshot.bm25.rank(&query, &Tuning::default()).unwrap().scored
     };
     assert_eq!(scored("avocet heron moor reed", 4), 15);
     // Where so many notes have the rarer word that all postings of the others are read, only these notes are scored.

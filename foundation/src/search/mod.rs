@@ -290,8 +290,7 @@ pub fn rank(
     let depth = depth.max(50).min(documents.max(1));
     // With a condition more notes are ranked, because it is not known yet which of them match.
     let text_depth = if query.condition.is_some() { depth.max(CONDITION_DEPTH) } else { depth };
-    let is_alone = request.mode == Mode::Bm25;
-    let words = || text_list(snapshot, index, query, allowed.as_ref(), text_depth, is_alone);
+    let words = || text_list(snapshot, index, query, allowed.as_ref(), text_depth);
     let near = || match query_vector()? {
         Some(vector) if !snapshot.vectors.is_empty() => {
             let is_approximate = query.condition.is_some();
@@ -393,15 +392,14 @@ fn put_name_matches_first(
     Ok(())
 }
 
-/// Ranks notes by words. With `is_alone`, the scores of other notes are not needed.
-fn text_list(
-    snapshot: &Snapshot,
+/// Ranks notes by words.
+fn text_list<'s>(
+    snapshot: &'s Snapshot,
     index: &Index,
     query: &Query,
     allowed: Option<&FileSet>,
     limit: usize,
-    is_alone: bool,
-) -> Result<Ranking> {
+) -> Result<Ranking<'s>> {
     // A note that matches a condition contains the words as they were typed.
     let replaced = if query.condition.is_some() {
         None
@@ -409,11 +407,7 @@ fn text_list(
         out_of_vocabulary::replace_unknown(&query.words, &snapshot.bm25)?
     };
     let words = Bm25Query { words: replaced.as_deref().unwrap_or(&query.words), allowed, limit };
-    let mut ranking = if is_alone {
-        Ranking::of_best(snapshot.bm25.search(&words, &Tuning::default())?)
-    } else {
-        snapshot.bm25.rank(&words, &Tuning::default())?
-    };
+    let mut ranking = snapshot.bm25.rank(&words, &Tuning::default())?;
     best_first(&index.catalog(), &mut ranking.hits, |hit| (hit.score, hit.file))?;
     ranking.hits.truncate(limit);
     Ok(ranking)
@@ -443,7 +437,7 @@ struct Rescorer<'a> {
     index: &'a Index,
     /// The vector of the query. Without it, nothing is known but the lists.
     query: QueryVector,
-    ranking: &'a Ranking,
+    ranking: &'a Ranking<'a>,
     /// The cosine that a passage has with the query by chance.
     background: f32,
     known: HashMap<FileId, NoteScores>,
@@ -456,7 +450,7 @@ impl<'a> Rescorer<'a> {
         snapshot: &'a Snapshot,
         index: &'a Index,
         query: QueryVector,
-        ranking: &'a Ranking,
+        ranking: &'a Ranking<'a>,
     ) -> Result<Self> {
         let background = match &query {
             Some(query) => {
@@ -474,7 +468,7 @@ impl<'a> Rescorer<'a> {
     /// word of the query or a vector.
     fn add(&mut self, files: FileSet) -> Result<Vec<FileId>> {
         let Some(query) = &self.query else { return Ok(Vec::new()) };
-        let by_words = self.ranking.scores_of(&files);
+        let by_words = self.ranking.scores_of(&files)?;
         let catalog = self.index.catalog();
         let passages_of = |file| Ok((file, catalog.passages().of(file)?));
         let added = files.iter().filter(|file| !self.known.contains_key(file));

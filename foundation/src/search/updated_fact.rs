@@ -4,7 +4,7 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::error::Result;
-use crate::index::bm25::{Bm25Query, Tuning, Word};
+use crate::index::bm25::{Tuning, Word};
 use crate::index::catalog::{CatalogReader, FileId, FileRow};
 use crate::index::embed::minilm::english_rank;
 use crate::index::file_set::FileSet;
@@ -162,10 +162,9 @@ impl Subject {
         let mut words = Vec::new();
         for word in query.words.iter().filter(|word| word.single) {
             let one = std::slice::from_ref(word);
-            let asked = Bm25Query { words: one, allowed: Some(&files), limit: BEST };
-            let found = snapshot.bm25.rank(&asked, &Tuning::default())?;
+            let found = snapshot.bm25.scores_of(one, &files, &Tuning::default())?;
             let is_name = is_distinctive(word) || names.contains(&word.exact);
-            words.push((weight(word), is_name, found.hits.iter().map(|hit| hit.file).collect()));
+            words.push((weight(word), is_name, found.into_keys().collect()));
         }
         Ok(Self { words })
     }

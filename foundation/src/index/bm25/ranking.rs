@@ -1,56 +1,174 @@
-//! The result of a ranked query: the best notes in order, and the scores of all others.
+//! A ranked query: the best notes in order, and the scores of any others.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
-use tantivy::DocId;
-use tantivy::columnar::ColumnValues;
+use tantivy::{DocId, SegmentReader};
 
-use crate::index::bm25::Hit;
+use super::scoring::{BestScores, PooledScratch, ScoredWord, SegmentPart, SegmentScorer};
+use super::{Bm25Query, Bm25Snapshot, Hit, Tuning, Word};
+use crate::error::Result;
 use crate::index::file_set::{FileId, FileSet};
+use crate::parallel;
 
-/// The best notes for a query, and the scores of all notes that match it.
+/// The number of postings from which on several threads score.
+const MIN_SHARED_POSTINGS: u64 = 20_000;
+/// The number of parts of the index for each thread: notes with a word can be anywhere.
+const PARTS_PER_THREAD: usize = 2;
+
+/// The best notes for a query, and its words for the scores of others.
 #[derive(Default)]
-pub struct Ranking {
+pub struct Ranking<'s> {
     /// The best notes, in descending order of score.
     pub hits: Vec<Hit>,
-    pub(super) segments: Vec<SegmentScores>,
+    /// How many notes were scored.
+    pub scored: usize,
+    words: Option<PreparedWords<'s>>,
 }
 
-impl std::fmt::Debug for Ranking {
+/// The words of a query with the terms of a snapshot that match them.
+struct PreparedWords<'s> {
+    snapshot: &'s Bm25Snapshot,
+    tuning: Tuning,
+    words: Vec<ScoredWord>,
+}
+
+impl std::fmt::Debug for Ranking<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Ranking").field("hits", &self.hits).finish_non_exhaustive()
     }
 }
 
-/// The scores of one segment.
-pub(super) struct SegmentScores {
-    /// The file of each document.
-    pub(super) files: Arc<dyn ColumnValues<u64>>,
-    /// The documents that contain a word of the query.
-    pub(super) docs: Vec<DocId>,
-    /// The score of each document.
-    pub(super) scores: Vec<f32>,
+impl Ranking<'_> {
+    /// Returns the scores of those of `files` that contain a word of the query.
+    ///
+    /// # Errors
+    /// Returns `Corrupt` or `Io` if the index cannot be read.
+    pub fn scores_of(&self, files: &FileSet) -> Result<HashMap<FileId, f32>> {
+        self.words.as_ref().map_or_else(|| Ok(HashMap::new()), |words| words.scores_of(files))
+    }
 }
 
-impl Ranking {
-    /// Creates a ranking of the best notes alone.
-    pub fn of_best(hits: Vec<Hit>) -> Self {
-        Self { hits, segments: Vec::new() }
+impl Bm25Snapshot {
+    /// Ranks the notes that match a query, best first. Notes that tie with the last one within the limit are included,
+    /// because ties are resolved elsewhere.
+    ///
+    /// # Errors
+    /// Returns `Corrupt` or `Io` if the index cannot be read.
+    pub fn search(&self, query: &Bm25Query<'_>, tuning: &Tuning) -> Result<Vec<Hit>> {
+        Ok(self.rank(query, tuning)?.hits)
     }
 
-    /// Returns the scores of those of `files` that contain a word of the query.
-    pub fn scores_of(&self, files: &FileSet) -> HashMap<FileId, f32> {
-        let mut found = HashMap::with_capacity(files.len());
-        for segment in self.segments.iter().filter(|_| !files.is_empty()) {
-            for &doc in &segment.docs {
-                let file = segment.files.get_val(doc) as FileId;
-                if files.contains(file) {
-                    let score = segment.scores.get(doc as usize).copied().unwrap_or(0.0);
-                    found.extend((score > 0.0).then_some((file, score)));
-                }
-            }
+    /// Ranks like [`Bm25Snapshot::search`], and also returns the means to score other notes.
+    ///
+    /// # Errors
+    /// Returns `Corrupt` or `Io` if the index cannot be read.
+    pub fn rank(&self, query: &Bm25Query<'_>, tuning: &Tuning) -> Result<Ranking<'_>> {
+        if query.limit == 0 || query.words.is_empty() {
+            return Ok(Ranking::default());
         }
-        found
+        let words = self.prepare(query.words, tuning)?;
+        let (hits, scored) = words.best(query)?;
+        Ok(Ranking { hits, scored, words: Some(words) })
     }
+
+    /// Returns the scores of those of `files` that contain one of some words.
+    ///
+    /// # Errors
+    /// Returns `Corrupt` or `Io` if the index cannot be read.
+    pub fn scores_of(
+        &self,
+        words: &[Word],
+        files: &FileSet,
+        tuning: &Tuning,
+    ) -> Result<HashMap<FileId, f32>> {
+        self.prepare(words, tuning)?.scores_of(files)
+    }
+
+    fn prepare(&self, words: &[Word], tuning: &Tuning) -> Result<PreparedWords<'_>> {
+        Ok(PreparedWords { snapshot: self, tuning: *tuning, words: self.scored_words(words, tuning)? })
+    }
+
+    /// Divides the documents into about this many parts of similar size. No part has documents of two segments.
+    fn parts(&self, count: usize) -> Vec<SegmentPart> {
+        let sizes = || self.searcher.segment_readers().iter().map(SegmentReader::max_doc);
+        let all = sizes().map(u64::from).sum::<u64>().max(1);
+        let mut parts = Vec::with_capacity(count);
+        for (segment, size) in sizes().enumerate() {
+            let here = (u64::from(size) * count as u64).div_ceil(all).max(1);
+            let end = |part: u64| (u64::from(size) * part / here) as DocId;
+            parts.extend((0..here).map(|part| SegmentPart { segment, docs: end(part)..end(part + 1) }));
+        }
+        parts
+    }
+}
+
+/// The best scores that one thread found, and its working memory.
+struct Best<'p> {
+    scores: BestScores,
+    scratch: PooledScratch<'p>,
+}
+
+impl PreparedWords<'_> {
+    /// Returns the best notes, best first, and the number of notes that were scored.
+    fn best(&self, query: &Bm25Query<'_>) -> Result<(Vec<Hit>, usize)> {
+        let postings: u64 = self.words.iter().map(ScoredWord::postings).sum();
+        let start = || Best { scores: BestScores::new(), scratch: self.snapshot.scratches.take() };
+        let score = |best: &mut Best<'_>, part: &SegmentPart| self.best_of(part, query, best);
+        let found: Vec<_> = if postings < MIN_SHARED_POSTINGS {
+            let mut best = start();
+            self.snapshot.parts(1).iter().map(|part| score(&mut best, part)).collect()
+        } else {
+            let parts = self.snapshot.parts(parallel::core_count() * PARTS_PER_THREAD);
+            parallel::map_briefly(&parts, 1, start, score)
+        };
+        let (mut hits, mut scored) = (Vec::new(), 0);
+        for found in found {
+            let (found, count) = found?;
+            hits.extend(found);
+            scored += count;
+        }
+        Ok((best_first(hits, query.limit), scored))
+    }
+
+    /// Returns the notes of a part that are among the best so far, and the number of notes that were scored.
+    fn best_of(
+        &self,
+        part: &SegmentPart,
+        query: &Bm25Query<'_>,
+        best: &mut Best<'_>,
+    ) -> Result<(Vec<Hit>, usize)> {
+        let mut hits = Vec::new();
+        let scratch = &mut best.scratch.scratch;
+        let Some(mut scorer) = SegmentScorer::new(self.snapshot, part, query, &self.tuning)? else {
+            return Ok((hits, 0));
+        };
+        let found = scorer.find_best(&self.words, &best.scores, scratch)?;
+        scorer.add_hits(&found, scratch, &mut best.scores, &mut hits);
+        let scored = scratch.scored();
+        scratch.clear();
+        Ok((hits, scored))
+    }
+
+    fn scores_of(&self, files: &FileSet) -> Result<HashMap<FileId, f32>> {
+        let mut found = HashMap::with_capacity(files.len());
+        let all = Bm25Query::default();
+        let mut memory = self.snapshot.scratches.take();
+        for part in self.snapshot.parts(1).iter().filter(|_| !files.is_empty()) {
+            let scorer = SegmentScorer::new(self.snapshot, part, &all, &self.tuning)?;
+            let Some(mut scorer) = scorer else { continue };
+            let scores = scorer.scores_of(&self.words, files, &mut memory.scratch)?;
+            found.extend(scores.into_iter().filter(|(_, score)| *score > 0.0));
+            memory.scratch.clear();
+        }
+        Ok(found)
+    }
+}
+
+/// Sorts hits, best first, and drops those that are worse than the last one within the limit.
+fn best_first(mut hits: Vec<Hit>, limit: usize) -> Vec<Hit> {
+    hits.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.file.cmp(&b.file)));
+    if let Some(worst) = limit.checked_sub(1).and_then(|last| hits.get(last)).map(|hit| hit.score) {
+        hits.truncate(hits.partition_point(|hit| hit.score.total_cmp(&worst).is_ge()));
+    }
+    hits
 }

@@ -4,19 +4,20 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tantivy::columnar::ColumnValues;
 use tantivy::fieldnorm::FieldNormReader;
-use tantivy::postings::{BlockSegmentPostings, Postings as _, TermInfo};
+use tantivy::postings::{Postings as _, TermInfo};
 use tantivy::schema::{Field, IndexRecordOption};
 use tantivy::{DocId, DocSet as _, SegmentReader};
 
-use super::ranking::SegmentScores;
+use super::removed_files::documents_of;
 use super::stem_expansion::Expansion;
-use super::{Bm25Query, Bm25Snapshot, DocSet, FieldTuning, Hit, Ranking, Tuning, Word, failed, idf};
+use super::{Bm25Query, Bm25Snapshot, DocSet, FieldTuning, Hit, Tuning, Word, failed, idf};
 use crate::error::Result;
-use crate::index::file_set::FileId;
+use crate::index::file_set::{FileId, FileSet};
 
 /// The part of a bound by which sums of `f32` in different orders may differ, and more.
 const ROUNDING: f32 = 1e-4;
@@ -44,7 +45,7 @@ impl FieldTerms {
 
 /// A word of a query with the terms that match it: those by stem, and those of the word itself. A note gets a score for
 /// each, saturated by itself.
-struct ScoredWord {
+pub(super) struct ScoredWord {
     stemmed: Vec<FieldTerms>,
     stemmed_weight: f32,
     exact: Vec<FieldTerms>,
@@ -55,6 +56,11 @@ impl ScoredWord {
     /// Returns a score that the word cannot exceed in any note.
     fn bound(&self, k1: f32) -> f32 {
         [self.stemmed_weight, self.exact_weight].iter().map(|weight| weight * (k1 + 1.0)).sum()
+    }
+
+    /// Returns how many postings its terms have, roughly: those of a document in one field count once.
+    pub(super) fn postings(&self) -> u64 {
+        self.stemmed.iter().map(|terms| terms.expansion.documents).sum()
     }
 
     /// Returns whether in one segment all terms of the word itself are among those by stem, in fields that count. Then one
@@ -68,9 +74,11 @@ impl ScoredWord {
     }
 }
 
-/// Working memory for the scores of one segment. It is empty between segments.
+/// Working memory for the scores of some consecutive documents. It is empty between uses.
 #[derive(Default)]
-struct Scratch {
+pub(super) struct Scratch {
+    /// The first of the documents. All but `containing` and `scored` count from it.
+    first: DocId,
     /// The weighted frequencies of the current word, by document.
     frequencies: Vec<Frequencies>,
     /// The documents that contain it.
@@ -99,18 +107,41 @@ struct FrequencyWeights {
 }
 
 impl Scratch {
-    /// Makes room for a segment of `size` documents.
-    fn grow(&mut self, size: u32) {
-        if self.scores.len() < size as usize {
-            self.frequencies.resize(size as usize, Frequencies::default());
-            self.scores.resize(size as usize, 0.0);
-            self.has_score = DocSet::new(size);
+    /// Makes room for these documents.
+    fn begin(&mut self, docs: &Range<DocId>) {
+        self.first = docs.start;
+        let size = docs.len();
+        if self.scores.len() < size {
+            self.frequencies.resize(size, Frequencies::default());
+            self.scores.resize(size, 0.0);
+            self.has_score = DocSet::new(docs.end - docs.start);
         }
     }
 
+    /// Returns the place of a document.
+    #[inline]
+    fn place(&self, doc: DocId) -> usize {
+        doc.wrapping_sub(self.first) as usize
+    }
+
+    fn is_empty(&self) -> bool {
+        self.containing.is_empty() && self.scored.is_empty()
+    }
+
+    /// Returns the number of documents that have a score.
+    pub(super) fn scored(&self) -> usize {
+        self.scored.len()
+    }
+
+    /// Returns the documents that have a score, in ascending order.
+    fn ascending(&self) -> impl Iterator<Item = DocId> {
+        self.has_score.iter().map(|doc| doc + self.first)
+    }
+
     /// Forgets all scores.
-    fn clear(&mut self) {
+    pub(super) fn clear(&mut self) {
         for doc in self.scored.drain(..) {
+            let doc = doc.wrapping_sub(self.first);
             self.has_score.remove(doc);
             if let Some(score) = self.scores.get_mut(doc as usize) {
                 *score = 0.0;
@@ -120,7 +151,8 @@ impl Scratch {
 
     #[inline]
     fn add_frequency(&mut self, doc: DocId, weights: FrequencyWeights, frequency: u32, divisor: f32) {
-        if let Some(sums) = self.frequencies.get_mut(doc as usize) {
+        let place = self.place(doc);
+        if let Some(sums) = self.frequencies.get_mut(place) {
             if sums.stemmed == 0.0 && sums.exact == 0.0 {
                 self.containing.push(doc);
             }
@@ -133,11 +165,12 @@ impl Scratch {
     /// frequencies for the next one.
     fn saturate(&mut self, k1: f32, weights: FrequencyWeights) {
         for doc in self.containing.drain(..) {
-            if self.has_score.insert(doc) {
+            let place = doc.wrapping_sub(self.first);
+            if self.has_score.insert(place) {
                 self.scored.push(doc);
             }
-            let index = doc as usize;
-            if let (Some(sums), Some(score)) = (self.frequencies.get_mut(index), self.scores.get_mut(index)) {
+            let place = place as usize;
+            if let (Some(sums), Some(score)) = (self.frequencies.get_mut(place), self.scores.get_mut(place)) {
                 let Frequencies { stemmed, exact } = std::mem::take(sums);
                 *score += weights.stemmed * (k1 + 1.0) * stemmed / (k1 + stemmed);
                 *score += weights.exact * (k1 + 1.0) * exact / (k1 + exact);
@@ -146,7 +179,7 @@ impl Scratch {
     }
 
     fn score(&self, doc: DocId) -> f32 {
-        self.scores.get(doc as usize).copied().unwrap_or(0.0)
+        self.scores.get(self.place(doc)).copied().unwrap_or(0.0)
     }
 }
 
@@ -155,27 +188,47 @@ impl Scratch {
 pub(super) struct ScratchPool(Mutex<Vec<Scratch>>);
 
 impl ScratchPool {
-    fn take(&self) -> Scratch {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default()
+    pub(super) fn take(&self) -> PooledScratch<'_> {
+        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        PooledScratch { pool: self, scratch: kept.unwrap_or_default() }
     }
+}
 
-    fn put(&self, scratch: Scratch) {
-        let mut pool = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if pool.len() < MAX_SCRATCHES {
-            pool.push(scratch);
+/// A scratch memory that goes back to its pool when it is dropped.
+pub(super) struct PooledScratch<'p> {
+    pool: &'p ScratchPool,
+    pub(super) scratch: Scratch,
+}
+
+impl Drop for PooledScratch<'_> {
+    fn drop(&mut self) {
+        let mut pool = self.pool.0.lock().unwrap_or_else(PoisonError::into_inner);
+        // An error leaves scores behind.
+        if self.scratch.is_empty() && pool.len() < MAX_SCRATCHES {
+            pool.push(std::mem::take(&mut self.scratch));
         }
     }
 }
 
-/// The best scores so far, the worst of them first.
-type BestScores = BinaryHeap<Reverse<OrderedScore>>;
+/// Consecutive documents of one segment.
+#[derive(Debug, Clone)]
+pub(super) struct SegmentPart {
+    /// The index of the segment.
+    pub(super) segment: usize,
+    pub(super) docs: Range<DocId>,
+}
 
-/// Scores documents of one segment.
-struct SegmentScorer<'a> {
+/// The best scores so far, the worst of them first.
+pub(super) type BestScores = BinaryHeap<Reverse<OrderedScore>>;
+
+/// Scores documents of a part of a segment.
+pub(super) struct SegmentScorer<'a> {
     snapshot: &'a Bm25Snapshot,
     segment: &'a SegmentReader,
     /// The index of the segment.
     at: usize,
+    /// The documents that are scored.
+    docs: Range<DocId>,
     query: &'a Bm25Query<'a>,
     k1: f32,
     /// The file of each document.
@@ -219,68 +272,9 @@ impl LengthNorms {
 }
 
 impl Bm25Snapshot {
-    /// Ranks the notes that match a query, best first. Notes that tie with the last one within the limit are included,
-    /// because ties are resolved elsewhere. It returns the hits of [`Bm25Snapshot::rank`], and scores fewer notes.
-    ///
-    /// # Errors
-    /// Returns `Corrupt` or `Io` if the index cannot be read.
-    pub fn search(&self, query: &Bm25Query<'_>, tuning: &Tuning) -> Result<Vec<Hit>> {
-        self.search_counting(query, tuning).map(|(hits, _)| hits)
-    }
-
-    /// Ranks like [`Bm25Snapshot::search`], and also returns how many notes were scored.
-    ///
-    /// # Errors
-    /// Returns `Corrupt` or `Io` if the index cannot be read.
-    pub fn search_counting(&self, query: &Bm25Query<'_>, tuning: &Tuning) -> Result<(Vec<Hit>, usize)> {
-        let (mut hits, mut scored) = (Vec::new(), 0);
-        if query.limit == 0 || query.words.is_empty() {
-            return Ok((hits, scored));
-        }
-        let words = self.scored_words(query.words, tuning)?;
-        let mut best = BestScores::new();
-        let mut scratch = self.scratches.take();
-        for at in 0..self.searcher.segment_readers().len() {
-            let Some(mut scorer) = SegmentScorer::new(self, at, query, tuning)? else { continue };
-            let found = scorer.find_best(&words, &best, &mut scratch)?;
-            scorer.add_hits(&found, &scratch, &mut best, &mut hits);
-            scored += scratch.scored.len();
-            scratch.clear();
-        }
-        self.scratches.put(scratch);
-        Ok((in_order(hits, &best), scored))
-    }
-
-    /// Ranks like [`Bm25Snapshot::search`], and also returns the scores of all other notes.
-    ///
-    /// # Errors
-    /// Returns `Corrupt` or `Io` if the index cannot be read.
-    pub fn rank(&self, query: &Bm25Query<'_>, tuning: &Tuning) -> Result<Ranking> {
-        let mut ranking = Ranking::default();
-        if query.limit == 0 || query.words.is_empty() {
-            return Ok(ranking);
-        }
-        let words = self.scored_words(query.words, tuning)?;
-        let mut best = BestScores::new();
-        for at in 0..self.searcher.segment_readers().len() {
-            let Some(mut scorer) = SegmentScorer::new(self, at, query, tuning)? else { continue };
-            let mut scratch = Scratch::default();
-            scratch.grow(scorer.segment.max_doc());
-            for word in &words {
-                scorer.score_word(word, None, &mut scratch)?;
-            }
-            let mut docs = std::mem::take(&mut scratch.scored);
-            docs.retain(|&doc| !scorer.segment.is_deleted(doc));
-            scorer.add_hits(&docs, &scratch, &mut best, &mut ranking.hits);
-            ranking.segments.push(SegmentScores { files: scorer.files, docs, scores: scratch.scores });
-        }
-        ranking.hits = in_order(std::mem::take(&mut ranking.hits), &best);
-        Ok(ranking)
-    }
-
     /// Finds the terms that match each word. The weight of a word is that in the query times its idf, separately for
     /// stemmed and for exact matches.
-    fn scored_words(&self, words: &[Word], tuning: &Tuning) -> Result<Vec<ScoredWord>> {
+    pub(super) fn scored_words(&self, words: &[Word], tuning: &Tuning) -> Result<Vec<ScoredWord>> {
         words.iter().map(|word| self.scored_word(word, tuning)).collect()
     }
 
@@ -324,28 +318,29 @@ impl Bm25Snapshot {
 }
 
 impl<'a> SegmentScorer<'a> {
-    fn new(
+    pub(super) fn new(
         snapshot: &'a Bm25Snapshot,
-        at: usize,
+        part: &SegmentPart,
         query: &'a Bm25Query<'a>,
         tuning: &Tuning,
     ) -> Result<Option<Self>> {
+        let (at, docs) = (part.segment, part.docs.clone());
         let Some(segment) = snapshot.searcher.segment_readers().get(at) else { return Ok(None) };
         let files = segment.fast_fields().u64("file").map_err(failed("read"))?.first_or_default_col(0);
-        Ok(Some(Self { snapshot, segment, at, query, k1: tuning.k1, files, norms: Vec::new() }))
+        Ok(Some(Self { snapshot, segment, at, docs, query, k1: tuning.k1, files, norms: Vec::new() }))
     }
 
     /// Scores the documents that can be among the best, and returns them.
     ///
     /// Words are taken by what they can add at most, which rare ones do most of all. Once the rest of them cannot lift a new
     /// document among the best, they are looked up only for the documents that still can get there.
-    fn find_best(
+    pub(super) fn find_best(
         &mut self,
         words: &[ScoredWord],
         best: &BestScores,
         scratch: &mut Scratch,
     ) -> Result<Vec<DocId>> {
-        scratch.grow(self.segment.max_doc());
+        scratch.begin(&self.docs);
         let bounds: Vec<f32> = words.iter().map(|word| word.bound(self.k1)).collect();
         let bound = |word: usize| bounds.get(word).copied().unwrap_or(f32::INFINITY);
         let mut order: Vec<usize> = (0..words.len()).collect();
@@ -375,7 +370,8 @@ impl<'a> SegmentScorer<'a> {
         let found = self.within(least, candidates.as_deref(), scratch);
         if !is_query_order {
             for &doc in &found {
-                if let Some(score) = scratch.scores.get_mut(doc as usize) {
+                let place = scratch.place(doc);
+                if let Some(score) = scratch.scores.get_mut(place) {
                     *score = 0.0;
                 }
             }
@@ -384,6 +380,24 @@ impl<'a> SegmentScorer<'a> {
             }
         }
         Ok(found)
+    }
+
+    /// Scores those of some files that contain a word, and returns them with their scores, which are the same as those that
+    /// [`SegmentScorer::find_best`] gives.
+    pub(super) fn scores_of(
+        &mut self,
+        words: &[ScoredWord],
+        files: &FileSet,
+        scratch: &mut Scratch,
+    ) -> Result<Vec<(FileId, f32)>> {
+        let field = self.snapshot.fields.file;
+        let docs = documents_of(self.segment, field, files, &*self.files).map_err(failed("read"))?;
+        let docs: Vec<DocId> = docs.into_iter().filter(|&doc| !self.segment.is_deleted(doc)).collect();
+        scratch.begin(&self.docs);
+        for word in words.iter().filter(|_| !docs.is_empty()) {
+            self.score_word(word, Some(&docs), scratch)?;
+        }
+        Ok(scratch.scored.iter().map(|&doc| (self.file(doc), scratch.score(doc))).collect())
     }
 
     /// Returns a score that the last of the best documents has at least, less an allowance for rounding; 0 while there are
@@ -414,8 +428,8 @@ impl<'a> SegmentScorer<'a> {
         if let Some(docs) = candidates {
             return docs.iter().copied().filter(is_within).collect();
         }
-        if scratch.scored.len() * SORTING_COST > self.segment.max_doc() as usize {
-            return scratch.has_score.iter().filter(is_within).collect();
+        if scratch.scored.len() * SORTING_COST > self.docs.len() {
+            return scratch.ascending().filter(is_within).collect();
         }
         let mut found: Vec<DocId> = scratch.scored.iter().copied().filter(is_within).collect();
         found.sort_unstable();
@@ -432,7 +446,13 @@ impl<'a> SegmentScorer<'a> {
     }
 
     /// Adds the hits among documents that have their scores, as far as they are among the best so far.
-    fn add_hits(&self, docs: &[DocId], scratch: &Scratch, best: &mut BestScores, hits: &mut Vec<Hit>) {
+    pub(super) fn add_hits(
+        &self,
+        docs: &[DocId],
+        scratch: &Scratch,
+        best: &mut BestScores,
+        hits: &mut Vec<Hit>,
+    ) {
         for &doc in docs {
             let score = scratch.score(doc);
             let candidate = OrderedScore(score);
@@ -502,14 +522,39 @@ impl<'a> SegmentScorer<'a> {
         }
     }
 
-    /// Opens the blocks of postings of a term.
-    fn open_blocks(&self, part: Field, term: &TermInfo) -> Result<BlockSegmentPostings> {
+    /// Visits the postings of a term from those of document `from` on, block by block, until `visit` returns false. It gets
+    /// documents, which ascend and are all scored here, and their frequencies.
+    fn each_block(
+        &self,
+        part: Field,
+        term: &TermInfo,
+        from: DocId,
+        mut visit: impl FnMut(&[DocId], &[u32]) -> bool,
+    ) -> Result<()> {
         let inverted = self.segment.inverted_index(part).map_err(failed("read"))?;
         let mut postings = inverted
             .read_block_postings_from_terminfo(term, IndexRecordOption::WithFreqs)
             .map_err(|error| failed("read")(error.into()))?;
-        postings.seek(0);
-        Ok(postings)
+        let mut start = postings.seek(from);
+        while let Some(&last) = postings.docs().last() {
+            let docs = postings.docs();
+            let end = if last < self.docs.end {
+                docs.len()
+            } else {
+                docs.partition_point(|&doc| doc < self.docs.end)
+            };
+            let found = start.min(end)..end;
+            let (Some(docs), Some(frequencies)) = (docs.get(found.clone()), postings.freqs().get(found))
+            else {
+                break;
+            };
+            if !visit(docs, frequencies) || last >= self.docs.end {
+                break;
+            }
+            postings.advance();
+            start = 0;
+        }
+        Ok(())
     }
 
     /// Adds the frequencies of all documents that contain a term.
@@ -521,10 +566,9 @@ impl<'a> SegmentScorer<'a> {
         norms: &LengthNorms,
         scratch: &mut Scratch,
     ) -> Result<()> {
-        let mut postings = self.open_blocks(part, term)?;
-        scratch.containing.reserve(term.doc_freq as usize);
-        while !postings.docs().is_empty() {
-            let found = postings.docs().iter().zip(postings.freqs());
+        scratch.containing.reserve(self.docs.len().min(term.doc_freq as usize));
+        self.each_block(part, term, self.docs.start, |docs, frequencies| {
+            let found = docs.iter().zip(frequencies);
             // The kind of norms is the same for all documents, so that it is not asked for each.
             match norms {
                 LengthNorms::ByCode(reader, divisors) => found.for_each(|(&doc, &frequency)| {
@@ -535,12 +579,12 @@ impl<'a> SegmentScorer<'a> {
                     scratch.add_frequency(doc, weights, frequency, norms.divisor(doc));
                 }),
             }
-            postings.advance();
-        }
-        Ok(())
+            true
+        })
     }
 
-    /// Adds the frequencies of those of some documents, which ascend, that contain a term. It reads all postings of the term.
+    /// Adds the frequencies of those of some documents, which ascend, that contain a term. It reads all postings of the term
+    /// from the first of them to the last.
     fn add_common(
         &self,
         part: Field,
@@ -550,18 +594,17 @@ impl<'a> SegmentScorer<'a> {
         docs: &[DocId],
         scratch: &mut Scratch,
     ) -> Result<()> {
-        let mut postings = self.open_blocks(part, term)?;
+        let Some(&first) = docs.first() else { return Ok(()) };
         let mut docs = docs.iter().copied().peekable();
-        while !postings.docs().is_empty() && docs.peek().is_some() {
-            for (&doc, &frequency) in postings.docs().iter().zip(postings.freqs()) {
+        self.each_block(part, term, first, |found, frequencies| {
+            for (&doc, &frequency) in found.iter().zip(frequencies) {
                 while docs.next_if(|wanted| *wanted < doc).is_some() {}
                 if docs.next_if_eq(&doc).is_some() {
                     scratch.add_frequency(doc, weights, frequency, norms.divisor(doc));
                 }
             }
-            postings.advance();
-        }
-        Ok(())
+            docs.peek().is_some()
+        })
     }
 
     /// Adds the frequencies of those of some documents, which ascend, that contain a term. It searches for each in the
@@ -611,18 +654,9 @@ fn length_of_code(code: usize) -> u32 {
     FieldNormReader::id_to_fieldnorm(u8::try_from(code).unwrap_or(u8::MAX))
 }
 
-/// Sorts hits, best first, and drops those that are worse than the best scores.
-fn in_order(mut hits: Vec<Hit>, best: &BestScores) -> Vec<Hit> {
-    if let Some(Reverse(worst)) = best.peek() {
-        hits.retain(|hit| OrderedScore(hit.score) >= *worst);
-    }
-    hits.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.file.cmp(&b.file)));
-    hits
-}
-
 /// A score with a total order.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct OrderedScore(f32);
+pub(super) struct OrderedScore(pub(super) f32);
 
 impl Eq for OrderedScore {}
 
