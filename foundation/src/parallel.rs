@@ -1,5 +1,6 @@
 //! Parallel map over a slice on all cores, with scoped threads or with those of a pool.
 
+use std::cmp::Reverse;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
@@ -110,6 +111,27 @@ pub fn map_briefly<'t, T: Sync, S, R: Send>(
         });
         all.into_inner().unwrap_or_else(PoisonError::into_inner)
     })
+}
+
+/// Maps like [`map_briefly`] where some items take much longer than others, in proportion to `size`: those are taken first, so
+/// that no thread begins one of them when the others have nothing left to do.
+pub fn map_largest_first<'t, T: Sync, S, R: Send>(
+    items: &'t [T],
+    size: impl Fn(&T) -> u64,
+    start: impl Fn() -> S + Sync,
+    work: impl Fn(&mut S, &'t T) -> R + Sync,
+) -> Vec<R> {
+    let mut order: Vec<(usize, &'t T)> = items.iter().enumerate().collect();
+    order.sort_by_key(|(_, item)| Reverse(size(item)));
+    let next = AtomicUsize::new(0);
+    // Whichever item a thread is given, it takes the largest one that is left.
+    let take = |state: &mut S, _: &(usize, &'t T)| {
+        let (at, item) = order.get(next.fetch_add(1, Ordering::Relaxed))?;
+        Some((*at, work(state, item)))
+    };
+    let mut done: Vec<(usize, R)> = map_briefly(&order, 1, start, take).into_iter().flatten().collect();
+    done.sort_unstable_by_key(|(at, _)| *at);
+    done.into_iter().map(|(_, result)| result).collect()
 }
 
 /// Whether a call uses the pool.

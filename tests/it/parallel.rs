@@ -14,10 +14,26 @@ fn results_keep_the_order_of_the_items() {
             assert_eq!(doubled, expected, "{count} {least}");
             let briefly = parallel::map_briefly(&items, least, || (), |(), item| item * 2);
             assert_eq!(briefly, expected, "{count} {least}, on the threads of the pool");
+            let sized =
+                parallel::map_largest_first(&items, |item| *item as u64 % 5, || (), |(), item| item * 2);
+            assert_eq!(sized, expected, "{count}, the largest first");
             let waiting = parallel::map_waiting(&items, (least, 8), || (), |(), item| item * 2);
             assert_eq!(waiting, expected, "{count} {least}, on more threads than cores");
         }
     }
+}
+
+#[test]
+fn the_largest_items_are_taken_first() {
+    let items: Vec<usize> = (0..100).collect();
+    let is_large = |item: &usize| item % 10 == 7;
+    let begun = AtomicUsize::new(0);
+    let work = |(): &mut (), item: &usize| begun.fetch_add(usize::from(is_large(item)), Ordering::Relaxed);
+    let size = |item: &usize| if is_large(item) { 1000 } else { 1 };
+    let before = parallel::map_largest_first(&items, size, || (), work);
+    // Each thread can be interrupted after it took a large item and before it begins it.
+    let small = items.iter().zip(before).filter(|(item, _)| !is_large(item));
+    assert!(small.into_iter().all(|(_, begun)| begun + parallel::core_count() >= 10));
 }
 
 #[test]

@@ -290,7 +290,8 @@ pub fn rank(
     let depth = depth.max(50).min(documents.max(1));
     // With a condition more notes are ranked, because it is not known yet which of them match.
     let text_depth = if query.condition.is_some() { depth.max(CONDITION_DEPTH) } else { depth };
-    let words = || text_list(snapshot, index, query, allowed.as_ref(), text_depth);
+    let is_alone = request.mode == Mode::Bm25;
+    let words = || text_list(snapshot, index, query, allowed.as_ref(), text_depth, is_alone);
     let near = || match query_vector()? {
         Some(vector) if !snapshot.vectors.is_empty() => {
             let is_approximate = query.condition.is_some();
@@ -392,13 +393,14 @@ fn put_name_matches_first(
     Ok(())
 }
 
-/// Ranks notes by words.
+/// Ranks notes by words. With `is_alone`, the scores of other notes are not needed.
 fn text_list<'s>(
     snapshot: &'s Snapshot,
     index: &Index,
     query: &Query,
     allowed: Option<&FileSet>,
     limit: usize,
+    is_alone: bool,
 ) -> Result<Ranking<'s>> {
     // A note that matches a condition contains the words as they were typed.
     let replaced = if query.condition.is_some() {
@@ -407,7 +409,10 @@ fn text_list<'s>(
         out_of_vocabulary::replace_unknown(&query.words, &snapshot.bm25)?
     };
     let words = Bm25Query { words: replaced.as_deref().unwrap_or(&query.words), allowed, limit };
-    let mut ranking = snapshot.bm25.rank(&words, &Tuning::default())?;
+    let mut ranking = match is_alone {
+        true => Ranking::of_best(snapshot.bm25.search(&words, &Tuning::default())?),
+        false => snapshot.bm25.rank(&words, &Tuning::default())?,
+    };
     best_first(&index.catalog(), &mut ranking.hits, |hit| (hit.score, hit.file))?;
     ranking.hits.truncate(limit);
     Ok(ranking)

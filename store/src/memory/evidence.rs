@@ -70,7 +70,8 @@ impl Recalls<'_> {
         let weigh = |stem: &mut CachedStemmer, hit: &SearchHit| {
             self.evaluate_match(hit, (words, &weights, &identifiers), prompt, length, stem)
         };
-        Ok(parallel::map_briefly(hits, 1, CachedStemmer::with_small_cache, weigh))
+        let size = |hit: &SearchHit| hit.row.size;
+        Ok(parallel::map_largest_first(hits, size, CachedStemmer::with_small_cache, weigh))
     }
 
     fn evaluate_match(

@@ -306,9 +306,12 @@ impl Searches<'_> {
 
     /// Reads the notes of a page in parallel and cuts their excerpts.
     pub(crate) fn show(&self, found: &[SearchHit], query: &Query, form: ResultForm) -> Vec<SearchResult> {
-        let shown = parallel::map_briefly(found, 1, CachedStemmer::with_small_cache, |stem, hit| {
-            self.show_one(hit, query, form, stem)
-        });
+        let shown = parallel::map_largest_first(
+            found,
+            |hit| hit.row.size,
+            CachedStemmer::with_small_cache,
+            |stem, hit| self.show_one(hit, query, form, stem),
+        );
         shown.into_iter().flatten().collect()
     }
 

@@ -10,19 +10,30 @@ use crate::error::Result;
 use crate::index::file_set::{FileId, FileSet};
 use crate::parallel;
 
-/// The number of postings from which on several threads score.
-const MIN_SHARED_POSTINGS: u64 = 20_000;
+/// With so many postings, it takes less time to score several threads' parts of the index, and to look up single notes again,
+/// than to score every note.
+const MANY_POSTINGS: u64 = 20_000;
 /// The number of parts of the index for each thread: notes with a word can be anywhere.
 const PARTS_PER_THREAD: usize = 2;
 
-/// The best notes for a query, and its words for the scores of others.
+/// The best notes for a query, and what gives the scores of others.
 #[derive(Default)]
 pub struct Ranking<'s> {
     /// The best notes, in descending order of score.
     pub hits: Vec<Hit>,
-    /// How many notes were scored.
-    pub scored: usize,
-    words: Option<PreparedWords<'s>>,
+    others: Others<'s>,
+}
+
+/// What gives the scores of notes beside the best.
+#[derive(Default)]
+enum Others<'s> {
+    /// No note has a score.
+    #[default]
+    None,
+    /// The scores of all notes.
+    Scored(&'s Bm25Snapshot, Vec<(SegmentPart, PooledScratch<'s>)>),
+    /// The words, by which single notes are scored.
+    Words(PreparedWords<'s>),
 }
 
 /// The words of a query with the terms of a snapshot that match them.
@@ -39,12 +50,29 @@ impl std::fmt::Debug for Ranking<'_> {
 }
 
 impl Ranking<'_> {
+    /// Creates a ranking of the best notes alone.
+    pub fn of_best(hits: Vec<Hit>) -> Self {
+        Self { hits, others: Others::None }
+    }
+
     /// Returns the scores of those of `files` that contain a word of the query.
     ///
     /// # Errors
     /// Returns `Corrupt` or `Io` if the index cannot be read.
     pub fn scores_of(&self, files: &FileSet) -> Result<HashMap<FileId, f32>> {
-        self.words.as_ref().map_or_else(|| Ok(HashMap::new()), |words| words.scores_of(files))
+        match &self.others {
+            Others::None => Ok(HashMap::new()),
+            Others::Words(words) => words.scores_of(files),
+            Others::Scored(snapshot, segments) => {
+                let mut found = HashMap::with_capacity(files.len());
+                for (part, memory) in segments {
+                    let docs = snapshot.documents_of(part.segment, files)?.into_iter();
+                    let scored = docs.map(|(doc, file)| (file, memory.scratch.score(doc)));
+                    found.extend(scored.filter(|(_, score)| *score > 0.0));
+                }
+                Ok(found)
+            }
+        }
     }
 }
 
@@ -55,7 +83,18 @@ impl Bm25Snapshot {
     /// # Errors
     /// Returns `Corrupt` or `Io` if the index cannot be read.
     pub fn search(&self, query: &Bm25Query<'_>, tuning: &Tuning) -> Result<Vec<Hit>> {
-        Ok(self.rank(query, tuning)?.hits)
+        self.search_counting(query, tuning).map(|(hits, _)| hits)
+    }
+
+    /// Ranks like [`Bm25Snapshot::search`], and also returns how many notes were scored.
+    ///
+    /// # Errors
+    /// Returns `Corrupt` or `Io` if the index cannot be read.
+    pub fn search_counting(&self, query: &Bm25Query<'_>, tuning: &Tuning) -> Result<(Vec<Hit>, usize)> {
+        if query.limit == 0 || query.words.is_empty() {
+            return Ok((Vec::new(), 0));
+        }
+        self.prepare(query.words, tuning)?.best(query)
     }
 
     /// Ranks like [`Bm25Snapshot::search`], and also returns the means to score other notes.
@@ -67,8 +106,11 @@ impl Bm25Snapshot {
             return Ok(Ranking::default());
         }
         let words = self.prepare(query.words, tuning)?;
-        let (hits, scored) = words.best(query)?;
-        Ok(Ranking { hits, scored, words: Some(words) })
+        if words.postings() < MANY_POSTINGS {
+            return words.all(query);
+        }
+        let (hits, _) = words.best(query)?;
+        Ok(Ranking { hits, others: Others::Words(words) })
     }
 
     /// Returns the scores of those of `files` that contain one of some words.
@@ -108,13 +150,32 @@ struct Best<'p> {
     scratch: PooledScratch<'p>,
 }
 
-impl PreparedWords<'_> {
+impl<'s> PreparedWords<'s> {
+    /// Returns how many postings the words have, roughly.
+    fn postings(&self) -> u64 {
+        self.words.iter().map(ScoredWord::postings).sum()
+    }
+
+    /// Scores all notes.
+    fn all(self, query: &Bm25Query<'_>) -> Result<Ranking<'s>> {
+        let (mut best, mut hits, mut segments) = (BestScores::new(), Vec::new(), Vec::new());
+        for part in self.snapshot.parts(1) {
+            let mut memory = self.snapshot.scratches.take();
+            let scorer = SegmentScorer::new(self.snapshot, &part, query, &self.tuning)?;
+            let Some(mut scorer) = scorer else { continue };
+            let docs = scorer.score_all(&self.words, &mut memory.scratch)?;
+            scorer.add_hits(&docs, &memory.scratch, &mut best, &mut hits);
+            segments.push((part, memory));
+        }
+        let others = Others::Scored(self.snapshot, segments);
+        Ok(Ranking { hits: best_first(hits, query.limit), others })
+    }
+
     /// Returns the best notes, best first, and the number of notes that were scored.
     fn best(&self, query: &Bm25Query<'_>) -> Result<(Vec<Hit>, usize)> {
-        let postings: u64 = self.words.iter().map(ScoredWord::postings).sum();
         let start = || Best { scores: BestScores::new(), scratch: self.snapshot.scratches.take() };
         let score = |best: &mut Best<'_>, part: &SegmentPart| self.best_of(part, query, best);
-        let found: Vec<_> = if postings < MIN_SHARED_POSTINGS {
+        let found: Vec<_> = if self.postings() < MANY_POSTINGS {
             let mut best = start();
             self.snapshot.parts(1).iter().map(|part| score(&mut best, part)).collect()
         } else {

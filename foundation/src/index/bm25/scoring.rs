@@ -124,10 +124,6 @@ impl Scratch {
         doc.wrapping_sub(self.first) as usize
     }
 
-    fn is_empty(&self) -> bool {
-        self.containing.is_empty() && self.scored.is_empty()
-    }
-
     /// Returns the number of documents that have a score.
     pub(super) fn scored(&self) -> usize {
         self.scored.len()
@@ -178,7 +174,7 @@ impl Scratch {
         }
     }
 
-    fn score(&self, doc: DocId) -> f32 {
+    pub(super) fn score(&self, doc: DocId) -> f32 {
         self.scores.get(self.place(doc)).copied().unwrap_or(0.0)
     }
 }
@@ -202,9 +198,10 @@ pub(super) struct PooledScratch<'p> {
 
 impl Drop for PooledScratch<'_> {
     fn drop(&mut self) {
+        self.scratch.clear();
         let mut pool = self.pool.0.lock().unwrap_or_else(PoisonError::into_inner);
-        // An error leaves scores behind.
-        if self.scratch.is_empty() && pool.len() < MAX_SCRATCHES {
+        // An error leaves frequencies behind.
+        if self.scratch.containing.is_empty() && pool.len() < MAX_SCRATCHES {
             pool.push(std::mem::take(&mut self.scratch));
         }
     }
@@ -272,6 +269,15 @@ impl LengthNorms {
 }
 
 impl Bm25Snapshot {
+    /// Returns the documents of a segment that belong to some files, in ascending order, each with its file.
+    pub(super) fn documents_of(&self, segment: usize, files: &FileSet) -> Result<Vec<(DocId, FileId)>> {
+        let Some(segment) = self.searcher.segment_readers().get(segment) else { return Ok(Vec::new()) };
+        let column = segment.fast_fields().u64("file").map_err(failed("read"))?.first_or_default_col(0);
+        let docs = documents_of(segment, self.fields.file, files, &*column).map_err(failed("read"))?;
+        let live = docs.into_iter().filter(|&doc| !segment.is_deleted(doc));
+        Ok(live.map(|doc| (doc, column.get_val(doc) as FileId)).collect())
+    }
+
     /// Finds the terms that match each word. The weight of a word is that in the query times its idf, separately for
     /// stemmed and for exact matches.
     pub(super) fn scored_words(&self, words: &[Word], tuning: &Tuning) -> Result<Vec<ScoredWord>> {
@@ -382,6 +388,15 @@ impl<'a> SegmentScorer<'a> {
         Ok(found)
     }
 
+    /// Scores all documents, and returns those that contain a word and are not removed.
+    pub(super) fn score_all(&mut self, words: &[ScoredWord], scratch: &mut Scratch) -> Result<Vec<DocId>> {
+        scratch.begin(&self.docs);
+        for word in words {
+            self.score_word(word, None, scratch)?;
+        }
+        Ok(scratch.scored.iter().copied().filter(|&doc| !self.segment.is_deleted(doc)).collect())
+    }
+
     /// Scores those of some files that contain a word, and returns them with their scores, which are the same as those that
     /// [`SegmentScorer::find_best`] gives.
     pub(super) fn scores_of(
@@ -390,9 +405,8 @@ impl<'a> SegmentScorer<'a> {
         files: &FileSet,
         scratch: &mut Scratch,
     ) -> Result<Vec<(FileId, f32)>> {
-        let field = self.snapshot.fields.file;
-        let docs = documents_of(self.segment, field, files, &*self.files).map_err(failed("read"))?;
-        let docs: Vec<DocId> = docs.into_iter().filter(|&doc| !self.segment.is_deleted(doc)).collect();
+        let docs = self.snapshot.documents_of(self.at, files)?;
+        let docs: Vec<DocId> = docs.into_iter().map(|(doc, _)| doc).collect();
         scratch.begin(&self.docs);
         for word in words.iter().filter(|_| !docs.is_empty()) {
             self.score_word(word, Some(&docs), scratch)?;
