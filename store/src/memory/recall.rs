@@ -21,6 +21,7 @@ use sidenote_foundation::clock::Timestamp;
 use sidenote_foundation::error::Result;
 use sidenote_foundation::index::catalog::{Filter, Inactive};
 use sidenote_foundation::journal::reader::ReadOrder;
+use sidenote_foundation::memory::mention::PromptWord;
 use sidenote_foundation::memory::recall::{
     RecallGroup, RecallItem, asks_again, prompt_terms, select_by_quotas,
 };
@@ -145,6 +146,17 @@ fn likeness(found: &[SearchHit]) -> Vec<f64> {
 /// Memories, each with its composite score.
 type Scored = Vec<(Memory, CompositeScore)>;
 
+/// The notes that match a prompt.
+struct Matches {
+    found: Vec<SearchHit>,
+    /// Sentences about what the answer lacks.
+    notices: Vec<String>,
+    /// The words by which the prompt can name a note.
+    prompt: Vec<PromptWord>,
+    /// Each of the notes compared with the prompt; `None` if it was removed.
+    weighed: Vec<Option<EvaluatedMatch>>,
+}
+
 impl Recalls<'_> {
     /// Returns memories that help with a prompt, best first, and records a use of each. Returns none if no memory is
     /// about the prompt.
@@ -175,6 +187,37 @@ impl Recalls<'_> {
         Ok(reply)
     }
 
+    /// Finds the notes that match a prompt while the files are compared with the index, which takes most of the time of a
+    /// process, and once more if that changed the index.
+    fn matches_meanwhile(
+        &self,
+        patience: Duration,
+        request: &RecallRequest,
+        query: &Query,
+        most: usize,
+    ) -> Result<Matches> {
+        let before = self.core.index.generation()?;
+        let (refreshed, matches) = std::thread::scope(|scope| {
+            let refresh = scope.spawn(|| IndexSync::of(self.core).refresh_within(patience));
+            let matches = self.matches(request, query, most);
+            (refresh.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), matches)
+        });
+        refreshed?;
+        if self.core.index.generation()? == before { matches } else { self.matches(request, query, most) }
+    }
+
+    /// Finds the notes that match a prompt in the index as it is.
+    fn matches(&self, request: &RecallRequest, query: &Query, most: usize) -> Result<Matches> {
+        let filter = hide(&Filter::default(), Inactive::default());
+        let filter = valid_as_of(self.core, filter, request.as_of)?;
+        let prompt = self.prompt_words(&request.prompt)?;
+        let Candidates { mut found, notices } =
+            self.candidates(query, None, filter.clone(), most.saturating_mul(3).max(30))?;
+        found.extend(self.notes_with_names(&prompt, filter, &found)?);
+        let weighed = self.evaluate_matches(&found, &query.words, &prompt, LONGEST)?;
+        Ok(Matches { found, notices, prompt, weighed })
+    }
+
     /// Finds the memories that a prompt is about.
     fn recalled(
         &self,
@@ -182,20 +225,14 @@ impl Recalls<'_> {
         query: &Query,
         most: usize,
     ) -> Result<(Vec<RecallItem>, Vec<String>)> {
-        match request.patience {
-            Some(patience) => IndexSync::of(self.core).refresh_within(patience)?,
-            None => drop(IndexSync::of(self.core).refresh()?),
-        }
-        if request.patience.is_none() {
-            Searches::of(self.core).embed_recent(None, query)?;
-        }
-        let filter = hide(&Filter::default(), Inactive::default());
-        let filter = valid_as_of(self.core, filter, request.as_of)?;
-        let prompt = self.prompt_words(&request.prompt)?;
-        let Candidates { mut found, notices } =
-            self.candidates(query, None, filter.clone(), most.saturating_mul(3).max(30))?;
-        found.extend(self.notes_with_names(&prompt, filter, &found)?);
-        let mut weighed = self.evaluate_matches(&found, &query.words, &prompt, LONGEST)?;
+        let Matches { found, notices, prompt, mut weighed } = match request.patience {
+            Some(patience) => self.matches_meanwhile(patience, request, query, most)?,
+            None => {
+                IndexSync::of(self.core).refresh()?;
+                Searches::of(self.core).embed_recent(None, query)?;
+                self.matches(request, query, most)?
+            }
+        };
         let meant = meant(&weighed, &prompt, self.recall_floor()?);
         let scored = self.compose(found, self.core.clock.now())?;
         let given = if request.only_new { self.given_in_session()? } else { HashMap::new() };

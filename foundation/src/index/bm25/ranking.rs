@@ -1,20 +1,17 @@
 //! A ranked query: the best notes in order, and the scores of any others.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
-use tantivy::{DocId, SegmentReader};
-
-use super::scoring::{BestScores, PooledScratch, ScoredWord, SegmentPart, SegmentScorer};
+use super::scoring::{BestScores, LeastScore, PooledScratch, ScoredWord, SegmentScorer};
 use super::{Bm25Query, Bm25Snapshot, Hit, Tuning, Word};
 use crate::error::Result;
 use crate::index::file_set::{FileId, FileSet};
 use crate::parallel;
 
-/// With so many postings, it takes less time to score several threads' parts of the index, and to look up single notes again,
-/// than to score every note.
+/// With so many postings, it takes less time to look up single notes again than to score every note, and several threads score
+/// several segments.
 const MANY_POSTINGS: u64 = 20_000;
-/// The number of parts of the index for each thread: notes with a word can be anywhere.
-const PARTS_PER_THREAD: usize = 2;
 
 /// The best notes for a query, and what gives the scores of others.
 #[derive(Default)]
@@ -30,8 +27,8 @@ enum Others<'s> {
     /// No note has a score.
     #[default]
     None,
-    /// The scores of all notes.
-    Scored(&'s Bm25Snapshot, Vec<(SegmentPart, PooledScratch<'s>)>),
+    /// The scores of all notes, by segment.
+    Scored(&'s Bm25Snapshot, Vec<(usize, PooledScratch<'s>)>),
     /// The words, by which single notes are scored.
     Words(PreparedWords<'s>),
 }
@@ -65,8 +62,8 @@ impl Ranking<'_> {
             Others::Words(words) => words.scores_of(files),
             Others::Scored(snapshot, segments) => {
                 let mut found = HashMap::with_capacity(files.len());
-                for (part, memory) in segments {
-                    let docs = snapshot.documents_of(part.segment, files)?.into_iter();
+                for (segment, memory) in segments {
+                    let docs = snapshot.documents_of(*segment, files)?.into_iter();
                     let scored = docs.map(|(doc, file)| (file, memory.scratch.score(doc)));
                     found.extend(scored.filter(|(_, score)| *score > 0.0));
                 }
@@ -126,21 +123,12 @@ impl Bm25Snapshot {
         self.prepare(words, tuning)?.scores_of(files)
     }
 
-    fn prepare(&self, words: &[Word], tuning: &Tuning) -> Result<PreparedWords<'_>> {
-        Ok(PreparedWords { snapshot: self, tuning: *tuning, words: self.scored_words(words, tuning)? })
+    fn segments(&self) -> Range<usize> {
+        0..self.searcher.segment_readers().len()
     }
 
-    /// Divides the documents into about this many parts of similar size. No part has documents of two segments.
-    fn parts(&self, count: usize) -> Vec<SegmentPart> {
-        let sizes = || self.searcher.segment_readers().iter().map(SegmentReader::max_doc);
-        let all = sizes().map(u64::from).sum::<u64>().max(1);
-        let mut parts = Vec::with_capacity(count);
-        for (segment, size) in sizes().enumerate() {
-            let here = (u64::from(size) * count as u64).div_ceil(all).max(1);
-            let end = |part: u64| (u64::from(size) * part / here) as DocId;
-            parts.extend((0..here).map(|part| SegmentPart { segment, docs: end(part)..end(part + 1) }));
-        }
-        parts
+    fn prepare(&self, words: &[Word], tuning: &Tuning) -> Result<PreparedWords<'_>> {
+        Ok(PreparedWords { snapshot: self, tuning: *tuning, words: self.scored_words(words, tuning)? })
     }
 }
 
@@ -159,13 +147,13 @@ impl<'s> PreparedWords<'s> {
     /// Scores all notes.
     fn all(self, query: &Bm25Query<'_>) -> Result<Ranking<'s>> {
         let (mut best, mut hits, mut segments) = (BestScores::new(), Vec::new(), Vec::new());
-        for part in self.snapshot.parts(1) {
+        for segment in self.snapshot.segments() {
             let mut memory = self.snapshot.scratches.take();
-            let scorer = SegmentScorer::new(self.snapshot, &part, query, &self.tuning)?;
+            let scorer = SegmentScorer::new(self.snapshot, segment, query, &self.tuning)?;
             let Some(mut scorer) = scorer else { continue };
             let docs = scorer.score_all(&self.words, &mut memory.scratch)?;
             scorer.add_hits(&docs, &memory.scratch, &mut best, &mut hits);
-            segments.push((part, memory));
+            segments.push((segment, memory));
         }
         let others = Others::Scored(self.snapshot, segments);
         Ok(Ranking { hits: best_first(hits, query.limit), others })
@@ -173,14 +161,15 @@ impl<'s> PreparedWords<'s> {
 
     /// Returns the best notes, best first, and the number of notes that were scored.
     fn best(&self, query: &Bm25Query<'_>) -> Result<(Vec<Hit>, usize)> {
+        let least = LeastScore::default();
         let start = || Best { scores: BestScores::new(), scratch: self.snapshot.scratches.take() };
-        let score = |best: &mut Best<'_>, part: &SegmentPart| self.best_of(part, query, best);
-        let found: Vec<_> = if self.postings() < MANY_POSTINGS {
+        let score = |best: &mut Best<'_>, at: &usize| self.best_of(*at, query, best, &least);
+        let segments: Vec<usize> = self.snapshot.segments().collect();
+        let found: Vec<_> = if segments.len() < 2 || self.postings() < MANY_POSTINGS {
             let mut best = start();
-            self.snapshot.parts(1).iter().map(|part| score(&mut best, part)).collect()
+            segments.iter().map(|at| score(&mut best, at)).collect()
         } else {
-            let parts = self.snapshot.parts(parallel::core_count() * PARTS_PER_THREAD);
-            parallel::map_briefly(&parts, 1, start, score)
+            parallel::map_briefly(&segments, 1, start, score)
         };
         let (mut hits, mut scored) = (Vec::new(), 0);
         for found in found {
@@ -191,20 +180,22 @@ impl<'s> PreparedWords<'s> {
         Ok((best_first(hits, query.limit), scored))
     }
 
-    /// Returns the notes of a part that are among the best so far, and the number of notes that were scored.
+    /// Returns the notes of a segment that are among the best so far, and the number of notes that were scored.
     fn best_of(
         &self,
-        part: &SegmentPart,
+        segment: usize,
         query: &Bm25Query<'_>,
         best: &mut Best<'_>,
+        least: &LeastScore,
     ) -> Result<(Vec<Hit>, usize)> {
         let mut hits = Vec::new();
         let scratch = &mut best.scratch.scratch;
-        let Some(mut scorer) = SegmentScorer::new(self.snapshot, part, query, &self.tuning)? else {
+        let Some(mut scorer) = SegmentScorer::new(self.snapshot, segment, query, &self.tuning)? else {
             return Ok((hits, 0));
         };
-        let found = scorer.find_best(&self.words, &best.scores, scratch)?;
+        let found = scorer.find_best(&self.words, (&best.scores, least), scratch)?;
         scorer.add_hits(&found, scratch, &mut best.scores, &mut hits);
+        least.raise(&best.scores, query.limit);
         let scored = scratch.scored();
         scratch.clear();
         Ok((hits, scored))
@@ -214,8 +205,8 @@ impl<'s> PreparedWords<'s> {
         let mut found = HashMap::with_capacity(files.len());
         let all = Bm25Query::default();
         let mut memory = self.snapshot.scratches.take();
-        for part in self.snapshot.parts(1).iter().filter(|_| !files.is_empty()) {
-            let scorer = SegmentScorer::new(self.snapshot, part, &all, &self.tuning)?;
+        for segment in self.snapshot.segments().filter(|_| !files.is_empty()) {
+            let scorer = SegmentScorer::new(self.snapshot, segment, &all, &self.tuning)?;
             let Some(mut scorer) = scorer else { continue };
             let scores = scorer.scores_of(&self.words, files, &mut memory.scratch)?;
             found.extend(scores.into_iter().filter(|(_, score)| *score > 0.0));

@@ -4,12 +4,12 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::ops::Range;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tantivy::columnar::ColumnValues;
 use tantivy::fieldnorm::FieldNormReader;
-use tantivy::postings::{Postings as _, TermInfo};
+use tantivy::postings::{BlockSegmentPostings, Postings as _, TermInfo};
 use tantivy::schema::{Field, IndexRecordOption};
 use tantivy::{DocId, DocSet as _, SegmentReader};
 
@@ -18,6 +18,7 @@ use super::stem_expansion::Expansion;
 use super::{Bm25Query, Bm25Snapshot, DocSet, FieldTuning, Hit, Tuning, Word, failed, idf};
 use crate::error::Result;
 use crate::index::file_set::{FileId, FileSet};
+use crate::parallel;
 
 /// The part of a bound by which sums of `f32` in different orders may differ, and more.
 const ROUNDING: f32 = 1e-4;
@@ -74,11 +75,9 @@ impl ScoredWord {
     }
 }
 
-/// Working memory for the scores of some consecutive documents. It is empty between uses.
+/// Working memory for the scores of one segment. It is empty between segments.
 #[derive(Default)]
 pub(super) struct Scratch {
-    /// The first of the documents. All but `containing` and `scored` count from it.
-    first: DocId,
     /// The weighted frequencies of the current word, by document.
     frequencies: Vec<Frequencies>,
     /// The documents that contain it.
@@ -107,21 +106,13 @@ struct FrequencyWeights {
 }
 
 impl Scratch {
-    /// Makes room for these documents.
-    fn begin(&mut self, docs: &Range<DocId>) {
-        self.first = docs.start;
-        let size = docs.len();
-        if self.scores.len() < size {
-            self.frequencies.resize(size, Frequencies::default());
-            self.scores.resize(size, 0.0);
-            self.has_score = DocSet::new(docs.end - docs.start);
+    /// Makes room for a segment of `size` documents.
+    fn grow(&mut self, size: u32) {
+        if self.scores.len() < size as usize {
+            self.frequencies.resize(size as usize, Frequencies::default());
+            self.scores.resize(size as usize, 0.0);
+            self.has_score = DocSet::new(size);
         }
-    }
-
-    /// Returns the place of a document.
-    #[inline]
-    fn place(&self, doc: DocId) -> usize {
-        doc.wrapping_sub(self.first) as usize
     }
 
     /// Returns the number of documents that have a score.
@@ -129,15 +120,9 @@ impl Scratch {
         self.scored.len()
     }
 
-    /// Returns the documents that have a score, in ascending order.
-    fn ascending(&self) -> impl Iterator<Item = DocId> {
-        self.has_score.iter().map(|doc| doc + self.first)
-    }
-
     /// Forgets all scores.
     pub(super) fn clear(&mut self) {
         for doc in self.scored.drain(..) {
-            let doc = doc.wrapping_sub(self.first);
             self.has_score.remove(doc);
             if let Some(score) = self.scores.get_mut(doc as usize) {
                 *score = 0.0;
@@ -147,8 +132,7 @@ impl Scratch {
 
     #[inline]
     fn add_frequency(&mut self, doc: DocId, weights: FrequencyWeights, frequency: u32, divisor: f32) {
-        let place = self.place(doc);
-        if let Some(sums) = self.frequencies.get_mut(place) {
+        if let Some(sums) = self.frequencies.get_mut(doc as usize) {
             if sums.stemmed == 0.0 && sums.exact == 0.0 {
                 self.containing.push(doc);
             }
@@ -161,12 +145,11 @@ impl Scratch {
     /// frequencies for the next one.
     fn saturate(&mut self, k1: f32, weights: FrequencyWeights) {
         for doc in self.containing.drain(..) {
-            let place = doc.wrapping_sub(self.first);
-            if self.has_score.insert(place) {
+            if self.has_score.insert(doc) {
                 self.scored.push(doc);
             }
-            let place = place as usize;
-            if let (Some(sums), Some(score)) = (self.frequencies.get_mut(place), self.scores.get_mut(place)) {
+            let index = doc as usize;
+            if let (Some(sums), Some(score)) = (self.frequencies.get_mut(index), self.scores.get_mut(index)) {
                 let Frequencies { stemmed, exact } = std::mem::take(sums);
                 *score += weights.stemmed * (k1 + 1.0) * stemmed / (k1 + stemmed);
                 *score += weights.exact * (k1 + 1.0) * exact / (k1 + exact);
@@ -175,7 +158,7 @@ impl Scratch {
     }
 
     pub(super) fn score(&self, doc: DocId) -> f32 {
-        self.scores.get(self.place(doc)).copied().unwrap_or(0.0)
+        self.scores.get(doc as usize).copied().unwrap_or(0.0)
     }
 }
 
@@ -207,25 +190,33 @@ impl Drop for PooledScratch<'_> {
     }
 }
 
-/// Consecutive documents of one segment.
-#[derive(Debug, Clone)]
-pub(super) struct SegmentPart {
-    /// The index of the segment.
-    pub(super) segment: usize,
-    pub(super) docs: Range<DocId>,
-}
-
 /// The best scores so far, the worst of them first.
 pub(super) type BestScores = BinaryHeap<Reverse<OrderedScore>>;
 
-/// Scores documents of a part of a segment.
+/// A score that the last of the best notes has at least, whichever thread found them.
+#[derive(Debug, Default)]
+pub(super) struct LeastScore(AtomicU32);
+
+impl LeastScore {
+    fn get(&self) -> f32 {
+        f32::from_bits(self.0.load(Ordering::Relaxed))
+    }
+
+    /// Raises the score to that of the last of some best scores, if there are as many as asked for.
+    pub(super) fn raise(&self, best: &BestScores, limit: usize) {
+        if let Some(Reverse(OrderedScore(last))) = best.peek().filter(|_| best.len() >= limit) {
+            // The bits of numbers that are not negative have the order of the numbers.
+            self.0.fetch_max(last.max(0.0).to_bits(), Ordering::Relaxed);
+        }
+    }
+}
+
+/// Scores documents of one segment.
 pub(super) struct SegmentScorer<'a> {
     snapshot: &'a Bm25Snapshot,
     segment: &'a SegmentReader,
     /// The index of the segment.
     at: usize,
-    /// The documents that are scored.
-    docs: Range<DocId>,
     query: &'a Bm25Query<'a>,
     k1: f32,
     /// The file of each document.
@@ -281,7 +272,11 @@ impl Bm25Snapshot {
     /// Finds the terms that match each word. The weight of a word is that in the query times its idf, separately for
     /// stemmed and for exact matches.
     pub(super) fn scored_words(&self, words: &[Word], tuning: &Tuning) -> Result<Vec<ScoredWord>> {
-        words.iter().map(|word| self.scored_word(word, tuning)).collect()
+        if self.searcher.segment_readers().len() < 2 {
+            return words.iter().map(|word| self.scored_word(word, tuning)).collect();
+        }
+        let scored = parallel::map_briefly(words, 1, || (), |(), word| self.scored_word(word, tuning));
+        scored.into_iter().collect()
     }
 
     fn scored_word(&self, word: &Word, tuning: &Tuning) -> Result<ScoredWord> {
@@ -326,14 +321,13 @@ impl Bm25Snapshot {
 impl<'a> SegmentScorer<'a> {
     pub(super) fn new(
         snapshot: &'a Bm25Snapshot,
-        part: &SegmentPart,
+        at: usize,
         query: &'a Bm25Query<'a>,
         tuning: &Tuning,
     ) -> Result<Option<Self>> {
-        let (at, docs) = (part.segment, part.docs.clone());
         let Some(segment) = snapshot.searcher.segment_readers().get(at) else { return Ok(None) };
         let files = segment.fast_fields().u64("file").map_err(failed("read"))?.first_or_default_col(0);
-        Ok(Some(Self { snapshot, segment, at, docs, query, k1: tuning.k1, files, norms: Vec::new() }))
+        Ok(Some(Self { snapshot, segment, at, query, k1: tuning.k1, files, norms: Vec::new() }))
     }
 
     /// Scores the documents that can be among the best, and returns them.
@@ -343,17 +337,16 @@ impl<'a> SegmentScorer<'a> {
     pub(super) fn find_best(
         &mut self,
         words: &[ScoredWord],
-        best: &BestScores,
+        (best, least): (&BestScores, &LeastScore),
         scratch: &mut Scratch,
     ) -> Result<Vec<DocId>> {
-        scratch.begin(&self.docs);
+        scratch.grow(self.segment.max_doc());
         let bounds: Vec<f32> = words.iter().map(|word| word.bound(self.k1)).collect();
         let bound = |word: usize| bounds.get(word).copied().unwrap_or(f32::INFINITY);
         let mut order: Vec<usize> = (0..words.len()).collect();
         order.sort_by(|&one, &other| bound(other).total_cmp(&bound(one)));
         let is_query_order = order.is_sorted();
-        let known =
-            best.peek().filter(|_| best.len() >= self.query.limit).map_or(0.0, |Reverse(score)| score.0);
+        let known = least.get();
         let (mut scanned, mut candidates): (f32, Option<Vec<DocId>>) = (0.0, None);
         for (position, &at) in order.iter().enumerate() {
             let rest: f32 = order.iter().skip(position).map(|&word| bound(word)).sum();
@@ -361,7 +354,7 @@ impl<'a> SegmentScorer<'a> {
                 // No document that has none of the words before it reaches the least score, nor does one that lags too far
                 // behind. With each word the least score rises and the rest falls.
                 let scored = candidates.as_ref().unwrap_or(&scratch.scored);
-                let least = self.least_score(best, scored, scratch);
+                let least = self.least_score(best, scored, scratch).max(known * (1.0 - ROUNDING));
                 if rest < least {
                     candidates = Some(self.within(least - rest, candidates.as_deref(), scratch));
                 }
@@ -372,12 +365,11 @@ impl<'a> SegmentScorer<'a> {
             scanned += bound(at);
         }
         let scored = candidates.as_ref().unwrap_or(&scratch.scored);
-        let least = self.least_score(best, scored, scratch);
+        let least = self.least_score(best, scored, scratch).max(known * (1.0 - ROUNDING));
         let found = self.within(least, candidates.as_deref(), scratch);
         if !is_query_order {
             for &doc in &found {
-                let place = scratch.place(doc);
-                if let Some(score) = scratch.scores.get_mut(place) {
+                if let Some(score) = scratch.scores.get_mut(doc as usize) {
                     *score = 0.0;
                 }
             }
@@ -390,7 +382,7 @@ impl<'a> SegmentScorer<'a> {
 
     /// Scores all documents, and returns those that contain a word and are not removed.
     pub(super) fn score_all(&mut self, words: &[ScoredWord], scratch: &mut Scratch) -> Result<Vec<DocId>> {
-        scratch.begin(&self.docs);
+        scratch.grow(self.segment.max_doc());
         for word in words {
             self.score_word(word, None, scratch)?;
         }
@@ -407,7 +399,7 @@ impl<'a> SegmentScorer<'a> {
     ) -> Result<Vec<(FileId, f32)>> {
         let docs = self.snapshot.documents_of(self.at, files)?;
         let docs: Vec<DocId> = docs.into_iter().map(|(doc, _)| doc).collect();
-        scratch.begin(&self.docs);
+        scratch.grow(self.segment.max_doc());
         for word in words.iter().filter(|_| !docs.is_empty()) {
             self.score_word(word, Some(&docs), scratch)?;
         }
@@ -442,8 +434,8 @@ impl<'a> SegmentScorer<'a> {
         if let Some(docs) = candidates {
             return docs.iter().copied().filter(is_within).collect();
         }
-        if scratch.scored.len() * SORTING_COST > self.docs.len() {
-            return scratch.ascending().filter(is_within).collect();
+        if scratch.scored.len() * SORTING_COST > self.segment.max_doc() as usize {
+            return scratch.has_score.iter().filter(is_within).collect();
         }
         let mut found: Vec<DocId> = scratch.scored.iter().copied().filter(is_within).collect();
         found.sort_unstable();
@@ -536,39 +528,14 @@ impl<'a> SegmentScorer<'a> {
         }
     }
 
-    /// Visits the postings of a term from those of document `from` on, block by block, until `visit` returns false. It gets
-    /// documents, which ascend and are all scored here, and their frequencies.
-    fn each_block(
-        &self,
-        part: Field,
-        term: &TermInfo,
-        from: DocId,
-        mut visit: impl FnMut(&[DocId], &[u32]) -> bool,
-    ) -> Result<()> {
+    /// Opens the blocks of postings of a term.
+    fn open_blocks(&self, part: Field, term: &TermInfo) -> Result<BlockSegmentPostings> {
         let inverted = self.segment.inverted_index(part).map_err(failed("read"))?;
         let mut postings = inverted
             .read_block_postings_from_terminfo(term, IndexRecordOption::WithFreqs)
             .map_err(|error| failed("read")(error.into()))?;
-        let mut start = postings.seek(from);
-        while let Some(&last) = postings.docs().last() {
-            let docs = postings.docs();
-            let end = if last < self.docs.end {
-                docs.len()
-            } else {
-                docs.partition_point(|&doc| doc < self.docs.end)
-            };
-            let found = start.min(end)..end;
-            let (Some(docs), Some(frequencies)) = (docs.get(found.clone()), postings.freqs().get(found))
-            else {
-                break;
-            };
-            if !visit(docs, frequencies) || last >= self.docs.end {
-                break;
-            }
-            postings.advance();
-            start = 0;
-        }
-        Ok(())
+        postings.seek(0);
+        Ok(postings)
     }
 
     /// Adds the frequencies of all documents that contain a term.
@@ -580,9 +547,10 @@ impl<'a> SegmentScorer<'a> {
         norms: &LengthNorms,
         scratch: &mut Scratch,
     ) -> Result<()> {
-        scratch.containing.reserve(self.docs.len().min(term.doc_freq as usize));
-        self.each_block(part, term, self.docs.start, |docs, frequencies| {
-            let found = docs.iter().zip(frequencies);
+        let mut postings = self.open_blocks(part, term)?;
+        scratch.containing.reserve(term.doc_freq as usize);
+        while !postings.docs().is_empty() {
+            let found = postings.docs().iter().zip(postings.freqs());
             // The kind of norms is the same for all documents, so that it is not asked for each.
             match norms {
                 LengthNorms::ByCode(reader, divisors) => found.for_each(|(&doc, &frequency)| {
@@ -593,12 +561,12 @@ impl<'a> SegmentScorer<'a> {
                     scratch.add_frequency(doc, weights, frequency, norms.divisor(doc));
                 }),
             }
-            true
-        })
+            postings.advance();
+        }
+        Ok(())
     }
 
-    /// Adds the frequencies of those of some documents, which ascend, that contain a term. It reads all postings of the term
-    /// from the first of them to the last.
+    /// Adds the frequencies of those of some documents, which ascend, that contain a term. It reads all postings of the term.
     fn add_common(
         &self,
         part: Field,
@@ -608,17 +576,18 @@ impl<'a> SegmentScorer<'a> {
         docs: &[DocId],
         scratch: &mut Scratch,
     ) -> Result<()> {
-        let Some(&first) = docs.first() else { return Ok(()) };
+        let mut postings = self.open_blocks(part, term)?;
         let mut docs = docs.iter().copied().peekable();
-        self.each_block(part, term, first, |found, frequencies| {
-            for (&doc, &frequency) in found.iter().zip(frequencies) {
+        while !postings.docs().is_empty() && docs.peek().is_some() {
+            for (&doc, &frequency) in postings.docs().iter().zip(postings.freqs()) {
                 while docs.next_if(|wanted| *wanted < doc).is_some() {}
                 if docs.next_if_eq(&doc).is_some() {
                     scratch.add_frequency(doc, weights, frequency, norms.divisor(doc));
                 }
             }
-            docs.peek().is_some()
-        })
+            postings.advance();
+        }
+        Ok(())
     }
 
     /// Adds the frequencies of those of some documents, which ascend, that contain a term. It searches for each in the
