@@ -9,7 +9,7 @@ use sidenote_foundation::index::indexed_document::ParsedNote;
 use sidenote_foundation::text::path::NotePath;
 
 /// The most bytes of text of all notes in the cache, with [`EXTRA_BYTES`] for each. A parsed note takes a multiple of its text.
-const MAX_BYTES: usize = 2 << 20;
+const MAX_BYTES: usize = 4 << 20;
 /// What a note counts beside its text.
 const EXTRA_BYTES: usize = 2 << 10;
 /// The most bytes of a note that is kept: a larger one would push out many others.
