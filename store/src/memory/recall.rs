@@ -21,6 +21,7 @@ use sidenote_foundation::clock::Timestamp;
 use sidenote_foundation::error::Result;
 use sidenote_foundation::index::catalog::{Filter, Inactive};
 use sidenote_foundation::journal::reader::ReadOrder;
+use sidenote_foundation::memory::context::WorkContext;
 use sidenote_foundation::memory::mention::PromptWord;
 use sidenote_foundation::memory::recall::{
     RecallGroup, RecallItem, asks_again, prompt_terms, select_by_quotas,
@@ -146,6 +147,13 @@ fn likeness(found: &[SearchHit]) -> Vec<f64> {
 /// Memories, each with its composite score.
 type Scored = Vec<(Memory, CompositeScore)>;
 
+/// What the journal says for a recall.
+struct Journaled {
+    context: Option<WorkContext>,
+    /// What the session got: paths, and the content that was given last.
+    given: HashMap<String, String>,
+}
+
 /// The notes that match a prompt.
 struct Matches {
     found: Vec<SearchHit>,
@@ -166,12 +174,11 @@ impl Recalls<'_> {
     /// cannot be read.
     #[tracing::instrument(skip_all)]
     pub fn recall(&self, request: &RecallRequest) -> Result<RecallReply> {
-        let context = Memories::of(self.core).context()?;
         let most = request.limit.unwrap_or(MOST_ITEMS);
-        let (mut memories, mut notices) = (Vec::new(), Vec::new());
-        if let Some(query) = query_for(&request.prompt).filter(|_| most > 0) {
-            (memories, notices) = self.recalled(request, &query, most)?;
-        }
+        let (context, memories, notices) = match query_for(&request.prompt).filter(|_| most > 0) {
+            Some(query) => self.recalled(request, &query, most)?,
+            None => (Memories::of(self.core).context()?, Vec::new(), Vec::new()),
+        };
         let reply = RecallReply { context, memories, notices };
         let reply = match &request.budget {
             None => reply,
@@ -187,23 +194,31 @@ impl Recalls<'_> {
         Ok(reply)
     }
 
-    /// Finds the notes that match a prompt while the files are compared with the index, which takes most of the time of a
-    /// process, and once more if that changed the index.
+    /// Reads the journal and finds the notes that match a prompt while the files are compared with the index, which takes most
+    /// of the time of a process. If that changed the index, it finds the notes once more.
     fn matches_meanwhile(
         &self,
         patience: Duration,
         request: &RecallRequest,
         query: &Query,
         most: usize,
-    ) -> Result<Matches> {
+    ) -> Result<(Journaled, Matches)> {
         let before = self.core.index.generation()?;
-        let (refreshed, matches) = std::thread::scope(|scope| {
+        let (refreshed, journaled, matches) = std::thread::scope(|scope| {
             let refresh = scope.spawn(|| IndexSync::of(self.core).refresh_within(patience));
-            let matches = self.matches(request, query, most);
-            (refresh.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), matches)
+            let (journaled, matches) = (self.journaled(request), self.matches(request, query, most));
+            (refresh.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), journaled, matches)
         });
         refreshed?;
-        if self.core.index.generation()? == before { matches } else { self.matches(request, query, most) }
+        let is_same = self.core.index.generation()? == before;
+        Ok((journaled?, if is_same { matches? } else { self.matches(request, query, most)? }))
+    }
+
+    /// Reads from the journal what a recall needs.
+    fn journaled(&self, request: &RecallRequest) -> Result<Journaled> {
+        let context = Memories::of(self.core).context()?;
+        let given = if request.only_new { self.given_in_session()? } else { HashMap::new() };
+        Ok(Journaled { context, given })
     }
 
     /// Finds the notes that match a prompt in the index as it is.
@@ -218,24 +233,25 @@ impl Recalls<'_> {
         Ok(Matches { found, notices, prompt, weighed })
     }
 
-    /// Finds the memories that a prompt is about.
+    /// Finds the memories that a prompt is about. Returns the work context, the memories, and sentences about what they lack.
     fn recalled(
         &self,
         request: &RecallRequest,
         query: &Query,
         most: usize,
-    ) -> Result<(Vec<RecallItem>, Vec<String>)> {
-        let Matches { found, notices, prompt, mut weighed } = match request.patience {
+    ) -> Result<(Option<WorkContext>, Vec<RecallItem>, Vec<String>)> {
+        let (journaled, matches) = match request.patience {
             Some(patience) => self.matches_meanwhile(patience, request, query, most)?,
             None => {
                 IndexSync::of(self.core).refresh()?;
                 Searches::of(self.core).embed_recent(None, query)?;
-                self.matches(request, query, most)?
+                (self.journaled(request)?, self.matches(request, query, most)?)
             }
         };
+        let Journaled { context, given } = journaled;
+        let Matches { found, notices, prompt, mut weighed } = matches;
         let meant = meant(&weighed, &prompt, self.recall_floor()?);
         let scored = self.compose(found, self.core.clock.now())?;
-        let given = if request.only_new { self.given_in_session()? } else { HashMap::new() };
         let asks_again = asks_again(&request.prompt);
         let is_new = |at: usize| {
             let row = scored.get(at).map(|(memory, _)| &memory.row);
@@ -278,7 +294,7 @@ impl Recalls<'_> {
                 invalidity: invalid.remove(&memory.row.id).unwrap_or_default(),
             });
         }
-        Ok((items, notices))
+        Ok((context, items, notices))
     }
 
     /// Lists what was recalled in this session during the last day: paths, and the content that was given last.
