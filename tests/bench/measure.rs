@@ -8,6 +8,7 @@ use sidenote::index::catalog::CatalogReader;
 use sidenote::index::embed::{Embed as _, MiniLm};
 use sidenote::index::vectors::VectorWriter;
 use sidenote::index::{Index, Options, SyncScope, silent};
+use sidenote::platform;
 use sidenote::search::query::Query;
 use sidenote::search::{Mode, Request, SearchHit};
 use sidenote::store::{
@@ -51,8 +52,9 @@ pub(crate) struct Measure {
 }
 
 impl Measure {
-    /// Takes the measure in this process.
+    /// Takes the measure in this process, whose memory has pages of the size that the command has which does the same.
     pub(crate) fn take(&self, place: &Place) -> Result<Sample> {
+        platform::allow_huge_pages(matches!(self.name, "limit" | "cold" | "fill"));
         let mut sample = Sample::default();
         (self.run)(place, &mut sample)?;
         Ok(sample)

@@ -1,10 +1,16 @@
 //! Tests search by words: phrases, exclusions, filters, scripts, snippets.
 
+use std::sync::Arc;
+
 use insta::assert_snapshot;
 use sidenote::clock::Timestamp;
+use sidenote::error::Error;
 use sidenote::index::catalog::Filter;
-use sidenote::search::Mode;
+use sidenote::index::{Index, Options, SyncScope, silent};
+use sidenote::search::query::Query;
+use sidenote::search::{self, Mode, Request};
 use sidenote::store::SearchRequest;
+use sidenote::vault::Vault;
 
 use crate::support::{TestVault, found, paths};
 
@@ -331,4 +337,19 @@ fn the_snippet_of_a_note_that_changed_is_what_its_file_has_now() {
         let word = if text.contains("heron") { "heron" } else { "otter" };
         assert_eq!(snippet(word), text);
     }
+}
+
+/// The thread that looks up words and relations waits for the vector of the query.
+#[test]
+fn a_query_without_a_vector_fails_at_once() {
+    let vault = TestVault::new(&[("Jane.md", "Works at [[Acme]]."), ("Acme.md", "A company.")]);
+    let index = Index::open(Arc::new(Vault::open(vault.root()).unwrap()), Options::default()).unwrap();
+    index.sync(SyncScope::All, silent()).unwrap();
+    let query = Query::plain("who works at Acme");
+    let request = Request { query: Some(&query), mode: Mode::Hybrid, limit: 5, ..Request::default() };
+    let failing = || Err(Error::invalid("the model does not answer"));
+    let error = search::run(&index, &index.snapshot().unwrap(), &request, failing).unwrap_err();
+    assert_eq!(error.message(), "the model does not answer");
+    let found = search::run(&index, &index.snapshot().unwrap(), &request, || Ok(None)).unwrap();
+    assert_eq!(found.len(), 2);
 }

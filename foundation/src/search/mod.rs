@@ -292,7 +292,15 @@ pub fn rank(
     let text_depth = if query.condition.is_some() { depth.max(CONDITION_DEPTH) } else { depth };
     let is_alone = request.mode == Mode::Bm25;
     let words = || text_list(snapshot, index, query, allowed.as_ref(), text_depth, is_alone);
-    let near = || match query_vector()? {
+    let related = |vector: &QueryVector, named: &[FileId]| match request.relations {
+        // A note that the whole query names is what was asked for.
+        Some(lookup) if query.condition.is_none() && named.is_empty() => {
+            relation_question::answer((&index.catalog(), snapshot), lookup, &query.text_to_embed, vector)
+        }
+        _ => Ok(None),
+    };
+    let named = || named_by(index, query, allowed.as_ref());
+    let near = |vector: QueryVector| match vector {
         Some(vector) if !snapshot.vectors.is_empty() => {
             let is_approximate = query.condition.is_some();
             let (list, passages) =
@@ -301,14 +309,26 @@ pub fn rank(
         }
         _ => Ok(VectorHits::default()),
     };
-    let (ranking, near) = match request.mode {
-        Mode::Bm25 => (words()?, VectorHits::default()),
-        Mode::Vector => (Ranking::default(), near()?),
+    let (ranking, near, named, answer) = match request.mode {
+        Mode::Bm25 => (words()?, VectorHits::default(), named()?, None),
+        Mode::Vector => (Ranking::default(), near(query_vector()?)?, named()?, None),
+        // Another thread looks up the words, and then the relations, for which it needs the vector.
         Mode::Hybrid => std::thread::scope(|scope| {
-            let words = scope.spawn(words);
-            let near = near();
-            let words = words.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-            Ok((words?, near?))
+            let (tell, told) = std::sync::mpsc::channel();
+            let other = scope.spawn(move || -> Result<_> {
+                let (ranking, named) = (words()?, named()?);
+                let answer = told.recv().map_or(Ok(None), |vector| related(&vector, &named))?;
+                Ok((ranking, named, answer))
+            });
+            // The sender ends with this step, so that the other thread does not wait for a vector after an error.
+            let near = query_vector().and_then(move |vector| {
+                // That thread ends early only after an error of its own, which is returned.
+                tell.send(vector.clone()).unwrap_or_default();
+                near(vector)
+            });
+            let other = other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            let (ranking, named, answer) = other?;
+            Ok::<_, Error>((ranking, near?, named, answer))
         })?,
     };
     let mut text: Vec<Ranked> =
@@ -320,7 +340,6 @@ pub fn rank(
         text.truncate(if query.condition.is_some() { text.len() } else { most });
         vector.truncate(most);
     }
-    let related_vector = query_vector.clone();
     // If vectors are missing, every fusion method needs to know where.
     let query_vector = query_vector.filter(|_| request.fusion.rescores() || snapshot.pending > 0);
     let counts_adjacent = query_vector.is_some() && request.fusion.rescores() && request.mode == Mode::Hybrid;
@@ -338,14 +357,8 @@ pub fn rank(
         }
     }
     passages.extend(scorer.passages);
-    put_name_matches_first(index, query, allowed.as_ref(), &mut fused)?;
-    let answer = match request.relations.filter(|_| query.condition.is_none()) {
-        Some(lookup) => {
-            let asked = (query, &related_vector);
-            put_related_first((index, snapshot), lookup, asked, allowed.as_ref(), &mut fused)?
-        }
-        None => None,
-    };
+    put_name_matches_first(named, &mut fused);
+    let answer = answer.and_then(|answer| put_related_first(answer, allowed.as_ref(), &mut fused));
     best_first(&index.catalog(), &mut fused, |hit| (hit.score, hit.file))?;
     if request.mode != Mode::Bm25 {
         updated_fact::newer_first(index, snapshot, query, &passages, &mut fused)?;
@@ -361,22 +374,20 @@ const NAME_SCORE: f32 = 1.5;
 /// The maximum length in bytes of a query that is compared with names.
 const MAX_NAME_BYTES: usize = 255;
 
-/// Puts the notes first whose title, alias or file name is the query, including notes that are in neither list.
-fn put_name_matches_first(
-    index: &Index,
-    query: &Query,
-    allowed: Option<&FileSet>,
-    fused: &mut Vec<FusedHit>,
-) -> Result<()> {
+/// Lists the notes whose title, alias or file name is the query.
+fn named_by(index: &Index, query: &Query, allowed: Option<&FileSet>) -> Result<Vec<FileId>> {
     let name = query.text_to_embed.trim();
     if name.is_empty() || name.len() > MAX_NAME_BYTES {
-        return Ok(());
+        return Ok(Vec::new());
     }
     let named = index.catalog().names().with_title_or_name(name)?;
-    let named: Vec<FileId> =
-        named.into_iter().filter(|&file| allowed.is_none_or(|files| files.contains(file))).collect();
+    Ok(named.into_iter().filter(|&file| allowed.is_none_or(|files| files.contains(file))).collect())
+}
+
+/// Puts the notes that the query names first, including notes that are in neither list.
+fn put_name_matches_first(named: Vec<FileId>, fused: &mut Vec<FusedHit>) {
     if named.is_empty() {
-        return Ok(());
+        return;
     }
     let (mut first, rest): (Vec<FusedHit>, Vec<FusedHit>) =
         fused.drain(..).partition(|hit| named.contains(&hit.file));
@@ -390,7 +401,6 @@ fn put_name_matches_first(
         hit.score = hit.components.total();
     }
     fused.extend(first.into_iter().chain(rest));
-    Ok(())
 }
 
 /// Ranks notes by words. With `is_alone`, the scores of other notes are not needed.

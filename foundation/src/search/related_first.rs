@@ -2,15 +2,11 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::error::Result;
 use crate::index::catalog::FileId;
 use crate::index::file_set::FileSet;
-use crate::index::{Index, Snapshot};
+use crate::search::Components;
 use crate::search::fuse::FusedHit;
-use crate::search::query::Query;
-use crate::search::relation_answer::{RelatedNote, RelationAnswer, RelationLookup, Standing};
-use crate::search::relation_question;
-use crate::search::{Components, QueryVector};
+use crate::search::relation_answer::{RelatedNote, RelationAnswer, Standing};
 
 /// The score that is added to a note at the other end of a relation that the query asks for. Each of these scores is larger
 /// than the next one by more than all other parts together.
@@ -27,25 +23,17 @@ const TOLD: f32 = 1.0;
 const FIT_WEIGHT: f32 = 0.1;
 
 /// Puts the notes first that answer a question by relation, including notes that are in neither list. If the question asks
-/// for nothing else, and some note states the relation, the others are left out.
+/// for nothing else, and some note states the relation, the others are left out. Returns the answer with the notes that are
+/// allowed; `None` if there are none.
 pub(super) fn put_related_first(
-    (index, snapshot): (&Index, &Snapshot),
-    lookup: RelationLookup<'_>,
-    (query, vector): (&Query, &QueryVector),
+    mut answer: RelationAnswer,
     allowed: Option<&FileSet>,
     fused: &mut Vec<FusedHit>,
-) -> Result<Option<RelationAnswer>> {
-    // A note that the whole query names is what was asked for.
-    if fused.iter().any(|hit| hit.components.from_name.is_some()) {
-        return Ok(None);
-    }
-    let catalog = index.catalog();
-    let found = relation_question::answer((&catalog, snapshot), lookup, &query.text_to_embed, vector)?;
-    let Some(mut answer) = found else { return Ok(None) };
+) -> Option<RelationAnswer> {
     answer.notes.retain(|note| allowed.is_none_or(|files| files.contains(note.file)));
     answer.is_whole &= answer.stated() > 0;
     if answer.notes.is_empty() {
-        return Ok(None);
+        return None;
     }
     let listed: HashSet<FileId> = fused.iter().map(|hit| hit.file).collect();
     let unlisted = answer.notes.iter().map(|note| note.file).filter(|file| !listed.contains(file));
@@ -66,5 +54,5 @@ pub(super) fn put_related_first(
     if answer.is_whole {
         fused.retain(|hit| related.contains_key(&hit.file));
     }
-    Ok(Some(answer))
+    Some(answer)
 }

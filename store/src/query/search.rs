@@ -16,6 +16,7 @@ use crate::query::verify::{SearchHits, Verification};
 use crate::sync::IndexSync;
 use sidenote_foundation::clock::Timestamp;
 use sidenote_foundation::error::{ErrorKind, Result};
+use sidenote_foundation::index::Snapshot;
 use sidenote_foundation::index::catalog::{FileKind, Filter, Inactive};
 use sidenote_foundation::index::file_set::FileSet;
 use sidenote_foundation::index::indexed_document::ParsedNote;
@@ -134,10 +135,12 @@ impl Searches<'_> {
             let explained = explain.insert(self.explained(request, &query, mode, sifted, &snapshot)?);
             explained.filters.extend(period);
         }
+        let (did_you_mean, results) =
+            self.page_with_suggestion(request, &query, found, (limit, &snapshot))?;
         Ok(SearchReply {
-            did_you_mean: suggestion(request, &query, &found, &snapshot)?,
+            did_you_mean,
             explain,
-            results: self.page(request, &query, found, limit)?,
+            results,
             mode,
             stale: false,
             embedder: self.core.embedder_name(),
@@ -148,7 +151,7 @@ impl Searches<'_> {
     }
 
     /// Returns a notice about passages without a vector, if there are any.
-    fn pending_notice(&self, snapshot: &sidenote_foundation::index::Snapshot) -> Option<String> {
+    fn pending_notice(&self, snapshot: &Snapshot) -> Option<String> {
         (snapshot.pending > 0).then(|| match former_of(snapshot) {
             Some(former) => format!(
                 "vectors of {former} answer; {} for those of {}",
@@ -156,6 +159,26 @@ impl Searches<'_> {
                 self.core.embedder_name()
             ),
             None => format!("{} for a vector", waiting(snapshot.pending)),
+        })
+    }
+
+    /// Returns the requested page of the hits. If it is the first one of a search that found nothing by words, it comes with the
+    /// query in corrected spelling, for which another thread looks meanwhile.
+    fn page_with_suggestion(
+        &self,
+        request: &SearchRequest,
+        query: &Query,
+        found: Vec<SearchHit>,
+        (limit, snapshot): (usize, &Snapshot),
+    ) -> Result<(Option<String>, Vec<SearchResult>)> {
+        let by_words = |hit: &SearchHit| hit.match_type != MatchType::Vector;
+        if request.skip > 0 || found.iter().any(by_words) {
+            return Ok((None, self.page(request, query, found, limit)?));
+        }
+        std::thread::scope(|scope| {
+            let suggestion = scope.spawn(|| corrected_query(&request.query, query, snapshot));
+            let page = self.page(request, query, found, limit);
+            Ok((suggestion.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?, page?))
         })
     }
 
@@ -201,7 +224,7 @@ impl Searches<'_> {
         &self,
         asked: Mode,
         query: &Query,
-        snapshot: &sidenote_foundation::index::Snapshot,
+        snapshot: &Snapshot,
         notes: &mut Vec<Wording>,
     ) -> Result<(Mode, QueryVector)> {
         if asked == Mode::Bm25 || query.text_to_embed.trim().is_empty() {
@@ -266,7 +289,7 @@ impl Searches<'_> {
         query: &Query,
         mode: Mode,
         sifted: Option<Verification>,
-        snapshot: &sidenote_foundation::index::Snapshot,
+        snapshot: &Snapshot,
     ) -> Result<Explained> {
         let mut words = Vec::new();
         for word in &query.words {
@@ -803,26 +826,8 @@ pub(crate) fn hide(filter: &Filter, include: Inactive) -> Filter {
     Filter { hidden, ..filter.clone() }
 }
 
-/// Returns the query with corrected spelling for the first page of a search that found nothing by words.
-fn suggestion(
-    request: &SearchRequest,
-    query: &Query,
-    found: &[SearchHit],
-    snapshot: &sidenote_foundation::index::Snapshot,
-) -> Result<Option<String>> {
-    let by_words = |hit: &SearchHit| hit.match_type != MatchType::Vector;
-    if request.skip > 0 || found.iter().any(by_words) {
-        return Ok(None);
-    }
-    corrected_query(&request.query, query, snapshot)
-}
-
 /// Returns a query with each word that no note contains replaced by the nearest one. Returns `None` if there is none.
-fn corrected_query(
-    typed: &str,
-    query: &Query,
-    snapshot: &sidenote_foundation::index::Snapshot,
-) -> Result<Option<String>> {
+fn corrected_query(typed: &str, query: &Query, snapshot: &Snapshot) -> Result<Option<String>> {
     let mut better = typed.to_owned();
     for word in &query.words {
         if word.prefix || !snapshot.bm25.is_out_of_vocabulary(word)? {

@@ -6,6 +6,7 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::num::NonZeroUsize;
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -14,7 +15,7 @@ use tantivy::index::SegmentId;
 use tantivy::schema::Field;
 use tantivy::{InvertedIndexReader, SegmentReader};
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::index::bm25::statistics::count_documents;
 use crate::index::bm25::{Bm25Snapshot, DocSet, failed};
 use crate::index::file_set::{FileId, FileSet};
@@ -29,6 +30,9 @@ pub(super) const INCOMPLETE: &str = "\u{7f}";
 const MIN_RUN_LENGTH: usize = 3;
 /// The most postings that are read for one run. A run with more is taken to occur in every note.
 const MAX_POSTINGS: u64 = 4_000_000;
+
+/// Where the terms are divided for several threads. Most begin with a Latin letter or a digit.
+const FIRST_LETTERS: [&str; 8] = ["", "a", "d", "g", "m", "p", "s", "u"];
 
 /// The number of runs whose candidates are cached per snapshot.
 const CACHE_SIZE: NonZeroUsize = NonZeroUsize::new(128).expect("not zero");
@@ -59,15 +63,20 @@ struct TermText {
 }
 
 impl TermText {
+    /// Lists the terms, on all cores.
     fn new(inverted: &InvertedIndexReader) -> Result<Self> {
-        let (mut text, mut starts) = (String::new(), Vec::new());
-        let mut stream = inverted.terms().stream().map_err(|error| failed("read")(error.into()))?;
-        while stream.advance() {
-            starts.push(u32::try_from(text.len()).unwrap_or(u32::MAX));
-            text.push_str(&String::from_utf8_lossy(stream.key()));
-            text.push('\n');
+        let ends = FIRST_LETTERS.iter().skip(1).map(Some).chain([None]);
+        let ranges: Vec<(&str, Option<&&str>)> = FIRST_LETTERS.iter().copied().zip(ends).collect();
+        let list =
+            |(): &mut (), (from, to): &(&str, Option<&&str>)| terms_between(inverted, from, to.copied());
+        let mut all = Self { text: String::new(), starts: Vec::new(), letters: OnceLock::new() };
+        for listed in parallel::map_briefly(&ranges, 1, || (), list) {
+            let (text, starts) = listed?;
+            let before = u32::try_from(all.text.len()).unwrap_or(u32::MAX);
+            all.starts.extend(starts.into_iter().map(|start| start.saturating_add(before)));
+            all.text.push_str(&text);
         }
-        Ok(Self { text, starts, letters: OnceLock::new() })
+        Ok(all)
     }
 
     /// Iterates over the terms that contain `run`, each once.
@@ -80,8 +89,15 @@ impl TermText {
     }
 
     fn letters(&self) -> &[u32] {
+        let of_part = |(): &mut (), part: &Range<usize>| -> Vec<u32> {
+            part.clone().map(|at| self.term(at).map_or(0, letter_signature)).collect()
+        };
         self.letters.get_or_init(|| {
-            (0..self.starts.len()).map(|at| self.term(at).map_or(0, letter_signature)).collect()
+            let count = self.starts.len();
+            let start = |part: usize| count * part / FIRST_LETTERS.len();
+            let parts: Vec<Range<usize>> =
+                (0..FIRST_LETTERS.len()).map(|part| start(part)..start(part + 1)).collect();
+            parallel::map_briefly(&parts, 1, || (), of_part).concat()
         })
     }
 
@@ -111,6 +127,23 @@ impl TermText {
         let end = self.starts.get(index + 1).map_or(self.text.len(), |&next| next as usize);
         self.text.get(start..end.checked_sub(1)?)
     }
+}
+
+/// Lists the terms from `from` on, before `to` if that is given, each followed by a line feed, and where each starts.
+fn terms_between(inverted: &InvertedIndexReader, from: &str, to: Option<&str>) -> Result<(String, Vec<u32>)> {
+    let (mut text, mut starts) = (String::new(), Vec::new());
+    let from = inverted.terms().range().ge(from);
+    let range = match to {
+        Some(to) => from.lt(to),
+        None => from,
+    };
+    let mut stream = range.into_stream().map_err(|error| failed("read")(error.into()))?;
+    while stream.advance() {
+        starts.push(u32::try_from(text.len()).unwrap_or(u32::MAX));
+        text.push_str(&String::from_utf8_lossy(stream.key()));
+        text.push('\n');
+    }
+    Ok((text, starts))
 }
 
 /// Splits a text into the runs of letters and digits to search for, folded as terms are.
@@ -212,17 +245,10 @@ impl Bm25Snapshot {
         let max_distance = if length < 4 { return Ok(None) } else { 1 + usize::from(length >= 7) };
         let letters = letter_signature(word);
         let mut best: HashMap<String, (usize, u64)> = HashMap::new();
-        // The first time, all terms are read.
-        let read = |(): &mut (), segment: &SegmentReader| {
+        for segment in self.searcher.segment_readers() {
             let inverted = segment.inverted_index(self.fields.words).map_err(failed("read"))?;
+            // The first time, all terms are read.
             let terms = self.term_texts.terms(segment, self.fields.words, &inverted)?;
-            terms.letters();
-            Ok::<_, Error>((inverted, terms))
-        };
-        let segments = self.searcher.segment_readers();
-        let texts = parallel::map_briefly(segments, 1, || (), read);
-        for (segment, text) in segments.iter().zip(texts) {
-            let (inverted, terms) = text?;
             let lengths = (length.saturating_sub(max_distance), length + max_distance);
             // Each edit replaces one letter at most.
             for term in terms.alike(letters, 2 * max_distance as u32, lengths) {
