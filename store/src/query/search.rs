@@ -135,8 +135,13 @@ impl Searches<'_> {
             let explained = explain.insert(self.explained(request, &query, mode, sifted, &snapshot)?);
             explained.filters.extend(period);
         }
-        let (did_you_mean, results) =
-            self.page_with_suggestion(request, &query, found, (limit, &snapshot))?;
+        let by_words = |hit: &SearchHit| hit.match_type != MatchType::Vector;
+        let is_misspelt = request.skip == 0 && !found.iter().any(by_words);
+        let page = || self.page(request, &query, found, limit);
+        let (did_you_mean, results) = match is_misspelt {
+            true => page_with_suggestion((request, &query, &snapshot), page)?,
+            false => (None, page()?),
+        };
         Ok(SearchReply {
             did_you_mean,
             explain,
@@ -159,26 +164,6 @@ impl Searches<'_> {
                 self.core.embedder_name()
             ),
             None => format!("{} for a vector", waiting(snapshot.pending)),
-        })
-    }
-
-    /// Returns the requested page of the hits. If it is the first one of a search that found nothing by words, it comes with the
-    /// query in corrected spelling, for which another thread looks meanwhile.
-    fn page_with_suggestion(
-        &self,
-        request: &SearchRequest,
-        query: &Query,
-        found: Vec<SearchHit>,
-        (limit, snapshot): (usize, &Snapshot),
-    ) -> Result<(Option<String>, Vec<SearchResult>)> {
-        let by_words = |hit: &SearchHit| hit.match_type != MatchType::Vector;
-        if request.skip > 0 || found.iter().any(by_words) {
-            return Ok((None, self.page(request, query, found, limit)?));
-        }
-        std::thread::scope(|scope| {
-            let suggestion = scope.spawn(|| corrected_query(&request.query, query, snapshot));
-            let page = self.page(request, query, found, limit);
-            Ok((suggestion.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?, page?))
         })
     }
 
@@ -824,6 +809,19 @@ fn waiting(passages: usize) -> String {
 pub(crate) fn hide(filter: &Filter, include: Inactive) -> Filter {
     let hidden = Inactive { archived: !include.archived, forgotten: !include.forgotten };
     Filter { hidden, ..filter.clone() }
+}
+
+/// Returns the query in corrected spelling, for which another thread looks, and the first page of a search that found nothing by
+/// words.
+fn page_with_suggestion(
+    (request, query, snapshot): (&SearchRequest, &Query, &Snapshot),
+    page: impl FnOnce() -> Result<Vec<SearchResult>>,
+) -> Result<(Option<String>, Vec<SearchResult>)> {
+    std::thread::scope(|scope| {
+        let suggestion = scope.spawn(|| corrected_query(&request.query, query, snapshot));
+        let page = page();
+        Ok((suggestion.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?, page?))
+    })
 }
 
 /// Returns a query with each word that no note contains replaced by the nearest one. Returns `None` if there is none.
