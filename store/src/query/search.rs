@@ -136,9 +136,9 @@ impl Searches<'_> {
             explained.filters.extend(period);
         }
         let by_words = |hit: &SearchHit| hit.match_type != MatchType::Vector;
-        let is_misspelt = request.skip == 0 && !found.iter().any(by_words);
+        let may_be_misspelt = request.skip == 0 && !found.iter().any(by_words);
         let page = || self.page(request, &query, found, limit);
-        let (did_you_mean, results) = match is_misspelt {
+        let (did_you_mean, results) = match may_be_misspelt {
             true => page_with_suggestion((request, &query, &snapshot), page)?,
             false => (None, page()?),
         };
