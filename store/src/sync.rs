@@ -37,13 +37,20 @@ impl IndexSync<'_> {
     }
 
     /// Updates the index for a caller with little time. What takes longer than `patience` is left to other processes,
-    /// or to the next call.
-    pub(super) fn refresh_within(&self, patience: Duration) -> Result<()> {
-        if !self.catch_up_copy()? && self.core.index.promote()? {
-            self.core.index.follower().catch_up(Patience::within(patience).unless_large())?;
-            self.note_moves();
+    /// or to the next call. Returns whether the index may say something else now, if only about the times of a file.
+    pub(super) fn refresh_within(&self, patience: Duration) -> Result<bool> {
+        if self.catch_up_copy()? {
+            return Ok(true);
         }
-        Ok(())
+        if !self.core.index.promote()? {
+            return Ok(false);
+        }
+        let caught_up = self.core.index.follower().catch_up(Patience::within(patience).unless_large())?;
+        self.note_moves();
+        Ok(match caught_up {
+            CatchUp::Done(report) => report.read > 0 || report.changed_anything(),
+            CatchUp::Behind(_) => true,
+        })
     }
 
     /// Updates the index if this process writes it, and returns the number of files that it is still behind. A process

@@ -1,6 +1,7 @@
 //! Tests that ranking with pruning finds the notes, with the scores, that scoring every note finds.
 
 use std::collections::{BTreeSet, HashMap};
+use std::fs;
 use std::sync::Arc;
 
 use proptest::collection::vec;
@@ -55,7 +56,7 @@ fn a_query() -> impl Strategy<Value = (String, usize, i64)> {
 }
 
 /// More than the number of notes in any vault here.
-const MOST_NOTES: FileId = 5_000;
+const MOST_NOTES: FileId = 10_000;
 
 fn open(vault: &TestVault) -> Index {
     Index::open(Arc::new(Vault::open(vault.root()).unwrap()), Options::default()).unwrap()
@@ -128,23 +129,30 @@ proptest! {
     }
 }
 
-/// Searches a vault of so many notes for common and rare words, and returns how many notes were found.
-fn check_vault(notes: usize, rare: &[&str]) -> usize {
+/// Makes a vault of so many notes with up to `longest` words, indexed in so many batches.
+fn vault_of(notes: usize, longest: usize, batches: usize) -> (TestVault, Index) {
     let vault = TestVault::new(&[]);
-    for at in 0..notes {
-        let body = |step: usize| WORDS[(at * step + at / 7) % (1 + at % WORDS.len())];
-        let text: Vec<&str> = (1..1 + at % 50).map(body).collect();
-        vault.write(&format!("{}/n{at}.md", at % 9), format!("# {}\n\n{}\n", body(3), text.join(" ")));
-    }
     let index = open(&vault);
-    index.sync(SyncScope::All, silent()).unwrap();
-    let snapshot = index.snapshot().unwrap();
+    for batch in 0..batches {
+        for at in (0..notes).skip(batch).step_by(batches) {
+            let body = |step: usize| WORDS[(at * step + at / 7) % (1 + at % WORDS.len())];
+            let text: Vec<&str> = (1..1 + at % longest).map(body).collect();
+            let text = format!("# {}\n\n{}\n", body(3), text.join(" "));
+            vault.write(&format!("{}/n{at}.md", at % 9), text);
+        }
+        index.sync(SyncScope::All, silent()).unwrap();
+    }
+    (vault, index)
+}
+
+/// Searches for common words beside one of `rare` and another one. Returns how many notes were found.
+fn check_found(snapshot: &Snapshot, rare: &[&str]) -> usize {
     let mut count = 0;
     for one in rare {
         for other in WORDS {
             for limit in [1, 3, 10, 50, 5_000] {
                 let query = (format!("{one} heron {other} moor"), limit, 0);
-                let [pruned, others @ ..] = found(&snapshot, &query);
+                let [pruned, others @ ..] = found(snapshot, &query);
                 for (at, other) in others.iter().enumerate() {
                     assert_eq!(&pruned, other, "{query:?} {at}");
                 }
@@ -158,14 +166,24 @@ fn check_vault(notes: usize, rare: &[&str]) -> usize {
 /// In a vault of some size, most notes with common words cannot be among the best.
 #[test]
 fn rare_words_beside_common_ones_find_the_same() {
-    let found = check_vault(600, &WORDS);
+    let (_vault, index) = vault_of(600, 50, 1);
+    let found = check_found(&index.snapshot().unwrap(), &WORDS);
     assert!(found > 50_000, "{found}");
 }
 
-/// Where the words have this many postings, several threads score.
+/// Where an index has several segments, and the words of a query this many postings, several threads score.
 #[test]
 fn several_threads_find_the_same() {
-    let found = check_vault(4_000, &["tern", "marsh"]);
+    let (vault, index) = vault_of(9_000, 200, 3);
+    let snapshot = index.snapshot().unwrap();
+    let files = fs::read_dir(vault.root().join(".sidenote/index/bm25")).unwrap();
+    let is_segment = |name: &std::ffi::OsStr| name.to_string_lossy().ends_with(".fast");
+    assert!(files.filter(|file| is_segment(&file.as_ref().unwrap().file_name())).count() > 2);
+    let words = Query::plain("marsh heron otter moor").words;
+    let notes = words.iter().map(|word| snapshot.bm25.body_document_frequency(&word.stem).unwrap());
+    let postings: u64 = notes.sum();
+    assert!(postings >= 20_000, "{postings}");
+    let found = check_found(&snapshot, &["tern", "marsh"]);
     assert!(found > 50_000, "{found}");
 }
 

@@ -1,7 +1,9 @@
 //! Tests recall: which memories a prompt recalls, which it does not, and what a query may forget.
 
+use std::fs::{self, File};
 use std::io::Write as _;
 use std::process::Stdio;
+use std::time::{Duration, UNIX_EPOCH};
 
 use serde_json::{Value, json};
 use sidenote::index::silent;
@@ -104,6 +106,49 @@ fn a_related_prompt_recalls_the_note() {
         }
         assert_eq!(checked, 6);
     }
+}
+
+/// Writes a note whose last change was so many days after the first one of 2026.
+fn write_dated(vault: &TestVault, path: &str, text: &str, day: u64) {
+    vault.write(path, text);
+    let at = UNIX_EPOCH + Duration::from_secs((20_454 + day) * 86_400);
+    File::options().write(true).open(vault.root().join(path)).unwrap().set_modified(at).unwrap();
+}
+
+/// A hook looks for what matches while the files are compared with the index, which takes longer with many notes.
+#[test]
+fn a_hook_answers_from_what_the_files_say_now() {
+    let vault = TestVault::new(&[("Antenna.md", "The antenna at the outlet hangs from the second pole.\n")]);
+    for at in 0..3_000 {
+        vault.write(&format!("{}/n{at}.md", at % 40), format!("Log of day {at}: nothing new at the moor.\n"));
+    }
+    run(&vault, NOW, &["index", "--no-embed"]);
+    let asked = "Where does the antenna at the outlet hang?";
+    let block = || {
+        // Uses would raise the tier.
+        drop(fs::remove_dir_all(vault.root().join(".sidenote/local")));
+        hook(&vault, asked, "none")
+    };
+    let tier_of = |day| {
+        write_dated(&vault, "Antenna.md", "The antenna at the outlet hangs from the second pole.\n", day);
+        let block = block();
+        let tier = block.split("tier=\"").nth(1).and_then(|rest| rest.split('"').next());
+        tier.unwrap_or_else(|| panic!("{block}")).to_owned()
+    };
+    for _ in 0..5 {
+        assert_eq!((tier_of(0), tier_of(323)), ("COLD".to_owned(), "HOT".to_owned()));
+    }
+    for pole in ["third", "fourth", "fifth"] {
+        vault.write("Antenna.md", format!("The antenna at the outlet hangs from the {pole} pole.\n"));
+        assert!(block().contains(pole), "changed");
+    }
+    vault.write("Outlet.md", "The antenna at the outlet hangs on the wall, too.\n");
+    assert!(block().contains("on the wall"), "added");
+    fs::rename(vault.root().join("Antenna.md"), vault.root().join("Mast.md")).unwrap();
+    let renamed = block();
+    assert!(renamed.contains("Mast.md") && !renamed.contains("Antenna.md"), "{renamed}");
+    vault.remove("Outlet.md");
+    assert!(!block().contains("on the wall"), "removed");
 }
 
 #[test]

@@ -7,6 +7,7 @@ use std::path::Path;
 use proptest::prelude::{Just, ProptestConfig, any, prop, prop_assert, prop_assert_eq, prop_oneof, proptest};
 use sidenote::index::vectors::cosine::{coarse_cosine_by_instructions, cosine_by_instructions};
 use sidenote::index::vectors::{Neighbour, VectorWriter, Vectors};
+use sidenote::parallel;
 
 const DIMENSIONS: usize = 100;
 /// More than are compared one by one.
@@ -131,6 +132,28 @@ fn a_graph_grows_by_later_vectors() {
     add(folder.path(), &made(0, COUNT));
     add(folder.path(), &made(COUNT, COUNT));
     check_recall(&Vectors::open(folder.path(), DIMENSIONS).unwrap(), 2 * COUNT, None);
+}
+
+/// An opened graph has as many search contexts as there are cores.
+#[test]
+fn more_threads_than_cores_search_a_graph() {
+    let folder = tempfile::tempdir().unwrap();
+    add(folder.path(), &made(0, COUNT));
+    let vectors = Vectors::open(folder.path(), DIMENSIONS).unwrap();
+    let queries = made(1_000_000, 20);
+    let expected: Vec<_> =
+        queries.iter().map(|(_, query)| vectors.search(query, 10, None).unwrap()).collect();
+    std::thread::scope(|scope| {
+        for _ in 0..4 * parallel::core_count() {
+            scope.spawn(|| {
+                for _ in 0..20 {
+                    for ((_, query), expected) in queries.iter().zip(&expected) {
+                        assert_eq!(&vectors.search(query, 10, None).unwrap(), expected);
+                    }
+                }
+            });
+        }
+    });
 }
 
 /// The graph is opened by the first search that needs it, and may be replaced before.

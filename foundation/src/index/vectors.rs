@@ -26,8 +26,8 @@ use crate::safe_open;
 use coarse::coarse;
 use cosine::{compare_by_cosine, cosine};
 use graph::{
-    GRAPH_FORM, GraphInfo, covered_by_graph, file_identity, graph_info_path, graph_path, load_graph,
-    open_graph, options, read_graph_info, save_graph, trusted_graph_info,
+    GRAPH_FORM, GraphInfo, SearchTurn, covered_by_graph, file_identity, graph_info_path, graph_path,
+    load_graph, open_graph, options, read_graph_info, save_graph, trusted_graph_info,
 };
 use log_keys::LogKeys;
 pub use records::VectorRecord;
@@ -536,6 +536,7 @@ impl Vectors {
         let key_of = |record: u64| usize::try_from(record).ok().and_then(|at| all.get(at)).copied();
         let candidates = (CANDIDATES * count).max(MIN_CANDIDATES).min(self.covered);
         let coarse = coarse(&query.bytes);
+        let turn = SearchTurn::wait();
         let found = match allowed {
             None => graph.search(&coarse, candidates),
             Some(keys) => graph.filtered_search(&coarse, candidates, |record| {
@@ -543,6 +544,7 @@ impl Vectors {
             }),
         }
         .map_err(graph_error("search"))?;
+        drop(turn);
         let (mut bytes, mut vector) = (Vec::new(), Vec::new());
         let mut near = Vec::with_capacity(found.keys.len());
         for record in found.keys {

@@ -147,13 +147,6 @@ fn likeness(found: &[SearchHit]) -> Vec<f64> {
 /// Memories, each with its composite score.
 type Scored = Vec<(Memory, CompositeScore)>;
 
-/// What the journal says for a recall.
-struct Journaled {
-    context: Option<WorkContext>,
-    /// What the session got: paths, and the content that was given last.
-    given: HashMap<String, String>,
-}
-
 /// The notes that match a prompt.
 struct Matches {
     found: Vec<SearchHit>,
@@ -194,31 +187,25 @@ impl Recalls<'_> {
         Ok(reply)
     }
 
-    /// Reads the journal and finds the notes that match a prompt while the files are compared with the index, which takes most
-    /// of the time of a process. If that changed the index, it finds the notes once more.
+    /// Reads the work context and finds the notes that match a prompt while the files are compared with the index, which takes
+    /// most of the time of a process. If the index changed meanwhile, it finds the notes once more.
     fn matches_meanwhile(
         &self,
         patience: Duration,
         request: &RecallRequest,
         query: &Query,
         most: usize,
-    ) -> Result<(Journaled, Matches)> {
+    ) -> Result<(Option<WorkContext>, Matches)> {
         let before = self.core.index.generation()?;
-        let (refreshed, journaled, matches) = std::thread::scope(|scope| {
+        let (refreshed, context, matches) = std::thread::scope(|scope| {
             let refresh = scope.spawn(|| IndexSync::of(self.core).refresh_within(patience));
-            let (journaled, matches) = (self.journaled(request), self.matches(request, query, most));
-            (refresh.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), journaled, matches)
+            let context = Memories::of(self.core).context();
+            let matches = self.matches(request, query, most);
+            (refresh.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), context, matches)
         });
-        refreshed?;
-        let is_same = self.core.index.generation()? == before;
-        Ok((journaled?, if is_same { matches? } else { self.matches(request, query, most)? }))
-    }
-
-    /// Reads from the journal what a recall needs.
-    fn journaled(&self, request: &RecallRequest) -> Result<Journaled> {
-        let context = Memories::of(self.core).context()?;
-        let given = if request.only_new { self.given_in_session()? } else { HashMap::new() };
-        Ok(Journaled { context, given })
+        // Another process may have changed the index, too.
+        let has_changed = refreshed? || self.core.index.generation()? != before;
+        Ok((context?, if has_changed { self.matches(request, query, most)? } else { matches? }))
     }
 
     /// Finds the notes that match a prompt in the index as it is.
@@ -240,18 +227,19 @@ impl Recalls<'_> {
         query: &Query,
         most: usize,
     ) -> Result<(Option<WorkContext>, Vec<RecallItem>, Vec<String>)> {
-        let (journaled, matches) = match request.patience {
+        let (context, matches) = match request.patience {
             Some(patience) => self.matches_meanwhile(patience, request, query, most)?,
             None => {
                 IndexSync::of(self.core).refresh()?;
                 Searches::of(self.core).embed_recent(None, query)?;
-                (self.journaled(request)?, self.matches(request, query, most)?)
+                (Memories::of(self.core).context()?, self.matches(request, query, most)?)
             }
         };
-        let Journaled { context, given } = journaled;
         let Matches { found, notices, prompt, mut weighed } = matches;
         let meant = meant(&weighed, &prompt, self.recall_floor()?);
         let scored = self.compose(found, self.core.clock.now())?;
+        // It is read last, for another process may give memories to the same session.
+        let given = if request.only_new { self.given_in_session()? } else { HashMap::new() };
         let asks_again = asks_again(&request.prompt);
         let is_new = |at: usize| {
             let row = scored.get(at).map(|(memory, _)| &memory.row);

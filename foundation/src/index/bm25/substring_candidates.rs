@@ -31,8 +31,10 @@ const MIN_RUN_LENGTH: usize = 3;
 /// The most postings that are read for one run. A run with more is taken to occur in every note.
 const MAX_POSTINGS: u64 = 4_000_000;
 
+/// In how many parts the terms are read.
+const PARTS: usize = 8;
 /// Where the terms are divided for several threads. Most begin with a Latin letter or a digit.
-const FIRST_LETTERS: [&str; 8] = ["", "a", "d", "g", "m", "p", "s", "u"];
+const FIRST_LETTERS: [&str; PARTS] = ["", "a", "d", "g", "m", "p", "s", "u"];
 
 /// The number of runs whose candidates are cached per snapshot.
 const CACHE_SIZE: NonZeroUsize = NonZeroUsize::new(128).expect("not zero");
@@ -94,9 +96,8 @@ impl TermText {
         };
         self.letters.get_or_init(|| {
             let count = self.starts.len();
-            let start = |part: usize| count * part / FIRST_LETTERS.len();
-            let parts: Vec<Range<usize>> =
-                (0..FIRST_LETTERS.len()).map(|part| start(part)..start(part + 1)).collect();
+            let start = |part: usize| count * part / PARTS;
+            let parts: Vec<Range<usize>> = (0..PARTS).map(|part| start(part)..start(part + 1)).collect();
             parallel::map_briefly(&parts, 1, || (), of_part).concat()
         })
     }

@@ -1,6 +1,7 @@
 //! The graph over older vectors: its file, and the description by which it is trusted.
 
 use std::path::{Path, PathBuf};
+use std::sync::{Condvar, Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
 use usearch::ffi::{IndexOptions, MetricKind, ScalarKind};
@@ -8,8 +9,7 @@ use usearch::ffi::{IndexOptions, MetricKind, ScalarKind};
 use super::cosine::compare_by_cosine;
 use super::{coarse, graph_error};
 use crate::error::{Error, Result};
-use crate::platform;
-use crate::safe_open;
+use crate::{parallel, platform, safe_open};
 
 /// The maximum size of the file that describes the graph, in bytes.
 const MAX_GRAPH_INFO: u64 = 65_536;
@@ -121,6 +121,33 @@ pub(super) fn open_graph(folder: &Path, dimensions: usize, covered: usize) -> Op
     let mut graph = usearch::Index::new(&options(dimensions)).ok()?;
     map_graph(&mut graph, dimensions, &graph_path(folder)).ok()?;
     (graph.size() == covered).then_some(graph)
+}
+
+/// The number of threads that search a graph.
+static SEARCHING: Mutex<usize> = Mutex::new(0);
+/// A thread has searched.
+static SEARCHED: Condvar = Condvar::new();
+
+/// The turn of a thread to search a graph, until it is dropped. A graph that was opened has as many search contexts as there are
+/// cores, and a search without one fails. With more threads than cores no search would end earlier.
+pub(super) struct SearchTurn;
+
+impl SearchTurn {
+    /// Waits until fewer threads search than there are cores.
+    pub(super) fn wait() -> Self {
+        let searching = SEARCHING.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_full = |searching: &mut usize| *searching >= parallel::core_count();
+        let waited = SEARCHED.wait_while(searching, is_full);
+        *waited.unwrap_or_else(PoisonError::into_inner) += 1;
+        Self
+    }
+}
+
+impl Drop for SearchTurn {
+    fn drop(&mut self) {
+        *SEARCHING.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
+        SEARCHED.notify_one();
+    }
 }
 
 pub(super) fn read_graph_info(folder: &Path) -> Option<GraphInfo> {
