@@ -203,6 +203,11 @@ impl Command {
     fn fills_huge_pages(&self) -> bool {
         matches!(self, Self::Index(_) | Self::Check(_) | Self::Eval(_))
     }
+
+    /// Says whether the command answers calls for a long time.
+    fn is_server(&self) -> bool {
+        matches!(self, Self::Mcp(_) | Self::Web(_) | Self::Team(_))
+    }
 }
 
 /// How a command ended, if it did not fail.
@@ -401,6 +406,9 @@ fn run(cli: Cli, verb: String, out: Output) -> Result<Outcome> {
         ..Open::default()
     };
     platform::allow_huge_pages(cli.command.fills_huge_pages());
+    if cli.command.is_server() {
+        platform::keep_free_memory_for_a_second();
+    }
     let mut context = CommandContext { open, out };
     let done = match cli.command {
         Command::Index(args) => return index::run(&mut context, &args),

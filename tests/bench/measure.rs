@@ -52,9 +52,13 @@ pub(crate) struct Measure {
 }
 
 impl Measure {
-    /// Takes the measure in this process, whose memory has pages of the size that the command has which does the same.
+    /// Takes the measure in this process, whose memory is set up as that of the command that does the same: `index` or a server.
     pub(crate) fn take(&self, place: &Place) -> Result<Sample> {
-        platform::allow_huge_pages(matches!(self.name, "limit" | "cold" | "fill"));
+        let is_index = matches!(self.name, "limit" | "cold" | "fill");
+        platform::allow_huge_pages(is_index);
+        if !is_index {
+            platform::keep_free_memory_for_a_second();
+        }
         let mut sample = Sample::default();
         (self.run)(place, &mut sample)?;
         Ok(sample)

@@ -2,6 +2,7 @@
 
 mod analysis;
 mod directory;
+mod file_documents;
 mod ranking;
 mod scoring;
 mod statistics;
@@ -20,6 +21,7 @@ use std::time::{Duration, Instant};
 
 use self::analysis::TermListDocument;
 use self::directory::UnsyncedDirectory;
+use self::file_documents::FileDocumentCache;
 pub use self::ranking::Ranking;
 use self::scoring::ScratchPool;
 use self::statistics::{FieldLengths, LengthCache, PASSAGE_TERMS};
@@ -255,6 +257,7 @@ pub struct Bm25 {
     reader: IndexReader,
     fields: Fields,
     term_texts: Arc<TermTextCache>,
+    file_documents: Arc<FileDocumentCache>,
     lengths: LengthCache,
 }
 
@@ -311,7 +314,14 @@ impl Bm25 {
         index.tokenizers().register(TOKENIZER, TextAnalyzer::builder(analysis::TermListTokenizer).build());
         let reader =
             index.reader_builder().reload_policy(ReloadPolicy::Manual).try_into().map_err(failed("read"))?;
-        Ok(Self { index, reader, fields, term_texts: Arc::default(), lengths: LengthCache::default() })
+        Ok(Self {
+            index,
+            reader,
+            fields,
+            term_texts: Arc::default(),
+            file_documents: Arc::default(),
+            lengths: LengthCache::default(),
+        })
     }
 
     /// Returns the generation of the last commit, or 0 if there is none.
@@ -407,7 +417,9 @@ impl Bm25 {
         self.reader.reload().map_err(failed("read"))?;
         let searcher = self.reader.searcher();
         self.term_texts.retain_segments(searcher.segment_readers());
-        Bm25Snapshot::new(searcher, self.fields, Arc::clone(&self.term_texts), &self.lengths)
+        self.file_documents.retain_segments(searcher.segment_readers());
+        let kept = (Arc::clone(&self.term_texts), Arc::clone(&self.file_documents));
+        Bm25Snapshot::new(searcher, self.fields, kept, &self.lengths)
     }
 
     /// Counts the segments. Searches slow down with their number.
@@ -551,6 +563,7 @@ pub struct Bm25Snapshot {
     lengths: FieldLengths,
     documents: u64,
     term_texts: Arc<TermTextCache>,
+    file_documents: Arc<FileDocumentCache>,
     candidates: CandidateCache,
     expansions: ExpansionCache,
     scratches: ScratchPool,
@@ -566,14 +579,24 @@ impl Bm25Snapshot {
     fn new(
         searcher: Searcher,
         fields: Fields,
-        term_texts: Arc<TermTextCache>,
+        (term_texts, file_documents): (Arc<TermTextCache>, Arc<FileDocumentCache>),
         cache: &LengthCache,
     ) -> Result<Self> {
         let lengths = cache.lengths(&searcher, fields)?;
         let documents = searcher.num_docs();
         let (candidates, expansions) = (new_candidate_cache(), ExpansionCache::default());
         let scratches = ScratchPool::default();
-        Ok(Self { searcher, fields, lengths, documents, term_texts, candidates, expansions, scratches })
+        Ok(Self {
+            searcher,
+            fields,
+            lengths,
+            documents,
+            term_texts,
+            file_documents,
+            candidates,
+            expansions,
+            scratches,
+        })
     }
 
     /// Counts the notes.

@@ -135,17 +135,10 @@ impl Searches<'_> {
             let explained = explain.insert(self.explained(request, &query, mode, sifted, &snapshot)?);
             explained.filters.extend(period);
         }
-        let by_words = |hit: &SearchHit| hit.match_type != MatchType::Vector;
-        let may_be_misspelt = request.skip == 0 && !found.iter().any(by_words);
-        let page = || self.page(request, &query, found, limit);
-        let (did_you_mean, results) = match may_be_misspelt {
-            true => page_with_suggestion((request, &query, &snapshot), page)?,
-            false => (None, page()?),
-        };
         Ok(SearchReply {
-            did_you_mean,
+            did_you_mean: suggestion(request, &query, &found, &snapshot)?,
             explain,
-            results,
+            results: self.page(request, &query, found, limit)?,
             mode,
             stale: false,
             embedder: self.core.embedder_name(),
@@ -811,17 +804,18 @@ pub(crate) fn hide(filter: &Filter, include: Inactive) -> Filter {
     Filter { hidden, ..filter.clone() }
 }
 
-/// Returns the query in corrected spelling, for which another thread looks, and the first page of a search that found nothing by
-/// words.
-fn page_with_suggestion(
-    (request, query, snapshot): (&SearchRequest, &Query, &Snapshot),
-    page: impl FnOnce() -> Result<Vec<SearchResult>>,
-) -> Result<(Option<String>, Vec<SearchResult>)> {
-    std::thread::scope(|scope| {
-        let suggestion = scope.spawn(|| corrected_query(&request.query, query, snapshot));
-        let page = page();
-        Ok((suggestion.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?, page?))
-    })
+/// Returns the query with corrected spelling for the first page of a search that found nothing by words.
+fn suggestion(
+    request: &SearchRequest,
+    query: &Query,
+    found: &[SearchHit],
+    snapshot: &Snapshot,
+) -> Result<Option<String>> {
+    let by_words = |hit: &SearchHit| hit.match_type != MatchType::Vector;
+    if request.skip > 0 || found.iter().any(by_words) {
+        return Ok(None);
+    }
+    corrected_query(&request.query, query, snapshot)
 }
 
 /// Returns a query with each word that no note contains replaced by the nearest one. Returns `None` if there is none.

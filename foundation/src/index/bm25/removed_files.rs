@@ -3,7 +3,6 @@
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tantivy::columnar::ColumnValues;
 use tantivy::query::{BitSetDocSet, ConstScorer, EnableScoring, Explanation, Query, Scorer, Weight};
 use tantivy::schema::{Field, IndexRecordOption};
 use tantivy::{BitSet, DocId, DocSet as _, Score, SegmentReader, TERMINATED, TantivyError, Term};
@@ -43,41 +42,29 @@ impl RemovedFiles {
     /// Returns the documents of a segment that belong to these files.
     fn documents(&self, segment: &SegmentReader) -> tantivy::Result<BitSet> {
         let files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
-        let column = segment.fast_fields().u64("file")?.first_or_default_col(0);
         let mut found = BitSet::with_max_value(segment.max_doc());
-        for doc in documents_of(segment, self.field, &files, &*column)? {
-            found.insert(doc);
+        if files.len().saturating_mul(DOCUMENTS_PER_LOOKUP) < segment.max_doc() as usize {
+            let inverted = segment.inverted_index(self.field)?;
+            for file in files.iter() {
+                let term = Term::from_field_u64(self.field, file as u64);
+                let Some(mut postings) = inverted.read_postings(&term, IndexRecordOption::Basic)? else {
+                    continue;
+                };
+                while postings.doc() != TERMINATED {
+                    found.insert(postings.doc());
+                    postings.advance();
+                }
+            }
+        } else {
+            let column = segment.fast_fields().u64("file")?.first_or_default_col(0);
+            for doc in 0..segment.max_doc() {
+                if files.contains(column.get_val(doc) as FileId) {
+                    found.insert(doc);
+                }
+            }
         }
         Ok(found)
     }
-}
-
-/// Returns the documents of a segment that belong to some files, in ascending order. Some of them may be removed. `field` has the
-/// ids of files, and so has `column`.
-pub(super) fn documents_of(
-    segment: &SegmentReader,
-    field: Field,
-    files: &FileSet,
-    column: &dyn ColumnValues<u64>,
-) -> tantivy::Result<Vec<DocId>> {
-    let mut found = Vec::new();
-    if files.len().saturating_mul(DOCUMENTS_PER_LOOKUP) >= segment.max_doc() as usize {
-        let is_sought = |doc: &DocId| files.contains(column.get_val(*doc) as FileId);
-        found.extend((0..segment.max_doc()).filter(is_sought));
-        return Ok(found);
-    }
-    let inverted = segment.inverted_index(field)?;
-    let here = column.min_value()..=column.max_value();
-    for file in files.iter().map(|file| file as u64).filter(|file| here.contains(file)) {
-        let term = Term::from_field_u64(field, file);
-        let Some(mut postings) = inverted.read_postings(&term, IndexRecordOption::Basic)? else { continue };
-        while postings.doc() != TERMINATED {
-            found.push(postings.doc());
-            postings.advance();
-        }
-    }
-    found.sort_unstable();
-    Ok(found)
 }
 
 impl Query for RemovedFiles {

@@ -13,7 +13,6 @@ use tantivy::postings::{BlockSegmentPostings, Postings as _, TermInfo};
 use tantivy::schema::{Field, IndexRecordOption};
 use tantivy::{DocId, DocSet as _, SegmentReader};
 
-use super::removed_files::documents_of;
 use super::stem_expansion::Expansion;
 use super::{Bm25Query, Bm25Snapshot, DocSet, FieldTuning, Hit, Tuning, Word, failed, idf};
 use crate::error::Result;
@@ -260,13 +259,11 @@ impl LengthNorms {
 }
 
 impl Bm25Snapshot {
-    /// Returns the documents of a segment that belong to some files, in ascending order, each with its file.
+    /// Returns the documents of a segment that belong to some files and are not removed, in ascending order, each with its
+    /// file.
     pub(super) fn documents_of(&self, segment: usize, files: &FileSet) -> Result<Vec<(DocId, FileId)>> {
-        let Some(segment) = self.searcher.segment_readers().get(segment) else { return Ok(Vec::new()) };
-        let column = segment.fast_fields().u64("file").map_err(failed("read"))?.first_or_default_col(0);
-        let docs = documents_of(segment, self.fields.file, files, &*column).map_err(failed("read"))?;
-        let live = docs.into_iter().filter(|&doc| !segment.is_deleted(doc));
-        Ok(live.map(|doc| (doc, column.get_val(doc) as FileId)).collect())
+        let segment = self.searcher.segment_readers().get(segment);
+        segment.map_or_else(|| Ok(Vec::new()), |segment| self.file_documents.of_files(segment, files))
     }
 
     /// Finds the terms that match each word. The weight of a word is that in the query times its idf, separately for
