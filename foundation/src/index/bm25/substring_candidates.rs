@@ -31,10 +31,8 @@ const MIN_RUN_LENGTH: usize = 3;
 /// The most postings that are read for one run. A run with more is taken to occur in every note.
 const MAX_POSTINGS: u64 = 4_000_000;
 
-/// In how many parts the terms are read.
+/// In how many parts of the same number the terms of a segment are read.
 const PARTS: usize = 8;
-/// Where the terms are divided for several threads. Most begin with a Latin letter or a digit.
-const FIRST_LETTERS: [&str; PARTS] = ["", "a", "d", "g", "m", "p", "s", "u"];
 
 /// The number of runs whose candidates are cached per snapshot.
 const CACHE_SIZE: NonZeroUsize = NonZeroUsize::new(128).expect("not zero");
@@ -67,10 +65,19 @@ struct TermText {
 impl TermText {
     /// Lists the terms, on all cores.
     fn new(inverted: &InvertedIndexReader) -> Result<Self> {
-        let ends = FIRST_LETTERS.iter().skip(1).map(Some).chain([None]);
-        let ranges: Vec<(&str, Option<&&str>)> = FIRST_LETTERS.iter().copied().zip(ends).collect();
-        let list =
-            |(): &mut (), (from, to): &(&str, Option<&&str>)| terms_between(inverted, from, to.copied());
+        let terms = inverted.terms();
+        let mut bounds: Vec<Vec<u8>> = Vec::with_capacity(PARTS);
+        for part in 1..PARTS as u64 {
+            let mut bound = Vec::new();
+            let at = terms.num_terms() as u64 * part / PARTS as u64;
+            terms.ord_to_term(at, &mut bound).map_err(|error| failed("read")(error.into()))?;
+            bounds.push(bound);
+        }
+        let starts = [None].into_iter().chain(bounds.iter().map(Some));
+        let ranges: Vec<_> = starts.zip(bounds.iter().map(Some).chain([None])).collect();
+        let list = |(): &mut (), (from, to): &(Option<&Vec<u8>>, Option<&Vec<u8>>)| {
+            terms_between(inverted, from.map(Vec::as_slice), to.map(Vec::as_slice))
+        };
         let mut all = Self { text: String::new(), starts: Vec::new(), letters: OnceLock::new() };
         for listed in parallel::map_briefly(&ranges, 1, || (), list) {
             let (text, starts) = listed?;
@@ -130,14 +137,21 @@ impl TermText {
     }
 }
 
-/// Lists the terms from `from` on, before `to` if that is given, each followed by a line feed, and where each starts.
-fn terms_between(inverted: &InvertedIndexReader, from: &str, to: Option<&str>) -> Result<(String, Vec<u32>)> {
+/// Lists the terms from `from` on and before `to`, each followed by a line feed, and where each starts. Without a bound, there
+/// is no end.
+fn terms_between(
+    inverted: &InvertedIndexReader,
+    from: Option<&[u8]>,
+    to: Option<&[u8]>,
+) -> Result<(String, Vec<u32>)> {
     let (mut text, mut starts) = (String::new(), Vec::new());
-    let from = inverted.terms().range().ge(from);
-    let range = match to {
-        Some(to) => from.lt(to),
-        None => from,
-    };
+    let mut range = inverted.terms().range();
+    if let Some(from) = from {
+        range = range.ge(from);
+    }
+    if let Some(to) = to {
+        range = range.lt(to);
+    }
     let mut stream = range.into_stream().map_err(|error| failed("read")(error.into()))?;
     while stream.advance() {
         starts.push(u32::try_from(text.len()).unwrap_or(u32::MAX));
