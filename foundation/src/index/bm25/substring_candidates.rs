@@ -6,7 +6,6 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::num::NonZeroUsize;
-use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -31,7 +30,7 @@ const MIN_RUN_LENGTH: usize = 3;
 /// The most postings that are read for one run. A run with more is taken to occur in every note.
 const MAX_POSTINGS: u64 = 4_000_000;
 
-/// In how many parts of the same number the terms of a segment are read.
+/// The number of parts in which the terms of a field are read.
 const PARTS: usize = 8;
 
 /// The number of runs whose candidates are cached per snapshot.
@@ -48,12 +47,12 @@ pub(super) fn new_candidate_cache() -> CandidateCache {
 /// A cache of the terms of each segment and field. A segment never changes, so its terms are listed once.
 #[derive(Default)]
 pub(super) struct TermTextCache {
-    texts: Mutex<HashMap<(SegmentId, Field), Arc<TermText>>>,
+    texts: Mutex<HashMap<(SegmentId, Field), Arc<[TermText]>>>,
     /// Whether a text was asked for since [`TermTextCache::release_unused`] was called.
     is_used: AtomicBool,
 }
 
-/// The terms of one field of a segment, each followed by a line feed.
+/// Some consecutive terms of one field of a segment, each followed by a line feed.
 struct TermText {
     text: String,
     /// The start of each term in `text`.
@@ -63,29 +62,23 @@ struct TermText {
 }
 
 impl TermText {
-    /// Lists the terms, on all cores.
-    fn new(inverted: &InvertedIndexReader) -> Result<Self> {
-        let terms = inverted.terms();
-        let mut bounds: Vec<Vec<u8>> = Vec::with_capacity(PARTS);
-        for part in 1..PARTS as u64 {
-            let mut bound = Vec::new();
-            let at = terms.num_terms() as u64 * part / PARTS as u64;
-            terms.ord_to_term(at, &mut bound).map_err(|error| failed("read")(error.into()))?;
-            bounds.push(bound);
+    /// Lists the terms of a field from `from` on and before `to`; without these, from the first to the last.
+    fn between(inverted: &InvertedIndexReader, from: Option<&[u8]>, to: Option<&[u8]>) -> Result<Self> {
+        let (mut text, mut starts) = (String::new(), Vec::new());
+        let mut range = inverted.terms().range();
+        if let Some(from) = from {
+            range = range.ge(from);
         }
-        let starts = [None].into_iter().chain(bounds.iter().map(Some));
-        let ranges: Vec<_> = starts.zip(bounds.iter().map(Some).chain([None])).collect();
-        let list = |(): &mut (), (from, to): &(Option<&Vec<u8>>, Option<&Vec<u8>>)| {
-            terms_between(inverted, from.map(Vec::as_slice), to.map(Vec::as_slice))
-        };
-        let mut all = Self { text: String::new(), starts: Vec::new(), letters: OnceLock::new() };
-        for listed in parallel::map_briefly(&ranges, 1, || (), list) {
-            let (text, starts) = listed?;
-            let before = u32::try_from(all.text.len()).unwrap_or(u32::MAX);
-            all.starts.extend(starts.into_iter().map(|start| start.saturating_add(before)));
-            all.text.push_str(&text);
+        if let Some(to) = to {
+            range = range.lt(to);
         }
-        Ok(all)
+        let mut stream = range.into_stream().map_err(|error| failed("read")(error.into()))?;
+        while stream.advance() {
+            starts.push(u32::try_from(text.len()).unwrap_or(u32::MAX));
+            text.push_str(&String::from_utf8_lossy(stream.key()));
+            text.push('\n');
+        }
+        Ok(Self { text, starts, letters: OnceLock::new() })
     }
 
     /// Iterates over the terms that contain `run`, each once.
@@ -98,15 +91,8 @@ impl TermText {
     }
 
     fn letters(&self) -> &[u32] {
-        let of_part = |(): &mut (), part: &Range<usize>| -> Vec<u32> {
-            part.clone().map(|at| self.term(at).map_or(0, letter_signature)).collect()
-        };
-        self.letters.get_or_init(|| {
-            let count = self.starts.len();
-            let start = |part: usize| count * part / PARTS;
-            let parts: Vec<Range<usize>> = (0..PARTS).map(|part| start(part)..start(part + 1)).collect();
-            parallel::map_briefly(&parts, 1, || (), of_part).concat()
-        })
+        let of = |at| self.term(at).map_or(0, letter_signature);
+        self.letters.get_or_init(|| (0..self.starts.len()).map(of).collect())
     }
 
     /// Iterates over the terms of `least` to `most` characters that have all but a few of these letters, and few others: no
@@ -137,28 +123,22 @@ impl TermText {
     }
 }
 
-/// Lists the terms from `from` on and before `to`, each followed by a line feed, and where each starts. Without a bound, there
-/// is no end.
-fn terms_between(
-    inverted: &InvertedIndexReader,
-    from: Option<&[u8]>,
-    to: Option<&[u8]>,
-) -> Result<(String, Vec<u32>)> {
-    let (mut text, mut starts) = (String::new(), Vec::new());
-    let mut range = inverted.terms().range();
-    if let Some(from) = from {
-        range = range.ge(from);
+/// Lists the terms of a field in parts of the same number, on all cores.
+fn list_terms(inverted: &InvertedIndexReader) -> Result<Vec<TermText>> {
+    let terms = inverted.terms();
+    let mut bounds: Vec<Vec<u8>> = Vec::with_capacity(PARTS);
+    for part in 1..PARTS {
+        let mut bound = Vec::new();
+        let at = (terms.num_terms() * part / PARTS) as u64;
+        terms.ord_to_term(at, &mut bound).map_err(|error| failed("read")(error.into()))?;
+        bounds.push(bound);
     }
-    if let Some(to) = to {
-        range = range.lt(to);
-    }
-    let mut stream = range.into_stream().map_err(|error| failed("read")(error.into()))?;
-    while stream.advance() {
-        starts.push(u32::try_from(text.len()).unwrap_or(u32::MAX));
-        text.push_str(&String::from_utf8_lossy(stream.key()));
-        text.push('\n');
-    }
-    Ok((text, starts))
+    let bounds: Vec<Option<&[u8]>> =
+        [None].into_iter().chain(bounds.iter().map(|bound| Some(bound.as_slice()))).chain([None]).collect();
+    let ranges: Vec<(Option<&[u8]>, Option<&[u8]>)> =
+        bounds.iter().copied().zip(bounds.iter().skip(1).copied()).collect();
+    let list = |(): &mut (), (from, to): &(_, _)| TermText::between(inverted, *from, *to);
+    parallel::map_briefly(&ranges, 1, || (), list).into_iter().collect()
 }
 
 /// Splits a text into the runs of letters and digits to search for, folded as terms are.
@@ -236,7 +216,7 @@ impl Bm25Snapshot {
             for field in self.fields.content() {
                 let inverted = segment.inverted_index(field).map_err(failed("read"))?;
                 let terms = self.term_texts.terms(segment, field, &inverted)?;
-                for term in terms.containing(run) {
+                for term in terms.iter().flat_map(|part| part.containing(run)) {
                     if !add_postings(&inverted, term, &mut docs, &mut budget)? {
                         return Ok(None);
                     }
@@ -265,18 +245,20 @@ impl Bm25Snapshot {
             // The first time, all terms are read.
             let terms = self.term_texts.terms(segment, self.fields.words, &inverted)?;
             let lengths = (length.saturating_sub(max_distance), length + max_distance);
-            // Each edit replaces one letter at most.
-            for term in terms.alike(letters, 2 * max_distance as u32, lengths) {
-                if term.starts_with(|c: char| !c.is_alphabetic()) {
-                    continue;
-                }
-                let distance = strsim::osa_distance(word, term);
-                if distance <= max_distance
-                    && let Some(info) =
-                        inverted.terms().get(term).map_err(|error| failed("read")(error.into()))?
+            let near = |(): &mut (), part: &TermText| -> Vec<(String, usize)> {
+                // Each edit replaces one letter at most.
+                let alike = part.alike(letters, 2 * max_distance as u32, lengths);
+                let words = alike.filter(|term| term.starts_with(char::is_alphabetic));
+                let measured = words.map(|term| (term, strsim::osa_distance(word, term)));
+                let near = measured.filter(|(_, distance)| *distance <= max_distance);
+                near.map(|(term, distance)| (term.to_owned(), distance)).collect()
+            };
+            for (term, distance) in parallel::map_briefly(&terms, 1, || (), near).into_iter().flatten() {
+                if let Some(info) =
+                    inverted.terms().get(&term).map_err(|error| failed("read")(error.into()))?
                 {
                     let notes = count_documents(segment, &[(self.fields.words, info)])?;
-                    best.entry(term.to_owned()).or_insert((distance, 0)).1 += notes;
+                    best.entry(term).or_insert((distance, 0)).1 += notes;
                 }
             }
         }
@@ -370,13 +352,13 @@ impl TermTextCache {
         segment: &SegmentReader,
         field: Field,
         inverted: &InvertedIndexReader,
-    ) -> Result<Arc<TermText>> {
+    ) -> Result<Arc<[TermText]>> {
         let key = (segment.segment_id(), field);
         self.is_used.store(true, Ordering::Relaxed);
         if let Some(terms) = self.texts.lock().unwrap_or_else(PoisonError::into_inner).get(&key) {
             return Ok(Arc::clone(terms));
         }
-        let terms = Arc::new(TermText::new(inverted)?);
+        let terms: Arc<[TermText]> = list_terms(inverted)?.into();
         self.texts.lock().unwrap_or_else(PoisonError::into_inner).insert(key, Arc::clone(&terms));
         Ok(terms)
     }
