@@ -47,10 +47,13 @@ pub(super) fn new_candidate_cache() -> CandidateCache {
 /// A cache of the terms of each segment and field. A segment never changes, so its terms are listed once.
 #[derive(Default)]
 pub(super) struct TermTextCache {
-    texts: Mutex<HashMap<(SegmentId, Field), Arc<[TermText]>>>,
+    texts: Mutex<HashMap<(SegmentId, Field), TermTexts>>,
     /// Whether a text was asked for since [`TermTextCache::release_unused`] was called.
     is_used: AtomicBool,
 }
+
+/// All terms of one field of a segment, in parts.
+type TermTexts = Arc<[TermText]>;
 
 /// Some consecutive terms of one field of a segment, each followed by a line feed.
 struct TermText {
@@ -133,12 +136,12 @@ fn list_terms(inverted: &InvertedIndexReader) -> Result<Vec<TermText>> {
         terms.ord_to_term(at, &mut bound).map_err(|error| failed("read")(error.into()))?;
         bounds.push(bound);
     }
-    let bounds: Vec<Option<&[u8]>> =
-        [None].into_iter().chain(bounds.iter().map(|bound| Some(bound.as_slice()))).chain([None]).collect();
-    let ranges: Vec<(Option<&[u8]>, Option<&[u8]>)> =
-        bounds.iter().copied().zip(bounds.iter().skip(1).copied()).collect();
-    let list = |(): &mut (), (from, to): &(_, _)| TermText::between(inverted, *from, *to);
-    parallel::map_briefly(&ranges, 1, || (), list).into_iter().collect()
+    let bound = |at: usize| bounds.get(at).map(Vec::as_slice);
+    let parts: Vec<usize> = (0..PARTS).collect();
+    let list = |(): &mut (), part: &usize| {
+        TermText::between(inverted, part.checked_sub(1).and_then(bound), bound(*part))
+    };
+    parallel::map_briefly(&parts, 1, || (), list).into_iter().collect()
 }
 
 /// Splits a text into the runs of letters and digits to search for, folded as terms are.
@@ -352,13 +355,13 @@ impl TermTextCache {
         segment: &SegmentReader,
         field: Field,
         inverted: &InvertedIndexReader,
-    ) -> Result<Arc<[TermText]>> {
+    ) -> Result<TermTexts> {
         let key = (segment.segment_id(), field);
         self.is_used.store(true, Ordering::Relaxed);
         if let Some(terms) = self.texts.lock().unwrap_or_else(PoisonError::into_inner).get(&key) {
             return Ok(Arc::clone(terms));
         }
-        let terms: Arc<[TermText]> = list_terms(inverted)?.into();
+        let terms: TermTexts = list_terms(inverted)?.into();
         self.texts.lock().unwrap_or_else(PoisonError::into_inner).insert(key, Arc::clone(&terms));
         Ok(terms)
     }
