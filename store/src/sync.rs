@@ -48,7 +48,7 @@ impl IndexSync<'_> {
         let caught_up = self.core.index.follower().catch_up(Patience::within(patience).unless_large())?;
         self.note_moves();
         Ok(match caught_up {
-            CatchUp::Done(report) => report.read > 0 || report.changed_anything(),
+            CatchUp::Done(report) => report.retimed > 0 || report.changed_anything(),
             CatchUp::Behind(_) => true,
         })
     }

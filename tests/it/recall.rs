@@ -123,21 +123,30 @@ fn a_hook_answers_from_what_the_files_say_now() {
         vault.write(&format!("{}/n{at}.md", at % 40), format!("Log of day {at}: nothing new at the moor.\n"));
     }
     run(&vault, NOW, &["index", "--no-embed"]);
-    let asked = "Where does the antenna at the outlet hang?";
-    let block = || {
+    let block = |prompt: &str| {
         // Uses would raise the tier.
         drop(fs::remove_dir_all(vault.root().join(".sidenote/local")));
-        hook(&vault, asked, "none")
+        hook(&vault, prompt, "none")
     };
-    let tier_of = |day| {
-        write_dated(&vault, "Antenna.md", "The antenna at the outlet hangs from the second pole.\n", day);
-        let block = block();
+    let tier_of = |path: &str, text: &str, prompt: &str, day| {
+        write_dated(&vault, path, text, day);
+        let block = block(prompt);
         let tier = block.split("tier=\"").nth(1).and_then(|rest| rest.split('"').next());
         tier.unwrap_or_else(|| panic!("{block}")).to_owned()
     };
-    for _ in 0..5 {
-        assert_eq!((tier_of(0), tier_of(323)), ("COLD".to_owned(), "HOT".to_owned()));
+    let asked = "Where does the antenna at the outlet hang?";
+    let text = "The antenna at the outlet hangs from the second pole.\n";
+    for (path, text, prompt) in
+        [("Antenna.md", text, asked), ("Kestrel Mast.md", "", "What of the Kestrel Mast?")]
+    {
+        run(&vault, NOW, &["index", "--no-embed"]);
+        tier_of(path, text, prompt, 100);
+        for _ in 0..5 {
+            let tiers = (tier_of(path, text, prompt, 0), tier_of(path, text, prompt, 323));
+            assert_eq!(tiers, ("COLD".to_owned(), "HOT".to_owned()), "{path}");
+        }
     }
+    let block = || block(asked);
     for pole in ["third", "fourth", "fifth"] {
         vault.write("Antenna.md", format!("The antenna at the outlet hangs from the {pole} pole.\n"));
         assert!(block().contains(pole), "changed");

@@ -36,7 +36,10 @@ pub struct SyncReport {
     pub moves: Vec<(NotePath, NotePath)>,
     /// The number of removed files.
     pub removed: usize,
-    /// The paths of all these files, both the old and the new ones.
+    /// The number of files of which only the times changed.
+    #[serde(skip)]
+    pub retimed: usize,
+    /// The paths of the files that were added, changed, moved or removed, both the old and the new ones.
     #[serde(skip)]
     pub touched: Vec<NotePath>,
     /// Sentences about files that could not be read; each names its path.

@@ -473,6 +473,7 @@ impl Writer {
         let mut document = match content {
             ReadContent::New(document) => *document,
             ReadContent::Unchanged { stat, racy } => {
+                report.retimed += 1;
                 return self.catalog.update_stat(file.id, &file.stat.path, &stat, racy, file.excluded);
             }
         };
