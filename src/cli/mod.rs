@@ -206,7 +206,11 @@ impl Command {
 
     /// Says whether the command answers calls for a long time.
     fn is_server(&self) -> bool {
-        matches!(self, Self::Mcp(_) | Self::Web(_) | Self::Team(_))
+        match self {
+            Self::Mcp(_) | Self::Web(_) => true,
+            Self::Team(args) => args.is_server(),
+            _ => false,
+        }
     }
 }
 

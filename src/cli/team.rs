@@ -49,6 +49,13 @@ pub(super) struct TeamArgs {
     command: TeamCommand,
 }
 
+impl TeamArgs {
+    /// Says whether the command serves vaults.
+    pub(super) fn is_server(&self) -> bool {
+        matches!(self.command, TeamCommand::Serve(_))
+    }
+}
+
 #[derive(Debug, Subcommand)]
 enum TeamCommand {
     Init(InitArgs),

@@ -171,8 +171,7 @@ pub fn create_symlink(target: &Path, path: &Path) -> io::Result<()> {
 pub struct Dir(OwnedFd);
 
 /// A file that is kept until this is dropped, even if it has no name any more.
-#[derive(Debug)]
-pub struct HeldFile(#[allow(dead_code, reason = "it is only closed")] OwnedFd);
+pub type HeldFile = OwnedFd;
 
 impl Dir {
     /// Opens a folder by a trusted path. Symbolic links in the path are followed.
@@ -264,7 +263,7 @@ impl Dir {
             return None;
         }
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        fs::openat(&self.0, name, flags, Mode::empty()).ok().map(HeldFile)
+        fs::openat(&self.0, name, flags, Mode::empty()).ok()
     }
 
     /// Holds nothing, for this system has no handle that neither reads nor writes.
