@@ -231,7 +231,7 @@ impl Store {
         let had_state = state.exists();
         let index = Index::open(Arc::clone(&vault), options)?;
         if early_vector.is_some() {
-            open_graph_soon(&index);
+            prepare_searches(&index, false);
         }
         let left_out = files.iter().flat_map(|files| files.left_out()).cloned();
         let mut state = SharedState {
@@ -390,10 +390,10 @@ fn first_query<'t>(text: &'t Option<String>, config: &Config) -> Option<&'t str>
     text.as_deref().filter(|_| !is_by_words)
 }
 
-/// Opens the vector graph in the background, because a search by meaning is expected.
-pub(crate) fn open_graph_soon(index: &Index) {
+/// Prepares for searches by meaning in the background, because `many` or a few are expected.
+pub(crate) fn prepare_searches(index: &Index, many: bool) {
     match index.snapshot() {
-        Ok(snapshot) => snapshot.vectors.open_graph_soon(),
+        Ok(snapshot) => snapshot.vectors.prepare_searches(many),
         Err(error) => tracing::debug!("the vectors are opened by the first search: {error}"),
     }
 }

@@ -81,6 +81,14 @@ fn add(folder: &Path, vectors: &[(i64, Vec<f32>)]) {
     assert_eq!((writer.build_graph(&|| false).unwrap(), dropped), (true, 0));
 }
 
+/// Opens the vectors of a folder for many searches, which use the graph.
+#[track_caller]
+fn open_for_many(folder: &Path) -> Vectors {
+    let vectors = Vectors::open(folder, DIMENSIONS).unwrap();
+    vectors.prepare_searches(true);
+    vectors
+}
+
 /// Finds the ten passages with the highest cosines, by comparing all.
 fn nearest(vectors: &Vectors, query: &[f32], keys: &[i64]) -> Vec<Neighbour> {
     let mut all = vectors.compare(query, keys).unwrap();
@@ -111,13 +119,13 @@ fn a_graph_finds_the_nearest_passages() {
     let all = made(0, COUNT + 3_000);
     let (first, later) = all.split_at(COUNT as usize);
     add(folder.path(), first);
-    check_recall(&Vectors::open(folder.path(), DIMENSIONS).unwrap(), COUNT, None);
+    check_recall(&open_for_many(folder.path()), COUNT, None);
 
     // Later vectors are compared one by one.
     let (mut writer, _) = VectorWriter::open(folder.path(), DIMENSIONS, false).unwrap();
     writer.append(later).unwrap();
     assert!(!writer.build_graph(&|| false).unwrap(), "they are too few for a new graph");
-    let vectors = Vectors::open(folder.path(), DIMENSIONS).unwrap();
+    let vectors = open_for_many(folder.path());
     check_recall(&vectors, COUNT + 3_000, None);
 
     let even: HashSet<i64> = (0..COUNT).filter(|key| key % 2 == 0).collect();
@@ -131,7 +139,7 @@ fn a_graph_grows_by_later_vectors() {
     let folder = tempfile::tempdir().unwrap();
     add(folder.path(), &made(0, COUNT));
     add(folder.path(), &made(COUNT, COUNT));
-    check_recall(&Vectors::open(folder.path(), DIMENSIONS).unwrap(), 2 * COUNT, None);
+    check_recall(&open_for_many(folder.path()), 2 * COUNT, None);
 }
 
 /// An opened graph has as many search contexts as there are cores.
@@ -139,7 +147,7 @@ fn a_graph_grows_by_later_vectors() {
 fn more_threads_than_cores_search_a_graph() {
     let folder = tempfile::tempdir().unwrap();
     add(folder.path(), &made(0, COUNT));
-    let vectors = Vectors::open(folder.path(), DIMENSIONS).unwrap();
+    let vectors = open_for_many(folder.path());
     let queries = made(1_000_000, 20);
     let expected: Vec<_> =
         queries.iter().map(|(_, query)| vectors.search(query, 10, None).unwrap()).collect();
@@ -156,7 +164,32 @@ fn more_threads_than_cores_search_a_graph() {
     });
 }
 
-/// The graph is opened by the first search that needs it, and may be replaced before.
+/// A process that searches once does not open the graph, but compares all of its coarse vectors.
+#[test]
+fn the_first_searches_scan_the_file_of_the_graph() {
+    let folder = tempfile::tempdir().unwrap();
+    add(folder.path(), &made(0, COUNT));
+    let keys: Vec<i64> = (0..COUNT).collect();
+    let even: HashSet<i64> = keys.iter().copied().filter(|key| key % 2 == 0).collect();
+    let of_even: Vec<i64> = keys.iter().copied().filter(|key| even.contains(key)).collect();
+    let graph = open_for_many(folder.path());
+    let (mut by_scans, mut by_graph) = (0, 0);
+    for (_, query) in made(1_000_000, 30) {
+        let vectors = Vectors::open(folder.path(), DIMENSIONS).unwrap();
+        for (allowed, keys) in [(None, &keys), (Some(&even), &of_even)] {
+            let nearest = nearest(&vectors, &query, keys);
+            let met = |found: Vec<Neighbour>| nearest.iter().filter(|near| found.contains(near)).count();
+            by_scans += met(vectors.search(&query, 10, allowed).unwrap());
+            by_graph += met(graph.search(&query, 10, allowed).unwrap());
+        }
+        // The searches after the first ones open the graph, and find the same.
+        let found: Vec<_> = (0..6).map(|_| vectors.search(&query, 10, None).unwrap()).collect();
+        assert_eq!(found.last().unwrap(), &graph.search(&query, 10, None).unwrap());
+    }
+    assert!(by_scans >= by_graph && by_scans >= 590, "{by_scans} and {by_graph} of 600");
+}
+
+/// The graph may be replaced before it is needed.
 #[test]
 fn a_graph_that_cannot_be_opened_leaves_the_vectors_to_be_compared_one_by_one() {
     let folder = tempfile::tempdir().unwrap();
@@ -207,5 +240,5 @@ fn a_graph_of_another_form_is_built_anew() {
 
     let (writer, _) = VectorWriter::open(folder.path(), DIMENSIONS, false).unwrap();
     assert!(writer.build_graph(&|| false).unwrap());
-    check_recall(&Vectors::open(folder.path(), DIMENSIONS).unwrap(), COUNT, None);
+    check_recall(&open_for_many(folder.path()), COUNT, None);
 }

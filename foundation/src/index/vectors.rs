@@ -7,7 +7,9 @@
 mod coarse;
 pub mod cosine;
 mod graph;
+mod graph_scan;
 mod key_table;
+mod lazy_graph;
 mod log_keys;
 mod records;
 
@@ -15,20 +17,20 @@ use std::collections::HashSet;
 use std::fs::File;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::thread::JoinHandle;
+use std::sync::Arc;
 
 use crate::atomic_file::AtomicFile;
 use crate::error::{Error, Result};
 use crate::platform;
 use crate::safe_open;
 
-use coarse::coarse;
+use coarse::{coarse, signed};
 use cosine::{compare_by_cosine, cosine};
 use graph::{
-    GRAPH_FORM, GraphInfo, SearchTurn, covered_by_graph, file_identity, graph_info_path, graph_path,
-    load_graph, open_graph, options, read_graph_info, save_graph, trusted_graph_info,
+    GRAPH_FORM, GraphInfo, covered_by_graph, file_identity, graph_info_path, graph_path, load_graph, options,
+    read_graph_info, save_graph, trusted_graph_info,
 };
+use lazy_graph::{LazyGraph, Passes};
 use log_keys::LogKeys;
 pub use records::VectorRecord;
 use records::read_keys_from;
@@ -77,7 +79,6 @@ impl Quantised {
 
 /// One state of the vectors of one model.
 pub struct Vectors {
-    folder: PathBuf,
     dimensions: usize,
     keys: Arc<LogKeys>,
     damaged: usize,
@@ -89,26 +90,6 @@ pub struct Vectors {
     /// The vectors of the records after the graph, concatenated.
     tail: Vec<i8>,
     log: Option<Arc<File>>,
-}
-
-/// The graph, which is opened when it is first needed, or earlier by a thread of its own. To open it takes much longer than a
-/// search, and searches by words do not need it.
-#[derive(Default)]
-struct LazyGraph {
-    opened: OnceLock<Option<usearch::Index>>,
-    opening: Mutex<GraphOpening>,
-}
-
-/// How far the opening of a graph is.
-#[derive(Default)]
-enum GraphOpening {
-    /// Nobody needs the graph yet.
-    #[default]
-    NotBegun,
-    /// A thread opens it.
-    Begun(JoinHandle<Option<usearch::Index>>),
-    /// A search waits for it or has it.
-    Awaited,
 }
 
 impl std::fmt::Debug for Vectors {
@@ -232,7 +213,6 @@ impl Vectors {
     /// Creates the state of a model without vectors.
     pub fn empty(dimensions: usize) -> Self {
         Self {
-            folder: PathBuf::new(),
             dimensions,
             keys: Arc::default(),
             damaged: 0,
@@ -280,7 +260,7 @@ impl Vectors {
             }
         }
         Ok(Self {
-            folder: folder.to_owned(),
+            graph: LazyGraph::new(folder.to_owned(), dimensions, covered),
             keys: Arc::new(LogKeys::of_file(keys_file, covered + log.keys.len(), unsound)),
             damaged,
             covered,
@@ -318,49 +298,26 @@ impl Vectors {
         self.keys.record_of(key)
     }
 
-    /// Opens the graph and reads the keys in a thread of its own, so that a search that is expected need not wait for all of it.
-    pub fn open_graph_soon(&self) {
-        let mut opening = self.graph.opening.lock().unwrap_or_else(PoisonError::into_inner);
-        if self.covered == 0 || !matches!(*opening, GraphOpening::NotBegun) {
-            return;
-        }
-        let (folder, dimensions, covered) = (self.folder.clone(), self.dimensions, self.covered);
+    /// Prepares for searches in a thread of its own, so that they need not wait for all of it: reads the keys, and opens the
+    /// graph if `many` searches are expected.
+    pub fn prepare_searches(&self, many: bool) {
         let keys = Arc::clone(&self.keys);
-        let open = move || {
+        let read_keys = move || {
             keys.table();
-            open_graph(&folder, dimensions, covered)
         };
-        match std::thread::Builder::new().name("sidenote-graph".to_owned()).spawn(open) {
-            Ok(thread) => *opening = GraphOpening::Begun(thread),
-            Err(error) => tracing::debug!("the vector graph is opened by the first search: {error}"),
+        if many {
+            self.graph.open_soon(read_keys);
+        } else if self.covered > 0 {
+            let started = std::thread::Builder::new().name("sidenote-keys".to_owned()).spawn(read_keys);
+            if let Err(error) = started {
+                tracing::debug!("the keys of vectors are read by the first search: {error}");
+            }
         }
     }
 
     /// Returns whether the graph was needed, or is expected to be.
     pub(super) fn is_graph_wanted(&self) -> bool {
-        let opening = self.graph.opening.lock().unwrap_or_else(PoisonError::into_inner);
-        !matches!(*opening, GraphOpening::NotBegun)
-    }
-
-    /// Returns the graph; `None` if there is none, or if it cannot be opened.
-    fn graph(&self) -> Option<&usearch::Index> {
-        let open = || {
-            let mut opening = self.graph.opening.lock().unwrap_or_else(PoisonError::into_inner);
-            let begun = std::mem::replace(&mut *opening, GraphOpening::Awaited);
-            drop(opening);
-            let opened = match begun {
-                // A panic of usearch is as any other failure.
-                GraphOpening::Begun(thread) => thread.join().unwrap_or_default(),
-                _ if self.covered == 0 => return None,
-                _ => open_graph(&self.folder, self.dimensions, self.covered),
-            };
-            if opened.is_none() {
-                // It was replaced, or it is damaged, which verifying the index finds.
-                tracing::debug!("the vector graph cannot be opened, so vectors are compared one by one");
-            }
-            opened
-        };
-        self.graph.opened.get_or_init(open).as_ref()
+        self.graph.is_wanted()
     }
 
     /// Returns whether a passage has a vector.
@@ -526,29 +483,19 @@ impl Vectors {
         count: usize,
         allowed: Option<&HashSet<i64>>,
     ) -> Result<Vec<Neighbour>> {
-        let Some(graph) = self.graph() else {
-            let covered = self.keys.all().get(..self.covered).unwrap_or_default().iter().copied();
-            let keys: Vec<i64> =
-                covered.filter(|key| allowed.is_none_or(|keys| keys.contains(key))).collect();
-            return self.compare_quantised(query, &keys);
-        };
         let all = self.keys.all();
-        let key_of = |record: u64| usize::try_from(record).ok().and_then(|at| all.get(at)).copied();
+        let is_allowed = |key: &i64| allowed.is_none_or(|keys| keys.contains(key));
+        let passes = |record: usize| all.get(record).is_some_and(is_allowed);
         let candidates = (CANDIDATES * count).max(MIN_CANDIDATES).min(self.covered);
-        let coarse = coarse(&query.bytes);
-        let turn = SearchTurn::wait();
-        let found = match allowed {
-            None => graph.search(&coarse, candidates),
-            Some(keys) => graph.filtered_search(&coarse, candidates, |record| {
-                key_of(record).is_some_and(|key| keys.contains(&key))
-            }),
-        }
-        .map_err(graph_error("search"))?;
-        drop(turn);
+        let passes: Option<Passes<'_>> = allowed.is_some().then_some(&passes);
+        let Some(found) = self.graph.nearest(&coarse(&query.bytes), candidates, passes)? else {
+            let covered = all.get(..self.covered).unwrap_or_default().iter().copied();
+            return self.compare_quantised(query, &covered.filter(is_allowed).collect::<Vec<_>>());
+        };
         let (mut bytes, mut vector) = (Vec::new(), Vec::new());
-        let mut near = Vec::with_capacity(found.keys.len());
-        for record in found.keys {
-            let Some((key, record)) = key_of(record).zip(usize::try_from(record).ok()) else { continue };
+        let mut near = Vec::with_capacity(found.len());
+        for record in found {
+            let Some(&key) = all.get(record) else { continue };
             self.read_at(record, &mut bytes, &mut vector)?;
             near.push(Neighbour { key, cosine: cosine(&query.bytes, &vector) });
         }
@@ -849,7 +796,7 @@ impl VectorWriter {
             platform::read_exact_at(&file, &mut record, (HEADER + at * size) as u64)
                 .map_err(|error| Error::io("read", log_path(&self.folder), error))?;
             let vector: Vec<i8> = record[4..].iter().map(|&byte| byte as i8).collect();
-            graph.add(at as u64, &coarse(&vector)).map_err(graph_error("extend"))?;
+            graph.add(at as u64, &signed(&coarse(&vector))).map_err(graph_error("extend"))?;
         }
         let fresh = self.folder.join("graph.new");
         remove_if_there(&fresh)?;

@@ -10,7 +10,7 @@ use crate::change::repair::{Certainty, RepairRequest};
 use crate::core::Core;
 use crate::memory::Maintenance;
 use crate::memory::maintain::{MaintainRequest, RETRY};
-use crate::open_graph_soon;
+use crate::prepare_searches;
 use crate::sync::IndexSync;
 use crate::upkeep::Upkeep;
 use sidenote_foundation::clock::Timestamp;
@@ -61,7 +61,7 @@ impl Upkeep<'_> {
             return Ok(Follower { core, stop, threads: Vec::new() });
         }
         self.core.index.follower().set_requested(true);
-        open_graph_soon(&self.core.index);
+        prepare_searches(&self.core.index, true);
         let stop = Arc::new(AtomicBool::new(false));
         let (core, stopped) = (self.core.clone(), Arc::clone(&stop));
         let mut told = told;

@@ -1,8 +1,6 @@
 //! Coarse vectors, which have two bits for each component. The graph compares these, in a quarter of the memory, and the
 //! candidates that it finds are compared exactly.
 
-use std::array;
-
 /// The components in a word of a plane.
 const WORD: usize = 64;
 /// The bytes of a word.
@@ -17,10 +15,15 @@ pub(super) fn size(dimensions: usize) -> usize {
     2 * dimensions.div_ceil(WORD) * WORD_BYTES
 }
 
+/// Returns a coarse vector as a graph takes it.
+pub(super) fn signed(coarse: &[u8]) -> Vec<i8> {
+    coarse.iter().map(|byte| byte.cast_signed()).collect()
+}
+
 /// Makes a vector of bytes coarse. The first half has a bit for each component: whether it is positive. The second half says
 /// whether it is large if it is positive, and whether it is small if it is not: with these as ±1, a component is two times
 /// the first plus the second.
-pub(super) fn coarse(vector: &[i8]) -> Vec<i8> {
+pub(super) fn coarse(vector: &[i8]) -> Vec<u8> {
     let sum: f32 = vector.iter().map(|&x| f32::from(x) * f32::from(x)).sum();
     let threshold = LARGE * (sum / vector.len().max(1) as f32).sqrt();
     let plane = |bit: &dyn Fn(i8) -> bool| {
@@ -28,7 +31,7 @@ pub(super) fn coarse(vector: &[i8]) -> Vec<i8> {
             let bits = part.iter().enumerate().map(|(at, &x)| u64::from(bit(x)) << at);
             bits.fold(0, |word, bit| word | bit).to_le_bytes()
         });
-        words.map(u8::cast_signed).collect::<Vec<i8>>()
+        words.collect::<Vec<u8>>()
     };
     let is_positive = |x: i8| x > 0;
     let is_large = |x: i8| f32::from(x.unsigned_abs()) > threshold;
@@ -49,13 +52,14 @@ pub(super) struct Differences {
 impl Differences {
     /// Counts the differences of two coarse vectors of the same size.
     #[inline(always)]
-    pub(super) fn count(a: &[i8], b: &[i8]) -> Self {
+    pub(super) fn count(a: &[u8], b: &[u8]) -> Self {
         let ((a_signs, a_sizes), (b_signs, b_sizes)) = (planes(a), planes(b));
         let (mut both, mut first, mut second) = (0, 0, 0);
         for ((a_sign, a_size), (b_sign, b_size)) in
             a_signs.iter().zip(a_sizes).zip(b_signs.iter().zip(b_sizes))
         {
-            let [a_sign, a_size, b_sign, b_size] = [a_sign, a_size, b_sign, b_size].map(word);
+            let [a_sign, a_size, b_sign, b_size] =
+                [a_sign, a_size, b_sign, b_size].map(|bytes| u64::from_ne_bytes(*bytes));
             both += 4 * (a_sign ^ b_sign).count_ones()
                 + 2 * ((a_sign ^ b_size).count_ones() + (a_size ^ b_sign).count_ones())
                 + (a_size ^ b_size).count_ones();
@@ -76,12 +80,7 @@ impl Differences {
 }
 
 #[inline(always)]
-fn planes(vector: &[i8]) -> (&[[i8; WORD_BYTES]], &[[i8; WORD_BYTES]]) {
+fn planes(vector: &[u8]) -> (&[[u8; WORD_BYTES]], &[[u8; WORD_BYTES]]) {
     let (signs, sizes) = vector.split_at(vector.len() / 2);
     (signs.as_chunks().0, sizes.as_chunks().0)
-}
-
-#[inline(always)]
-fn word(bytes: &[i8; WORD_BYTES]) -> u64 {
-    u64::from_ne_bytes(array::from_fn(|at| bytes[at].cast_unsigned()))
 }

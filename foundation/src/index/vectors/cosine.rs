@@ -74,7 +74,7 @@ pub(super) fn cosine(a: &[i8], b: &[i8]) -> f32 {
 ///
 /// # Safety
 /// The processor has the instructions for which it is compiled.
-type Count = unsafe fn(&[i8], &[i8]) -> Differences;
+type Count = unsafe fn(&[u8], &[u8]) -> Differences;
 
 /// The functions that the processor can run, by the instructions for which they are compiled, the widest first.
 static COUNT: LazyLock<Vec<(&str, Count)>> = LazyLock::new(|| {
@@ -91,6 +91,14 @@ static COUNT: LazyLock<Vec<(&str, Count)>> = LazyLock::new(|| {
     functions.push(("all processors", Differences::count));
     functions
 });
+
+/// Returns the cosine of two coarse vectors of the same size, which have so many dimensions.
+#[inline]
+pub(super) fn coarse_cosine(a: &[u8], b: &[u8], dimensions: usize) -> f32 {
+    let count = COUNT.first().map_or(Differences::count as Count, |(_, count)| *count);
+    // SAFETY: The list has what this processor can run.
+    unsafe { count(a, b) }.cosine(dimensions)
+}
 
 /// Returns the cosine of two vectors that are made coarse, by each set of instructions that the processor has, the one in use
 /// first.
@@ -112,13 +120,12 @@ pub(super) fn compare_by_cosine(graph: &mut usearch::Index, dimensions: usize) -
     if graph.scalar_kind() != ScalarKind::I8 || graph.dimensions() != size {
         return Err(Error::corrupt("the graph has other vectors"));
     }
-    let count = COUNT.first().map_or(Differences::count as Count, |(_, count)| *count);
     let distance = move |a: *const i8, b: *const i8| {
-        // SAFETY: usearch calls this with two of its vectors, or the query, and each has so many bytes. The list has what
-        // this processor can run.
-        let differences =
-            unsafe { count(std::slice::from_raw_parts(a, size), std::slice::from_raw_parts(b, size)) };
-        1.0 - differences.cosine(dimensions)
+        // SAFETY: usearch calls this with two of its vectors, or the query, and each has so many bytes.
+        let (a, b) = unsafe {
+            (std::slice::from_raw_parts(a.cast(), size), std::slice::from_raw_parts(b.cast(), size))
+        };
+        1.0 - coarse_cosine(a, b, dimensions)
     };
     i8::change_metric(graph, Box::new(distance)).map_err(graph_error("measure"))
 }
@@ -147,12 +154,12 @@ mod x86 {
     use super::{Differences, Products, multiply};
 
     #[target_feature(enable = "popcnt")]
-    pub(super) fn count_popcnt(a: &[i8], b: &[i8]) -> Differences {
+    pub(super) fn count_popcnt(a: &[u8], b: &[u8]) -> Differences {
         Differences::count(a, b)
     }
 
     #[target_feature(enable = "avx512bw,avx512vpopcntdq")]
-    pub(super) fn count_avx512(a: &[i8], b: &[i8]) -> Differences {
+    pub(super) fn count_avx512(a: &[u8], b: &[u8]) -> Differences {
         Differences::count(a, b)
     }
 
