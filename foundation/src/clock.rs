@@ -205,3 +205,16 @@ impl Clock {
 pub fn wall_nanos() -> i64 {
     i64::try_from(Instant::now().as_nanosecond()).unwrap_or(i64::MAX)
 }
+
+/// A time stamp this close to the present does not prove that a file is unchanged, because kernel clocks are coarse. Kernels
+/// advance them every 10 ms or more often, and Windows every 16.
+const RACY_NS: i64 = 20_000_000;
+/// The same margin for file systems that store times in whole seconds.
+const RACY_COARSE_NS: i64 = 2_100_000_000;
+
+/// Says whether a file or folder with these times of modification and change, in nanoseconds since 1970, can change now without
+/// getting others.
+pub fn is_racy(mtime_ns: i64, ctime_ns: i64) -> bool {
+    let margin = if mtime_ns % 1_000_000_000 == 0 { RACY_COARSE_NS } else { RACY_NS };
+    mtime_ns.max(ctime_ns).saturating_add(margin) >= wall_nanos()
+}

@@ -24,14 +24,38 @@ pub use memory::{
 };
 pub use shell::Shell;
 pub use system::{
-    Attributes, Dir, HeldFile, ListedEntry, allow_huge_pages, begin_process_group, canonicalize,
-    create_symlink, end_process_group, entry_metadata, file_metadata, free_space, is_not_openable,
-    is_on_read_only_file_system, is_own_folder, is_private, is_symlink_refusal, is_too_many_open_files,
-    is_writable, kill_this_process, lower_thread_priority, make_private_dir, metadata, open_file_limit,
-    open_in_place, open_without_links, os_string, read_dir, read_exact_at, restrict_folder, restrict_to_user,
-    share_for_reading, sync_file_system, try_lock, try_lock_shared, unlock, user_key, watch_limit,
-    write_all_at,
+    Attributes, Dir, HeldFile, ListedEntry, ListedFolder, allow_huge_pages, begin_process_group,
+    canonicalize, create_symlink, end_process_group, entry_metadata, file_metadata, free_space,
+    is_not_openable, is_on_read_only_file_system, is_own_folder, is_private, is_symlink_refusal,
+    is_too_many_open_files, is_writable, kill_this_process, lower_thread_priority, make_private_dir,
+    metadata, open_file_limit, open_in_place, open_without_links, os_string, read_dir, read_exact_at,
+    restrict_folder, restrict_to_user, share_for_reading, sync_file_system, try_lock, try_lock_shared,
+    unlock, user_key, watch_limit, write_all_at,
 };
+
+/// What tells whether the entries of a folder are those of before: it differs after an entry was added, removed or renamed,
+/// unless that happened within the resolution of the clock. Times are seconds and nanoseconds since 1970.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct FolderState {
+    /// The device and the inode of the folder.
+    pub id: (u64, u64),
+    /// The time of the last change of its entries.
+    pub modified: (i64, i64),
+    /// The time of the last change of its entries or of the folder itself, which nobody can choose.
+    pub changed: (i64, i64),
+}
+
+impl FolderState {
+    /// Returns the time of modification in nanoseconds since 1970.
+    pub fn modified_ns(&self) -> i64 {
+        nanoseconds(self.modified)
+    }
+
+    /// Returns the time of the last change in nanoseconds since 1970.
+    pub fn changed_ns(&self) -> i64 {
+        nanoseconds(self.changed)
+    }
+}
 
 /// Whether one watch of a folder reports the events of all its subfolders. A watch of each subfolder would keep folders
 /// from being renamed on Windows.

@@ -6,13 +6,14 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use proptest::prelude::{Just, ProptestConfig, Strategy, prop_oneof, proptest};
+use proptest::prelude::{Just, ProptestConfig, Strategy, prop_assert_eq, prop_oneof, proptest};
 use sidenote::index::{Drift, Index, Options, SyncScope, silent};
-use sidenote::platform::create_symlink;
+use sidenote::platform::{FileKind, FolderState, ListedFolder, create_symlink};
 use sidenote::text::path::NotePath;
 use sidenote::vault::Vault;
 use sidenote::vault::folder_fingerprint::KnownFolders;
-use sidenote::vault::scan::{scan, scan_each};
+use sidenote::vault::folder_listings::{FolderListing, FolderListings, ScannedFolders};
+use sidenote::vault::scan::{ListedEntries, scan, scan_each};
 use tempfile::TempDir;
 
 use crate::support::{TestVault, env_number, until};
@@ -166,7 +167,8 @@ fn check_left_out(change: impl FnOnce(&std::path::Path), expect: &[(&str, usize)
     let root = bed.vault.root().to_owned();
     change(&root);
     let fingerprints = bed.index.catalog().paths().fingerprints().unwrap();
-    let known = KnownFolders { fingerprints: &fingerprints, is_excluded: None };
+    let known =
+        KnownFolders { fingerprints: &fingerprints, is_excluded: None, listings: &FolderListings::default() };
     let mut left_out = BTreeMap::new();
     let options = bed.vault.scan_options();
     scan_each(&root, &options, Some(&known), |listing| {
@@ -212,6 +214,133 @@ fn a_scan_leaves_out_the_files_of_unchanged_folders() {
         |root| fs::rename(root.join("b"), root.join("c")).unwrap(),
         &[("", 2), ("a", 2), ("c", 0)],
     );
+}
+
+/// Scans a vault with the listings that its index has, and returns the folders whose entries came from there.
+fn not_listed(bed: &Bed) -> Vec<String> {
+    let (fingerprints, root) = (bed.index.catalog().paths().fingerprints().unwrap(), bed.vault.root());
+    let listings = FolderListings::load(&bed.folder.path().join("index/listings"));
+    let known = KnownFolders { fingerprints: &fingerprints, is_excluded: None, listings: &listings };
+    let mut folders = Vec::new();
+    scan_each(root, &bed.vault.scan_options(), Some(&known), |listing| {
+        folders.extend((listing.entries == ListedEntries::FromLastScan).then_some(listing.path));
+        Ok::<_, std::convert::Infallible>(())
+    })
+    .unwrap();
+    folders.sort();
+    folders
+}
+
+/// Checks which folders a scan does not list after a change, because their entries are those of the last scan.
+#[track_caller]
+fn check_not_listed(change: &str, expect: &[&str]) {
+    let mut bed = Bed::new();
+    for step in ["w one.md", "w a/one.md", "w a/two.md", "w b/one.md", "w b/deep/one.md", "l c > out"] {
+        bed.take(step);
+    }
+    bed.check();
+    let all = ["", "a", "b", "b/deep", "c", "c/deep"];
+    let keeps_times = ListedFolder::open(bed.vault.root()).unwrap().state().unwrap().is_some();
+    if keeps_times {
+        until("the folders are at rest", || {
+            bed.index.sync(SyncScope::All, silent()).unwrap();
+            not_listed(&bed) == all
+        });
+    }
+    bed.take(change);
+    assert_eq!(not_listed(&bed), if keeps_times { expect } else { &[] }, "{change}");
+    bed.check();
+}
+
+#[test]
+fn a_scan_lists_only_folders_whose_entries_changed() {
+    for (change, expect) in [
+        ("w a/one.md", &["", "a", "b", "b/deep", "c", "c/deep"][..]),
+        ("w a/three.md", &["", "b", "b/deep", "c", "c/deep"]),
+        ("d a/two.md", &["", "b", "b/deep", "c", "c/deep"]),
+        ("m a/two.md > a/three.md", &["", "b", "b/deep", "c", "c/deep"]),
+        ("m a/two.md > b/two.md", &["", "b/deep", "c", "c/deep"]),
+        ("m b/deep > a/deep", &["", "c", "c/deep"]),
+        ("d b/deep", &["", "a", "c", "c/deep"]),
+        ("l a/link.md > vault/one.md", &["", "b", "b/deep", "c", "c/deep"]),
+        ("w new/one.md", &["a", "b", "b/deep", "c", "c/deep"]),
+        ("d c", &["a", "b", "b/deep"]),
+    ] {
+        check_not_listed(change, expect);
+    }
+}
+
+/// To write all listings for one new file would cost more than to list its folder.
+#[test]
+fn listings_are_written_when_many_entries_are_listed_again() {
+    let state = |number| FolderState { id: (1, number), modified: (5, 0), changed: (5, 0) };
+    let listing = |number, files: usize| {
+        let mut listing = FolderListing::new(state(number));
+        (0..files).for_each(|file| listing.push(&format!("{file}.md"), FileKind::File));
+        listing
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("listings");
+    let update = |kept: &[&str], fresh: &[(&str, u64, usize)]| {
+        let fresh = fresh.iter().map(|&(folder, number, files)| (folder.to_owned(), listing(number, files)));
+        let kept = kept.iter().map(|folder| (*folder).to_owned()).collect();
+        FolderListings::load(&path).update(&path, ScannedFolders { kept, fresh: fresh.collect() }).unwrap();
+        let now = FolderListings::load(&path);
+        let has = |(folder, number)| now.get(folder, state(number)).is_some();
+        [("a", 1), ("a", 2), ("b", 1), ("b", 2)].map(has)
+    };
+    assert_eq!(update(&[], &[("a", 1, 90), ("b", 1, 3)]), [true, false, true, false]);
+    assert_eq!(update(&["a"], &[("b", 2, 4)]), [true, false, true, false], "a few entries");
+    assert_eq!(update(&["a"], &[("b", 2, 9)]), [true, false, false, true], "a tenth of the entries");
+    assert_eq!(update(&["b"], &[("a", 2, 9)]), [false, true, false, true]);
+    assert_eq!(update(&[], &[("b", 1, 9)]), [false, false, true, false], "a was removed");
+}
+
+/// The index may come from a stranger.
+#[test]
+fn impossible_listings_are_not_used() {
+    let state = FolderState { id: (1, 2), modified: (5, 0), changed: (5, 0) };
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("listings");
+    for (name, is_used) in
+        [("../b.md", false), ("b/c.md", false), ("", false), (".b", false), ("b\0c", false), ("b.md", true)]
+    {
+        let mut listing = FolderListing::new(state);
+        listing.push("a.md", FileKind::File);
+        listing.push(name, FileKind::File);
+        let fresh = std::iter::once(("a".to_owned(), listing)).collect();
+        FolderListings::default().update(&path, ScannedFolders { kept: Vec::new(), fresh }).unwrap();
+        let listings = FolderListings::load(&path);
+        assert_eq!(listings.get("a", state).is_some(), is_used, "{name:?}");
+        assert!(listings.get("a", FolderState { changed: (6, 0), ..state }).is_none());
+    }
+    let whole = fs::read(&path).unwrap();
+    for cut in 0..whole.len() {
+        fs::write(&path, &whole[..cut]).unwrap();
+        assert!(FolderListings::load(&path).get("a", state).is_none());
+        let mut changed = whole.clone();
+        changed[cut] ^= 1;
+        fs::write(&path, changed).unwrap();
+        assert!(FolderListings::load(&path).get("a", state).is_none());
+    }
+}
+
+proptest! {
+    #[test]
+    fn listings_are_read_as_they_were_written(names in proptest::collection::vec("[^./\0][^/\0]{0,12}", 0..20)) {
+        let state = FolderState { id: (1, 2), modified: (5, 0), changed: (5, 0) };
+        let kinds = [FileKind::File, FileKind::Dir, FileKind::Symlink, FileKind::Other];
+        let entries: Vec<(&str, FileKind)> =
+            names.iter().map(String::as_str).zip(kinds.into_iter().cycle()).collect();
+        let mut listing = FolderListing::new(state);
+        entries.iter().for_each(|(name, kind)| listing.push(name, *kind));
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("listings");
+        let fresh = std::iter::once((String::new(), listing)).collect();
+        FolderListings::default().update(&path, ScannedFolders { kept: Vec::new(), fresh }).unwrap();
+        let listings = FolderListings::load(&path);
+        prop_assert_eq!(listings.get("", state).unwrap().entries().collect::<Vec<_>>(), entries);
+    }
 }
 
 #[test]

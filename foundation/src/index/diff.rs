@@ -1,6 +1,7 @@
 //! The comparison of the files with the index: which files are new, changed, moved or removed.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
+use std::path::Path;
 
 use serde::Serialize;
 
@@ -10,8 +11,11 @@ use crate::index::{Phase, Progress, SyncScope};
 use crate::text::path::NotePath;
 use crate::vault::Vault;
 use crate::vault::folder_fingerprint::KnownFolders;
+use crate::vault::folder_listings::{FolderListings, ScannedFolders};
 use crate::vault::obsidian::Settings;
-use crate::vault::scan::{DirListing, FileStat, ListedFolders, ListedNames, ScanGaps, scan_each};
+use crate::vault::scan::{
+    DirListing, FileStat, ListedEntries, ListedFolders, ListedNames, ScanGaps, scan_each,
+};
 
 /// What a sync found and did.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -133,19 +137,21 @@ impl FileChanges {
 }
 
 /// Compares the files in a scope with the catalog by size and times. Whether their content differs shows when they
-/// are read. `progress` is called with the number of files that may differ, before any is read.
+/// are read. The entries of folders are kept in the file `listings`. `progress` is called with the number of files that may
+/// differ, before any is read.
 pub(super) fn compare(
     vault: &Vault,
     catalog: &CatalogReader,
     scope: &SyncScope,
     redo: &Redo,
+    listings: &Path,
     progress: &Progress,
 ) -> Result<FileChanges> {
     let settings = vault.settings();
     // One transaction, because each query outside of one locks and unlocks the catalog.
     catalog.in_transaction(|| {
         let states = match scope {
-            SyncScope::All => vault_states(vault, catalog, &settings, redo)?,
+            SyncScope::All => vault_states(vault, catalog, &settings, redo, listings)?,
             SyncScope::Only { files, paths } => path_states(vault, catalog, files, paths)?,
         };
         let FileStates { found, indexed, mut report } = states;
@@ -171,8 +177,14 @@ fn vault_states(
     catalog: &CatalogReader,
     settings: &Settings,
     redo: &Redo,
+    listings: &Path,
 ) -> Result<FileStates> {
-    let (scan, gaps) = scan_vault(vault, catalog, settings, redo)?;
+    // Whoever has everything read again may not trust the index, either.
+    let known = if *redo == Redo::All { FolderListings::default() } else { FolderListings::load(listings) };
+    let (mut scan, gaps) = scan_vault(vault, catalog, settings, redo, &known)?;
+    if let Err(error) = known.update(listings, std::mem::take(&mut scan.folders)) {
+        tracing::debug!("the next scan lists the folders again: {error}");
+    }
     let mut report =
         SyncReport { scanned: scan.scanned, peak_files: scan.peak_files, ..SyncReport::default() };
     report.warnings.extend(gaps.warnings);
@@ -356,7 +368,7 @@ impl Drift {
 /// Returns the files that differ from the index, without changing anything.
 pub(super) fn drift(vault: &Vault, catalog: &CatalogReader) -> Result<Drift> {
     let settings = vault.settings();
-    let (scan, _) = scan_vault(vault, catalog, &settings, &Redo::Nothing)?;
+    let (scan, _) = scan_vault(vault, catalog, &settings, &Redo::Nothing, &FolderListings::default())?;
     let mut drift = Drift::default();
     for pair in merge_by_path(scan.found, scan.indexed) {
         match pair {
@@ -386,12 +398,19 @@ struct VaultScan<'a> {
     removed: Vec<IndexedFile>,
     /// The folders with indexed files that the scan has not visited yet. Folders behind symbolic links are visited last.
     unvisited: BTreeSet<String>,
+    /// What is kept of the entries of the folders.
+    folders: ScannedFolders,
 }
 
 impl VaultScan<'_> {
     /// Compares a folder with the files that are indexed in it.
-    fn compare(&mut self, listing: DirListing) -> Result<()> {
+    fn compare(&mut self, mut listing: DirListing) -> Result<()> {
         self.unvisited.remove(&listing.path);
+        match std::mem::take(&mut listing.entries) {
+            ListedEntries::Unkept => {}
+            ListedEntries::FromLastScan => self.folders.kept.push(listing.path.clone()),
+            ListedEntries::Fresh(entries) => drop(self.folders.fresh.insert(listing.path.clone(), entries)),
+        }
         let listed = listing.files.len() + listing.unchanged;
         self.scanned += listed;
         let in_memory = listed + self.found.len() + self.indexed.len() + self.removed.len();
@@ -439,6 +458,7 @@ fn scan_vault<'a>(
     catalog: &'a CatalogReader,
     settings: &'a Settings,
     redo: &'a Redo,
+    listings: &FolderListings,
 ) -> Result<(VaultScan<'a>, ScanGaps)> {
     let options = vault.scan_options();
     let mut scan = VaultScan {
@@ -451,6 +471,7 @@ fn scan_vault<'a>(
         indexed: Vec::new(),
         removed: Vec::new(),
         unvisited: BTreeSet::new(),
+        folders: ScannedFolders::default(),
     };
     let gaps = catalog.in_transaction(|| {
         let mut fingerprints = catalog.paths().fingerprints()?;
@@ -462,6 +483,7 @@ fn scan_vault<'a>(
         let known = KnownFolders {
             fingerprints: &fingerprints,
             is_excluded: settings.has_filters().then_some(&is_excluded),
+            listings,
         };
         let mut gaps = scan_each(vault.root(), &options, Some(&known), |listing| {
             // Other threads go on listing meanwhile.

@@ -61,6 +61,9 @@ const FORCED_CHECKPOINT_BYTES: u64 = 64 << 20;
 pub(super) const PATH_LINKS: &str = "path_links";
 pub(super) const EXACT_PATH_LINKS: &str = "exact_path_links";
 
+/// The name of the file in the index folder that has the entries of the folders of the vault.
+const LISTINGS: &str = "listings";
+
 /// The write side of the index.
 pub(crate) struct Writer {
     pub(crate) folder: PathBuf,
@@ -104,7 +107,8 @@ impl Writer {
         let redo = if is_rebuild { Redo::All } else { self.unfinished_work()? };
         let scope = if redo == Redo::Nothing { scope } else { &SyncScope::All };
         progress(Phase::Scan, 0, 0);
-        let mut changes = compare(&self.vault, self.catalog.reader(), scope, &redo, progress)?;
+        let mut changes =
+            compare(&self.vault, self.catalog.reader(), scope, &redo, &self.folder.join(LISTINGS), progress)?;
         if is_rebuild {
             changes.treat_all_as_new();
         }

@@ -1,6 +1,6 @@
 //! Unix: `openat`-style access, inodes, permission bits, extended attributes and signals.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::{CString, OsStr, OsString};
 use std::fs::{File, Metadata};
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use rustix::fs::{self, Access, AtFlags, FileType, Mode, OFlags, XattrFlags};
 use rustix::io::Errno;
 
-use super::{FileKind, FileMetadata, OpenMode};
+use super::{FileKind, FileMetadata, FolderState, OpenMode};
 
 /// The flags for every open: do not follow a symbolic link, do not wait for a pipe, and do not pass the handle on.
 const COMMON_FLAGS: OFlags =
@@ -101,59 +101,103 @@ pub fn entry_metadata(path: &Path) -> io::Result<FileMetadata> {
     Ok((&std::fs::symlink_metadata(path)?).into())
 }
 
+/// An open folder whose entries are listed, and the path by which it was opened. A scan looks at every file of a vault, so an
+/// entry is looked at by its name in the open folder, and no more is allocated for it than that name.
+#[derive(Debug, Clone)]
+pub struct ListedFolder(Arc<(OwnedFd, PathBuf)>);
+
+impl ListedFolder {
+    /// Opens a folder by a path. Symbolic links in the path are followed.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        Ok(Self(Arc::new((fs::open(path, DIR_FLAGS, Mode::empty())?, path.to_owned()))))
+    }
+
+    /// Returns what tells whether the entries are those of before; `None` where the system does not promise it. It is known of
+    /// local file systems of Linux. Network file systems, those in user space and FAT are not trusted.
+    pub fn state(&self) -> io::Result<Option<FolderState>> {
+        #[cfg(any(target_os = "linux", target_os = "android"))]
+        {
+            // The numbers of ext4, XFS, Btrfs, F2FS, tmpfs, overlayfs, ZFS and bcachefs; statfs(2) and the sources of the latter
+            // two.
+            const KEEPING_TIMES: [u64; 8] = [
+                0xEF53,
+                0x5846_5342,
+                0x9123_683E,
+                0xF2F5_2010,
+                0x0102_1994,
+                0x794C_7630,
+                0x2FC1_2FC1,
+                0xCA45_1A4E,
+            ];
+            #[allow(
+                clippy::cast_sign_loss,
+                clippy::unnecessary_cast,
+                reason = "the type differs between processors"
+            )]
+            let kind = u64::from(fs::fstatfs(&self.0.0)?.f_type as u32);
+            let found = FileMetadata::from(&fs::fstat(&self.0.0)?);
+            let state = FolderState { id: found.id(), modified: found.modified, changed: found.changed };
+            Ok(KEEPING_TIMES.contains(&kind).then_some(state))
+        }
+        #[cfg(not(any(target_os = "linux", target_os = "android")))]
+        Ok(None)
+    }
+
+    /// Lists the entries.
+    pub fn entries(&self) -> io::Result<impl Iterator<Item = io::Result<ListedEntry>> + use<>> {
+        let entries = fs::Dir::new(self.0.0.try_clone()?)?;
+        let folder = self.clone();
+        let is_inside = |entry: &fs::DirEntry| !matches!(entry.file_name().to_bytes(), b"." | b"..");
+        Ok(entries.filter(move |entry| entry.as_ref().map_or(true, is_inside)).map(move |entry| {
+            let entry = entry?;
+            let kind = match entry.file_type() {
+                FileType::Unknown => None,
+                known => Some(kind_of(known.as_raw_mode())),
+            };
+            Ok(ListedEntry { folder: folder.clone(), name: entry.file_name().to_owned(), kind })
+        }))
+    }
+
+    /// Returns the entry with a name, of which the kind is known, without looking at it.
+    pub fn entry(&self, name: &str, kind: FileKind) -> io::Result<ListedEntry> {
+        Ok(ListedEntry { folder: self.clone(), name: CString::new(name)?, kind: Some(kind) })
+    }
+}
+
 /// An entry of a listed folder.
 #[derive(Debug)]
 pub struct ListedEntry {
-    folder: Arc<ListedFolder>,
-    entry: fs::DirEntry,
-}
-
-/// A folder that is being listed, and the path by which it was opened.
-#[derive(Debug)]
-struct ListedFolder {
-    handle: OwnedFd,
-    path: PathBuf,
+    folder: ListedFolder,
+    name: CString,
+    /// The kind, where the listing has it.
+    kind: Option<FileKind>,
 }
 
 impl ListedEntry {
     /// Returns the name.
     pub fn name(&self) -> &OsStr {
-        OsStr::from_bytes(self.entry.file_name().to_bytes())
+        OsStr::from_bytes(self.name.to_bytes())
     }
 
     /// Returns the path: that of the folder with the name.
     pub fn path(&self) -> PathBuf {
-        self.folder.path.join(self.name())
+        self.folder.0.1.join(self.name())
     }
 
     /// Returns the kind, without a system call where the listing has it.
     pub fn kind(&self) -> io::Result<FileKind> {
-        Ok(match self.entry.file_type() {
-            FileType::RegularFile => FileKind::File,
-            FileType::Directory => FileKind::Dir,
-            FileType::Symlink => FileKind::Symlink,
-            FileType::Unknown => self.metadata()?.kind,
-            _ => FileKind::Other,
-        })
+        self.kind.map_or_else(|| Ok(self.metadata()?.kind), Ok)
     }
 
     /// Returns the metadata. A symbolic link is not followed.
     pub fn metadata(&self) -> io::Result<FileMetadata> {
-        let name = self.entry.file_name();
-        Ok((&fs::statat(&self.folder.handle, name, AtFlags::SYMLINK_NOFOLLOW)?).into())
+        Ok((&fs::statat(&self.folder.0.0, self.name.as_c_str(), AtFlags::SYMLINK_NOFOLLOW)?).into())
     }
 }
 
-/// Lists a folder. A scan looks at every file of a vault, so an entry is looked at by its name in the open folder, and no
-/// more is allocated for it than that name.
+/// Lists a folder.
 pub fn read_dir(path: &Path) -> io::Result<impl Iterator<Item = io::Result<ListedEntry>>> {
-    let handle = fs::open(path, DIR_FLAGS, Mode::empty())?;
-    let entries = fs::Dir::new(handle.try_clone()?)?;
-    let folder = Arc::new(ListedFolder { handle, path: path.to_owned() });
-    let is_inside = |entry: &fs::DirEntry| !matches!(entry.file_name().to_bytes(), b"." | b"..");
-    Ok(entries
-        .filter(move |entry| entry.as_ref().map_or(true, is_inside))
-        .map(move |entry| Ok(ListedEntry { folder: Arc::clone(&folder), entry: entry? })))
+    ListedFolder::open(path)?.entries()
 }
 
 /// Returns the canonical absolute path: without links, `.` and `..`.

@@ -14,6 +14,7 @@ use std::os::windows::io::{AsHandle as _, BorrowedHandle, OwnedHandle};
 use std::os::windows::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
+use std::sync::Arc;
 use std::time::Duration;
 
 use windows_sys::Wdk::Storage::FileSystem::{
@@ -32,7 +33,7 @@ use windows_sys::Win32::Storage::FileSystem::{
     FILE_READ_ATTRIBUTES, FILE_TRAVERSE, FILE_WRITE_DATA, READ_CONTROL, SYNCHRONIZE, WRITE_DAC,
 };
 
-use super::{FileKind, FileMetadata, OpenMode};
+use super::{FileKind, FileMetadata, FolderState, OpenMode};
 
 const OPEN_ENTRY: u32 = FILE_OPEN_REPARSE_POINT | FILE_OPEN_FOR_BACKUP_INTENT | FILE_SYNCHRONOUS_IO_NONALERT;
 const DIR_ACCESS: u32 = FILE_LIST_DIRECTORY | FILE_TRAVERSE | FILE_READ_ATTRIBUTES | SYNCHRONIZE;
@@ -185,6 +186,38 @@ pub fn entry_metadata(path: &Path) -> io::Result<FileMetadata> {
     path_metadata(path, FILE_FLAG_OPEN_REPARSE_POINT)
 }
 
+/// A folder whose entries are listed.
+#[derive(Debug, Clone)]
+pub struct ListedFolder(Arc<(Dir, PathBuf)>);
+
+impl ListedFolder {
+    /// Opens a folder by a path. Symbolic links in the path are followed.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        Ok(Self(Arc::new((Dir::open(path)?, path.to_owned()))))
+    }
+
+    /// Returns what tells whether the entries are those of before: nothing. Here the list of entries has their metadata, so
+    /// that nothing is saved by keeping it.
+    pub fn state(&self) -> io::Result<Option<FolderState>> {
+        Ok(None)
+    }
+
+    /// Lists the entries. One call of the system gives the metadata of many.
+    pub fn entries(&self) -> io::Result<impl Iterator<Item = io::Result<ListedEntry>> + use<>> {
+        let (folder, path) = &*self.0;
+        let (entries, folder) = (list(folder.0.as_handle())?, path.clone());
+        let entry = move |(name, found)| Ok(ListedEntry { folder: folder.clone(), name, found });
+        Ok(entries.into_iter().map(entry))
+    }
+
+    /// Returns the entry with a name.
+    pub fn entry(&self, name: &str, _: FileKind) -> io::Result<ListedEntry> {
+        let folder = self.0.1.clone();
+        let found = entry_metadata(&folder.join(name))?;
+        Ok(ListedEntry { folder, name: name.into(), found })
+    }
+}
+
 /// An entry of a listed folder.
 #[derive(Debug)]
 pub struct ListedEntry {
@@ -285,11 +318,9 @@ fn list(folder: BorrowedHandle<'_>) -> io::Result<Vec<(OsString, FileMetadata)>>
     }
 }
 
-/// Lists a folder. One call of the system gives the metadata of many entries.
+/// Lists a folder.
 pub fn read_dir(path: &Path) -> io::Result<impl Iterator<Item = io::Result<ListedEntry>>> {
-    let folder = path.to_owned();
-    let entries = list(Dir::open(path)?.0.as_handle())?;
-    Ok(entries.into_iter().map(move |(name, found)| Ok(ListedEntry { folder: folder.clone(), name, found })))
+    ListedFolder::open(path)?.entries()
 }
 
 /// Returns the canonical absolute path: without links, `.` and `..`, and without the prefix `\\?\` where it is not

@@ -7,6 +7,7 @@ use std::hash::Hasher as _;
 use siphasher::sip128::{Hasher128 as _, SipHasher13};
 
 use crate::text::path::NotePath;
+use crate::vault::folder_listings::FolderListings;
 
 /// The sum of a hash of each file in a folder, subfolders left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -51,12 +52,14 @@ fn hash_of(name: &str, size: u64, (mtime_ns, ctime_ns): (i64, i64), excluded: bo
     hasher.finish128().as_u128()
 }
 
-/// What is known of the folders of a vault, so that a scan need not list the files of those that are unchanged.
+/// What is known of the folders of a vault, so that a scan need not return the files of those that are unchanged, nor list them.
 pub struct KnownFolders<'a> {
     /// The folders with files, each with its fingerprint; `None` if equal times of its files prove nothing.
     pub fingerprints: &'a HashMap<String, Option<FolderFingerprint>>,
     /// Whether the settings exclude a file; `None` if they exclude none.
     pub is_excluded: Option<&'a (dyn Fn(&NotePath) -> bool + Sync)>,
+    /// The entries that the last scan listed.
+    pub listings: &'a FolderListings,
 }
 
 impl std::fmt::Debug for KnownFolders<'_> {

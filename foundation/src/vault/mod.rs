@@ -15,6 +15,7 @@ pub mod copy;
 pub(crate) mod dir;
 mod symlinks;
 pub mod folder_fingerprint;
+pub mod folder_listings;
 pub mod git_files;
 pub mod link_dialects;
 pub mod revision_files;

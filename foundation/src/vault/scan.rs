@@ -10,11 +10,13 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::{io, thread};
 
+use crate::clock::is_racy;
 use crate::error::{Error, Result};
-use crate::platform::{self, FileKind, FileMetadata, ListedEntry};
+use crate::platform::{self, FileKind, FileMetadata, FolderState, ListedEntry, ListedFolder};
 use crate::text::path::{MAX_SEGMENTS, NotePath, is_too_deep};
 use crate::vault::Vault;
 use crate::vault::folder_fingerprint::{FolderFingerprint, KnownFolders};
+use crate::vault::folder_listings::FolderListing;
 use crate::vault::symlinks::{HOW_TO_FOLLOW, LinkTarget, resolve_link};
 
 /// Options of a scan.
@@ -77,6 +79,20 @@ pub struct DirListing {
     pub folders: Vec<String>,
     /// Whether the listing is incomplete because reading the folder failed.
     pub is_incomplete: bool,
+    /// The entries, if they are kept for the next scan or come from the last one.
+    pub entries: ListedEntries,
+}
+
+/// Where the entries of a folder come from.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum ListedEntries {
+    /// The folder was listed, and its entries are not kept: nothing would tell whether they changed.
+    #[default]
+    Unkept,
+    /// The folder was listed, and these entries can be kept.
+    Fresh(FolderListing),
+    /// The last scan listed them.
+    FromLastScan,
 }
 
 /// The paths that a scan could not read or skipped.
@@ -497,7 +513,7 @@ struct ListedFile {
 
 /// Lists one folder.
 fn list(context: &WalkContext<'_>, path: String) -> ListedDir {
-    let WalkContext { root, real, options, known } = *context;
+    let WalkContext { root, options, known, .. } = *context;
     let disk = on_disk(root, &path);
     let mut listed = ListedDir {
         listing: DirListing { path, ..DirListing::default() },
@@ -506,12 +522,7 @@ fn list(context: &WalkContext<'_>, path: String) -> ListedDir {
         names: String::new(),
         files: Vec::new(),
     };
-    let end = platform::read_dir(&disk).and_then(|entries| {
-        for entry in entries {
-            listed.add(&entry?, real, options);
-        }
-        Ok(())
-    });
+    let end = listed.add_entries(&disk, context);
     let is_whole = end.is_ok();
     if let Err(error) = end {
         listed.gaps.fail(&listed.listing.path, &disk, error);
@@ -574,6 +585,37 @@ impl ListedDir {
         let start = self.names.len();
         self.names.push_str(name);
         self.files.push(ListedFile { name: (start, self.names.len()), metadata, symlink });
+    }
+
+    /// Adds the entries of the folder: those of the last scan, if it is unchanged since.
+    fn add_entries(&mut self, disk: &Path, context: &WalkContext<'_>) -> io::Result<()> {
+        let WalkContext { real, options, known, .. } = *context;
+        let folder = ListedFolder::open(disk)?;
+        let state = if known.is_some() { folder.state()? } else { None };
+        let last = known.zip(state).and_then(|(known, state)| known.listings.get(&self.listing.path, state));
+        if let Some(last) = last {
+            for (name, kind) in last.entries() {
+                self.add(&folder.entry(name, kind)?, real, options);
+            }
+            self.listing.entries = ListedEntries::FromLastScan;
+            return Ok(());
+        }
+        // The state is read before the entries, so that any later change gives the folder another one.
+        let is_settled = |state: &FolderState| !is_racy(state.modified_ns(), state.changed_ns());
+        let mut fresh = state.filter(is_settled).map(FolderListing::new);
+        for entry in folder.entries()? {
+            let entry = entry?;
+            self.add(&entry, real, options);
+            if entry.name().as_encoded_bytes().starts_with(b".") {
+                continue;
+            }
+            match (entry.name().to_str(), entry.kind()) {
+                (Some(name), Ok(kind)) => fresh.iter_mut().for_each(|fresh| fresh.push(name, kind)),
+                _ => fresh = None,
+            }
+        }
+        self.listing.entries = fresh.map_or(ListedEntries::Unkept, ListedEntries::Fresh);
+        Ok(())
     }
 
     /// Adds one directory entry.

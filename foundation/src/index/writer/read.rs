@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::clock::wall_nanos;
+use crate::clock::is_racy;
 use crate::error::ErrorKind;
 use crate::index::bm25::Analyzer;
 use crate::index::catalog::{FileKind, Stat};
@@ -13,11 +13,6 @@ use crate::index::indexed_document::IndexedDocument;
 use crate::text::relation::RelationRules;
 use crate::vault::Vault;
 
-/// A time stamp this close to the time of reading does not prove that a file is unchanged, because kernel clocks are coarse.
-/// Kernels advance them every 10 ms or more often, and Windows every 16.
-const RACY_NS: i64 = 20_000_000;
-/// The same margin for file systems that store times in whole seconds.
-const RACY_COARSE_NS: i64 = 2_100_000_000;
 /// The most files that a reading thread sends at a time.
 const GROUP: usize = 16;
 /// The most files that wait for one before them.
@@ -105,10 +100,8 @@ fn read_changed_file(
 ) -> FileRead {
     let file = &changed_file.stat;
     let stat = stat_of(file);
-    let newest = stat.mtime_ns.max(stat.ctime_ns);
-    let margin = if stat.mtime_ns % 1_000_000_000 == 0 { RACY_COARSE_NS } else { RACY_NS };
     // A change after this moment gives the file another time, unless the present one is as young as the clock is coarse.
-    let racy = newest.saturating_add(margin) >= wall_nanos();
+    let racy = is_racy(stat.mtime_ns, stat.ctime_ns);
     if FileKind::of(&file.path) == FileKind::Attachment {
         let document = IndexedDocument::attachment(&file.path, stat, false, changed_file.excluded);
         return FileRead { at, content: document.into(), bytes: 0, warning: None, failed: false };
