@@ -181,6 +181,16 @@ pub fn read_in_place_from(path: &Path, first: u64, max: u64) -> io::Result<Vec<u
     if first + bytes.len() as u64 > max { Err(too_large_error(max)) } else { Ok(bytes) }
 }
 
+/// Device, inode, and the time of change in seconds and nanoseconds since 1970.
+pub type FileIdentity = (u64, u64, i64, i64);
+
+/// Returns what tells a regular file from all others and from what it was before it was changed; `None` if there is none.
+/// Nobody can choose the change time of a file, so a file with the same identity is unchanged.
+pub fn file_identity(path: &Path) -> Option<FileIdentity> {
+    let found = platform::entry_metadata(path).ok().filter(is_regular)?;
+    Some((found.device, found.inode, found.changed.0, found.changed.1))
+}
+
 /// Reads an open file of at most `max` bytes.
 ///
 /// # Errors

@@ -743,7 +743,7 @@ fn a_captured_memory_is_numbered_if_a_name_differs_only_in_case() {
 
 /// A happening on one of a few notes at one of a few moments.
 fn happening() -> impl Strategy<Value = (u8, u8, i64)> {
-    (0..6_u8, 0..4_u8, 0..7000_i64)
+    (0..7_u8, 0..4_u8, 0..7000_i64)
 }
 
 fn story(raw: &[(u8, u8, i64)]) -> Vec<MemoryEvent> {
@@ -758,7 +758,8 @@ fn story(raw: &[(u8, u8, i64)]) -> Vec<MemoryEvent> {
                 importance: (hours % 10) as f64,
                 tenths: (hours % 5) as u8,
             }),
-            4 => MemoryEvent::Usage(
+            4 => deed(UsageEventKind::Tier(Tier::ALL[hours as usize % 4])),
+            5 => MemoryEvent::Usage(
                 NoteRef::Id(format!("id{note}")),
                 UsageEvent { at, id, what: UsageEventKind::Use },
             ),
@@ -799,6 +800,28 @@ proptest! {
         let mut ledger = UsageLedger::fold(sorted[..cut].to_vec());
         prop_assert!(ledger.extend(sorted[cut..].to_vec()));
         prop_assert_eq!(&worth(&ledger, now * HOUR), &whole);
+    }
+
+    #[test]
+    fn a_ledger_is_read_as_it_was_written(raw in prop::collection::vec(happening(), 0..60), cut in 0..60_usize) {
+        let mut sorted = story(&raw);
+        sorted.sort_by_key(MemoryEvent::order);
+        let (early, late) = sorted.split_at(cut.min(sorted.len()));
+        let written = postcard::to_stdvec(&UsageLedger::fold(early.to_vec())).unwrap();
+        let mut read: UsageLedger = postcard::from_bytes(&written).unwrap();
+        prop_assert!(read.extend(late.to_vec()));
+        let whole = UsageLedger::fold(sorted.clone());
+        prop_assert_eq!(&read, &whole);
+        // Without moves, a note has the events that name it.
+        for path in (0..4).map(|note| format!("n{note}.md")) {
+            let named = |event: &MemoryEvent| match event {
+                MemoryEvent::Usage(NoteRef::Path(of), event) if *of == path => Some(*event),
+                _ => None,
+            };
+            let events: Vec<UsageEvent> = sorted.iter().filter_map(named).collect();
+            let has_moves = sorted.iter().any(|event| matches!(event, MemoryEvent::Moves { .. }));
+            prop_assert!(has_moves || whole.usage(None, &path).events() == events);
+        }
     }
 
     #[test]

@@ -21,8 +21,9 @@ fn vault() -> TestVault {
 }
 
 /// Writes a seal over the index as it is now. Nobody can give a file of another machine the times that it has here, so
-/// those are wrong unless `exact` says otherwise.
-fn seal(index: &Path, exact: bool) {
+/// those are wrong where it was sealed elsewhere.
+fn seal(index: &Path, sealed: Sealed) {
+    let exact = sealed != Sealed::Elsewhere;
     let mut files = BTreeMap::new();
     let bm25 = fs::read_dir(index.join("bm25")).unwrap().map(|entry| entry.unwrap().path());
     for path in bm25.chain([index.join("catalog.db")]) {
@@ -38,7 +39,11 @@ fn seal(index: &Path, exact: bool) {
             files.insert(name, entry);
         }
     }
-    write_seal(index, &json!({ "files": files }));
+    let catalog = metadata(&index.join("catalog.db")).unwrap();
+    let (seconds, nanoseconds) = catalog.changed;
+    let checked = [json!(catalog.device), json!(catalog.inode), json!(seconds), json!(nanoseconds - 1)];
+    let checked = if sealed == Sealed::AsChecked { json!(checked) } else { Value::Null };
+    write_seal(index, &json!({ "files": files, "checked_catalog": checked }));
 }
 
 fn write_seal(index: &Path, sealed: &Value) {
@@ -53,6 +58,8 @@ enum Sealed {
     Not,
     Elsewhere,
     Here,
+    /// As one whose paths were checked, of a catalog that changed at another time.
+    AsChecked,
 }
 
 /// Runs SQL on a catalog, and checks that the next command says so, answers, and leaves a sound index.
@@ -68,7 +75,7 @@ fn check_found_out(change: &str, sealed: Sealed, healthy: &str) {
     db.close().unwrap();
     match sealed {
         Sealed::Not => fs::remove_file(index.join("seal.json")).unwrap(),
-        _ => seal(&index, sealed == Sealed::Here),
+        _ => seal(&index, sealed),
     }
     let case = format!("{change} ({sealed:?})");
     let mut found = vault.run(&["search", "heron", "--json"]);
@@ -199,6 +206,23 @@ fn invalid_paths_under_a_valid_seal_are_detected_by_the_scan() {
     }
 }
 
+/// A seal that says so is believed of this very file alone, whose change time nobody can choose.
+#[test]
+fn a_seal_vouches_only_for_the_paths_of_the_catalog_that_was_checked() {
+    let healthy = stdout(&vault().run(&["dump"]));
+    let vault = vault();
+    vault.run(&["search", "heron"]);
+    let index = vault.root().join(".sidenote/index");
+    let envelope: Value = serde_json::from_slice(&fs::read(index.join("seal.json")).unwrap()).unwrap();
+    let sealed: Value = serde_json::from_str(envelope["sealed"].as_str().unwrap()).unwrap();
+    let catalog = metadata(&index.join("catalog.db")).unwrap();
+    let identity = json!([catalog.device, catalog.inode, catalog.changed.0, catalog.changed.1]);
+    assert_eq!(sealed["checked_catalog"], identity);
+    for change in &ROWS[..9] {
+        check_found_out(change, Sealed::AsChecked, &healthy);
+    }
+}
+
 #[test]
 fn a_foreign_wal_file_beside_a_sealed_catalog_is_rejected() {
     let vault = vault();
@@ -252,7 +276,7 @@ fn a_seal_without_files_counts_as_damaged() {
 
 #[test]
 fn a_huge_sparse_file_is_not_read() {
-    for name in ["catalog.db", "seal.json", "ledger", "bm25/meta.json"] {
+    for name in ["catalog.db", "seal.json", "ledger", "listings", "bm25/meta.json"] {
         let vault = vault();
         let healthy = stdout(&vault.run(&["dump"]));
         let path = vault.root().join(".sidenote/index").join(name);

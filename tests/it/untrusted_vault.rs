@@ -42,6 +42,8 @@ const FILES: &[&str] = &[
     ".sidenote/index/seal.json",
     ".sidenote/index/seal.tmp",
     ".sidenote/index/ledger",
+    ".sidenote/index/listings",
+    ".sidenote/index/listings.tmp",
     ".sidenote/index/bm25/meta.json",
     ".sidenote/index/bm25/meta.tmp",
     ".sidenote/records/lock",
@@ -172,14 +174,14 @@ fn links_and_pipes_in_a_downloaded_vault_neither_escape_nor_block() {
         traps.extend([Trap::File, Trap::Free].map(|trap| (*file, trap)));
     }
     traps.extend(FOLDERS.iter().map(|folder| (*folder, Trap::Folder)));
-    assert_eq!(traps.len(), 26 * 2 + 14);
+    assert_eq!(traps.len(), 28 * 2 + 14);
     #[cfg(unix)]
     {
         traps.extend(FILES.iter().map(|file| (*file, Trap::Pipe)));
         let endless =
             [".sidenote/config.toml", ".sidenote/index/seal.json", ".obsidian/app.json", ".rulebook"];
         traps.extend(endless.map(|file| (file, Trap::Zero)));
-        assert_eq!(traps.len(), 26 * 3 + 14 + 4);
+        assert_eq!(traps.len(), 28 * 3 + 14 + 4);
     }
     let waiting = Mutex::new(traps);
     std::thread::scope(|scope| {

@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::index::vectors::{remove_if_there, replace};
-use crate::platform;
-use crate::{parallel, safe_open};
+use crate::safe_open::{self, FileIdentity, file_identity};
+use crate::{parallel, platform};
 
 const NAME: &str = "seal.json";
 /// The largest seal that is read, in bytes.
@@ -34,6 +34,9 @@ struct SealedFile {
 struct Sealed {
     /// The sealed files by path, relative to the index directory.
     files: BTreeMap<String, SealedFile>,
+    /// The identity of the catalog, if all its paths were checked; see [`file_identity`].
+    #[serde(default)]
+    checked_catalog: Option<FileIdentity>,
 }
 
 /// The seal as it is stored: its content as JSON, and the hash of that text.
@@ -184,8 +187,15 @@ pub(super) fn remove_seal(folder: &Path) -> Result<()> {
     remove_if_there(&folder.join(NAME))
 }
 
-/// Writes the seal over all index files, once their content is on the disk.
-pub(super) fn write_seal(folder: &Path) -> Result<()> {
+/// Says whether all paths of a catalog were checked before it was sealed. It is asked of an index that is intact.
+pub(super) fn are_paths_checked(folder: &Path) -> bool {
+    let checked = read(folder).and_then(Result::ok).and_then(|sealed| sealed.checked_catalog);
+    checked.is_some() && checked == file_identity(&folder.join("catalog.db"))
+}
+
+/// Writes the seal over all index files, once their content is on the disk. It says whether all paths of the catalog were
+/// checked, which the next process need not do then.
+pub(super) fn write_seal(folder: &Path, are_paths_checked: bool) -> Result<()> {
     let seal = |(name, hashed): &(PathBuf, bool)| {
         let path = folder.join(name);
         let Some((size, mtime, ctime)) = stat(&path) else { return Ok(None) };
@@ -196,7 +206,8 @@ pub(super) fn write_seal(folder: &Path) -> Result<()> {
     let files = sealed_files(folder)?;
     let entries = parallel::map(&files, 1, || (), |(), file| seal(file)).into_iter();
     let files = entries.filter_map(Result::transpose).collect::<Result<_>>()?;
-    let sealed = Sealed { files };
+    let checked_catalog = file_identity(&folder.join("catalog.db")).filter(|_| are_paths_checked);
+    let sealed = Sealed { files, checked_catalog };
     let unwritable = |error| Error::internal("cannot write the seal").with_source(error);
     let text = serde_json::to_string(&sealed).map_err(unwritable)?;
     let envelope = Envelope { check: blake3::hash(text.as_bytes()).to_hex().to_string(), sealed: text };

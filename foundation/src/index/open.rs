@@ -184,6 +184,8 @@ fn open_catalog_and_text(folder: &Path, verify: bool) -> Result<(CatalogWriter, 
             if is_whole()? { bm25.verify_files(&catalog.reader().full_text_files()?) } else { Ok(()) }
         }));
         sound.map_err(|_| unusable())??;
+    } else if checksums::are_paths_checked(folder) {
+        catalog.reader().paths().trust();
     } else {
         catalog.reader().paths().check_soon(&folder.join("catalog.db"));
     }

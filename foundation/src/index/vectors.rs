@@ -22,12 +22,12 @@ use std::sync::Arc;
 use crate::atomic_file::AtomicFile;
 use crate::error::{Error, Result};
 use crate::platform;
-use crate::safe_open;
+use crate::safe_open::{self, file_identity};
 
 use coarse::{coarse, signed};
 use cosine::{compare_by_cosine, cosine};
 use graph::{
-    GRAPH_FORM, GraphInfo, covered_by_graph, file_identity, graph_info_path, graph_path, load_graph, options,
+    GRAPH_FORM, GraphInfo, covered_by_graph, graph_info_path, graph_path, load_graph, options,
     read_graph_info, save_graph, trusted_graph_info,
 };
 use lazy_graph::{LazyGraph, Passes};

@@ -339,7 +339,11 @@ impl Writer {
         // Readers open the catalog again even if it could not be replaced, because its log may be gone.
         self.state = State::Replaced;
         match CatalogWriter::open(&path) {
-            Ok(catalog) => self.catalog = catalog,
+            Ok(catalog) => {
+                // This process wrote all rows of it.
+                catalog.reader().paths().trust();
+                self.catalog = catalog;
+            }
             Err(error) => {
                 // The next job opens the index again.
                 self.identity.adopt(None);
@@ -776,7 +780,7 @@ impl Writer {
             // A reader still uses the log. Without a seal, the next writer checks the files itself.
             return Ok(());
         }
-        checksums::write_seal(&self.folder)?;
+        checksums::write_seal(&self.folder, self.catalog.reader().paths().are_checked())?;
         self.state = State::Sealed;
         Ok(())
     }

@@ -31,7 +31,7 @@ const MAX_FILE_LEN: u64 = 1 << 31;
 /// The number of new events after which the cache file is written again.
 const SAVE_THRESHOLD: usize = 500;
 /// The version of the cache format.
-const FORMAT_VERSION: u8 = 4;
+const FORMAT_VERSION: u8 = 5;
 /// The minimum number of lines for one thread.
 const LINES_PER_CORE: usize = 2000;
 /// The number of bytes before the read position whose hash must be unchanged.

@@ -8,6 +8,7 @@ pub mod tier;
 pub mod duplicate;
 pub mod handoff;
 pub mod mention;
+mod packed_events;
 pub mod preview;
 pub mod recall;
 pub mod score;

@@ -3,12 +3,12 @@
 //! A ledger depends only on the set of events, ordered by time and id. However a journal was split, merged or compacted,
 //! the ledger is the same.
 
-use std::collections::HashMap;
-
+use hashbrown::HashMap;
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
 use crate::memory::context::WorkContext;
+use crate::memory::packed_events::PackedEvents;
 use crate::memory::tier::Tier;
 
 /// The id of an event: a UUID as a number. UUIDv7 sort by time.
@@ -122,7 +122,7 @@ impl MemoryEvent {
 pub type EventOrder = (i64, EventId);
 
 /// The usage events of one note, oldest first.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Usage {
     events: Vec<UsageEvent>,
     /// When the note was created, if the journal records it.
@@ -183,10 +183,27 @@ impl Usage {
 /// The creation time is recorded only for operations that create at most this many notes.
 const MAX_TIMED_CREATIONS: usize = 16;
 
+/// The usage of one note as a ledger has it.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+struct PackedUsage {
+    /// The events, oldest first.
+    events: PackedEvents,
+    /// When the note was created, if the journal records it.
+    made: Option<EventOrder>,
+}
+
+impl PackedUsage {
+    fn unpacked(&self) -> Usage {
+        let mut events: Vec<UsageEvent> = self.events.newest_first().collect();
+        events.reverse();
+        Usage { events, made: self.made }
+    }
+}
+
 /// The usage of every note.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct UsageLedger {
-    notes: Vec<Usage>,
+    notes: Vec<PackedUsage>,
     subjects: HashMap<NoteRef, usize>,
     events: usize,
     /// The sort key of the newest event.
@@ -231,13 +248,13 @@ impl UsageLedger {
                 let next = self.notes.len();
                 let at = *self.subjects.entry(subject).or_insert(next);
                 if at == next {
-                    self.notes.push(Usage::default());
+                    self.notes.push(PackedUsage::default());
                 }
                 // Duplicates are adjacent in this order.
                 if let Some(usage) = self.notes.get_mut(at)
-                    && usage.events.last().is_none_or(|last| last.id != event.id)
+                    && usage.events.last_id() != Some(event.id)
                 {
-                    usage.events.push(event);
+                    usage.events.push(&event);
                     self.events += 1;
                 }
             }
@@ -280,7 +297,8 @@ impl UsageLedger {
                 let is_told = made.len() <= MAX_TIMED_CREATIONS;
                 for path in made {
                     let at = is_told.then_some(self.notes.len());
-                    self.notes.extend(at.map(|_| Usage { made: Some(order), ..Usage::default() }));
+                    self.notes
+                        .extend(at.map(|_| PackedUsage { made: Some(order), ..PackedUsage::default() }));
                     moved_notes.push((NoteRef::Path(path), at));
                 }
                 for (subject, at) in moved_notes {
@@ -296,7 +314,8 @@ impl UsageLedger {
 
     /// Returns the usage of a note, by its id if it has one, and by its present path.
     pub fn usage(&self, own_id: Option<&str>, path: &str) -> Usage {
-        let find = |subject: NoteRef| self.subjects.get(&subject).and_then(|&at| self.notes.get(at)).cloned();
+        let note = |subject: NoteRef| self.subjects.get(&subject).and_then(|&at| self.notes.get(at));
+        let find = |subject| note(subject).map(PackedUsage::unpacked);
         let mut usage = find(NoteRef::Path(path.to_owned())).unwrap_or_default();
         if let Some(more) = own_id.and_then(|id| find(NoteRef::Id(id.to_owned()))) {
             usage.merge(more);
@@ -321,7 +340,9 @@ impl UsageLedger {
 
     /// Lists the notes that were used, most used first.
     pub fn most_used(&self) -> Vec<&NoteRef> {
-        let uses = |at: usize| self.notes.get(at).map_or(0, |usage| usage.uses().count());
+        let count =
+            |usage: &PackedUsage| usage.events.newest_first().filter(|event| event.what.is_use()).count();
+        let uses = |at: usize| self.notes.get(at).map_or(0, count);
         let mut used: Vec<(usize, &NoteRef)> = self
             .subjects
             .iter()

@@ -13,8 +13,6 @@ use crate::safe_open;
 
 /// The version of the form of the file.
 const FORMAT_VERSION: u8 = 1;
-/// The bytes before the compressed listings: the version, their BLAKE3 hash, and their length without compression.
-const HEADER: usize = 1 + blake3::OUT_LEN + size_of::<u32>();
 /// The maximum size of the file in bytes, enough for ten million files.
 const MAX_FILE_LEN: u64 = 1 << 30;
 /// The least part of all entries that is listed again before the file is written once more: a sixteenth. To write it takes as
@@ -26,54 +24,48 @@ const REWRITTEN_AT: usize = 16;
 pub struct FolderListing {
     /// The state of the folder just before it was listed.
     state: FolderState,
-    count: usize,
-    /// A letter for the kind of each entry, its name, and a zero.
-    entries: String,
+    /// The kind of each entry, as a letter.
+    kinds: String,
+    /// The name of each entry, with a zero after it.
+    names: String,
 }
 
-fn letter(kind: FileKind) -> char {
-    match kind {
-        FileKind::File => 'f',
-        FileKind::Dir => 'd',
-        FileKind::Symlink => 'l',
-        FileKind::Other => 'o',
-    }
-}
-
-fn kind(letter: char) -> Option<FileKind> {
-    [FileKind::File, FileKind::Dir, FileKind::Symlink, FileKind::Other]
-        .into_iter()
-        .find(|of| letter == self::letter(*of))
-}
+/// The kinds of entries and their letters.
+const KINDS: [(FileKind, char); 4] =
+    [(FileKind::File, 'f'), (FileKind::Dir, 'd'), (FileKind::Symlink, 'l'), (FileKind::Other, 'o')];
 
 impl FolderListing {
     /// Begins the listing of a folder that is in this state.
     pub fn new(state: FolderState) -> Self {
-        Self { state, count: 0, entries: String::new() }
+        Self { state, kinds: String::new(), names: String::new() }
     }
 
     /// Adds an entry.
     pub fn push(&mut self, name: &str, kind: FileKind) {
-        self.count += 1;
-        self.entries.extend([letter(kind)]);
-        self.entries.push_str(name);
-        self.entries.push('\0');
+        self.kinds.extend(KINDS.iter().filter(|(of, _)| *of == kind).map(|(_, letter)| letter));
+        self.names.push_str(name);
+        self.names.push('\0');
     }
 
     /// Returns the entries in the order of the folder.
     pub fn entries(&self) -> impl Iterator<Item = (&str, FileKind)> {
-        self.entries.split_terminator('\0').filter_map(|entry| {
-            let mut letters = entry.chars();
-            let kind = kind(letters.next()?)?;
-            Some((letters.as_str(), kind))
-        })
+        let kind =
+            |letter| KINDS.iter().find(|(_, of)| *of == letter).map_or(FileKind::Other, |(kind, _)| *kind);
+        self.names.split_terminator('\0').zip(self.kinds.chars().map(kind))
     }
 
-    /// Says whether all entries can be entries of a folder.
+    /// Says whether these can be the entries of a folder: each has a kind and a name that leads nowhere else.
     fn is_possible(&self) -> bool {
-        let is_name = |name: &str| !name.is_empty() && !name.starts_with('.') && !name.contains('/');
-        self.entries().filter(|(name, _)| is_name(name)).count() == self.count
-            && self.entries.matches('\0').count() == self.count
+        let names = self.names.as_bytes();
+        let count = names.iter().filter(|byte| **byte == 0).count();
+        let has = |bytes: &[u8]| memchr::memmem::find(names, bytes).is_some();
+        self.kinds.chars().all(|letter| KINDS.iter().any(|(_, of)| *of == letter))
+            && self.kinds.len() == count
+            && names.last().is_none_or(|last| *last == 0)
+            && names.first().is_none_or(|first| !matches!(first, 0 | b'.'))
+            && memchr::memchr(b'/', names).is_none()
+            && !has(b"\0.")
+            && !has(b"\0\0")
     }
 }
 
@@ -104,7 +96,7 @@ impl FolderListings {
     pub fn update(mut self, path: &Path, scanned: ScannedFolders) -> Result<()> {
         let ScannedFolders { kept, fresh } = scanned;
         let count = |folders: &HashMap<String, FolderListing>| {
-            folders.values().map(|listing| listing.count + 1).sum::<usize>()
+            folders.values().map(|listing| listing.kinds.len() + 1).sum::<usize>()
         };
         let anew = count(&fresh);
         let mut folders = fresh;
@@ -129,26 +121,25 @@ pub struct ScannedFolders {
     pub fresh: HashMap<String, FolderListing>,
 }
 
+/// Encodes listings: the version, a hash of the rest, the length without compression, and the listings compressed by LZ4.
 fn encode(folders: &HashMap<String, FolderListing>) -> Result<Vec<u8>> {
     let failed =
         |error: &str| Error::internal(format!("the listings of folders cannot be serialized: {error}"));
     let body = postcard::to_stdvec(folders).map_err(|error| failed(&error.to_string()))?;
     let length = u32::try_from(body.len()).map_err(|error| failed(&error.to_string()))?;
-    let compressed = lz4_flex::block::compress(&body);
-    let hash = blake3::hash(&compressed);
-    Ok([[FORMAT_VERSION].as_slice(), hash.as_bytes(), &length.to_le_bytes(), &compressed].concat())
+    let hashed = [length.to_le_bytes().as_slice(), &lz4_flex::block::compress(&body)].concat();
+    Ok([[FORMAT_VERSION].as_slice(), blake3::hash(&hashed).as_bytes(), &hashed].concat())
 }
 
 fn decode(bytes: &[u8]) -> Option<HashMap<String, FolderListing>> {
-    let (header, compressed) = bytes.split_at_checked(HEADER)?;
-    let (version, rest) = header.split_first()?;
-    let (hash, length) = rest.split_first_chunk::<{ blake3::OUT_LEN }>()?;
-    let length = u32::from_le_bytes(*length.first_chunk()?) as usize;
-    // LZ4 makes no more than 255 bytes of one.
-    let is_ours = *version == FORMAT_VERSION && length / 255 <= compressed.len();
-    if !is_ours || blake3::hash(compressed).as_bytes() != hash {
+    let (version, rest) = bytes.split_first()?;
+    let (hash, hashed) = rest.split_first_chunk::<{ blake3::OUT_LEN }>()?;
+    if *version != FORMAT_VERSION || blake3::hash(hashed).as_bytes() != hash {
         return None;
     }
+    let (length, compressed) = hashed.split_first_chunk()?;
+    // LZ4 makes no more than 255 bytes of one, so that nobody can have more memory taken.
+    let length = (u32::from_le_bytes(*length) as usize).min(compressed.len().saturating_mul(255));
     let body = lz4_flex::block::decompress(compressed, length).ok()?;
     postcard::from_bytes(&body).ok()
 }

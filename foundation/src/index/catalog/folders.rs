@@ -95,6 +95,16 @@ impl PathQueries<'_> {
         Ok(())
     }
 
+    /// Says whether all paths are known to be valid.
+    pub fn are_checked(&self) -> bool {
+        self.0.has_valid_paths.get()
+    }
+
+    /// Makes [`PathQueries::check_once`] do nothing: all paths of this catalog are known to be valid.
+    pub fn trust(&self) {
+        self.0.has_valid_paths.set(true);
+    }
+
     /// Begins [`PathQueries::check_once`] in a thread of its own, by another connection to the catalog file `path`: a process
     /// that has just begun waits for other things meanwhile. None but the caller may write to the catalog.
     pub fn check_soon(&self, path: &Path) {

@@ -9,7 +9,8 @@ use usearch::ffi::{IndexOptions, MetricKind, ScalarKind};
 use super::cosine::compare_by_cosine;
 use super::{coarse, graph_error};
 use crate::error::{Error, Result};
-use crate::{parallel, platform, safe_open};
+use crate::safe_open::{self, FileIdentity, file_identity};
+use crate::{parallel, platform};
 
 /// The maximum size of the file that describes the graph, in bytes.
 const MAX_GRAPH_INFO: u64 = 65_536;
@@ -27,17 +28,10 @@ pub(super) struct GraphInfo {
     pub(super) form: String,
     /// The BLAKE3 hash of the graph file in hex.
     pub(super) hash: String,
-    /// The identity of the graph file, which tells it from a copy and from a file of somebody else; see
-    /// [`file_identity`].
+    /// The identity of the graph file, which tells it from a copy and from a file of somebody else. This matters because the
+    /// reader of the graph trusts every byte.
     #[serde(default)]
-    pub(super) file: Option<(u64, u64, i64, i64)>,
-}
-
-/// Returns device, inode and change time of a file. Nobody can choose the change time of a file, so a file with the
-/// same identity is unchanged. This matters because the reader of the graph trusts every byte.
-pub(super) fn file_identity(path: &Path) -> Option<(u64, u64, i64, i64)> {
-    let found = platform::entry_metadata(path).ok().filter(safe_open::is_regular)?;
-    Some((found.device, found.inode, found.changed.0, found.changed.1))
+    pub(super) file: Option<FileIdentity>,
 }
 
 pub(super) fn graph_path(folder: &Path) -> PathBuf {
