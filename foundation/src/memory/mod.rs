@@ -15,6 +15,7 @@ pub mod score;
 pub mod secrets;
 pub mod state;
 pub mod usage;
+mod usage_event;
 pub mod eviction;
 pub mod privacy;
 pub mod types;

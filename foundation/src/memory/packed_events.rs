@@ -5,7 +5,7 @@ use serde::de::{Error as _, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::memory::tier::Tier;
-use crate::memory::usage::{EventId, UsageEvent, UsageEventKind};
+use crate::memory::usage_event::{EventId, UsageEvent, UsageEventKind};
 
 /// The kinds of events, each of which is the last byte of a record. The number of a tier is added to the last one.
 const USE: u8 = 0;

@@ -524,6 +524,8 @@ const CONDITION_DEPTH: usize = 5_000;
 /// The maximum number of files for which an approximate search filters by passage; above it, all passages are
 /// searched, and those of other files are skipped.
 const MAX_FILTER_FILES: usize = 300;
+/// The nearest passages whose files are looked up at once.
+const LOOKED_UP_AT_ONCE: usize = 64;
 /// The maximum number of nearest passages that an approximate search examines.
 const MAX_NEIGHBOURS: usize = 400;
 
@@ -550,13 +552,20 @@ fn vector_list(
         let catalog = index.catalog();
         let mut list: Vec<Ranked> = Vec::new();
         let mut best: HashMap<FileId, usize> = HashMap::new();
-        for passage in near {
-            for (_, file, ord) in catalog.passages().files_containing(&[passage.key])? {
-                if best.contains_key(&file) || allowed.is_some_and(|files| !files.contains(file)) {
-                    continue;
+        for part in near.chunks(LOOKED_UP_AT_ONCE) {
+            let keys: Vec<i64> = part.iter().map(|passage| passage.key).collect();
+            let mut places = catalog.passages().files_containing(&keys)?.into_iter().peekable();
+            for passage in part {
+                if list.len() >= limit {
+                    break;
                 }
-                best.insert(file, ord);
-                list.push(Ranked { file, score: passage.cosine });
+                while let Some((_, file, ord)) = places.next_if(|(key, ..)| *key == passage.key) {
+                    if best.contains_key(&file) || allowed.is_some_and(|files| !files.contains(file)) {
+                        continue;
+                    }
+                    best.insert(file, ord);
+                    list.push(Ranked { file, score: passage.cosine });
+                }
             }
             if list.len() >= limit {
                 break;

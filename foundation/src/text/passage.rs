@@ -214,7 +214,7 @@ fn word_ends(text: &str) -> impl Iterator<Item = (usize, &str)> {
 
 /// Groups pieces into units.
 fn units(note: &Note, pieces: &[ShortPiece]) -> Vec<TextUnit> {
-    let mut units: Vec<TextUnit> = Vec::new();
+    let mut units: Vec<TextUnit> = Vec::with_capacity(pieces.len() / 2 + 1);
     let mut next_heading = 0;
     for (index, &(piece, tokens)) in pieces.iter().enumerate() {
         let heading = (piece.kind == PieceKind::Heading)

@@ -52,6 +52,9 @@ pub(super) struct TermTextCache {
     is_used: AtomicBool,
 }
 
+/// The room for a term and its line feed in bytes, which few lists exceed on average.
+const USUAL_TERM: usize = 12;
+
 /// All terms of one field of a segment, in parts.
 type TermTexts = Arc<[TermText]>;
 
@@ -67,7 +70,9 @@ struct TermText {
 impl TermText {
     /// Lists the terms of a field from `from` on and before `to`; without these, from the first to the last.
     fn between(inverted: &InvertedIndexReader, from: Option<&[u8]>, to: Option<&[u8]>) -> Result<Self> {
-        let (mut text, mut starts) = (String::new(), Vec::new());
+        let expected = inverted.terms().num_terms() / PARTS + 1;
+        let mut text = String::with_capacity(expected * USUAL_TERM);
+        let mut starts = Vec::with_capacity(expected);
         let mut range = inverted.terms().range();
         if let Some(from) = from {
             range = range.ge(from);
@@ -78,7 +83,10 @@ impl TermText {
         let mut stream = range.into_stream().map_err(|error| failed("read")(error.into()))?;
         while stream.advance() {
             starts.push(u32::try_from(text.len()).unwrap_or(u32::MAX));
-            text.push_str(&String::from_utf8_lossy(stream.key()));
+            match std::str::from_utf8(stream.key()) {
+                Ok(term) => text.push_str(term),
+                Err(_) => text.push_str(&String::from_utf8_lossy(stream.key())),
+            }
             text.push('\n');
         }
         Ok(Self { text, starts, letters: OnceLock::new() })

@@ -17,15 +17,17 @@ impl CatalogReader {
 }
 
 impl PassageQueries<'_> {
-    /// Lists the files that contain each of these passages, as (key, file, ordinal).
+    /// Lists the files that contain each of these passages, as (key, file, ordinal), in the order of the keys.
     pub fn files_containing(&self, keys: &[i64]) -> Result<Vec<(i64, FileId, usize)>> {
         let mut found = Vec::with_capacity(keys.len());
+        let select = "SELECT key, file, ord FROM passages WHERE key = ?1";
+        let mut statement = self.0.db.prepare_cached(select).map_err(sql("read"))?;
         for passage in keys {
-            found.extend(self.0.collect(
-                "SELECT key, file, ord FROM passages WHERE key = ?1",
-                [passage],
-                |row| Ok((row.get(0)?, row.get(1)?, row.get::<_, i64>(2)? as usize)),
-            )?);
+            let mut rows = statement.query([passage]).map_err(sql("read"))?;
+            while let Some(row) = rows.next().map_err(sql("read"))? {
+                let read = || Ok((row.get(0)?, row.get(1)?, row.get::<_, i64>(2)? as usize));
+                found.push(read().map_err(sql("read"))?);
+            }
         }
         Ok(found)
     }

@@ -348,10 +348,14 @@ impl<'a> Reader<'a> {
                 if is_doubt(first) {
                     break;
                 }
-                found.extend(self.mutual(tokens, at));
-                found.extend(self.about_note(tokens, at));
-                found.extend(self.without_object(tokens, at));
-                found.extend(self.role_of(tokens, at));
+                if self.rules.phrases(first).next().is_some() {
+                    found.extend(self.mutual(tokens, at));
+                    found.extend(self.about_note(tokens, at));
+                    found.extend(self.without_object(tokens, at));
+                }
+                if self.rules.can_begin_name(first) {
+                    found.extend(self.role_of(tokens, at));
+                }
                 at += 1;
                 continue;
             };
@@ -540,6 +544,7 @@ impl<'a> Reader<'a> {
 
     /// Returns the type that the name of an end means, and the end in whose notes the name stands.
     fn role(&self, tokens: &[Token<'_>]) -> Option<(String, RelationEnd)> {
+        word(tokens, 0).filter(|first| self.rules.can_begin_name(first))?;
         let words: Option<Vec<&str>> = (0..tokens.len()).map(|at| word(tokens, at)).collect();
         let key = relation_key(&words?.join(" "));
         if !self.rules.has_name(&key) {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 
 use crate::config::RelationConfig;
 use crate::text::relation::phrase::{Phrase, RelationEnd};
@@ -21,6 +21,8 @@ pub struct RelationRules {
     phrases: HashMap<String, Vec<Phrase>>,
     /// The types that a name means, each with the end whose notes use it.
     names: HashMap<String, Vec<(String, RelationEnd)>>,
+    /// The first words of these names.
+    name_starts: HashSet<String>,
     /// Words without which a block states nothing by these phrases and names.
     triggers: Triggers,
     stems: OnceLock<RuleStems>,
@@ -62,6 +64,7 @@ impl RelationRules {
         let stated = rules.phrases.values().flatten().filter(|phrase| !phrase.is_asked);
         stated.for_each(|phrase| rules.triggers.add_phrase(phrase));
         rules.names.keys().for_each(|key| rules.triggers.add_name(key));
+        rules.name_starts = rules.names.keys().map(|key| first_run(key).to_owned()).collect();
         rules
     }
 
@@ -126,6 +129,12 @@ impl RelationRules {
         self.names.contains_key(key)
     }
 
+    /// Returns whether a name of a type can begin with a word in lower case, so that it need not be brought into the form of
+    /// [`relation_key`] if not.
+    pub(super) fn can_begin_name(&self, word: &str) -> bool {
+        !word.is_ascii() || self.name_starts.contains(first_run(word))
+    }
+
     /// Returns the types that a name means, each with the end whose notes use it: `employer` stands in a note of the subject
     /// of `works_at`, `employees` in one of its object. Another name means itself, in a note of the subject.
     pub fn meant_by(&self, key: &str) -> Vec<(String, RelationEnd)> {
@@ -147,4 +156,9 @@ impl RelationRules {
         names.sort();
         names
     }
+}
+
+/// Returns the first run of letters and digits.
+fn first_run(text: &str) -> &str {
+    text.split(|c: char| !c.is_alphanumeric()).find(|run| !run.is_empty()).unwrap_or("")
 }
