@@ -66,7 +66,9 @@ fn graph_of(folder: &Path, vectors: Vec<Vec<f32>>) -> Result<Vectors> {
     let vectors: Vec<(i64, Vec<f32>)> = (0..).zip(vectors).collect();
     writer.append(&vectors)?;
     ensure(writer.build_graph(&|| false)?, "no graph was built: there are too few vectors")?;
-    Ok(Vectors::open(folder, dimensions)?)
+    let vectors = Vectors::open(folder, dimensions)?;
+    vectors.prepare_searches(true);
+    Ok(vectors)
 }
 
 /// Makes vectors of length 1 around topics.

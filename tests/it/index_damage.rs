@@ -57,7 +57,9 @@ fn check_noticed(damage: impl Fn(&mut Vec<u8>)) {
         let output = vault.run(&["search", "heron", "--json"]);
         assert!(output.status.success(), "{name}: {}", stderr(&output));
         let said = stderr(&output);
-        assert!(said.contains("damaged") || said.contains("rebuilt"), "{name} was not noticed: {said:?}");
+        // Damaged listings of folders are made again without a word.
+        let is_told = said.contains("damaged") || said.contains("rebuilt");
+        assert_eq!(is_told, name != "listings", "{name}: {said:?}");
         let reply: serde_json::Value = serde_json::from_str(&stdout(&output)).unwrap();
         let mut paths: Vec<&str> =
             reply["results"].as_array().unwrap().iter().map(|hit| hit["path"].as_str().unwrap()).collect();

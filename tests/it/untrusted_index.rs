@@ -287,6 +287,58 @@ fn a_huge_sparse_file_is_not_read() {
     }
 }
 
+/// Returns the CRC-32 of bytes, as zlib computes it.
+fn crc32(bytes: &[u8]) -> u32 {
+    !bytes.iter().fold(u32::MAX, |sum, byte| {
+        (0..8).fold(sum ^ u32::from(*byte), |sum, _| (sum >> 1) ^ (0xEDB8_8320 * (sum & 1)))
+    })
+}
+
+/// States another number of terms in the dictionaries of a segment, with the right checksum (tantivy, `footer.rs`, and the last
+/// 20 bytes of a dictionary: where its index begins, the number of terms, and the version).
+fn state_number_of_terms(path: &Path, number: u64) {
+    let file = fs::read(path).unwrap();
+    let (rest, end) = file.split_last_chunk::<8>().unwrap();
+    let length = u32::from_le_bytes(*end.first_chunk().unwrap()) as usize;
+    let (body, footer) = rest.split_at(rest.len() - length);
+    let mut footer: Value = serde_json::from_slice(footer).unwrap();
+    assert_eq!(footer["crc"], crc32(body));
+    let (mut body, mut changed) = (body.to_vec(), 0);
+    for at in 0..body.len() - 20 {
+        let number_at = |from: usize| u64::from_le_bytes(*body[from..].first_chunk().unwrap());
+        let (index, terms) = (number_at(at), number_at(at + 8));
+        let version = u32::from_le_bytes(*body[at + 16..].first_chunk().unwrap());
+        if (2..=3).contains(&version) && (1..1000).contains(&terms) && (9..at as u64).contains(&index) {
+            body[at + 8..at + 16].copy_from_slice(&number.to_le_bytes());
+            changed += 1;
+        }
+    }
+    assert!(changed > 0, "{}", path.display());
+    footer["crc"] = json!(crc32(&body));
+    let footer = footer.to_string();
+    let length = u32::try_from(footer.len()).unwrap().to_le_bytes();
+    fs::write(path, [&body, footer.as_bytes(), &length, &end[4..]].concat()).unwrap();
+}
+
+/// No memory is taken for terms that are not there.
+#[test]
+fn the_stated_number_of_terms_is_not_believed() {
+    for number in [0, 1, 1 << 33, 1 << 62, u64::MAX] {
+        let vault = vault();
+        drop(vault.store());
+        let index = vault.root().join(".sidenote/index");
+        let files = fs::read_dir(index.join("bm25")).unwrap().map(|entry| entry.unwrap().path());
+        let terms: Vec<_> = files.filter(|path| path.extension().is_some_and(|end| end == "term")).collect();
+        assert!(!terms.is_empty());
+        terms.iter().for_each(|path| state_number_of_terms(path, number));
+        fs::remove_file(index.join("seal.json")).unwrap();
+        for query in ["heorn", "content:ero", "/er.n/"] {
+            let found = vault.run(&["search", "--mode", "bm25", query]);
+            assert!(found.status.success(), "{number} {query}: {}", stderr(&found));
+        }
+    }
+}
+
 #[cfg(unix)]
 #[test]
 fn a_pipe_or_symlink_in_place_of_an_index_file_is_refused() {

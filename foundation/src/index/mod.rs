@@ -280,9 +280,7 @@ impl IndexState {
         let is_same = active.key() == old.model.as_ref().map(|model| model_key(model.model()));
         let is_current = active.folder.as_ref().is_none_or(|folder| old.vectors.is_current(folder));
         let vectors = if is_same && is_current { Arc::clone(&old.vectors) } else { Arc::new(active.open()?) };
-        if old.vectors.is_graph_wanted() {
-            vectors.prepare_searches(true);
-        }
+        vectors.prepare_as(&old.vectors);
         let bm25 = Arc::clone(&self.bm25.read().unwrap_or_else(PoisonError::into_inner));
         let snapshot = take_snapshot(&bm25, pool, vectors, active)?;
         *self.snapshot.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(snapshot);

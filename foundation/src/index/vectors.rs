@@ -315,9 +315,12 @@ impl Vectors {
         }
     }
 
-    /// Returns whether the graph was needed, or is expected to be.
-    pub(super) fn is_graph_wanted(&self) -> bool {
-        self.graph.is_wanted()
+    /// Prepares for searches as an earlier state was prepared.
+    pub(super) fn prepare_as(&self, earlier: &Self) {
+        self.graph.count_on(&earlier.graph);
+        if earlier.graph.is_wanted() {
+            self.prepare_searches(true);
+        }
     }
 
     /// Returns whether a passage has a vector.

@@ -1,7 +1,7 @@
 //! The events of one note as bytes. A process reads the events of all notes and needs those of few, so that they are unpacked
 //! when somebody asks for them.
 
-use serde::de::{Error as _, Visitor};
+use serde::de::Visitor;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::memory::tier::Tier;
@@ -95,6 +95,6 @@ impl<'de> Deserialize<'de> for PackedEvents {
                 Ok(PackedEvents(bytes.to_vec()))
             }
         }
-        deserializer.deserialize_bytes(Bytes).map_err(D::Error::custom)
+        deserializer.deserialize_bytes(Bytes)
     }
 }

@@ -55,13 +55,13 @@ impl Upkeep<'_> {
     /// # Errors
     /// `Internal` if no thread can be started.
     pub fn follow(&self, told: impl FnMut(Followed) + Send + 'static) -> Result<Follower> {
+        prepare_searches(&self.core.index, true);
         if authority_of(&self.core.vault).is_shared() {
             // A copy changes only by catching up.
             let (core, stop) = (self.core.clone(), Arc::default());
             return Ok(Follower { core, stop, threads: Vec::new() });
         }
         self.core.index.follower().set_requested(true);
-        prepare_searches(&self.core.index, true);
         let stop = Arc::new(AtomicBool::new(false));
         let (core, stopped) = (self.core.clone(), Arc::clone(&stop));
         let mut told = told;

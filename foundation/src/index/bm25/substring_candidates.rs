@@ -52,8 +52,10 @@ pub(super) struct TermTextCache {
     is_used: AtomicBool,
 }
 
-/// The room for a term and its line feed in bytes, which few lists exceed on average.
+/// The bytes of a term and its line feed in a usual list.
 const USUAL_TERM: usize = 12;
+/// The most terms for which a part takes memory before it has read them.
+const MOST_EXPECTED: usize = 1 << 17;
 
 /// All terms of one field of a segment, in parts.
 type TermTexts = Arc<[TermText]>;
@@ -70,7 +72,8 @@ struct TermText {
 impl TermText {
     /// Lists the terms of a field from `from` on and before `to`; without these, from the first to the last.
     fn between(inverted: &InvertedIndexReader, from: Option<&[u8]>, to: Option<&[u8]>) -> Result<Self> {
-        let expected = inverted.terms().num_terms() / PARTS + 1;
+        // An index of somebody else can state any number of terms.
+        let expected = (inverted.terms().num_terms() / PARTS + 1).min(MOST_EXPECTED);
         let mut text = String::with_capacity(expected * USUAL_TERM);
         let mut starts = Vec::with_capacity(expected);
         let mut range = inverted.terms().range();
@@ -140,7 +143,7 @@ fn list_terms(inverted: &InvertedIndexReader) -> Result<Vec<TermText>> {
     let mut bounds: Vec<Vec<u8>> = Vec::with_capacity(PARTS);
     for part in 1..PARTS {
         let mut bound = Vec::new();
-        let at = (terms.num_terms() * part / PARTS) as u64;
+        let at = (terms.num_terms() / PARTS * part) as u64;
         terms.ord_to_term(at, &mut bound).map_err(|error| failed("read")(error.into()))?;
         bounds.push(bound);
     }

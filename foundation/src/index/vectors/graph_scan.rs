@@ -1,5 +1,5 @@
-//! The vectors nearest to a query by reading the file of a graph from its beginning to its end. For a process that searches
-//! once or twice this takes less time than to open the graph, and it misses none.
+//! The coarse vectors nearest to a query, by reading the file of a graph from its beginning to its end. For a process that
+//! searches a few times this takes less time than to open the graph, and it misses none of them.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;

@@ -10,14 +10,14 @@ use super::graph::{SearchTurn, open_graph};
 use super::{graph_error, graph_scan};
 use crate::error::Result;
 
-/// The searches that scan the file of a graph before one opens it. To open it takes as long as about as many scans.
+/// The searches that scan the file of a graph before one opens it. To open it takes longer than as many scans.
 const SCANS: usize = 4;
 
 /// A function that says whether a search looks at a record.
 pub(super) type Passes<'t> = &'t (dyn Fn(usize) -> bool + Sync);
 
 /// A saved graph over the first records of a log. To open it takes much longer than a search in it, and searches by words do
-/// not need it: a server opens it in a thread of its own, and a process that searches once or twice does not open it.
+/// not need it: a server opens it in a thread of its own, and a process that searches a few times does not open it.
 #[derive(Default)]
 pub(super) struct LazyGraph {
     folder: PathBuf,
@@ -51,7 +51,12 @@ impl LazyGraph {
     /// Opens the graph in a thread of its own, which calls `first` before it.
     pub(super) fn open_soon(&self, first: impl FnOnce() + Send + 'static) {
         let mut opening = self.opening.lock().unwrap_or_else(PoisonError::into_inner);
-        if self.covered == 0 || !matches!(*opening, Opening::NotBegun) {
+        if !matches!(*opening, Opening::NotBegun) {
+            return;
+        }
+        if self.covered == 0 {
+            // A later state may have a graph.
+            *opening = Opening::Awaited;
             return;
         }
         let (folder, dimensions, covered) = (self.folder.clone(), self.dimensions, self.covered);
@@ -68,6 +73,11 @@ impl LazyGraph {
     /// Returns whether the graph was needed, or is expected to be.
     pub(super) fn is_wanted(&self) -> bool {
         !matches!(*self.opening.lock().unwrap_or_else(PoisonError::into_inner), Opening::NotBegun)
+    }
+
+    /// Goes on counting the searches of an earlier state of the vectors.
+    pub(super) fn count_on(&self, earlier: &Self) {
+        self.scans.store(earlier.scans.load(Ordering::Relaxed), Ordering::Relaxed);
     }
 
     /// Returns the graph; `None` if there is none, or if it cannot be opened.

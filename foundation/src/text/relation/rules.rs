@@ -129,10 +129,11 @@ impl RelationRules {
         self.names.contains_key(key)
     }
 
-    /// Returns whether a name of a type can begin with a word in lower case, so that it need not be brought into the form of
-    /// [`relation_key`] if not.
+    /// Returns whether the words of a name of a type can begin with this one, in lower case, so that they need not be brought
+    /// into the form of [`relation_key`] if not. A word without letters and digits is no part of that form.
     pub(super) fn can_begin_name(&self, word: &str) -> bool {
-        !word.is_ascii() || self.name_starts.contains(first_run(word))
+        let run = first_run(word);
+        !word.is_ascii() || run.is_empty() || self.name_starts.contains(run)
     }
 
     /// Returns the types that a name means, each with the end whose notes use it: `employer` stands in a note of the subject
