@@ -41,7 +41,7 @@ pub struct FolderState {
     pub id: (u64, u64),
     /// The time of the last change of its entries.
     pub modified: (i64, i64),
-    /// The time of the last change of its entries or of the folder itself, which nobody can choose.
+    /// The time of the last change of its entries or of the folder itself, which no program can choose.
     pub changed: (i64, i64),
 }
 

@@ -13,7 +13,7 @@ use sidenote::text::path::NotePath;
 use sidenote::vault::Vault;
 use sidenote::vault::folder_fingerprint::KnownFolders;
 use sidenote::vault::folder_listings::{FolderListing, FolderListings, ScannedFolders};
-use sidenote::vault::scan::{ListedEntries, scan, scan_each};
+use sidenote::vault::scan::{ListedEntries, ScanOptions, scan, scan_each};
 use tempfile::TempDir;
 
 use crate::support::{TestVault, env_number, until};
@@ -240,7 +240,7 @@ fn check_not_listed(change: &str, expect: &[&str]) {
     }
     bed.check();
     let all = ["", "a", "b", "b/deep", "c", "c/deep"];
-    let keeps_times = ListedFolder::open(bed.vault.root()).unwrap().state().unwrap().is_some();
+    let keeps_times = ListedFolder::open(bed.vault.root()).unwrap().state().is_some();
     if keeps_times {
         until("the folders are at rest", || {
             bed.index.sync(SyncScope::All, silent()).unwrap();
@@ -294,6 +294,70 @@ fn listings_are_written_when_many_entries_are_listed_again() {
     assert_eq!(update(&["a"], &[("b", 2, 9)]), [true, false, false, true], "a tenth of the entries");
     assert_eq!(update(&["b"], &[("a", 2, 9)]), [false, true, false, true]);
     assert_eq!(update(&[], &[("b", 1, 9)]), [false, false, true, false], "a was removed");
+}
+
+/// Some file systems may change the entries of a folder and leave its times: the names in an encrypted folder depend on whether
+/// it is unlocked. A listing with an entry that is not there is not used.
+#[test]
+fn a_listing_with_an_entry_that_is_not_there_is_not_used() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::create_dir_all(folder.path().join("vault/sub")).unwrap();
+    fs::write(folder.path().join("vault/a.md"), "a").unwrap();
+    create_symlink(folder.path(), &folder.path().join("vault/link")).unwrap();
+    let root = folder.path().join("vault");
+    // Without a state that tells of changes, no listing is used.
+    let found = ListedFolder::open(&root).unwrap().state();
+    let state = found.unwrap_or(FolderState { id: (1, 2), modified: (5, 0), changed: (5, 0) });
+    let path = folder.path().join("listings");
+    for (entries, is_used) in [
+        (&[("a.md", FileKind::File), ("sub", FileKind::Dir), ("link", FileKind::Symlink)][..], true),
+        (&[("a.md", FileKind::File), ("gone.md", FileKind::File)], false),
+        (&[("a.md", FileKind::File), ("gone", FileKind::Dir)], false),
+        (&[("a.md", FileKind::File), ("gone", FileKind::Symlink)], false),
+        (&[("a.md", FileKind::File), ("sub", FileKind::File)], false),
+        (&[("a.md", FileKind::Dir)], false),
+        (&[("link", FileKind::Dir)], false),
+        (&[("link", FileKind::File)], false),
+    ] {
+        let mut listing = FolderListing::new(state);
+        entries.iter().for_each(|(name, kind)| listing.push(name, *kind));
+        let fresh = std::iter::once((String::new(), listing)).collect();
+        FolderListings::default().update(&path, ScannedFolders { kept: Vec::new(), fresh }).unwrap();
+        let listings = FolderListings::load(&path);
+        let known = KnownFolders {
+            fingerprints: &std::collections::HashMap::new(),
+            is_excluded: None,
+            listings: &listings,
+        };
+        let mut listed = BTreeMap::new();
+        let gaps = scan_each(&root, &ScanOptions::default(), Some(&known), |listing| {
+            let files: Vec<String> = listing.files.iter().map(|file| file.path.to_string()).collect();
+            listed.insert(listing.path, (files, listing.entries == ListedEntries::FromLastScan));
+            Ok::<_, std::convert::Infallible>(())
+        })
+        .unwrap();
+        assert_eq!(listed[""], (vec!["a.md".to_owned()], is_used && found.is_some()), "{entries:?}");
+        assert!(listed.contains_key("sub") && gaps.unreadable.is_empty(), "{entries:?} {gaps:?}");
+    }
+}
+
+/// A small file stands for no more memory than a vault of its size needs.
+#[test]
+fn a_listing_that_unpacks_to_much_is_not_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("listings");
+    let body = lz4_flex::block::compress(&vec![0; 1 << 20]);
+    let hashed = [(1_u32 << 20).to_le_bytes().as_slice(), &body].concat();
+    fs::write(&path, [&[1], blake3::hash(&hashed).as_bytes().as_slice(), &hashed].concat()).unwrap();
+    let state = FolderState { id: (1, 2), modified: (5, 0), changed: (5, 0) };
+    assert!(FolderListings::load(&path).get("", state).is_none());
+    // A vault with one name again and again is listed each time.
+    let mut listing = FolderListing::new(state);
+    (0..10_000).for_each(|_| listing.push("a", FileKind::File));
+    let fresh = std::iter::once((String::new(), listing)).collect();
+    fs::remove_file(&path).unwrap();
+    FolderListings::default().update(&path, ScannedFolders { kept: Vec::new(), fresh }).unwrap();
+    assert!(!path.exists());
 }
 
 /// The index may come from a stranger.

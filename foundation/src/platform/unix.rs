@@ -13,6 +13,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::fs::{self, Access, AtFlags, FileType, Mode, OFlags, XattrFlags};
+#[cfg(any(target_os = "linux", target_os = "android"))]
+use rustix::fs::{StatxAttributes, StatxFlags};
 use rustix::io::Errno;
 
 use super::{FileKind, FileMetadata, FolderState, OpenMode};
@@ -113,34 +115,31 @@ impl ListedFolder {
     }
 
     /// Returns what tells whether the entries are those of before; `None` where the system does not promise it. It is known of
-    /// local file systems of Linux. Network file systems, those in user space and FAT are not trusted.
-    pub fn state(&self) -> io::Result<Option<FolderState>> {
+    /// local file systems of Linux. Network file systems, those in user space, FAT, overlays, whose lower layers may change
+    /// unseen, and encrypted folders, whose names depend on whether they are unlocked, are not trusted.
+    pub fn state(&self) -> Option<FolderState> {
         #[cfg(any(target_os = "linux", target_os = "android"))]
         {
-            // The numbers of ext4, XFS, Btrfs, F2FS, tmpfs, overlayfs, ZFS and bcachefs; statfs(2) and the sources of the latter
-            // two.
-            const KEEPING_TIMES: [u64; 8] = [
-                0xEF53,
-                0x5846_5342,
-                0x9123_683E,
-                0xF2F5_2010,
-                0x0102_1994,
-                0x794C_7630,
-                0x2FC1_2FC1,
-                0xCA45_1A4E,
-            ];
+            // The numbers of ext4, XFS, Btrfs, F2FS, tmpfs, ZFS and bcachefs; statfs(2) and the sources of the latter two.
+            const KEEPING_TIMES: [u64; 7] =
+                [0xEF53, 0x5846_5342, 0x9123_683E, 0xF2F5_2010, 0x0102_1994, 0x2FC1_2FC1, 0xCA45_1A4E];
             #[allow(
                 clippy::cast_sign_loss,
                 clippy::unnecessary_cast,
                 reason = "the type differs between processors"
             )]
-            let kind = u64::from(fs::fstatfs(&self.0.0)?.f_type as u32);
-            let found = FileMetadata::from(&fs::fstat(&self.0.0)?);
-            let state = FolderState { id: found.id(), modified: found.modified, changed: found.changed };
-            Ok(KEEPING_TIMES.contains(&kind).then_some(state))
+            let kind = |found: fs::StatFs| u64::from(found.f_type as u32);
+            let keeps_times = fs::fstatfs(&self.0.0).is_ok_and(|found| KEEPING_TIMES.contains(&kind(found)));
+            let look = || fs::statx(&self.0.0, c"", AtFlags::EMPTY_PATH, StatxFlags::BASIC_STATS);
+            let is_plain = |found: fs::Statx| !found.stx_attributes.contains(StatxAttributes::ENCRYPTED);
+            if !keeps_times || !look().is_ok_and(is_plain) {
+                return None;
+            }
+            let found = FileMetadata::from(&fs::fstat(&self.0.0).ok()?);
+            Some(FolderState { id: found.id(), modified: found.modified, changed: found.changed })
         }
         #[cfg(not(any(target_os = "linux", target_os = "android")))]
-        Ok(None)
+        None
     }
 
     /// Lists the entries.

@@ -198,8 +198,8 @@ impl ListedFolder {
 
     /// Returns what tells whether the entries are those of before: nothing. Here the list of entries has their metadata, so
     /// that nothing is saved by keeping it.
-    pub fn state(&self) -> io::Result<Option<FolderState>> {
-        Ok(None)
+    pub fn state(&self) -> Option<FolderState> {
+        None
     }
 
     /// Lists the entries. One call of the system gives the metadata of many.

@@ -8,13 +8,16 @@ use serde::{Deserialize, Serialize};
 
 use crate::atomic_file::AtomicFile;
 use crate::error::{Error, Result};
-use crate::platform::{FileKind, FolderState};
+use crate::platform::{self, FileKind, FolderState};
 use crate::safe_open;
 
 /// The version of the form of the file.
 const FORMAT_VERSION: u8 = 1;
 /// The maximum size of the file in bytes, enough for ten million files.
-const MAX_FILE_LEN: u64 = 1 << 30;
+const MAX_FILE_LEN: u64 = 1 << 27;
+/// The most bytes that one of the file may stand for. Names take a third of their space; a file that states more is not read,
+/// since it may come from a stranger, who wants much memory taken.
+const MAX_RATIO: usize = 16;
 /// The least part of all entries that is listed again before the file is written once more: a sixteenth. To write it takes as
 /// long as to list a quarter of them.
 const REWRITTEN_AT: usize = 16;
@@ -78,7 +81,9 @@ pub struct FolderListings {
 impl FolderListings {
     /// Reads the listings from a file; there are none if it is missing or damaged.
     pub fn load(path: &Path) -> Self {
-        let bytes = safe_open::read_in_place(path, MAX_FILE_LEN).ok();
+        // A file with holes is not ours, either.
+        let is_ours = platform::entry_metadata(path).is_ok_and(|found| safe_open::is_regular(&found));
+        let bytes = is_ours.then(|| safe_open::read_in_place(path, MAX_FILE_LEN).ok()).flatten();
         Self { folders: bytes.and_then(|bytes| decode(&bytes)).unwrap_or_default() }
     }
 
@@ -104,7 +109,7 @@ impl FolderListings {
         if anew == 0 || anew * REWRITTEN_AT < count(&folders) {
             return Ok(());
         }
-        let bytes = encode(&folders)?;
+        let Some(bytes) = encode(&folders)? else { return Ok(()) };
         AtomicFile::new(path)
             .single_writer()
             .write_bytes(&bytes)
@@ -121,14 +126,19 @@ pub struct ScannedFolders {
     pub fresh: HashMap<String, FolderListing>,
 }
 
-/// Encodes listings: the version, a hash of the rest, the length without compression, and the listings compressed by LZ4.
-fn encode(folders: &HashMap<String, FolderListing>) -> Result<Vec<u8>> {
+/// Encodes listings: the version, a hash of the rest, the length without compression, and the listings compressed by LZ4. Returns `None` for
+/// listings that [`decode`] would not read.
+fn encode(folders: &HashMap<String, FolderListing>) -> Result<Option<Vec<u8>>> {
     let failed =
         |error: &str| Error::internal(format!("the listings of folders cannot be serialized: {error}"));
     let body = postcard::to_stdvec(folders).map_err(|error| failed(&error.to_string()))?;
     let length = u32::try_from(body.len()).map_err(|error| failed(&error.to_string()))?;
-    let hashed = [length.to_le_bytes().as_slice(), &lz4_flex::block::compress(&body)].concat();
-    Ok([[FORMAT_VERSION].as_slice(), blake3::hash(&hashed).as_bytes(), &hashed].concat())
+    let compressed = lz4_flex::block::compress(&body);
+    if body.len() > compressed.len().saturating_mul(MAX_RATIO) {
+        return Ok(None);
+    }
+    let hashed = [length.to_le_bytes().as_slice(), &compressed].concat();
+    Ok(Some([[FORMAT_VERSION].as_slice(), blake3::hash(&hashed).as_bytes(), &hashed].concat()))
 }
 
 fn decode(bytes: &[u8]) -> Option<HashMap<String, FolderListing>> {
@@ -138,8 +148,10 @@ fn decode(bytes: &[u8]) -> Option<HashMap<String, FolderListing>> {
         return None;
     }
     let (length, compressed) = hashed.split_first_chunk()?;
-    // LZ4 makes no more than 255 bytes of one, so that nobody can have more memory taken.
-    let length = (u32::from_le_bytes(*length) as usize).min(compressed.len().saturating_mul(255));
+    let length = u32::from_le_bytes(*length) as usize;
+    if length > compressed.len().saturating_mul(MAX_RATIO) {
+        return None;
+    }
     let body = lz4_flex::block::decompress(compressed, length).ok()?;
     postcard::from_bytes(&body).ok()
 }

@@ -501,6 +501,8 @@ struct ListedDir {
     /// The names of the files, one after the other.
     names: String,
     files: Vec<ListedFile>,
+    /// Whether an entry is not there, or is of another kind than the list of entries says.
+    is_other: bool,
 }
 
 /// A file of a folder that is being listed.
@@ -515,13 +517,7 @@ struct ListedFile {
 fn list(context: &WalkContext<'_>, path: String) -> ListedDir {
     let WalkContext { root, options, known, .. } = *context;
     let disk = on_disk(root, &path);
-    let mut listed = ListedDir {
-        listing: DirListing { path, ..DirListing::default() },
-        links: Vec::new(),
-        gaps: ScanGaps::default(),
-        names: String::new(),
-        files: Vec::new(),
-    };
+    let mut listed = ListedDir::new(path);
     let end = listed.add_entries(&disk, context);
     let is_whole = end.is_ok();
     if let Err(error) = end {
@@ -546,6 +542,17 @@ fn list(context: &WalkContext<'_>, path: String) -> ListedDir {
 }
 
 impl ListedDir {
+    fn new(path: String) -> Self {
+        Self {
+            listing: DirListing { path, ..DirListing::default() },
+            links: Vec::new(),
+            gaps: ScanGaps::default(),
+            names: String::new(),
+            files: Vec::new(),
+            is_other: false,
+        }
+    }
+
     fn path_of(&self, name: &str) -> String {
         if self.listing.path.is_empty() { name.to_owned() } else { format!("{}/{name}", self.listing.path) }
     }
@@ -591,14 +598,23 @@ impl ListedDir {
     fn add_entries(&mut self, disk: &Path, context: &WalkContext<'_>) -> io::Result<()> {
         let WalkContext { real, options, known, .. } = *context;
         let folder = ListedFolder::open(disk)?;
-        let state = if known.is_some() { folder.state()? } else { None };
+        let state = known.and_then(|_| folder.state());
         let last = known.zip(state).and_then(|(known, state)| known.listings.get(&self.listing.path, state));
         if let Some(last) = last {
             for (name, kind) in last.entries() {
-                self.add(&folder.entry(name, kind)?, real, options);
+                let entry = folder.entry(name, kind)?;
+                // What is listed as a file is looked at anyway.
+                if kind != FileKind::File {
+                    self.is_other |= entry.metadata().map_or(true, |found| found.kind != kind);
+                }
+                self.add(&entry, real, options);
             }
-            self.listing.entries = ListedEntries::FromLastScan;
-            return Ok(());
+            if !self.is_other {
+                self.listing.entries = ListedEntries::FromLastScan;
+                return Ok(());
+            }
+            // Its entries are others, whatever its times say.
+            *self = Self::new(std::mem::take(&mut self.listing.path));
         }
         // The state is read before the entries, so that any later change gives the folder another one.
         let is_settled = |state: &FolderState| !is_racy(state.modified_ns(), state.changed_ns());
@@ -652,6 +668,8 @@ impl ListedDir {
             return self.keep(name, *metadata, false);
         }
         let path = self.path_of(name);
+        let is_gone = metadata.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::NotFound);
+        self.is_other |= !symlink && (kind == FileKind::File || is_gone);
         let Self { links, gaps, .. } = self;
         match metadata {
             Ok(metadata) if symlink && metadata.is_dir() && is_too_deep(&format!("{path}/")) => {
@@ -668,7 +686,7 @@ impl ListedDir {
             Ok(_) => gaps.warnings.push(format!("{path} is skipped: it is not a regular file")),
             // A file that was removed between the two calls is gone. The target of a link may be missing only for the
             // moment, for example on a drive that is not mounted.
-            Err(error) if !symlink && error.kind() == io::ErrorKind::NotFound => {}
+            Err(_) if !symlink && is_gone => {}
             Err(error) => gaps.fail(&path, &entry.path(), error),
         }
     }
