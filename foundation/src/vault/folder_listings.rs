@@ -15,8 +15,8 @@ use crate::safe_open;
 const FORMAT_VERSION: u8 = 1;
 /// The maximum size of the file in bytes, enough for ten million files.
 const MAX_FILE_LEN: u64 = 1 << 27;
-/// The most bytes that one of the file may stand for. Names take a third of their space; a file that states more is not read,
-/// since it may come from a stranger, who wants much memory taken.
+/// The most bytes without compression for each compressed byte. Names usually have three; a file that states more than this is
+/// not read, because it may come from a stranger and would take much memory.
 const MAX_RATIO: usize = 16;
 /// The least part of all entries that is listed again before the file is written once more: a sixteenth. To write it takes as
 /// long as to list a quarter of them.
@@ -126,8 +126,8 @@ pub struct ScannedFolders {
     pub fresh: HashMap<String, FolderListing>,
 }
 
-/// Encodes listings: the version, a hash of the rest, the length without compression, and the listings compressed by LZ4. Returns `None` for
-/// listings that [`decode`] would not read.
+/// Encodes listings: the version, a hash of the rest, the length without compression, and the listings compressed by LZ4.
+/// Returns `None` for listings that [`decode`] would not read.
 fn encode(folders: &HashMap<String, FolderListing>) -> Result<Option<Vec<u8>>> {
     let failed =
         |error: &str| Error::internal(format!("the listings of folders cannot be serialized: {error}"));
@@ -141,6 +141,7 @@ fn encode(folders: &HashMap<String, FolderListing>) -> Result<Option<Vec<u8>>> {
     Ok(Some([[FORMAT_VERSION].as_slice(), blake3::hash(&hashed).as_bytes(), &hashed].concat()))
 }
 
+/// Decodes what [`encode`] returned; `None` if the bytes are something else.
 fn decode(bytes: &[u8]) -> Option<HashMap<String, FolderListing>> {
     let (version, rest) = bytes.split_first()?;
     let (hash, hashed) = rest.split_first_chunk::<{ blake3::OUT_LEN }>()?;

@@ -114,7 +114,13 @@ impl LazyGraph {
     ) -> Result<Option<Vec<usize>>> {
         if self.covered > 0 && !self.is_wanted() && self.scans.fetch_add(1, Ordering::Relaxed) < SCANS {
             let file = (self.folder.as_path(), self.dimensions, self.covered);
-            return Ok(graph_scan::nearest(file, query, count, passes.unwrap_or(&|_| true)));
+            let nearest = graph_scan::nearest(file, query, count, passes.unwrap_or(&|_| true));
+            if nearest.is_none() {
+                tracing::debug!(
+                    "the file of the vector graph cannot be used, so vectors are compared one by one"
+                );
+            }
+            return Ok(nearest);
         }
         let Some(graph) = self.graph() else { return Ok(None) };
         let query = coarse::signed(query);
