@@ -6,12 +6,13 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::Bound;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use crate::core::Core;
 use crate::lookup::Lookup;
 use crate::source::Source;
 use crate::sync::IndexSync;
+use crate::unindexed::UnindexedFiles;
 use sidenote_foundation::error::{Error, ErrorKind, Result};
 use sidenote_foundation::index::catalog::{CatalogReader, FileKind, LinkTexts, ReadTransaction};
 use sidenote_foundation::index::follow::CatchUp;
@@ -34,11 +35,9 @@ const BULK_SHARE: usize = 16;
 /// The vault as a plan sees it.
 pub(super) struct View<'a> {
     core: &'a Core,
-    /// The files that are new since the vault was indexed.
-    added: BTreeSet<NotePath>,
-    /// The files that changed since they were indexed.
-    changed: Vec<NotePath>,
-    gone: BTreeSet<NotePath>,
+    /// The files that differ from the index. While a server indexes a large batch, they are looked for when a plan first needs
+    /// them: an edit of a note that is named by its path does not, and would wait for a scan of the vault.
+    unindexed: OnceLock<Arc<UnindexedFiles>>,
     /// The files that were read and the links and names that were looked up, for tests of how plans grow.
     work: AtomicUsize,
     /// The link dialects of the vault's folders.
@@ -54,35 +53,48 @@ impl<'a> View<'a> {
     }
 
     /// Does the same for a change of the text of some notes. While a server indexes a large batch, it does not wait for it, and
-    /// compares the index with the files, too. Plans that look for links in all notes would then read the whole batch.
+    /// compares the index with the files if a plan needs that. Plans that look for links in all notes would then read the whole
+    /// batch.
     pub(super) fn for_edits(core: &'a Core) -> Result<Self> {
         let is_server = core.index.follower().is_requested() && core.index.generation()? > 0;
         Self::within(core, if is_server { Patience::ENDLESS.unless_large() } else { Patience::ENDLESS })
     }
 
     fn within(core: &'a Core, patience: Patience) -> Result<Self> {
-        let drift = if IndexSync::of(core).catch_up_copy()? {
-            Drift::default()
+        let lookup = Lookup::of(core);
+        let unindexed = if IndexSync::of(core).catch_up_copy()? {
+            OnceLock::from(lookup.set_unindexed(None))
         } else if core.index.promote()? {
             match core.index.follower().catch_up(patience)? {
-                CatchUp::Done(_) => Drift::default(),
-                CatchUp::Behind(_) => core.index.drift(&core.vault)?,
+                CatchUp::Done(_) => OnceLock::from(lookup.set_unindexed(None)),
+                CatchUp::Behind(changes) => {
+                    lookup.set_behind(changes);
+                    OnceLock::new()
+                }
             }
         } else {
-            core.index.drift(&core.vault)?
+            OnceLock::from(compare(core)?)
         };
-        Lookup::of(core).set_unindexed(Some(&drift));
-        Lookup::of(core).set_behind(drift.len());
-        let Drift { added, changed, removed } = drift;
+        if let Some(unindexed) = unindexed.get() {
+            lookup.set_behind(unindexed.len());
+        }
         let dialects = match core.index.snapshot()?.generation {
             // Nothing is indexed, because there is nothing yet.
             0 => DialectRules::of(&core.vault).decide(&[], || Ok(PathLinkCounts::default()))?,
             _ => core.index.catalog().links().dialects()?,
         };
-        let dialects = Arc::new(dialects);
-        let (added, gone) = (added.into_iter().collect(), removed.into_iter().collect());
         let (work, linked) = (AtomicUsize::new(0), Mutex::default());
-        Ok(Self { core, added, changed, gone, work, dialects, linked })
+        Ok(Self { core, unindexed, work, dialects: Arc::new(dialects), linked })
+    }
+
+    /// Returns the files that differ from the index.
+    fn unindexed_files(&self) -> Result<&UnindexedFiles> {
+        if let Some(known) = self.unindexed.get() {
+            return Ok(known);
+        }
+        let found = compare(self.core)?;
+        Lookup::of(self.core).set_behind(found.len());
+        Ok(self.unindexed.get_or_init(|| found))
     }
 
     /// Returns the number of files that were read and of links and names that were looked up.
@@ -124,13 +136,20 @@ impl<'a> View<'a> {
 
     /// Returns whether a file exists.
     pub(super) fn holds(&self, path: &NotePath) -> Result<bool> {
-        Ok(self.added.contains(path)
-            || (!self.gone.contains(path) && self.catalog().row_at(path.as_str())?.is_some()))
+        let unindexed = self.unindexed_files()?;
+        Ok(unindexed.is_there(path)
+            || (!unindexed.is_gone(path) && self.catalog().row_at(path.as_str())?.is_some()))
     }
 
     /// Finds a note by any of its names, also one that is not indexed yet. A note that this call resolved and that was
     /// moved since is found at its new path.
     pub(super) fn find(&self, name: &str) -> Result<NotePath> {
+        if self.unindexed.get().is_none() {
+            if let Some(row) = Lookup::of(self.core).find_at_path(name)? {
+                return Ok(row.path);
+            }
+            self.unindexed_files()?;
+        }
         let found = Lookup::of(self.core).find(name).and_then(|row| match self.is_on_disk(&row.path) {
             true => Ok(row.path),
             false => Err(Error::not_found(format!("{} is gone", row.path))),
@@ -148,41 +167,40 @@ impl<'a> View<'a> {
     }
 
     /// Returns whether a file was not removed since it was indexed.
-    pub(super) fn is_there(&self, path: &NotePath) -> bool {
-        !self.gone.contains(path)
-    }
-
-    /// Returns whether a file of the catalog is there and was indexed when this view was made. A batch may be committed since.
-    fn is_of_catalog(&self, path: &NotePath) -> bool {
-        !self.gone.contains(path) && !self.added.contains(path)
+    pub(super) fn is_there(&self, path: &NotePath) -> Result<bool> {
+        Ok(!self.unindexed_files()?.is_gone(path))
     }
 
     /// Lists the files that are new or changed since they were indexed.
-    pub(super) fn unindexed(&self) -> impl Iterator<Item = NotePath> {
-        self.added.iter().chain(&self.changed).cloned()
+    pub(super) fn unindexed(&self) -> Result<impl Iterator<Item = NotePath>> {
+        Ok(self.unindexed_files()?.there.iter().cloned())
     }
 
     /// Lists all files.
     pub(super) fn all_files(&self) -> Result<Vec<NotePath>> {
+        let unindexed = self.unindexed_files()?;
         let known = self.catalog().paths().all()?.into_iter().map(|(path, _)| path);
-        let known = known.filter(|path| self.is_of_catalog(path));
-        Ok(known.chain(self.added.iter().cloned()).collect())
+        // A batch may be committed since this view was made.
+        let known = known.filter(|path| !unindexed.covers(path));
+        Ok(known.chain(unindexed.there.iter().cloned()).collect())
     }
 
     /// Lists the files below a folder.
     pub(super) fn below(&self, folder: &NotePath) -> Result<Vec<NotePath>> {
+        let unindexed = self.unindexed_files()?;
         let known = self.catalog().paths().below(folder.as_str())?;
-        let known = known.into_iter().filter(|path| self.is_of_catalog(path));
-        Ok(known.chain(below(&self.added, folder.as_str()).cloned()).collect())
+        let known = known.into_iter().filter(|path| !unindexed.covers(path));
+        Ok(known.chain(below(&unindexed.there, folder.as_str()).cloned()).collect())
     }
 
     /// Lists the files whose name has one of these keys.
     fn named(&self, keys: &BTreeSet<String>) -> Result<Vec<NotePath>> {
+        let unindexed = self.unindexed_files()?;
         let wanted: Vec<String> = keys.iter().cloned().collect();
         let known = self.ask_catalog(&wanted, |catalog, names| catalog.paths().named(names))?;
-        let known = known.into_iter().map(|(path, _)| path).filter(|path| self.is_of_catalog(path));
-        let added = self.added.iter().filter(|path| keys.contains(&key(path.name()))).cloned();
-        Ok(known.chain(added).collect())
+        let known = known.into_iter().map(|(path, _)| path).filter(|path| !unindexed.covers(path));
+        let there = unindexed.there.iter().filter(|path| keys.contains(&key(path.name()))).cloned();
+        Ok(known.chain(there).collect())
     }
 
     /// Lists the notes and canvases with links that the move of some files can affect: those that link to one of the
@@ -204,15 +222,15 @@ impl<'a> View<'a> {
                 .collect::<Vec<_>>())
         };
         // The catalog resolved links before what changed since: a link may mean one of these files now by its name.
-        let is_behind = !(self.added.is_empty() && self.gone.is_empty() && self.changed.is_empty());
-        let unresolved = if is_behind { moved } else { &[] };
+        let unindexed = self.unindexed_files()?;
+        let unresolved = if unindexed.is_empty() { &[] } else { moved };
         let unresolved = unresolved.iter().map(|path| key(path.name()));
         let names: BTreeSet<String> = new_names.iter().cloned().chain(unresolved).collect();
         let names: Vec<String> = names.into_iter().collect();
         let mut sources: BTreeSet<NotePath> = self.ask_catalog(moved, linking)?.into_iter().collect();
         sources.extend(self.ask_catalog(&names, naming)?);
-        sources.retain(|path| !self.gone.contains(path));
-        sources.extend(self.added.iter().chain(&self.changed).cloned());
+        sources.retain(|path| !unindexed.is_gone(path));
+        sources.extend(unindexed.there.iter().cloned());
         sources.extend(moved.iter().cloned());
         sources.retain(|path| FileKind::of(path) != FileKind::Attachment);
         Ok(sources)
@@ -236,7 +254,8 @@ impl<'a> View<'a> {
             let mut said = inside.iter().filter_map(|&at| texts.get(at));
             said.any(|(text, syntax)| !world.keeps(text, *syntax, path))
         };
-        let mut changing: BTreeSet<NotePath> = self.unindexed().collect();
+        let unindexed = self.unindexed_files()?;
+        let mut changing = unindexed.there.clone();
         if self.core.index.follower().is_following() {
             // Systems do not tell of every write. All other processes have just scanned the files.
             let Drift { added, changed, .. } = self.core.index.drift(&self.core.vault)?;
@@ -251,7 +270,7 @@ impl<'a> View<'a> {
             let changed = parallel::map(group, GROUP, || (), changes).into_iter().zip(group);
             changing.extend(changed.filter(|(changes, _)| *changes).map(|(_, (path, _))| path.clone()));
         }
-        changing.retain(|path| self.is_there(path) && FileKind::of(path) != FileKind::Attachment);
+        changing.retain(|path| !unindexed.is_gone(path) && FileKind::of(path) != FileKind::Attachment);
         Ok(changing)
     }
 
@@ -343,23 +362,31 @@ impl<'a> View<'a> {
     /// Finds the file at exactly this path.
     fn file_at(&self, place: &str) -> Result<Option<NotePath>> {
         self.add_work(1);
-        if let Some(added) = self.added.get(place) {
-            return Ok(Some(added.clone()));
+        let unindexed = self.unindexed_files()?;
+        if let Some(there) = unindexed.there.get(place) {
+            return Ok(Some(there.clone()));
         }
         let row = self.catalog().row_at(place)?;
-        Ok(row.map(|row| row.path).filter(|path| !self.gone.contains(path)))
+        Ok(row.map(|row| row.path).filter(|path| !unindexed.is_gone(path)))
     }
 
     /// Returns whether a folder holds a file.
     fn has_folder(&self, folder: &str) -> Result<bool> {
-        if below(&self.added, folder).next().is_some() {
+        let unindexed = self.unindexed_files()?;
+        if below(&unindexed.there, folder).next().is_some() {
             return Ok(true);
         }
-        if below(&self.gone, folder).next().is_none() {
+        if below(&unindexed.gone, folder).next().is_none() {
             return self.catalog().paths().has_folder(folder);
         }
-        Ok(self.catalog().paths().below(folder)?.iter().any(|path| !self.gone.contains(path)))
+        Ok(self.catalog().paths().below(folder)?.iter().any(|path| !unindexed.is_gone(path)))
     }
+}
+
+/// Compares the index with the files, for this plan and for what the call looks up.
+fn compare(core: &Core) -> Result<Arc<UnindexedFiles>> {
+    let drift = core.index.drift(&core.vault)?;
+    Ok(Lookup::of(core).set_unindexed(Some(&drift)))
 }
 
 /// Lists the paths below a folder.

@@ -84,6 +84,25 @@ impl Lookup<'_> {
         }
     }
 
+    /// Finds the indexed note or canvas with a path, with or without `.md`, if it is on the disk, whatever else changed since it
+    /// was indexed. `None` says nothing: the name may mean a file that is not indexed.
+    pub(super) fn find_at_path(&self, name: &str) -> Result<Option<FileRow>> {
+        let wanted = Self::bare_name(name);
+        let settings = self.core.vault.settings();
+        for path in [wanted.to_owned(), format!("{wanted}.md")] {
+            let Some(path) = NotePath::from_disk(&path) else { return Ok(None) };
+            if let Some(row) = self.core.index.row_on_disk(&path, &settings)? {
+                // The catalog has the file under the spelling that the folder shows.
+                let is_indexed = self.core.index.catalog().row_at(path.as_str())?.is_some();
+                if is_indexed {
+                    self.remember_resolved(&row);
+                }
+                return Ok(is_indexed.then_some(row));
+            }
+        }
+        Ok(None)
+    }
+
     /// Resolves symbolic links in the folder of a filter, so that it equals the paths of its notes.
     ///
     /// # Errors
@@ -98,14 +117,15 @@ impl Lookup<'_> {
         Ok(filter)
     }
 
-    /// Stores the difference between the files and the index. `None` means that they agree.
-    pub(super) fn set_unindexed(&self, drift: Option<&Drift>) {
+    /// Stores the difference between the files and the index, and returns it. `None` means that they agree.
+    pub(super) fn set_unindexed(&self, drift: Option<&Drift>) -> Arc<UnindexedFiles> {
         let mut unindexed = self.core.state.unindexed_files.lock().unwrap_or_else(PoisonError::into_inner);
         match drift.filter(|drift| !drift.is_empty()) {
             Some(drift) => *unindexed = Arc::new(UnindexedFiles::of(drift)),
             None if unindexed.is_empty() => {}
             None => *unindexed = Arc::default(),
         }
+        Arc::clone(&unindexed)
     }
 
     pub(super) fn unindexed_files(&self) -> Arc<UnindexedFiles> {

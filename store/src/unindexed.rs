@@ -24,6 +24,16 @@ impl UnindexedFiles {
         self.there.is_empty() && self.gone.is_empty()
     }
 
+    /// Returns the number of files.
+    pub(super) fn len(&self) -> usize {
+        self.there.len() + self.gone.len()
+    }
+
+    /// Returns whether a file is new or changed.
+    pub(super) fn is_there(&self, path: &NotePath) -> bool {
+        self.there.contains(path)
+    }
+
     pub(crate) fn covers(&self, path: &NotePath) -> bool {
         self.there.contains(path) || self.gone.contains(path)
     }

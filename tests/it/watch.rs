@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
+use sidenote::error::ErrorKind;
 use sidenote::index::silent;
 use sidenote::search::Mode;
 use sidenote::store::{
@@ -553,7 +554,12 @@ fn a_move_of_many_files_follows_links_that_nobody_told_of() {
 fn reading_and_editing_do_not_wait_for_a_large_batch() {
     let many: Vec<String> = (0..2_000).map(|at| format!("many/n{at}.md")).collect();
     let notes = many.iter().map(|path| (path.as_str(), "One of many.\n"));
-    let own = [("Heron.md", "# Heron\n\nGrey.\n"), ("List.md", "See [[Heron]].\n")];
+    let own = [
+        ("Heron.md", "# Heron\n\nGrey.\n"),
+        ("List.md", "See [[Heron]].\n"),
+        ("Gone.md", "Soon.\n"),
+        ("Other.md", "Other.\n"),
+    ];
     let vault = TestVault::new(&notes.chain(own).collect::<Vec<_>>());
     let store = vault.open("none");
     let (begun, has_begun) = channel();
@@ -575,6 +581,21 @@ fn reading_and_editing_do_not_wait_for_a_large_batch() {
         reply.notices,
         ["the index does not show the change yet, because many files are being indexed"]
     );
+    // What another program does meanwhile counts: a note is found by a name that it got, and not by one that it lost.
+    let edit = |name: &str| {
+        let append = NoteEdit::Append("Appended.".to_owned(), None);
+        let edit = EditRequest { note: name.to_owned(), edit: append, expect: None };
+        store.changes().change(&Operation::Edit(edit), false)
+    };
+    vault.write("Other.md", "---\naliases: [Bittern]\n---\nOther.\n");
+    vault.remove("Gone.md");
+    assert!(edit("Bittern").unwrap().applied);
+    assert_eq!(edit("Gone").unwrap_err().kind(), ErrorKind::NotFound);
+    assert_eq!(edit("gone.md").unwrap_err().kind(), ErrorKind::NotFound);
+    vault.write("many/Gone.md", "Elsewhere.\n");
+    assert!(edit("Gone").unwrap().applied);
+    assert_eq!(vault.read("many/Gone.md"), "Elsewhere.\n\nAppended.\n");
+    assert_eq!(vault.read("Other.md"), "---\naliases: [Bittern]\n---\nOther.\n\nAppended.\n");
     vault.write("New.md", "Not indexed yet.\n");
     let request = SearchRequest { query: "many".to_owned(), ..SearchRequest::default() };
     assert!(store.searches().search(&request).unwrap().stale);

@@ -151,7 +151,7 @@ impl CopyMerge<'_> {
         let paths = rows.iter().map(|row| &row.path);
         let known = ConflictCopies::of(paths, |path| self.core.vault.read(path).ok());
         if let Some(copy) = known.copy_at(named) {
-            if !copy.exists || !view.is_there(&copy.note) {
+            if !copy.exists || !view.is_there(&copy.note)? {
                 return Err(Error::not_found(format!(
                     "{} is not there, of which {named} is a copy",
                     copy.note
@@ -160,8 +160,10 @@ impl CopyMerge<'_> {
             }
             return Ok((copy.note.clone(), vec![copy]));
         }
-        let mut copies = known.find();
-        copies.retain(|copy| copy.note == *named && view.is_there(&copy.copy));
+        let copies = known.find().into_iter().filter(|copy| copy.note == *named);
+        let there = copies
+            .filter_map(|copy| view.is_there(&copy.copy).map(|there| there.then_some(copy)).transpose());
+        let copies = there.collect::<Result<Vec<_>>>()?;
         if copies.is_empty() {
             return Err(Error::not_found(format!("{named} has no conflict copies")).with_hints(
                 "`sidenote conflicts` lists the copies that there are",

@@ -101,7 +101,7 @@ impl Planner<'_> {
     /// Lists the notes that have a tag or property, and those that changed since they were indexed.
     pub(crate) fn holding(&self, view: &View<'_>, kind: RenameKind, name: &str) -> Result<Vec<NotePath>> {
         let catalog = self.core.index.catalog();
-        let mut paths: std::collections::BTreeSet<NotePath> = view.unindexed().collect();
+        let mut paths: std::collections::BTreeSet<NotePath> = view.unindexed()?.collect();
         match kind {
             RenameKind::Tag => {
                 let filter = Filter { tags: vec![name.to_owned()], ..Filter::default() };
@@ -120,7 +120,7 @@ impl Planner<'_> {
         }
         let mut held = Vec::new();
         for path in paths.into_iter().filter(NotePath::is_note) {
-            if view.is_there(&path) {
+            if view.is_there(&path)? {
                 held.push(path);
             }
         }

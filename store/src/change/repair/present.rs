@@ -66,7 +66,7 @@ impl Present {
         let mut paths: BTreeSet<NotePath> = ids.iter().filter_map(|id| by_id.get(id).cloned()).collect();
         paths.extend(catalog.links().sources_of_links_above()?);
         drop(catalog);
-        paths.extend(view.unindexed().filter(|path| FileKind::of(path) != FileKind::Attachment));
+        paths.extend(view.unindexed()?.filter(|path| FileKind::of(path) != FileKind::Attachment));
         let scope = scope.iter().map(|path| scope_of(path, &files)).collect::<Result<Vec<_>>>()?;
         let mut present = Self {
             names,
