@@ -20,6 +20,7 @@ use sidenote_foundation::config::Config;
 use sidenote_foundation::error::{Error, ErrorKind, Result};
 use sidenote_foundation::index::embed::model_selection::Selection;
 use sidenote_foundation::index::embed::{Embed, Rerank};
+use sidenote_foundation::index::indexed_document::ParsedNote;
 use sidenote_foundation::index::{Index, Snapshot};
 use sidenote_foundation::journal::Journal;
 use sidenote_foundation::journal::projection::Projection;
@@ -80,10 +81,15 @@ impl Core {
         self.vault.read(path)
     }
 
+    /// Reads and parses a note that a search may show. `None` if it cannot be read.
+    pub(crate) fn parsed_note(&self, path: &NotePath) -> Option<Arc<ParsedNote>> {
+        self.read_bytes(path).ok().map(|bytes| self.state.parsed_notes.of(path, &bytes))
+    }
+
     /// Returns how questions are answered by relations. `read` reads a note.
     pub(crate) fn relation_lookup<'a>(
         &'a self,
-        read: &'a (dyn Fn(&NotePath) -> Option<Vec<u8>> + Sync),
+        read: &'a (dyn Fn(&NotePath) -> Option<Arc<ParsedNote>> + Sync),
     ) -> RelationLookup<'a> {
         RelationLookup { rules: &self.state.relation_rules, read }
     }

@@ -2,6 +2,7 @@
 //! kinds of the notes and the words around their links tell how likely that is.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use crate::error::Result;
 use crate::index::Snapshot;
@@ -205,7 +206,7 @@ pub(super) fn asks_for_past<'w>(words: impl Iterator<Item = &'w str> + Clone) ->
 /// A note with a link from or to the named note.
 struct Source {
     row: FileRow,
-    reading: ParsedNote,
+    reading: Arc<ParsedNote>,
     contexts: Vec<LinkContext>,
     /// The files that its links mean, by the index of the link.
     targets: HashMap<usize, FileId>,
@@ -252,7 +253,7 @@ fn sources(
         }
     }
     let read = |_: &mut (), (row, _): &(FileRow, _)| {
-        let reading = ParsedNote::new(&row.path, (lookup.read)(&row.path)?);
+        let reading = (lookup.read)(&row.path)?;
         let contexts = link_contexts(&reading.text, &reading.note);
         Some((reading, contexts))
     };
@@ -315,9 +316,9 @@ fn candidates(
 struct Cosines<'a> {
     snapshot: &'a Snapshot,
     vector: &'a QueryVector,
+    reading: &'a ParsedNote,
     keys: Vec<i64>,
     known: HashMap<usize, f32>,
-    starts: Vec<usize>,
 }
 
 impl<'a> Cosines<'a> {
@@ -325,19 +326,19 @@ impl<'a> Cosines<'a> {
         catalog: &CatalogReader,
         snapshot: &'a Snapshot,
         vector: &'a QueryVector,
-        source: &Source,
+        source: &'a Source,
     ) -> Result<Self> {
         let keys = if vector.is_some() { catalog.passages().of(source.row.id)? } else { Vec::new() };
-        // A note with one passage needs no look at where it begins.
-        let passages = if keys.len() > 1 { source.reading.passages() } else { &[] };
-        let starts = passages.iter().map(|passage| passage.span.start).collect();
-        Ok(Self { snapshot, vector, keys, known: HashMap::new(), starts })
+        Ok(Self { snapshot, vector, reading: &source.reading, keys, known: HashMap::new() })
     }
 
     /// Returns the cosine of the passage with a context; 0 if it has no vector.
     fn at(&mut self, context: &LinkContext) -> Result<f32> {
         let Some(vector) = self.vector else { return Ok(0.0) };
-        let place = self.starts.partition_point(|start| *start <= context.span.start).saturating_sub(1);
+        // A note with one passage needs no look at where it begins.
+        let passages = if self.keys.len() > 1 { self.reading.passages() } else { &[] };
+        let after = passages.partition_point(|passage| passage.span.start <= context.span.start);
+        let place = after.saturating_sub(1);
         if let Some(known) = self.known.get(&place) {
             return Ok(*known);
         }

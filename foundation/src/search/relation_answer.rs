@@ -1,6 +1,9 @@
 //! Answers by relation: notes, why they answer, and what states it.
 
+use std::sync::Arc;
+
 use crate::index::catalog::FileId;
+use crate::index::indexed_document::ParsedNote;
 use crate::text::path::NotePath;
 use crate::text::relation::{RelationEnd, RelationRules};
 use crate::text::span::Span;
@@ -10,8 +13,8 @@ use crate::text::span::Span;
 pub struct RelationLookup<'a> {
     /// The rules of relations.
     pub rules: &'a RelationRules,
-    /// Reads a note, for the words around its links. `None` if it cannot be read.
-    pub read: &'a (dyn Fn(&NotePath) -> Option<Vec<u8>> + Sync),
+    /// Reads and parses a note, for the words around its links. `None` if it cannot be read.
+    pub read: &'a (dyn Fn(&NotePath) -> Option<Arc<ParsedNote>> + Sync),
 }
 
 impl std::fmt::Debug for RelationLookup<'_> {

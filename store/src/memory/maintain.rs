@@ -12,19 +12,20 @@ use crate::change::operation::ChangeReply;
 use crate::change::{Changes, Planner};
 use crate::idempotency::Calls;
 use crate::memory::Maintenance;
-use crate::memory_weights::{Memory, MemoryWeights};
+use crate::memory_weights::{Memory, MemoryWeights, Weighed};
 use crate::source::Source;
 use crate::sync::IndexSync;
 use sidenote_foundation::clock::Timestamp;
 use sidenote_foundation::config::{Layout, UseRecording};
 use sidenote_foundation::error::Result;
-use sidenote_foundation::index::catalog::{FileRow, path_id};
+use sidenote_foundation::index::catalog::{FileRow, Filter, path_id};
 use sidenote_foundation::journal::event::Event;
 use sidenote_foundation::journal::folders::LocalLock;
 use sidenote_foundation::journal::reader::ReadOrder as Reading;
 use sidenote_foundation::memory::eviction::{EvictionCandidate, choose};
 use sidenote_foundation::memory::state::{DEFAULT_IMPORTANCE, MemoryProperties, fold_with};
 use sidenote_foundation::memory::tier::Tier;
+use sidenote_foundation::memory::types::GENERAL;
 use sidenote_foundation::text::edit::{
     ChangeSet, Content, Edit, FileChange, FileLocation, apply, single_edit,
 };
@@ -172,12 +173,12 @@ impl Maintenance<'_> {
         if !ran {
             return Ok(reply);
         }
-        let memories = MemoryWeights::of(self.core).all_memories(now)?;
-        let changes = self.tier_changes(&memories, last)?;
+        let rows = self.core.index.catalog().select(&Filter::default())?;
+        let changes = self.tier_changes(&rows, last, now)?;
         let mut events = Vec::new();
         let mut steps: BTreeMap<(Tier, Tier), Vec<&FileRow>> = BTreeMap::new();
-        for (memory, from) in &changes {
-            steps.entry((*from, memory.state.tier)).or_default().push(&memory.row);
+        for (row, from, to) in &changes {
+            steps.entry((*from, *to)).or_default().push(row);
         }
         for ((from, to), rows) in steps {
             for rows in rows.chunks(NAMED) {
@@ -188,11 +189,11 @@ impl Maintenance<'_> {
                 events.push(event);
             }
         }
-        let change = |(memory, from): &(&Memory, Tier)| TierChange {
-            id: memory.id.clone(),
-            path: memory.path.clone(),
+        let change = |(row, from, to): &(&FileRow, Tier, Tier)| TierChange {
+            id: row.note_id.clone(),
+            path: row.path.to_string(),
             from: *from,
-            to: memory.state.tier,
+            to: *to,
         };
         reply.tiers = changes.iter().map(change).collect();
         let Some(lock) = lock else { return Ok(reply) };
@@ -211,36 +212,35 @@ impl Maintenance<'_> {
 
     /// Finds the notes with another tier than the recorded one. A note without a recorded tier had the tier of its age
     /// and use at the last run; one that was created after the journal began had HOT; for an older one no change is
-    /// reported.
+    /// reported. Returns each row with the recorded tier and the tier that the note has now.
     fn tier_changes<'a>(
         &self,
-        memories: &'a [Memory],
+        rows: &'a [FileRow],
         last: Option<Timestamp>,
-    ) -> Result<Vec<(&'a Memory, Tier)>> {
-        let kinds = MemoryWeights::of(self.core).kinds();
+        now: Timestamp,
+    ) -> Result<Vec<(&'a FileRow, Tier, Tier)>> {
+        let weights = MemoryWeights::of(self.core);
+        let (kinds, thresholds) = (weights.kinds(), weights.thresholds());
+        let weighed = weights.weigh_all(rows, now)?;
         let begin =
             self.core.projection()?.as_ref().and_then(|projection| projection.ledger().first_event_at());
-        let before = |memory: &Memory| {
+        let before = |row: &FileRow, note: Weighed| {
             let then = match last {
-                Some(last) if memory.said.created <= last => last,
-                _ if begin.is_some_and(|begin| memory.said.created.millis() >= begin.millis() - AROUND) => {
+                Some(last) if note.said.created <= last => last,
+                _ if begin.is_some_and(|begin| note.said.created.millis() >= begin.millis() - AROUND) => {
                     return Tier::Hot;
                 }
-                _ => return memory.state.tier,
+                _ => return note.state.tier,
             };
-            let said = MemoryProperties { pinned: false, archived: false, ..memory.said.clone() };
-            fold_with(
-                &MemoryWeights::of(self.core).thresholds(),
-                &said,
-                &kinds.get(&memory.kind),
-                &memory.usage,
-                then,
-            )
-            .tier
+            let said = MemoryProperties { pinned: false, archived: false, ..note.said };
+            let kind = kinds.get(row.note_type.as_deref().unwrap_or(GENERAL));
+            fold_with(&thresholds, &said, &kind, &note.usage, then).tier
         };
-        let found =
-            memories.iter().map(|memory| (memory, memory.usage.tier().unwrap_or_else(|| before(memory))));
-        Ok(found.filter(|(memory, from)| memory.state.tier != *from).collect())
+        let found = rows.iter().zip(weighed).map(|(row, note)| {
+            let to = note.state.tier;
+            (row, note.usage.tier().unwrap_or_else(|| before(row, note)), to)
+        });
+        Ok(found.filter(|(_, from, to)| from != to).collect())
     }
 
     /// Plans to write the current importance into notes that have an importance, and into memories. Returns the plan

@@ -182,7 +182,7 @@ impl Searches<'_> {
         snapshot: &Snapshot,
     ) -> Result<Vec<String>> {
         let parsed = Query::plain(&query.text);
-        let read = |path: &NotePath| self.core.read_bytes(path).ok();
+        let read = |path: &NotePath| self.core.parsed_note(path);
         let request = Request {
             relations: (mode == Mode::Hybrid).then(|| self.core.relation_lookup(&read)),
             query: Some(&parsed),

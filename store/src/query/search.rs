@@ -78,7 +78,7 @@ impl Searches<'_> {
         let judged_at = Some(now).filter(|_| request.as_of.is_none());
         let weights = MemoryWeights::of(self.core);
         let in_tier = request.tier.map(|tier| weights.files_in_tier(&snapshot, tier)).transpose()?;
-        let read = |path: &NotePath| self.core.read_bytes(path).ok();
+        let read = |path: &NotePath| self.core.parsed_note(path);
         let mut sought = |query: &Query, among: Option<&FileSet>, notes: &mut Vec<Wording>| {
             let among = both(among, in_tier.as_ref());
             let request = Request {
@@ -432,7 +432,7 @@ fn statement(
         (hit.row.path.as_str().to_owned(), text_of(reading)?)
     } else {
         let row = core.index.catalog().rows(&[evidence.source]).ok()?.pop()?;
-        let source = ParsedNote::new(&row.path, core.read_bytes(&row.path).ok()?);
+        let source = core.parsed_note(&row.path)?;
         (row.path.as_str().to_owned(), text_of(&source)?)
     };
     Some(RelationStatement { path, line: evidence.line, text })

@@ -178,7 +178,7 @@ impl Searches<'_> {
     ) -> Result<()> {
         let config = &self.core.config.search;
         let mode = search.mode.map_or_else(|| Mode::parse(&config.mode), Ok)?;
-        let read = |path: &NotePath| self.core.read_bytes(path).ok();
+        let read = |path: &NotePath| self.core.parsed_note(path);
         let request = Request {
             query: Some(query),
             mode,

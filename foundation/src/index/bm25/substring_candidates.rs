@@ -7,11 +7,12 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use lru::LruCache;
 use tantivy::index::SegmentId;
-use tantivy::schema::Field;
+use tantivy::query::FuzzyTermQuery;
+use tantivy::schema::{Field, Term};
 use tantivy::{InvertedIndexReader, SegmentReader};
 
 use crate::error::Result;
@@ -65,8 +66,6 @@ struct TermText {
     text: String,
     /// The start of each term in `text`.
     starts: Vec<u32>,
-    /// The letters of each term, taken when they are first needed.
-    letters: OnceLock<Vec<u32>>,
 }
 
 impl TermText {
@@ -92,7 +91,7 @@ impl TermText {
             }
             text.push('\n');
         }
-        Ok(Self { text, starts, letters: OnceLock::new() })
+        Ok(Self { text, starts })
     }
 
     /// Iterates over the terms that contain `run`, each once.
@@ -102,32 +101,6 @@ impl TermText {
             .map(|at| self.starts.partition_point(|&start| start as usize <= at))
             .filter(move |&index| last.replace(index) != Some(index))
             .filter_map(|index| self.term(index.checked_sub(1)?))
-    }
-
-    fn letters(&self) -> &[u32] {
-        let of = |at| self.term(at).map_or(0, letter_signature);
-        self.letters.get_or_init(|| (0..self.starts.len()).map(of).collect())
-    }
-
-    /// Iterates over the terms of `least` to `most` characters that have all but a few of these letters, and few others: no
-    /// more than `different` differ.
-    fn alike(
-        &self,
-        letters: u32,
-        different: u32,
-        (least, most): (usize, usize),
-    ) -> impl Iterator<Item = &str> {
-        let all = self.letters();
-        let is_alike = move |(_, has): &(usize, &u32)| (*has ^ letters).count_ones() <= different;
-        let terms = all.iter().enumerate().filter(is_alike).filter_map(|(at, _)| self.term(at));
-        terms.filter(move |term| {
-            // Of most terms the bytes tell: a character has one to four.
-            let bytes = term.len();
-            (least..=4 * most).contains(&bytes) && {
-                let count = if term.is_ascii() { bytes } else { term.chars().count() };
-                (least..=most).contains(&count)
-            }
-        })
     }
 
     fn term(&self, index: usize) -> Option<&str> {
@@ -252,27 +225,19 @@ impl Bm25Snapshot {
     pub fn nearest_word(&self, word: &str) -> Result<Option<String>> {
         let length = word.chars().count();
         let max_distance = if length < 4 { return Ok(None) } else { 1 + usize::from(length >= 7) };
-        let letters = letter_signature(word);
+        let text = Term::from_field_text(self.fields.words, word);
+        let near = FuzzyTermQuery::new(text, max_distance as u8, true);
         let mut best: HashMap<String, (usize, u64)> = HashMap::new();
         for segment in self.searcher.segment_readers() {
             let inverted = segment.inverted_index(self.fields.words).map_err(failed("read"))?;
-            // The first time, all terms are read.
-            let terms = self.term_texts.terms(segment, self.fields.words, &inverted)?;
-            let lengths = (length.saturating_sub(max_distance), length + max_distance);
-            let near = |(): &mut (), part: &TermText| -> Vec<(String, usize)> {
-                // Each edit replaces one letter at most.
-                let alike = part.alike(letters, 2 * max_distance as u32, lengths);
-                let words = alike.filter(|term| term.starts_with(char::is_alphabetic));
-                let measured = words.map(|term| (term, strsim::osa_distance(word, term)));
-                let near = measured.filter(|(_, distance)| *distance <= max_distance);
-                near.map(|(term, distance)| (term.to_owned(), distance)).collect()
-            };
-            for (term, distance) in parallel::map_briefly(&terms, 1, || (), near).into_iter().flatten() {
-                if let Some(info) =
-                    inverted.terms().get(&term).map_err(|error| failed("read")(error.into()))?
-                {
-                    let notes = count_documents(segment, &[(self.fields.words, info)])?;
-                    best.entry(term).or_insert((distance, 0)).1 += notes;
+            let terms = inverted.terms().search(near.automaton().map_err(failed("read"))?);
+            let mut terms = terms.into_stream().map_err(|error| failed("read")(error.into()))?;
+            while terms.advance() {
+                let Ok(term) = std::str::from_utf8(terms.key()) else { continue };
+                let distance = strsim::osa_distance(word, term);
+                if distance <= max_distance && term.starts_with(char::is_alphabetic) {
+                    let notes = count_documents(segment, &[(self.fields.words, terms.value().clone())])?;
+                    best.entry(term.to_owned()).or_insert((distance, 0)).1 += notes;
                 }
             }
         }
@@ -314,15 +279,6 @@ impl Bm25Snapshot {
         }
         Ok(())
     }
-}
-
-/// Returns the set of the letters of a word as a bit mask. Several letters share a bit.
-fn letter_signature(word: &str) -> u32 {
-    let of = |letters: u32, c: u32| letters | 1 << (c % u32::BITS);
-    if word.is_ascii() {
-        return word.bytes().fold(0, |letters, byte| of(letters, u32::from(byte)));
-    }
-    word.chars().fold(0, |letters, c| of(letters, u32::from(c)))
 }
 
 /// Converts the name of a property to a term, which is not empty and has no control characters, since term lists use
