@@ -276,7 +276,7 @@ impl Follower<'_> {
             None => SyncScope::All,
         };
         let rescan = |why: String| watch.iter().for_each(|watch| watch.rescan(why.clone()));
-        match self.0.sync_within(scope, silent(), patience.after(begin.elapsed())) {
+        match self.0.sync_within(scope, 0, silent(), patience.after(begin.elapsed())) {
             Ok(Some(report)) => {
                 caught_up.store(arrived, Ordering::SeqCst);
                 Ok(CatchUp::Done(report))

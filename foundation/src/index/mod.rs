@@ -315,7 +315,7 @@ fn take_snapshot(
 }
 
 enum Job {
-    Sync(SyncScope, Arc<Progress>, Sender<Result<SyncReport>>),
+    Sync { scope: SyncScope, expected: usize, progress: Arc<Progress>, reply: Sender<Result<SyncReport>> },
     Embed(Arc<Progress>, Sender<Result<EmbedReport>>),
     Urgent(UrgentEmbedding),
     Stop,
@@ -524,7 +524,7 @@ impl Index {
     /// `Conflict` if another process holds the lock, or if the sync was stopped; `Io` if the vault cannot be listed
     /// or the index cannot be written; `Corrupt` if the index is damaged and cannot be rebuilt.
     pub fn sync(&self, scope: SyncScope, progress: Arc<Progress>) -> Result<SyncReport> {
-        self.sync_within(scope, progress, Patience::ENDLESS).map(Option::unwrap_or_default)
+        self.sync_within(scope, 0, progress, Patience::ENDLESS).map(Option::unwrap_or_default)
     }
 
     /// Deletes the index and opens it again, after a sync found damage that no check had found. Returns whether it
@@ -596,7 +596,8 @@ impl Index {
         done.transpose()
     }
 
-    /// Updates the index like [`Index::sync`]. Returns `None` if patience ended and the work continues in the background.
+    /// Updates the index like [`Index::sync`]. Returns `None` if patience ended and the work continues in the background. At
+    /// least `expected` files changed, as the caller knows: if they make a large batch, nobody waits until a scan shows it.
     ///
     /// # Errors
     /// `Conflict` if another process holds the lock, or if the sync was stopped; `Io` if the vault cannot be listed
@@ -604,10 +605,11 @@ impl Index {
     pub fn sync_within(
         &self,
         scope: SyncScope,
+        expected: usize,
         progress: Arc<Progress>,
         patience: Patience,
     ) -> Result<Option<SyncReport>> {
-        let job = |scope, progress| |reply| Job::Sync(scope, progress, reply);
+        let job = |scope, progress| move |reply| Job::Sync { scope, expected, progress, reply };
         match self.submit(patience, job(scope.clone(), Arc::clone(&progress))) {
             Err(error) if error.kind() == ErrorKind::Corrupt && self.rebuild_after_damage(&error)? => {
                 self.submit(patience, job(scope, progress))

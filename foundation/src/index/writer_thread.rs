@@ -59,7 +59,10 @@ impl WriterThread {
                 jobs.recv_timeout(Duration::ZERO)
             };
             match job {
-                Ok(Job::Sync(scope, progress, reply)) => {
+                Ok(Job::Sync { scope, expected, progress, reply }) => {
+                    if expected >= BULK {
+                        self.shared.begin_large_batch();
+                    }
                     let result = self.sync(&scope, progress);
                     if result.as_ref().is_ok_and(SyncReport::changed_anything) {
                         (unembedded, has_free_memory) = (None, true);

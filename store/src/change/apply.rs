@@ -258,7 +258,11 @@ impl Changes<'_> {
             } else {
                 Patience::ENDLESS
             };
-            let report = self.core.index.sync_within(touched(plan), silent(), patience)?;
+            let mut changed = applied.files.len();
+            for folder in &applied.folders {
+                changed += self.core.index.catalog().paths().below(folder.from.as_str())?.len();
+            }
+            let report = self.core.index.sync_within(touched(plan), changed, silent(), patience)?;
             IndexSync::of(self.core).note_moves();
             return Ok(match report {
                 Some(report) => report.warnings,

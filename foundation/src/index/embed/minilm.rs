@@ -40,6 +40,9 @@ const FIRST_WORD: u32 = 1_996;
 
 static WORD_PIECE: LazyLock<WordPiece> = LazyLock::new(|| WordPiece::new(VOCABULARY));
 
+/// The number of calls after which the pages of the weights are given back again.
+const RELEASE_INTERVAL: usize = 32;
+
 thread_local! {
     /// The memory of a thread of a pool, which later calls use again. A pool has one thread, so no other work runs on it meanwhile.
     static SPACE: RefCell<Workspace> = RefCell::default();
@@ -56,7 +59,8 @@ pub struct MiniLm {
     id: ModelId,
     encoder: OnceLock<Result<BertEncoder, String>>,
     /// Set once the pages of the weights were given back.
-    is_released: OnceLock<()>,
+    /// The number of calls since the weights were loaded.
+    calls: AtomicUsize,
     /// Thread pools of one thread for each effort. Several threads for one text are slower than one.
     foreground: OnceLock<Result<Vec<ThreadPool>, String>>,
     background: OnceLock<Result<Vec<ThreadPool>, String>>,
@@ -69,7 +73,7 @@ impl Default for MiniLm {
         Self {
             id: ModelId::new("minilm", DIMENSIONS, FINGERPRINT),
             encoder: OnceLock::new(),
-            is_released: OnceLock::new(),
+            calls: AtomicUsize::new(0),
             foreground: OnceLock::new(),
             background: OnceLock::new(),
             bulk: OnceLock::new(),
@@ -167,9 +171,11 @@ impl Embed for MiniLm {
         };
         let mut results: Vec<_> = results.into_iter().flatten().collect();
         results.sort_unstable_by_key(|&(at, _)| at);
-        if encoder.has_packed() {
-            // It has the matrices in another form now, and reads single words of the rest.
-            self.is_released.get_or_init(|| platform::release_program_pages(WEIGHTS));
+        // The encoder has the matrices in another form now, and reads single words of the rest, around each of which the system
+        // keeps 64 kB.
+        if encoder.has_packed() && self.calls.fetch_add(1, Ordering::Relaxed).is_multiple_of(RELEASE_INTERVAL)
+        {
+            platform::release_program_pages(WEIGHTS);
         }
         Ok(results.into_iter().flat_map(|(_, vectors)| vectors).collect())
     }
