@@ -19,7 +19,9 @@ use windows as system;
 mod memory;
 mod shell;
 
-pub use memory::{keep_free_memory, keep_free_memory_briefly, release_free_memory, release_program_pages};
+pub use memory::{
+    keep_free_memory, keep_free_memory_for_a_second, release_free_memory, release_program_pages,
+};
 pub use shell::Shell;
 pub use system::{
     Attributes, Dir, HeldFile, ListedEntry, ListedFolder, allow_huge_pages, begin_process_group,

@@ -411,7 +411,7 @@ fn run(cli: Cli, verb: String, out: Output) -> Result<Outcome> {
     };
     platform::allow_huge_pages(cli.command.fills_huge_pages());
     if cli.command.is_server() {
-        platform::keep_free_memory_briefly();
+        platform::keep_free_memory_for_a_second();
     }
     let mut context = CommandContext { open, out };
     let done = match cli.command {

@@ -47,6 +47,7 @@ use sidenote_foundation::config::Config;
 use sidenote_foundation::error::{Error, Result};
 use sidenote_foundation::index::embed::model_selection;
 use sidenote_foundation::index::embed::model_selection::{Embedders, PreviousModels, Selection};
+use sidenote_foundation::index::vectors::Vectors;
 use sidenote_foundation::index::{Index, Options};
 use sidenote_foundation::search::Mode;
 use sidenote_foundation::text::relation::RelationRules;
@@ -231,7 +232,7 @@ impl Store {
         let had_state = state.exists();
         let index = Index::open(Arc::clone(&vault), options)?;
         if early_vector.is_some() {
-            prepare_searches(&index, false);
+            prepare_vectors(&index, Vectors::prepare_search);
         }
         let left_out = files.iter().flat_map(|files| files.left_out()).cloned();
         let mut state = SharedState {
@@ -390,10 +391,10 @@ fn first_query<'t>(text: &'t Option<String>, config: &Config) -> Option<&'t str>
     text.as_deref().filter(|_| !is_by_words)
 }
 
-/// Prepares for searches by meaning in the background, because `many` or a few are expected.
-pub(crate) fn prepare_searches(index: &Index, many: bool) {
+/// Prepares the vectors for one search by meaning or for many, in the background.
+pub(crate) fn prepare_vectors(index: &Index, prepare: fn(&Vectors)) {
     match index.snapshot() {
-        Ok(snapshot) => snapshot.vectors.prepare_searches(many),
+        Ok(snapshot) => prepare(&snapshot.vectors),
         Err(error) => tracing::debug!("the vectors are opened by the first search: {error}"),
     }
 }

@@ -57,7 +57,7 @@ impl Measure {
         let is_index = matches!(self.name, "limit" | "cold" | "fill");
         platform::allow_huge_pages(is_index);
         if !is_index {
-            platform::keep_free_memory_briefly();
+            platform::keep_free_memory_for_a_second();
         }
         let mut sample = Sample::default();
         (self.run)(place, &mut sample)?;

@@ -67,7 +67,7 @@ fn graph_of(folder: &Path, vectors: Vec<Vec<f32>>) -> Result<Vectors> {
     writer.append(&vectors)?;
     ensure(writer.build_graph(&|| false)?, "no graph was built: there are too few vectors")?;
     let vectors = Vectors::open(folder, dimensions)?;
-    vectors.prepare_searches(true);
+    vectors.prepare_searches();
     Ok(vectors)
 }
 

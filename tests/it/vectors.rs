@@ -85,7 +85,7 @@ fn add(folder: &Path, vectors: &[(i64, Vec<f32>)]) {
 #[track_caller]
 fn open_for_many(folder: &Path) -> Vectors {
     let vectors = Vectors::open(folder, DIMENSIONS).unwrap();
-    vectors.prepare_searches(true);
+    vectors.prepare_searches();
     vectors
 }
 

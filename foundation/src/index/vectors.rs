@@ -298,20 +298,28 @@ impl Vectors {
         self.keys.record_of(key)
     }
 
-    /// Prepares for searches in a thread of its own, so that they need not wait for all of it: reads the keys, and opens the
-    /// graph if `many` searches are expected.
-    pub fn prepare_searches(&self, many: bool) {
-        let keys = Arc::clone(&self.keys);
-        let read_keys = move || {
-            keys.table();
-        };
-        if many {
-            self.graph.open_soon(read_keys);
-        } else if self.covered > 0 {
-            let started = std::thread::Builder::new().name("sidenote-keys".to_owned()).spawn(read_keys);
+    /// Prepares for one search in a thread of its own, so that it need not wait for all of it: reads the keys.
+    pub fn prepare_search(&self) {
+        if self.covered > 0 {
+            let started =
+                std::thread::Builder::new().name("sidenote-keys".to_owned()).spawn(self.keys_reader());
             if let Err(error) = started {
                 tracing::debug!("the keys of vectors are read by the first search: {error}");
             }
+        }
+    }
+
+    /// Prepares for many searches in a thread of its own, so that they need not wait for all of it: reads the keys, and opens
+    /// the graph.
+    pub fn prepare_searches(&self) {
+        self.graph.open_soon(self.keys_reader());
+    }
+
+    /// Returns a function that reads the keys.
+    fn keys_reader(&self) -> impl FnOnce() + Send + 'static {
+        let keys = Arc::clone(&self.keys);
+        move || {
+            keys.table();
         }
     }
 
@@ -319,7 +327,7 @@ impl Vectors {
     pub(super) fn prepare_as(&self, earlier: &Self) {
         self.graph.count_on(&earlier.graph);
         if earlier.graph.is_wanted() {
-            self.prepare_searches(true);
+            self.prepare_searches();
         }
     }
 

@@ -10,13 +10,14 @@ use crate::change::repair::{Certainty, RepairRequest};
 use crate::core::Core;
 use crate::memory::Maintenance;
 use crate::memory::maintain::{MaintainRequest, RETRY};
-use crate::prepare_searches;
+use crate::prepare_vectors;
 use crate::sync::IndexSync;
 use crate::upkeep::Upkeep;
 use sidenote_foundation::clock::Timestamp;
 use sidenote_foundation::config::AutomaticRepair;
 use sidenote_foundation::error::{Error, ErrorKind, Result};
 pub use sidenote_foundation::index::follow::Followed;
+use sidenote_foundation::index::vectors::Vectors;
 use sidenote_foundation::platform;
 use sidenote_foundation::vault::authority::authority_of;
 
@@ -55,7 +56,7 @@ impl Upkeep<'_> {
     /// # Errors
     /// `Internal` if no thread can be started.
     pub fn follow(&self, told: impl FnMut(Followed) + Send + 'static) -> Result<Follower> {
-        prepare_searches(&self.core.index, true);
+        prepare_vectors(&self.core.index, Vectors::prepare_searches);
         if authority_of(&self.core.vault).is_shared() {
             // A copy changes only by catching up.
             let (core, stop) = (self.core.clone(), Arc::default());
