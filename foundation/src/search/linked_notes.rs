@@ -257,7 +257,7 @@ fn sources(
         let contexts = link_contexts(&reading.text, &reading.note);
         Some((reading, contexts))
     };
-    let readings = parallel::map_waiting(&promising, (1, 2), || (), read);
+    let readings = parallel::map_largest_first(&promising, |(row, _)| row.size, || (), read);
     let sources = promising.into_iter().zip(readings).filter_map(|((row, targets), reading)| {
         let (reading, contexts) = reading?;
         Some(Source { row, reading, contexts, targets })
