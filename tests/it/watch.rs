@@ -286,6 +286,8 @@ fn a_link_that_becomes_dangling_is_not_a_deletion() {
         assert!(catalog("a.md") && catalog("one/y.md"), "what could not be looked at is as it was");
     }
     fs::rename(outside.path().join("away"), outside.path().join("d")).unwrap();
+    // A linked folder that came back is watched again.
+    assert_eq!(find(&following.store, "gazelle"), ["one/y.md"]);
     fs::remove_file(outside.path().join("d/y.md")).unwrap();
     fs::remove_file(vault.root().join("a.md")).unwrap();
     until("what is deleted goes", || {
@@ -296,6 +298,30 @@ fn a_link_that_becomes_dangling_is_not_a_deletion() {
         following.store.index().sync(silent()).unwrap();
         !catalog("one/y.md")
     });
+}
+
+/// As when a drive is mounted after the server was started.
+#[test]
+fn a_folder_that_comes_behind_a_link_is_read_and_watched() {
+    let vault = TestVault::new(&[("a.md", "zebra\n")]);
+    let outside = tempfile::tempdir().unwrap();
+    symlink(outside.path().join("one"), vault.root().join("before"));
+    let following = Following::outside(&vault);
+    symlink(outside.path().join("two"), vault.root().join("after"));
+    assert_eq!(find(&following.store, "zebra"), ["a.md"]);
+    for (folder, link) in [("one", "before"), ("two", "after")] {
+        let (folder, note) = (outside.path().join(folder), format!("{link}/y.md"));
+        fs::create_dir(&folder).unwrap();
+        fs::write(folder.join("y.md"), "okapi\n").unwrap();
+        assert_eq!(find(&following.store, "okapi"), [note.as_str()]);
+        until("the folder is watched", || {
+            fs::write(folder.join("y.md"), "lemur\n").unwrap();
+            find(&following.store, "lemur") == [note.as_str()]
+        });
+        fs::remove_file(folder.join("y.md")).unwrap();
+        until("its files go", || find(&following.store, "lemur").is_empty());
+    }
+    check_rebuild(&vault, &following.store);
 }
 
 #[test]

@@ -71,6 +71,8 @@ struct PendingEvents {
     rescan: Option<String>,
     /// The symbolic links to files, whose targets cause no events.
     links: BTreeSet<NotePath>,
+    /// The symbolic links whose target is missing. It may come back as a folder, which causes no event either.
+    dangling: BTreeSet<NotePath>,
     events: u64,
     first: Option<Instant>,
     last: Option<Instant>,
@@ -178,6 +180,7 @@ impl WatchState {
 #[derive(Debug)]
 pub struct Watcher {
     shared: Arc<WatchState>,
+    root: PathBuf,
     /// The folder of the marker files.
     pulse: PathBuf,
     /// The number of the marker file; 0 while there is none.
@@ -188,6 +191,8 @@ pub struct Watcher {
 
 enum Message {
     Event(notify::Result<notify::Event>),
+    /// Symbolic links lead to folders that were missing before.
+    FoldersCameBack,
     Stop,
 }
 
@@ -218,7 +223,8 @@ impl Watcher {
             .name("sidenote-watch".to_owned())
             .spawn(move || gatherer.run(&received))
             .map_err(|error| Error::internal("cannot start the file watcher").with_source(error))?;
-        Ok(Self { shared, pulse, mark: Mutex::default(), messages, thread: Some(thread) })
+        let root = vault.root().to_owned();
+        Ok(Self { shared, root, pulse, mark: Mutex::default(), messages, thread: Some(thread) })
     }
 
     /// Returns the reason why there are no events, if there are none.
@@ -279,11 +285,19 @@ impl Watcher {
         } else {
             tracing::debug!("the system did not report the marker file of the watcher; the vault is scanned");
         }
-        told.then(|| {
-            let mut batch = pending.take(usize::MAX);
-            batch.files.extend(pending.links.iter().cloned());
-            batch
-        })
+        if !told {
+            return None;
+        }
+        let mut batch = pending.take(usize::MAX);
+        batch.files.extend(pending.links.iter().cloned());
+        let dangling = pending.dangling.clone();
+        drop(pending);
+        if dangling.iter().any(|path| leads_to_folder(&self.root, path)) {
+            batch.rescan.get_or_insert_with(|| LED_NOWHERE.to_owned());
+            // Where the thread has ended, nobody watches the folder.
+            drop(self.messages.send(Message::FoldersCameBack));
+        }
+        Some(batch)
     }
 
     /// Gives the marker file the next number, and returns it; `None` if that is not possible.
@@ -333,6 +347,14 @@ impl Drop for Watcher {
             tracing::debug!(%error, "a marker file of the watcher could not be removed");
         }
     }
+}
+
+/// Why the vault is scanned when the target of a symbolic link came back as a folder.
+const LED_NOWHERE: &str = "a symbolic link leads to a folder that was missing";
+
+/// Says whether a symbolic link of the vault leads to a folder now.
+fn leads_to_folder(root: &Path, link: &NotePath) -> bool {
+    root.join(link.as_str()).is_dir()
 }
 
 /// Returns the name of a marker file of this process.
@@ -455,8 +477,13 @@ impl EventCollector {
                 // The target of a link may be missing only for the moment.
                 let lost = found.gaps.unreadable.keys().filter_map(|lost| NotePath::from_disk(lost));
                 let lost = lost.filter(|path| self.root.join(path.as_str()).is_symlink());
-                let links: Vec<NotePath> = links.chain(lost).collect();
-                self.shared.lock().links.extend(links);
+                let lost: Vec<NotePath> = lost.collect();
+                let is_dangling = |path: &&NotePath| fs::metadata(self.root.join(path.as_str())).is_err();
+                let dangling = lost.iter().filter(is_dangling).cloned();
+                let mut pending = self.shared.lock();
+                pending.dangling.extend(dangling);
+                pending.links.extend(links.chain(lost));
+                drop(pending);
                 return Ok(found);
             }
             // A file that is created between the scan and the watch is found by the next scan.
@@ -470,9 +497,19 @@ impl EventCollector {
         }
     }
 
-    /// Reports the files behind symbolic links as changed, because they cause no events.
-    fn check_link_targets(&self) {
+    /// Reports the files behind symbolic links as changed, because they cause no events, and watches folders that came back
+    /// behind them.
+    fn check_link_targets(&mut self) {
         let mut pending = self.shared.lock();
+        let dangling = std::mem::take(&mut pending.dangling);
+        let (folders, dangling): (BTreeSet<_>, _) =
+            dangling.into_iter().partition(|path| leads_to_folder(&self.root, path));
+        pending.dangling = dangling;
+        pending.links.retain(|path| !folders.contains(path));
+        if !folders.is_empty() {
+            drop(pending);
+            return self.rescan_all(LED_NOWHERE.to_owned());
+        }
         let event = pending.note();
         let links = pending.links.clone();
         pending.files.extend(links.into_iter().map(|path| (path, event)));
@@ -495,6 +532,7 @@ impl EventCollector {
                 // The events that still wait are dropped.
                 _ if self.shared.lock().stopped => break,
                 Ok(Message::Event(event)) => self.hear(event),
+                Ok(Message::FoldersCameBack) => self.check_link_targets(),
                 Ok(Message::Stop) | Err(RecvTimeoutError::Disconnected) => break,
                 Err(RecvTimeoutError::Timeout) if !is_blind => self.check_link_targets(),
                 Err(RecvTimeoutError::Timeout) => {
@@ -622,6 +660,9 @@ impl EventCollector {
                 pending.leave(inner);
             } else if disk.is_symlink() {
                 pending.links.insert(path.clone());
+                if found.is_err() {
+                    pending.dangling.insert(path.clone());
+                }
             }
             // A removed file is added too, because a rescan may have seen it meanwhile.
             pending.files.insert(path, event);
