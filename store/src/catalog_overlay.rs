@@ -36,7 +36,7 @@ const BULK_SHARE: usize = 16;
 pub(super) struct View<'a> {
     core: &'a Core,
     /// The files that differ from the index. While a server indexes a large batch, they are looked for when a plan first needs
-    /// them: an edit of a note that is named by its path does not, and would wait for a scan of the vault.
+    /// them: an edit of one note does not, and would wait for a scan of the vault.
     unindexed: OnceLock<Arc<UnindexedFiles>>,
     /// The files that were read and the links and names that were looked up, for tests of how plans grow.
     work: AtomicUsize,
@@ -137,19 +137,13 @@ impl<'a> View<'a> {
     /// Returns whether a file exists.
     pub(super) fn holds(&self, path: &NotePath) -> Result<bool> {
         let unindexed = self.unindexed_files()?;
-        Ok(unindexed.is_there(path)
+        Ok(unindexed.there.contains(path)
             || (!unindexed.is_gone(path) && self.catalog().row_at(path.as_str())?.is_some()))
     }
 
     /// Finds a note by any of its names, also one that is not indexed yet. A note that this call resolved and that was
     /// moved since is found at its new path.
     pub(super) fn find(&self, name: &str) -> Result<NotePath> {
-        if self.unindexed.get().is_none() {
-            if let Some(row) = Lookup::of(self.core).find_at_path(name)? {
-                return Ok(row.path);
-            }
-            self.unindexed_files()?;
-        }
         let found = Lookup::of(self.core).find(name).and_then(|row| match self.is_on_disk(&row.path) {
             true => Ok(row.path),
             false => Err(Error::not_found(format!("{} is gone", row.path))),

@@ -7,6 +7,7 @@ use std::sync::{Arc, PoisonError};
 
 use crate::core::Core;
 use crate::source::Source;
+use crate::sync::IndexSync;
 use crate::unindexed::UnindexedFiles;
 use sidenote_foundation::error::{Error, ErrorKind, Result};
 use sidenote_foundation::index::Drift;
@@ -34,6 +35,31 @@ impl Lookup<'_> {
     /// # Errors
     /// `NotFound`, with similar names, if no note has the name; `Exists`, with their paths, if several notes have it.
     pub fn find(&self, name: &str) -> Result<FileRow> {
+        let found = self.find_known(name);
+        // What is known of the files is as old as the large batch that is being indexed.
+        let is_current = self.core.index.follower().large_batch().is_none()
+            || found.as_ref().is_ok_and(|row| self.still_has_name(row, name));
+        if is_current {
+            return found;
+        }
+        IndexSync::of(self.core).compare_again()?;
+        self.find_known(name)
+    }
+
+    /// Returns whether the file of a row is on the disk and has a name. Of a name in another form, such as the end of a path, it
+    /// says no.
+    fn still_has_name(&self, row: &FileRow, name: &str) -> bool {
+        let wanted = Self::bare_name(name);
+        let settings = self.core.vault.settings();
+        if row.path.as_str() == wanted || row.path.as_str().strip_suffix(".md") == Some(wanted) {
+            return self.core.index.row_on_disk(&row.path, &settings).is_ok_and(|row| row.is_some());
+        }
+        let bytes = self.core.read_bytes(&row.path);
+        bytes.is_ok_and(|bytes| Source::unplaced(row.path.clone(), &bytes).answers(&key(wanted)))
+    }
+
+    /// Finds a note like [`Lookup::find`] in the index, and in the files that were last known to differ from it.
+    fn find_known(&self, name: &str) -> Result<FileRow> {
         let wanted = Self::bare_name(name);
         for path in [wanted.to_owned(), format!("{wanted}.md")] {
             if let Some(row) = self.row_at(&path)? {
@@ -82,25 +108,6 @@ impl Lookup<'_> {
                     .with_hint(format!("give one path: {}", paths.join(", "))))
             }
         }
-    }
-
-    /// Finds the indexed note or canvas with a path, with or without `.md`, if it is on the disk, whatever else changed since it
-    /// was indexed. `None` says nothing: the name may mean a file that is not indexed.
-    pub(super) fn find_at_path(&self, name: &str) -> Result<Option<FileRow>> {
-        let wanted = Self::bare_name(name);
-        let settings = self.core.vault.settings();
-        for path in [wanted.to_owned(), format!("{wanted}.md")] {
-            let Some(path) = NotePath::from_disk(&path) else { return Ok(None) };
-            if let Some(row) = self.core.index.row_on_disk(&path, &settings)? {
-                // The catalog has the file under the spelling that the folder shows.
-                let is_indexed = self.core.index.catalog().row_at(path.as_str())?.is_some();
-                if is_indexed {
-                    self.remember_resolved(&row);
-                }
-                return Ok(is_indexed.then_some(row));
-            }
-        }
-        Ok(None)
     }
 
     /// Resolves symbolic links in the folder of a filter, so that it equals the paths of its notes.

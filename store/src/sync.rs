@@ -140,17 +140,24 @@ impl IndexSync<'_> {
     }
 
     /// Looks which files differ from the index, so that notes are found by name while a large batch is indexed. Once is enough
-    /// for a batch: whatever is found then is read from the disk until the index is up to date.
+    /// for a batch: whatever is found then is read from the disk until the index is up to date, and a name that is not found is
+    /// looked for again.
     fn look_for_unindexed(&self) -> Result<()> {
         let Some(batch) = self.core.index.follower().large_batch() else { return Ok(()) };
         // Calls run at the same time, and the others wait for what the first one finds.
         let mut looked = self.core.state.looked_in_batch.lock().unwrap_or_else(PoisonError::into_inner);
         if *looked != batch {
-            let before = Lookup::of(self.core).unindexed_files();
-            let drift = self.core.index.drift(&self.core.vault)?;
-            Lookup::of(self.core).set_unindexed_since(&before, &drift);
+            self.compare_again()?;
             *looked = batch;
         }
+        Ok(())
+    }
+
+    /// Looks once more which files differ from the index, for a name that the files may have got or lost since.
+    pub(crate) fn compare_again(&self) -> Result<()> {
+        let before = Lookup::of(self.core).unindexed_files();
+        let drift = self.core.index.drift(&self.core.vault)?;
+        Lookup::of(self.core).set_unindexed_since(&before, &drift);
         Ok(())
     }
 

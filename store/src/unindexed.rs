@@ -1,4 +1,4 @@
-//! The files that differ from the index while another process writes it and is behind.
+//! The files that differ from the index while another process writes it and is behind, or this one indexes many files.
 
 use std::collections::BTreeSet;
 
@@ -27,11 +27,6 @@ impl UnindexedFiles {
     /// Returns the number of files.
     pub(super) fn len(&self) -> usize {
         self.there.len() + self.gone.len()
-    }
-
-    /// Returns whether a file is new or changed.
-    pub(super) fn is_there(&self, path: &NotePath) -> bool {
-        self.there.contains(path)
     }
 
     pub(crate) fn covers(&self, path: &NotePath) -> bool {

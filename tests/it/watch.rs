@@ -626,6 +626,19 @@ fn reading_and_editing_do_not_wait_for_a_large_batch() {
     let request = SearchRequest { query: "many".to_owned(), ..SearchRequest::default() };
     assert!(store.searches().search(&request).unwrap().stale);
     assert_eq!(store.lookup().find("New").unwrap().path.as_str(), "New.md");
+    // So does what happens after the server has looked which files differ.
+    let long = "Я".repeat(150);
+    vault.write("Other.md", format!("---\ntitle: {long}\n---\nOther.\n"));
+    vault.write("Later.md", "---\naliases: [Bittern]\n---\nLater.\n");
+    let named = |name: &str| store.lookup().find(name).unwrap().path.to_string();
+    assert_eq!(
+        ["Bittern", "Later", "later", &long].map(named),
+        ["Later.md", "Later.md", "Later.md", "Other.md"]
+    );
+    assert!(edit("Bittern").unwrap().applied && edit(&long).unwrap().applied);
+    assert_eq!(vault.read("Later.md"), "---\naliases: [Bittern]\n---\nLater.\n\nAppended.\n");
+    vault.remove("New.md");
+    assert_eq!(store.lookup().find("New").unwrap_err().kind(), ErrorKind::NotFound);
     let moved = MoveRequest { from: "Heron".to_owned(), to: "Egret.md".to_owned(), ..MoveRequest::default() };
     std::thread::scope(|scope| {
         let mover = scope.spawn(|| store.changes().change(&Operation::Move(moved), false).unwrap());

@@ -31,8 +31,8 @@ fn set_purge_delay(milliseconds: std::ffi::c_long) {
     unsafe { libmimalloc_sys::mi_option_set(PURGE_DELAY, milliseconds) }
 }
 
-/// Gives the pages back that hold a part of the program's own file, for a part that was read as a whole, or here and there. What is read of
-/// it later comes from the file again. On other systems than Linux it does nothing.
+/// Gives the pages back that hold a part of the program's own file, for a part that was read as a whole, or here and there.
+/// What is read of it later comes from the file again. On other systems than Linux it does nothing.
 pub fn release_program_pages(part: &'static [u8]) {
     #[cfg(target_os = "linux")]
     {

@@ -269,7 +269,11 @@ impl<'a> Scanner<'a> {
 
     fn find(&self, sign: &str, from: usize, end: usize) -> Option<usize> {
         let searched = self.text.get(from..end)?;
-        let found = searched.find(sign);
+        // Of a text of one byte, as is a line feed, `str::find` would prepare a search first.
+        let found = match sign.as_bytes() {
+            [byte] => memchr::memchr(*byte, searched.as_bytes()),
+            sign => memchr::memmem::find(searched.as_bytes(), sign),
+        };
         self.count(found.unwrap_or(searched.len()));
         Some(from + found?)
     }

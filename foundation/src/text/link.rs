@@ -257,5 +257,5 @@ pub fn is_external(dest: &str) -> bool {
         let tail = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'.' | b'-');
         bytes.len() >= 2 && bytes.first().is_some_and(u8::is_ascii_alphabetic) && bytes.iter().all(tail)
     };
-    dest.starts_with("//") || dest.find(':').is_some_and(scheme)
+    dest.starts_with("//") || memchr::memchr(b':', dest.as_bytes()).is_some_and(scheme)
 }

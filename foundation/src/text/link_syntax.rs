@@ -284,7 +284,7 @@ struct DecodedDestination<'a> {
 
 /// Resolves CommonMark's backslash escapes and entities.
 fn unescape(raw: &str) -> UnescapedDestination<'_> {
-    if !raw.contains(['\\', '&']) {
+    if memchr::memchr2(b'\\', b'&', raw.as_bytes()).is_none() {
         return UnescapedDestination { text: Cow::Borrowed(raw), steps: Vec::new() };
     }
     let bytes = raw.as_bytes();

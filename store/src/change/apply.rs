@@ -258,10 +258,12 @@ impl Changes<'_> {
             } else {
                 Patience::ENDLESS
             };
-            let mut changed = applied.files.len();
-            for folder in &applied.folders {
-                changed += self.core.index.catalog().paths().below(folder.from.as_str())?.len();
-            }
+            // Without the number, the index finds it out.
+            let catalog = self.core.index.catalog();
+            let inside = applied.folders.iter().map(|folder| catalog.paths().below(folder.from.as_str()));
+            let moved: usize = inside.map(|paths| paths.map_or(0, |paths| paths.len())).sum();
+            drop(catalog);
+            let changed = applied.files.len() + moved;
             let report = self.core.index.sync_within(touched(plan), changed, silent(), patience)?;
             IndexSync::of(self.core).note_moves();
             return Ok(match report {

@@ -58,8 +58,7 @@ pub fn english_rank(word: &str) -> Option<usize> {
 pub struct MiniLm {
     id: ModelId,
     encoder: OnceLock<Result<BertEncoder, String>>,
-    /// Set once the pages of the weights were given back.
-    /// The number of calls since the weights were loaded.
+    /// The number of calls since the encoder has packed the weights.
     calls: AtomicUsize,
     /// Thread pools of one thread for each effort. Several threads for one text are slower than one.
     foreground: OnceLock<Result<Vec<ThreadPool>, String>>,
