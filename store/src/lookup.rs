@@ -7,7 +7,6 @@ use std::sync::{Arc, PoisonError};
 
 use crate::core::Core;
 use crate::source::Source;
-use crate::sync::IndexSync;
 use crate::unindexed::UnindexedFiles;
 use sidenote_foundation::error::{Error, ErrorKind, Result};
 use sidenote_foundation::index::Drift;
@@ -42,7 +41,7 @@ impl Lookup<'_> {
         if is_current {
             return found;
         }
-        IndexSync::of(self.core).compare_again()?;
+        self.compare_again()?;
         self.find_known(name)
     }
 
@@ -154,9 +153,17 @@ impl Lookup<'_> {
         *unindexed = Arc::new(more);
     }
 
+    /// Looks which files differ from the index, and stores that.
+    pub(super) fn compare_again(&self) -> Result<()> {
+        let before = self.unindexed_files();
+        let drift = self.core.index.drift(&self.core.vault)?;
+        self.set_unindexed_since(&before, &drift);
+        Ok(())
+    }
+
     /// Stores the difference between the files and the index that a scan found, and the files of operations that were made
     /// since: what is known now, and was not `before` the scan.
-    pub(super) fn set_unindexed_since(&self, before: &UnindexedFiles, drift: &Drift) {
+    fn set_unindexed_since(&self, before: &UnindexedFiles, drift: &Drift) {
         let mut unindexed = self.core.state.unindexed_files.lock().unwrap_or_else(PoisonError::into_inner);
         let mut all = UnindexedFiles::of(drift);
         for path in unindexed.there.difference(&before.there) {

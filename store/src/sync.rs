@@ -147,17 +147,9 @@ impl IndexSync<'_> {
         // Calls run at the same time, and the others wait for what the first one finds.
         let mut looked = self.core.state.looked_in_batch.lock().unwrap_or_else(PoisonError::into_inner);
         if *looked != batch {
-            self.compare_again()?;
+            Lookup::of(self.core).compare_again()?;
             *looked = batch;
         }
-        Ok(())
-    }
-
-    /// Looks once more which files differ from the index, for a name that the files may have got or lost since.
-    pub(crate) fn compare_again(&self) -> Result<()> {
-        let before = Lookup::of(self.core).unindexed_files();
-        let drift = self.core.index.drift(&self.core.vault)?;
-        Lookup::of(self.core).set_unindexed_since(&before, &drift);
         Ok(())
     }
 
