@@ -32,7 +32,8 @@ impl Lookup<'_> {
     /// Finds the note with a path, id, title, alias or file name, or the target of a `[[wikilink]]`.
     ///
     /// # Errors
-    /// `NotFound`, with similar names, if no note has the name; `Exists`, with their paths, if several notes have it.
+    /// `NotFound`, with similar names, if no note has the name; `Exists`, with their paths, if several notes have it; `Io` if
+    /// the vault has to be compared with the index and cannot be listed.
     pub fn find(&self, name: &str) -> Result<FileRow> {
         let found = self.find_known(name);
         // What is known of the files is as old as the large batch that is being indexed.

@@ -293,7 +293,7 @@ impl Watcher {
         let dangling = pending.dangling.clone();
         drop(pending);
         if dangling.iter().any(|path| leads_to_folder(&self.root, path)) {
-            batch.rescan.get_or_insert_with(|| LED_NOWHERE.to_owned());
+            batch.rescan.get_or_insert_with(|| FOLDER_CAME_BACK.to_owned());
             // Where the thread has ended, nobody watches the folder.
             drop(self.messages.send(Message::FoldersCameBack));
         }
@@ -350,7 +350,7 @@ impl Drop for Watcher {
 }
 
 /// Why the vault is scanned when the target of a symbolic link came back as a folder.
-const LED_NOWHERE: &str = "a symbolic link leads to a folder that was missing";
+const FOLDER_CAME_BACK: &str = "a symbolic link leads to a folder that was missing";
 
 /// Says whether a symbolic link of the vault leads to a folder now.
 fn leads_to_folder(root: &Path, link: &NotePath) -> bool {
@@ -479,7 +479,8 @@ impl EventCollector {
                 let lost = lost.filter(|path| self.root.join(path.as_str()).is_symlink());
                 let lost: Vec<NotePath> = lost.collect();
                 let is_dangling = |path: &&NotePath| fs::metadata(self.root.join(path.as_str())).is_err();
-                let dangling = lost.iter().filter(is_dangling).cloned();
+                // A drive that does not answer must not keep others from the events.
+                let dangling: Vec<NotePath> = lost.iter().filter(is_dangling).cloned().collect();
                 let mut pending = self.shared.lock();
                 pending.dangling.extend(dangling);
                 pending.links.extend(links.chain(lost));
@@ -500,15 +501,16 @@ impl EventCollector {
     /// Reports the files behind symbolic links as changed, because they cause no events, and watches folders that came back
     /// behind them.
     fn check_link_targets(&mut self) {
+        let dangling = self.shared.lock().dangling.clone();
+        let folders: Vec<_> = dangling.iter().filter(|path| leads_to_folder(&self.root, path)).collect();
         let mut pending = self.shared.lock();
-        let dangling = std::mem::take(&mut pending.dangling);
-        let (folders, dangling): (BTreeSet<_>, _) =
-            dangling.into_iter().partition(|path| leads_to_folder(&self.root, path));
-        pending.dangling = dangling;
-        pending.links.retain(|path| !folders.contains(path));
+        for path in &folders {
+            pending.dangling.remove(*path);
+            pending.links.remove(*path);
+        }
         if !folders.is_empty() {
             drop(pending);
-            return self.rescan_all(LED_NOWHERE.to_owned());
+            return self.rescan_all(FOLDER_CAME_BACK.to_owned());
         }
         let event = pending.note();
         let links = pending.links.clone();

@@ -225,6 +225,7 @@ impl Bm25Snapshot {
     pub fn nearest_word(&self, word: &str) -> Result<Option<String>> {
         let length = word.chars().count();
         let max_distance = if length < 4 { return Ok(None) } else { 1 + usize::from(length >= 7) };
+        // Its automaton (Schulz & Mihov 2002) passes over the terms that cannot be near, and does not tell how near the others are.
         let text = Term::from_field_text(self.fields.words, word);
         let near = FuzzyTermQuery::new(text, max_distance as u8, true);
         let mut best: HashMap<String, (usize, u64)> = HashMap::new();
