@@ -113,6 +113,23 @@ pub fn map_briefly<'t, T: Sync, S, R: Send>(
     })
 }
 
+/// Maps like [`map_briefly`], but begins the work in the order of the items.
+pub fn map_in_order<'t, T: Sync, S, R: Send>(
+    items: &'t [T],
+    start: impl Fn() -> S + Sync,
+    work: impl Fn(&mut S, &'t T) -> R + Sync,
+) -> Vec<R> {
+    let next = AtomicUsize::new(0);
+    // Whichever item a thread is given, it takes the first one that is left.
+    let take = |state: &mut S, _: &'t T| {
+        let at = next.fetch_add(1, Ordering::Relaxed);
+        Some((at, work(state, items.get(at)?)))
+    };
+    let mut done: Vec<(usize, R)> = map_briefly(items, 1, start, take).into_iter().flatten().collect();
+    done.sort_unstable_by_key(|(at, _)| *at);
+    done.into_iter().map(|(_, result)| result).collect()
+}
+
 /// Maps like [`map_briefly`] where some items take much longer than others, in proportion to `size`: those are taken first, so
 /// that no thread begins one of them when the others have nothing left to do.
 pub fn map_largest_first<'t, T: Sync, S, R: Send>(
@@ -123,13 +140,8 @@ pub fn map_largest_first<'t, T: Sync, S, R: Send>(
 ) -> Vec<R> {
     let mut order: Vec<(usize, &'t T)> = items.iter().enumerate().collect();
     order.sort_by_key(|(_, item)| Reverse(size(item)));
-    let next = AtomicUsize::new(0);
-    // Whichever item a thread is given, it takes the largest one that is left.
-    let take = |state: &mut S, _: &(usize, &'t T)| {
-        let (at, item) = order.get(next.fetch_add(1, Ordering::Relaxed))?;
-        Some((*at, work(state, item)))
-    };
-    let mut done: Vec<(usize, R)> = map_briefly(&order, 1, start, take).into_iter().flatten().collect();
+    let work = |state: &mut S, (at, item): &(usize, &'t T)| (*at, work(state, item));
+    let mut done = map_in_order(&order, start, work);
     done.sort_unstable_by_key(|(at, _)| *at);
     done.into_iter().map(|(_, result)| result).collect()
 }

@@ -56,7 +56,7 @@ fn a_query() -> impl Strategy<Value = (String, usize, i64)> {
 }
 
 /// More than the number of notes in any vault here.
-const MOST_NOTES: FileId = 10_000;
+const MOST_NOTES: FileId = 50_000;
 
 fn open(vault: &TestVault) -> Index {
     Index::open(Arc::new(Vault::open(vault.root()).unwrap()), Options::default()).unwrap()
@@ -185,6 +185,48 @@ fn several_threads_find_the_same() {
     assert!(postings >= 20_000, "{postings}");
     let found = check_found(&snapshot, &["tern", "marsh"]);
     assert!(found > 50_000, "{found}");
+}
+
+/// Where most notes have the words of a query, segments are divided, and notes are left out whose frequencies are too small.
+#[test]
+fn words_of_most_notes_find_the_same() {
+    let vault = TestVault::new(&[]);
+    let index = open(&vault);
+    let notes = [2_000_usize, 6_000, 20_000];
+    for (from, to) in [(0, notes[0]), (notes[0], notes[1]), (notes[1], notes[2])] {
+        for at in from..to {
+            let times = |word: &str, step: usize| format!("{word} ").repeat((at * step / 7 + at % step) % 9);
+            let (title, heading) = if at % 3 == 0 { ("heron", "moor") } else { ("tern", "reed") };
+            let text = [times("heron", 5), times("moor", 11), times("reeds", 13), times("reed", 3)].concat();
+            let text = format!("# {title}\n\n{text}\n\n## {heading}\n\n`{}`\n", times("moor", 17));
+            vault.write(&format!("{}/n{at}.md", at % 9), text);
+        }
+        index.sync(SyncScope::All, silent()).unwrap();
+    }
+    for at in (0..notes[2]).step_by(97) {
+        vault.remove(&format!("{}/n{at}.md", at % 9));
+    }
+    index.sync(SyncScope::All, silent()).unwrap();
+    let snapshot = index.snapshot().unwrap();
+    let mut count = 0;
+    // The first search finds the largest frequencies, and the next ones know them.
+    for words in ["heron moor reed", "reed moor heron", "moor reed", "heron reeds", "tern moor heron reed"] {
+        for limit in [1, 3, 10, 100, 30_000] {
+            for left_out in [0, 3] {
+                let query = (words.to_owned(), limit, left_out);
+                let [pruned, others @ ..] = found(&snapshot, &query);
+                for (at, other) in others.iter().enumerate() {
+                    assert_eq!(&pruned, other, "{query:?} {at}");
+                }
+                count += pruned.len();
+            }
+        }
+    }
+    assert!(count > 150_000, "{count}");
+    let words = Query::plain("heron moor reed").words;
+    let query = Bm25Query { words: &words, allowed: None, limit: 10 };
+    let (_, scored) = snapshot.bm25.search_counting(&query, &Tuning::default()).unwrap();
+    assert!(scored < notes[2] / 2, "{scored} of {} notes were scored", notes[2]);
 }
 
 /// A rare word leaves few notes to score for the common ones beside it, in each of several segments.

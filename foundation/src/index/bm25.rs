@@ -2,9 +2,13 @@
 
 mod analysis;
 mod directory;
+mod doc_ranges;
 mod file_documents;
+mod largest_frequencies;
+mod length_norms;
 mod ranking;
 mod scoring;
+mod scratch;
 mod statistics;
 mod bulk_inverter;
 mod posting_buffer;
@@ -22,8 +26,9 @@ use std::time::{Duration, Instant};
 use self::analysis::TermListDocument;
 use self::directory::UnsyncedDirectory;
 use self::file_documents::FileDocumentCache;
+use self::largest_frequencies::LargestFrequencyCache;
 pub use self::ranking::Ranking;
-use self::scoring::ScratchPool;
+use self::scratch::ScratchPool;
 use self::statistics::{FieldLengths, LengthCache, PASSAGE_TERMS};
 use crate::index::bm25::bulk_inverter::BulkInverter;
 use crate::index::bm25::removed_files::{BatchFiles, RemovedFiles};
@@ -566,6 +571,7 @@ pub struct Bm25Snapshot {
     file_documents: Arc<FileDocumentCache>,
     candidates: CandidateCache,
     expansions: ExpansionCache,
+    largest_frequencies: LargestFrequencyCache,
     scratches: ScratchPool,
 }
 
@@ -595,6 +601,7 @@ impl Bm25Snapshot {
             file_documents,
             candidates,
             expansions,
+            largest_frequencies: LargestFrequencyCache::default(),
             scratches,
         })
     }
@@ -711,10 +718,6 @@ impl DocSet {
     /// Adds a document, and returns whether it is new.
     fn insert(&mut self, doc: DocId) -> bool {
         self.0.insert(doc as usize)
-    }
-
-    fn remove(&mut self, doc: DocId) {
-        self.0.remove(doc as usize);
     }
 
     /// Adds the documents in the posting list of a term.

@@ -25,6 +25,7 @@ const DIGRAPHS: [(&str, &str); 3] = [("ae", "a"), ("oe", "o"), ("ue", "u")];
 /// # Errors
 /// `Corrupt` if the full-text index cannot be read.
 pub fn replace_unknown(words: &[Word], bm25: &Bm25Snapshot) -> Result<Option<Vec<Word>>> {
+    bm25.look_up(words)?;
     let mut replacer = Replacer { bm25, stem: CachedStemmer::with_small_cache() };
     let mut replaced = Vec::new();
     let mut is_changed = false;

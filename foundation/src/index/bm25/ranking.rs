@@ -1,9 +1,10 @@
 //! A ranked query: the best notes in order, and the scores of any others.
 
 use std::collections::HashMap;
-use std::ops::Range;
 
-use super::scoring::{BestScores, LeastScore, PooledScratch, ScoredWord, SegmentScorer};
+use super::doc_ranges::{self, DocRange};
+use super::scoring::{BestScores, LeastScore, ScoredWord, SegmentScorer};
+use super::scratch::PooledScratch;
 use super::{Bm25Query, Bm25Snapshot, Hit, Tuning, Word};
 use crate::error::Result;
 use crate::index::file_set::{FileId, FileSet};
@@ -12,6 +13,14 @@ use crate::parallel;
 /// With so many postings, it takes less time to look up single notes again than to score every note, and several threads score
 /// several segments.
 const MANY_POSTINGS: u64 = 20_000;
+/// With so many postings, or so many for each note, it takes less time to find the largest frequencies of the words first, and to
+/// divide segments.
+const MOST_POSTINGS: u64 = 150_000;
+const MOST_POSTINGS_OF_NOTE: u64 = 3;
+/// Many notes contain a word if it has a posting for every so many.
+const MANY_SHARE: u64 = 4;
+/// A word can add much to a score if that is a share of what another one can add, 1 in so many.
+const MUCH_SHARE: f32 = 10.0;
 
 /// The best notes for a query, and what gives the scores of others.
 #[derive(Default)]
@@ -123,8 +132,8 @@ impl Bm25Snapshot {
         self.prepare(words, tuning)?.scores_of(files)
     }
 
-    fn segments(&self) -> Range<usize> {
-        0..self.searcher.segment_readers().len()
+    fn whole_segments(&self) -> Vec<DocRange> {
+        doc_ranges::whole_segments(self.searcher.segment_readers())
     }
 
     fn prepare(&self, words: &[Word], tuning: &Tuning) -> Result<PreparedWords<'_>> {
@@ -147,13 +156,13 @@ impl<'s> PreparedWords<'s> {
     /// Scores all notes.
     fn all(self, query: &Bm25Query<'_>) -> Result<Ranking<'s>> {
         let (mut best, mut hits, mut segments) = (BestScores::new(), Vec::new(), Vec::new());
-        for segment in self.snapshot.segments() {
+        for range in self.snapshot.whole_segments() {
             let mut memory = self.snapshot.scratches.take();
-            let scorer = SegmentScorer::new(self.snapshot, segment, query, &self.tuning)?;
+            let scorer = SegmentScorer::new(self.snapshot, &range, query, &self.tuning)?;
             let Some(mut scorer) = scorer else { continue };
             let docs = scorer.score_all(&self.words, &mut memory.scratch)?;
             scorer.add_hits(&docs, &memory.scratch, &mut best, &mut hits);
-            segments.push((segment, memory));
+            segments.push((range.segment, memory));
         }
         let others = Others::Scored(self.snapshot, segments);
         Ok(Ranking { hits: best_first(hits, query.limit), others })
@@ -163,13 +172,17 @@ impl<'s> PreparedWords<'s> {
     fn best(&self, query: &Bm25Query<'_>) -> Result<(Vec<Hit>, usize)> {
         let least = LeastScore::default();
         let start = || Best { scores: BestScores::new(), scratch: self.snapshot.scratches.take() };
-        let score = |best: &mut Best<'_>, at: &usize| self.best_of(*at, query, best, &least);
-        let segments: Vec<usize> = self.snapshot.segments().collect();
-        let found: Vec<_> = if segments.len() < 2 || self.postings() < MANY_POSTINGS {
+        let score = |best: &mut Best<'_>, range: &DocRange| self.best_of(range, query, best, &least);
+        let (postings, whole) = (self.postings(), self.snapshot.whole_segments());
+        let found: Vec<_> = if postings < MANY_POSTINGS {
             let mut best = start();
-            segments.iter().map(|at| score(&mut best, at)).collect()
+            whole.iter().map(|range| score(&mut best, range)).collect()
+        } else if postings < MOST_POSTINGS.min(MOST_POSTINGS_OF_NOTE * self.snapshot.documents) {
+            parallel::map_briefly(&whole, 1, start, score)
         } else {
-            parallel::map_briefly(&segments, 1, start, score)
+            self.find_largest_frequencies()?;
+            let ranges = doc_ranges::divided(self.snapshot.searcher.segment_readers());
+            parallel::map_in_order(&ranges, start, score)
         };
         let (mut hits, mut scored) = (Vec::new(), 0);
         for found in found {
@@ -180,23 +193,49 @@ impl<'s> PreparedWords<'s> {
         Ok((best_first(hits, query.limit), scored))
     }
 
-    /// Returns the notes of a segment that are among the best so far, and the number of notes that were scored.
+    /// Finds the largest frequencies in each segment, as far as they are not known, of those words for which they matter: that
+    /// many notes contain, and that can add much to a score, beside one that can add more.
+    fn find_largest_frequencies(&self) -> Result<()> {
+        let query = Bm25Query::default();
+        let segments = self.snapshot.whole_segments();
+        let bound = |word: &ScoredWord| word.bound_of_any(self.tuning.k1);
+        let mut words: Vec<&ScoredWord> = self.words.iter().collect();
+        words.sort_by(|one, other| bound(other).total_cmp(&bound(one)));
+        let most = words.first().map_or(0.0, |word| bound(word));
+        let matters = |word: &&ScoredWord| {
+            word.postings() * MANY_SHARE > self.snapshot.documents && bound(word) * MUCH_SHARE > most
+        };
+        let words: Vec<&ScoredWord> = words.into_iter().skip(1).filter(matters).collect();
+        let pairs = segments.iter().flat_map(|range| words.iter().map(move |word| (range, *word)));
+        let is_unknown = |(range, word): &(&DocRange, &ScoredWord)| word.largest.get(range.segment).is_none();
+        let pairs: Vec<_> = pairs.filter(is_unknown).collect();
+        let find = |(range, word): &(&DocRange, &ScoredWord)| -> Result<()> {
+            let scorer = SegmentScorer::new(self.snapshot, range, &query, &self.tuning)?;
+            if let Some(mut scorer) = scorer {
+                word.largest.keep(range.segment, scorer.largest_frequencies(word)?);
+            }
+            Ok(())
+        };
+        parallel::map_briefly(&pairs, 1, || (), |(), pair| find(pair)).into_iter().collect()
+    }
+
+    /// Returns the notes of a range that are among the best so far, and the number of notes that were scored.
     fn best_of(
         &self,
-        segment: usize,
+        range: &DocRange,
         query: &Bm25Query<'_>,
         best: &mut Best<'_>,
         least: &LeastScore,
     ) -> Result<(Vec<Hit>, usize)> {
         let mut hits = Vec::new();
         let scratch = &mut best.scratch.scratch;
-        let Some(mut scorer) = SegmentScorer::new(self.snapshot, segment, query, &self.tuning)? else {
+        let Some(mut scorer) = SegmentScorer::new(self.snapshot, range, query, &self.tuning)? else {
             return Ok((hits, 0));
         };
         let found = scorer.find_best(&self.words, (&best.scores, least), scratch)?;
         scorer.add_hits(&found, scratch, &mut best.scores, &mut hits);
         least.raise(&best.scores, query.limit);
-        let scored = scratch.scored();
+        let scored = scratch.scored().len();
         scratch.clear();
         Ok((hits, scored))
     }
@@ -205,8 +244,8 @@ impl<'s> PreparedWords<'s> {
         let mut found = HashMap::with_capacity(files.len());
         let all = Bm25Query::default();
         let mut memory = self.snapshot.scratches.take();
-        for segment in self.snapshot.segments().filter(|_| !files.is_empty()) {
-            let scorer = SegmentScorer::new(self.snapshot, segment, &all, &self.tuning)?;
+        for range in self.snapshot.whole_segments().iter().filter(|_| !files.is_empty()) {
+            let scorer = SegmentScorer::new(self.snapshot, range, &all, &self.tuning)?;
             let Some(mut scorer) = scorer else { continue };
             let scores = scorer.scores_of(&self.words, files, &mut memory.scratch)?;
             found.extend(scores.into_iter().filter(|(_, score)| *score > 0.0));

@@ -4,17 +4,22 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::ops::Range;
+use std::rc::Rc;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use tantivy::columnar::ColumnValues;
-use tantivy::fieldnorm::FieldNormReader;
 use tantivy::postings::{BlockSegmentPostings, Postings as _, TermInfo};
 use tantivy::schema::{Field, IndexRecordOption};
 use tantivy::{DocId, DocSet as _, SegmentReader};
 
+use super::doc_ranges::DocRange;
+use super::largest_frequencies::{Frequencies, LargestFrequencies};
+use super::length_norms::{LargestByLength, LengthNorms};
+use super::scratch::{BLOCK, FrequencyWeights, Scratch, extend_filtered, is_scored};
 use super::stem_expansion::Expansion;
-use super::{Bm25Query, Bm25Snapshot, DocSet, FieldTuning, Hit, Tuning, Word, failed, idf};
+use super::{Bm25Query, Bm25Snapshot, FieldTuning, Fields, Hit, Tuning, Word, failed, idf};
 use crate::error::Result;
 use crate::index::file_set::{FileId, FileSet};
 use crate::parallel;
@@ -23,10 +28,16 @@ use crate::parallel;
 const ROUNDING: f32 = 1e-4;
 /// How many documents of a posting list are read in the time of a search for one in it.
 const SEEK_COST: usize = 4;
-/// How many documents of a bitset are passed in the time in which one of a list is sorted.
+/// A frequency whose score differs from the largest one by less than rounding.
+const MOST_FREQUENCY: f32 = 1e9;
+/// How often an interval is halved in which a frequency is looked for.
+const HALVINGS: usize = 20;
+/// For how many documents frequencies are added up before the documents are chosen.
+const WINDOW: usize = 32_768;
+/// A word is in many documents if it has a posting for every so many.
+const DENSE_SHARE: usize = 8;
+/// How many scores are passed in the time in which one document of a list is sorted.
 const SORTING_COST: usize = 32;
-/// The most scratch memories that a snapshot keeps.
-const MAX_SCRATCHES: usize = 4;
 
 /// The terms of one field that match a word.
 struct FieldTerms {
@@ -50,12 +61,52 @@ pub(super) struct ScoredWord {
     stemmed_weight: f32,
     exact: Vec<FieldTerms>,
     exact_weight: f32,
+    pub(super) largest: Arc<LargestFrequencies>,
 }
 
 impl ScoredWord {
-    /// Returns a score that the word cannot exceed in any note.
-    fn bound(&self, k1: f32) -> f32 {
-        [self.stemmed_weight, self.exact_weight].iter().map(|weight| weight * (k1 + 1.0)).sum()
+    /// Returns a score that the word exceeds in no note of a segment, but for rounding.
+    fn bound(&self, at: usize, k1: f32) -> f32 {
+        self.largest.get(at).map_or_else(|| self.bound_of_any(k1), |largest| self.score(largest, k1))
+    }
+
+    /// Returns a score that the word exceeds in no note of any index.
+    pub(super) fn bound_of_any(&self, k1: f32) -> f32 {
+        (self.stemmed_weight + self.exact_weight) * (k1 + 1.0)
+    }
+
+    /// Returns the score of a document with some frequencies, but for rounding.
+    fn score(&self, frequencies: Frequencies, k1: f32) -> f32 {
+        let saturated = |frequency: f32| (k1 + 1.0) * frequency / (k1 + frequency);
+        self.stemmed_weight * saturated(frequencies.stemmed)
+            + self.exact_weight * saturated(frequencies.exact)
+    }
+
+    /// Returns a frequency by stem that a document of a segment has at least to which the word adds `needed`, but for rounding:
+    /// infinity if there is none. The frequency of the word itself is at most `exact_share` times that by stem.
+    fn least_stemmed(&self, at: usize, needed: f32, k1: f32, exact_share: f32) -> f32 {
+        let score = |stemmed: f32| self.score(Frequencies { stemmed, exact: stemmed * exact_share }, k1);
+        let most = self.largest.get(at).map_or(MOST_FREQUENCY, |largest| largest.stemmed);
+        if score(most) * (1.0 + ROUNDING) < needed {
+            return f32::INFINITY;
+        }
+        // A saturated frequency, f / (k1 + f), is between 0 and 1.
+        let frequency = |saturated: f32| k1 * saturated / (1.0 - saturated);
+        let (mut below, mut above) = (0.0, 1.0);
+        for _ in 0..HALVINGS {
+            let middle = (below + above) / 2.0;
+            if score(frequency(middle)) < needed {
+                below = middle;
+            } else {
+                above = middle;
+            }
+        }
+        frequency(below)
+    }
+
+    /// Returns the weights of its two scores.
+    fn weights(&self) -> FrequencyWeights {
+        FrequencyWeights { stemmed: self.stemmed_weight, exact: self.exact_weight }
     }
 
     /// Returns how many postings its terms have, roughly: those of a document in one field count once.
@@ -71,121 +122,6 @@ impl ScoredWord {
             let mut stemmed = stemmed.flat_map(|stemmed| stemmed.in_segment(at));
             exact.in_segment(at).iter().all(|term| stemmed.any(|other| other == term))
         })
-    }
-}
-
-/// Working memory for the scores of one segment. It is empty between segments.
-#[derive(Default)]
-pub(super) struct Scratch {
-    /// The weighted frequencies of the current word, by document.
-    frequencies: Vec<Frequencies>,
-    /// The documents that contain it.
-    containing: Vec<DocId>,
-    /// The score so far, by document.
-    scores: Vec<f32>,
-    /// The documents that have a score, in the order in which they got it.
-    scored: Vec<DocId>,
-    /// Whether a document has a score.
-    has_score: DocSet,
-}
-
-/// The weighted frequencies of a word in a document.
-#[derive(Debug, Clone, Copy, Default)]
-struct Frequencies {
-    stemmed: f32,
-    exact: f32,
-}
-
-/// The weights with which the frequency of a term counts.
-#[derive(Debug, Clone, Copy)]
-struct FrequencyWeights {
-    stemmed: f32,
-    /// The weight for the word itself; 0 for its other inflections.
-    exact: f32,
-}
-
-impl Scratch {
-    /// Makes room for a segment of `size` documents.
-    fn grow(&mut self, size: u32) {
-        if self.scores.len() < size as usize {
-            self.frequencies.resize(size as usize, Frequencies::default());
-            self.scores.resize(size as usize, 0.0);
-            self.has_score = DocSet::new(size);
-        }
-    }
-
-    /// Returns the number of documents that have a score.
-    pub(super) fn scored(&self) -> usize {
-        self.scored.len()
-    }
-
-    /// Forgets all scores.
-    pub(super) fn clear(&mut self) {
-        for doc in self.scored.drain(..) {
-            self.has_score.remove(doc);
-            if let Some(score) = self.scores.get_mut(doc as usize) {
-                *score = 0.0;
-            }
-        }
-    }
-
-    #[inline]
-    fn add_frequency(&mut self, doc: DocId, weights: FrequencyWeights, frequency: u32, divisor: f32) {
-        if let Some(sums) = self.frequencies.get_mut(doc as usize) {
-            if sums.stemmed == 0.0 && sums.exact == 0.0 {
-                self.containing.push(doc);
-            }
-            sums.stemmed += weights.stemmed * frequency as f32 / divisor;
-            sums.exact += weights.exact * frequency as f32 / divisor;
-        }
-    }
-
-    /// Adds the scores of a word, idf · (k1 + 1) · tf / (k1 + tf) by stem and the same for the word itself, and clears its
-    /// frequencies for the next one.
-    fn saturate(&mut self, k1: f32, weights: FrequencyWeights) {
-        for doc in self.containing.drain(..) {
-            if self.has_score.insert(doc) {
-                self.scored.push(doc);
-            }
-            let index = doc as usize;
-            if let (Some(sums), Some(score)) = (self.frequencies.get_mut(index), self.scores.get_mut(index)) {
-                let Frequencies { stemmed, exact } = std::mem::take(sums);
-                *score += weights.stemmed * (k1 + 1.0) * stemmed / (k1 + stemmed);
-                *score += weights.exact * (k1 + 1.0) * exact / (k1 + exact);
-            }
-        }
-    }
-
-    pub(super) fn score(&self, doc: DocId) -> f32 {
-        self.scores.get(doc as usize).copied().unwrap_or(0.0)
-    }
-}
-
-/// Scratch memories for the next searches, so that a search need not clear memory for every note of the vault.
-#[derive(Default)]
-pub(super) struct ScratchPool(Mutex<Vec<Scratch>>);
-
-impl ScratchPool {
-    pub(super) fn take(&self) -> PooledScratch<'_> {
-        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        PooledScratch { pool: self, scratch: kept.unwrap_or_default() }
-    }
-}
-
-/// A scratch memory that goes back to its pool when it is dropped.
-pub(super) struct PooledScratch<'p> {
-    pool: &'p ScratchPool,
-    pub(super) scratch: Scratch,
-}
-
-impl Drop for PooledScratch<'_> {
-    fn drop(&mut self) {
-        self.scratch.clear();
-        let mut pool = self.pool.0.lock().unwrap_or_else(PoisonError::into_inner);
-        // An error leaves frequencies behind.
-        if self.scratch.containing.is_empty() && pool.len() < MAX_SCRATCHES {
-            pool.push(std::mem::take(&mut self.scratch));
-        }
     }
 }
 
@@ -210,52 +146,62 @@ impl LeastScore {
     }
 }
 
-/// Scores documents of one segment.
+/// A term of a word in one segment, and how much its frequency counts.
+struct WeightedTerm<'w> {
+    field: Field,
+    info: &'w TermInfo,
+    weights: FrequencyWeights,
+    /// The length normalisation of the field, and those that are scored together with it.
+    norms: Rc<LengthNorms>,
+}
+
+impl WeightedTerm<'_> {
+    /// Returns how many documents contain the term.
+    fn postings(&self) -> usize {
+        self.info.doc_freq as usize
+    }
+}
+
+/// The postings of a term, and where in a block the next one is.
+struct PostingCursor {
+    postings: BlockSegmentPostings,
+    at: usize,
+}
+
+impl PostingCursor {
+    /// Calls `visit` with the documents before `end`, and with the frequencies in them, block by block.
+    fn visit_until(&mut self, end: DocId, visit: &mut impl FnMut(&[DocId], &[u32])) {
+        loop {
+            let (docs, frequencies) = (self.postings.docs(), self.postings.freqs());
+            let to = docs.partition_point(|&doc| doc < end);
+            if let (Some(docs), Some(frequencies)) = (docs.get(self.at..to), frequencies.get(self.at..to)) {
+                visit(docs, frequencies);
+            }
+            self.at = to;
+            // The rest lies behind the end, or there is none.
+            if to < docs.len() || docs.is_empty() {
+                return;
+            }
+            self.postings.advance();
+            self.at = 0;
+        }
+    }
+}
+
+/// Scores a range of the documents of one segment.
 pub(super) struct SegmentScorer<'a> {
     snapshot: &'a Bm25Snapshot,
     segment: &'a SegmentReader,
     /// The index of the segment.
     at: usize,
+    /// The documents that are scored.
+    range: Range<DocId>,
     query: &'a Bm25Query<'a>,
     k1: f32,
     /// The file of each document.
     files: Arc<dyn ColumnValues<u64>>,
     /// The length normalisation of each field that was needed.
-    norms: Vec<(Field, LengthNorms)>,
-}
-
-/// The length normalisation of one field: the divisors of frequencies.
-enum LengthNorms {
-    /// The field alone has the length: the divisor by the code of a length.
-    ByCode(FieldNormReader, Box<[f32; 256]>),
-    /// Several fields have it together.
-    Sum(Vec<FieldNormReader>, LengthDivisor),
-}
-
-/// The divisor of a frequency by the length of the text: 1 − b + b · length / mean.
-#[derive(Clone, Copy)]
-struct LengthDivisor {
-    b: f32,
-    min_length: f32,
-    mean: f32,
-}
-
-impl LengthDivisor {
-    fn of(self, length: u32) -> f32 {
-        let length = (length as f32).max(self.min_length) / self.mean;
-        1.0 - self.b + self.b * length
-    }
-}
-
-impl LengthNorms {
-    fn divisor(&self, doc: DocId) -> f32 {
-        match self {
-            Self::ByCode(reader, divisors) => divisors[usize::from(reader.fieldnorm_id(doc))],
-            Self::Sum(readers, divisor) => {
-                divisor.of(readers.iter().map(|reader| reader.fieldnorm(doc)).sum())
-            }
-        }
-    }
+    norms: Vec<(Field, Rc<LengthNorms>)>,
 }
 
 impl Bm25Snapshot {
@@ -266,14 +212,33 @@ impl Bm25Snapshot {
         segment.map_or_else(|| Ok(Vec::new()), |segment| self.file_documents.of_files(segment, files))
     }
 
+    /// Looks up words of a query in the dictionaries of several segments on all cores, and caches what is found.
+    ///
+    /// # Errors
+    /// Returns `Corrupt` or `Io` if the index cannot be read.
+    pub fn look_up(&self, words: &[Word]) -> Result<()> {
+        if self.searcher.segment_readers().len() < 2 {
+            return Ok(());
+        }
+        let Fields { title, headings, words: body, meta, code, .. } = self.fields;
+        let fields = [title, headings, body, meta, code];
+        let lookups = words.iter().filter(|word| !word.prefix);
+        let lookups: Vec<(&Word, Field)> =
+            lookups.flat_map(|word| fields.map(|field| (word, field))).collect();
+        let find = |(): &mut (), (word, field): &(&Word, Field)| {
+            if *field == code {
+                return self.expand_exact(code, &word.exact).map(drop);
+            }
+            self.find_inflections(*field, &word.stem, &word.exact)
+        };
+        parallel::map_briefly(&lookups, 1, || (), find).into_iter().collect()
+    }
+
     /// Finds the terms that match each word. The weight of a word is that in the query times its idf, separately for
     /// stemmed and for exact matches.
     pub(super) fn scored_words(&self, words: &[Word], tuning: &Tuning) -> Result<Vec<ScoredWord>> {
-        if self.searcher.segment_readers().len() < 2 {
-            return words.iter().map(|word| self.scored_word(word, tuning)).collect();
-        }
-        let scored = parallel::map_briefly(words, 1, || (), |(), word| self.scored_word(word, tuning));
-        scored.into_iter().collect()
+        self.look_up(words)?;
+        words.iter().map(|word| self.scored_word(word, tuning)).collect()
     }
 
     fn scored_word(&self, word: &Word, tuning: &Tuning) -> Result<ScoredWord> {
@@ -311,20 +276,36 @@ impl Bm25Snapshot {
             }
         }
         let stemmed_weight = word.weight * idf(self.documents, frequency);
-        Ok(ScoredWord { stemmed, stemmed_weight, exact, exact_weight })
+        let segments = self.searcher.segment_readers().len();
+        let largest = self.largest_frequencies.of(word, exact_weight > 0.0, tuning, segments);
+        Ok(ScoredWord { stemmed, stemmed_weight, exact, exact_weight, largest })
     }
 }
 
 impl<'a> SegmentScorer<'a> {
     pub(super) fn new(
         snapshot: &'a Bm25Snapshot,
-        at: usize,
+        DocRange { segment: at, docs }: &DocRange,
         query: &'a Bm25Query<'a>,
         tuning: &Tuning,
     ) -> Result<Option<Self>> {
+        let (at, range) = (*at, docs.clone());
         let Some(segment) = snapshot.searcher.segment_readers().get(at) else { return Ok(None) };
         let files = segment.fast_fields().u64("file").map_err(failed("read"))?.first_or_default_col(0);
-        Ok(Some(Self { snapshot, segment, at, query, k1: tuning.k1, files, norms: Vec::new() }))
+        Ok(Some(Self { snapshot, segment, at, range, query, k1: tuning.k1, files, norms: Vec::new() }))
+    }
+
+    /// Finds frequencies of a word that those in no document of the range exceed: the sums of the largest of each term.
+    pub(super) fn largest_frequencies(&mut self, word: &ScoredWord) -> Result<Frequencies> {
+        let mut sum = Frequencies::default();
+        for term in &self.weighted_terms(word)? {
+            let mut largest = LargestByLength::default();
+            self.for_each_block(term, |docs, frequencies| largest.add(docs, frequencies, &term.norms))?;
+            let largest = largest.divided(&term.norms);
+            sum.stemmed += term.weights.stemmed * largest;
+            sum.exact += term.weights.exact * largest;
+        }
+        Ok(sum)
     }
 
     /// Scores the documents that can be among the best, and returns them.
@@ -338,38 +319,37 @@ impl<'a> SegmentScorer<'a> {
         scratch: &mut Scratch,
     ) -> Result<Vec<DocId>> {
         scratch.grow(self.segment.max_doc());
-        let bounds: Vec<f32> = words.iter().map(|word| word.bound(self.k1)).collect();
+        let bounds: Vec<f32> = words.iter().map(|word| word.bound(self.at, self.k1)).collect();
         let bound = |word: usize| bounds.get(word).copied().unwrap_or(f32::INFINITY);
         let mut order: Vec<usize> = (0..words.len()).collect();
         order.sort_by(|&one, &other| bound(other).total_cmp(&bound(one)));
         let is_query_order = order.is_sorted();
-        let known = least.get();
         let (mut scanned, mut candidates): (f32, Option<Vec<DocId>>) = (0.0, None);
         for (position, &at) in order.iter().enumerate() {
             let rest: f32 = order.iter().skip(position).map(|&word| bound(word)).sum();
+            let known = least.get() * (1.0 - ROUNDING);
             if candidates.is_some() || rest < scanned.max(known) {
                 // No document that has none of the words before it reaches the least score, nor does one that lags too far
                 // behind. With each word the least score rises and the rest falls.
-                let scored = candidates.as_ref().unwrap_or(&scratch.scored);
-                let least = self.least_score(best, scored, scratch).max(known * (1.0 - ROUNDING));
+                let scored = candidates.as_deref().unwrap_or(scratch.scored());
+                let least = self.least_score(best, scored, scratch).max(known);
                 if rest < least {
                     candidates = Some(self.within(least - rest, candidates.as_deref(), scratch));
                 }
             }
-            if let Some(word) = words.get(at) {
+            let Some(word) = words.get(at) else { continue };
+            // What the first word has to add, if a document is to reach the least score.
+            let needed = known - (rest - bound(at)) * (1.0 + ROUNDING);
+            if position > 0 || needed <= 0.0 || !self.score_enough(word, needed, scratch)? {
                 self.score_word(word, candidates.as_deref(), scratch)?;
             }
             scanned += bound(at);
         }
-        let scored = candidates.as_ref().unwrap_or(&scratch.scored);
-        let least = self.least_score(best, scored, scratch).max(known * (1.0 - ROUNDING));
+        let scored = candidates.as_deref().unwrap_or(scratch.scored());
+        let least = self.least_score(best, scored, scratch).max(least.get() * (1.0 - ROUNDING));
         let found = self.within(least, candidates.as_deref(), scratch);
         if !is_query_order {
-            for &doc in &found {
-                if let Some(score) = scratch.scores.get_mut(doc as usize) {
-                    *score = 0.0;
-                }
-            }
+            scratch.reset(&found);
             for word in words {
                 self.score_word(word, Some(&found), scratch)?;
             }
@@ -383,7 +363,7 @@ impl<'a> SegmentScorer<'a> {
         for word in words {
             self.score_word(word, None, scratch)?;
         }
-        Ok(scratch.scored.iter().copied().filter(|&doc| !self.segment.is_deleted(doc)).collect())
+        Ok(scratch.scored().iter().copied().filter(|&doc| !self.segment.is_deleted(doc)).collect())
     }
 
     /// Scores those of some files that contain a word, and returns them with their scores, which are the same as those that
@@ -400,42 +380,47 @@ impl<'a> SegmentScorer<'a> {
         for word in words.iter().filter(|_| !docs.is_empty()) {
             self.score_word(word, Some(&docs), scratch)?;
         }
-        Ok(scratch.scored.iter().map(|&doc| (self.file(doc), scratch.score(doc))).collect())
+        Ok(scratch.scored().iter().map(|&doc| (self.file(doc), scratch.score(doc))).collect())
     }
 
     /// Returns a score that the last of the best documents has at least, less an allowance for rounding; 0 while there are
     /// fewer. Of this segment, only `docs` are among them.
     fn least_score(&self, best: &BestScores, docs: &[DocId], scratch: &Scratch) -> f32 {
         let mut best = best.clone();
+        let last = |best: &BestScores| {
+            let last = best.peek().filter(|_| best.len() >= self.query.limit);
+            last.map_or(f32::NEG_INFINITY, |Reverse(score)| score.0)
+        };
+        let mut worst = last(&best);
         for &doc in docs {
-            let score = OrderedScore(scratch.score(doc));
-            let is_full = best.len() >= self.query.limit;
-            if is_full && best.peek().is_some_and(|Reverse(worst)| score <= *worst) || !self.may_be_found(doc)
-            {
-                continue;
-            }
-            best.push(Reverse(score));
-            if is_full {
-                best.pop();
+            let score = scratch.score(doc);
+            if score > worst && self.may_be_found(doc) {
+                best.push(Reverse(OrderedScore(score)));
+                if best.len() > self.query.limit {
+                    best.pop();
+                }
+                worst = last(&best);
             }
         }
-        let last = best.peek().filter(|_| best.len() >= self.query.limit);
-        last.map_or(0.0, |Reverse(score)| score.0 * (1.0 - ROUNDING))
+        if worst.is_finite() { worst * (1.0 - ROUNDING) } else { 0.0 }
     }
 
     /// Returns those documents in ascending order that have a score of at least `least`, less an allowance for rounding. They
     /// are among `candidates`, which ascend, or among all that have a score.
     fn within(&self, least: f32, candidates: Option<&[DocId]>, scratch: &Scratch) -> Vec<DocId> {
         let least = least - least.abs() * ROUNDING;
-        let is_within = |doc: &DocId| scratch.score(*doc) >= least && self.may_be_found(*doc);
+        let is_within = |doc: DocId| scratch.score(doc) >= least;
+        let mut found = Vec::new();
         if let Some(docs) = candidates {
-            return docs.iter().copied().filter(is_within).collect();
+            extend_filtered(&mut found, docs.iter().copied(), is_within);
+        } else if scratch.scored().len() * SORTING_COST > self.range.len() {
+            let is_within = |doc| is_within(doc) & is_scored(scratch.score(doc));
+            extend_filtered(&mut found, self.range.clone(), is_within);
+        } else {
+            extend_filtered(&mut found, scratch.scored().iter().copied(), is_within);
+            found.sort_unstable();
         }
-        if scratch.scored.len() * SORTING_COST > self.segment.max_doc() as usize {
-            return scratch.has_score.iter().filter(is_within).collect();
-        }
-        let mut found: Vec<DocId> = scratch.scored.iter().copied().filter(is_within).collect();
-        found.sort_unstable();
+        found.retain(|&doc| self.may_be_found(doc));
         found
     }
 
@@ -475,6 +460,35 @@ impl<'a> SegmentScorer<'a> {
         }
     }
 
+    /// Returns the terms of a word in the order in which their frequencies are added up.
+    fn weighted_terms<'w>(&mut self, word: &'w ScoredWord) -> Result<Vec<WeightedTerm<'w>>> {
+        let is_one_pass = word.has_exact_within_stemmed(self.at);
+        let mut found = Vec::new();
+        for terms in &word.stemmed {
+            let exact = word.exact.iter().find(|exact| is_one_pass && exact.field == terms.field);
+            let exact = exact.map_or(&[][..], |exact| exact.in_segment(self.at));
+            for term in terms.in_segment(self.at) {
+                let exact = if exact.contains(term) { 1.0 } else { 0.0 };
+                let weights = FrequencyWeights { stemmed: terms.tuning.weight, exact };
+                let norms = self.norms(terms)?;
+                found.push(WeightedTerm { field: term.0, info: &term.1, weights, norms });
+            }
+        }
+        for terms in word.exact.iter().filter(|_| !is_one_pass) {
+            for term in terms.in_segment(self.at) {
+                let weights = FrequencyWeights { stemmed: 0.0, exact: terms.tuning.weight };
+                let norms = self.norms(terms)?;
+                found.push(WeightedTerm { field: term.0, info: &term.1, weights, norms });
+            }
+        }
+        Ok(found)
+    }
+
+    /// Returns roughly how many documents of the range contain a term.
+    fn postings_in_range(&self, term: &WeightedTerm<'_>) -> usize {
+        term.postings() * self.range.len() / (self.segment.max_doc() as usize).max(1)
+    }
+
     /// Adds the score of a word, to all documents or to `candidates`, which ascend.
     fn score_word(
         &mut self,
@@ -482,156 +496,169 @@ impl<'a> SegmentScorer<'a> {
         candidates: Option<&[DocId]>,
         scratch: &mut Scratch,
     ) -> Result<()> {
-        let is_one_pass = word.has_exact_within_stemmed(self.at);
-        for terms in &word.stemmed {
-            let exact = word.exact.iter().find(|exact| is_one_pass && exact.field == terms.field);
-            let exact = exact.map_or(&[][..], |exact| exact.in_segment(self.at));
-            for term in terms.in_segment(self.at) {
-                let exact = if exact.contains(term) { 1.0 } else { 0.0 };
-                let weights = FrequencyWeights { stemmed: terms.tuning.weight, exact };
-                self.add_frequencies(terms, term, weights, candidates, scratch)?;
+        for term in &self.weighted_terms(word)? {
+            match candidates {
+                None => self.add_all(term, scratch)?,
+                Some(docs) if docs.len() * SEEK_COST < self.postings_in_range(term) => {
+                    self.add_sought(term, docs, scratch)?;
+                }
+                Some(docs) => self.add_common(term, docs, scratch)?,
             }
         }
-        for terms in word.exact.iter().filter(|_| !is_one_pass) {
-            for term in terms.in_segment(self.at) {
-                let weights = FrequencyWeights { stemmed: 0.0, exact: terms.tuning.weight };
-                self.add_frequencies(terms, term, weights, candidates, scratch)?;
-            }
-        }
-        let weights = FrequencyWeights { stemmed: word.stemmed_weight, exact: word.exact_weight };
-        scratch.saturate(self.k1, weights);
+        scratch.saturate(self.k1, word.weights());
         Ok(())
     }
 
-    /// Adds the weighted, length-normalised frequencies of a term in one field.
-    fn add_frequencies(
-        &mut self,
-        FieldTerms { field, tuning, .. }: &FieldTerms,
-        (part, term): &(Field, TermInfo),
-        weights: FrequencyWeights,
-        candidates: Option<&[DocId]>,
-        scratch: &mut Scratch,
-    ) -> Result<()> {
-        if !self.norms.iter().any(|(known, _)| known == field) {
-            self.norms.push((*field, self.length_norms(*field, *tuning)?));
+    /// Adds the score of a word to all documents where it is at least `needed`, and to a few others. Returns `false`, having
+    /// added nothing, if the word is in few documents.
+    fn score_enough(&mut self, word: &ScoredWord, needed: f32, scratch: &mut Scratch) -> Result<bool> {
+        let terms = self.weighted_terms(word)?;
+        let postings: usize = terms.iter().map(WeightedTerm::postings).sum();
+        if postings * DENSE_SHARE < self.segment.max_doc() as usize {
+            return Ok(false);
         }
-        let Some((_, norms)) = self.norms.iter().find(|(known, _)| known == field) else { return Ok(()) };
-        match candidates {
-            None => self.add_all(*part, term, weights, norms, scratch),
-            Some(docs) if docs.len() * SEEK_COST < term.doc_freq as usize => {
-                self.add_sought(*part, term, weights, norms, docs, scratch)
+        let share = |term: &WeightedTerm<'_>| match term.weights {
+            FrequencyWeights { exact, .. } if exact <= 0.0 => 0.0,
+            FrequencyWeights { stemmed, .. } if stemmed <= 0.0 => MOST_FREQUENCY,
+            FrequencyWeights { stemmed, exact } => exact / stemmed,
+        };
+        let exact_share = terms.iter().map(share).fold(0.0, f32::max);
+        let least = word.least_stemmed(self.at, needed, self.k1, exact_share);
+        if least.is_infinite() {
+            return Ok(true);
+        }
+        let opened: Result<Vec<_>> = terms.iter().map(|term| self.open_blocks(term)).collect();
+        let mut cursors = opened?;
+        // The frequencies of one window after the other stay in the cache of the processor.
+        for start in self.range.clone().step_by(WINDOW) {
+            let end = start.saturating_add(WINDOW as DocId).min(self.range.end);
+            for (term, cursor) in terms.iter().zip(&mut cursors) {
+                cursor.visit_until(end, &mut |docs, frequencies| {
+                    scratch.add_unlisted(docs, frequencies, term.weights, &term.norms);
+                });
             }
-            Some(docs) => self.add_common(*part, term, weights, norms, docs, scratch),
+            scratch.list(start..end, least * (1.0 - ROUNDING));
+            scratch.saturate(self.k1, word.weights());
         }
-    }
-
-    /// Opens the blocks of postings of a term.
-    fn open_blocks(&self, part: Field, term: &TermInfo) -> Result<BlockSegmentPostings> {
-        let inverted = self.segment.inverted_index(part).map_err(failed("read"))?;
-        let mut postings = inverted
-            .read_block_postings_from_terminfo(term, IndexRecordOption::WithFreqs)
-            .map_err(|error| failed("read")(error.into()))?;
-        postings.seek(0);
-        Ok(postings)
+        Ok(true)
     }
 
     /// Adds the frequencies of all documents that contain a term.
-    fn add_all(
-        &self,
-        part: Field,
-        term: &TermInfo,
-        weights: FrequencyWeights,
-        norms: &LengthNorms,
-        scratch: &mut Scratch,
-    ) -> Result<()> {
-        let mut postings = self.open_blocks(part, term)?;
-        scratch.containing.reserve(term.doc_freq as usize);
-        while !postings.docs().is_empty() {
-            let found = postings.docs().iter().zip(postings.freqs());
-            // The kind of norms is the same for all documents, so that it is not asked for each.
-            match norms {
-                LengthNorms::ByCode(reader, divisors) => found.for_each(|(&doc, &frequency)| {
-                    let divisor = divisors[usize::from(reader.fieldnorm_id(doc))];
-                    scratch.add_frequency(doc, weights, frequency, divisor);
-                }),
-                LengthNorms::Sum(..) => found.for_each(|(&doc, &frequency)| {
-                    scratch.add_frequency(doc, weights, frequency, norms.divisor(doc));
-                }),
-            }
-            postings.advance();
-        }
+    fn add_all(&self, term: &WeightedTerm<'_>, scratch: &mut Scratch) -> Result<()> {
+        self.for_each_block(term, |docs, frequencies| {
+            scratch.add(docs, frequencies, term.weights, &term.norms);
+        })
+    }
+
+    /// Calls `visit` with the documents of a term and its frequencies in them, block by block.
+    fn for_each_block(&self, term: &WeightedTerm<'_>, mut visit: impl FnMut(&[DocId], &[u32])) -> Result<()> {
+        self.open_blocks(term)?.visit_until(self.range.end, &mut visit);
         Ok(())
     }
 
+    /// Opens the postings of a term at the first document.
+    fn open_blocks(&self, term: &WeightedTerm<'_>) -> Result<PostingCursor> {
+        let inverted = self.segment.inverted_index(term.field).map_err(failed("read"))?;
+        let mut postings = inverted
+            .read_block_postings_from_terminfo(term.info, IndexRecordOption::WithFreqs)
+            .map_err(|error| failed("read")(error.into()))?;
+        postings.seek(self.range.start);
+        let at = postings.docs().partition_point(|&doc| doc < self.range.start);
+        Ok(PostingCursor { postings, at })
+    }
+
     /// Adds the frequencies of those of some documents, which ascend, that contain a term. It reads all postings of the term.
-    fn add_common(
-        &self,
-        part: Field,
-        term: &TermInfo,
-        weights: FrequencyWeights,
-        norms: &LengthNorms,
-        docs: &[DocId],
-        scratch: &mut Scratch,
-    ) -> Result<()> {
-        let mut postings = self.open_blocks(part, term)?;
-        let mut docs = docs.iter().copied().peekable();
-        while !postings.docs().is_empty() && docs.peek().is_some() {
-            for (&doc, &frequency) in postings.docs().iter().zip(postings.freqs()) {
-                while docs.next_if(|wanted| *wanted < doc).is_some() {}
-                if docs.next_if_eq(&doc).is_some() {
-                    scratch.add_frequency(doc, weights, frequency, norms.divisor(doc));
-                }
+    fn add_common(&self, term: &WeightedTerm<'_>, docs: &[DocId], scratch: &mut Scratch) -> Result<()> {
+        let mut left = docs;
+        let mut common = CommonDocs::default();
+        self.for_each_block(term, |docs, frequencies| {
+            for (docs, frequencies) in docs.chunks(BLOCK).zip(frequencies.chunks(BLOCK)) {
+                left = common.find(docs, frequencies, left);
+                scratch.add(common.docs(), common.frequencies(), term.weights, &term.norms);
             }
-            postings.advance();
-        }
-        Ok(())
+        })
     }
 
     /// Adds the frequencies of those of some documents, which ascend, that contain a term. It searches for each in the
     /// postings of the term.
-    fn add_sought(
-        &self,
-        part: Field,
-        term: &TermInfo,
-        weights: FrequencyWeights,
-        norms: &LengthNorms,
-        docs: &[DocId],
-        scratch: &mut Scratch,
-    ) -> Result<()> {
-        let inverted = self.segment.inverted_index(part).map_err(failed("read"))?;
+    fn add_sought(&self, term: &WeightedTerm<'_>, docs: &[DocId], scratch: &mut Scratch) -> Result<()> {
+        let inverted = self.segment.inverted_index(term.field).map_err(failed("read"))?;
         let mut postings = inverted
-            .read_postings_from_terminfo(term, IndexRecordOption::WithFreqs)
+            .read_postings_from_terminfo(term.info, IndexRecordOption::WithFreqs)
             .map_err(|error| failed("read")(error.into()))?;
+        let (mut found, mut frequencies) = (Vec::new(), Vec::new());
         for &doc in docs {
             if postings.doc() < doc {
                 postings.seek(doc);
             }
             if postings.doc() == doc {
-                scratch.add_frequency(doc, weights, postings.term_freq(), norms.divisor(doc));
+                found.push(doc);
+                frequencies.push(postings.term_freq());
             }
         }
+        scratch.add(&found, &frequencies, term.weights, &term.norms);
         Ok(())
     }
 
+    /// Returns the length normalisation of a field.
+    fn norms(&mut self, terms: &FieldTerms) -> Result<Rc<LengthNorms>> {
+        if let Some((_, norms)) = self.norms.iter().find(|(known, _)| *known == terms.field) {
+            return Ok(Rc::clone(norms));
+        }
+        let norms = Rc::new(self.length_norms(terms.field, terms.tuning)?);
+        self.norms.push((terms.field, Rc::clone(&norms)));
+        Ok(norms)
+    }
+
     fn length_norms(&self, field: Field, tuning: FieldTuning) -> Result<LengthNorms> {
-        let fields = self.snapshot.fields.scored_together(field);
-        let reader = |part| self.segment.get_fieldnorms_reader(part).map_err(failed("read"));
-        let readers = fields.into_iter().map(reader).collect::<Result<Vec<_>>>()?;
         let lengths = &self.snapshot.lengths;
-        let min_length = lengths.min_length(tuning);
-        let mean = lengths.means.get(&field).copied().unwrap_or(1.0).max(min_length);
-        let divisor = LengthDivisor { b: tuning.b, min_length, mean };
-        let by_code = || Box::new(std::array::from_fn(|code| divisor.of(length_of_code(code))));
-        Ok(match <[FieldNormReader; 1]>::try_from(readers) {
-            Ok([reader]) => LengthNorms::ByCode(reader, by_code()),
-            Err(readers) => LengthNorms::Sum(readers, divisor),
-        })
+        let mean = lengths.means.get(&field).copied().unwrap_or(1.0);
+        let fields = self.snapshot.fields.scored_together(field);
+        LengthNorms::new(self.segment, fields, tuning, (mean, lengths.min_length(tuning)))
     }
 }
 
-/// Returns the length that a code of tantivy's field norms stands for.
-fn length_of_code(code: usize) -> u32 {
-    FieldNormReader::id_to_fieldnorm(u8::try_from(code).unwrap_or(u8::MAX))
+/// The documents of a block of postings that are among some others, with their frequencies.
+struct CommonDocs {
+    docs: [DocId; BLOCK],
+    frequencies: [u32; BLOCK],
+    count: usize,
+}
+
+impl Default for CommonDocs {
+    fn default() -> Self {
+        Self { docs: [0; BLOCK], frequencies: [0; BLOCK], count: 0 }
+    }
+}
+
+impl CommonDocs {
+    fn docs(&self) -> &[DocId] {
+        self.docs.get(..self.count).unwrap_or_default()
+    }
+
+    fn frequencies(&self) -> &[u32] {
+        self.frequencies.get(..self.count).unwrap_or_default()
+    }
+
+    /// Finds the documents of a block that are among `others`. Both ascend. Returns the others beyond the block.
+    fn find<'d>(&mut self, docs: &[DocId], frequencies: &[u32], others: &'d [DocId]) -> &'d [DocId] {
+        let (mut at, mut at_other, mut count) = (0, 0, 0);
+        // Which of two documents comes first cannot be guessed, so nothing branches on it.
+        while let (Some(&doc), Some(&frequency), Some(&other)) =
+            (docs.get(at), frequencies.get(at), others.get(at_other))
+        {
+            if let (Some(place), Some(place_of_frequency)) =
+                (self.docs.get_mut(count), self.frequencies.get_mut(count))
+            {
+                (*place, *place_of_frequency) = (doc, frequency);
+            }
+            count += usize::from(doc == other);
+            at += usize::from(doc <= other);
+            at_other += usize::from(other <= doc);
+        }
+        self.count = count;
+        others.get(at_other..).unwrap_or_default()
+    }
 }
 
 /// A score with a total order.

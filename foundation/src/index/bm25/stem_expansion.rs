@@ -57,29 +57,78 @@ impl Bm25Snapshot {
         if let Some(expansion) = cache().get(&key) {
             return Ok(Arc::clone(expansion));
         }
-        let expansion = Arc::new(self.find_terms_with_stem(field, stem)?);
+        let expansion = Arc::new(self.find_terms_with_stem(field, stem, |_, _, _| {})?);
         cache().put(key, Arc::clone(&expansion));
         Ok(expansion)
     }
 
-    fn find_terms_with_stem(&self, field: Field, stem: &str) -> Result<Expansion> {
+    /// Finds the terms of a field that have the stem of a word and, on the way, the term that is the word itself, unless they are
+    /// cached. They are cached then.
+    ///
+    /// # Errors
+    /// Returns `Corrupt` or `Io` if the index cannot be read.
+    pub(super) fn find_inflections(&self, field: Field, stem: &str, exact: &str) -> Result<()> {
+        let cache = || self.expansions.expansions.lock().unwrap_or_else(PoisonError::into_inner);
+        let keys = ((field, stem.to_owned()), (field, format!("{exact}{EXACT_MARK}")));
+        {
+            let cached = cache();
+            if cached.contains(&keys.0) && cached.contains(&keys.1) {
+                return Ok(());
+            }
+        }
+        let comes_by = exact == stem
+            || stem_prefixes(stem).iter().any(|prefix| exact.starts_with(prefix))
+                && CachedStemmer::with_small_cache().of(exact) == stem;
+        if !comes_by {
+            self.expand_stem(field, stem)?;
+            self.expand_exact(field, exact)?;
+            return Ok(());
+        }
+        let segments = self.searcher.segment_readers();
+        let mut exact_terms = vec![Vec::new(); segments.len()];
+        let expansion = self.find_terms_with_stem(field, stem, |segment, term, found| {
+            if let Some(terms) = exact_terms.get_mut(segment).filter(|_| term == exact && found.0 == field) {
+                terms.push(found.clone());
+            }
+        })?;
+        let mut documents = 0;
+        for (segment, terms) in segments.iter().zip(&exact_terms) {
+            documents += count_documents(segment, terms)?;
+        }
+        let mut cache = cache();
+        cache.put(keys.0, Arc::new(expansion));
+        cache.put(keys.1, Arc::new(Expansion { terms: exact_terms, documents }));
+        Ok(())
+    }
+
+    /// Finds the terms of a field that have a stem, and shows each to `visit` with the index of its segment.
+    fn find_terms_with_stem(
+        &self,
+        field: Field,
+        stem: &str,
+        mut visit: impl FnMut(usize, &str, &(Field, TermInfo)),
+    ) -> Result<Expansion> {
         let mut stemmer = CachedStemmer::with_small_cache();
         let mut expansion = Expansion { terms: Vec::new(), documents: 0 };
         let prefixes = stem_prefixes(stem);
-        for segment in self.searcher.segment_readers() {
+        for (at_segment, segment) in self.searcher.segment_readers().iter().enumerate() {
             let mut terms = Vec::new();
+            let mut add = |term: &str, found: (Field, TermInfo)| {
+                visit(at_segment, term, &found);
+                terms.push(found);
+            };
             for part in self.fields.scored_together(field) {
                 let inverted = segment.inverted_index(part).map_err(failed("read"))?;
                 // The terms with the first prefix begin with the stem itself, if that is the prefix.
                 if prefixes.first().is_none_or(|prefix| prefix != stem) {
-                    terms.extend(lookup_term(segment, part, stem)?);
+                    lookup_term(segment, part, stem)?.into_iter().for_each(|found| add(stem, found));
                 }
                 for (at, prefix) in prefixes.iter().enumerate() {
                     for_each_term_with_prefix(&inverted, prefix, |term, info| {
                         let is_listed =
                             if term == stem { at == 0 && prefix == stem } else { stemmer.of(term) == stem };
                         if is_listed {
-                            terms.push((part, info.clone()));
+                            add(term, (part, info.clone()));
                         }
                         true
                     })?;

@@ -1,0 +1,80 @@
+//! The largest frequencies of a word in each segment, from which follows what the word adds to a score at most. They are found
+//! once for each snapshot, when a search has words with many postings.
+
+use std::num::NonZeroUsize;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use lru::LruCache;
+
+use super::{Tuning, Word};
+
+/// The number of words that are cached per snapshot.
+const CACHE_SIZE: NonZeroUsize = NonZeroUsize::new(2048).expect("not zero");
+
+/// The weighted, length-normalised frequencies of a word in a document: by its stem, and of the word itself.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(super) struct Frequencies {
+    pub(super) stemmed: f32,
+    pub(super) exact: f32,
+}
+
+impl Frequencies {
+    /// Returns whether the document does not contain the word.
+    pub(super) fn is_none(self) -> bool {
+        // Sums of positive numbers are never -0.0.
+        self.stemmed.to_bits() | self.exact.to_bits() == 0
+    }
+}
+
+/// The largest frequencies of a word by segment, as far as they were found.
+#[derive(Debug)]
+pub(super) struct LargestFrequencies(Vec<OnceLock<Frequencies>>);
+
+impl LargestFrequencies {
+    /// Returns frequencies that those in no document of a segment exceed, if they were found.
+    pub(super) fn get(&self, segment: usize) -> Option<Frequencies> {
+        self.0.get(segment)?.get().copied()
+    }
+
+    /// Keeps those of a segment.
+    pub(super) fn keep(&self, segment: usize, largest: Frequencies) {
+        if let Some(place) = self.0.get(segment) {
+            // Another thread may have found the same.
+            place.get_or_init(|| largest);
+        }
+    }
+}
+
+/// What tells words apart whose frequencies differ: the stem, the word itself, whether it is a prefix, and whether matches of the
+/// word itself count.
+type WordKey = (String, String, bool, bool);
+
+/// A cache of the largest frequencies in one snapshot, under one tuning.
+pub(super) struct LargestFrequencyCache(Mutex<(Tuning, LruCache<WordKey, Arc<LargestFrequencies>>)>);
+
+impl Default for LargestFrequencyCache {
+    fn default() -> Self {
+        Self(Mutex::new((Tuning::default(), LruCache::new(CACHE_SIZE))))
+    }
+}
+
+impl LargestFrequencyCache {
+    /// Returns what is known of a word in a snapshot of so many segments.
+    pub(super) fn of(
+        &self,
+        word: &Word,
+        counts_exact: bool,
+        tuning: &Tuning,
+        segments: usize,
+    ) -> Arc<LargestFrequencies> {
+        let mut cached = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let (of_tuning, words) = &mut *cached;
+        if of_tuning != tuning {
+            *of_tuning = *tuning;
+            words.clear();
+        }
+        let key = (word.stem.clone(), word.exact.clone(), word.prefix, counts_exact);
+        let unknown = || Arc::new(LargestFrequencies((0..segments).map(|_| OnceLock::new()).collect()));
+        Arc::clone(words.get_or_insert(key, unknown))
+    }
+}

@@ -1,0 +1,212 @@
+//! Working memory for the scores of the documents of one segment.
+
+use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
+
+use tantivy::DocId;
+
+use super::largest_frequencies::Frequencies;
+use super::length_norms::LengthNorms;
+
+/// How many postings are handled at once, which is how many tantivy keeps in a block.
+pub(super) const BLOCK: usize = 128;
+/// The most scratch memories that a snapshot keeps.
+const MAX_SCRATCHES: usize = 4;
+
+/// The score of a document that contains no word. It is told apart from a score of 0 by its bits, and adding to it gives what
+/// adding to 0 gives.
+const NO_SCORE: f32 = -0.0;
+
+/// Returns whether a document has a score.
+pub(super) fn is_scored(score: f32) -> bool {
+    score.to_bits() != NO_SCORE.to_bits()
+}
+
+/// Working memory for the scores of one segment. It is empty between segments.
+#[derive(Default)]
+pub(super) struct Scratch {
+    /// The weighted frequencies of the current word, by document.
+    frequencies: Vec<Frequencies>,
+    /// The documents that contain it.
+    containing: Vec<DocId>,
+    /// The score so far, by document.
+    scores: Vec<f32>,
+    /// The documents that have a score, in the order in which they got it.
+    scored: Vec<DocId>,
+}
+
+/// The weights with which the frequency of a term counts.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct FrequencyWeights {
+    pub(super) stemmed: f32,
+    /// The weight for the word itself; 0 for its other inflections.
+    pub(super) exact: f32,
+}
+
+impl Scratch {
+    /// Makes room for a segment of `size` documents.
+    pub(super) fn grow(&mut self, size: u32) {
+        if self.scores.len() < size as usize {
+            self.frequencies.resize(size as usize, Frequencies::default());
+            self.scores.resize(size as usize, NO_SCORE);
+        }
+    }
+
+    /// Returns the documents that have a score, in the order in which they got it.
+    pub(super) fn scored(&self) -> &[DocId] {
+        &self.scored
+    }
+
+    /// Sets the scores of some documents back to 0.
+    pub(super) fn reset(&mut self, docs: &[DocId]) {
+        for &doc in docs {
+            if let Some(score) = self.scores.get_mut(doc as usize) {
+                *score = 0.0;
+            }
+        }
+    }
+
+    /// Forgets all scores.
+    pub(super) fn clear(&mut self) {
+        for doc in self.scored.drain(..) {
+            if let Some(score) = self.scores.get_mut(doc as usize) {
+                *score = NO_SCORE;
+            }
+        }
+    }
+
+    /// Adds the frequencies of a term in some documents, divided by their length normalisation.
+    pub(super) fn add(
+        &mut self,
+        docs: &[DocId],
+        frequencies: &[u32],
+        weights: FrequencyWeights,
+        norms: &LengthNorms,
+    ) {
+        let is_new = |doc: DocId| self.frequencies.get(doc as usize).is_some_and(|sums| sums.is_none());
+        extend_filtered(&mut self.containing, docs.iter().copied(), is_new);
+        self.add_unlisted(docs, frequencies, weights, norms);
+    }
+
+    /// Adds them like [`Scratch::add`], but does not list the documents: [`Scratch::list`] has to follow.
+    pub(super) fn add_unlisted(
+        &mut self,
+        docs: &[DocId],
+        frequencies: &[u32],
+        weights: FrequencyWeights,
+        norms: &LengthNorms,
+    ) {
+        let sums = &mut self.frequencies;
+        // The kind of norms is the same for all documents, so that it is not asked for each.
+        match norms {
+            LengthNorms::ByCode(reader, divisors) => {
+                let divisor = |doc| divisors[usize::from(reader.fieldnorm_id(doc))];
+                add_to(sums, docs, frequencies, weights, divisor);
+            }
+            LengthNorms::Sum(..) => add_to(sums, docs, frequencies, weights, |doc| norms.divisor(doc)),
+        }
+    }
+
+    /// Lists the documents of a range whose frequency by stem is at least `least`, and forgets the frequencies of the others.
+    pub(super) fn list(&mut self, range: Range<DocId>, least: f32) {
+        let sum = |doc: DocId| self.frequencies.get(doc as usize).copied().unwrap_or_default();
+        let is_enough = |doc| (sum(doc).stemmed >= least) & !sum(doc).is_none();
+        extend_filtered(&mut self.containing, range.clone(), is_enough);
+        let listed: Vec<Frequencies> = self.containing.iter().map(|&doc| sum(doc)).collect();
+        if let Some(sums) = self.frequencies.get_mut(range.start as usize..range.end as usize) {
+            sums.fill(Frequencies::default());
+        }
+        for (&doc, listed) in self.containing.iter().zip(listed) {
+            if let Some(sum) = self.frequencies.get_mut(doc as usize) {
+                *sum = listed;
+            }
+        }
+    }
+
+    /// Adds the scores of a word, idf · (k1 + 1) · tf / (k1 + tf) by stem and the same for the word itself, and clears its
+    /// frequencies for the next one.
+    pub(super) fn saturate(&mut self, k1: f32, weights: FrequencyWeights) {
+        for doc in self.containing.drain(..) {
+            let index = doc as usize;
+            if let (Some(sums), Some(score)) = (self.frequencies.get_mut(index), self.scores.get_mut(index)) {
+                if !is_scored(*score) {
+                    self.scored.push(doc);
+                }
+                let Frequencies { stemmed, exact } = std::mem::take(sums);
+                *score += weights.stemmed * (k1 + 1.0) * stemmed / (k1 + stemmed);
+                *score += weights.exact * (k1 + 1.0) * exact / (k1 + exact);
+            }
+        }
+    }
+
+    pub(super) fn score(&self, doc: DocId) -> f32 {
+        self.scores.get(doc as usize).copied().unwrap_or(0.0)
+    }
+}
+
+/// Adds the frequencies of a term in some documents to their sums.
+#[inline]
+fn add_to(
+    sums: &mut [Frequencies],
+    docs: &[DocId],
+    frequencies: &[u32],
+    weights: FrequencyWeights,
+    divisor: impl Fn(DocId) -> f32,
+) {
+    for (&doc, &frequency) in docs.iter().zip(frequencies) {
+        if let Some(sums) = sums.get_mut(doc as usize) {
+            let (frequency, divisor) = (frequency as f32, divisor(doc));
+            sums.stemmed += weights.stemmed * frequency / divisor;
+            sums.exact += weights.exact * frequency / divisor;
+        }
+    }
+}
+
+/// Adds those documents to `found` for which `is_wanted` returns `true`.
+pub(super) fn extend_filtered(
+    found: &mut Vec<DocId>,
+    docs: impl Iterator<Item = DocId>,
+    is_wanted: impl Fn(DocId) -> bool,
+) {
+    let (mut chosen, mut count) = ([0; BLOCK], 0_usize);
+    for doc in docs {
+        // Which documents are wanted cannot be guessed, so only a full block branches.
+        if let Some(place) = chosen.get_mut(count) {
+            *place = doc;
+            count += usize::from(is_wanted(doc));
+        }
+        if count == BLOCK {
+            found.extend(chosen);
+            count = 0;
+        }
+    }
+    found.extend(chosen.iter().take(count));
+}
+
+/// Scratch memories for the next searches, so that a search need not clear memory for every note of the vault.
+#[derive(Default)]
+pub(super) struct ScratchPool(Mutex<Vec<Scratch>>);
+
+impl ScratchPool {
+    pub(super) fn take(&self) -> PooledScratch<'_> {
+        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        PooledScratch { pool: self, scratch: kept.unwrap_or_default() }
+    }
+}
+
+/// A scratch memory that goes back to its pool when it is dropped.
+pub(super) struct PooledScratch<'p> {
+    pool: &'p ScratchPool,
+    pub(super) scratch: Scratch,
+}
+
+impl Drop for PooledScratch<'_> {
+    fn drop(&mut self) {
+        self.scratch.clear();
+        let mut pool = self.pool.0.lock().unwrap_or_else(PoisonError::into_inner);
+        // An error leaves frequencies behind.
+        if self.scratch.containing.is_empty() && pool.len() < MAX_SCRATCHES {
+            pool.push(std::mem::take(&mut self.scratch));
+        }
+    }
+}
