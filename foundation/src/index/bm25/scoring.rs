@@ -510,7 +510,8 @@ impl<'a> SegmentScorer<'a> {
     }
 
     /// Adds the score of a word to all documents where it is at least `needed`, and to a few others. Returns `false`, having
-    /// added nothing, if the word is in few documents.
+    /// added nothing, if the word is in few documents. What a later word adds to a document that is left out stays below the
+    /// least score, too.
     fn score_enough(&mut self, word: &ScoredWord, needed: f32, scratch: &mut Scratch) -> Result<bool> {
         let terms = self.weighted_terms(word)?;
         let postings: usize = terms.iter().map(WeightedTerm::postings).sum();
@@ -567,7 +568,8 @@ impl<'a> SegmentScorer<'a> {
         Ok(PostingCursor { postings, at })
     }
 
-    /// Adds the frequencies of those of some documents, which ascend, that contain a term. It reads all postings of the term.
+    /// Adds the frequencies of those of some documents, which ascend, that contain a term. It reads all its postings in
+    /// the range.
     fn add_common(&self, term: &WeightedTerm<'_>, docs: &[DocId], scratch: &mut Scratch) -> Result<()> {
         let mut left = docs;
         let mut common = CommonDocs::default();

@@ -14,7 +14,7 @@ pub(super) const BLOCK: usize = 128;
 const MAX_SCRATCHES: usize = 4;
 
 /// The score of a document that contains no word. It is told apart from a score of 0 by its bits, and adding to it gives what
-/// adding to 0 gives.
+/// adding to 0 gives, since no word adds less than 0.
 const NO_SCORE: f32 = -0.0;
 
 /// Returns whether a document has a score.
@@ -22,7 +22,7 @@ pub(super) fn is_scored(score: f32) -> bool {
     score.to_bits() != NO_SCORE.to_bits()
 }
 
-/// Working memory for the scores of one segment. It is empty between segments.
+/// Working memory for the scores of one segment. It is empty between ranges.
 #[derive(Default)]
 pub(super) struct Scratch {
     /// The weighted frequencies of the current word, by document.
