@@ -7,7 +7,7 @@ use tantivy::{DocId, SegmentReader};
 
 use crate::parallel;
 
-/// The sizes of the first ranges, a part of the largest segment, as far as it is twice as large.
+/// The sizes of the first ranges. They are taken from the first half of the largest segment, as far as they fit in.
 const FIRST: [u32; 4] = [4096, 4096, 16_384, 16_384];
 /// The share of all documents, 1 in so many, that come next in small ranges. Then come the large ones, the largest first, so that
 /// no thread begins one when the others have nothing left to do.

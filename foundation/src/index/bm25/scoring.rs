@@ -19,10 +19,9 @@ use super::largest_frequencies::{Frequencies, LargestFrequencies};
 use super::length_norms::{LargestByLength, LengthNorms};
 use super::scratch::{BLOCK, FrequencyWeights, Scratch, extend_filtered, is_scored};
 use super::stem_expansion::Expansion;
-use super::{Bm25Query, Bm25Snapshot, FieldTuning, Fields, Hit, Tuning, Word, failed, idf};
+use super::{Bm25Query, Bm25Snapshot, FieldTuning, Hit, Tuning, Word, failed, idf};
 use crate::error::Result;
 use crate::index::file_set::{FileId, FileSet};
-use crate::parallel;
 
 /// The part of a bound by which sums of `f32` in different orders may differ, and more.
 const ROUNDING: f32 = 1e-4;
@@ -33,7 +32,7 @@ const MOST_FREQUENCY: f32 = 1e9;
 /// How often an interval is halved in which a frequency is looked for.
 const HALVINGS: usize = 20;
 /// For how many documents frequencies are added up before the documents are chosen.
-const WINDOW: usize = 32_768;
+const WINDOW: usize = 8192;
 /// A word is in many documents if it has a posting for every so many.
 const DENSE_SHARE: usize = 8;
 /// How many scores are passed in the time in which one document of a list is sorted.
@@ -85,11 +84,10 @@ impl ScoredWord {
     /// Returns a frequency by stem that a document of a segment has at least to which the word adds `needed`, but for rounding:
     /// infinity if there is none. The frequency of the word itself is at most `exact_share` times that by stem.
     fn least_stemmed(&self, at: usize, needed: f32, k1: f32, exact_share: f32) -> f32 {
-        let score = |stemmed: f32| self.score(Frequencies { stemmed, exact: stemmed * exact_share }, k1);
-        let most = self.largest.get(at).map_or(MOST_FREQUENCY, |largest| largest.stemmed);
-        if score(most) * (1.0 + ROUNDING) < needed {
+        if self.bound(at, k1) * (1.0 + ROUNDING) < needed {
             return f32::INFINITY;
         }
+        let score = |stemmed: f32| self.score(Frequencies { stemmed, exact: stemmed * exact_share }, k1);
         // A saturated frequency, f / (k1 + f), is between 0 and 1.
         let frequency = |saturated: f32| k1 * saturated / (1.0 - saturated);
         let (mut below, mut above) = (0.0, 1.0);
@@ -212,28 +210,6 @@ impl Bm25Snapshot {
         segment.map_or_else(|| Ok(Vec::new()), |segment| self.file_documents.of_files(segment, files))
     }
 
-    /// Looks up words of a query in the dictionaries of several segments on all cores, and caches what is found.
-    ///
-    /// # Errors
-    /// Returns `Corrupt` or `Io` if the index cannot be read.
-    pub fn look_up(&self, words: &[Word]) -> Result<()> {
-        if self.searcher.segment_readers().len() < 2 {
-            return Ok(());
-        }
-        let Fields { title, headings, words: body, meta, code, .. } = self.fields;
-        let fields = [title, headings, body, meta, code];
-        let lookups = words.iter().filter(|word| !word.prefix);
-        let lookups: Vec<(&Word, Field)> =
-            lookups.flat_map(|word| fields.map(|field| (word, field))).collect();
-        let find = |(): &mut (), (word, field): &(&Word, Field)| {
-            if *field == code {
-                return self.expand_exact(code, &word.exact).map(drop);
-            }
-            self.find_inflections(*field, &word.stem, &word.exact)
-        };
-        parallel::map_briefly(&lookups, 1, || (), find).into_iter().collect()
-    }
-
     /// Finds the terms that match each word. The weight of a word is that in the query times its idf, separately for
     /// stemmed and for exact matches.
     pub(super) fn scored_words(&self, words: &[Word], tuning: &Tuning) -> Result<Vec<ScoredWord>> {
@@ -326,7 +302,8 @@ impl<'a> SegmentScorer<'a> {
         let is_query_order = order.is_sorted();
         let (mut scanned, mut candidates): (f32, Option<Vec<DocId>>) = (0.0, None);
         for (position, &at) in order.iter().enumerate() {
-            let rest: f32 = order.iter().skip(position).map(|&word| bound(word)).sum();
+            let others: f32 = order.iter().skip(position + 1).map(|&word| bound(word)).sum();
+            let rest = bound(at) + others;
             let known = least.get() * (1.0 - ROUNDING);
             if candidates.is_some() || rest < scanned.max(known) {
                 // No document that has none of the words before it reaches the least score, nor does one that lags too far
@@ -339,7 +316,7 @@ impl<'a> SegmentScorer<'a> {
             }
             let Some(word) = words.get(at) else { continue };
             // What the first word has to add, if a document is to reach the least score.
-            let needed = known - (rest - bound(at)) * (1.0 + ROUNDING);
+            let needed = known - others * (1.0 + ROUNDING);
             if position > 0 || needed <= 0.0 || !self.score_enough(word, needed, scratch)? {
                 self.score_word(word, candidates.as_deref(), scratch)?;
             }
@@ -551,7 +528,7 @@ impl<'a> SegmentScorer<'a> {
         })
     }
 
-    /// Calls `visit` with the documents of a term and its frequencies in them, block by block.
+    /// Calls `visit` with the documents of the range that contain a term, and with its frequencies in them, block by block.
     fn for_each_block(&self, term: &WeightedTerm<'_>, mut visit: impl FnMut(&[DocId], &[u32])) -> Result<()> {
         self.open_blocks(term)?.visit_until(self.range.end, &mut visit);
         Ok(())
@@ -568,17 +545,19 @@ impl<'a> SegmentScorer<'a> {
         Ok(PostingCursor { postings, at })
     }
 
-    /// Adds the frequencies of those of some documents, which ascend, that contain a term. It reads all its postings in
-    /// the range.
+    /// Adds the frequencies of those of some documents, which ascend, that contain a term. It reads the postings of the
+    /// term up to the last of them.
     fn add_common(&self, term: &WeightedTerm<'_>, docs: &[DocId], scratch: &mut Scratch) -> Result<()> {
+        let Some(last) = docs.last() else { return Ok(()) };
         let mut left = docs;
         let mut common = CommonDocs::default();
-        self.for_each_block(term, |docs, frequencies| {
+        self.open_blocks(term)?.visit_until(last.saturating_add(1), &mut |docs, frequencies| {
             for (docs, frequencies) in docs.chunks(BLOCK).zip(frequencies.chunks(BLOCK)) {
                 left = common.find(docs, frequencies, left);
                 scratch.add(common.docs(), common.frequencies(), term.weights, &term.norms);
             }
-        })
+        });
+        Ok(())
     }
 
     /// Adds the frequencies of those of some documents, which ascend, that contain a term. It searches for each in the

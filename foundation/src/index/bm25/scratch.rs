@@ -204,8 +204,9 @@ impl Drop for PooledScratch<'_> {
     fn drop(&mut self) {
         self.scratch.clear();
         let mut pool = self.pool.0.lock().unwrap_or_else(PoisonError::into_inner);
-        // An error leaves frequencies behind.
-        if self.scratch.containing.is_empty() && pool.len() < MAX_SCRATCHES {
+        // An error leaves frequencies behind, and so may a panic.
+        let is_empty = self.scratch.containing.is_empty() && !std::thread::panicking();
+        if is_empty && pool.len() < MAX_SCRATCHES {
             pool.push(std::mem::take(&mut self.scratch));
         }
     }

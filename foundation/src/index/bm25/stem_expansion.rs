@@ -3,7 +3,7 @@
 //! The index holds unstemmed words. A stem is nearly always a prefix of its words, so few terms have to be stemmed to
 //! find them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -13,7 +13,8 @@ use tantivy::schema::Field;
 
 use crate::error::Result;
 use crate::index::bm25::statistics::count_documents;
-use crate::index::bm25::{Bm25Snapshot, failed, for_each_term_with_prefix, lookup_term};
+use crate::index::bm25::{Bm25Snapshot, Fields, Word, failed, for_each_term_with_prefix, lookup_term};
+use crate::parallel;
 use crate::text::terms::{CachedStemmer, stem_prefixes};
 
 /// The number of expansions that are cached per snapshot.
@@ -62,24 +63,43 @@ impl Bm25Snapshot {
         Ok(expansion)
     }
 
-    /// Finds the terms of a field that have the stem of a word and, on the way, the term that is the word itself, unless they are
-    /// cached. They are cached then.
+    /// Looks up words of a query in the dictionaries of several segments on all cores, and caches what is found.
     ///
     /// # Errors
     /// Returns `Corrupt` or `Io` if the index cannot be read.
-    pub(super) fn find_inflections(&self, field: Field, stem: &str, exact: &str) -> Result<()> {
-        let cache = || self.expansions.expansions.lock().unwrap_or_else(PoisonError::into_inner);
-        let keys = ((field, stem.to_owned()), (field, format!("{exact}{EXACT_MARK}")));
-        {
-            let cached = cache();
-            if cached.contains(&keys.0) && cached.contains(&keys.1) {
-                return Ok(());
+    pub fn look_up(&self, words: &[Word]) -> Result<()> {
+        if self.searcher.segment_readers().len() < 2 {
+            return Ok(());
+        }
+        let Fields { title, headings, words: body, meta, code, .. } = self.fields;
+        let mut lookups = Vec::new();
+        let mut stems = HashSet::new();
+        for word in words.iter().filter(|word| !word.prefix) {
+            lookups.push((word, code));
+            if stems.insert(&word.stem) {
+                lookups.extend([title, headings, body, meta].map(|field| (word, field)));
             }
         }
-        let comes_by = exact == stem
+        let find = |(): &mut (), (word, field): &(&Word, Field)| -> Result<()> {
+            if *field == code {
+                self.expand_exact(*field, &word.exact).map(drop)
+            } else if *field == title || *field == body {
+                self.expand_stem_and_exact(*field, &word.stem, &word.exact)
+            } else {
+                self.expand_stem(*field, &word.stem).map(drop)
+            }
+        };
+        parallel::map_briefly(&lookups, 1, || (), find).into_iter().collect()
+    }
+
+    /// Finds the terms of a field that have a stem and, on the way, the one of them that is the word itself. Both are cached.
+    fn expand_stem_and_exact(&self, field: Field, stem: &str, exact: &str) -> Result<()> {
+        let cache = || self.expansions.expansions.lock().unwrap_or_else(PoisonError::into_inner);
+        let (stem_key, exact_key) = ((field, stem.to_owned()), (field, format!("{exact}{EXACT_MARK}")));
+        let is_inflection = exact == stem
             || stem_prefixes(stem).iter().any(|prefix| exact.starts_with(prefix))
                 && CachedStemmer::with_small_cache().of(exact) == stem;
-        if !comes_by {
+        if cache().contains(&stem_key) || !is_inflection {
             self.expand_stem(field, stem)?;
             self.expand_exact(field, exact)?;
             return Ok(());
@@ -87,7 +107,7 @@ impl Bm25Snapshot {
         let segments = self.searcher.segment_readers();
         let mut exact_terms = vec![Vec::new(); segments.len()];
         let expansion = self.find_terms_with_stem(field, stem, |segment, term, found| {
-            if let Some(terms) = exact_terms.get_mut(segment).filter(|_| term == exact && found.0 == field) {
+            if let Some(terms) = exact_terms.get_mut(segment).filter(|_| term == exact) {
                 terms.push(found.clone());
             }
         })?;
@@ -96,8 +116,8 @@ impl Bm25Snapshot {
             documents += count_documents(segment, terms)?;
         }
         let mut cache = cache();
-        cache.put(keys.0, Arc::new(expansion));
-        cache.put(keys.1, Arc::new(Expansion { terms: exact_terms, documents }));
+        cache.put(stem_key, Arc::new(expansion));
+        cache.put(exact_key, Arc::new(Expansion { terms: exact_terms, documents }));
         Ok(())
     }
 
