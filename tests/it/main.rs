@@ -113,6 +113,7 @@ mod stale_index;
 mod support;
 mod sync;
 mod team;
+mod term_lookup;
 mod text_analysis;
 mod tidy;
 mod toolset_more;

@@ -16,6 +16,7 @@ mod removed_files;
 mod stem_expansion;
 mod substring_candidates;
 mod term_dictionary;
+mod term_lookup;
 
 use std::collections::HashMap;
 use std::ops::Bound;
@@ -25,7 +26,7 @@ use std::time::{Duration, Instant};
 
 use self::analysis::TermListDocument;
 use self::directory::UnsyncedDirectory;
-use self::file_documents::FileDocumentCache;
+use self::file_documents::{FileColumns, FileDocumentCache, file_column};
 use self::largest_frequencies::LargestFrequencyCache;
 pub use self::ranking::Ranking;
 use self::scratch::ScratchPool;
@@ -34,6 +35,7 @@ use crate::index::bm25::bulk_inverter::BulkInverter;
 use crate::index::bm25::removed_files::{BatchFiles, RemovedFiles};
 use crate::index::bm25::stem_expansion::ExpansionCache;
 use crate::index::bm25::substring_candidates::{CandidateCache, TermTextCache, new_candidate_cache};
+use crate::index::bm25::term_lookup::TermDictionaries;
 use tantivy::Directory as _;
 use tantivy::index::{SegmentId, SegmentMeta};
 use tantivy::indexer::IndexWriterOptions;
@@ -43,8 +45,8 @@ use tantivy::query::RangeQuery;
 use tantivy::schema::{FAST, Field, INDEXED, IndexRecordOption, Schema, TextFieldIndexing, TextOptions};
 use tantivy::tokenizer::TextAnalyzer;
 use tantivy::{
-    DocId, DocSet as _, IndexReader, IndexWriter, InvertedIndexReader, ReloadPolicy, Searcher, SegmentReader,
-    TERMINATED, TantivyError, Term,
+    DocId, DocSet as _, IndexReader, IndexWriter, InvertedIndexReader, ReloadPolicy, Searcher, TERMINATED,
+    TantivyError, Term,
 };
 
 use crate::error::{Error, ErrorKind, Result};
@@ -367,7 +369,7 @@ impl Bm25 {
     pub fn verify_files(&self, files: &FileSet) -> Result<()> {
         let mut remaining = files.clone();
         for segment in self.reload()?.searcher.segment_readers() {
-            let column = segment.fast_fields().u64("file").map_err(failed("read"))?.first_or_default_col(0);
+            let column = file_column(segment)?;
             for doc in segment.doc_ids_alive() {
                 let file = FileId::try_from(column.get_val(doc)).unwrap_or(-1);
                 if !remaining.remove(file) {
@@ -567,6 +569,8 @@ pub struct Bm25Snapshot {
     fields: Fields,
     lengths: FieldLengths,
     documents: u64,
+    dictionaries: TermDictionaries,
+    file_columns: FileColumns,
     term_texts: Arc<TermTextCache>,
     file_documents: Arc<FileDocumentCache>,
     candidates: CandidateCache,
@@ -593,6 +597,8 @@ impl Bm25Snapshot {
         let (candidates, expansions) = (new_candidate_cache(), ExpansionCache::default());
         let scratches = ScratchPool::default();
         Ok(Self {
+            dictionaries: TermDictionaries::new(&searcher),
+            file_columns: FileColumns::new(&searcher),
             searcher,
             fields,
             lengths,
@@ -647,7 +653,7 @@ impl Bm25Snapshot {
         let mut sums = HashMap::new();
         let fields = self.fields;
         for segment in self.searcher.segment_readers() {
-            let files = segment.fast_fields().u64("file").map_err(failed("read"))?.first_or_default_col(0);
+            let files = file_column(segment)?;
             for field in fields.with_terms() {
                 let inverted = segment.inverted_index(field).map_err(failed("read"))?;
                 let mut stream = inverted.terms().stream().map_err(|error| failed("read")(error.into()))?;
@@ -674,29 +680,6 @@ impl Bm25Snapshot {
         }
         Ok(sums)
     }
-}
-
-/// Looks up a term in the term dictionary of a field. The result is empty if the field does not contain it.
-fn lookup_term(segment: &SegmentReader, field: Field, term: &str) -> Result<Vec<(Field, TermInfo)>> {
-    let inverted = segment.inverted_index(field).map_err(failed("read"))?;
-    let info = inverted.terms().get(term).map_err(|error| failed("read")(error.into()))?;
-    Ok(info.into_iter().map(|info| (field, info)).collect())
-}
-
-/// Visits the terms with a prefix in order, until `visit` returns `false`.
-fn for_each_term_with_prefix(
-    inverted: &InvertedIndexReader,
-    prefix: &str,
-    mut visit: impl FnMut(&str, &TermInfo) -> bool,
-) -> Result<()> {
-    let range = inverted.terms().range().ge(prefix.as_bytes());
-    let mut stream = range.into_stream().map_err(|error| failed("read")(error.into()))?;
-    while stream.advance() && stream.key().starts_with(prefix.as_bytes()) {
-        if std::str::from_utf8(stream.key()).is_ok_and(|term| !visit(term, stream.value())) {
-            break;
-        }
-    }
-    Ok(())
 }
 
 /// Computes the inverse document frequency of a term that `containing` of `documents` contain.

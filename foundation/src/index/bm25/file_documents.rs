@@ -1,14 +1,51 @@
-//! The documents of single files in each segment. A segment changes only by removals, so its files are listed once.
+//! The files of the documents of a segment, and the documents of single files. A segment changes only by removals, so its files are
+//! listed once.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use tantivy::columnar::ColumnValues;
 use tantivy::index::SegmentId;
-use tantivy::{DocId, SegmentReader};
+use tantivy::{DocId, Searcher, SegmentReader};
 
 use super::failed;
 use crate::error::Result;
 use crate::index::file_set::{FileId, FileSet};
+
+/// The file of each document of a segment.
+pub(super) type FileColumn = Arc<dyn ColumnValues<u64>>;
+
+/// Opens the files of the documents of a segment.
+///
+/// # Errors
+/// Returns `Corrupt` or `Io` if they cannot be read.
+pub(super) fn file_column(segment: &SegmentReader) -> Result<FileColumn> {
+    Ok(segment.fast_fields().u64("file").map_err(failed("read"))?.first_or_default_col(0))
+}
+
+/// The files of the documents of each segment of one snapshot, opened on first use.
+pub(super) struct FileColumns(Vec<OnceLock<FileColumn>>);
+
+impl FileColumns {
+    /// Creates those of a snapshot. None is opened yet.
+    pub(super) fn new(searcher: &Searcher) -> Self {
+        Self(searcher.segment_readers().iter().map(|_| OnceLock::new()).collect())
+    }
+
+    /// Returns those of a segment, which is `reader` and has the index `at`.
+    ///
+    /// # Errors
+    /// Returns `Corrupt` or `Io` if they cannot be read.
+    pub(super) fn of(&self, at: usize, reader: &SegmentReader) -> Result<FileColumn> {
+        let place = self.0.get(at);
+        if let Some(opened) = place.and_then(OnceLock::get) {
+            return Ok(Arc::clone(opened));
+        }
+        let opened = file_column(reader)?;
+        // Another thread may have opened the same.
+        Ok(place.map_or(Arc::clone(&opened), |place| Arc::clone(place.get_or_init(|| opened))))
+    }
+}
 
 /// The files of the segments that were asked for.
 #[derive(Debug, Default)]
@@ -47,7 +84,7 @@ impl FileDocumentCache {
         if let Some(listed) = cached().get(&segment.segment_id()) {
             return Ok(Arc::clone(listed));
         }
-        let column = segment.fast_fields().u64("file").map_err(failed("read"))?.first_or_default_col(0);
+        let column = file_column(segment)?;
         let file_of = |doc| (column.get_val(doc) as FileId, doc);
         let mut listed: FileDocuments = (0..segment.max_doc()).map(file_of).collect();
         // In a load, the order is almost that of files.

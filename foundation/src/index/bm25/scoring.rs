@@ -9,12 +9,12 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use tantivy::columnar::ColumnValues;
 use tantivy::postings::{BlockSegmentPostings, Postings as _, TermInfo};
 use tantivy::schema::{Field, IndexRecordOption};
 use tantivy::{DocId, DocSet as _, SegmentReader};
 
 use super::doc_ranges::DocRange;
+use super::file_documents::FileColumn;
 use super::largest_frequencies::{Frequencies, LargestFrequencies};
 use super::length_norms::{LargestByLength, LengthNorms};
 use super::scratch::{BLOCK, FrequencyWeights, Scratch, extend_filtered, is_scored};
@@ -35,8 +35,8 @@ const HALVINGS: usize = 20;
 const WINDOW: usize = 8192;
 /// A word is in many documents if it has a posting for every so many.
 const DENSE_SHARE: usize = 8;
-/// How many scores are passed in the time in which one document of a list is sorted.
-const SORTING_COST: usize = 32;
+/// How many scores are passed in the time in which the score of one document of a list is looked up.
+const LISTED_COST: usize = 3;
 
 /// The terms of one field that match a word.
 struct FieldTerms {
@@ -197,7 +197,7 @@ pub(super) struct SegmentScorer<'a> {
     query: &'a Bm25Query<'a>,
     k1: f32,
     /// The file of each document.
-    files: Arc<dyn ColumnValues<u64>>,
+    files: FileColumn,
     /// The length normalisation of each field that was needed.
     norms: Vec<(Field, Rc<LengthNorms>)>,
 }
@@ -267,7 +267,7 @@ impl<'a> SegmentScorer<'a> {
     ) -> Result<Option<Self>> {
         let (at, range) = (*at, docs.clone());
         let Some(segment) = snapshot.searcher.segment_readers().get(at) else { return Ok(None) };
-        let files = segment.fast_fields().u64("file").map_err(failed("read"))?.first_or_default_col(0);
+        let files = snapshot.file_columns.of(at, segment)?;
         Ok(Some(Self { snapshot, segment, at, range, query, k1: tuning.k1, files, norms: Vec::new() }))
     }
 
@@ -390,12 +390,13 @@ impl<'a> SegmentScorer<'a> {
         let mut found = Vec::new();
         if let Some(docs) = candidates {
             extend_filtered(&mut found, docs.iter().copied(), is_within);
-        } else if scratch.scored().len() * SORTING_COST > self.range.len() {
+        } else if scratch.scored().len() * LISTED_COST > self.range.len() {
             let is_within = |doc| is_within(doc) & is_scored(scratch.score(doc));
             extend_filtered(&mut found, self.range.clone(), is_within);
         } else {
             extend_filtered(&mut found, scratch.scored().iter().copied(), is_within);
-            found.sort_unstable();
+            // The documents of each term ascend, which a stable sort makes use of.
+            found.sort();
         }
         found.retain(|&doc| self.may_be_found(doc));
         found

@@ -13,7 +13,7 @@ use tantivy::schema::Field;
 
 use crate::error::Result;
 use crate::index::bm25::statistics::count_documents;
-use crate::index::bm25::{Bm25Snapshot, Fields, Word, failed, for_each_term_with_prefix, lookup_term};
+use crate::index::bm25::{Bm25Snapshot, Fields, Word};
 use crate::parallel;
 use crate::text::terms::{CachedStemmer, stem_prefixes};
 
@@ -138,20 +138,30 @@ impl Bm25Snapshot {
                 terms.push(found);
             };
             for part in self.fields.scored_together(field) {
-                let inverted = segment.inverted_index(part).map_err(failed("read"))?;
                 // The terms with the first prefix begin with the stem itself, if that is the prefix.
-                if prefixes.first().is_none_or(|prefix| prefix != stem) {
-                    lookup_term(segment, part, stem)?.into_iter().for_each(|found| add(stem, found));
+                if prefixes.first().is_none_or(|prefix| prefix != stem)
+                    && let Some(found) = self.dictionaries.find(at_segment, segment, part, stem)?
+                {
+                    add(stem, (part, found));
                 }
                 for (at, prefix) in prefixes.iter().enumerate() {
-                    for_each_term_with_prefix(&inverted, prefix, |term, info| {
-                        let is_listed =
-                            if term == stem { at == 0 && prefix == stem } else { stemmer.of(term) == stem };
-                        if is_listed {
-                            add(term, (part, info.clone()));
-                        }
-                        true
-                    })?;
+                    self.dictionaries.for_each_with_prefix(
+                        at_segment,
+                        segment,
+                        part,
+                        prefix,
+                        |term, found| {
+                            let is_listed = if term == stem {
+                                at == 0 && prefix == stem
+                            } else {
+                                stemmer.of(term) == stem
+                            };
+                            if is_listed {
+                                add(term, (part, found.term_info()?));
+                            }
+                            Ok(true)
+                        },
+                    )?;
                 }
             }
             expansion.documents += count_documents(segment, &terms)?;
@@ -171,8 +181,9 @@ impl Bm25Snapshot {
             return Ok(Arc::clone(expansion));
         }
         let mut expansion = Expansion { terms: Vec::new(), documents: 0 };
-        for segment in self.searcher.segment_readers() {
-            let terms = lookup_term(segment, field, term)?;
+        for (at, segment) in self.searcher.segment_readers().iter().enumerate() {
+            let found = self.dictionaries.find(at, segment, field, term)?;
+            let terms: Vec<_> = found.into_iter().map(|found| (field, found)).collect();
             expansion.documents += count_documents(segment, &terms)?;
             expansion.terms.push(terms);
         }
@@ -203,20 +214,14 @@ impl Bm25Snapshot {
             // The first terms of all segments are among the first of each, without those that no live note contains.
             let mut first: BTreeMap<String, Vec<(usize, TermInfo)>> = BTreeMap::new();
             for (at, segment) in segments.iter().enumerate() {
-                let inverted = segment.inverted_index(part).map_err(failed("read"))?;
                 let mut found = Vec::new();
-                let mut failure = None;
-                for_each_term_with_prefix(&inverted, prefix, |term, info| {
-                    match count_documents(segment, &[(part, info.clone())]) {
-                        Ok(0) => {}
-                        Ok(_) => found.push((term.to_owned(), info.clone())),
-                        Err(error) => failure = Some(error),
+                self.dictionaries.for_each_with_prefix(at, segment, part, prefix, |term, values| {
+                    let info = values.term_info()?;
+                    if count_documents(segment, &[(part, info.clone())])? > 0 {
+                        found.push((term.to_owned(), info));
                     }
-                    found.len() < MAX_PREFIX_TERMS && failure.is_none()
+                    Ok(found.len() < MAX_PREFIX_TERMS)
                 })?;
-                if let Some(failure) = failure {
-                    return Err(failure);
-                }
                 for (term, info) in found {
                     first.entry(term).or_default().push((at, info));
                 }

@@ -16,7 +16,9 @@ use tantivy::schema::{Field, Term};
 use tantivy::{InvertedIndexReader, SegmentReader};
 
 use crate::error::Result;
+use crate::index::bm25::file_documents::file_column;
 use crate::index::bm25::statistics::count_documents;
+use crate::index::bm25::term_lookup::{SortedTerms, unreadable};
 use crate::index::bm25::{Bm25Snapshot, DocSet, failed};
 use crate::index::file_set::{FileId, FileSet};
 use crate::parallel;
@@ -70,19 +72,19 @@ struct TermText {
 
 impl TermText {
     /// Lists the terms of a field from `from` on and before `to`; without these, from the first to the last.
-    fn between(inverted: &InvertedIndexReader, from: Option<&[u8]>, to: Option<&[u8]>) -> Result<Self> {
+    fn between(terms: &SortedTerms, from: Option<&[u8]>, to: Option<&[u8]>) -> Result<Self> {
         // An index of somebody else can state any number of terms.
-        let expected = (inverted.terms().num_terms() / PARTS + 1).min(MOST_EXPECTED);
+        let expected = (terms.num_terms() / PARTS + 1).min(MOST_EXPECTED);
         let mut text = String::with_capacity(expected * USUAL_TERM);
         let mut starts = Vec::with_capacity(expected);
-        let mut range = inverted.terms().range();
+        let mut range = terms.range();
         if let Some(from) = from {
             range = range.ge(from);
         }
         if let Some(to) = to {
             range = range.lt(to);
         }
-        let mut stream = range.into_stream().map_err(|error| failed("read")(error.into()))?;
+        let mut stream = range.into_stream().map_err(unreadable)?;
         while stream.advance() {
             starts.push(u32::try_from(text.len()).unwrap_or(u32::MAX));
             match std::str::from_utf8(stream.key()) {
@@ -111,19 +113,18 @@ impl TermText {
 }
 
 /// Lists the terms of a field in parts of the same number, on all cores.
-fn list_terms(inverted: &InvertedIndexReader) -> Result<Vec<TermText>> {
-    let terms = inverted.terms();
+fn list_terms(terms: &SortedTerms) -> Result<Vec<TermText>> {
     let mut bounds: Vec<Vec<u8>> = Vec::with_capacity(PARTS);
     for part in 1..PARTS {
         let mut bound = Vec::new();
         let at = (terms.num_terms() / PARTS * part) as u64;
-        terms.ord_to_term(at, &mut bound).map_err(|error| failed("read")(error.into()))?;
+        terms.ord_to_term(at, &mut bound).map_err(unreadable)?;
         bounds.push(bound);
     }
     let bound = |at: usize| bounds.get(at).map(Vec::as_slice);
     let parts: Vec<usize> = (0..PARTS).collect();
     let list = |(): &mut (), part: &usize| {
-        TermText::between(inverted, part.checked_sub(1).and_then(bound), bound(*part))
+        TermText::between(terms, part.checked_sub(1).and_then(bound), bound(*part))
     };
     parallel::map_briefly(&parts, 1, || (), list).into_iter().collect()
 }
@@ -198,19 +199,19 @@ impl Bm25Snapshot {
     fn search_run(&self, run: &str) -> Result<Option<FileSet>> {
         let mut found = FileSet::default();
         let mut budget = MAX_POSTINGS;
-        for segment in self.searcher.segment_readers() {
+        for (at, segment) in self.searcher.segment_readers().iter().enumerate() {
             let mut docs = DocSet::new(segment.max_doc());
             for field in self.fields.content() {
+                let Some(dictionary) = self.dictionaries.of(at, segment, field)? else { continue };
                 let inverted = segment.inverted_index(field).map_err(failed("read"))?;
-                let terms = self.term_texts.terms(segment, field, &inverted)?;
+                let terms = self.term_texts.terms(segment, field, dictionary)?;
                 for term in terms.iter().flat_map(|part| part.containing(run)) {
-                    if !add_postings(&inverted, term, &mut docs, &mut budget)? {
+                    if !add_postings((dictionary, &inverted), term, &mut docs, &mut budget)? {
                         return Ok(None);
                     }
                 }
             }
-            let inverted = segment.inverted_index(self.fields.rest).map_err(failed("read"))?;
-            add_all_postings(&inverted, INCOMPLETE, &mut docs)?;
+            self.add_all_postings(at, segment, self.fields.rest, INCOMPLETE, &mut docs)?;
             self.add_files(segment, &docs, &mut found)?;
         }
         Ok(Some(found))
@@ -229,15 +230,15 @@ impl Bm25Snapshot {
         let text = Term::from_field_text(self.fields.words, word);
         let near = FuzzyTermQuery::new(text, max_distance as u8, true);
         let mut best: HashMap<String, (usize, u64)> = HashMap::new();
-        for segment in self.searcher.segment_readers() {
-            let inverted = segment.inverted_index(self.fields.words).map_err(failed("read"))?;
-            let terms = inverted.terms().search(near.automaton().map_err(failed("read"))?);
-            let mut terms = terms.into_stream().map_err(|error| failed("read")(error.into()))?;
+        for (at, segment) in self.searcher.segment_readers().iter().enumerate() {
+            let Some(terms) = self.dictionaries.of(at, segment, self.fields.words)? else { continue };
+            let terms = terms.search(near.automaton().map_err(failed("read"))?);
+            let mut terms = terms.into_stream().map_err(unreadable)?;
             while terms.advance() {
                 let Ok(term) = std::str::from_utf8(terms.key()) else { continue };
                 let distance = strsim::osa_distance(word, term);
                 if distance <= max_distance && term.starts_with(char::is_alphabetic) {
-                    let notes = count_documents(segment, &[(self.fields.words, terms.value().clone())])?;
+                    let notes = count_documents(segment, &[(self.fields.words, terms.value().term_info()?)])?;
                     best.entry(term.to_owned()).or_insert((distance, 0)).1 += notes;
                 }
             }
@@ -261,20 +262,32 @@ impl Bm25Snapshot {
     /// Returns `Corrupt` or `Io` if the index cannot be read.
     pub fn with_property(&self, keys: &[String]) -> Result<FileSet> {
         let mut found = FileSet::default();
-        for segment in self.searcher.segment_readers() {
-            let inverted = segment.inverted_index(self.fields.keys).map_err(failed("read"))?;
+        for (at, segment) in self.searcher.segment_readers().iter().enumerate() {
             let mut docs = DocSet::new(segment.max_doc());
             for key in keys {
-                add_all_postings(&inverted, &as_term(key), &mut docs)?;
+                self.add_all_postings(at, segment, self.fields.keys, &as_term(key), &mut docs)?;
             }
             self.add_files(segment, &docs, &mut found)?;
         }
         Ok(found)
     }
 
+    /// Adds the documents in the posting list of a term of a field of a segment, which is `reader` and has the index `at`.
+    fn add_all_postings(
+        &self,
+        at: usize,
+        reader: &SegmentReader,
+        field: Field,
+        term: &str,
+        docs: &mut DocSet,
+    ) -> Result<()> {
+        let Some(found) = self.dictionaries.find(at, reader, field, term)? else { return Ok(()) };
+        docs.add(&*reader.inverted_index(field).map_err(failed("read"))?, &found)
+    }
+
     /// Adds the files of the live documents of a segment.
     fn add_files(&self, segment: &SegmentReader, docs: &DocSet, found: &mut FileSet) -> Result<()> {
-        let column = segment.fast_fields().u64("file").map_err(failed("read"))?.first_or_default_col(0);
+        let column = file_column(segment)?;
         for doc in docs.iter().filter(|&doc| doc < segment.max_doc() && !segment.is_deleted(doc)) {
             found.insert(column.get_val(doc) as FileId);
         }
@@ -294,22 +307,15 @@ pub(super) fn as_term(key: &str) -> Cow<'_, str> {
     }
 }
 
-/// Adds the documents in the posting list of a term.
-fn add_all_postings(inverted: &InvertedIndexReader, term: &str, docs: &mut DocSet) -> Result<()> {
-    let mut unbounded = u64::MAX;
-    add_postings(inverted, term, docs, &mut unbounded).map(drop)
-}
-
 /// Adds the documents in the posting list of a term. Returns `false` if that would exceed the budget of postings.
 fn add_postings(
-    inverted: &InvertedIndexReader,
+    (dictionary, inverted): (&SortedTerms, &InvertedIndexReader),
     term: &str,
     docs: &mut DocSet,
     budget: &mut u64,
 ) -> Result<bool> {
-    let Some(info) = inverted.terms().get(term).map_err(|error| failed("read")(error.into()))? else {
-        return Ok(true);
-    };
+    let Some(found) = dictionary.get(term).map_err(unreadable)? else { return Ok(true) };
+    let info = found.term_info()?;
     let Some(remaining) = budget.checked_sub(u64::from(info.doc_freq)) else { return Ok(false) };
     *budget = remaining;
     docs.add(inverted, &info)?;
@@ -318,18 +324,13 @@ fn add_postings(
 
 impl TermTextCache {
     /// Returns the terms of a field of a segment.
-    fn terms(
-        &self,
-        segment: &SegmentReader,
-        field: Field,
-        inverted: &InvertedIndexReader,
-    ) -> Result<TermTexts> {
+    fn terms(&self, segment: &SegmentReader, field: Field, dictionary: &SortedTerms) -> Result<TermTexts> {
         let key = (segment.segment_id(), field);
         self.is_used.store(true, Ordering::Relaxed);
         if let Some(terms) = self.texts.lock().unwrap_or_else(PoisonError::into_inner).get(&key) {
             return Ok(Arc::clone(terms));
         }
-        let terms: TermTexts = list_terms(inverted)?.into();
+        let terms: TermTexts = list_terms(dictionary)?.into();
         self.texts.lock().unwrap_or_else(PoisonError::into_inner).insert(key, Arc::clone(&terms));
         Ok(terms)
     }
