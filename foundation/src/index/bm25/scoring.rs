@@ -314,6 +314,9 @@ impl<'a> SegmentScorer<'a> {
                     candidates = Some(self.within(least - rest, candidates.as_deref(), scratch));
                 }
             }
+            if candidates.as_ref().is_some_and(Vec::is_empty) {
+                return Ok(Vec::new());
+            }
             let Some(word) = words.get(at) else { continue };
             // What the first word has to add, if a document is to reach the least score.
             let needed = known - others * (1.0 + ROUNDING);
@@ -354,7 +357,7 @@ impl<'a> SegmentScorer<'a> {
         let docs = self.snapshot.documents_of(self.at, files)?;
         let docs: Vec<DocId> = docs.into_iter().map(|(doc, _)| doc).collect();
         scratch.grow(self.segment.max_doc());
-        for word in words.iter().filter(|_| !docs.is_empty()) {
+        for word in words {
             self.score_word(word, Some(&docs), scratch)?;
         }
         Ok(scratch.scored().iter().map(|&doc| (self.file(doc), scratch.score(doc))).collect())
@@ -474,6 +477,9 @@ impl<'a> SegmentScorer<'a> {
         candidates: Option<&[DocId]>,
         scratch: &mut Scratch,
     ) -> Result<()> {
+        if candidates.is_some_and(<[DocId]>::is_empty) {
+            return Ok(());
+        }
         for term in &self.weighted_terms(word)? {
             match candidates {
                 None => self.add_all(term, scratch)?,
