@@ -103,6 +103,7 @@ mod scan_diff;
 mod search;
 mod secrets;
 mod security;
+mod segments;
 mod self_check;
 mod served_vaults;
 mod server_processes;

@@ -55,7 +55,9 @@ fn check(batches: usize) {
         (0..NOTES).map(|note| *found(&snapshot, &format!("n{note}")).first().unwrap()).collect();
     assert_eq!(names.iter().collect::<BTreeSet<_>>().len(), NOTES);
     for (note, file) in names.into_iter().enumerate() {
-        words_of(note).into_iter().for_each(|at| drop(files.entry(at).or_default().insert(file)));
+        for at in words_of(note) {
+            files.entry(at).or_default().insert(file);
+        }
     }
     assert!(files.len() > WORDS / 2, "{}", files.len());
     for at in 0..WORDS {

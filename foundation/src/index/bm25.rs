@@ -411,7 +411,7 @@ impl Bm25 {
                 opened => break opened.map_err(failed("write"))?,
             }
         };
-        // A background merge would outlive a command. `Bm25Writer::merge_down_to` merges when it is due.
+        // A background merge would outlive a command. `Bm25Writer::merge_smallest` merges when it is due.
         writer.set_merge_policy(Box::new(NoMergePolicy));
         Ok(Bm25Writer { writer, inverter: None, fields: self.fields, batch: BatchFiles::default() })
     }
@@ -549,12 +549,6 @@ impl Bm25Writer {
         let smallest: Vec<SegmentId> = metas.iter().take(count).map(SegmentMeta::id).collect();
         self.writer.merge(&smallest).wait().map_err(failed("merge"))?;
         Ok(true)
-    }
-
-    /// Merges until there are at most `max_segments` segments, and removes unused files.
-    pub fn merge_down_to(&mut self, max_segments: usize) -> Result<()> {
-        while self.merge_smallest(max_segments)? {}
-        self.remove_unused_files()
     }
 
     /// Removes files that no segment uses any more.

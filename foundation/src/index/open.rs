@@ -112,6 +112,7 @@ pub(super) fn open_to_write(
             catalog,
             bm25: Arc::clone(&bm25),
             full_text: None,
+            has_loaded: false,
             vectors: None,
             shared_vectors: options.shared_vectors.as_deref().zip(options.embedder.as_deref()).map(
                 |(folder, embedder)| SharedVectors::new(folder, embedder, SharedVectorLimits::default()),

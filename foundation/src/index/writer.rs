@@ -46,6 +46,9 @@ pub(crate) use plan::{NextSync, OtherVectors, State};
 
 /// The number of segments above which they are merged when the index is closed.
 const TARGET_SEGMENTS: usize = 12;
+/// The number of segments above which those of a load are merged, once there is no other work or the index is closed. A search
+/// looks each word up in every segment, and the segments of a load stay.
+const LOADED_SEGMENTS: usize = 5;
 /// The number of segments above which some are merged when there is no other work.
 const IDLE_MERGE_SEGMENTS: usize = 24;
 /// The number of segments above which some are merged at once.
@@ -56,6 +59,16 @@ const CHECKPOINT_BYTES: u64 = 16 << 20;
 /// The size in bytes above which the log is emptied at once: under steady load it is never quite empty, so it is never
 /// started over.
 const FORCED_CHECKPOINT_BYTES: u64 = 64 << 20;
+
+/// When segments are merged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum MergeTime {
+    /// More work may wait.
+    BetweenWork,
+    Idle,
+    /// The index is about to be closed.
+    Closing,
+}
 
 /// The names in the catalog's `meta` of the numbers of Markdown links with a folder, and of the exact ones among them.
 pub(super) const PATH_LINKS: &str = "path_links";
@@ -78,6 +91,8 @@ pub(crate) struct Writer {
     pub(crate) bm25: Arc<Bm25>,
     /// The writer of the full text, and whether it is a bulk writer.
     pub(crate) full_text: Option<(Bm25Writer, bool)>,
+    /// Whether there was a load whose segments are not merged yet.
+    pub(crate) has_loaded: bool,
     pub(crate) vectors: Option<VectorWriter>,
     /// The vectors that all vaults of the user share, if the settings allow it.
     pub(crate) shared_vectors: Option<SharedVectors>,
@@ -286,6 +301,7 @@ impl Writer {
             }
             if plan.is_load() {
                 writer.begin_bulk_load()?;
+                self.has_loaded = true;
             }
         }
         Ok(())
@@ -710,15 +726,23 @@ impl Writer {
         self.recount()
     }
 
-    /// Merges small segments if there are too many of them; the limit is lower when there is no other work. Returns
-    /// whether it did.
-    pub(crate) fn merge_if_due(&mut self, is_idle: bool) -> Result<bool> {
-        if self.bm25.segments()? <= if is_idle { IDLE_MERGE_SEGMENTS } else { FORCED_MERGE_SEGMENTS } {
+    /// Merges some small segments if there are too many of them: how many are too many depends on what else there is to do.
+    /// Returns whether it did.
+    pub(crate) fn merge_if_due(&mut self, time: MergeTime) -> Result<bool> {
+        let target = if self.has_loaded { LOADED_SEGMENTS } else { TARGET_SEGMENTS };
+        let most = match time {
+            MergeTime::BetweenWork => FORCED_MERGE_SEGMENTS,
+            MergeTime::Idle if !self.has_loaded => IDLE_MERGE_SEGMENTS,
+            MergeTime::Closing if matches!(self.state, State::Sealed) => return Ok(false),
+            MergeTime::Idle | MergeTime::Closing => target,
+        };
+        if self.bm25.segments()? <= most {
+            self.has_loaded &= time == MergeTime::BetweenWork;
             return Ok(false);
         }
         self.open_full_text(false)?;
         let Some((writer, _)) = &mut self.full_text else { return Ok(false) };
-        let merged = writer.merge_smallest(TARGET_SEGMENTS)?;
+        let merged = writer.merge_smallest(target)?;
         writer.remove_unused_files()?;
         Ok(merged)
     }
@@ -764,17 +788,14 @@ impl Writer {
         self.full_text = None;
     }
 
-    /// Merges segments, empties the log and writes the seal, so that the next command need not check the index.
+    /// Empties the log and writes the seal, so that the next command need not check the index.
     pub(crate) fn close(&mut self) -> Result<()> {
         self.join_checkpoint();
         if let State::Sealed = self.state {
             return Ok(());
         }
-        if self.bm25.segments()? > TARGET_SEGMENTS {
-            self.open_full_text(false)?;
-        }
         if let Some((mut writer, _)) = self.full_text.take() {
-            writer.merge_down_to(TARGET_SEGMENTS)?;
+            writer.remove_unused_files()?;
         }
         if !self.catalog.checkpoint()? {
             // A reader still uses the log. Without a seal, the next writer checks the files itself.

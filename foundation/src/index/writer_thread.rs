@@ -11,7 +11,7 @@ use crate::index::directory::displaced;
 use crate::index::embed::{Effort, Embed};
 use crate::index::vectors::VectorWriter;
 use crate::index::writer::plan::BULK;
-use crate::index::writer::{EmbeddingStep, Extent, State, Writer};
+use crate::index::writer::{EmbeddingStep, Extent, MergeTime, State, Writer};
 use crate::index::{EmbedReport, IndexState, Job, Phase, Progress, SyncScope};
 use crate::platform;
 
@@ -106,7 +106,7 @@ impl WriterThread {
             // The folder contains an index of another process, which must not be changed.
             return self.writer.discard();
         }
-        if let Err(error) = self.writer.close() {
+        if let Err(error) = self.merge_all().and_then(|()| self.writer.close()) {
             tracing::warn!(
                 "the seal of the index cannot be written, so the next command checks the index: {error}"
             );
@@ -154,13 +154,23 @@ impl WriterThread {
             return false;
         }
         self.writer.checkpoint_if_due(is_idle);
-        let merged = self.writer.merge_if_due(is_idle);
+        let time = if is_idle { MergeTime::Idle } else { MergeTime::BetweenWork };
+        let merged = self.writer.merge_if_due(time);
         let shown =
             merged.and_then(|merged| if merged { self.shared.publish().map(|()| true) } else { Ok(false) });
         shown.unwrap_or_else(|error| {
             tracing::warn!("segments of the full text cannot be merged now: {error}");
             false
         })
+    }
+
+    /// Merges segments until there are few. After each merge the snapshot lets go of the segments that it replaced, so that they
+    /// do not stay in memory together.
+    fn merge_all(&mut self) -> Result<()> {
+        while self.writer.merge_if_due(MergeTime::Closing)? {
+            self.shared.publish()?;
+        }
+        Ok(())
     }
 
     fn embed_all(&mut self, progress: &Progress) -> Result<EmbedReport> {

@@ -16,7 +16,7 @@ const SMALL_SHARE: u64 = 8;
 const LEAST: u32 = 16_384;
 /// How many ranges each thread takes at least, if all documents are in one segment. More would be more even, but each has to pass
 /// the postings before it.
-const PARTS: usize = 2;
+const PARTS: usize = 4;
 
 /// A range of the documents of one segment.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -63,31 +63,36 @@ impl LengthNorms {
     }
 }
 
+/// The number of tables in which the largest frequencies are found. With one, each document would wait for the one before it,
+/// which mostly has the same length.
+const TABLES: usize = 4;
+
 /// The largest frequency of a term among the documents of each length.
 pub(super) struct LargestByLength {
-    by_code: [u32; 256],
+    by_code: [[u32; 256]; TABLES],
     /// The largest frequency divided by a length that has no code.
     divided: f32,
 }
 
 impl Default for LargestByLength {
     fn default() -> Self {
-        Self { by_code: [0; 256], divided: 0.0 }
+        Self { by_code: [[0; 256]; TABLES], divided: 0.0 }
     }
 }
 
 impl LargestByLength {
     /// Takes up the frequencies in some documents.
     pub(super) fn add(&mut self, docs: &[DocId], frequencies: &[u32], norms: &LengthNorms) {
-        for (&doc, &frequency) in docs.iter().zip(frequencies) {
-            match norms {
-                LengthNorms::ByCode(reader, _) => {
-                    let largest = &mut self.by_code[usize::from(reader.fieldnorm_id(doc))];
-                    *largest = frequency.max(*largest);
-                }
-                LengthNorms::Sum(..) => {
-                    self.divided = self.divided.max(frequency as f32 / norms.divisor(doc));
-                }
+        let LengthNorms::ByCode(reader, _) = norms else {
+            for (&doc, &frequency) in docs.iter().zip(frequencies) {
+                self.divided = self.divided.max(frequency as f32 / norms.divisor(doc));
+            }
+            return;
+        };
+        for (docs, frequencies) in docs.chunks(TABLES).zip(frequencies.chunks(TABLES)) {
+            for ((&doc, &frequency), table) in docs.iter().zip(frequencies).zip(&mut self.by_code) {
+                let largest = &mut table[usize::from(reader.fieldnorm_id(doc))];
+                *largest = frequency.max(*largest);
             }
         }
     }
@@ -95,9 +100,12 @@ impl LargestByLength {
     /// Returns the largest frequency after the division by the length.
     pub(super) fn divided(&self, norms: &LengthNorms) -> f32 {
         let LengthNorms::ByCode(_, divisors) = norms else { return self.divided };
-        let divided =
-            self.by_code.iter().zip(divisors.iter()).map(|(&largest, divisor)| largest as f32 / divisor);
-        divided.fold(self.divided, f32::max)
+        let of_table = |table: &[u32; 256]| {
+            let divided =
+                table.iter().zip(divisors.iter()).map(|(&largest, divisor)| largest as f32 / divisor);
+            divided.fold(0.0, f32::max)
+        };
+        self.by_code.iter().map(of_table).fold(self.divided, f32::max)
     }
 }
 

@@ -17,7 +17,7 @@ use super::doc_ranges::DocRange;
 use super::file_documents::FileColumn;
 use super::largest_frequencies::{Frequencies, LargestFrequencies};
 use super::length_norms::{LargestByLength, LengthNorms};
-use super::scratch::{BLOCK, FrequencyWeights, Scratch, extend_filtered, is_scored};
+use super::scratch::{FrequencyWeights, Scratch, extend_filtered, is_scored};
 use super::stem_expansion::Expansion;
 use super::{Bm25Query, Bm25Snapshot, FieldTuning, Hit, Tuning, Word, failed, idf};
 use crate::error::Result;
@@ -26,15 +26,19 @@ use crate::index::file_set::{FileId, FileSet};
 /// The part of a bound by which sums of `f32` in different orders may differ, and more.
 const ROUNDING: f32 = 1e-4;
 /// How many documents of a posting list are read in the time of a search for one in it.
-const SEEK_COST: usize = 4;
+const SEEK_COST: usize = 16;
 /// A frequency whose score differs from the largest one by less than rounding.
 const MOST_FREQUENCY: f32 = 1e9;
 /// How often an interval is halved in which a frequency is looked for.
 const HALVINGS: usize = 20;
 /// For how many documents frequencies are added up before the documents are chosen.
 const WINDOW: usize = 8192;
-/// A word is in many documents if it has a posting for every so many.
-const DENSE_SHARE: usize = 8;
+/// If a word has a posting for every so many documents, it takes less time to pass the sums of frequencies of all documents, and
+/// to list those where they are large enough, than to list the documents that contain the word.
+const SOME_SHARE: usize = 8;
+/// If a word has a posting for every so many documents, it takes less time to pass the sums of frequencies of all documents than
+/// to list the documents that contain the word.
+const MANY_SHARE: usize = 4;
 /// How many scores are passed in the time in which the score of one document of a list is looked up.
 const LISTED_COST: usize = 3;
 
@@ -480,15 +484,27 @@ impl<'a> SegmentScorer<'a> {
         if candidates.is_some_and(<[DocId]>::is_empty) {
             return Ok(());
         }
-        for term in &self.weighted_terms(word)? {
-            match candidates {
-                None => self.add_all(term, scratch)?,
-                Some(docs) if docs.len() * SEEK_COST < self.postings_in_range(term) => {
-                    self.add_sought(term, docs, scratch)?;
-                }
-                Some(docs) => self.add_common(term, docs, scratch)?,
+        let terms = self.weighted_terms(word)?;
+        let Some(docs) = candidates else {
+            if self.are_in(MANY_SHARE, &terms) {
+                return self.score_windows(word, &terms, None, scratch);
             }
-        }
+            for term in &terms {
+                self.add_all(term, scratch)?;
+            }
+            scratch.saturate(self.k1, word.weights());
+            return Ok(());
+        };
+        let is_sought = |term: &WeightedTerm<'_>| docs.len() * SEEK_COST < self.postings_in_range(term);
+        let marked = if terms.iter().all(is_sought) { &[] } else { docs };
+        scratch.mark(marked);
+        // The terms keep their order, on which the last bits of the sums depend.
+        let added = terms.iter().try_for_each(|term| {
+            let add = if is_sought(term) { Self::add_sought } else { Self::add_marked };
+            add(self, term, docs, scratch)
+        });
+        scratch.unmark(marked);
+        added?;
         scratch.saturate(self.k1, word.weights());
         Ok(())
     }
@@ -498,8 +514,7 @@ impl<'a> SegmentScorer<'a> {
     /// least score, too.
     fn score_enough(&mut self, word: &ScoredWord, needed: f32, scratch: &mut Scratch) -> Result<bool> {
         let terms = self.weighted_terms(word)?;
-        let postings: usize = terms.iter().map(WeightedTerm::postings).sum();
-        if postings * DENSE_SHARE < self.segment.max_doc() as usize {
+        if !self.are_in(SOME_SHARE, &terms) {
             return Ok(false);
         }
         let share = |term: &WeightedTerm<'_>| match term.weights {
@@ -512,20 +527,42 @@ impl<'a> SegmentScorer<'a> {
         if least.is_infinite() {
             return Ok(true);
         }
+        self.score_windows(word, &terms, Some(least * (1.0 - ROUNDING)), scratch)?;
+        Ok(true)
+    }
+
+    /// Returns whether one in `share` documents of the segment contains one of some terms, roughly.
+    fn are_in(&self, share: usize, terms: &[WeightedTerm<'_>]) -> bool {
+        let postings: usize = terms.iter().map(WeightedTerm::postings).sum();
+        postings * share >= self.segment.max_doc() as usize
+    }
+
+    /// Adds the score of a word to all documents, or to those whose frequency by stem is at least `least`.
+    fn score_windows(
+        &self,
+        word: &ScoredWord,
+        terms: &[WeightedTerm<'_>],
+        least: Option<f32>,
+        scratch: &mut Scratch,
+    ) -> Result<()> {
         let opened: Result<Vec<_>> = terms.iter().map(|term| self.open_blocks(term)).collect();
         let mut cursors = opened?;
         // The frequencies of one window after the other stay in the cache of the processor.
         for start in self.range.clone().step_by(WINDOW) {
-            let end = start.saturating_add(WINDOW as DocId).min(self.range.end);
+            let window = start..start.saturating_add(WINDOW as DocId).min(self.range.end);
             for (term, cursor) in terms.iter().zip(&mut cursors) {
-                cursor.visit_until(end, &mut |docs, frequencies| {
+                cursor.visit_until(window.end, &mut |docs, frequencies| {
                     scratch.add_unlisted(docs, frequencies, term.weights, &term.norms);
                 });
             }
-            scratch.list(start..end, least * (1.0 - ROUNDING));
-            scratch.saturate(self.k1, word.weights());
+            if let Some(least) = least {
+                scratch.list(window, least);
+                scratch.saturate(self.k1, word.weights());
+            } else {
+                scratch.saturate_all(window, self.k1, word.weights());
+            }
         }
-        Ok(true)
+        Ok(())
     }
 
     /// Adds the frequencies of all documents that contain a term.
@@ -552,17 +589,12 @@ impl<'a> SegmentScorer<'a> {
         Ok(PostingCursor { postings, at })
     }
 
-    /// Adds the frequencies of those of some documents, which ascend, that contain a term. It reads the postings of the
-    /// term up to the last of them.
-    fn add_common(&self, term: &WeightedTerm<'_>, docs: &[DocId], scratch: &mut Scratch) -> Result<()> {
+    /// Adds the frequencies of those of some documents, which ascend and are marked, that contain a term. It reads the postings
+    /// of the term up to the last of them.
+    fn add_marked(&self, term: &WeightedTerm<'_>, docs: &[DocId], scratch: &mut Scratch) -> Result<()> {
         let Some(last) = docs.last() else { return Ok(()) };
-        let mut left = docs;
-        let mut common = CommonDocs::default();
         self.open_blocks(term)?.visit_until(last.saturating_add(1), &mut |docs, frequencies| {
-            for (docs, frequencies) in docs.chunks(BLOCK).zip(frequencies.chunks(BLOCK)) {
-                left = common.find(docs, frequencies, left);
-                scratch.add(common.docs(), common.frequencies(), term.weights, &term.norms);
-            }
+            scratch.add_marked(docs, frequencies, term.weights, &term.norms);
         });
         Ok(())
     }
@@ -603,49 +635,6 @@ impl<'a> SegmentScorer<'a> {
         let mean = lengths.means.get(&field).copied().unwrap_or(1.0);
         let fields = self.snapshot.fields.scored_together(field);
         LengthNorms::new(self.segment, fields, tuning, (mean, lengths.min_length(tuning)))
-    }
-}
-
-/// The documents of a block of postings that are among some others, with their frequencies.
-struct CommonDocs {
-    docs: [DocId; BLOCK],
-    frequencies: [u32; BLOCK],
-    count: usize,
-}
-
-impl Default for CommonDocs {
-    fn default() -> Self {
-        Self { docs: [0; BLOCK], frequencies: [0; BLOCK], count: 0 }
-    }
-}
-
-impl CommonDocs {
-    fn docs(&self) -> &[DocId] {
-        self.docs.get(..self.count).unwrap_or_default()
-    }
-
-    fn frequencies(&self) -> &[u32] {
-        self.frequencies.get(..self.count).unwrap_or_default()
-    }
-
-    /// Finds the documents of a block that are among `others`. Both ascend. Returns the others beyond the block.
-    fn find<'d>(&mut self, docs: &[DocId], frequencies: &[u32], others: &'d [DocId]) -> &'d [DocId] {
-        let (mut at, mut at_other, mut count) = (0, 0, 0);
-        // Which of two documents comes first cannot be guessed, so nothing branches on it.
-        while let (Some(&doc), Some(&frequency), Some(&other)) =
-            (docs.get(at), frequencies.get(at), others.get(at_other))
-        {
-            if let (Some(place), Some(place_of_frequency)) =
-                (self.docs.get_mut(count), self.frequencies.get_mut(count))
-            {
-                (*place, *place_of_frequency) = (doc, frequency);
-            }
-            count += usize::from(doc == other);
-            at += usize::from(doc <= other);
-            at_other += usize::from(other <= doc);
-        }
-        self.count = count;
-        others.get(at_other..).unwrap_or_default()
     }
 }
 

@@ -33,6 +33,8 @@ pub(super) struct Scratch {
     scores: Vec<f32>,
     /// The documents that have a score, in the order in which they got it.
     scored: Vec<DocId>,
+    /// A bit for each document: whether its frequencies are wanted.
+    marks: Vec<u64>,
 }
 
 /// The weights with which the frequency of a term counts.
@@ -49,6 +51,25 @@ impl Scratch {
         if self.scores.len() < size as usize {
             self.frequencies.resize(size as usize, Frequencies::default());
             self.scores.resize(size as usize, NO_SCORE);
+            self.marks.resize((size as usize).div_ceil(u64::BITS as usize), 0);
+        }
+    }
+
+    /// Marks some documents, the frequencies of which [`Scratch::add_marked`] adds. [`Scratch::unmark`] has to follow.
+    pub(super) fn mark(&mut self, docs: &[DocId]) {
+        for &doc in docs {
+            if let Some(bits) = self.marks.get_mut(word_of(doc)) {
+                *bits |= 1 << (doc % u64::BITS);
+            }
+        }
+    }
+
+    /// Removes the marks of some documents.
+    pub(super) fn unmark(&mut self, docs: &[DocId]) {
+        for &doc in docs {
+            if let Some(bits) = self.marks.get_mut(word_of(doc)) {
+                *bits = 0;
+            }
         }
     }
 
@@ -88,7 +109,33 @@ impl Scratch {
         self.add_unlisted(docs, frequencies, weights, norms);
     }
 
-    /// Adds them like [`Scratch::add`], but does not list the documents: [`Scratch::list`] has to follow.
+    /// Adds them like [`Scratch::add`] for those documents that are marked.
+    pub(super) fn add_marked(
+        &mut self,
+        docs: &[DocId],
+        frequencies: &[u32],
+        weights: FrequencyWeights,
+        norms: &LengthNorms,
+    ) {
+        for (docs, frequencies) in docs.chunks(BLOCK).zip(frequencies.chunks(BLOCK)) {
+            let (mut wanted, mut wanted_frequencies, mut count) = ([0; BLOCK], [0; BLOCK], 0_usize);
+            for (&doc, &frequency) in docs.iter().zip(frequencies) {
+                // Which documents are wanted cannot be guessed, so nothing branches on it.
+                if let (Some(place), Some(place_of_frequency)) =
+                    (wanted.get_mut(count), wanted_frequencies.get_mut(count))
+                {
+                    (*place, *place_of_frequency) = (doc, frequency);
+                }
+                let bits = self.marks.get(word_of(doc)).copied().unwrap_or(0);
+                count += usize::from(bits >> (doc % u64::BITS) & 1 == 1);
+            }
+            let wanted = wanted.get(..count).unwrap_or_default();
+            self.add(wanted, wanted_frequencies.get(..count).unwrap_or_default(), weights, norms);
+        }
+    }
+
+    /// Adds them like [`Scratch::add`], but does not list the documents: [`Scratch::list`] or [`Scratch::saturate_all`] has to
+    /// follow.
     pub(super) fn add_unlisted(
         &mut self,
         docs: &[DocId],
@@ -132,16 +179,49 @@ impl Scratch {
                 if !is_scored(*score) {
                     self.scored.push(doc);
                 }
-                let Frequencies { stemmed, exact } = std::mem::take(sums);
-                *score += weights.stemmed * (k1 + 1.0) * stemmed / (k1 + stemmed);
-                *score += weights.exact * (k1 + 1.0) * exact / (k1 + exact);
+                *score = saturated(*score, std::mem::take(sums), k1, weights);
             }
         }
+    }
+
+    /// Adds the scores like [`Scratch::saturate`] to all documents of a range that contain the word.
+    pub(super) fn saturate_all(&mut self, range: Range<DocId>, k1: f32, weights: FrequencyWeights) {
+        let places = range.start as usize..range.end as usize;
+        let (Some(sums), Some(scores)) =
+            (self.frequencies.get_mut(places.clone()), self.scores.get_mut(places))
+        else {
+            return;
+        };
+        let is_new = |doc: DocId| {
+            let at = (doc - range.start) as usize;
+            sums.get(at).is_some_and(|sums| !sums.is_none())
+                & scores.get(at).is_some_and(|score| !is_scored(*score))
+        };
+        extend_filtered(&mut self.scored, range.clone(), is_new);
+        for (sums, score) in sums.iter().zip(scores) {
+            let added = saturated(*score, *sums, k1, weights);
+            *score = if sums.is_none() { *score } else { added };
+        }
+        sums.fill(Frequencies::default());
     }
 
     pub(super) fn score(&self, doc: DocId) -> f32 {
         self.scores.get(doc as usize).copied().unwrap_or(0.0)
     }
+}
+
+/// Returns the index of the bits of a document.
+fn word_of(doc: DocId) -> usize {
+    (doc / u64::BITS) as usize
+}
+
+/// Returns a score with what a word adds to it.
+#[inline]
+fn saturated(score: f32, frequencies: Frequencies, k1: f32, weights: FrequencyWeights) -> f32 {
+    let Frequencies { stemmed, exact } = frequencies;
+    score
+        + weights.stemmed * (k1 + 1.0) * stemmed / (k1 + stemmed)
+        + weights.exact * (k1 + 1.0) * exact / (k1 + exact)
 }
 
 /// Adds the frequencies of a term in some documents to their sums.
