@@ -18,7 +18,7 @@ const WORDS: usize = 9_000;
 /// Returns a word that is its own stem. Neighbours in the order of terms begin alike, and differ in length.
 fn word(at: usize) -> String {
     let letter = |shift: u32| char::from(b"bcdfghjklmnpqrtv"[at >> shift & 15]);
-    let long = if at % 5 == 0 { "zzz".repeat(1 + at % 40) } else { String::new() };
+    let long = if at.is_multiple_of(5) { "zzz".repeat(1 + at % 40) } else { String::new() };
     format!("{}o{}o{}{long}{}", letter(12), letter(8), letter(4), letter(0))
 }
 
