@@ -58,16 +58,16 @@ impl Scratch {
     /// Marks some documents, the frequencies of which [`Scratch::add_marked`] adds. [`Scratch::unmark`] has to follow.
     pub(super) fn mark(&mut self, docs: &[DocId]) {
         for &doc in docs {
-            if let Some(bits) = self.marks.get_mut(word_of(doc)) {
+            if let Some(bits) = self.marks.get_mut(bits_of(doc)) {
                 *bits |= 1 << (doc % u64::BITS);
             }
         }
     }
 
-    /// Removes the marks of some documents.
+    /// Removes all marks, which are those of some documents.
     pub(super) fn unmark(&mut self, docs: &[DocId]) {
         for &doc in docs {
-            if let Some(bits) = self.marks.get_mut(word_of(doc)) {
+            if let Some(bits) = self.marks.get_mut(bits_of(doc)) {
                 *bits = 0;
             }
         }
@@ -126,7 +126,7 @@ impl Scratch {
                 {
                     (*place, *place_of_frequency) = (doc, frequency);
                 }
-                let bits = self.marks.get(word_of(doc)).copied().unwrap_or(0);
+                let bits = self.marks.get(bits_of(doc)).copied().unwrap_or(0);
                 count += usize::from(bits >> (doc % u64::BITS) & 1 == 1);
             }
             let wanted = wanted.get(..count).unwrap_or_default();
@@ -211,7 +211,7 @@ impl Scratch {
 }
 
 /// Returns the index of the bits of a document.
-fn word_of(doc: DocId) -> usize {
+fn bits_of(doc: DocId) -> usize {
     (doc / u64::BITS) as usize
 }
 
