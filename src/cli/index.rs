@@ -51,6 +51,7 @@ struct IndexReply {
 
 pub(super) fn run(context: &mut CommandContext, args: &IndexArgs) -> Result<Outcome> {
     context.open.rebuild = args.rebuild;
+    context.open.merge_loads = true;
     let started = Instant::now();
     let store = context.store()?;
     let stop = store.stop_handle();
@@ -197,6 +198,7 @@ fn name(phase: Phase) -> &'static str {
         Phase::Scan => "scanning",
         Phase::Parse => "indexing",
         Phase::Commit => "saving",
+        Phase::Merge => "merging the full text",
         Phase::Embed => "embedding",
         Phase::Graph => "building the vector graph",
     }

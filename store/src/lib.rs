@@ -215,6 +215,7 @@ impl Store {
         let options = Options {
             folder: index_folder,
             rebuild: open.rebuild,
+            merge_loads: open.merge_loads,
             read_only: false,
             fill: open.fill,
             verb: open.verb,
@@ -413,6 +414,8 @@ pub struct Open {
     pub index: Option<PathBuf>,
     /// Whether the index is deleted and built again.
     pub rebuild: bool,
+    /// Whether the full text is merged at the end of a load, as a command does that waits for it.
+    pub merge_loads: bool,
     /// Whether to return an error if there is no index yet, instead of creating one.
     pub existing: bool,
     /// Whether missing vectors are computed while the process is idle.

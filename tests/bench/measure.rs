@@ -447,6 +447,7 @@ pub(crate) fn open_store(place: &Place, provider: &str) -> Result<Store> {
     Ok(Store::open(Open {
         vault: Some(place.root.clone()),
         index: Some(place.index()),
+        merge_loads: true,
         flags: vec![
             ("embed.provider", provider.to_owned(), "cargo bench"),
             // A cold index would be a warm one.

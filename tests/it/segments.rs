@@ -11,9 +11,15 @@ use sidenote::vault::Vault;
 use crate::support::TestVault;
 
 /// Opens the index, writes and indexes so many notes at once, which is a load if they are the first, and then others one by one,
-/// each of which makes a segment. Returns how many segments there are once the index is closed.
-fn segments_after(vault: &TestVault, name: &str, (at_once, one_by_one): (usize, usize)) -> usize {
-    let index = Index::open(Arc::new(Vault::open(vault.root()).unwrap()), Options::default()).unwrap();
+/// each of which makes a segment; a command merges those of a load. Returns how many segments there are once the index is closed.
+fn segments_after(
+    vault: &TestVault,
+    name: &str,
+    (at_once, one_by_one): (usize, usize),
+    is_command: bool,
+) -> usize {
+    let options = Options { merge_loads: is_command, ..Options::default() };
+    let index = Index::open(Arc::new(Vault::open(vault.root()).unwrap()), options).unwrap();
     for at in 0..at_once {
         vault.write(&format!("{name}{at}.md"), "heron\n");
     }
@@ -31,12 +37,20 @@ fn segments_after(vault: &TestVault, name: &str, (at_once, one_by_one): (usize, 
     files.filter(|file| file.as_ref().unwrap().file_name().to_string_lossy().ends_with(".fast")).count()
 }
 
-/// Those of a load, the first one, are merged until there are five; later ones until there are twelve.
 #[test]
 fn segments_are_merged_when_the_index_is_closed() {
     let vault = TestVault::new(&[]);
-    assert_eq!(segments_after(&vault, "loaded", (2_100, 8)), 5);
-    assert_eq!(segments_after(&vault, "added", (0, 4)), 9);
-    assert_eq!(segments_after(&vault, "more", (0, 7)), 12);
-    assert_eq!(segments_after(&vault, "none", (0, 0)), 12);
+    assert_eq!(segments_after(&vault, "loaded", (2_100, 8), false), 9);
+    assert_eq!(segments_after(&vault, "added", (0, 2), false), 11);
+    assert_eq!(segments_after(&vault, "more", (0, 7), true), 12, "nothing was loaded");
+    assert_eq!(segments_after(&vault, "none", (0, 0), false), 12);
+    assert!(vault.root().join(".sidenote/index/seal.json").exists());
+}
+
+#[test]
+fn a_command_merges_the_segments_of_a_load() {
+    let vault = TestVault::new(&[]);
+    assert_eq!(segments_after(&vault, "loaded", (2_100, 8), true), 5);
+    assert_eq!(segments_after(&vault, "added", (0, 4), true), 9);
+    assert!(vault.root().join(".sidenote/index/seal.json").exists());
 }

@@ -103,6 +103,8 @@ pub enum Phase {
     Parse,
     /// Committing the batch to the disk.
     Commit,
+    /// Merging the full text of many new files.
+    Merge,
     /// Embedding. Progress is counted in passages.
     Embed,
     /// Building the vector graph.
@@ -140,6 +142,9 @@ pub struct Options {
     pub folder: Option<PathBuf>,
     /// Whether the index is rebuilt from the files. Vectors are kept.
     pub rebuild: bool,
+    /// Whether the full text is merged at the end of a load, so that searches look each word up in fewer places. A server would
+    /// let changes wait for that.
+    pub merge_loads: bool,
     /// Whether the index is only read, and the lock is never taken.
     pub read_only: bool,
     /// Whether missing vectors are made in the background.
@@ -162,6 +167,7 @@ impl std::fmt::Debug for Options {
         f.debug_struct("Options")
             .field("folder", &self.folder)
             .field("rebuild", &self.rebuild)
+            .field("merge_loads", &self.merge_loads)
             .finish_non_exhaustive()
     }
 }
@@ -438,6 +444,7 @@ impl Index {
             shared: Arc::clone(&self.shared),
             embedder: self.options.embedder.clone(),
             fill: self.options.fill,
+            merge_loads: self.options.merge_loads,
             stop: Arc::clone(&self.stop),
             urgent: Arc::clone(&self.urgent),
         };

@@ -46,8 +46,8 @@ pub(crate) use plan::{NextSync, OtherVectors, State};
 
 /// The number of segments above which they are merged when the index is closed.
 const TARGET_SEGMENTS: usize = 12;
-/// The number of segments above which those of a load are merged, once there is no other work or the index is closed. A search
-/// looks each word up in every segment, and the segments of a load stay.
+/// The number of segments above which those of a load are merged by the command that waits for it. A search looks each word up in
+/// every segment, and the segments of a load stay.
 const LOADED_SEGMENTS: usize = 5;
 /// The number of segments above which some are merged when there is no other work.
 const IDLE_MERGE_SEGMENTS: usize = 24;
@@ -66,6 +66,8 @@ pub(crate) enum MergeTime {
     /// More work may wait.
     BetweenWork,
     Idle,
+    /// A command loaded the index, and waits.
+    Loaded,
     /// The index is about to be closed.
     Closing,
 }
@@ -91,7 +93,7 @@ pub(crate) struct Writer {
     pub(crate) bm25: Arc<Bm25>,
     /// The writer of the full text, and whether it is a bulk writer.
     pub(crate) full_text: Option<(Bm25Writer, bool)>,
-    /// Whether there was a load whose segments are not merged yet.
+    /// Whether this process began a load.
     pub(crate) has_loaded: bool,
     pub(crate) vectors: Option<VectorWriter>,
     /// The vectors that all vaults of the user share, if the settings allow it.
@@ -729,15 +731,14 @@ impl Writer {
     /// Merges some small segments if there are too many of them: how many are too many depends on what else there is to do.
     /// Returns whether it did.
     pub(crate) fn merge_if_due(&mut self, time: MergeTime) -> Result<bool> {
-        let target = if self.has_loaded { LOADED_SEGMENTS } else { TARGET_SEGMENTS };
-        let most = match time {
-            MergeTime::BetweenWork => FORCED_MERGE_SEGMENTS,
-            MergeTime::Idle if !self.has_loaded => IDLE_MERGE_SEGMENTS,
-            MergeTime::Closing if matches!(self.state, State::Sealed) => return Ok(false),
-            MergeTime::Idle | MergeTime::Closing => target,
+        let (most, target) = match time {
+            MergeTime::BetweenWork => (FORCED_MERGE_SEGMENTS, TARGET_SEGMENTS),
+            MergeTime::Idle => (IDLE_MERGE_SEGMENTS, TARGET_SEGMENTS),
+            MergeTime::Loaded if self.has_loaded => (LOADED_SEGMENTS, LOADED_SEGMENTS),
+            MergeTime::Closing if !matches!(self.state, State::Sealed) => (TARGET_SEGMENTS, TARGET_SEGMENTS),
+            MergeTime::Loaded | MergeTime::Closing => return Ok(false),
         };
         if self.bm25.segments()? <= most {
-            self.has_loaded &= time == MergeTime::BetweenWork;
             return Ok(false);
         }
         self.open_full_text(false)?;

@@ -30,6 +30,7 @@ pub(super) struct WriterThread {
     pub(super) shared: Arc<IndexState>,
     pub(super) embedder: Option<Arc<dyn Embed>>,
     pub(super) fill: bool,
+    pub(super) merge_loads: bool,
     pub(super) stop: Arc<AtomicBool>,
     pub(super) urgent: Arc<AtomicBool>,
 }
@@ -102,11 +103,18 @@ impl WriterThread {
                 }
             }
         }
+        self.close();
+    }
+
+    fn close(&mut self) {
+        if let Err(error) = self.merge_until_few(MergeTime::Closing) {
+            tracing::warn!("segments of the full text cannot be merged now: {error}");
+        }
         if self.shared.is_displaced() {
             // The folder contains an index of another process, which must not be changed.
             return self.writer.discard();
         }
-        if let Err(error) = self.merge_all().and_then(|()| self.writer.close()) {
+        if let Err(error) = self.writer.close() {
             tracing::warn!(
                 "the seal of the index cannot be written, so the next command checks the index: {error}"
             );
@@ -119,6 +127,7 @@ impl WriterThread {
         }
         self.reopen_replaced_catalog()?;
         let shared = Arc::clone(&self.shared);
+        let show_progress = Arc::clone(&progress);
         let progress = move |phase, done, total| {
             if phase == Phase::Parse && total >= BULK {
                 shared.begin_large_batch();
@@ -134,6 +143,14 @@ impl WriterThread {
         }
         if report.changed_anything() {
             self.shared.notify(&report);
+        }
+        if self.merge_loads && self.writer.has_loaded {
+            show_progress(Phase::Merge, 0, 0);
+            if let Err(error) = self.merge_until_few(MergeTime::Loaded) {
+                report
+                    .warnings
+                    .push(format!("the full text is not merged, so searches take longer: {error}"));
+            }
         }
         Ok(report)
     }
@@ -164,10 +181,11 @@ impl WriterThread {
         })
     }
 
-    /// Merges segments until there are few. After each merge the snapshot lets go of the segments that it replaced, so that they
-    /// do not stay in memory together.
-    fn merge_all(&mut self) -> Result<()> {
-        while self.writer.merge_if_due(MergeTime::Closing)? {
+    /// Merges segments until there are few, or the work that waits for it is stopped. After each merge the snapshot lets go of the
+    /// segments that it replaced, so that they do not stay in memory together.
+    fn merge_until_few(&mut self, time: MergeTime) -> Result<()> {
+        let is_stopped = || time == MergeTime::Loaded && self.stop.load(Ordering::Relaxed);
+        while !is_stopped() && !self.shared.is_displaced() && self.writer.merge_if_due(time)? {
             self.shared.publish()?;
         }
         Ok(())

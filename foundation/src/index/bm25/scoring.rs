@@ -33,12 +33,12 @@ const MOST_FREQUENCY: f32 = 1e9;
 const HALVINGS: usize = 20;
 /// For how many documents frequencies are added up before the documents are chosen.
 const WINDOW: usize = 8192;
-/// If a word has a posting for every so many documents, it takes less time to pass the sums of frequencies of all documents, and
-/// to list those where they are large enough, than to list the documents that contain the word.
-const SOME_SHARE: usize = 8;
-/// If a word has a posting for every so many documents, it takes less time to pass the sums of frequencies of all documents than
-/// to list the documents that contain the word.
-const MANY_SHARE: usize = 4;
+/// Where only large frequencies count: if a word has a posting for every so many documents, it takes less time to pass the sums of
+/// all documents, and to list those that are large enough, than to list the documents that contain the word.
+const LISTED_SHARE: usize = 8;
+/// Where every document counts: if a word has a posting for every so many, it takes less time to score windows of all documents
+/// than to list the documents that contain the word.
+const WHOLE_SHARE: usize = 4;
 /// How many scores are passed in the time in which the score of one document of a list is looked up.
 const LISTED_COST: usize = 3;
 
@@ -486,7 +486,7 @@ impl<'a> SegmentScorer<'a> {
         }
         let terms = self.weighted_terms(word)?;
         let Some(docs) = candidates else {
-            if self.are_in(MANY_SHARE, &terms) {
+            if self.are_in(WHOLE_SHARE, &terms) {
                 return self.score_windows(word, &terms, None, scratch);
             }
             for term in &terms {
@@ -514,7 +514,7 @@ impl<'a> SegmentScorer<'a> {
     /// least score, too.
     fn score_enough(&mut self, word: &ScoredWord, needed: f32, scratch: &mut Scratch) -> Result<bool> {
         let terms = self.weighted_terms(word)?;
-        if !self.are_in(SOME_SHARE, &terms) {
+        if !self.are_in(LISTED_SHARE, &terms) {
             return Ok(false);
         }
         let share = |term: &WeightedTerm<'_>| match term.weights {

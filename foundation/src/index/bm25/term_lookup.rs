@@ -98,7 +98,11 @@ impl TermDictionaries {
 
 /// Returns the error of a dictionary that cannot be read.
 pub(super) fn unreadable(error: io::Error) -> Error {
-    failed("read")(error.into())
+    if error.kind() == io::ErrorKind::InvalidData { damaged() } else { failed("read")(error.into()) }
+}
+
+fn damaged() -> Error {
+    Error::corrupt("the full-text index has a damaged dictionary")
 }
 
 /// Opens the dictionary of a field.
@@ -106,7 +110,12 @@ fn open(reader: &SegmentReader, field: Field) -> Result<Option<SortedTerms>> {
     let terms = reader.open_read(SegmentComponent::Terms);
     let terms = terms.map_err(|error| failed("read")(TantivyError::OpenReadError(error)))?;
     let fields = CompositeFile::open(&terms).map_err(unreadable)?;
-    let Some(file) = fields.open_read(field) else { return Ok(None) };
+    let Some(file) = fields.open_read(field) else {
+        let postings = reader.open_read(SegmentComponent::Postings);
+        let postings = postings.map_err(|error| failed("read")(TantivyError::OpenReadError(error)))?;
+        let has_postings = CompositeFile::open(&postings).map_err(unreadable)?.open_read(field).is_some();
+        return if has_postings { Err(damaged()) } else { Ok(None) };
+    };
     let (dictionary, format) = file.split_from_end(SORTED_TABLE.len());
     if format.read_bytes().map_err(unreadable)?.as_slice() != SORTED_TABLE {
         return Err(Error::corrupt("the full-text index has a dictionary of another format"));
@@ -154,7 +163,6 @@ impl TermValues {
     /// # Errors
     /// Returns `Corrupt` if they are not there.
     pub(super) fn term_info(&self) -> Result<TermInfo> {
-        let damaged = || Error::corrupt("the full-text index has a damaged dictionary");
         self.decode().ok_or_else(damaged)
     }
 
@@ -256,7 +264,8 @@ fn numbers_end(bytes: &[u8], mut count: usize) -> Option<usize> {
     Some(bytes.len() - rest.len())
 }
 
-/// Writes the values of a block as [`TermValues`] reads them.
+/// Writes the values of a block as [`TermValues`] reads them. [`SSTable`] asks for a writer; the program writes no dictionary
+/// with it.
 #[derive(Debug, Default)]
 pub(super) struct TermValuesWriter {
     terms: Vec<TermInfo>,
@@ -271,9 +280,9 @@ impl ValueWriter for TermValuesWriter {
 
     fn serialize_block(&self, block: &mut Vec<u8>) {
         put_number(block, self.terms.len() as u64);
-        let first = self.terms.first();
-        put_number(block, first.map_or(0, |term| term.postings_range.start as u64));
-        put_number(block, first.map_or(0, |term| term.positions_range.start as u64));
+        let Some(first) = self.terms.first() else { return };
+        put_number(block, first.postings_range.start as u64);
+        put_number(block, first.positions_range.start as u64);
         for term in &self.terms {
             put_number(block, u64::from(term.doc_freq));
             put_number(block, term.postings_range.len() as u64);
