@@ -1,6 +1,8 @@
 //! Tests that every term of a large vocabulary is found in the dictionaries of all segments, with the notes that contain it.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io::Write as _;
 use std::sync::Arc;
 
 use sidenote::index::bm25::{Bm25Query, Tuning};
@@ -78,4 +80,39 @@ fn every_word_is_found_in_one_segment() {
 #[test]
 fn every_word_is_found_in_several_segments() {
     check(3);
+}
+
+/// The index that holds the lock was checked when it was opened; others read it as it is. Where a byte of the list of dictionaries
+/// is wrong, a field may not be found in it.
+#[test]
+fn a_dictionary_that_is_not_listed_is_not_an_empty_one() {
+    let vault = TestVault::new(&[]);
+    vault.write("Note.md", "A heron stands in the moor.\n");
+    let open = |read_only| {
+        let options = Options { read_only, ..Options::default() };
+        Index::open(Arc::new(Vault::open(vault.root()).unwrap()), options).unwrap()
+    };
+    let writer = open(false);
+    writer.sync(SyncScope::All, silent()).unwrap();
+    let files = fs::read_dir(vault.root().join(".sidenote/index/bm25")).unwrap();
+    let mut files = files.map(|file| file.unwrap().path());
+    let path = files.find(|path| path.extension().is_some_and(|end| end == "term")).unwrap();
+    let intact = fs::read(&path).unwrap();
+    let words = Query::plain("heron").words;
+    let query = Bm25Query { words: &words, allowed: None, limit: 10 };
+    let mut failed = 0;
+    for at in intact.len().saturating_sub(200)..intact.len() - 100 {
+        let mut damaged = intact.clone();
+        damaged[at] ^= 1 << 4;
+        // A new file would not be the one that is mapped.
+        fs::OpenOptions::new().write(true).open(&path).unwrap().write_all(&damaged).unwrap();
+        let search = || open(true).snapshot().unwrap().bm25.search(&query, &Tuning::default());
+        // tantivy panics at some offsets.
+        match std::panic::catch_unwind(std::panic::AssertUnwindSafe(search)) {
+            Ok(Ok(hits)) => assert_eq!(hits.len(), 1, "byte {at} of {}", intact.len()),
+            Ok(Err(_)) | Err(_) => failed += 1,
+        }
+    }
+    fs::OpenOptions::new().write(true).open(&path).unwrap().write_all(&intact).unwrap();
+    assert!(failed > 3, "{failed}");
 }
