@@ -149,7 +149,7 @@ impl WriterThread {
             if let Err(error) = self.merge_until_few(MergeTime::Loaded) {
                 report
                     .warnings
-                    .push(format!("the full text is not merged, so searches take longer: {error}"));
+                    .push(format!("the index is complete, but its full text is not merged, so that searches take longer: {error}"));
             }
         }
         Ok(report)

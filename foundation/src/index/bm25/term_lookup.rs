@@ -102,7 +102,10 @@ pub(super) fn unreadable(error: io::Error) -> Error {
 }
 
 fn damaged() -> Error {
-    Error::corrupt("the full-text index has a damaged dictionary")
+    Error::corrupt("the full-text index has a damaged dictionary").with_hints(
+        "run: sidenote index --rebuild (notes and vectors are kept)",
+        "ask the user to rebuild the index",
+    )
 }
 
 /// Opens the dictionary of a field.
@@ -118,7 +121,7 @@ fn open(reader: &SegmentReader, field: Field) -> Result<Option<SortedTerms>> {
     };
     let (dictionary, format) = file.split_from_end(SORTED_TABLE.len());
     if format.read_bytes().map_err(unreadable)?.as_slice() != SORTED_TABLE {
-        return Err(Error::corrupt("the full-text index has a dictionary of another format"));
+        return Err(damaged());
     }
     Dictionary::open(dictionary).map(Some).map_err(unreadable)
 }
