@@ -200,6 +200,11 @@ impl HistoryWalk {
         found
     }
 
+    /// Returns whether another commit is an ancestor of a commit, or that commit itself.
+    pub(super) fn contains(&mut self, commit: CommitIndex, other: CommitIndex) -> bool {
+        self.contained(commit).commits.get(other) == Some(&true)
+    }
+
     /// Looks at all commits that a commit does not contain.
     pub(super) fn walk_past(&mut self, commit: CommitIndex) -> Rc<Vec<bool>> {
         let Contained { commits, last_outside } = self.contained(commit);

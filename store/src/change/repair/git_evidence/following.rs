@@ -74,16 +74,41 @@ impl GitEvidence<'_> {
             }
             if let Some(moved) = &mut moved {
                 // Another branch may have moved it elsewhere.
-                for other in events.iter().skip(number + 1) {
-                    if matches!(other.kind, PathEventKind::Removed(_)) {
-                        let other = self.moved_by(other, path)?;
-                        moved.is_clear &= other.is_none_or(|other| other.to == moved.to);
+                let later = events.get(number + 1..).unwrap_or_default();
+                for (count, other) in later.iter().enumerate() {
+                    if matches!(other.kind, PathEventKind::Removed(_))
+                        && self.moved_by(other, path)?.is_some_and(|other| other.to != moved.to)
+                    {
+                        let between = later.get(..count).unwrap_or_default();
+                        moved.is_clear &= self.is_moved_again(event, &moved.to, between, other, path);
                     }
                 }
             }
             return Ok(Some((event.commit, moved)));
         }
         Ok(None)
+    }
+
+    /// Returns whether a file that an event moved `to` another path came back from there before another event moved it again, all
+    /// of them one after the other.
+    fn is_moved_again(
+        &mut self,
+        event: &PathEvent,
+        to: &NotePath,
+        between: &[PathEvent],
+        other: &PathEvent,
+        path: &NotePath,
+    ) -> bool {
+        between.iter().any(|back| {
+            let is_from = |change: &PathChange| {
+                matches!(change, PathChange::Renamed { from: Some(from), to: Some(at), .. }
+                    if from == to.as_str() && at == path.as_str())
+            };
+            matches!(back.kind, PathEventKind::Added)
+                && self.walk.contains(back.parent, event.commit)
+                && self.walk.contains(other.parent, back.commit)
+                && self.walk.kept_changes(back.parent, back.commit).is_some_and(|all| all.iter().any(is_from))
+        })
     }
 
     /// Returns whether the last commit has the file at its path again that an event moved away.
