@@ -346,3 +346,32 @@ fn toolsets_are_chosen_by_name() {
     assert_eq!((names.len(), distinct.len()), (13 + 7 + 11 + 8 + 9 + 6, 54));
     client.finish();
 }
+
+/// Returns how much memory a process holds for allocations by the C library on its main thread, in kB.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+fn c_heap(process: u32) -> u64 {
+    let maps = fs::read_to_string(format!("/proc/{process}/smaps")).unwrap();
+    let mut heap = maps.lines().skip_while(|line| !line.ends_with("[heap]"));
+    let held = heap.find_map(|line| line.strip_prefix("Rss:")).unwrap();
+    held.trim().trim_end_matches(" kB").parse().unwrap()
+}
+
+#[test]
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+fn a_server_gives_back_the_memory_with_which_it_checked_an_index() {
+    let vault = TestVault::new(&[]);
+    for note in 0..400 {
+        let links: String = (0..400).map(|link| format!("[[nobody wrote {note} {link} so far]]\n")).collect();
+        vault.write(&format!("{note}.md"), &links);
+    }
+    assert!(vault.run(&["index"]).status.success());
+    let index = vault.root().join(".sidenote/index");
+    let catalog = fs::metadata(index.join("catalog.db")).unwrap().len() / 1024;
+    assert!(catalog > 16_000, "{catalog} kB are too few to tell");
+    // As after a writer that was killed.
+    fs::remove_file(index.join("seal.json")).unwrap();
+    let mut client = Client::start(&vault, &[]);
+    client.text("search_notes", json!({ "query": "nobody" }));
+    until("the server gives back what the check held", || c_heap(client.pid()) < catalog / 4);
+    client.finish();
+}

@@ -2,12 +2,20 @@
 //! the system.
 #![allow(unsafe_code, reason = "calls of the allocator and of the system")]
 
-/// Gives memory that is free back to the system, which the allocator does otherwise only while memory is allocated and freed.
+/// Gives memory that is free back to the system, which the allocators do otherwise only while memory is allocated and freed.
 /// Free memory in use by other threads stays there. It takes some milliseconds, and whoever allocates next pays for new pages,
-/// so it is called when much memory was freed and nothing waits. In a program with another allocator it does nothing.
+/// so it is called when much memory was freed and nothing waits.
 pub fn release_free_memory() {
-    // SAFETY: The function has no precondition. It may be called by any thread at any time.
+    // SAFETY: The function has no precondition. It may be called by any thread at any time. In a program with another allocator
+    // it does nothing.
     unsafe { libmimalloc_sys::mi_collect(true) }
+    // SQLite and usearch allocate by the C library. That of GNU keeps free pages below one in use, such as all of the page cache
+    // with which a catalog was checked.
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    // SAFETY: The function has no precondition. It may be called by any thread at any time.
+    unsafe {
+        libc::malloc_trim(0);
+    }
 }
 
 /// Keeps free memory until the process ends, which is about to happen: giving it back piece by piece takes longer than leaving
