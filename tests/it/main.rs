@@ -94,6 +94,7 @@ mod relations_linked;
 mod replica_plan;
 mod resolve;
 mod repair;
+mod repair_branches;
 mod repair_histories;
 mod repair_misled;
 mod repair_sections;

@@ -419,20 +419,6 @@ fn two_branches_that_rename_a_file_differently_make_it_weak() {
 }
 
 #[test]
-fn a_file_that_came_back_and_moved_elsewhere_is_followed() {
-    for (edited, certainty) in [("line 3 ", "certain"), ("line three ", "strong")] {
-        let vault = repository(&[("a.md", &page("A")), ("n.md", "[a](a.md)\n")]);
-        for (from, to) in [("a.md", "b.md"), ("b.md", "a.md"), ("a.md", "c.md")] {
-            git(vault.root(), &["mv", from, to]);
-            vault.write(to, vault.read(to).replace("line 3 ", edited));
-            commit(&vault, to);
-        }
-        let expected = format!("n.md:1 [a](a.md) -> c.md {certainty} [\"git\"]");
-        check_repair(&vault, certainty, &[&expected], &[("n.md", "[a](c.md)\n")]);
-    }
-}
-
-#[test]
 fn a_link_that_was_dead_from_the_start_gets_no_target_by_the_new_folder_of_its_note() {
     let vault = repository(&[("a/n.md", "see [x](../g.md)\n"), ("b/g.md", &page("G"))]);
     fs::create_dir_all(vault.root().join("b/c")).unwrap();

@@ -25,6 +25,7 @@ impl Random {
 
 /// A history under way.
 struct History {
+    seed: u64,
     vault: TestVault,
     random: Random,
     /// The next number for a name that is free.
@@ -38,7 +39,7 @@ impl History {
     fn new(seed: u64) -> Self {
         let vault = TestVault::new(&[]);
         vault.write(".gitignore", ".home/\n.sidenote/\n");
-        let mut history = Self { vault, random: Random(seed), next: 0 };
+        let mut history = Self { seed, vault, random: Random(seed), next: 0 };
         for folder in ["", "docs/", "docs/guide/", "notes/", "notes/old/"] {
             for _ in 0..6 {
                 let name = history.name();
@@ -135,8 +136,9 @@ impl History {
             let text = self.vault.read(&path);
             for target in links_of(&text) {
                 let to = joined(&path, target);
-                let found = fs::read_to_string(self.vault.root().join(&to))
-                    .unwrap_or_else(|_| panic!("{path} has a link to {to}, which is no file"));
+                let found = fs::read_to_string(self.vault.root().join(&to)).unwrap_or_else(|_| {
+                    panic!("seed {}: {path} has a link to {to}, which is no file", self.seed)
+                });
                 *meanings.entry((word_of(&text), word_of(&found))).or_default() += 1;
             }
         }

@@ -205,6 +205,16 @@ impl HistoryWalk {
         self.contained(commit).commits.get(other) == Some(&true)
     }
 
+    /// Returns whether something happened to a path in a commit that one of two commits contains and the other one does not.
+    pub(super) fn differs(&mut self, one: CommitIndex, other: CommitIndex, path: &NotePath) -> bool {
+        let (one, other) = (self.walk_past(one), self.walk_past(other));
+        self.events
+            .get(path)
+            .into_iter()
+            .flatten()
+            .any(|event| one.get(event.commit) != other.get(event.commit))
+    }
+
     /// Looks at all commits that a commit does not contain.
     pub(super) fn walk_past(&mut self, commit: CommitIndex) -> Rc<Vec<bool>> {
         let Contained { commits, last_outside } = self.contained(commit);

@@ -9,6 +9,41 @@ use sidenote_foundation::git::{CommitIndex, ObjectId, PathChange};
 use sidenote_foundation::text::content_similarity::ContentPieces;
 use sidenote_foundation::text::path::NotePath;
 
+/// What happened next to a file that is followed.
+enum NextMove {
+    /// It is still at its path: how much of it, in percent, and whether nothing speaks for another file.
+    None {
+        percent: u8,
+        is_clear: bool,
+    },
+    /// A commit moved it. Whether much of it is at its path again in the last commit.
+    Moved {
+        by: CommitIndex,
+        moved: FileMove,
+        is_restored: bool,
+    },
+    Deleted(CommitIndex),
+}
+
+/// Whether the file at a path on another branch is the one that is followed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Identity {
+    Same,
+    /// The two have a part of their content in common, which pages of one template have, too.
+    Alike,
+    Different,
+}
+
+/// What a commit did that gave the path of a file another content.
+enum Replacement {
+    /// The file went to another path.
+    Moved(FileMove),
+    /// The file was rewritten in place.
+    Rewritten,
+    /// Another file was moved onto it, and nobody can tell where it went.
+    Lost,
+}
+
 impl GitEvidence<'_> {
     /// Follows a file from a commit to the present.
     pub(super) fn follow(&mut self, commit: CommitIndex, path: &NotePath) -> Result<Followed> {
@@ -21,20 +56,41 @@ impl GitEvidence<'_> {
         let (mut at, mut since) = (path.clone(), commit);
         let mut followed = Followed { at: None, steps: Vec::new(), deleted_by: None };
         let mut is_lost = false;
-        while followed.steps.len() < MOST {
-            let events = self.walk.events_since(since, &at);
-            let Some((by, moved)) = self.first_move(&at, &events)? else { break };
-            match moved {
-                Some(moved) => {
+        // The steps from a path where much of the file is again, and the path: another file that is like it may be what was meant.
+        let mut restored = Vec::new();
+        loop {
+            let next = if followed.steps.len() < MOST {
+                self.next_move(since, &at)?
+            } else {
+                NextMove::None { percent: 100, is_clear: false }
+            };
+            match next {
+                NextMove::Moved { by, moved, is_restored } => {
+                    if is_restored {
+                        restored.push((followed.steps.len(), at));
+                    }
                     at = moved.to.clone();
                     followed.steps.push(Step { commit: Some(by), moved });
                     since = by;
                 }
-                None => {
+                NextMove::Deleted(by) => {
                     followed.deleted_by = Some(by);
                     is_lost = true;
                     break;
                 }
+                NextMove::None { percent, is_clear } => {
+                    // Without a step, the link is right as it is.
+                    if let Some(Step { moved: last, .. }) = followed.steps.last_mut() {
+                        last.percent = last.percent.min(percent);
+                        last.is_clear &= is_clear;
+                    }
+                    break;
+                }
+            }
+        }
+        for (step, path) in restored {
+            if let Some(step) = followed.steps.get_mut(step) {
+                step.moved.is_clear &= path == at;
             }
         }
         if !is_lost && self.is_committed(&at) {
@@ -50,90 +106,175 @@ impl GitEvidence<'_> {
         Ok(followed)
     }
 
-    /// Returns the first of some events that took a file from its path, and where it moved it, if it did.
-    fn first_move(
-        &mut self,
-        path: &NotePath,
-        events: &[PathEvent],
-    ) -> Result<Option<(CommitIndex, Option<FileMove>)>> {
+    /// Returns what the first commit that took a file from its path did with it. A commit has the file there.
+    fn next_move(&mut self, commit: CommitIndex, path: &NotePath) -> Result<NextMove> {
+        let mut is_clear = true;
+        let events = self.walk.events_since(commit, path);
         for (number, event) in events.iter().enumerate() {
-            let mut moved = match &event.kind {
-                PathEventKind::Removed(_) => self.moved_by(event, path)?,
+            match event.kind {
+                PathEventKind::Added => continue,
+                PathEventKind::Merged => {
+                    is_clear &= self.keeps_file(commit, path, event.commit)?;
+                    continue;
+                }
+                PathEventKind::Removed(_) | PathEventKind::Replaced { .. } => {}
+            }
+            match self.identity(commit, path, event)? {
+                Identity::Same => {}
+                Identity::Alike => is_clear = false,
+                Identity::Different => continue,
+            }
+            let moved = match &event.kind {
                 PathEventKind::Replaced { before, after } => {
                     match self.replaced_by(event, path, before, after)? {
-                        Some(moved) => Some(moved),
-                        // It was rewritten in place.
-                        None => continue,
+                        Replacement::Moved(moved) => Some(moved),
+                        Replacement::Rewritten => continue,
+                        Replacement::Lost => {
+                            is_clear = false;
+                            continue;
+                        }
                     }
                 }
-                PathEventKind::Added | PathEventKind::Merged => continue,
+                _ => self.moved_by(event, path)?,
             };
-            // The file can have come back to its path, as by a revert.
-            if self.is_back(path, event)? {
-                return Ok(None);
+            let restored = self.percent_restored(path, event)?;
+            if let Some(percent) = restored
+                && (percent == 100 || moved.as_ref().is_none_or(|moved| moved.percent <= percent))
+            {
+                return Ok(NextMove::None { percent, is_clear });
             }
-            if let Some(moved) = &mut moved {
-                // Another branch may have moved it elsewhere.
-                let later = events.get(number + 1..).unwrap_or_default();
-                for (count, other) in later.iter().enumerate() {
-                    if matches!(other.kind, PathEventKind::Removed(_))
-                        && self.moved_by(other, path)?.is_some_and(|other| other.to != moved.to)
-                    {
-                        let between = later.get(..count).unwrap_or_default();
-                        moved.is_clear &= self.is_moved_again(event, &moved.to, between, other, path);
-                    }
-                }
-            }
-            return Ok(Some((event.commit, moved)));
+            let Some(mut moved) = moved else { return Ok(NextMove::Deleted(event.commit)) };
+            let later = events.get(number + 1..).unwrap_or_default();
+            moved.is_clear &= is_clear && self.is_only_move(commit, path, event, &moved.to, later)?;
+            return Ok(NextMove::Moved { by: event.commit, moved, is_restored: restored.is_some() });
         }
-        Ok(None)
+        Ok(NextMove::None { percent: 100, is_clear })
     }
 
-    /// Returns whether a file that an event moved `to` another path came back from there before another event moved it again, all
-    /// of them one after the other.
-    fn is_moved_again(
-        &mut self,
-        event: &PathEvent,
-        to: &NotePath,
-        between: &[PathEvent],
-        other: &PathEvent,
-        path: &NotePath,
-    ) -> bool {
-        between.iter().any(|back| {
-            let is_from = |change: &PathChange| {
-                matches!(change, PathChange::Renamed { from: Some(from), to: Some(at), .. }
-                    if from == to.as_str() && at == path.as_str())
-            };
-            matches!(back.kind, PathEventKind::Added)
-                && self.walk.contains(back.parent, event.commit)
-                && self.walk.contains(other.parent, back.commit)
-                && self.walk.kept_changes(back.parent, back.commit).is_some_and(|all| all.iter().any(is_from))
+    /// Returns whether the file that an event found at a path is the one that a commit has there.
+    fn identity(&mut self, commit: CommitIndex, path: &NotePath, event: &PathEvent) -> Result<Identity> {
+        if self.walk.contains(event.parent, commit) {
+            return Ok(Identity::Same);
+        }
+        let (Some(here), Some(there)) = (self.blob_in(commit, path)?, self.blob_in(event.parent, path)?)
+        else {
+            return Ok(Identity::Different);
+        };
+        // Nobody brought another file to the path of a file that both branches have from their common past.
+        let is_common = !self.walk.differs(commit, event.parent, path);
+        Ok(match (self.percent_in_common(&here, &there)?, is_common) {
+            (100, _) | (SAME_PERCENT.., true) => Identity::Same,
+            (SAME_PERCENT.., false) | (_, true) => Identity::Alike,
+            _ => Identity::Different,
         })
     }
 
-    /// Returns whether the last commit has the file at its path again that an event moved away.
-    fn is_back(&mut self, path: &NotePath, event: &PathEvent) -> Result<bool> {
-        let Some(now) = self.head_files.get(path).cloned() else { return Ok(false) };
-        let Some(id) = self.walk.graph.id(event.parent).cloned() else { return Ok(false) };
-        let Some(then) = self.reader.blob_at(&id, path.as_str())? else { return Ok(false) };
-        if now == then {
-            return Ok(true);
+    /// Returns whether a merge left the file of a commit at its path: it may have put another branch's file there.
+    fn keeps_file(&mut self, commit: CommitIndex, path: &NotePath, merge: CommitIndex) -> Result<bool> {
+        for parent in self.walk.graph.parents(merge).to_vec() {
+            if self.walk.contains(parent, commit)
+                && let Some(before) = self.blob_in(parent, path)?
+                && let Some(after) = self.blob_in(merge, path)?
+                && self.percent_in_common(&before, &after)? < SAME_PERCENT
+            {
+                return Ok(false);
+            }
         }
-        let (Some(now), Some(then)) = (self.reader.blob(&now)?, self.reader.blob(&then)?) else {
-            return Ok(false);
-        };
-        Ok(ContentPieces::of(&now).percent_in_common(&ContentPieces::of(&then)) >= SAME_PERCENT)
+        Ok(true)
     }
 
-    /// Returns where a file went whose path another content took in a commit.
+    /// Returns whether no other commit moved a file to another path than `to`, which the event did. Once the file came back from
+    /// there, it may have moved elsewhere: that is one of its next moves.
+    fn is_only_move(
+        &mut self,
+        commit: CommitIndex,
+        path: &NotePath,
+        event: &PathEvent,
+        to: &NotePath,
+        later: &[PathEvent],
+    ) -> Result<bool> {
+        /// The most moves elsewhere that are looked at, so that a path that many files had takes little time.
+        const MOST: usize = 32;
+        let mut elsewhere = 0;
+        let mut returned = None;
+        for (index, other) in later.iter().enumerate() {
+            let is_elsewhere = matches!(other.kind, PathEventKind::Removed(_))
+                && self.moved_by(other, path)?.is_some_and(|other| other.to != *to)
+                && self.identity(commit, path, other)? != Identity::Different;
+            if !is_elsewhere {
+                continue;
+            }
+            elsewhere += 1;
+            let first_return = *returned.get_or_insert_with(|| self.first_return(path, event, to, later));
+            let is_next =
+                first_return.is_some_and(|(at, back)| at < index && self.walk.contains(other.parent, back));
+            if elsewhere > MOST || !is_next {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Finds the first later event that renamed a file back to a path from the one `to` which an event moved it: its index, and
+    /// its commit.
+    fn first_return(
+        &mut self,
+        path: &NotePath,
+        event: &PathEvent,
+        to: &NotePath,
+        later: &[PathEvent],
+    ) -> Option<(usize, CommitIndex)> {
+        let is_return = |change: &PathChange| {
+            matches!(change, PathChange::Renamed { from: Some(from), to: Some(at), .. }
+                if from == to.as_str() && at == path.as_str())
+        };
+        let (index, back) = later.iter().enumerate().find(|(_, back)| {
+            matches!(back.kind, PathEventKind::Added)
+                && self
+                    .walk
+                    .kept_changes(back.parent, back.commit)
+                    .is_some_and(|all| all.iter().any(is_return))
+        })?;
+        self.walk.contains(back.parent, event.commit).then_some((index, back.commit))
+    }
+
+    /// Returns how much of a file that an event took from its path is there in the last commit, in percent, as after a revert;
+    /// `None` if that is less than a file keeps that is edited.
+    fn percent_restored(&mut self, path: &NotePath, event: &PathEvent) -> Result<Option<u8>> {
+        let Some(now) = self.head_files.get(path).cloned() else { return Ok(None) };
+        let Some(then) = self.blob_in(event.parent, path)? else { return Ok(None) };
+        Ok(Some(self.percent_in_common(&now, &then)?).filter(|percent| *percent >= SAME_PERCENT))
+    }
+
+    /// Returns the object of the file at a path in a commit.
+    fn blob_in(&mut self, commit: CommitIndex, path: &NotePath) -> Result<Option<ObjectId>> {
+        let Some(id) = self.walk.graph.id(commit).cloned() else { return Ok(None) };
+        self.reader.blob_at(&id, path.as_str())
+    }
+
+    /// Returns how much of their content two objects have in common, in percent: 100 only if they are the same, and 0 if one
+    /// cannot be read.
+    fn percent_in_common(&mut self, one: &ObjectId, other: &ObjectId) -> Result<u8> {
+        if one == other {
+            return Ok(100);
+        }
+        let (Some(one), Some(other)) = (self.reader.blob(one)?, self.reader.blob(other)?) else {
+            return Ok(0);
+        };
+        Ok(ContentPieces::of(&one).percent_in_common(&ContentPieces::of(&other)).min(99))
+    }
+
+    /// Returns what a commit did that gave the path of a file another content.
     fn replaced_by(
         &mut self,
         event: &PathEvent,
         path: &NotePath,
         before: &ObjectId,
         after: &ObjectId,
-    ) -> Result<Option<FileMove>> {
-        let Some(changes) = self.walk.kept_changes(event.parent, event.commit) else { return Ok(None) };
+    ) -> Result<Replacement> {
+        let Some(changes) = self.walk.kept_changes(event.parent, event.commit) else {
+            return Ok(Replacement::Rewritten);
+        };
         let (mut gone_to, mut is_moved_onto) = (Vec::new(), false);
         for change in changes.iter() {
             match change {
@@ -154,17 +295,17 @@ impl GitEvidence<'_> {
                 _ => {}
             }
         }
-        let [to] = gone_to.as_slice() else { return Ok(None) };
-        let Some(to) = NotePath::from_disk(to) else { return Ok(None) };
-        if !is_moved_onto {
-            let (Some(old), Some(new)) = (self.reader.blob(before)?, self.reader.blob(after)?) else {
-                return Ok(None);
-            };
-            if ContentPieces::of(&old).percent_in_common(&ContentPieces::of(&new)) >= SAME_PERCENT {
-                return Ok(None);
-            }
+        let to = match gone_to.as_slice() {
+            [to] => NotePath::from_disk(to),
+            _ => None,
+        };
+        let Some(to) = to else {
+            return Ok(if is_moved_onto { Replacement::Lost } else { Replacement::Rewritten });
+        };
+        if !is_moved_onto && self.percent_in_common(before, after)? >= SAME_PERCENT {
+            return Ok(Replacement::Rewritten);
         }
-        Ok(Some(FileMove { to, percent: 100, is_clear: true }))
+        Ok(Replacement::Moved(FileMove { to, percent: 100, is_clear: true }))
     }
 
     /// Returns where a commit moved a file that it removed from its path.
