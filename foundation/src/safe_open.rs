@@ -181,6 +181,16 @@ pub fn read_in_place_from(path: &Path, first: u64, max: u64) -> io::Result<Vec<u
     if first + bytes.len() as u64 > max { Err(too_large_error(max)) } else { Ok(bytes) }
 }
 
+/// Returns the BLAKE3 hash of a regular file in a trusted folder, which is never in memory as a whole.
+///
+/// # Errors
+/// The errors of [`open_in_place`], and of reading.
+pub fn hash_in_place(path: &Path) -> io::Result<blake3::Hash> {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update_reader(open_in_place(path)?)?;
+    Ok(hasher.finalize())
+}
+
 /// Device, inode, and the time of change in seconds and nanoseconds since 1970.
 pub type FileIdentity = (u64, u64, i64, i64);
 

@@ -368,7 +368,7 @@ fn a_server_gives_back_the_memory_with_which_it_checked_an_index() {
     let index = vault.root().join(".sidenote/index");
     let catalog = fs::metadata(index.join("catalog.db")).unwrap().len() / 1024;
     assert!(catalog > 16_000, "{catalog} kB are too few to tell");
-    // As after a writer that was killed.
+    // A writer that is killed leaves no seal.
     fs::remove_file(index.join("seal.json")).unwrap();
     let mut client = Client::start(&vault, &[]);
     client.text("search_notes", json!({ "query": "nobody" }));

@@ -66,11 +66,9 @@ fn stat(path: &Path) -> Option<(u64, i64, i64)> {
     Some((found.size, found.modified_ns(), found.changed_ns()))
 }
 
-fn hash(path: &Path) -> Result<String> {
-    let mut hasher = blake3::Hasher::new();
-    let file = safe_open::open_in_place(path).map_err(|error| safe_open::failed("open", path, error))?;
-    hasher.update_reader(file).map_err(|error| Error::io("read", path, error))?;
-    Ok(hasher.finalize().to_hex().to_string())
+fn hash_file(path: &Path) -> Result<String> {
+    let hash = safe_open::hash_in_place(path).map_err(|error| safe_open::failed("read", path, error))?;
+    Ok(hash.to_hex().to_string())
 }
 
 fn read(folder: &Path) -> Option<Result<Sealed>> {
@@ -170,7 +168,7 @@ fn compare(folder: &Path, trust_times: bool) -> Result<Verdict> {
         }
         let same_size = now.is_some_and(|(size, ..)| size == entry.size);
         match &entry.hash {
-            Some(known) if same_size && hash(&path)? == *known => touched |= !same_times,
+            Some(known) if same_size && hash_file(&path)? == *known => touched |= !same_times,
             // The records of a log carry checksums of their own.
             None if same_size => touched |= !same_times,
             _ => damaged.push(name.clone()),
@@ -199,7 +197,7 @@ pub(super) fn write_seal(folder: &Path, are_paths_checked: bool) -> Result<()> {
     let seal = |(name, hashed): &(PathBuf, bool)| {
         let path = folder.join(name);
         let Some((size, mtime, ctime)) = stat(&path) else { return Ok(None) };
-        let hash = if *hashed { Some(hash(&path)?) } else { None };
+        let hash = if *hashed { Some(hash_file(&path)?) } else { None };
         platform::sync_file(&path).map_err(|error| Error::io("write", &path, error))?;
         Ok(Some((sealed_name(name), SealedFile { size, mtime, ctime, hash })))
     };

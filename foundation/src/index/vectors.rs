@@ -654,13 +654,9 @@ impl VectorWriter {
         if !path.exists() && !graph_info_path(&self.folder).exists() {
             return false;
         }
-        let hashed = safe_open::open_in_place(&path).and_then(|file| {
-            let mut hasher = blake3::Hasher::new();
-            hasher.update_reader(file)?;
-            Ok(hasher.finalize().to_hex())
-        });
+        let hash = safe_open::hash_in_place(&path).map(|hash| hash.to_hex());
         trusted_graph_info(&self.folder)
-            .is_none_or(|info| hashed.map_or(true, |hash| info.hash != hash.as_str()))
+            .is_none_or(|info| hash.map_or(true, |hash| info.hash != hash.as_str()))
     }
 
     fn drop_graph(&self) -> Result<()> {
@@ -812,12 +808,13 @@ impl VectorWriter {
         let fresh = self.folder.join("graph.new");
         remove_if_there(&fresh)?;
         save_graph(&graph, &fresh)?;
-        let bytes = std::fs::read(&fresh).map_err(|error| Error::io("read", &fresh, error))?;
+        let hash =
+            safe_open::hash_in_place(&fresh).map_err(|error| safe_open::failed("read", &fresh, error))?;
         let info = GraphInfo {
             records: self.records,
             dimensions: self.dimensions,
             form: GRAPH_FORM.to_owned(),
-            hash: blake3::hash(&bytes).to_hex().to_string(),
+            hash: hash.to_hex().to_string(),
             file: None,
         };
         // A graph without its description is not used, so a crash between these steps leaves a correct, slower

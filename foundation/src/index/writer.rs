@@ -854,7 +854,7 @@ fn write_passages(
         let text = text.map(|writer| scope.spawn(move || writer.commit(generation)));
         let rows = catalog.add_passages(passages.into_sorted());
         if plan.is_bulk() {
-            // SQLite has an allocator of its own, so that ours gives nothing back while the indexes are sorted.
+            // SQLite sorts the indexes in memory of its own allocator, which gets nothing of what ours has free.
             platform::release_free_memory();
         }
         let rows = rows.and_then(|()| if plan.is_staged() { catalog.build_indexes() } else { Ok(()) });

@@ -9,8 +9,8 @@ pub fn release_free_memory() {
     // SAFETY: The function has no precondition. It may be called by any thread at any time. In a program with another allocator
     // it does nothing.
     unsafe { libmimalloc_sys::mi_collect(true) }
-    // SQLite and usearch allocate by the C library. That of GNU keeps free pages below one in use, such as all of the page cache
-    // with which a catalog was checked.
+    // SQLite and usearch allocate by the C library. glibc keeps free pages that lie below a page in use: after a catalog was
+    // checked, that is all of SQLite's page cache.
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     // SAFETY: The function has no precondition. It may be called by any thread at any time.
     unsafe {

@@ -12,7 +12,7 @@ use sidenote_foundation::text::path::NotePath;
 /// What happened next to a file that is followed.
 enum NextMove {
     /// It is still at its path: how much of it, in percent, and whether nothing speaks for another file.
-    None {
+    Stays {
         percent: u8,
         is_clear: bool,
     },
@@ -62,7 +62,7 @@ impl GitEvidence<'_> {
             let next = if followed.steps.len() < MOST {
                 self.next_move(since, &at)?
             } else {
-                NextMove::None { percent: 100, is_clear: false }
+                NextMove::Stays { percent: 100, is_clear: false }
             };
             match next {
                 NextMove::Moved { by, moved, is_restored } => {
@@ -78,7 +78,7 @@ impl GitEvidence<'_> {
                     is_lost = true;
                     break;
                 }
-                NextMove::None { percent, is_clear } => {
+                NextMove::Stays { percent, is_clear } => {
                     // Without a step, the link is right as it is.
                     if let Some(Step { moved: last, .. }) = followed.steps.last_mut() {
                         last.percent = last.percent.min(percent);
@@ -141,14 +141,14 @@ impl GitEvidence<'_> {
             if let Some(percent) = restored
                 && (percent == 100 || moved.as_ref().is_none_or(|moved| moved.percent <= percent))
             {
-                return Ok(NextMove::None { percent, is_clear });
+                return Ok(NextMove::Stays { percent, is_clear });
             }
             let Some(mut moved) = moved else { return Ok(NextMove::Deleted(event.commit)) };
             let later = events.get(number + 1..).unwrap_or_default();
             moved.is_clear &= is_clear && self.is_only_move(commit, path, event, &moved.to, later)?;
             return Ok(NextMove::Moved { by: event.commit, moved, is_restored: restored.is_some() });
         }
-        Ok(NextMove::None { percent: 100, is_clear })
+        Ok(NextMove::Stays { percent: 100, is_clear })
     }
 
     /// Returns whether the file that an event found at a path is the one that a commit has there.
