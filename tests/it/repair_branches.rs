@@ -58,6 +58,27 @@ fn another_file_at_the_same_path_on_another_branch_is_not_followed() {
 }
 
 #[test]
+fn a_link_that_is_written_after_a_merge_follows_a_page_that_is_edited_and_moved() {
+    let vault = repository(&[("other.md", "Other\n")]);
+    git(vault.root(), &["branch", "-q", "mine"]);
+    vault.write("a.md", page("A"));
+    commit(&vault, "a page");
+    git(vault.root(), &["switch", "-q", "mine"]);
+    vault.write("mine.md", "Mine\n");
+    commit(&vault, "mine");
+    git(vault.root(), &["merge", "-q", "--no-edit", "main"]);
+    vault.write("n.md", "[a](a.md)\n");
+    commit(&vault, "link");
+    git(vault.root(), &["switch", "-q", "main"]);
+    vault.write("a.md", page("A").replace("line 1", "another line 1"));
+    commit(&vault, "edit");
+    moves(&vault, &[("a.md", "b.md")]);
+    git(vault.root(), &["merge", "-q", "--no-edit", "mine"]);
+    let expected = ["n.md:1 [a](a.md) -> b.md certain [\"git\"]"];
+    check_repair(&vault, "certain", &expected, &[("n.md", "[a](b.md)\n")]);
+}
+
+#[test]
 fn a_link_means_the_file_of_its_own_branch() {
     let vault = repository(&[("other.md", "Other\n")]);
     git(vault.root(), &["switch", "-qc", "side"]);

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use sidenote_foundation::error::{Error, Result};
 use sidenote_foundation::git::{ObjectId, Objects, Repository};
+use sidenote_foundation::text::content_similarity::ContentPieces;
 
 /// A part of the history that is no evidence.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -128,6 +129,18 @@ impl HistoryReader {
     pub(super) fn blob_at(&mut self, commit: &ObjectId, path: &str) -> Result<Option<ObjectId>> {
         let what = format!("{commit}:{path}");
         Ok(self.ask(&what, |objects| objects.blob_at(commit, path))?.flatten())
+    }
+
+    /// Returns how much of their content two objects have in common, in percent: 100 only if they are the same, and 0 if one
+    /// cannot be read.
+    pub(super) fn percent_in_common(&mut self, one: &ObjectId, other: &ObjectId) -> Result<u8> {
+        if one == other {
+            return Ok(100);
+        }
+        let (Some(one), Some(other)) = (self.blob(one)?, self.blob(other)?) else {
+            return Ok(0);
+        };
+        Ok(ContentPieces::of(&one).percent_in_common(&ContentPieces::of(&other)).min(99))
     }
 
     /// Returns whether a commit has a folder of this path from the top of the repository.

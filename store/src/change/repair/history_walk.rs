@@ -205,14 +205,35 @@ impl HistoryWalk {
         self.contained(commit).commits.get(other) == Some(&true)
     }
 
-    /// Returns whether something happened to a path in a commit that one of two commits contains and the other one does not.
+    /// Returns whether a file was added, removed or replaced at a path in a commit that one of two commits contains and the other
+    /// one does not. A merge alone brings nothing new.
     pub(super) fn differs(&mut self, one: CommitIndex, other: CommitIndex, path: &NotePath) -> bool {
         let (one, other) = (self.walk_past(one), self.walk_past(other));
-        self.events
-            .get(path)
-            .into_iter()
-            .flatten()
-            .any(|event| one.get(event.commit) != other.get(event.commit))
+        self.events.get(path).into_iter().flatten().any(|event| {
+            event.kind != PathEventKind::Merged && one.get(event.commit) != other.get(event.commit)
+        })
+    }
+
+    /// Finds the first later event that renamed a file back to a path from the one `to` which an event moved it: its index, and
+    /// its commit.
+    pub(super) fn first_return(
+        &mut self,
+        path: &NotePath,
+        event: &PathEvent,
+        to: &NotePath,
+        later: &[PathEvent],
+    ) -> Option<(usize, CommitIndex)> {
+        let is_return = |change: &PathChange| {
+            matches!(change, PathChange::Renamed { from: Some(from), to: Some(at), .. }
+                if from == to.as_str() && at == path.as_str())
+        };
+        let mut returns =
+            later.iter().enumerate().filter(|(_, back)| matches!(back.kind, PathEventKind::Added));
+        let (index, back) = returns.find(|(_, back)| {
+            let changes = self.kept_changes(back.parent, back.commit);
+            changes.is_some_and(|all| all.iter().any(is_return)) && self.contains(back.parent, event.commit)
+        })?;
+        Some((index, back.commit))
     }
 
     /// Looks at all commits that a commit does not contain.

@@ -1,7 +1,8 @@
 //! Following a file from a commit to the present, commit by commit.
 
 use super::{Followed, GitEvidence, MAX_CANDIDATES, Step};
-use crate::change::repair::history_walk::{PathEvent, PathEventKind};
+use crate::change::repair::history_reader::HistoryReader;
+use crate::change::repair::history_walk::{HistoryWalk, PathEvent, PathEventKind};
 use crate::change::repair::moved_files::{FileMove, MARGIN};
 use crate::change::repair::working_tree::SAME_PERCENT;
 use sidenote_foundation::error::Result;
@@ -11,7 +12,8 @@ use sidenote_foundation::text::path::NotePath;
 
 /// What happened next to a file that is followed.
 enum NextMove {
-    /// It is still at its path: how much of it, in percent, and whether nothing speaks for another file.
+    /// It is still at its path: how much of it, in percent, if it was away meanwhile, and whether nothing speaks for another
+    /// file.
     Stays {
         percent: u8,
         is_clear: bool,
@@ -29,7 +31,7 @@ enum NextMove {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Identity {
     Same,
-    /// The two have a part of their content in common, which pages of one template have, too.
+    /// The two came to the path by themselves, and have a part of their content in common, as pages of one template have, too.
     Alike,
     Different,
 }
@@ -44,6 +46,12 @@ enum Replacement {
     Lost,
 }
 
+/// What commits did with files, by the walk and by contents.
+struct CommitFiles<'a> {
+    walk: &'a mut HistoryWalk,
+    reader: &'a mut HistoryReader,
+}
+
 impl GitEvidence<'_> {
     /// Follows a file from a commit to the present.
     pub(super) fn follow(&mut self, commit: CommitIndex, path: &NotePath) -> Result<Followed> {
@@ -55,10 +63,10 @@ impl GitEvidence<'_> {
         }
         let (mut at, mut since) = (path.clone(), commit);
         let mut followed = Followed { at: None, steps: Vec::new(), deleted_by: None };
-        let mut is_lost = false;
+        let mut is_deleted = false;
         // The steps from a path where much of the file is again, and the path: another file that is like it may be what was meant.
         let mut restored = Vec::new();
-        loop {
+        let (percent, is_clear) = loop {
             let next = if followed.steps.len() < MOST {
                 self.next_move(since, &at)?
             } else {
@@ -75,25 +83,18 @@ impl GitEvidence<'_> {
                 }
                 NextMove::Deleted(by) => {
                     followed.deleted_by = Some(by);
-                    is_lost = true;
-                    break;
+                    is_deleted = true;
+                    break (100, true);
                 }
-                NextMove::Stays { percent, is_clear } => {
-                    // Without a step, the link is right as it is.
-                    if let Some(Step { moved: last, .. }) = followed.steps.last_mut() {
-                        last.percent = last.percent.min(percent);
-                        last.is_clear &= is_clear;
-                    }
-                    break;
-                }
+                NextMove::Stays { percent, is_clear } => break (percent, is_clear),
             }
-        }
+        };
         for (step, path) in restored {
             if let Some(step) = followed.steps.get_mut(step) {
                 step.moved.is_clear &= path == at;
             }
         }
-        if !is_lost && self.is_committed(&at) {
+        if !is_deleted && self.is_committed(&at) {
             let is_there = self.core.vault.disk_path(&at).symlink_metadata().is_ok();
             if is_there && !self.working.taken.contains_key(&at) {
                 followed.at = Some(at);
@@ -101,6 +102,14 @@ impl GitEvidence<'_> {
                 followed.at = Some(moved.to.clone());
                 followed.steps.push(Step { commit: None, moved: moved.clone() });
             }
+        } else if !is_deleted {
+            // A merge left it out.
+            followed.deleted_by = self.walk.known_events_of(&at).first().map(|event| event.commit);
+        }
+        // Without a step, the link is right as it is.
+        if let Some(Step { moved: last, .. }) = followed.steps.last_mut() {
+            last.percent = last.percent.min(percent);
+            last.is_clear &= is_clear;
         }
         self.followed.insert(wanted, followed.clone());
         Ok(followed)
@@ -114,19 +123,19 @@ impl GitEvidence<'_> {
             match event.kind {
                 PathEventKind::Added => continue,
                 PathEventKind::Merged => {
-                    is_clear &= self.keeps_file(commit, path, event.commit)?;
+                    is_clear &= self.commits().keeps_file(commit, path, event.commit)?;
                     continue;
                 }
                 PathEventKind::Removed(_) | PathEventKind::Replaced { .. } => {}
             }
-            match self.identity(commit, path, event)? {
+            match self.commits().identity(commit, path, event)? {
                 Identity::Same => {}
                 Identity::Alike => is_clear = false,
                 Identity::Different => continue,
             }
             let moved = match &event.kind {
                 PathEventKind::Replaced { before, after } => {
-                    match self.replaced_by(event, path, before, after)? {
+                    match self.commits().replaced_by(event, path, before, after)? {
                         Replacement::Moved(moved) => Some(moved),
                         Replacement::Rewritten => continue,
                         Replacement::Lost => {
@@ -135,7 +144,7 @@ impl GitEvidence<'_> {
                         }
                     }
                 }
-                _ => self.moved_by(event, path)?,
+                _ => self.commits().moved_by(event, path)?,
             };
             let restored = self.percent_restored(path, event)?;
             if let Some(percent) = restored
@@ -145,37 +154,51 @@ impl GitEvidence<'_> {
             }
             let Some(mut moved) = moved else { return Ok(NextMove::Deleted(event.commit)) };
             let later = events.get(number + 1..).unwrap_or_default();
-            moved.is_clear &= is_clear && self.is_only_move(commit, path, event, &moved.to, later)?;
+            moved.is_clear &=
+                is_clear && self.commits().is_only_move(commit, path, event, &moved.to, later)?;
             return Ok(NextMove::Moved { by: event.commit, moved, is_restored: restored.is_some() });
         }
         Ok(NextMove::Stays { percent: 100, is_clear })
     }
 
+    /// Returns how much of a file that an event took from its path is there in the last commit, in percent, as after a revert;
+    /// `None` if that is less than a file keeps that is edited.
+    fn percent_restored(&mut self, path: &NotePath, event: &PathEvent) -> Result<Option<u8>> {
+        let Some(now) = self.head_files.get(path).cloned() else { return Ok(None) };
+        let Some(then) = self.commits().blob_in(event.parent, path)? else { return Ok(None) };
+        Ok(Some(self.reader.percent_in_common(&now, &then)?).filter(|percent| *percent >= SAME_PERCENT))
+    }
+
+    fn commits(&mut self) -> CommitFiles<'_> {
+        CommitFiles { walk: &mut self.walk, reader: &mut self.reader }
+    }
+}
+
+impl CommitFiles<'_> {
     /// Returns whether the file that an event found at a path is the one that a commit has there.
     fn identity(&mut self, commit: CommitIndex, path: &NotePath, event: &PathEvent) -> Result<Identity> {
-        if self.walk.contains(event.parent, commit) {
+        // What both have from their common past is one file, however it was edited since.
+        if self.walk.contains(event.parent, commit) || !self.walk.differs(commit, event.parent, path) {
             return Ok(Identity::Same);
         }
         let (Some(here), Some(there)) = (self.blob_in(commit, path)?, self.blob_in(event.parent, path)?)
         else {
             return Ok(Identity::Different);
         };
-        // Nobody brought another file to the path of a file that both branches have from their common past.
-        let is_common = !self.walk.differs(commit, event.parent, path);
-        Ok(match (self.percent_in_common(&here, &there)?, is_common) {
-            (100, _) | (SAME_PERCENT.., true) => Identity::Same,
-            (SAME_PERCENT.., false) | (_, true) => Identity::Alike,
+        Ok(match self.reader.percent_in_common(&here, &there)? {
+            100 => Identity::Same,
+            SAME_PERCENT.. => Identity::Alike,
             _ => Identity::Different,
         })
     }
 
-    /// Returns whether a merge left the file of a commit at its path: it may have put another branch's file there.
+    /// Returns whether a merge that gave a path the state of one of its parents left the file of a commit there.
     fn keeps_file(&mut self, commit: CommitIndex, path: &NotePath, merge: CommitIndex) -> Result<bool> {
         for parent in self.walk.graph.parents(merge).to_vec() {
             if self.walk.contains(parent, commit)
                 && let Some(before) = self.blob_in(parent, path)?
                 && let Some(after) = self.blob_in(merge, path)?
-                && self.percent_in_common(&before, &after)? < SAME_PERCENT
+                && self.reader.percent_in_common(&before, &after)? < SAME_PERCENT
             {
                 return Ok(false);
             }
@@ -194,7 +217,7 @@ impl GitEvidence<'_> {
         later: &[PathEvent],
     ) -> Result<bool> {
         /// The most moves elsewhere that are looked at, so that a path that many files had takes little time.
-        const MOST: usize = 32;
+        const MOST: usize = 64;
         let mut elsewhere = 0;
         let mut returned = None;
         for (index, other) in later.iter().enumerate() {
@@ -205,7 +228,8 @@ impl GitEvidence<'_> {
                 continue;
             }
             elsewhere += 1;
-            let first_return = *returned.get_or_insert_with(|| self.first_return(path, event, to, later));
+            let first_return =
+                *returned.get_or_insert_with(|| self.walk.first_return(path, event, to, later));
             let is_next =
                 first_return.is_some_and(|(at, back)| at < index && self.walk.contains(other.parent, back));
             if elsewhere > MOST || !is_next {
@@ -215,53 +239,10 @@ impl GitEvidence<'_> {
         Ok(true)
     }
 
-    /// Finds the first later event that renamed a file back to a path from the one `to` which an event moved it: its index, and
-    /// its commit.
-    fn first_return(
-        &mut self,
-        path: &NotePath,
-        event: &PathEvent,
-        to: &NotePath,
-        later: &[PathEvent],
-    ) -> Option<(usize, CommitIndex)> {
-        let is_return = |change: &PathChange| {
-            matches!(change, PathChange::Renamed { from: Some(from), to: Some(at), .. }
-                if from == to.as_str() && at == path.as_str())
-        };
-        let (index, back) = later.iter().enumerate().find(|(_, back)| {
-            matches!(back.kind, PathEventKind::Added)
-                && self
-                    .walk
-                    .kept_changes(back.parent, back.commit)
-                    .is_some_and(|all| all.iter().any(is_return))
-        })?;
-        self.walk.contains(back.parent, event.commit).then_some((index, back.commit))
-    }
-
-    /// Returns how much of a file that an event took from its path is there in the last commit, in percent, as after a revert;
-    /// `None` if that is less than a file keeps that is edited.
-    fn percent_restored(&mut self, path: &NotePath, event: &PathEvent) -> Result<Option<u8>> {
-        let Some(now) = self.head_files.get(path).cloned() else { return Ok(None) };
-        let Some(then) = self.blob_in(event.parent, path)? else { return Ok(None) };
-        Ok(Some(self.percent_in_common(&now, &then)?).filter(|percent| *percent >= SAME_PERCENT))
-    }
-
     /// Returns the object of the file at a path in a commit.
     fn blob_in(&mut self, commit: CommitIndex, path: &NotePath) -> Result<Option<ObjectId>> {
         let Some(id) = self.walk.graph.id(commit).cloned() else { return Ok(None) };
         self.reader.blob_at(&id, path.as_str())
-    }
-
-    /// Returns how much of their content two objects have in common, in percent: 100 only if they are the same, and 0 if one
-    /// cannot be read.
-    fn percent_in_common(&mut self, one: &ObjectId, other: &ObjectId) -> Result<u8> {
-        if one == other {
-            return Ok(100);
-        }
-        let (Some(one), Some(other)) = (self.reader.blob(one)?, self.reader.blob(other)?) else {
-            return Ok(0);
-        };
-        Ok(ContentPieces::of(&one).percent_in_common(&ContentPieces::of(&other)).min(99))
     }
 
     /// Returns what a commit did that gave the path of a file another content.
@@ -302,7 +283,7 @@ impl GitEvidence<'_> {
         let Some(to) = to else {
             return Ok(if is_moved_onto { Replacement::Lost } else { Replacement::Rewritten });
         };
-        if !is_moved_onto && self.percent_in_common(before, after)? >= SAME_PERCENT {
+        if !is_moved_onto && self.reader.percent_in_common(before, after)? >= SAME_PERCENT {
             return Ok(Replacement::Rewritten);
         }
         Ok(Replacement::Moved(FileMove { to, percent: 100, is_clear: true }))
