@@ -16,7 +16,7 @@ fn moves(vault: &TestVault, moves: &[(&str, &str)]) {
     }
 }
 
-/// Checks that the one dead link is not certain, and that nothing is repaired.
+/// Checks that the one dead link is neither certain nor strong: nothing is repaired.
 #[track_caller]
 fn check_doubtful(vault: &TestVault, link: &str) {
     let reply = json(vault, NOW, &["repair", "--apply", "strong"]);

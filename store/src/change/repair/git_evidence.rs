@@ -58,7 +58,7 @@ struct Followed {
     /// The present path; `None` if the file was deleted.
     at: Option<NotePath>,
     steps: Vec<Step>,
-    /// The commit that deleted it; `None` for the working tree.
+    /// The commit that deleted it, or the last one that touched the path at which its way ends; `None` for the working tree.
     deleted_by: Option<CommitIndex>,
 }
 

@@ -12,13 +12,13 @@ use sidenote_foundation::text::path::NotePath;
 
 /// What happened next to a file that is followed.
 enum NextMove {
-    /// It is still at its path: how much of it, in percent, if it was away meanwhile, and whether nothing speaks for another
-    /// file.
+    /// It is still at its path. `percent` tells how much of it, if it was away meanwhile, and `is_clear` that nothing speaks for
+    /// another file.
     Stays {
         percent: u8,
         is_clear: bool,
     },
-    /// A commit moved it. Whether much of it is at its path again in the last commit.
+    /// A commit moved it. `is_restored` tells that much of it is at its old path again in the last commit.
     Moved {
         by: CommitIndex,
         moved: FileMove,
@@ -103,7 +103,7 @@ impl GitEvidence<'_> {
                 followed.steps.push(Step { commit: None, moved: moved.clone() });
             }
         } else if !is_deleted {
-            // A merge left it out.
+            // A merge left it out, or it moved more often than it is followed.
             followed.deleted_by = self.walk.known_events_of(&at).first().map(|event| event.commit);
         }
         // Without a step, the link is right as it is.
@@ -123,7 +123,7 @@ impl GitEvidence<'_> {
             match event.kind {
                 PathEventKind::Added => continue,
                 PathEventKind::Merged => {
-                    is_clear &= self.commits().keeps_file(commit, path, event.commit)?;
+                    is_clear = is_clear && self.commits().keeps_file(commit, path, event.commit)?;
                     continue;
                 }
                 PathEventKind::Removed(_) | PathEventKind::Replaced { .. } => {}
