@@ -10,6 +10,7 @@ use std::collections::HashSet;
 use regex::RegexBuilder;
 use serde_json::Value;
 
+use crate::text::canvas;
 use crate::text::edit::{Edit, apply, single_edit};
 use crate::text::frontmatter::edit::{self, Refusal, line_end};
 use crate::text::frontmatter::{self, Property, Style, encode_scalar};
@@ -64,6 +65,20 @@ pub fn prepend(text: &str, addition: &str) -> Result<Vec<Edit>, Refusal> {
         return Ok(Vec::new());
     };
     verified(text, vec![added.insert(start, 0, 1 + usize::from(!added.joins_above(body)))])
+}
+
+/// Returns the name of the block that is open at an offset, where text that is added would be a part of it: code, HTML, or
+/// a comment that ends nowhere.
+pub fn open_block(text: &str, at: usize) -> Option<&'static str> {
+    // A comment is one when it ends.
+    const PROBE: &str = "\n\n[[probe]]\n\n%%\n";
+    let before = text.get(..at)?;
+    let probed = Note::parse(&format!("{before}{PROBE}"));
+    let found = probed.links.iter().find(|link| link.span.start >= before.len());
+    match found {
+        Some(link) => link.in_comment.then_some("a comment"),
+        None => Some("a block of code or HTML"),
+    }
 }
 
 /// Adds text at the end of a section: before the next heading of the same or a higher level, and before the blank
@@ -289,6 +304,23 @@ fn check_count(
 /// Refuses a new name that is not a legal tag (`invalid-tag`), and frontmatter tags in a style that cannot be edited
 /// (`yaml-style`).
 pub fn rename_tag(text: &str, note: &Note, old: &str, new: &str) -> Result<Vec<Edit>, Refusal> {
+    rename_tag_in((text, note), old, new, Note::parse)
+}
+
+/// Renames a tag in the texts of a canvas, as [`rename_tag`] does in a note.
+///
+/// # Errors
+/// Refuses a new name that is not a legal tag (`invalid-tag`), and tags with escaped characters (`reparse-mismatch`).
+pub fn rename_canvas_tag(text: &str, canvas: &Note, old: &str, new: &str) -> Result<Vec<Edit>, Refusal> {
+    rename_tag_in((text, canvas), old, new, canvas::parse)
+}
+
+fn rename_tag_in(
+    (text, note): (&str, &Note),
+    old: &str,
+    new: &str,
+    parse: impl Fn(&str) -> Note,
+) -> Result<Vec<Edit>, Refusal> {
     let (asked, new) = (old.trim(), legal(new)?);
     let old: Vec<String> = parts(asked.trim_start_matches('#')).map(|(_, part)| path::key(part)).collect();
     let mut edits = Vec::new();
@@ -338,7 +370,7 @@ pub fn rename_tag(text: &str, note: &Note, old: &str, new: &str) -> Result<Vec<E
     }
     let inline =
         inline().map(|tag| renamed(&tag.name, &old, new).map_or_else(|| tag.name.clone(), |(_, name)| name));
-    let found = Note::parse(&changed);
+    let found = parse(&changed);
     let wanted = listed.into_iter().map(|(name, _)| name).chain(inline);
     if !found.tags.iter().map(|tag| tag.name.clone()).eq(wanted) || found.links.len() != note.links.len() {
         return Err(mismatch("other tags are read"));

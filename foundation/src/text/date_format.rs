@@ -21,13 +21,32 @@ const DAYS: [&str; 7] = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday",
 
 /// The tokens. A longer token comes before its prefixes.
 const TOKENS: &[&str] = &[
-    "YYYY", "YY", "MMMM", "MMM", "MM", "Mo", "M", "DDDD", "DDD", "DD", "Do", "D", "dddd", "ddd", "dd", "do",
-    "d", "GGGG", "gggg", "WW", "W", "ww", "w", "Q", "E", "e", "HH", "H", "hh", "h", "kk", "k", "mm", "m",
-    "ss", "s", "SSS", "A", "a",
+    "YYYY", "YY", "Y", "MMMM", "MMM", "MM", "Mo", "M", "DDDD", "DDDo", "DDD", "DD", "Do", "D", "dddd", "ddd",
+    "dd", "do", "d", "GGGG", "gggg", "GG", "gg", "WW", "Wo", "W", "ww", "wo", "w", "Qo", "Q", "E", "e", "HH",
+    "H", "hh", "h", "kk", "k", "mm", "m", "ss", "s", "SSS", "SS", "S", "A", "a",
 ];
 
+/// The tokens of Moment that depend on a language, an era, a time zone or an instant, and are not written.
+const UNKNOWN: &[&str] = &[
+    "LTS", "LT", "LLLL", "LLL", "LL", "L", "llll", "lll", "ll", "l", "SSSS", "YYYYY", "N", "y", "X", "x",
+    "Z", "z",
+];
+
+/// A token of Moment that this module does not write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct UnknownToken(pub &'static str);
+
+impl std::fmt::Display for UnknownToken {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "the token {} of dates is not supported", self.0)
+    }
+}
+
 /// Formats a time by a pattern. Text in `[ ]` and everything that is not a token is copied.
-pub fn format(pattern: &str, at: DateTime) -> String {
+///
+/// # Errors
+/// The first token of Moment that is not supported.
+pub fn format(pattern: &str, at: DateTime) -> Result<String, UnknownToken> {
     let mut out = String::new();
     let mut rest = pattern;
     while let Some(c) = rest.chars().next() {
@@ -35,6 +54,8 @@ pub fn format(pattern: &str, at: DateTime) -> String {
         if let Some((inside, behind)) = literal {
             out.push_str(inside);
             rest = behind.strip_prefix(']').unwrap_or(behind);
+        } else if let Some(token) = UNKNOWN.iter().find(|token| rest.starts_with(**token)) {
+            return Err(UnknownToken(*token));
         } else if let Some(token) = TOKENS.iter().find(|token| rest.starts_with(**token)) {
             out.push_str(&write(token, at));
             rest = rest.strip_prefix(*token).unwrap_or_default();
@@ -43,7 +64,7 @@ pub fn format(pattern: &str, at: DateTime) -> String {
             rest = rest.strip_prefix(c).unwrap_or_default();
         }
     }
-    out
+    Ok(out)
 }
 
 fn write(token: &str, at: DateTime) -> String {
@@ -57,7 +78,7 @@ fn write(token: &str, at: DateTime) -> String {
     let twelve = if hour % 12 == 0 { 12 } else { hour % 12 };
     let iso = date.iso_week_date();
     match token {
-        "YYYY" => format!("{:04}", date.year()),
+        "YYYY" | "Y" => format!("{:04}", date.year()),
         "YY" => format!("{:02}", date.year() % 100),
         "MMMM" => month_name().to_owned(),
         "MMM" => short(month_name(), 3),
@@ -65,6 +86,7 @@ fn write(token: &str, at: DateTime) -> String {
         "Mo" => ordinal(month.into()),
         "M" => month.to_string(),
         "DDDD" => format!("{:03}", date.day_of_year()),
+        "DDDo" => ordinal(date.day_of_year().into()),
         "DDD" => date.day_of_year().to_string(),
         "DD" => format!("{day:02}"),
         "Do" => ordinal(day.into()),
@@ -76,8 +98,11 @@ fn write(token: &str, at: DateTime) -> String {
         "d" | "e" => weekday.to_string(),
         "E" => date.weekday().to_monday_one_offset().to_string(),
         "GGGG" | "gggg" => format!("{:04}", iso.year()),
+        "GG" | "gg" => format!("{:02}", iso.year() % 100),
         "WW" | "ww" => format!("{:02}", iso.week()),
+        "Wo" | "wo" => ordinal(iso.week().into()),
         "W" | "w" => iso.week().to_string(),
+        "Qo" => ordinal(i64::from(month - 1) / 3 + 1),
         "Q" => ((month - 1) / 3 + 1).to_string(),
         "HH" => format!("{hour:02}"),
         "H" => hour.to_string(),
@@ -90,6 +115,8 @@ fn write(token: &str, at: DateTime) -> String {
         "ss" => format!("{:02}", at.second()),
         "s" => at.second().to_string(),
         "SSS" => format!("{:03}", at.millisecond()),
+        "SS" => format!("{:02}", at.millisecond() / 10),
+        "S" => (at.millisecond() / 100).to_string(),
         "A" => if hour < 12 { "AM" } else { "PM" }.to_owned(),
         "a" => if hour < 12 { "am" } else { "pm" }.to_owned(),
         other => other.to_owned(),
@@ -108,7 +135,16 @@ fn ordinal(number: i64) -> String {
 
 /// Replaces the variables of a template: `{{title}}`, `{{date}}` and `{{time}}`, the last two optionally with a pattern
 /// after a colon. Names are matched ignoring case, and unknown variables are kept.
-pub fn fill(template: &str, title: &str, at: DateTime, date_format: &str, time_format: &str) -> String {
+///
+/// # Errors
+/// The first token of a pattern that is not supported.
+pub fn fill(
+    template: &str,
+    title: &str,
+    at: DateTime,
+    date_format: &str,
+    time_format: &str,
+) -> Result<String, UnknownToken> {
     let mut out = String::with_capacity(template.len());
     let mut rest = template;
     while let Some(open) = rest.find("{{") {
@@ -116,7 +152,7 @@ pub fn fill(template: &str, title: &str, at: DateTime, date_format: &str, time_f
         out.push_str(before);
         let Some(end) = tail.find("}}") else {
             out.push_str(tail);
-            return out;
+            return Ok(out);
         };
         let variable = tail.get(2..end).unwrap_or_default();
         let (name, pattern) = match variable.split_once(':') {
@@ -125,12 +161,12 @@ pub fn fill(template: &str, title: &str, at: DateTime, date_format: &str, time_f
         };
         match name.trim().to_lowercase().as_str() {
             "title" if pattern.is_none() => out.push_str(title),
-            "date" => out.push_str(&format(pattern.unwrap_or(date_format), at)),
-            "time" => out.push_str(&format(pattern.unwrap_or(time_format), at)),
+            "date" => out.push_str(&format(pattern.unwrap_or(date_format), at)?),
+            "time" => out.push_str(&format(pattern.unwrap_or(time_format), at)?),
             _ => out.push_str(tail.get(..end + 2).unwrap_or(tail)),
         }
         rest = tail.get(end + 2..).unwrap_or_default();
     }
     out.push_str(rest);
-    out
+    Ok(out)
 }

@@ -13,7 +13,7 @@ pub mod authority;
 mod commit;
 pub mod copy;
 pub(crate) mod dir;
-mod symlinks;
+pub mod symlinks;
 pub mod folder_fingerprint;
 pub mod folder_listings;
 pub mod git_files;

@@ -8,7 +8,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::text::path::NotePath;
+use crate::text::path::{NotePath, to_nfc};
 use crate::vault::Vault;
 use crate::{platform, safe_open};
 
@@ -87,6 +87,13 @@ impl Vault {
     /// # Errors
     /// `Invalid` if a link on the way must not be followed; `Io` if the folder cannot be read.
     pub fn canonical_path(&self, path: &NotePath) -> Result<NotePath> {
+        let path = &match NotePath::from_disk(path.folder()) {
+            Some(folder) if !folder.as_str().is_ascii() => {
+                let folder = as_spelled_on_disk(self, &folder);
+                NotePath::from_disk(&format!("{folder}/{}", path.name())).unwrap_or_else(|| path.clone())
+            }
+            _ => path.clone(),
+        };
         let (mut there, mut rest) = (path.folder(), path.name().to_owned());
         let real = loop {
             if there.is_empty() {
@@ -158,4 +165,28 @@ impl Vault {
             }
         })
     }
+}
+
+/// Returns a path in the spelling of the disk, whose names can differ from the given ones in the encoding of accents (NFD in
+/// place of NFC). Names that are not there stay as given.
+pub fn as_spelled_on_disk(vault: &Vault, path: &NotePath) -> NotePath {
+    let mut known = String::new();
+    for name in path.as_str().split('/') {
+        let spelled = if name.is_ascii() { None } else { spelled_in(&vault.root().join(&known), name) };
+        if !known.is_empty() {
+            known.push('/');
+        }
+        known.push_str(spelled.as_deref().unwrap_or(name));
+    }
+    NotePath::from_disk(&known).unwrap_or_else(|| path.clone())
+}
+
+/// Finds the one entry of a folder whose name is the same but for the encoding of accents.
+fn spelled_in(folder: &Path, name: &str) -> Option<String> {
+    let entries = std::fs::read_dir(folder).ok()?;
+    let wanted = to_nfc(name);
+    let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    let mut same: Vec<String> = names.filter(|held| to_nfc(held) == wanted).collect();
+    let is_exact = same.iter().any(|held| held == name);
+    if is_exact || same.len() != 1 { None } else { same.pop() }
 }

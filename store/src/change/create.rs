@@ -4,16 +4,18 @@ use serde_json::Value;
 
 use crate::catalog_overlay::View;
 use crate::change::Planner;
+use crate::change::edit::open_block;
 use crate::change::free_names::FreeNames;
 use crate::change::merge_properties::{MADE, PropertyMerge, is_blank, value_of};
 use crate::change::move_files::{add_edits, follow};
-use crate::change::naming::{file_name, memory_stem, placed, title_of};
+use crate::change::naming::{file_name, memory_stem, placed, title_of, without_extension};
 use crate::change::properties::{Properties, converted, originals, with_properties};
 use crate::lookup::Lookup;
 use sidenote_foundation::clock::Timestamp;
 use sidenote_foundation::config::{IdPolicy, Layout};
 use sidenote_foundation::error::{Error, ErrorKind, Result};
 use sidenote_foundation::index::catalog::path_id_at;
+use sidenote_foundation::text::date_format::UnknownToken;
 use sidenote_foundation::text::edit::{ChangeSet, FileChange, apply, single_edit};
 use sidenote_foundation::text::note::Note;
 use sidenote_foundation::text::path::{NotePath, key};
@@ -92,6 +94,7 @@ impl Planner<'_> {
         let templates = &settings.templates;
         let fill = |text: String| {
             date_format::fill(&text, &named.title, local, &templates.date_format, &templates.time_format)
+                .map_err(|unknown| unsupported("the template", unknown))
         };
         let tags = StoredTags::of(&request.tags);
         let with_id = self.gets_id(view, request, &path);
@@ -101,7 +104,8 @@ impl Planner<'_> {
             let properties = properties.map(|(name, value, _)| (name, value)).collect();
             with_properties(String::new(), &path, properties)? + &ended(request.content.clone())
         } else {
-            let (start, brought) = brought(template.map(fill).unwrap_or_default(), &request.content);
+            let (start, brought) =
+                brought(template.map(fill).transpose()?.unwrap_or_default(), &request.content);
             let mut uniting = PropertyMerge::of(&path, ended(start));
             for (name, value) in &brought {
                 uniting.ask(name, value)?;
@@ -153,6 +157,7 @@ impl Planner<'_> {
         }
         let edit = single_edit(&source.text, &uniting.text).into_iter().collect();
         let mut remarks = converted(path, &tags);
+        remarks.extend(open_block(&source, &edits));
         remarks.append(&mut uniting.remarks);
         add_edits(&mut plan, &source, None, edit, remarks);
         Ok(plan)
@@ -164,7 +169,8 @@ impl Planner<'_> {
     /// `Invalid` if Obsidian's settings give an invalid path.
     pub fn daily_note(&self) -> Result<NotePath> {
         let daily = &self.core.vault.settings().daily_notes;
-        let name = date_format::format(&daily.format, self.core.clock.now().local());
+        let name = date_format::format(&daily.format, self.core.clock.now().local())
+            .map_err(|unknown| unsupported("Obsidian's format of daily notes", unknown))?;
         let path = if daily.folder.is_empty() { name } else { format!("{}/{name}", daily.folder) };
         self.core.vault.canonical_path(&NotePath::parse_new(&format!("{path}.md"), false)?)
     }
@@ -212,7 +218,10 @@ impl Planner<'_> {
         let settings = self.core.vault.settings();
         let is_memory =
             self.core.config.vault.layout == Layout::Memories && !request.daily && request.folder.is_none();
-        let title = request.title.trim().to_owned();
+        let (inside, title) = match is_memory || request.identified {
+            true => ("", request.title.trim().to_owned()),
+            false => place_and_title(&self.core.vault, &request.title),
+        };
         if is_memory {
             let stem = memory_stem(request.category.as_deref(), &title)?;
             let id = self.new_id(&NotePath::parse_new(&format!("{stem}.md"), false)?, now)?;
@@ -231,6 +240,15 @@ impl Planner<'_> {
                 (None, None, FolderSetting::Folder(folder)) => folder.trim_matches('/').to_owned(),
                 _ => String::new(),
             };
+            let place = match (place.as_str(), inside) {
+                (place, "") => place.to_owned(),
+                ("", inside) => inside.to_owned(),
+                (place, inside) => format!("{place}/{inside}"),
+            };
+            if place.to_lowercase().ends_with(".md") && !self.core.vault.root().join(&place).is_dir() {
+                return Err(Error::invalid(format!("{place} is the path of a note, not a folder"))
+                    .with_hint("give its folder alone, and its name as the title"));
+            }
             let path = if request.numbered {
                 FreeNames::new(&self.core.vault).take(&place, &name)?
             } else {
@@ -279,6 +297,10 @@ impl Planner<'_> {
             let entries = match std::fs::read_dir(&folder) {
                 Ok(entries) => entries,
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+                Err(error) if error.kind() == std::io::ErrorKind::NotADirectory => {
+                    return Err(Error::invalid(format!("{known} is a file, so {to} cannot be in it"))
+                        .with_hint("name a folder, or choose another name"));
+                }
                 Err(error) => return Err(Error::io("list", &folder, error)),
             };
             let path = if known.is_empty() { name.to_owned() } else { format!("{known}/{name}") };
@@ -467,4 +489,25 @@ pub(crate) fn number_title(vault: &Vault, request: &mut NewRequest) -> Result<()
     }
     request.title = title;
     Ok(())
+}
+
+/// Returns the error for a pattern of dates with a token that is not supported.
+fn unsupported(place: &str, unknown: UnknownToken) -> Error {
+    Error::invalid(format!("{place} cannot be used: {unknown}"))
+        .with_hint("write the date with YYYY, MM and DD, and text that is no date in [ ]")
+}
+
+/// Splits what is given as a title into a folder and the title. Only the path of a note has a folder: it ends with `.md`, and
+/// its folder exists or has no spaces in its name.
+fn place_and_title<'r>(vault: &Vault, given: &'r str) -> (&'r str, String) {
+    let given = given.trim();
+    let Some(path) = without_extension(given) else { return ("", given.to_owned()) };
+    let Some((folder, name)) = path.rsplit_once('/') else { return ("", path.to_owned()) };
+    let folder = folder.trim_matches('/');
+    let is_folder = !folder.contains(char::is_whitespace) || vault.root().join(folder).is_dir();
+    if is_folder && !name.trim().is_empty() {
+        (folder, name.trim().to_owned())
+    } else {
+        ("", path.to_owned())
+    }
 }

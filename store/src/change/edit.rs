@@ -15,8 +15,9 @@ use sidenote_foundation::text::edit::{ChangeSet, ContentHash, Edit, Remark, appl
 use sidenote_foundation::text::frontmatter::edit;
 use sidenote_foundation::text::frontmatter::edit::Refusal;
 use sidenote_foundation::text::note::{Note, Task};
-use sidenote_foundation::text::path::{NotePath, key};
+use sidenote_foundation::text::path::key;
 use sidenote_foundation::text::piece_table::PieceTable;
+use sidenote_foundation::text::tag::tag_name;
 use sidenote_foundation::text::tag_conversion::{ORIGINALS, StoredTags, sanitize};
 
 /// A change of a note's text or properties.
@@ -104,7 +105,7 @@ impl Planner<'_> {
         let source = editable(view, request)?;
         let path = source.path.clone();
         let edits = edits_of(&source, &request.edit)?;
-        let remarks = remarks_of(&path, &request.edit);
+        let remarks = remarks_of(&source, &request.edit, &edits);
         let mut plan = ChangeSet::new(request.edit.operation());
         if matches!(
             request.edit,
@@ -152,7 +153,7 @@ impl Planner<'_> {
             let mut current = Source::unplaced(source.path.clone(), source.text.as_bytes());
             for (at, edit) in edits {
                 let edits = edits_of(&current, edit).map_err(|error| numbered(at, error))?;
-                remarks.extend(remarks_of(&source.path, edit));
+                remarks.extend(remarks_of(&current, edit, &edits));
                 table.apply(&edits)?;
                 current = Source::unplaced(source.path.clone(), table.text().as_bytes());
             }
@@ -162,12 +163,24 @@ impl Planner<'_> {
     }
 }
 
-/// Returns remarks about tags that an edit stores in another form.
-fn remarks_of(path: &NotePath, edit: &NoteEdit) -> Vec<Remark> {
+/// Returns remarks about tags that an edit stores in another form, and about added text that is no text of its own.
+fn remarks_of(source: &Source, edit: &NoteEdit, edits: &[Edit]) -> Vec<Remark> {
     match edit {
-        NoteEdit::Tags { add, .. } => converted(path, &StoredTags::of(&bare(add))),
+        NoteEdit::Tags { add, .. } => converted(&source.path, &StoredTags::of(&bare(add))),
+        NoteEdit::Append(..) | NoteEdit::Prepend(..) => open_block(source, edits).into_iter().collect(),
         _ => Vec::new(),
     }
+}
+
+/// Returns a remark if the place of added text is inside a block that is open, such as code without its closing fence.
+pub(super) fn open_block(source: &Source, edits: &[Edit]) -> Option<Remark> {
+    let added = edits.first()?;
+    let what = body_edit::open_block(&source.text, added.span.start)?;
+    let message = format!(
+        "{what} above is not closed, so the added text is a part of it; close it, then undo and repeat"
+    );
+    let line = 1 + source.text.get(..added.span.start)?.matches('\n').count();
+    Some(source.remark("open-block", line, added.span.start, message))
 }
 
 /// Reads the note that an edit is about.
@@ -209,9 +222,9 @@ fn edits_of(source: &Source, edit: &NoteEdit) -> Result<Vec<Edit>> {
             let heading = heading(source, section)?;
             body_edit::replace_section(text, note, heading, without_heading(note, heading, new))
         }
-        NoteEdit::Set(name, value) => edit::set(text, name, value),
+        NoteEdit::Set(name, value) => edit::set(text, name, &without_signs(name, value)),
         NoteEdit::Unset(name) => edit::unset(text, name),
-        NoteEdit::Add(name, value) => edit::add(text, name, std::slice::from_ref(value)),
+        NoteEdit::Add(name, value) => edit::add(text, name, &[without_signs(name, value)]),
         NoteEdit::Task { task, status } => return Ok(vec![task_edit(source, task, *status)?]),
         NoteEdit::Tags { add, remove } => return tags(source, add, remove),
     };
@@ -312,6 +325,18 @@ fn tags(source: &Source, add: &[String], remove: &[String]) -> Result<Vec<Edit>>
         step(&|text| edit::add(text, ORIGINALS, &new))?;
     }
     Ok(sidenote_foundation::text::edit::single_edit(&source.text, &text).into_iter().collect())
+}
+
+/// Returns the value of a property as it is written: tags in `tags` have no `#`.
+fn without_signs(name: &str, value: &Value) -> Value {
+    if key(name) != "tags" {
+        return value.clone();
+    }
+    match value {
+        Value::String(tag) => tag_name(tag).map_or_else(|| value.clone(), Value::from),
+        Value::Array(tags) => tags.iter().map(|tag| without_signs(name, tag)).collect(),
+        other => other.clone(),
+    }
 }
 
 fn bare_one(tag: &str) -> &str {

@@ -30,8 +30,16 @@ pub(crate) fn slug(text: &str) -> Result<String> {
     Ok(slug.to_owned())
 }
 
+/// Returns a title that is written as the name of a note's file, without the extension.
+pub(crate) fn without_extension(title: &str) -> Option<&str> {
+    let stem = title.len().checked_sub(3).and_then(|end| title.split_at_checked(end));
+    stem.filter(|(stem, end)| end.eq_ignore_ascii_case(".md") && !stem.trim().is_empty())
+        .map(|(stem, _)| stem)
+}
+
 /// Converts a title to a file name, without the characters that Obsidian forbids and those that break links.
 pub(crate) fn file_name(title: &str) -> Result<String> {
+    let title = without_extension(title.trim()).unwrap_or(title);
     let kept = |c: char| {
         !c.is_control()
             && !matches!(c, '\\' | '/' | ':' | '*' | '?' | '"' | '<' | '>' | '|' | '#' | '^' | '[' | ']')

@@ -5,6 +5,7 @@ use sidenote_foundation::error::{Error, Result};
 use sidenote_foundation::index::catalog::Filter;
 use sidenote_foundation::search::path_glob;
 use sidenote_foundation::text::path::{NotePath, key};
+use sidenote_foundation::vault::symlinks::as_spelled_on_disk;
 
 /// The largest number of edits between a name and an existing one that is suggested for it.
 const SLIP: usize = 2;
@@ -59,7 +60,11 @@ impl Reads<'_> {
     /// `NotFound` if there is no such folder, with a similar name if there is one; `Invalid` for an invalid path.
     pub fn refuse_missing_folder(&self, folder: &str) -> Result<()> {
         let wanted = folder.trim_matches('/');
-        if wanted.is_empty() || self.core.vault.disk_path(&NotePath::parse(wanted)?).is_dir() {
+        if wanted.is_empty() {
+            return Ok(());
+        }
+        let path = as_spelled_on_disk(&self.core.vault, &NotePath::parse(wanted)?);
+        if self.core.vault.disk_path(&path).is_dir() {
             return Ok(());
         }
         let paths = self.core.index.catalog().paths().all()?;

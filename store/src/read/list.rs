@@ -13,6 +13,7 @@ use sidenote_foundation::clock::Timestamp;
 use sidenote_foundation::error::Result;
 use sidenote_foundation::index::catalog::{FileId, FileRow, Filter};
 use sidenote_foundation::text::path::key;
+use sidenote_foundation::text::tag::tag_name;
 
 /// The order of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -222,10 +223,12 @@ impl Reads<'_> {
         rows.into_iter().map(|row| Ok(note_item(catalog.tags_of(row.id)?, row))).collect()
     }
 
-    /// Lists all tags with their number of notes, the most frequent first.
+    /// Lists all tags with their number of notes, the most frequent first. Values of `tags` that are no tags to Obsidian are
+    /// left out.
     #[tracing::instrument(skip_all)]
     pub fn tags(&self) -> Result<Vec<TagItem>> {
-        let tags = self.core.index.catalog().tags()?;
+        let mut tags = self.core.index.catalog().tags()?;
+        tags.retain(|(tag, _)| tag_name(tag) == Some(tag.as_str()));
         Ok(tags.into_iter().map(|(tag, notes)| TagItem { tag, notes }).collect())
     }
 

@@ -17,6 +17,7 @@ use sidenote_foundation::index::Snapshot;
 use sidenote_foundation::index::file_set::FileSet;
 use sidenote_foundation::memory::tier::Tier;
 use sidenote_foundation::search::{Mode, Request, allowed_files, rank};
+use sidenote_foundation::text::tag::tag_name;
 
 /// The most notes that are counted for a condition, of which files may have to be read.
 const MOST_COUNTED: usize = 10_000;
@@ -100,7 +101,7 @@ impl Views<'_> {
             total: notes.len(),
             more,
             folder: most_frequent(folders.into_iter()),
-            tag: most_frequent(tags.into_iter().map(spelled)),
+            tag: most_frequent(tags.into_iter().map(spelled).filter(|(tag, _)| tag_name(tag) == Some(*tag))),
             note_type: most_frequent(kinds.into_iter().map(|(kind, notes)| (columns.kinds.get(kind), notes))),
             tier: tier.filter(|value| value.notes > 0).collect(),
             year: year
