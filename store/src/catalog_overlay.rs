@@ -19,6 +19,7 @@ use sidenote_foundation::index::follow::CatchUp;
 use sidenote_foundation::index::{Drift, Patience};
 use sidenote_foundation::parallel;
 use sidenote_foundation::platform;
+use sidenote_foundation::text::decode::decode;
 use sidenote_foundation::text::dialect::LinkDialects;
 use sidenote_foundation::text::link::LinkSyntax;
 use sidenote_foundation::text::path::{NotePath, key};
@@ -271,6 +272,15 @@ impl<'a> View<'a> {
     /// Reads a note or canvas.
     pub(super) fn source(&self, path: &NotePath) -> Result<Source> {
         Ok(Source::new(path.clone(), &self.core.read_bytes(path)?, self.is_linked(path)))
+    }
+
+    /// Reads the text of a note or canvas. `None` if the file was removed or is too large.
+    pub(super) fn raw_text(&self, path: &NotePath) -> Result<Option<String>> {
+        match self.core.vault.read(path) {
+            Ok(bytes) => Ok(Some(decode(&bytes).text.into_owned())),
+            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::Invalid) => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 
     /// Returns whether a symbolic link leads to a file.

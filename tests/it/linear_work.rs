@@ -11,7 +11,7 @@ use sidenote::text::note::Note;
 use sidenote::text::path::NotePath;
 use sidenote::text::resolve::FileNames;
 use sidenote::text::rewrite::{
-    AnchorRename, Moves, PartRename, RenameContext, RewriteOptions, parse, rename_part,
+    Moves, PartChanges, PartMap, PartRename, RenameContext, RewriteOptions, parse, rename_parts,
 };
 use sidenote::text::subpath::{SubpathTable, SubpathTarget};
 
@@ -107,10 +107,10 @@ fn parts_of_one_note_are_found_in_linear_time() {
         let (target, text) = (Note::parse(&texts.concat()), links.concat());
         let part = PartRename::Heading(count - 1, "New".to_owned());
         let (before, after) = (AnchorTable::default(), AnchorTable::default());
-        let note_after = target.clone();
-        let anchors = AnchorRename { dialect: LinkDialect::Obsidian, before, after, note_after };
-        let done =
-            rename_part((&path("s.md"), &text, &Note::parse(&text)), &target, &part, &anchors, |_| true);
+        let (dialect, note_after, map) = (LinkDialect::Obsidian, target.clone(), PartMap::same());
+        let changes = PartChanges { dialect, before, after, note_after, map };
+        let note = Note::parse(&text);
+        let done = rename_parts((&path("s.md"), &text, &note), &target, &[part], &changes, |_| true);
         assert_eq!(done.links, 1);
         done.work
     });

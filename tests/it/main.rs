@@ -59,6 +59,7 @@ mod languages;
 mod licenses;
 mod linear_work;
 mod link_dialects;
+mod link_follow;
 mod link_graph;
 mod login;
 mod looking_back;

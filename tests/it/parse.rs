@@ -384,12 +384,16 @@ fn markdown_links_are_decoded() {
 }
 
 #[test]
-fn the_inner_link_wins() {
-    check_links("[see [[x]] y](n.md)", &["wiki x = x"]);
-    check_links("![see [[x]]](n.md) [t](m.md)", &["wiki x = x", "md-plain m.md = t"]);
+fn a_link_in_a_label_leaves_the_outer_one_and_brackets_that_open_together_are_the_inner_one() {
+    check_links("[see [[x]] y](n.md)", &["md-plain n.md = see [[x]] y", "wiki x = x"]);
+    check_links("[![[x]]](n.md)", &["md-plain n.md = ![[x]]", "wiki x = x"]);
+    check_links(
+        "![see [[x]]](n.md) [t](m.md)",
+        &["md-plain n.md = see [[x]]", "wiki x = x", "md-plain m.md = t"],
+    );
     check_links("[[x]](n.md)", &["wiki x = x"]);
     check_links("![[x]](n.md)", &["wiki x = x"]);
-    check_links("[see [[x]] y]([[z]])", &["wiki x = x", "wiki z = z"]);
+    check_links("[see [[x]] y]([[z]])", &["md-plain [[z]] = see [[x]] y", "wiki x = x"]);
     check_links("[[a [x](y.md) b]]", &["wiki a [x](y.md) b = a [x](y.md) b"]);
     check_links("[![a](i.png)](n.md)", &["md-plain n.md = ![a](i.png)", "md-plain i.png = a"]);
     check_links("[[x]][r]\n\n[r]: y.md", &["wiki x = x", "refdef y.md"]);

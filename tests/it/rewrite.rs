@@ -10,9 +10,13 @@ use serde_json::Value;
 use sidenote::store::{MoveRequest, Operation, PartKind, PartRequest};
 use sidenote::text::decode::decode;
 use sidenote::text::edit::{ChangeSet, Content, FileLocation, apply};
+use sidenote::text::link::Link;
+use sidenote::text::note::Note;
 use sidenote::text::path::NotePath;
 use sidenote::text::resolve::FileNames;
 use sidenote::text::rewrite::parse;
+use sidenote::text::subpath::{SubpathTable, SubpathTarget};
+use sidenote::text::unlinked_reference::UnlinkedReferenceKind;
 
 use crate::support::TestVault;
 
@@ -167,8 +171,9 @@ fn special_characters_are_encoded_for_the_link_form() {
 #[test]
 fn a_move_into_a_folder_keeps_the_name_and_bare_links() {
     let files = [("Old.md", "x"), ("d/n.md", ""), ("s.md", "[[Old]] [p](Old.md)\n")];
-    check(&files, "Old", "d/", &[("d/Old.md", "x")]);
-    check(&files, "Old", "d", &[("d/Old.md", "x")]);
+    let after = [("d/Old.md", "x"), ("s.md", "[[Old]] [p](d/Old.md)\n")];
+    check(&files, "Old", "d/", &after);
+    check(&files, "Old", "d", &after);
 }
 
 #[test]
@@ -246,7 +251,7 @@ fn name() -> impl Strategy<Value = String> {
 
 /// Writes a link to `path` in one of many ways; not each of them finds it.
 fn link() -> impl Strategy<Value = (usize, usize)> {
-    (0usize..40, 0usize..10)
+    (0usize..40, 0usize..16)
 }
 
 fn written(path: &str, way: usize) -> String {
@@ -263,25 +268,48 @@ fn written(path: &str, way: usize) -> String {
         6 => format!("| [[{last}\\|y]] |"),
         7 => format!("[[{}]]", last.to_uppercase()),
         8 => format!("[[/{bare}]]"),
+        9 => format!("[![[{last}]]]({coded})"),
+        10 => format!("<img src=\"{coded}\"> <a href='./{coded}#H'>x</a>"),
+        11 => format!("## About [[{bare}]]"),
+        12 => format!("[[{last}#About {bare}]]"),
+        13 => format!("[t](./{coded}#About%20{coded})"),
+        14 => format!("[[{last}#About {bare}#H|t]]"),
         _ => format!("%% [[{bare}#^id]] %%"),
     }
 }
 
-/// Lists what every link of a tree means: the files that it is in and that it leads to, where it leads anywhere.
-fn meanings(tree: &Tree) -> Vec<(String, Vec<Option<String>>)> {
+/// What a link means: the file that it leads to, and the number of the heading that it names, where it names one.
+type Meaning = Option<(String, Option<usize>)>;
+
+/// Lists what every link of a tree and every file name in HTML means, by the file that it is in.
+fn meanings(tree: &Tree) -> Vec<(String, Vec<Meaning>)> {
     let mut names = FileNames::default();
     tree.keys().for_each(|path| names.insert(&NotePath::from_disk(path).unwrap()));
-    let notes = tree.iter().filter(|(path, _)| path.ends_with(".md"));
-    notes
+    let notes: BTreeMap<NotePath, Note> = tree
+        .iter()
+        .filter(|(path, _)| path.ends_with(".md"))
         .map(|(path, bytes)| {
             let source = NotePath::from_disk(path).unwrap();
             let note = parse(&source, std::str::from_utf8(bytes).unwrap());
-            let lead = |link: &sidenote::text::link::Link| {
-                names.resolve(&link.path, &source).map(|found| found.path.as_str().to_owned())
-            };
-            (path.clone(), note.links.iter().map(lead).collect())
+            (source, note)
         })
-        .collect()
+        .collect();
+    let parts: BTreeMap<&NotePath, SubpathTable<'_>> =
+        notes.iter().map(|(path, note)| (path, SubpathTable::new(note))).collect();
+    let of_note = |(source, note): (&NotePath, &Note)| {
+        let lead = |link: &Link| {
+            let target = names.resolve(&link.path, source)?.path.clone();
+            let heading = match parts.get(&target).and_then(|parts| parts.find(&link.subpath)) {
+                Some(SubpathTarget::Heading(at)) => Some(at),
+                _ => None,
+            };
+            Some((target.as_str().to_owned(), heading))
+        };
+        let in_html = note.mentions.iter().filter(|found| found.kind == UnlinkedReferenceKind::HtmlAttribute);
+        let links = note.links.iter().chain(in_html.map(|found| &found.link));
+        (source.as_str().to_owned(), links.map(lead).collect())
+    };
+    notes.iter().map(of_note).collect()
 }
 
 proptest! {
@@ -322,15 +350,18 @@ proptest! {
         };
         let after = carry_out(&plan, &before);
         let follow = |path: &str| if path == from { to.clone() } else { path.to_owned() };
-        let refused = plan.remarks.iter().any(|remark| remark.code != "same-name");
+        let refused = plan.remarks.iter().any(|remark| !["same-name", "heading-changed"].contains(&remark.code.as_str()));
         prop_assert!(!refused, "{:?}", plan.remarks);
+        let misled: Vec<&str> = plan.remarks.iter().filter(|remark| remark.code == "heading-changed").map(|remark| remark.path.as_str()).collect();
         let found: BTreeMap<_, _> = meanings(&after).into_iter().collect();
         for (path, targets) in meanings(&before) {
             let now = &found[&follow(&path)];
             prop_assert_eq!(targets.len(), now.len());
             for (old, new) in targets.iter().zip(now) {
-                if let Some(old) = old {
-                    prop_assert_eq!(Some(follow(old)), new.clone(), "{} -> {} in {}", &from, &to, path);
+                if let Some((target, heading)) = old {
+                    let new = new.clone().map(|(target, at)| (target, at.filter(|_| heading.is_some() && !misled.contains(&path.as_str()))));
+                    let heading = heading.filter(|_| !misled.contains(&path.as_str()));
+                    prop_assert_eq!(Some((follow(target), heading)), new, "{} -> {} in {}", &from, &to, path);
                 }
             }
         }
@@ -404,9 +435,10 @@ fn check_real_vault(corpus: &std::path::Path, moves: usize) {
                 continue;
             }
             for (old, new) in targets.iter().zip(found) {
-                if let Some(old) = old {
+                if let Some((target, heading)) = old {
                     links += 1;
-                    assert_eq!(Some(&follow(old)), new.as_ref(), "a link in {path}, {from} -> {to}");
+                    let new = new.clone().map(|(target, at)| (target, at.filter(|_| heading.is_some())));
+                    assert_eq!(Some((follow(target), *heading)), new, "a link in {path}, {from} -> {to}");
                 }
             }
         }
@@ -417,7 +449,7 @@ fn check_real_vault(corpus: &std::path::Path, moves: usize) {
     assert!(moved * 2 > moves && links > 0, "{moved} of {moves} moves were checked, with {links} links");
 }
 
-fn lossy_meanings(tree: &Tree) -> Vec<(String, Vec<Option<String>>)> {
+fn lossy_meanings(tree: &Tree) -> Vec<(String, Vec<Meaning>)> {
     let readable = tree.iter().map(|(path, bytes)| {
         let text = decode(bytes).text.into_owned();
         (path.clone(), text.into_bytes())
@@ -453,8 +485,12 @@ fn a_canvas_is_rewritten_on_a_case_only_rename() {
         ("c.canvas", &*canvas("d/plan.md")),
         ("n.md", "[[plan]] [[d/plan]] [x](d/plan.md)"),
     ];
-    check(&files, "d/plan.md", "d/Plan.md", &[("c.canvas", &canvas("d/Plan.md")), ("d/Plan.md", "p")]);
-    check(&files, "d", "D", &[("c.canvas", &canvas("D/plan.md")), ("D/plan.md", "p")]);
+    let note = |file: &str| format!("[[plan]] [[d/plan]] [x]({file})");
+    let check_all = |from: &str, to: &str, file: &str| {
+        check(&files, from, to, &[("c.canvas", &canvas(file)), (file, "p"), ("n.md", &note(file))]);
+    };
+    check_all("d/plan.md", "d/Plan.md", "d/Plan.md");
+    check_all("d", "D", "D/plan.md");
     // A canvas that spells the path in another way is none of this rename's where its file stays.
     let files = [("d/plan.md", "p"), ("e.md", "e"), ("c.canvas", &*canvas("D/PLAN.md"))];
     check(&files, "e.md", "E.md", &[("E.md", "e")]);
@@ -469,7 +505,7 @@ fn a_rename_leaves_the_links_of_a_file_that_differs_by_case() {
         &files,
         "n.md",
         "z.md",
-        &[("s.md", "[[z]] [[N]] [[z]] [x](N.md) [y](z.md) [[z|N]]"), ("z.md", "lower")],
+        &[("s.md", "[[z]] [[N]] [[z]] [x](N.md) [y](./z.md) [[z|N]]"), ("z.md", "lower")],
     );
     check(
         &files,

@@ -47,8 +47,8 @@ pub struct AnchorTable {
     targets: HashMap<String, AnchorTarget>,
     /// The anchor of each heading of the note; empty where it has none.
     headings: Vec<String>,
-    /// The anchor of each heading inside a quote or list, and of each HTML element, in order.
-    others: Vec<String>,
+    /// The anchor of each heading inside a quote or list, and of each HTML element, in order, with the offset of the place.
+    others: Vec<(String, usize)>,
 }
 
 impl AnchorTable {
@@ -60,10 +60,10 @@ impl AnchorTable {
         let mut taken: HashMap<String, usize> = HashMap::new();
         for place in page_places(text, note.body_start, with_attributes) {
             match place {
-                PagePlace::Element(name) => {
+                PagePlace::Element { start, name } => {
                     let target = AnchorTarget::Other(table.others.len());
                     table.targets.entry(name.to_lowercase()).or_insert(target);
-                    table.others.push(name);
+                    table.others.push((name, start));
                 }
                 PagePlace::Heading { start, text, id } => {
                     let anchor = id.unwrap_or_else(|| free(&mut taken, slug(dialect, &text)));
@@ -75,7 +75,7 @@ impl AnchorTable {
                             AnchorTarget::Heading(index)
                         }
                         None => {
-                            table.others.push(anchor.clone());
+                            table.others.push((anchor.clone(), start));
                             AnchorTarget::Other(table.others.len() - 1)
                         }
                     };
@@ -93,11 +93,26 @@ impl AnchorTable {
         found.or_else(|| self.targets.get(&percent_decode(anchor).to_lowercase())).copied()
     }
 
+    /// Returns the offset of a place that is no heading of the note's list.
+    pub fn start_of_other(&self, index: usize) -> Option<usize> {
+        self.others.get(index).map(|(_, start)| *start)
+    }
+
+    /// Returns the number of headings inside quotes and lists, and of ids of HTML elements.
+    pub fn others(&self) -> usize {
+        self.others.len()
+    }
+
+    /// Returns the number of those places before an offset.
+    pub fn others_before(&self, offset: usize) -> usize {
+        self.others.partition_point(|(_, start)| *start < offset)
+    }
+
     /// Returns the anchor of a place of the note.
     pub fn of(&self, target: AnchorTarget) -> Option<&str> {
         let anchor = match target {
             AnchorTarget::Heading(index) => self.headings.get(index),
-            AnchorTarget::Other(index) => self.others.get(index),
+            AnchorTarget::Other(index) => self.others.get(index).map(|(anchor, _)| anchor),
         };
         anchor.map(String::as_str).filter(|anchor| !anchor.is_empty())
     }

@@ -173,6 +173,9 @@ impl DialectUnit {
     ///
     /// `path` is decoded, without a query and an anchor.
     pub fn place_of(&self, path: &str, source: &NotePath) -> LinkPlace {
+        if let Some(below) = path.strip_prefix(SITE_ALIAS).filter(|_| self.dialect == LinkDialect::Site) {
+            return reduced(self.project(), below);
+        }
         let Some(rooted) = path.strip_prefix('/') else { return reduced(source.folder(), path) };
         if self.vault_below_root.is_empty() {
             return reduced(&self.root, rooted);
@@ -185,6 +188,21 @@ impl DialectUnit {
             Some(rest) if rest.starts_with('/') => reduced("", rest),
             _ => LinkPlace::Elsewhere(path.to_owned()),
         }
+    }
+
+    /// Returns the folder of the site's project, which holds the settings of its generator.
+    fn project(&self) -> &str {
+        self.marker.as_deref().map_or(&self.folder, folder_of)
+    }
+
+    /// Returns the path of a file or folder as Docusaurus writes it from the folder of the project, `@site/docs/a.md`.
+    /// Returns `None` outside of it.
+    pub fn from_project(&self, path: &str) -> Option<String> {
+        let below = match self.project() {
+            "" => path,
+            project => path.strip_prefix(project)?.strip_prefix('/')?,
+        };
+        Some(format!("{SITE_ALIAS}{below}"))
     }
 
     /// Lists the paths of files that a place can mean, the preferred first, each with its spelling.
@@ -268,6 +286,9 @@ impl DialectUnit {
             .then(|| if rest.is_empty() { "/".to_owned() } else { rest.to_owned() })
     }
 }
+
+/// What a path begins with that Docusaurus reads from the folder of the project.
+pub const SITE_ALIAS: &str = "@site/";
 
 /// The names of the files that a generator shows as the page of their folder.
 const INDEX_NAMES: [&str; 3] = ["index.md", "README.md", "_index.md"];

@@ -96,8 +96,9 @@ pub(super) struct Scanner<'a> {
     pub(super) runs: Vec<InlineRun>,
     /// The Markdown links of the current leaf.
     pub(super) mds: Vec<MdLink>,
-    last_wikilink: Option<usize>,
     last_tag_end: usize,
+    /// The last list of attributes, in which an id is not a tag.
+    attributes: Span,
     no_comment_end: bool,
     no_math_end: bool,
     /// The number of bytes and runs that were examined ahead of the position of the scan, or behind it.
@@ -107,7 +108,7 @@ pub(super) struct Scanner<'a> {
 /// The bytes that may start a construct.
 const SIGNS: [bool; 256] = {
     let mut signs = [false; 256];
-    let bytes = b"[!#%$=:";
+    let bytes = b"[!#%$=:{";
     let mut at = 0;
     while at < bytes.len() {
         signs[bytes[at] as usize] = true;
@@ -129,8 +130,8 @@ impl<'a> Scanner<'a> {
             opaque: 0,
             runs: Vec::new(),
             mds: Vec::new(),
-            last_wikilink: None,
             last_tag_end: 0,
+            attributes: Span::default(),
             no_comment_end: false,
             no_math_end: false,
             work: Cell::new(0),
@@ -353,9 +354,8 @@ impl RunScan<'_> {
         let Some(&md) = scan.mds.get(number) else {
             return pos;
         };
-        // A wikilink in the label destroys the link around it (spec/obsidian.md 2.4).
-        let destroyed = md.dead || scan.last_wikilink >= Some(md.span.start) || pos > md.label.end;
-        if destroyed {
+        // A link or embed inside the label leaves the link around it as it is.
+        if md.dead || pos > md.label.end {
             let from = pos.max(tail.start);
             return if from < tail.end { self.text(scan, from, tail.end, None) } else { pos };
         }
@@ -399,9 +399,23 @@ impl RunScan<'_> {
         let end = link.span.end;
         // A code span that begins inside and ends outside binds tighter (spec/obsidian.md 2.1).
         let inside = self.runs.iter().skip(self.at).take_while(|run| run.span.start < end);
-        let cut =
-            inside.inspect(|_| scan.count(1)).any(|run| run.kind == RunKind::Code && run.span.end > end);
+        let cut = inside.inspect(|_| scan.count(1)).any(|run| {
+            run.kind == RunKind::Code && run.span.end > end && !self.ends_in_wikilink(scan, run.span)
+        });
         (!cut).then_some(link)
+    }
+
+    /// Returns whether a code span ends inside a wikilink that begins inside it. Where it also begins inside one, its
+    /// backticks belong to two names, and it is no code.
+    fn ends_in_wikilink(self, scan: &Scanner<'_>, code: Span) -> bool {
+        let inside = code.of(scan.text);
+        let opened = memchr::memmem::rfind(inside.as_bytes(), b"[[");
+        scan.count(inside.len());
+        let (Some(at), Some(text)) = (opened, scan.text.get(..self.leaf.end)) else { return false };
+        let mut work = 0;
+        let link = crate::text::link_syntax::wikilink_with_work(text, code.start + at, &mut work);
+        scan.count(work);
+        link.is_some_and(|link| link.span.end > code.end)
     }
 
     /// Records a wikilink with its displayed text, and returns its end.
@@ -419,8 +433,7 @@ impl RunScan<'_> {
                 }
             }
         }
-        let Span { start, end } = link.span;
-        scan.last_wikilink = Some(start);
+        let end = link.span.end;
         self.record(scan, link);
         end
     }
@@ -463,6 +476,10 @@ impl RunScan<'_> {
                 self.tag(scan, at, end);
                 None
             }
+            b'{' => {
+                self.attributes(scan, at);
+                None
+            }
             b'%' if next == Some(b'%') => self.comment(scan, before),
             b'$' => self.math(scan, before),
             b'=' if next == Some(b'=') => {
@@ -480,9 +497,26 @@ impl RunScan<'_> {
         }
     }
 
+    /// Remembers the list of attributes at `at`, if there is one: behind the text of a heading, directly behind other
+    /// markup, or with kramdown's colon. Elsewhere braces are text.
+    fn attributes(self, scan: &mut Scanner<'_>, at: usize) {
+        let Some(rest) = scan.text.get(at..self.leaf.end) else { return };
+        let (len, looked_at) = attribute_list(rest);
+        scan.count(looked_at);
+        let Some(len) = len else { return };
+        let closes_heading = || {
+            let behind = rest.get(len..).unwrap_or("").trim_start_matches([' ', '\t', '#']);
+            self.leaf.place == LinkContext::Heading && (behind.is_empty() || behind.starts_with(['\n', '\r']))
+        };
+        let is_behind_markup = matches!(scan.byte(at.wrapping_sub(1)), Some(b')' | b']' | b'`' | b'*'));
+        if rest.starts_with("{:") || is_behind_markup || closes_heading() {
+            scan.attributes = Span::new(at, at + len);
+        }
+    }
+
     /// Records the tag at `at`, if there is one (spec/obsidian.md 6).
     fn tag(self, scan: &mut Scanner<'_>, at: usize, end: usize) {
-        if !self.tag_may_start(scan, at) {
+        if scan.attributes.contains(at) || !self.tag_may_start(scan, at) || is_defined_at(scan, at) {
             return;
         }
         let Some(rest) = scan.text.get(at + 1..end) else {
@@ -615,6 +649,52 @@ impl RunScan<'_> {
         scan.piece(PieceKind::Url, Span::new(start, start + address.len()));
         Some(start + address.len())
     }
+}
+
+/// Returns whether `at` begins the destination of a reference definition. Below a paragraph it is none to a Markdown
+/// parser, but meant as one all the same.
+fn is_defined_at(scan: &Scanner<'_>, at: usize) -> bool {
+    let before = scan.text.get(..at).unwrap_or("").trim_end_matches([' ', '\t']);
+    let Some(labelled) = before.strip_suffix("]:") else { return false };
+    let open =
+        labelled.rfind(['[', ']', '\n', '\r']).filter(|&at| labelled.as_bytes().get(at) == Some(&b'['));
+    let Some((above, label)) = open.and_then(|at| labelled.split_at_checked(at)) else { return false };
+    scan.count(label.len());
+    let begins_line = above.trim_end_matches([' ', '\t', '>']);
+    label.len() > 1
+        && !label.starts_with("[^")
+        && (begins_line.is_empty() || begins_line.ends_with(['\n', '\r']))
+}
+
+/// Returns the length of the list of attributes at the start of `text`, such as `{#id .class key="value"}`, and the number
+/// of bytes that were examined. A brace inside the list ends it.
+fn attribute_list(text: &str) -> (Option<usize>, usize) {
+    let inner = text.strip_prefix("{:").or_else(|| text.strip_prefix('{')).unwrap_or("");
+    let end = inner.find(['{', '}', '\n', '\r']).unwrap_or(inner.len());
+    let len = text.len() - inner.len() + end;
+    let is_name = |name: &str| {
+        !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '_' | ':' | '.'))
+    };
+    let mut in_quotes = false;
+    let mut is_attribute = |word: &str| {
+        if in_quotes {
+            in_quotes = !word.ends_with('"');
+            return true;
+        }
+        match (word.strip_prefix(['#', '.']), word.split_once('=')) {
+            (Some(name), _) => is_name(name),
+            (None, Some((name, value))) => {
+                in_quotes = value.starts_with('"') && (value.len() == 1 || !value.ends_with('"'));
+                is_name(name)
+            }
+            (None, None) => false,
+        }
+    };
+    let list = inner.get(..end).unwrap_or("");
+    let is_list = inner.get(end..).is_some_and(|rest| rest.starts_with('}'))
+        && !list.trim().is_empty()
+        && list.split_whitespace().all(&mut is_attribute);
+    (is_list.then_some(len + 1), len)
 }
 
 /// Returns whether a byte is white space or missing.

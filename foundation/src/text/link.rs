@@ -48,9 +48,17 @@ pub struct Link {
 
 impl Link {
     /// Returns whether the path is a URL. That of a Markdown link is none, because its parser recognizes a URL before it
-    /// decodes the destination.
+    /// decodes the destination. In all other forms a colon alone is a part of the name, as in `[[Dune: Part Two]]`.
     pub fn is_external(&self) -> bool {
-        self.escape.inner != LinkEscape::Percent && is_external(&self.path)
+        self.escape.inner != LinkEscape::Percent
+            && is_external(&self.path)
+            && (self.path.starts_with("//") || self.path.contains("://"))
+    }
+
+    /// Returns whether the path is what a template is filled in with, as in `[[{{title}}]]` and `[[<% tp.file.title %>]]`. Such a
+    /// link leads nowhere until then.
+    pub fn is_placeholder(&self) -> bool {
+        is_placeholder(&self.path)
     }
 
     /// Returns the subpath where the path is looked up by name. A percent-encoded `#` in the destination begins it, too
@@ -258,4 +266,11 @@ pub fn is_external(dest: &str) -> bool {
         bytes.len() >= 2 && bytes.first().is_some_and(u8::is_ascii_alphabetic) && bytes.iter().all(tail)
     };
     dest.starts_with("//") || memchr::memchr(b':', dest.as_bytes()).is_some_and(scheme)
+}
+
+/// Returns whether a path has a variable of a template in it.
+pub fn is_placeholder(path: &str) -> bool {
+    let has =
+        |open: &str, close: &str| path.split_once(open).is_some_and(|(_, behind)| behind.contains(close));
+    has("{{", "}}") || has("<%", "%>")
 }

@@ -7,6 +7,7 @@ mod anchors;
 mod blocks;
 mod footnotes;
 mod html;
+pub(super) mod html_attributes;
 mod html_tags;
 mod ignore_comments;
 pub(super) mod entity;
@@ -39,12 +40,19 @@ use crate::text::span::Span;
 const OPTIONS: Options =
     Options::ENABLE_TABLES.union(Options::ENABLE_FOOTNOTES).union(Options::ENABLE_STRIKETHROUGH);
 
-/// Parses the body of a note from `body_start` on, and adds the result to `note`. Returns the work of the inline
-/// scanner.
+/// What the parser finds in a body beside the parts of the note.
+pub(super) struct BodyReading {
+    /// The raw HTML, without scripts and style sheets, in order.
+    pub(super) html: Vec<Span>,
+    /// The work of the inline scanner.
+    pub(super) work: usize,
+}
+
+/// Parses the body of a note from `body_start` on, and adds the result to `note`.
 ///
 /// The parser's own extensions for math and tasks are not used, because it knows neither Obsidian's task statuses nor
 /// that a wikilink takes precedence over math (spec/obsidian.md 2.11).
-pub(super) fn read(text: &str, body_start: usize, lines: &Lines, note: &mut Note) -> usize {
+pub(super) fn read(text: &str, body_start: usize, lines: &Lines, note: &mut Note) -> BodyReading {
     let input = parser_input(text, body_start, lines);
     if let Some(at) = input.too_deep {
         let span = Some(Span::new(at, at + 1));
@@ -129,6 +137,8 @@ struct BodyReader<'a, 'n> {
     inner: usize,
     /// The end of the last block, after which reference definitions can be.
     seen: usize,
+    /// The raw HTML so far.
+    raw_html: Vec<Span>,
 }
 
 impl<'a, 'n> BodyReader<'a, 'n> {
@@ -144,6 +154,7 @@ impl<'a, 'n> BodyReader<'a, 'n> {
             open: Vec::new(),
             inner: body_start,
             seen: body_start,
+            raw_html: Vec::new(),
         }
     }
 
@@ -156,7 +167,12 @@ impl<'a, 'n> BodyReader<'a, 'n> {
                 self.scan.piece(PieceKind::Code, visible);
                 self.scan.part();
             }
-            Event::Html(_) => self.html(span),
+            Event::Html(_) => {
+                if self.raw != RawBlock::Html(HtmlState::Hidden) {
+                    self.add_raw_html(span);
+                }
+                self.html(span);
+            }
             Event::Text(value) => {
                 self.inline(span);
                 let raw = span.of(self.text);
@@ -168,7 +184,10 @@ impl<'a, 'n> BodyReader<'a, 'n> {
                 }
             }
             Event::Code(_) => self.run(RunKind::Code, span),
-            Event::InlineHtml(_) => self.run(RunKind::Html, span),
+            Event::InlineHtml(_) => {
+                self.add_raw_html(span);
+                self.run(RunKind::Html, span);
+            }
             Event::FootnoteReference(_) => self.run(RunKind::Footref, span),
             Event::SoftBreak | Event::HardBreak => self.run(RunKind::Break, span),
             Event::Rule => {
@@ -241,8 +260,16 @@ impl<'a, 'n> BodyReader<'a, 'n> {
         }
     }
 
-    /// Adds the results to the note, and returns the work of the inline scanner.
-    fn finish(mut self) -> usize {
+    /// Remembers raw HTML. A block comes in one piece a line.
+    fn add_raw_html(&mut self, span: Span) {
+        match self.raw_html.last_mut() {
+            Some(last) if last.end == span.start => last.end = span.end,
+            _ => self.raw_html.push(span),
+        }
+    }
+
+    /// Adds the results to the note.
+    fn finish(mut self) -> BodyReading {
         self.close_leaf();
         self.definitions(self.text.len());
         let work = self.scan.work();
@@ -257,7 +284,7 @@ impl<'a, 'n> BodyReader<'a, 'n> {
         self.note.tags.extend(tags);
         self.note.pieces = pieces;
         self.note.comments = comments;
-        work
+        BodyReading { html: self.raw_html, work }
     }
 
     // Blocks.

@@ -10,7 +10,6 @@ use serde_json::Value;
 
 use crate::text::line::Lines;
 use crate::text::link::Link;
-use crate::text::link::is_external;
 use crate::text::note::{Note, PieceKind};
 use crate::text::path;
 use crate::text::terms::{TermKind, Terms};
@@ -316,7 +315,7 @@ fn links_of(state: NoteState<'_>) -> Vec<StateLink<'_>> {
     let mut lines = LinesWithoutLinks::new(state);
     let mut numbers: HashMap<usize, usize> = HashMap::new();
     let all = state.note.links.iter().enumerate();
-    let inner = all.filter(|(_, link)| !is_external(&link.path));
+    let inner = all.filter(|(_, link)| !link.is_external());
     inner
         .map(|(at, link)| {
             let end = state.ends.get(at).cloned().unwrap_or(LinkEnd::Unknown);

@@ -32,8 +32,8 @@ impl Note {
             }));
         }
         note.frontmatter = frontmatter;
-        let work = markdown::read(text, body_start, &lines, &mut note);
-        note.mentions = find::in_note(text, &note, &lines);
-        (note, work)
+        let reading = markdown::read(text, body_start, &lines, &mut note);
+        note.mentions = find::in_note(text, &note, &reading.html, &lines);
+        (note, reading.work)
     }
 }

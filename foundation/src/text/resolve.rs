@@ -385,7 +385,7 @@ impl FileNames {
     /// Returns whether a link of `source` names a place in the vault where nothing is: no file, no folder, and nothing of
     /// the site or the disk around the vault.
     pub fn leads_nowhere(&self, link: &Link, source: &NotePath) -> bool {
-        if clean(&link.path).is_empty() || link.is_external() {
+        if clean(&link.path).is_empty() || link.is_external() || link.is_placeholder() {
             return false;
         }
         if self.target(&link.path, link.form.syntax(), source).is_some() {

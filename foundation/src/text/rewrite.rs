@@ -10,20 +10,20 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use percent_encoding::percent_encode_byte;
 
 use crate::text::canvas;
-use crate::text::dialect::{PathSpelling, split_query};
+use crate::text::dialect::{LinkDialect, PathSpelling, SITE_ALIAS, split_query};
 use crate::text::edit::{Edit, Remark, apply};
 use crate::text::frontmatter::encode_in;
 use crate::text::line::Lines;
 use crate::text::link::{Link, LinkContext, LinkEscape, LinkForm, LinkSyntax, TextForm, is_external};
 use crate::text::link_syntax::percent_decode;
 use crate::text::note::Note;
-use crate::text::path::{NotePath, clean};
+use crate::text::path::{NotePath, clean, to_nfc};
 use crate::text::resolve::{FileNames, LinkFormat, LinkTarget};
 use crate::text::span::Span;
 use crate::text::unlinked_reference::{UnlinkedReference, UnlinkedReferenceKind};
 
 pub use crate::text::rewrite::part_rename::{
-    AnchorRename, PartRename, heading_clashes, heading_linktext, misled_by_rename, rename_part,
+    PartChanges, PartMap, PartRename, heading_clashes, heading_linktext, misled_by_rename, rename_parts,
 };
 pub use crate::text::rewrite::relink::{LinkedPlace, Relink, relink};
 
@@ -86,8 +86,8 @@ impl Moves {
 pub struct RewriteOptions {
     /// The form of new link texts.
     pub format: LinkFormat,
-    /// Write a Markdown link that was the exact relative path of its target as one again, also where Obsidian would find
-    /// a shorter text (spec/git.md 1).
+    /// A Markdown link that is the exact relative path of its target stays one, also where Obsidian would find the file by a
+    /// shorter text, because other programs follow it as a path (spec/git.md 1).
     pub keep_exact_paths: bool,
     /// Keep relative links that Obsidian still resolves, but programs that follow them as file paths no longer do.
     pub keep_lookup_links: bool,
@@ -168,9 +168,9 @@ enum EncodingLevel {
 /// Who decodes a destination.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Reader {
-    /// Obsidian, which takes what is no percent escape as it is, and knows no query.
+    /// Obsidian, which knows no query.
     Obsidian,
-    /// A web page, where a question mark begins a query, and a percent sign always an escape.
+    /// A web page, where a question mark begins a query.
     Web,
 }
 
@@ -244,7 +244,7 @@ impl RenameContext<'_> {
         let Some(LinkTarget::File(found, _)) = self.after.target(path, syntax, place) else { return false };
         // A canvas contains paths in their exact spelling.
         let is_stale = syntax == LinkSyntax::Exact && wanted != target;
-        let is_broken = self.breaks_file_path(path, source, target);
+        let is_broken = syntax != LinkSyntax::Exact && self.breaks_file_path(path, source, target);
         found.path == wanted && !is_stale && !is_broken
     }
 
@@ -277,7 +277,7 @@ impl RenameContext<'_> {
     fn keep_safe_edits(&self, file: &LinkingFile<'_>, mismatch: Mismatch, work: usize) -> LinkRewrite {
         let mut kept = LinkRewrite { work, ..LinkRewrite::default() };
         let mut planned: Vec<(&Link, LinkRewrite)> = Vec::new();
-        for link in self.rewritable_links(file.note) {
+        for link in self.rewritable_links(file.note, file.path) {
             let mut one = LinkRewrite::default();
             self.plan_link(file, link, EncodingLevel::Strict, &mut one);
             kept.work += 1;
@@ -338,7 +338,7 @@ impl RenameContext<'_> {
     /// Plans the edits of all links of a file.
     fn plan(&self, file: &LinkingFile<'_>, level: EncodingLevel) -> LinkRewrite {
         let mut rewritten = LinkRewrite::default();
-        for link in self.rewritable_links(file.note) {
+        for link in self.rewritable_links(file.note, file.path) {
             self.plan_link(file, link, level, &mut rewritten);
             rewritten.work += 1;
         }
@@ -348,7 +348,12 @@ impl RenameContext<'_> {
 
     /// Returns remarks on mentions of moved files that are not links, and are not changed.
     fn unchanged_mentions(&self, file: &LinkingFile<'_>) -> impl Iterator<Item = Remark> {
-        let unchanged = file.note.mentions.iter().filter(|mention| !self.is_rewritable(mention));
+        let is_include = |mention: &UnlinkedReference| mention.kind == UnlinkedReferenceKind::Include;
+        let unchanged = file
+            .note
+            .mentions
+            .iter()
+            .filter(move |mention| !self.is_rewritable(mention, file.path) && !is_include(mention));
         unchanged.filter(|mention| !self.keeps_target(file.path, &mention.link)).map(
             |UnlinkedReference { kind, link }| {
                 remark(kind.code(), file.path, file.text, &file.lines, link.span, kind.why())
@@ -356,14 +361,22 @@ impl RenameContext<'_> {
         )
     }
 
-    /// Returns whether a mention is rewritten as a link.
-    fn is_rewritable(&self, mention: &UnlinkedReference) -> bool {
-        self.options.partial_properties && mention.kind == UnlinkedReferenceKind::PartialProperty
+    /// Returns whether a mention in a file is rewritten as a link.
+    fn is_rewritable(&self, mention: &UnlinkedReference, source: &NotePath) -> bool {
+        match mention.kind {
+            UnlinkedReferenceKind::PartialProperty => self.options.partial_properties,
+            UnlinkedReferenceKind::HtmlAttribute => true,
+            // Elsewhere than in a book it is plain text.
+            UnlinkedReferenceKind::Include => {
+                self.before.dialects().unit_of(source).dialect == LinkDialect::Mdbook
+            }
+            _ => false,
+        }
     }
 
     /// Iterates over the links to rewrite: first the links of the note, then mentions.
-    fn rewritable_links<'n>(&self, note: &'n Note) -> impl Iterator<Item = &'n Link> {
-        let mentions = note.mentions.iter().filter(|mention| self.is_rewritable(mention));
+    fn rewritable_links<'n>(&self, note: &'n Note, source: &NotePath) -> impl Iterator<Item = &'n Link> {
+        let mentions = note.mentions.iter().filter(|mention| self.is_rewritable(mention, source));
         note.links.iter().chain(mentions.map(|mention| &mention.link))
     }
 
@@ -383,7 +396,7 @@ impl RenameContext<'_> {
         rewritten: &mut LinkRewrite,
     ) {
         let LinkingFile { path: source, text, ref lines, .. } = *file;
-        if clean(&link.path).is_empty() || link.is_external() {
+        if clean(&link.path).is_empty() {
             return;
         }
         if self.is_followed_as_path(link.form.syntax(), source) {
@@ -407,11 +420,9 @@ impl RenameContext<'_> {
         if let Some(why) = file.opaque(link) {
             return refuse("yaml-style", why);
         }
-        let format = if self.was_exact_path(link, source, target) {
-            LinkFormat::Relative
-        } else {
-            self.options.format
-        };
+        let is_exact =
+            is_markdown && self.keeps_file_paths() && self.is_file_path(&link.path, source, target);
+        let format = if is_exact { LinkFormat::Relative } else { self.options.format };
         let Some(linktext) = self.linktext(link, wanted, place, format) else {
             return refuse("name-not-linkable", "no link text resolves to the new name");
         };
@@ -497,6 +508,9 @@ impl RenameContext<'_> {
         if said.starts_with('/') {
             texts.extend(unit.rooted(path));
         }
+        if said.starts_with(SITE_ALIAS) && unit.dialect == LinkDialect::Site {
+            texts.extend(unit.from_project(path));
+        }
         if said.starts_with("./") && !relative_path.starts_with("../") {
             texts.push(dotted.clone());
         }
@@ -507,31 +521,33 @@ impl RenameContext<'_> {
         texts
     }
 
-    /// Returns whether a Markdown link that has to change is the exact relative path of its target, with a folder.
-    fn was_exact_path(&self, link: &Link, source: &NotePath, target: &NotePath) -> bool {
-        let path = link.path.strip_prefix("./").unwrap_or(&link.path);
-        self.options.keep_exact_paths
-            && link.form.syntax() == LinkSyntax::Markdown
-            && path.contains('/')
-            && path == relative(source.folder(), target.as_str())
+    /// Returns whether Markdown links that are file paths stay ones.
+    fn keeps_file_paths(&self) -> bool {
+        self.options.keep_exact_paths || self.options.format == LinkFormat::Relative
     }
 
-    /// Returns whether the path of a Markdown link was a valid file path before its note moved, and is not after the move
-    /// (spec/obsidian.md 4.1, case W12).
+    /// Returns whether the path of a Markdown link was a valid file path before the operation, and is not after it, although
+    /// the file may be found by name (spec/obsidian.md 4.1, case W12).
     fn breaks_file_path(&self, path: &str, source: &NotePath, target: &NotePath) -> bool {
-        let place = self.path_after(source);
-        if self.options.format != LinkFormat::Relative
-            || self.options.keep_lookup_links
-            || source.folder() == place.folder()
-        {
-            return false;
-        }
-        let plain = path.trim_start_matches("./");
-        let is_file_path = |from: &NotePath, to: &NotePath| {
-            let relative_path = relative(from.folder(), to.as_str());
-            plain == relative_path || Some(plain) == relative_path.strip_suffix(".md")
+        let (place, moved) = (self.path_after(source), self.moves.of(target));
+        self.keeps_file_paths()
+            && !self.options.keep_lookup_links
+            && (source.folder(), target) != (place.folder(), moved)
+            && self.is_file_path(path, source, target)
+            && !self.is_file_path(path, place, moved)
+    }
+
+    /// Returns whether the path of a link is the relative path of a file from the folder of the linking file. A vault whose
+    /// links are relative can omit the extension of notes.
+    fn is_file_path(&self, path: &str, from: &NotePath, to: &NotePath) -> bool {
+        // Systems differ in the encoding of accents in names of files.
+        let plain = to_nfc(path.trim_start_matches("./"));
+        let relative_path = relative(from.folder(), to.as_str());
+        let relative_path = to_nfc(&relative_path);
+        let is_bare = || {
+            self.options.format == LinkFormat::Relative && Some(&*plain) == relative_path.strip_suffix(".md")
         };
-        is_file_path(source, target) && !is_file_path(place, self.moves.of(target))
+        plain == relative_path || is_bare()
     }
 
     /// Returns the text of a link in `source` that resolves to `target` (spec/obsidian.md 4.3), without a subpath.
@@ -545,6 +561,14 @@ impl RenameContext<'_> {
     ) -> Option<String> {
         if is_canvas_path(link) {
             return Some(target.as_str().to_owned());
+        }
+        if format == LinkFormat::Relative && link.path.starts_with("./") {
+            let path = relative(source.folder(), target.as_str());
+            let dotted = format!("./{path}");
+            let found = self.after.resolve(&dotted, source).is_some_and(|found| found.path == target);
+            if found && !path.starts_with("../") {
+                return Some(dotted);
+            }
         }
         looked_up_text(self.after, target, source, format, link.escape.inner == LinkEscape::Percent)
     }
@@ -579,9 +603,10 @@ impl RenameContext<'_> {
         let Ok(changed) = apply(file.text.as_bytes(), edits) else { return Mismatch::Text };
         let Ok(changed) = String::from_utf8(changed) else { return Mismatch::Text };
         let reparsed = parse(place, &changed);
-        let count = self.rewritable_links(file.note).count();
+        let count = self.rewritable_links(file.note, file.path).count();
         *work += count;
-        if self.rewritable_links(&reparsed).count() != count || reparsed.links.len() != file.note.links.len()
+        if self.rewritable_links(&reparsed, file.path).count() != count
+            || reparsed.links.len() != file.note.links.len()
         {
             return Mismatch::Text;
         }
@@ -591,7 +616,9 @@ impl RenameContext<'_> {
             edited.entry(span.start).and_modify(|known| *known = (*known).min(span)).or_insert(span);
         }
         let mut wrong = HashSet::new();
-        for (old, new) in self.rewritable_links(file.note).zip(self.rewritable_links(&reparsed)) {
+        for (old, new) in
+            self.rewritable_links(file.note, file.path).zip(self.rewritable_links(&reparsed, file.path))
+        {
             // A query behind a path is no part of the edit.
             let touched = edited.get(&old.path_span.start).is_some_and(|span| old.path_span.encloses(*span));
             let is_same = old.form == new.form && old.subpath == new.subpath && old.embed == new.embed;
@@ -683,7 +710,10 @@ fn looked_up_text(
         LinkFormat::Shortest | LinkFormat::Absolute => vec![full, rooted],
         LinkFormat::Relative => vec![relative_path, explicit, full, rooted],
     };
-    let resolves = |text: &str| names.resolve(text, source).is_some_and(|found| found.path == target);
+    // What begins like a URL is one to a Markdown parser.
+    let is_url = |text: &str| with_extension && is_external(text);
+    let resolves =
+        |text: &str| !is_url(text) && names.resolve(text, source).is_some_and(|found| found.path == target);
     candidates.into_iter().find_map(|candidate| {
         let bare = candidate.len().checked_sub(3).and_then(|end| candidate.get(..end));
         let bare = bare.filter(|_| target.is_note() && !with_extension);
@@ -744,9 +774,8 @@ fn percent_encode(path: &str, level: EncodingLevel, in_table: bool, reader: Read
             '(' | ')' => !balanced || level == EncodingLevel::Strict,
             '<' => at == 0 || level == EncodingLevel::Strict,
             '|' => in_table || level == EncodingLevel::Strict,
-            '%' | '?' if reader == Reader::Web => true,
-            '%' => is_percent_code(path.get(at + 1..).unwrap_or("")) || level == EncodingLevel::Strict,
-            '#' => true,
+            '?' if reader == Reader::Web => true,
+            '%' | '#' => true,
             '/' | '.' | '-' | '_' | '~' => false,
             _ => level == EncodingLevel::Strict && c.is_ascii_punctuation(),
         };
@@ -758,12 +787,11 @@ fn percent_encode(path: &str, level: EncodingLevel, in_table: bool, reader: Read
 /// Encodes a path as the destination of a Markdown link in angle brackets.
 fn angle_encode(path: &str, level: EncodingLevel, reader: Reader) -> String {
     let mut out = String::with_capacity(path.len() + 8);
-    for (at, c) in path.char_indices() {
+    for c in path.chars() {
         let is_encoded = match c {
-            '<' | '>' | '\\' | '#' => true,
+            '<' | '>' | '\\' | '#' | '%' => true,
             _ if c.is_control() => true,
-            '%' | '?' if reader == Reader::Web => true,
-            '%' => is_percent_code(path.get(at + 1..).unwrap_or("")) || level == EncodingLevel::Strict,
+            '?' if reader == Reader::Web => true,
             ' ' | '/' | '.' | '-' | '_' | '~' => false,
             _ => level == EncodingLevel::Strict && c.is_ascii_punctuation(),
         };
@@ -792,10 +820,6 @@ fn push(c: char, is_encoded: bool, out: &mut String) {
     for byte in c.encode_utf8(&mut bytes).bytes() {
         out.push_str(percent_encode_byte(byte));
     }
-}
-
-fn is_percent_code(rest: &str) -> bool {
-    rest.len() >= 2 && rest.bytes().take(2).all(|byte| byte.is_ascii_hexdigit())
 }
 
 fn is_balanced(path: &str) -> bool {

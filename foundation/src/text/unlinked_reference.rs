@@ -1,5 +1,5 @@
 //! Unlinked references: names of files that Obsidian does not treat as links, such as a wikilink next to other text in a
-//! property, or a node of a Mermaid diagram (spec/obsidian.md 2.7, 4.6, 4.7).
+//! property, the source of an image in HTML, or a node of a Mermaid diagram (spec/obsidian.md 2.7, 4.6, 4.7).
 
 pub mod find;
 
@@ -23,6 +23,10 @@ pub enum UnlinkedReferenceKind {
     FoldedProperty,
     /// A node of a Mermaid diagram of the class `internal-link`.
     MermaidNode,
+    /// An attribute of an HTML tag, such as `src` or `href`. It is followed as a link.
+    HtmlAttribute,
+    /// A file that mdBook puts into a page, as in `{{#include main.rs}}`. It is followed as a link in a book.
+    Include,
     /// A wikilink in frontmatter that is not YAML.
     BrokenYaml,
     /// A wikilink or path in a canvas that is not JSON.
@@ -35,6 +39,8 @@ impl UnlinkedReferenceKind {
         match self {
             Self::PartialProperty | Self::FoldedProperty => "partial-property",
             Self::MermaidNode => "mermaid-node",
+            Self::HtmlAttribute => "html-attribute",
+            Self::Include => "include",
             Self::BrokenYaml => "yaml-unparsable",
             Self::BrokenJson => "json-unparsable",
         }
@@ -46,6 +52,8 @@ impl UnlinkedReferenceKind {
             Self::PartialProperty => "a link next to other text in a property was not changed",
             Self::FoldedProperty => "a link next to other text in a property cannot be changed",
             Self::MermaidNode => "a node of a diagram names the file",
+            Self::HtmlAttribute => "an attribute of an HTML tag names the file and was not changed",
+            Self::Include => "an include of mdBook names the file",
             Self::BrokenYaml => "the frontmatter cannot be read, so its links were not changed",
             Self::BrokenJson => "the canvas cannot be read, so it was not changed",
         }

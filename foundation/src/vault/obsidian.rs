@@ -18,6 +18,9 @@ use crate::text::pattern_limits::check_pattern;
 use crate::text::resolve::LinkFormat;
 use crate::vault::symlinks::HOW_TO_FOLLOW;
 
+/// The settings of the plugin Templater.
+const TEMPLATER: &str = "plugins/templater-obsidian/data.json";
+
 /// How many bytes a file of settings may have.
 const MAX_SIZE: u64 = 10_000_000;
 
@@ -192,6 +195,7 @@ impl Settings {
         settings.types = types.types();
         settings.daily_notes = daily.daily_notes();
         settings.templates = templates.templates();
+        settings.hide_templates(root, config_dir, follow);
         for source in [app, types, daily, templates] {
             settings.warnings.extend(source.warnings);
         }
@@ -233,12 +237,22 @@ impl Settings {
         self.filters = app.filters();
     }
 
-    /// Says whether the user hides any files from search.
+    /// Hides the templates from search, tasks and memory: those of Obsidian, and of its plugin Templater.
+    fn hide_templates(&mut self, root: &Path, config_dir: &str, follow: bool) {
+        let plugin = SettingsFile::read(root, config_dir, TEMPLATER, follow);
+        let of_plugin = plugin.values.get("templates_folder").and_then(Value::as_str).map(folder);
+        let folders = std::iter::once(folder(&self.templates.folder)).chain(of_plugin);
+        let prefixes = folders.filter(|folder| !folder.is_empty()).map(|folder| fold(&format!("{folder}/")));
+        self.filters.extend(prefixes.map(IgnoreFilter::Prefix));
+    }
+
+    /// Says whether any files are hidden from search.
     pub fn has_filters(&self) -> bool {
         !self.filters.is_empty()
     }
 
-    /// Says whether the user hides a file from search; it still resolves as a link's target (spec/obsidian.md 1.4).
+    /// Says whether a file is hidden from search, by the user or as a template; it still resolves as a link's target
+    /// (spec/obsidian.md 1.4).
     pub fn is_excluded(&self, path: &NotePath) -> bool {
         if self.filters.is_empty() {
             return false;

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use crate::catalog_overlay::View;
 use crate::change::Changes;
+use crate::change::heading_links::follow_headings;
 use crate::change::operation::ChangeReply;
 use crate::source::Source;
 use crate::upkeep::Upkeep;
@@ -93,6 +95,7 @@ impl Changes<'_> {
                 None => plan.files.push(FileChange::edit(path, source.hash, edits)),
             }
         }
+        follow_headings(&View::new(self.core)?, &mut plan, &[])?;
         Ok((plan, overlapping))
     }
 }

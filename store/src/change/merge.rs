@@ -1,29 +1,34 @@
 //! Plans the merge of two notes, and the extraction of a section into a note of its own.
 
 use std::cmp::Reverse;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::catalog_overlay::View;
 use crate::change::Planner;
 use crate::change::create::NewRequest;
+use crate::change::heading_links::follow_headings;
 use crate::change::headings::heading;
 use crate::change::link::new_link;
 use crate::change::merge_properties::PropertyMerge;
 use crate::change::move_files::add_edits;
+use crate::change::properties::applied;
 use crate::source::Source;
 use sidenote_foundation::clock::Timestamp;
 use sidenote_foundation::error::{Error, Result};
+use sidenote_foundation::text::anchor::{AnchorTable, AnchorTarget};
 use sidenote_foundation::text::body_edit;
+use sidenote_foundation::text::dialect::LinkDialect;
 use sidenote_foundation::text::edit::{
-    ChangeSet, Content, Edit, FileChange, FileLocation, Remark, apply, single_edit,
+    ChangeSet, Content, Edit, FileChange, FileLocation, Remark, single_edit,
 };
 use sidenote_foundation::text::frontmatter::{edit as property, encode_in};
-use sidenote_foundation::text::link::{Link, LinkEscape, LinkForm};
+use sidenote_foundation::text::link::{Link, LinkEscape, LinkForm, LinkSyntax};
 use sidenote_foundation::text::note::{Note, heading_key};
 use sidenote_foundation::text::path::{NotePath, key};
 use sidenote_foundation::text::resolve::{FileNames, name_keys};
 use sidenote_foundation::text::rewrite::{
-    Moves, RenameContext, RewriteOptions, linktext, markdown_destination,
+    LinkRewrite, LinkedPlace, Moves, PartChanges, PartMap, Relink, RenameContext, RewriteOptions, linktext,
+    markdown_destination, relink, rename_parts,
 };
 use sidenote_foundation::text::span::Span;
 use sidenote_foundation::text::subpath::{SubpathTable, SubpathTarget};
@@ -78,59 +83,44 @@ impl Planner<'_> {
         let world =
             RenameContext { before: &before, after: &after, moves: &moves, destination: None, options };
         let mut plan = ChangeSet::new("merge");
-        let mut moved = None;
-        let mut target = None;
+        let mut linking: Vec<(Source, Vec<Edit>)> = Vec::with_capacity(sources.len());
         for source in sources {
             let rewritten = world.retarget(&source.path, &source.text, &source.note);
             plan.remarks.extend(rewritten.remarks);
             let is_one = source.path == from || source.path == into;
             if let Some(refusal) = source.refusal().filter(|_| is_one) {
                 return Err(Error::invalid(refusal.to_string()));
-            } else if source.path == from {
-                moved = Some((edited(&source.text, &rewritten.edits)?, source));
-            } else if source.path == into {
-                target = Some((edited(&source.text, &rewritten.edits)?, source));
-            } else {
-                add_edits(&mut plan, &source, None, rewritten.edits, Vec::new());
+            }
+            linking.push((source, rewritten.edits));
+        }
+        let find = |linking: &[(Source, Vec<Edit>)], path: &NotePath| {
+            let found = linking.iter().position(|(source, _)| source.path == *path);
+            found.ok_or_else(|| Error::not_found(format!("{path} was removed")))
+        };
+        let (moved, kept) = (find(&linking, &from)?, find(&linking, &into)?);
+        refuse_same_labels(&linking[moved].0, &linking[kept].0)?;
+        plan.remarks.extend(twice(&linking[moved].0, &linking[kept].0));
+        let settings = self.core.vault.settings();
+        // Where the headings are in the merged text is known when it was made once.
+        let draft = merged(&settings, &linking[moved], &linking[kept])?.0;
+        follow_parts(view, &before, (moved, kept), &draft, &mut linking);
+        let (text, remarks) = merged(&settings, &linking[moved], &linking[kept])?;
+        plan.remarks.extend(remarks);
+        for (at, (source, edits)) in linking.iter_mut().enumerate() {
+            if at != moved && at != kept {
+                add_edits(&mut plan, source, None, std::mem::take(edits), Vec::new());
             }
         }
-        let (Some((moved, old)), Some((mut text, source))) = (moved, target) else {
-            return Err(Error::not_found(format!("{from} or {into} was removed")));
-        };
-        plan.remarks.extend(twice(&old, &source));
-        let own = labels(&source);
-        if let Some(label) = labels(&old).into_iter().find(|label| own.contains(label)) {
-            return Err(Error::invalid(format!(
-                "{from} and {into} both define [{label}], and one would be lost"
-            ))
-            .with_hint("give one of the references or footnotes another label first"));
-        }
-        let refused = |refusal: property::Refusal| Error::invalid(format!("{into}: {}", refusal.message));
-        let note = Note::parse(&moved);
-        let mut uniting = PropertyMerge::of(&into, text);
-        let settings = self.core.vault.settings();
-        for coming in note.frontmatter.iter().flat_map(|front| &front.properties) {
-            uniting.merge(&from, coming, settings.declared_type(&coming.key))?;
-        }
-        plan.remarks.append(&mut uniting.remarks);
-        text = uniting.text;
-        let body = moved.get(note.body_start..).unwrap_or("").trim_matches(['\n', '\r']);
-        let edits = body_edit::append(&text, body).map_err(refused)?;
-        text = edited(&text, &edits)?;
-        add_edits(
-            &mut plan,
-            &source,
-            None,
-            single_edit(&source.text, &text).into_iter().collect(),
-            Vec::new(),
-        );
+        let (source, hash) = (&linking[kept].0, linking[moved].0.hash);
+        let edits = single_edit(&source.text, &text).into_iter().collect();
+        add_edits(&mut plan, source, None, edits, Vec::new());
+        follow_headings(view, &mut plan, &[from.clone(), into])?;
         plan.remarks.extend(self.unread(&[&from])?);
-        plan.files.sort_by(|a, b| a.from.cmp(&b.from));
         let to = Some(FileLocation::Trash(self.free_in_trash(&from, &BTreeSet::new())?));
         plan.files.push(FileChange {
             from: Some(FileLocation::Vault(from)),
             to,
-            before: Some(old.hash),
+            before: Some(hash),
             content: Content::Keep,
         });
         Ok(plan)
@@ -168,9 +158,7 @@ impl Planner<'_> {
         };
         let mut plan = self.plan_new(view, &made, now)?;
         plan.operation = "extract".to_owned();
-        let new = plan.files.iter().find(|change| change.from.is_none());
-        let new = new.and_then(|change| change.to.as_ref()?.in_vault().cloned());
-        let new = new.ok_or_else(|| Error::internal("the new note has no path"))?;
+        let (new, begun) = new_note(&plan)?;
         if plan.files.len() > 1 {
             return Err(Error::invalid(format!("links to other notes would lead to {new}"))
                 .with_hint("choose a title that no note has"));
@@ -183,7 +171,7 @@ impl Planner<'_> {
         sources.push(view.source(&path)?);
         let files = view.names(&sources, keys)?;
         let part = Note::parse(section.of(&own.text));
-        let extraction = Extraction {
+        let mut extraction = Extraction {
             own: &own,
             new: &new,
             section,
@@ -193,23 +181,123 @@ impl Planner<'_> {
             part: SubpathTable::new(&part),
             settings: self.core.vault.settings(),
             options: self.core.rewrite_options(),
+            changes: BTreeMap::new(),
         };
-        let SplitEdits { moved, left, remarks } = extraction.split();
+        // Where the headings are in the two texts is known when they were made once.
+        let draft = extraction.split(view);
+        let (moved, left) = (extraction.moved_text(draft.moved)?, extraction.remaining(draft.left)?);
+        extraction.compare(view, &sources, &format!("{begun}{moved}"), &applied(&own.text, &left)?);
+        let SplitEdits { moved, left, remarks } = extraction.split(view);
         for source in sources.iter().filter(|source| source.path != path) {
-            add_edits(&mut plan, source, None, extraction.edits_elsewhere(source), Vec::new());
+            let (edits, remarks) = extraction.edits_elsewhere(view, source);
+            add_edits(&mut plan, source, None, edits, remarks);
         }
-        let body = extraction.moved_text(moved)?;
-        for change in plan.files.iter_mut().filter(|change| change.from.is_none()) {
-            if let Content::Whole(bytes) = &mut change.content {
-                let end = property::line_end(&own.text);
-                *bytes = String::from_utf8_lossy(bytes).replace('\n', end).into_bytes();
-                bytes.extend_from_slice(body.trim_end_matches(['\n', '\r']).as_bytes());
-                bytes.extend_from_slice(end.as_bytes());
-            }
-        }
+        add_body(&mut plan, &extraction.moved_text(moved)?, property::line_end(&own.text));
         add_edits(&mut plan, &own, None, extraction.remaining(left)?, remarks);
         plan.files.sort_by(|a, b| a.from.cmp(&b.from));
+        follow_headings(view, &mut plan, std::slice::from_ref(&path))?;
         Ok(plan)
+    }
+}
+
+/// Returns the path and the text of the note that a plan creates.
+fn new_note(plan: &ChangeSet) -> Result<(NotePath, String)> {
+    let created = plan.files.iter().find_map(|change| match (&change.from, &change.to, &change.content) {
+        (None, Some(to), Content::Whole(bytes)) => {
+            Some((to.in_vault()?.clone(), String::from_utf8_lossy(bytes).into_owned()))
+        }
+        _ => None,
+    });
+    created.ok_or_else(|| Error::internal("the new note has no path"))
+}
+
+/// Adds a text to the note that a plan creates, whose lines get these ends.
+fn add_body(plan: &mut ChangeSet, body: &str, line_end: &str) {
+    for change in plan.files.iter_mut().filter(|change| change.from.is_none()) {
+        if let Content::Whole(bytes) = &mut change.content {
+            *bytes = String::from_utf8_lossy(bytes).replace('\n', line_end).into_bytes();
+            bytes.extend_from_slice(body.trim_end_matches(['\n', '\r']).as_bytes());
+            bytes.extend_from_slice(line_end.as_bytes());
+        }
+    }
+}
+
+/// Returns an error if both notes define a reference or a footnote with the same label.
+fn refuse_same_labels(from: &Source, into: &Source) -> Result<()> {
+    let own = labels(into);
+    match labels(from).into_iter().find(|label| own.contains(label)) {
+        None => Ok(()),
+        Some(label) => Err(Error::invalid(format!(
+            "{} and {} both define [{label}], and one would be lost",
+            from.path, into.path
+        ))
+        .with_hint("give one of the references or footnotes another label first")),
+    }
+}
+
+/// Returns the text of two notes together, each with its edits, and remarks on their properties.
+fn merged(
+    settings: &Settings,
+    (from, from_edits): &(Source, Vec<Edit>),
+    (into, into_edits): &(Source, Vec<Edit>),
+) -> Result<(String, Vec<Remark>)> {
+    let moved = applied(&from.text, from_edits)?;
+    let note = Note::parse(&moved);
+    let mut uniting = PropertyMerge::of(&into.path, applied(&into.text, into_edits)?);
+    for coming in note.frontmatter.iter().flat_map(|front| &front.properties) {
+        uniting.merge(&from.path, coming, settings.declared_type(&coming.key))?;
+    }
+    let body = moved.get(note.body_start..).unwrap_or("").trim_matches(['\n', '\r']);
+    let edits = body_edit::append(&uniting.text, body).map_err(|refusal: property::Refusal| {
+        Error::invalid(format!("{}: {}", into.path, refusal.message))
+    })?;
+    Ok((applied(&uniting.text, &edits)?, uniting.remarks))
+}
+
+/// Adds the edits of links to parts of two notes that are merged: the note at `moved` among the linking ones, whose parts
+/// stand behind those of the note at `kept` in the merged text `draft`.
+fn follow_parts(
+    view: &View<'_>,
+    names: &FileNames,
+    (moved, kept): (usize, usize),
+    draft: &str,
+    linking: &mut [(Source, Vec<Edit>)],
+) {
+    let mut changes: BTreeMap<(LinkDialect, usize), PartChanges> = BTreeMap::new();
+    let into = linking[kept].0.path.clone();
+    for at in 0..linking.len() {
+        let dialect = match at == moved {
+            true => view.dialects().unit_of(&into).dialect,
+            false => view.dialects().unit_of(&linking[at].0.path).dialect,
+        };
+        let mut edits = Vec::new();
+        for target in [moved, kept] {
+            let (source, own) = (&linking[at].0, &linking[target].0);
+            let parts = changes.entry((dialect, target)).or_insert_with(|| {
+                let (first, others) = if target == moved {
+                    let into = &linking[kept].0;
+                    let anchors = AnchorTable::new(dialect, &into.text, &into.note);
+                    (into.note.headings.len(), anchors.others())
+                } else {
+                    (0, 0)
+                };
+                let map = PartMap {
+                    headings: vec![(0..own.note.headings.len(), first)],
+                    others: vec![(0..usize::MAX, others)],
+                };
+                PartChanges::new(dialect, (&own.text, &own.note), (&into, draft), map)
+            });
+            let count = linking[moved].0.note.headings.len() + linking[kept].0.note.headings.len();
+            if parts.note_after.headings.len() != count {
+                continue;
+            }
+            let is_target =
+                |link: &Link| names.follow(link, &source.path).is_some_and(|found| *found.path == own.path);
+            let renamed = parts.renamed_headings(&own.note);
+            let text = (&source.path, source.text.as_str(), &source.note);
+            edits.append(&mut rename_parts(text, &own.note, &renamed, parts, is_target).edits);
+        }
+        linking[at].1.append(&mut edits);
     }
 }
 
@@ -230,6 +318,9 @@ struct Extraction<'a> {
     part: SubpathTable<'a>,
     settings: Settings,
     options: RewriteOptions,
+    /// For each dialect, the parts of the section in the new note, and the other parts in what is left, when both texts are
+    /// known.
+    changes: BTreeMap<LinkDialect, (PartChanges, PartChanges)>,
 }
 
 /// The edits of the note that loses the section.
@@ -247,15 +338,23 @@ impl Extraction<'_> {
     }
 
     /// Returns whether the subpath of a link to the note names something inside the section.
-    fn names_part(&self, link: &Link) -> bool {
+    fn names_part(&self, link: &Link, anchors: Option<&AnchorTable>) -> bool {
         let note = &self.own.note;
-        let span = match self.parts.find(&link.subpath) {
-            Some(SubpathTarget::Heading(at)) => note.headings.get(at).map(|heading| heading.span),
-            Some(SubpathTarget::Block(at)) => note.blocks.get(at).map(|block| block.id_span),
-            Some(SubpathTarget::Footnote(at)) => note.footnotes.get(at).map(|footnote| footnote.span),
-            None => None,
+        let heading = |at: usize| note.headings.get(at).map(|heading| heading.span.start);
+        let start = match (anchors, self.parts.find(&link.subpath)) {
+            (Some(anchors), _) => match anchors.find(&link.subpath) {
+                Some(AnchorTarget::Heading(at)) => heading(at),
+                Some(AnchorTarget::Other(at)) => anchors.start_of_other(at),
+                None => None,
+            },
+            (None, Some(SubpathTarget::Heading(at))) => heading(at),
+            (None, Some(SubpathTarget::Block(at))) => note.blocks.get(at).map(|block| block.id_span.start),
+            (None, Some(SubpathTarget::Footnote(at))) => {
+                note.footnotes.get(at).map(|footnote| footnote.span.start)
+            }
+            (None, None) => None,
         };
-        span.is_some_and(|span| self.encloses(span))
+        start.is_some_and(|start| self.section.contains(start))
     }
 
     /// Returns whether a link of a note leads to the note that has the section.
@@ -263,23 +362,92 @@ impl Extraction<'_> {
         self.before.follow(link, from).is_some_and(|found| *found.path == self.own.path)
     }
 
-    /// Plans the edits that redirect a link in `text`, of the note at `source`, to a target.
-    fn retarget(&self, link: &Link, text: &str, target: &NotePath, source: &NotePath) -> Vec<Edit> {
+    /// Returns the anchors of the note, if links of a note with this dialect can name them alone.
+    fn anchors_for(&self, dialect: LinkDialect) -> Option<AnchorTable> {
+        dialect.follows_paths().then(|| AnchorTable::new(dialect, &self.own.text, &self.own.note))
+    }
+
+    /// Compares the parts of the note with those of the two texts that it becomes.
+    fn compare(&mut self, view: &View<'_>, sources: &[Source], new: &str, left: &str) {
+        let own = self.own;
+        let first = own.note.headings.partition_point(|heading| heading.span.start < self.section.start);
+        let end = own.note.headings.partition_point(|heading| heading.span.start < self.section.end);
+        for source in sources {
+            let dialect = view.dialects().unit_of(&source.path).dialect;
+            if self.changes.contains_key(&dialect) {
+                continue;
+            }
+            let anchors = AnchorTable::new(dialect, &own.text, &own.note);
+            let others = anchors.others_before(self.section.start)..anchors.others_before(self.section.end);
+            let before = (own.text.as_str(), &own.note);
+            let changes = |path: &NotePath, text: &str| {
+                PartChanges::new(dialect, before, (path, text), PartMap::default())
+            };
+            let (mut moved, mut rest) = (changes(self.new, new), changes(&own.path, left));
+            let made = moved.note_after.headings.len().saturating_sub(end - first);
+            let made_others = moved.after.others().saturating_sub(others.len());
+            moved.map =
+                PartMap { headings: vec![(first..end, made)], others: vec![(others.clone(), made_others)] };
+            rest.map = PartMap {
+                headings: vec![(0..first, 0), (end..usize::MAX, first)],
+                others: vec![(0..others.start, 0), (others.end..usize::MAX, others.start)],
+            };
+            self.changes.insert(dialect, (moved, rest));
+        }
+    }
+
+    /// Plans the new anchors of links in a text to the note, whose parts are in two texts now.
+    fn new_anchors(&self, source: &Source, dialect: LinkDialect, anchors: Option<&AnchorTable>) -> Vec<Edit> {
+        let Some((moved, rest)) = self.changes.get(&dialect) else { return Vec::new() };
+        let linking = (&source.path, source.text.as_str(), &source.note);
+        let is_target = |inside: bool| {
+            move |link: &Link| {
+                link.form.syntax() == LinkSyntax::Markdown
+                    && self.leads_here(link, &source.path)
+                    && self.names_part(link, anchors) == inside
+            }
+        };
+        let follow = |changes: &PartChanges, inside: bool| {
+            rename_parts(linking, &self.own.note, &[], changes, is_target(inside)).edits
+        };
+        [follow(moved, true), follow(rest, false)].concat()
+    }
+
+    /// Plans the edits of links in a text that lead to the section, so that they lead to the new note.
+    fn redirected(&self, source: &Source, place: &NotePath, links: &[&Link]) -> (Vec<Edit>, Vec<Remark>) {
+        let relinks: Vec<Relink> = links
+            .iter()
+            .filter(|link| !link.path.is_empty())
+            .map(|link| Relink {
+                span: link.span,
+                source_then: Some(source.path.clone()),
+                target_then: LinkedPlace::File(self.own.path.clone()),
+                target: LinkedPlace::File(self.new.clone()),
+            })
+            .collect();
+        let linking = (place, source.text.as_str(), &source.note);
+        let LinkRewrite { mut edits, remarks, .. } = relink(&self.after, self.options, linking, &relinks);
+        let bare = links.iter().filter(|link| link.path.is_empty());
+        edits.extend(bare.filter_map(|link| self.named(link, &source.text, self.new, place)));
+        edits.extend(
+            links.iter().filter_map(|link| outer_part(link, &source.text, &self.part)).map(Edit::remove),
+        );
+        (edits, remarks)
+    }
+
+    /// Plans the edit that puts the name of a note before the subpath of a link that has none.
+    fn named(&self, link: &Link, text: &str, target: &NotePath, place: &NotePath) -> Option<Edit> {
         let percent = link.escape.inner == LinkEscape::Percent;
         let in_angle =
             link.dest_span.start.checked_sub(1).and_then(|at| text.as_bytes().get(at)) == Some(&b'<');
         let encode = |name: String| if percent { markdown_destination(&name, in_angle) } else { name };
-        let Some(raw) = linktext(&self.after, target, source, self.settings.link_format, percent)
-            .and_then(|name| encode_in(link.escape.host, &encode(name)))
-        else {
-            return Vec::new();
-        };
-        let outer = if target == self.new { outer_part(link, text, &self.part) } else { None };
-        outer.map(Edit::remove).into_iter().chain([Edit::replace(link.path_span, raw)]).collect()
+        let raw = linktext(&self.after, target, place, self.settings.link_format, percent)
+            .and_then(|name| encode_in(link.escape.host, &encode(name)))?;
+        Some(Edit::replace(link.path_span, raw))
     }
 
     /// Plans the edits of links in the note itself. Links inside the section are written for the path of the new note.
-    fn split(&self) -> SplitEdits {
+    fn split(&self, view: &View<'_>) -> SplitEdits {
         let (own, path) = (self.own, &self.own.path);
         let moves = Moves::default();
         let context = RenameContext {
@@ -289,37 +457,58 @@ impl Extraction<'_> {
             destination: Some(self.new),
             options: self.options,
         };
+        let dialect = view.dialects().unit_of(path).dialect;
+        let anchors = self.anchors_for(dialect);
         let all = context.retarget(path, &own.text, &own.note);
         let mut moved: Vec<Edit> = all.edits.into_iter().filter(|edit| self.encloses(edit.span)).collect();
-        let mut left: Vec<Edit> = Vec::new();
         // Links of the section that change, each with its new text.
         let (mut rewritten, mut anew): (Vec<Span>, Vec<Edit>) = (Vec::new(), Vec::new());
+        let (mut inside, mut outside): (Vec<&Link>, Vec<&Link>) = (Vec::new(), Vec::new());
         let to_part = |link: &&Link| !link.subpath.is_empty() && self.leads_here(link, path);
         for link in own.note.links.iter().filter(to_part) {
+            let anchors = anchors.as_ref().filter(|_| link.form.syntax() == LinkSyntax::Markdown);
             let is_bare = link.path.is_empty();
-            match (self.encloses(link.span), self.names_part(link)) {
-                (true, false) if is_bare => anew.extend(self.retarget(link, &own.text, path, self.new)),
+            match (self.encloses(link.span), self.names_part(link, anchors)) {
+                (true, false) if is_bare => anew.extend(self.named(link, &own.text, path, self.new)),
                 (true, true) if is_bare => {
                     anew.extend(outer_part(link, &own.text, &self.part).map(Edit::remove));
                 }
                 (true, true) => {
                     rewritten.push(link.span);
-                    anew.extend(self.retarget(link, &own.text, self.new, self.new));
+                    inside.push(link);
                 }
-                (false, true) => left.extend(self.retarget(link, &own.text, self.new, path)),
+                (false, true) => outside.push(link),
                 _ => {}
             }
         }
         retain_outside(&mut moved, rewritten);
+        let (mut redirected, mut remarks) = self.redirected(own, self.new, &inside);
+        moved.append(&mut redirected);
         moved.append(&mut anew);
-        SplitEdits { moved, left, remarks: all.remarks }
+        let (mut left, more) = self.redirected(own, path, &outside);
+        let (here, there): (Vec<Edit>, Vec<Edit>) = self
+            .new_anchors(own, dialect, anchors.as_ref())
+            .into_iter()
+            .partition(|edit| self.encloses(edit.span));
+        moved.extend(here);
+        left.extend(there);
+        remarks.extend(more);
+        remarks.extend(all.remarks);
+        SplitEdits { moved, left, remarks }
     }
 
     /// Plans the edits of links of another note to parts of the section.
-    fn edits_elsewhere(&self, source: &Source) -> Vec<Edit> {
-        let links = source.note.links.iter();
-        let to_part = links.filter(|link| self.leads_here(link, &source.path) && self.names_part(link));
-        to_part.flat_map(|link| self.retarget(link, &source.text, self.new, &source.path)).collect()
+    fn edits_elsewhere(&self, view: &View<'_>, source: &Source) -> (Vec<Edit>, Vec<Remark>) {
+        let dialect = view.dialects().unit_of(&source.path).dialect;
+        let anchors = self.anchors_for(dialect);
+        let is_part = |link: &&Link| {
+            let anchors = anchors.as_ref().filter(|_| link.form.syntax() == LinkSyntax::Markdown);
+            self.leads_here(link, &source.path) && self.names_part(link, anchors)
+        };
+        let links: Vec<&Link> = source.note.links.iter().filter(is_part).collect();
+        let (mut edits, remarks) = self.redirected(source, &source.path, &links);
+        edits.extend(self.new_anchors(source, dialect, anchors.as_ref()));
+        (edits, remarks)
     }
 
     /// Returns the text of the section for the new note.
@@ -327,7 +516,7 @@ impl Extraction<'_> {
         let start = self.section.start;
         let shift =
             |edit: Edit| Edit { span: Span::new(edit.span.start - start, edit.span.end - start), ..edit };
-        edited(self.section.of(&self.own.text), &moved.into_iter().map(shift).collect::<Vec<_>>())
+        applied(self.section.of(&self.own.text), &moved.into_iter().map(shift).collect::<Vec<_>>())
     }
 
     /// Completes the edits of the note: a link to the new note replaces the section.
@@ -362,11 +551,6 @@ fn outer_part(link: &Link, text: &str, part: &SubpathTable<'_>) -> Option<Span> 
         said_starts.iter().position(|&at| part.find(link.subpath.get(at..).unwrap_or("")).is_some())?;
     let end = raw_starts.get(first).filter(|_| raw_starts.len() == said_starts.len() && first > 0)?;
     Some(Span::new(link.subpath_span.start, link.subpath_span.start + end))
-}
-
-fn edited(text: &str, edits: &[Edit]) -> Result<String> {
-    String::from_utf8(apply(text.as_bytes(), edits)?)
-        .map_err(|error| Error::internal("an edit produced invalid UTF-8").with_source(error))
 }
 
 /// Lists the labels of reference definitions and footnotes, the latter with their `^`, by key.

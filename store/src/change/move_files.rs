@@ -1,16 +1,16 @@
 //! Plans moves and renames of files, folders, headings and blocks, with every link to them.
 
-use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::catalog_overlay::{GROUP, NamedFiles, View};
 use crate::change::Planner;
+use crate::change::heading_links::follow_headings;
 use crate::change::headings::heading;
+use crate::change::properties::applied;
 use crate::core::Core;
 use crate::source::Source;
 use sidenote_foundation::error::{Error, ErrorKind, Result};
 use sidenote_foundation::parallel;
-use sidenote_foundation::text::anchor::AnchorTable;
 use sidenote_foundation::text::dialect::LinkDialect;
 use sidenote_foundation::text::edit::{
     ChangeSet, Content, Edit, FileChange, FileLocation, FolderMove, Remark, apply,
@@ -20,10 +20,11 @@ use sidenote_foundation::text::frontmatter::edit::Refusal;
 use sidenote_foundation::text::path::{NotePath, key};
 use sidenote_foundation::text::resolve::name_keys;
 use sidenote_foundation::text::rewrite::{
-    AnchorRename, Moves, PartRename, RenameContext, RewriteOptions, fits_in_wikilink, heading_clashes,
-    heading_linktext, misled_by_rename, parse, rename_part,
+    Moves, PartChanges, PartMap, PartRename, RenameContext, RewriteOptions, fits_in_wikilink,
+    heading_clashes, heading_linktext, misled_by_rename, rename_parts,
 };
 use sidenote_foundation::vault::scan;
+use sidenote_foundation::vault::symlinks::as_spelled_on_disk;
 
 /// A file or folder to move or rename.
 #[derive(Debug, Clone, Default)]
@@ -97,7 +98,11 @@ impl Planner<'_> {
                 let inside = view.below(&folder)?;
                 for path in &inside {
                     let rest = path.as_str().strip_prefix(folder.as_str()).unwrap_or_default();
-                    moves.insert(path.clone(), NotePath::parse(&format!("{to}{rest}"))?);
+                    // What is there keeps its name, also one that nobody could type.
+                    let place = format!("{to}{rest}");
+                    let place = NotePath::from_disk(&place)
+                        .ok_or_else(|| Error::invalid(format!("{place} is too deep for a path")))?;
+                    moves.insert(path.clone(), place);
                 }
                 moves.insert_folder(&folder, &to);
                 plan.folders.push(FolderMove { from: folder, to });
@@ -208,16 +213,18 @@ impl Planner<'_> {
 
     /// Finds a folder by its path.
     fn folder_named(&self, name: &str) -> Option<NotePath> {
-        let path = NotePath::parse(name.trim_end_matches('/')).ok()?;
+        let path = as_spelled_on_disk(&self.core.vault, &NotePath::parse(name.trim_end_matches('/')).ok()?);
         self.core.vault.disk_path(&path).is_dir().then_some(path)
     }
 
     /// Finds a file: a note by any of its names, any other file by its path.
     pub(super) fn file_named(&self, view: &View<'_>, name: &str) -> Result<NotePath> {
-        if let Ok(path) = NotePath::parse(name)
-            && view.holds(&path)?
-        {
-            return Ok(path);
+        if let Ok(path) = NotePath::parse(name) {
+            for path in [as_spelled_on_disk(&self.core.vault, &path), path] {
+                if view.holds(&path)? {
+                    return Ok(path);
+                }
+            }
         }
         view.find(name)
     }
@@ -279,7 +286,8 @@ impl Planner<'_> {
         sources.push(view.source(&path)?);
         let files = view.names(&sources, BTreeSet::from([key(path.name())]))?;
         let names = files.table();
-        let mut anchors: BTreeMap<LinkDialect, AnchorRename> = BTreeMap::new();
+        let edited = applied(&own.text, std::slice::from_ref(&definition))?;
+        let mut changes: BTreeMap<LinkDialect, PartChanges> = BTreeMap::new();
         let operation = if request.kind == PartKind::Heading { "rename-heading" } else { "rename-block" };
         let mut plan = ChangeSet::new(operation);
         plan.remarks.extend(self.unread(&[&path])?);
@@ -288,16 +296,16 @@ impl Planner<'_> {
                 names.follow(link, &source.path).is_some_and(|found| *found.path == path)
             };
             let dialect = view.dialects().unit_of(&source.path).dialect;
-            let anchors = match anchors.entry(dialect) {
-                Entry::Occupied(known) => known.into_mut(),
-                Entry::Vacant(unknown) => unknown.insert(anchors_of(dialect, &own, &definition)?),
-            };
+            let changes = changes.entry(dialect).or_insert_with(|| {
+                PartChanges::new(dialect, (&own.text, &own.note), (&own.path, &edited), PartMap::same())
+            });
             let linking = (&source.path, source.text.as_str(), &source.note);
-            let mut rewritten = rename_part(linking, &own.note, &part, anchors, is_target);
+            let parts = std::slice::from_ref(&part);
+            let mut rewritten = rename_parts(linking, &own.note, parts, changes, is_target);
             if source.path == path {
                 rewritten.edits.push(definition.clone());
             }
-            let misled = misled_by_rename(linking, &own.note, anchors, is_target, &rewritten.edits);
+            let misled = misled_by_rename(linking, &own.note, changes, is_target, &rewritten.edits);
             if let Some(link) = misled.first().filter(|_| !request.force) {
                 let said = link.of(&source.text);
                 let message = format!("{said} in {} would lead to another part of {path}", source.path);
@@ -307,6 +315,7 @@ impl Planner<'_> {
             add_edits(&mut plan, &source, None, rewritten.edits, rewritten.remarks);
         }
         plan.files.sort_by(|a, b| a.from.cmp(&b.from));
+        follow_headings(view, &mut plan, std::slice::from_ref(&path))?;
         Ok(plan)
     }
 }
@@ -327,17 +336,6 @@ fn same_name(core: &Core, from: &NotePath, to: &NotePath) -> Result<Option<Remar
     };
     let message = format!("{who} the same name, so links to either file may need a folder");
     Ok(Some(Remark { code: "same-name".to_owned(), path: to.clone(), line: 1, column: 1, message }))
-}
-
-/// Returns the anchors of a note's headings before and after an edit that renames a part of it.
-fn anchors_of(dialect: LinkDialect, own: &Source, edit: &Edit) -> Result<AnchorRename> {
-    let edited = apply(own.text.as_bytes(), std::slice::from_ref(edit))?;
-    let edited = String::from_utf8(edited)
-        .map_err(|error| Error::internal("an edit produced invalid UTF-8").with_source(error))?;
-    let before = AnchorTable::new(dialect, &own.text, &own.note);
-    let note_after = parse(&own.path, &edited);
-    let after = AnchorTable::new(dialect, &edited, &note_after);
-    Ok(AnchorRename { dialect, before, after, note_after })
 }
 
 /// Finds the part that is meant, and the edit of the part itself.
@@ -475,7 +473,7 @@ pub(crate) fn follow(
         add_edits(plan, &source, Some(to), rewritten.edits, rewritten.remarks);
     }
     plan.files.sort_by(|a, b| a.from.cmp(&b.from));
-    Ok(())
+    follow_headings(view, plan, &[])
 }
 
 /// Reads the notes whose links the moves can change, and lists the files that these links can lead to.

@@ -4,11 +4,11 @@ use serde_json::Value;
 
 use crate::catalog_overlay::View;
 use crate::change::Planner;
+use crate::change::heading_links::follow_headings;
 use crate::change::move_files::add_edits;
 use crate::source::Source;
 use sidenote_foundation::error::{Error, Result};
-use sidenote_foundation::index::catalog::Filter;
-use sidenote_foundation::text::body_edit::rename_tag;
+use sidenote_foundation::text::body_edit::{rename_canvas_tag, rename_tag};
 use sidenote_foundation::text::edit::{ChangeSet, Edit, apply, single_edit};
 use sidenote_foundation::text::frontmatter;
 use sidenote_foundation::text::frontmatter::edit::Refusal;
@@ -40,6 +40,9 @@ pub enum RenameKind {
 
 /// Plans the rename of a tag in one note. A converted tag gets the new name in the form that Obsidian reads.
 fn renamed_tag(source: &Source, old: &str, new: &str) -> std::result::Result<Vec<Edit>, Refusal> {
+    if source.path.is_canvas() {
+        return rename_canvas_tag(&source.text, &source.note, old, new);
+    }
     let edits = rename_tag(&source.text, &source.note, old, new)?;
     let is_old = |item: &Value| {
         item.as_str().is_some_and(|text| key(text.trim().trim_start_matches('#')) == key(old.trim()))
@@ -95,6 +98,8 @@ impl Planner<'_> {
                 Wording::new(format!("`sidenote {all}` lists them"), "").with_tool("list_notes", agent)
             }));
         }
+        plan.files.sort_by(|a, b| a.from.cmp(&b.from));
+        follow_headings(view, &mut plan, &[])?;
         Ok(plan)
     }
 
@@ -104,22 +109,26 @@ impl Planner<'_> {
         let mut paths: std::collections::BTreeSet<NotePath> = view.unindexed()?.collect();
         match kind {
             RenameKind::Tag => {
-                let filter = Filter { tags: vec![name.to_owned()], ..Filter::default() };
-                paths.extend(catalog.select(&filter)?.into_iter().map(|row| row.path));
+                let files = catalog.tagged(&key(name), true)?;
+                paths.extend(catalog.rows(&files)?.into_iter().map(|row| row.path));
             }
             RenameKind::Property => {
                 let wanted = key(name);
                 let mut holding = Vec::new();
-                catalog.properties().each(|file, map| {
+                let mut add = |file, map: serde_json::Map<String, Value>| {
                     if map.keys().any(|held| key(held.split('.').next().unwrap_or(held)) == wanted) {
                         holding.push(file);
                     }
-                })?;
+                };
+                catalog.properties().each(&mut add)?;
+                // What is hidden from search is renamed, too.
+                catalog.properties().of_hidden()?.into_iter().for_each(|(file, map)| add(file, map));
                 paths.extend(catalog.rows(&holding)?.into_iter().map(|row| row.path));
             }
         }
         let mut held = Vec::new();
-        for path in paths.into_iter().filter(NotePath::is_note) {
+        let holds = |path: &NotePath| path.is_note() || kind == RenameKind::Tag && path.is_canvas();
+        for path in paths.into_iter().filter(holds) {
             if view.is_there(&path)? {
                 held.push(path);
             }

@@ -17,6 +17,7 @@ use serde::Serialize;
 
 use crate::catalog_overlay::View;
 use crate::change::Changes;
+use crate::change::heading_links::follow_headings;
 use crate::change::move_files::add_edits;
 use crate::change::operation::ChangeReply;
 use crate::change::repair::evidence::{Clue, LinkMeaning};
@@ -188,9 +189,10 @@ impl Changes<'_> {
                 relinks.entry(meaning.source).or_default().push(relink);
             }
         }
-        drop(view);
         let unmerged = self.unmerged(repository.as_ref(), &relinks, &mut notices);
-        let (plan, repaired) = self.repair_plan(&present, &relinks, &unmerged)?;
+        let (mut plan, repaired) = self.repair_plan(&present, &relinks, &unmerged)?;
+        follow_headings(&view, &mut plan, &[])?;
+        drop(view);
         let places: Vec<LinkPosition> =
             meanings.iter().map(|meaning| (meaning.source, meaning.span, meaning.relink())).collect();
         add_new_links(&present, &plan, &places, &mut links);

@@ -15,7 +15,7 @@ use sidenote_foundation::git::{CommitInfo, NamedCommit, ObjectId, Objects};
 use sidenote_foundation::parallel;
 use sidenote_foundation::text::decode::decode;
 use sidenote_foundation::text::dialect::{DialectUnit, LinkDialects, LinkPlace, split_query};
-use sidenote_foundation::text::link::{Link, LinkSyntax, is_external};
+use sidenote_foundation::text::link::{Link, LinkSyntax};
 use sidenote_foundation::text::note::Note;
 use sidenote_foundation::text::note_diff::LinkEnd;
 use sidenote_foundation::text::path::NotePath;
@@ -246,7 +246,7 @@ fn count_links(note: &Note, source: &NotePath, is_there: impl Fn(&str) -> bool) 
     let unit = DialectUnit::default();
     let mut counts = PathLinkCounts::default();
     for link in &note.links {
-        if link.form.syntax() != LinkSyntax::Markdown || !link.path.contains('/') || is_external(&link.path) {
+        if link.form.syntax() != LinkSyntax::Markdown || !link.path.contains('/') || link.is_external() {
             continue;
         }
         counts.all += 1;

@@ -16,7 +16,7 @@ use crate::error::Result;
 use crate::index::catalog::FILE_COLUMNS;
 use crate::index::catalog::delta_encoding::{pack_positions, unpack_positions};
 use crate::index::interner::Interner;
-use crate::text::link::LinkSyntax;
+use crate::text::link::{LinkSyntax, is_placeholder};
 use crate::text::path::{NotePath, key};
 
 static INTO_LINKS: Inserts<5> = Inserts::new("INSERT INTO links VALUES");
@@ -271,7 +271,8 @@ impl LinkQueries<'_> {
             let unit = dialects.unit_of(&path);
             let is_path = links.syntax == LinkSyntax::Markdown && unit.dialect.follows_paths();
             let has_folder = |folder: &str| self.0.paths().has_folder(folder);
-            if !(is_path && unit.leads_beyond_files(&links.linkpath, &path, has_folder)?) {
+            let is_elsewhere = is_path && unit.leads_beyond_files(&links.linkpath, &path, has_folder)?;
+            if !is_elsewhere && !is_placeholder(&links.linkpath) {
                 broken.push((source, links));
             }
         }

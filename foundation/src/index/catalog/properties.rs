@@ -112,6 +112,16 @@ impl PropertyQueries<'_> {
         Ok(found)
     }
 
+    /// Returns the flat properties of the notes that are hidden from search.
+    ///
+    /// # Errors
+    /// Returns `Corrupt` or `Io` if the catalog cannot be read.
+    pub fn of_hidden(&self) -> Result<HashMap<FileId, Map<String, Value>>> {
+        let hidden: Vec<FileId> =
+            self.0.collect("SELECT id FROM files WHERE excluded AND kind = 0", [], |row| row.get(0))?;
+        self.of(&hidden)
+    }
+
     /// Returns the flat properties of a note, and its problems as JSON. Attachments have none.
     ///
     /// # Errors

@@ -3,6 +3,7 @@
 use pulldown_cmark::{BrokenLink, CowStr, Event, Options, Parser, Tag, TagEnd};
 
 use super::OPTIONS;
+use super::html_attributes::attributes;
 use super::parser_input::parser_input;
 use crate::text::line::Lines;
 
@@ -15,11 +16,16 @@ pub enum PagePlace {
         start: usize,
         /// Its text without markup.
         text: String,
-        /// The id in its attributes, as in `# Title {#id}`, if they are read.
+        /// The id in its attributes, as in `# Title {#id}` or `# Title {id=id}`, if they are read.
         id: Option<String>,
     },
     /// An `id` or `name` of an HTML element.
-    Element(String),
+    Element {
+        /// The offset of the HTML that has it.
+        start: usize,
+        /// The id or name.
+        name: String,
+    },
 }
 
 /// Lists the places of a body that begins at `body_start`, in order.
@@ -38,8 +44,10 @@ pub fn page_places(text: &str, body_start: usize, with_attributes: bool) -> Vec<
     let mut images = 0usize;
     for (event, range) in parser {
         match event {
-            Event::Start(Tag::Heading { id, .. }) => {
-                heading = Some((body_start + range.start, String::new(), id.map(|id| id.to_string())));
+            Event::Start(Tag::Heading { id, attrs, .. }) => {
+                let stated = attrs.into_iter().find(|(name, _)| **name == *"id").and_then(|(_, value)| value);
+                let id = id.or(stated).map(|id| id.trim_matches('"').to_owned());
+                heading = Some((body_start + range.start, String::new(), id));
             }
             Event::End(TagEnd::Heading(_)) => {
                 if let Some((start, text, id)) = heading.take() {
@@ -60,7 +68,9 @@ pub fn page_places(text: &str, body_start: usize, with_attributes: bool) -> Vec<
                 }
             }
             Event::Html(markup) | Event::InlineHtml(markup) => {
-                places.extend(element_names(&markup).into_iter().map(PagePlace::Element));
+                let start = body_start + range.start;
+                let names = element_names(&markup).into_iter();
+                places.extend(names.map(|name| PagePlace::Element { start, name }));
             }
             _ => {}
         }
@@ -70,58 +80,7 @@ pub fn page_places(text: &str, body_start: usize, with_attributes: bool) -> Vec<
 
 /// Lists the values of `id` and `name` in the tags of some HTML.
 fn element_names(markup: &str) -> Vec<String> {
-    let mut names = Vec::new();
-    let mut rest = markup;
-    while let Some(at) = rest.find('<') {
-        let tag = rest.get(at + 1..).unwrap_or("");
-        let end = tag_end(tag);
-        if tag.starts_with(|c: char| c.is_ascii_alphabetic()) {
-            attributes(tag.get(..end).unwrap_or(tag), &mut names);
-        }
-        rest = tag.get(end..).unwrap_or("");
-    }
-    names
-}
-
-/// Returns the offset of the `>` that ends a tag, or the length of the text.
-fn tag_end(tag: &str) -> usize {
-    let mut quote = None;
-    for (at, byte) in tag.bytes().enumerate() {
-        match (quote, byte) {
-            (Some(open), byte) if byte == open => quote = None,
-            (None, b'"' | b'\'') => quote = Some(byte),
-            (None, b'>') => return at,
-            _ => {}
-        }
-    }
-    tag.len()
-}
-
-/// Adds the values of `id` and `name` in a tag to `names`.
-fn attributes(tag: &str, names: &mut Vec<String>) {
-    let name_end = tag.find(|c: char| c.is_ascii_whitespace() || c == '/').unwrap_or(tag.len());
-    let mut rest = tag.get(name_end..).unwrap_or("");
-    loop {
-        rest = rest.trim_start_matches(|c: char| c.is_ascii_whitespace() || c == '/');
-        let end =
-            rest.find(|c: char| c.is_ascii_whitespace() || matches!(c, '=' | '/')).unwrap_or(rest.len());
-        if end == 0 {
-            return;
-        }
-        let name = rest.get(..end).unwrap_or("");
-        rest = rest.get(end..).unwrap_or("").trim_start();
-        let Some(value) = rest.strip_prefix('=') else { continue };
-        let value = value.trim_start();
-        let (value, after) = match value.chars().next() {
-            Some(quote @ ('"' | '\'')) => {
-                let inner = value.get(1..).unwrap_or("");
-                inner.split_once(quote).unwrap_or((inner, ""))
-            }
-            _ => value.split_at(value.find(|c: char| c.is_ascii_whitespace()).unwrap_or(value.len())),
-        };
-        if (name.eq_ignore_ascii_case("id") || name.eq_ignore_ascii_case("name")) && !value.is_empty() {
-            names.push(value.to_owned());
-        }
-        rest = after;
-    }
+    let is_name = |name: &str| name.eq_ignore_ascii_case("id") || name.eq_ignore_ascii_case("name");
+    let named = attributes(markup).into_iter().filter(|attribute| is_name(attribute.name));
+    named.map(|named| named.value.of(markup).to_owned()).filter(|name| !name.is_empty()).collect()
 }

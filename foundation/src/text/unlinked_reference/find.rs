@@ -6,13 +6,14 @@ use crate::text::escapes::{QuoteStyle, UnquotedString};
 use crate::text::frontmatter::{Frontmatter, Scalar, Style};
 use crate::text::line::Lines;
 use crate::text::link::{Escape, HostEscape, Link, LinkContext, LinkForm};
-use crate::text::link_syntax::wikilink_at;
+use crate::text::link_syntax::{Destination, from_destination, wikilink_at};
+use crate::text::markdown::html_attributes::attributes;
 use crate::text::note::Note;
 use crate::text::span::Span;
 use crate::text::unlinked_reference::{UnlinkedReference, UnlinkedReferenceKind};
 
-/// Finds the mentions of a Markdown note, in order.
-pub fn in_note(text: &str, note: &Note, lines: &Lines) -> Vec<UnlinkedReference> {
+/// Finds the mentions of a Markdown note, in order. `html` is its raw HTML.
+pub fn in_note(text: &str, note: &Note, html: &[Span], lines: &Lines) -> Vec<UnlinkedReference> {
     let mut found = Vec::new();
     if let Some(frontmatter) = &note.frontmatter {
         if frontmatter.error.is_some() {
@@ -23,10 +24,72 @@ pub fn in_note(text: &str, note: &Note, lines: &Lines) -> Vec<UnlinkedReference>
     if memchr::memmem::find(text.as_bytes(), b"internal-link").is_some() {
         in_diagrams(text, &mut found);
     }
+    for span in html {
+        in_html(text, *span, &mut found);
+    }
+    includes(text, note.body_start, &mut found);
+    found.sort_by_key(|mention| mention.link.span.start);
     for mention in &mut found {
         mention.link.line = lines.of(mention.link.span.start);
     }
     found
+}
+
+/// Finds the attributes of HTML tags that name a file, such as the source of an image.
+fn in_html(text: &str, html: Span, found: &mut Vec<UnlinkedReference>) {
+    let markup = html.of(text);
+    for attribute in attributes(markup) {
+        let is = |name: &str| attribute.name.eq_ignore_ascii_case(name);
+        let value = Span::new(html.start + attribute.value.start, html.start + attribute.value.end);
+        if is("srcset") {
+            // Each candidate is a file and its width or density, as in `dark.png 2x, light.png 1x`.
+            let mut at = value.start;
+            for candidate in value.of(text).split(',') {
+                let start = at + candidate.len() - candidate.trim_start().len();
+                let len = candidate.split_ascii_whitespace().next().map_or(0, str::len);
+                named_file(text, Span::new(start, start + len), found);
+                at += candidate.len() + 1;
+            }
+        } else if is("src") || is("href") || is("poster") || is("data") && attribute.tag == "object" {
+            named_file(text, value, found);
+        }
+    }
+}
+
+/// Adds the file that the value of an attribute names, unless it is a URL or a part of the same page.
+fn named_file(text: &str, value: Span, found: &mut Vec<UnlinkedReference>) {
+    let label = Span::new(value.start, value.start);
+    let destination = Destination { span: value, label, dest: value, form: LinkForm::MdPlain, embed: false };
+    let link = from_destination(text, &destination).map(|link| Link { alias_span: None, ..link });
+    let named = link.filter(|link| !link.path.is_empty() || link.subpath.len() > 1);
+    found.extend(named.map(|link| UnlinkedReference { kind: UnlinkedReferenceKind::HtmlAttribute, link }));
+}
+
+/// Finds the files that mdBook's preprocessor puts into a page, as in `{{#include ../src/main.rs:here}}`.
+fn includes(text: &str, body_start: usize, found: &mut Vec<UnlinkedReference>) {
+    const KEYWORDS: [&str; 4] = ["include", "rustdoc_include", "playground", "playpen"];
+    let body = text.get(body_start..).unwrap_or("");
+    for at in memchr::memmem::find_iter(body.as_bytes(), b"{{#") {
+        let start = body_start + at;
+        let rest = text.get(start + 3..).unwrap_or("");
+        let line = rest.split(['\n', '\r']).next().unwrap_or("");
+        let Some((inside, _)) = line.split_once("}}") else { continue };
+        let word = inside.split_ascii_whitespace().next().unwrap_or("");
+        let is_escaped = text.get(..start).is_some_and(|before| before.ends_with('\\'));
+        if is_escaped || !KEYWORDS.contains(&word) {
+            continue;
+        }
+        let argument = inside.get(word.len()..).unwrap_or("");
+        let lead = argument.len() - argument.trim_start().len();
+        let path = argument.trim_start().split(|c: char| c == ':' || c.is_ascii_whitespace()).next();
+        let from = start + 3 + word.len() + lead;
+        let span = Span::new(from, from + path.map_or(0, str::len));
+        let link = whole(span.of(text), span);
+        found.extend(link.map(|link| UnlinkedReference {
+            kind: UnlinkedReferenceKind::Include,
+            link: Link { form: LinkForm::MdPlain, ..link },
+        }));
+    }
 }
 
 /// Finds the mentions of a canvas that is not JSON, in order.

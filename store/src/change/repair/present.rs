@@ -218,7 +218,7 @@ impl Present {
 
 /// Returns whether a link names a file of the vault, so that it can be dead.
 pub(super) fn is_judged(link: &Link) -> bool {
-    !clean(&link.path).is_empty() && !link.is_external()
+    !clean(&link.path).is_empty() && !link.is_external() && !link.is_placeholder()
 }
 
 /// Returns the place that a link leads to: a file, a folder, or a file out of the vault.
