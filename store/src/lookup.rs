@@ -51,7 +51,9 @@ impl Lookup<'_> {
     fn still_has_name(&self, row: &FileRow, name: &str) -> bool {
         let wanted = Self::bare_name(name);
         let settings = self.core.vault.settings();
-        if row.path.as_str() == wanted || row.path.as_str().strip_suffix(".md") == Some(wanted) {
+        let path = row.path.as_str();
+        let stem = path.strip_suffix(".md");
+        if path == name || path == wanted || stem == Some(name) || stem == Some(wanted) {
             return self.core.index.row_on_disk(&row.path, &settings).is_ok_and(|row| row.is_some());
         }
         let bytes = self.core.read_bytes(&row.path);
@@ -61,7 +63,9 @@ impl Lookup<'_> {
     /// Finds a note like [`Lookup::find`] in the index, and in the files that were last known to differ from it.
     fn find_known(&self, name: &str) -> Result<FileRow> {
         let wanted = Self::bare_name(name);
-        for path in [wanted.to_owned(), format!("{wanted}.md")] {
+        // A path from a listing is taken as it is: file names can begin and end with spaces and brackets.
+        let names = (name != wanted).then_some(name).into_iter().chain([wanted]);
+        for path in names.flat_map(|name| [name.to_owned(), format!("{name}.md")]) {
             if let Some(row) = self.row_at(&path)? {
                 self.remember_resolved(&row);
                 return Ok(row);

@@ -74,6 +74,7 @@ mod memory;
 mod merge;
 mod merge_driver;
 mod model;
+mod names_of_other_programs;
 mod new_notes;
 mod note_diff;
 mod output_escaping;

@@ -167,10 +167,6 @@ fn no_resource_uri_escapes_the_vault() {
         "Plan.md%00",
         "Plan.md%00.png",
         "..%00/secret.md",
-        "C:/Windows/win.ini",
-        "Plan.md:stream",
-        "Plan.md%0A",
-        "%E2%80%AEdm.nalP",
         "%FF%FE",
     ];
     let paths = beside.chain(others.map(str::to_owned)).chain([absolute]);
@@ -189,9 +185,20 @@ fn no_resource_uri_escapes_the_vault() {
     for uri in uris {
         for method in ["resources/read", "resources/subscribe"] {
             let reply = client.ask(method, json!({ "uri": uri }));
-            assert_eq!(reply["error"]["code"], -32602, "{method} {uri:?}: {reply}");
+            let code = &reply["error"]["code"];
+            // A disk can have a name with backslashes, but on Windows.
+            let can_be_a_name = uri.contains('\\') || uri.contains("%5C");
+            assert!(*code == -32602 || can_be_a_name && *code == -32002, "{method} {uri:?}: {reply}");
             assert!(!reply.to_string().contains(SECRET), "{uri}");
         }
+    }
+    // Names that a disk can have, but on Windows, where some of them mean something else.
+    for path in
+        ["C:/Windows/win.ini", "Plan.md:stream", "Plan.md%0A", "%E2%80%AEdm.nalP", "Folder%5C..%5C..%5Cx.md"]
+    {
+        let reply = client.ask("resources/read", json!({ "uri": format!("sidenote:///{path}") }));
+        let code = &reply["error"]["code"];
+        assert!(*code == -32002 || cfg!(windows) && *code == -32602, "{path}: {reply}");
     }
     for uri in ["sidenote:///Gone.md", "sidenote:///%252e%252e/secret.md", "sidenote:///Folder"] {
         let reply = client.ask("resources/read", json!({ "uri": uri }));

@@ -8,6 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfc_quick};
 
 use crate::error::{Error, Result};
+use crate::platform;
 
 /// A path from the vault's root to a file: `/` separators, no leading slash, exact on-disk spelling.
 ///
@@ -18,18 +19,22 @@ use crate::error::{Error, Result};
 pub struct NotePath(Arc<str>);
 
 impl NotePath {
-    /// Parses a path from a user or an agent. Everything that could lead out of the vault or mislead a reader is
-    /// refused (spec/security.md, Paths).
+    /// Parses the path of a file or folder that is or was there, from a user, an agent or a listing. Everything that could
+    /// lead out of the vault is refused, and nothing else (spec/security.md, Paths): other programs give files names that
+    /// [`NameRules`] refuse. The path of a new file comes from `Vault::new_path`.
     ///
     /// # Errors
-    /// Returns `Invalid` with the reason for absolute paths, `..`, hidden segments, backslashes, colons, and control
-    /// and bidirectional characters.
+    /// Returns `Invalid` with the reason for absolute paths, `..`, hidden segments, NUL, and what means another file on
+    /// this system.
     pub fn parse(text: &str) -> Result<Self> {
         let refuse = |why: &str| {
             Error::invalid(format!("{text:?} is not a path inside the vault: {why}"))
                 .with_hint("write it from the vault's root with forward slashes, like Projects/Plan.md")
         };
-        if let Some(bad) = text.chars().find(|&c| is_forbidden(c)) {
+        let is_unusable = |&c: &char| {
+            c == '\0' || platform::HAS_DANGEROUS_NAMES && (c.is_control() || matches!(c, '\\' | ':'))
+        };
+        if let Some(bad) = text.chars().find(is_unusable) {
             return Err(refuse(&format!("it contains {bad:?}")));
         }
         if text.starts_with('/') {
@@ -57,19 +62,6 @@ impl NotePath {
             && !is_too_deep(text)
             && memchr::memchr(0, bytes).is_none()
             && memchr::memchr_iter(b'/', bytes).all(|slash| begins_segment(slash + 1))
-    }
-
-    /// Parses the path of a new file or folder. Beyond the rules of [`NotePath::parse`], every system must be able to
-    /// store each segment, and every link form to contain it (spec/obsidian.md 1.6).
-    ///
-    /// With `relaxed`, names are allowed that only Windows forbids.
-    ///
-    /// # Errors
-    /// Returns `Invalid` with the reason. It contains the code `name-not-linkable` if links cannot contain the name.
-    pub fn parse_new(text: &str, relaxed: bool) -> Result<Self> {
-        let path = Self::parse(text)?;
-        path.as_str().split('/').try_for_each(|segment| check_name(segment, relaxed))?;
-        Ok(path)
     }
 
     /// Returns the path as written on disk.
@@ -202,39 +194,55 @@ pub fn is_segment(text: &str) -> bool {
     !text.is_empty() && !text.starts_with('.') && !text.bytes().any(|byte| byte == 0)
 }
 
-/// Checks the name of a new file or folder.
-///
-/// # Errors
-/// Returns `Invalid` with the reason.
-fn check_name(name: &str, relaxed: bool) -> Result<()> {
-    let refuse = |why: &str| {
-        Err(Error::invalid(format!("{name:?} is not a valid name for a new file or folder: {why}"))
-            .with_hint("choose another name; existing files with such names can still be read"))
-    };
-    if name.contains(['#', '^', '[', ']']) || name.contains("%%") || name.contains('|') {
-        return refuse(
-            "links to it would break, because it contains `#`, `^`, `[`, `]`, `|` or `%%` (name-not-linkable)",
-        );
+/// The rules for the name of a new file or folder: every system must be able to store it, every link form to contain it,
+/// and no reader may be misled by it (spec/obsidian.md 1.6).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct NameRules {
+    /// Whether names are allowed that only Windows forbids.
+    pub relaxed: bool,
+    /// Whether names are allowed that links cannot contain.
+    pub unlinkable: bool,
+}
+
+impl NameRules {
+    /// Checks the name of a new file or folder.
+    ///
+    /// # Errors
+    /// Returns `Invalid` with the reason. It contains the code `name-not-linkable` if links cannot contain the name.
+    pub fn check(self, name: &str) -> Result<()> {
+        let refuse = |why: &str| {
+            Err(Error::invalid(format!("{name:?} is not a valid name for a new file or folder: {why}"))
+                .with_hint("choose another name; existing files with such names can still be read"))
+        };
+        if let Some(bad) = name.chars().find(|&c| is_forbidden(c)) {
+            return refuse(&format!("it contains {bad:?}"));
+        }
+        let is_unlinkable = name.contains(['#', '^', '[', ']', '|']) || name.contains("%%");
+        if is_unlinkable && !self.unlinkable {
+            return refuse(
+                "links to it would break, because it contains `#`, `^`, `[`, `]`, `|` or `%%` (name-not-linkable)",
+            );
+        }
+        if name.len() > 255 {
+            return refuse("it has more than 255 bytes");
+        }
+        if name != name.trim() {
+            return refuse("it begins or ends with a space");
+        }
+        if self.relaxed {
+            return Ok(());
+        }
+        if let Some(bad) = name.chars().find(|c| matches!(c, '*' | '?' | '"' | '<' | '>')) {
+            return refuse(&format!("Windows does not allow {bad:?} in it"));
+        }
+        if name.ends_with('.') {
+            return refuse("Windows does not allow a dot at its end");
+        }
+        if is_device(name) {
+            return refuse("it is the name of a device on Windows");
+        }
+        Ok(())
     }
-    if name.len() > 255 {
-        return refuse("it has more than 255 bytes");
-    }
-    if name != name.trim() {
-        return refuse("it begins or ends with a space");
-    }
-    if relaxed {
-        return Ok(());
-    }
-    if let Some(bad) = name.chars().find(|c| matches!(c, '*' | '?' | '"' | '<' | '>')) {
-        return refuse(&format!("Windows does not allow {bad:?} in it"));
-    }
-    if name.ends_with('.') {
-        return refuse("Windows does not allow a dot at its end");
-    }
-    if is_device(name) {
-        return refuse("it is the name of a device on Windows");
-    }
-    Ok(())
 }
 
 /// Returns whether a name opens a device on Windows.
@@ -255,7 +263,8 @@ pub fn is_safe_on_windows(segment: &str) -> bool {
     !segment.contains(forbidden) && !segment.ends_with(['.', ' ']) && !is_device(segment)
 }
 
-/// Returns whether a path from outside must not contain a character.
+/// Returns whether the name of a new file must not contain a character, because it misleads a reader or separates folders
+/// somewhere.
 fn is_forbidden(c: char) -> bool {
     c.is_control()
         || matches!(c, '\\' | ':')

@@ -35,7 +35,7 @@ use crate::config::LinksConfig;
 use crate::error::{Error, ErrorKind, Result};
 use crate::platform;
 use crate::safe_open;
-use crate::text::path::NotePath;
+use crate::text::path::{NameRules, NotePath};
 use crate::vault::authority::{Alone, Authority};
 use crate::vault::dir::Dir;
 pub use crate::vault::dir::failpoint;
@@ -58,6 +58,7 @@ const MAX_RULEBOOK: u64 = 1_000_000;
 pub const MAX_FILE_SIZE: u64 = 100_000_000;
 
 /// A folder of notes, with the options it was opened with.
+// size: what all layers ask of the folder: its options, its paths, and whether it may be read and written now.
 #[derive(Debug, Clone)]
 pub struct Vault {
     root: PathBuf,
@@ -313,6 +314,45 @@ impl Vault {
     /// Returns the path of a file on disk.
     pub fn disk_path(&self, path: &NotePath) -> PathBuf {
         self.root.join(path.as_str())
+    }
+
+    /// Parses the path of a file or folder to create, without symbolic links in its folder. Segments that exist are accepted
+    /// whatever their names; each other one must be a valid name for a new file or folder.
+    ///
+    /// # Errors
+    /// `Invalid` with the reason; the errors of [`Vault::canonical_path`].
+    pub fn new_path(&self, text: &str, rules: NameRules) -> Result<NotePath> {
+        self.new_path_keeping(text, rules, None)
+    }
+
+    /// Parses the path to which an existing file or folder moves, like [`Vault::new_path`]. It may keep its name.
+    ///
+    /// # Errors
+    /// Those of [`Vault::new_path`].
+    pub fn moved_path(&self, from: &NotePath, text: &str, rules: NameRules) -> Result<NotePath> {
+        self.new_path_keeping(text, rules, Some(from.name()))
+    }
+
+    fn new_path_keeping(&self, text: &str, rules: NameRules, kept: Option<&str>) -> Result<NotePath> {
+        let given = NotePath::parse(text)?;
+        // Some systems cannot look up a name that no new file may have.
+        let path = self.canonical_path(&given).or_else(|error| {
+            given.as_str().split('/').try_for_each(|name| rules.check(name)).and(Err(error))
+        })?;
+        let mut rest = path.as_str();
+        let mut known = String::with_capacity(rest.len());
+        while !rest.is_empty() {
+            let (name, behind) = rest.split_once('/').unwrap_or((rest, ""));
+            if !known.is_empty() {
+                known.push('/');
+            }
+            known.push_str(name);
+            if !self.root.join(&known).exists() && (!behind.is_empty() || kept != Some(name)) {
+                rules.check(name)?;
+            }
+            rest = behind;
+        }
+        Ok(path)
     }
 
     /// Reads a regular file.

@@ -18,7 +18,7 @@ use sidenote_foundation::index::catalog::path_id_at;
 use sidenote_foundation::text::date_format::UnknownToken;
 use sidenote_foundation::text::edit::{ChangeSet, FileChange, apply, single_edit};
 use sidenote_foundation::text::note::Note;
-use sidenote_foundation::text::path::{NotePath, key};
+use sidenote_foundation::text::path::{NameRules, NotePath, key};
 use sidenote_foundation::text::rewrite::Moves;
 use sidenote_foundation::text::tag_conversion::StoredTags;
 use sidenote_foundation::text::{body_edit, date_format, frontmatter};
@@ -77,8 +77,7 @@ impl Planner<'_> {
         refuse_long_label("category", request.category.as_deref())?;
         let settings = self.core.vault.settings();
         let local = now.local();
-        let mut named = self.name(request, now)?;
-        named.path = self.core.vault.canonical_path(&named.path)?;
+        let named = self.name(request, now)?;
         let path = named.path.clone();
         if request.daily && view.holds(&path)? {
             return self.plan_again(view, request, &path);
@@ -172,7 +171,7 @@ impl Planner<'_> {
         let name = date_format::format(&daily.format, self.core.clock.now().local())
             .map_err(|unknown| unsupported("Obsidian's format of daily notes", unknown))?;
         let path = if daily.folder.is_empty() { name } else { format!("{}/{name}", daily.folder) };
-        self.core.vault.canonical_path(&NotePath::parse_new(&format!("{path}.md"), false)?)
+        self.core.vault.new_path(&format!("{path}.md"), NameRules::default())
     }
 
     /// Returns whether a new note gets an id and a date (`notes.ids`).
@@ -224,8 +223,9 @@ impl Planner<'_> {
         };
         if is_memory {
             let stem = memory_stem(request.category.as_deref(), &title)?;
-            let id = self.new_id(&NotePath::parse_new(&format!("{stem}.md"), false)?, now)?;
-            let path = NotePath::parse_new(&format!("{stem}-{id}.md"), false)?;
+            let new = |stem: &str| self.core.vault.new_path(&format!("{stem}.md"), NameRules::default());
+            let id = self.new_id(&new(&stem)?, now)?;
+            let path = new(&format!("{stem}-{id}"))?;
             return Ok(Named { path, title, id, is_memory });
         }
         let (path, title) = if request.daily {
@@ -252,7 +252,7 @@ impl Planner<'_> {
             let path = if request.numbered {
                 FreeNames::new(&self.core.vault).take(&place, &name)?
             } else {
-                NotePath::parse_new(&placed(&place, &name), false)?
+                self.core.vault.new_path(&placed(&place, &name), NameRules::default())?
             };
             (path, title)
         };

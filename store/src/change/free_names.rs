@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use crate::change::naming::placed;
 use sidenote_foundation::error::{Error, Result};
-use sidenote_foundation::text::path::{NotePath, key};
+use sidenote_foundation::text::path::{NameRules, NotePath, key};
 use sidenote_foundation::vault::Vault;
 
 /// The names in the folders of a vault. Names that differ only in case or Unicode form count as the same name, because
@@ -40,7 +40,7 @@ impl<'a> FreeNames<'a> {
         let mut number = self.numbers.get(&base).copied().unwrap_or(1);
         let path = loop {
             let name = if number == 1 { name.to_owned() } else { format!("{name} {number}") };
-            let path = NotePath::parse_new(&placed(folder, &name), false)?;
+            let path = self.vault.new_path(&placed(folder, &name), NameRules::default())?;
             number += 1;
             if self.in_folder(path.folder())?.insert(key(path.name())) {
                 break path;

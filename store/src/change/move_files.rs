@@ -17,11 +17,11 @@ use sidenote_foundation::text::edit::{
 };
 use sidenote_foundation::text::frontmatter::edit;
 use sidenote_foundation::text::frontmatter::edit::Refusal;
-use sidenote_foundation::text::path::{NotePath, key};
+use sidenote_foundation::text::path::{NameRules, NotePath, key};
 use sidenote_foundation::text::resolve::name_keys;
 use sidenote_foundation::text::rewrite::{
-    Moves, PartChanges, PartMap, PartRename, RenameContext, RewriteOptions, fits_in_wikilink,
-    heading_clashes, heading_linktext, misled_by_rename, rename_parts,
+    Moves, PartChanges, PartMap, PartRename, RenameContext, RewriteOptions, heading_clashes,
+    heading_linktext, misled_by_rename, rename_parts,
 };
 use sidenote_foundation::vault::scan;
 use sidenote_foundation::vault::symlinks::as_spelled_on_disk;
@@ -230,8 +230,9 @@ impl Planner<'_> {
     }
 
     fn new_place(&self, from: &NotePath, request: &MoveRequest, extension: &str) -> Result<NotePath> {
-        // White space around a path is ignored, because no path of a note ends with it.
-        let to = request.to.trim();
+        // White space around a path is ignored, because no new name begins or ends with it.
+        let is_there = self.folder_named(&request.to).is_some();
+        let to = if is_there { request.to.as_str() } else { request.to.trim() };
         let wanted = to.trim_end_matches('/');
         let stays = request.in_place && !to.contains('/');
         let is_into_folder = match self.folder_named(wanted) {
@@ -254,23 +255,8 @@ impl Planner<'_> {
         if !extension.is_empty() && !is_named {
             text = format!("{text}.{extension}");
         }
-        let path = self.core.vault.canonical_path(&NotePath::parse(&text)?);
-        // Some systems cannot look up a name that no new file may have.
-        let path = path.or_else(|error| NotePath::parse_new(&text, request.relaxed).and(Err(error)))?;
-        // Existing folders are accepted, whatever their names.
-        let mut known = String::new();
-        for segment in path.as_str().split('/') {
-            let parent = known.clone();
-            known = if parent.is_empty() { segment.to_owned() } else { format!("{parent}/{segment}") };
-            let is_there = from.as_str() == known
-                || from.as_str().starts_with(&format!("{known}/"))
-                || self.core.vault.root().join(&known).exists()
-                || segment == from.name();
-            if !is_there && (!request.force || fits_in_wikilink(segment)) {
-                NotePath::parse_new(segment, request.relaxed)?;
-            }
-        }
-        Ok(path)
+        let rules = NameRules { relaxed: request.relaxed, unlinkable: request.force };
+        self.core.vault.moved_path(from, &text, rules)
     }
 
     /// Plans the rename of a heading or block, with the edits of links to it.

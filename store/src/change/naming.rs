@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use sidenote_foundation::error::{Error, Result};
-use sidenote_foundation::text::path::NotePath;
+use sidenote_foundation::text::path::NameRules;
 
 /// Returns the path of a note in a folder.
 pub(crate) fn placed(folder: &str, name: &str) -> String {
@@ -67,7 +67,7 @@ pub(crate) const UNNAMED: &str = "Memory";
 pub(crate) fn named_after(text: &str) -> String {
     let title = title_of(text);
     let is_name =
-        file_name(&title).is_ok_and(|name| NotePath::parse_new(&format!("{name}.md"), false).is_ok());
+        file_name(&title).is_ok_and(|name| NameRules::default().check(&format!("{name}.md")).is_ok());
     if is_name { title } else { UNNAMED.to_owned() }
 }
 

@@ -16,7 +16,7 @@ use sidenote_foundation::config::Layout;
 use sidenote_foundation::error::{Error, Result};
 use sidenote_foundation::text::edit::{ChangeSet, Content, FileChange, FileLocation, single_edit};
 use sidenote_foundation::text::frontmatter::edit::line_end;
-use sidenote_foundation::text::path::NotePath;
+use sidenote_foundation::text::path::{NameRules, NotePath};
 use sidenote_foundation::text::related_section::RelatedSection;
 use sidenote_foundation::text::rewrite::{Moves, parse};
 use sidenote_foundation::text::tag_conversion::{ORIGINALS, StoredTags};
@@ -136,7 +136,7 @@ impl Planner<'_> {
             let category = request.category.clone().or_else(|| own("category"));
             let stem = memory_stem(category.as_deref(), title.trim())?;
             let folder = if path.folder().is_empty() { String::new() } else { format!("{}/", path.folder()) };
-            return NotePath::parse_new(&format!("{folder}{stem}-{id}.md"), false);
+            return self.core.vault.new_path(&format!("{folder}{stem}-{id}.md"), NameRules::default());
         }
         let Some(title) = request.title.as_deref().map(str::trim) else { return Ok(path.clone()) };
         let name = file_name(title)?;

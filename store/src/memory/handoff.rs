@@ -22,7 +22,7 @@ use sidenote_foundation::memory::handoff::markdown;
 use sidenote_foundation::text::edit::{ChangeSet, FileChange, apply, single_edit};
 use sidenote_foundation::text::frontmatter;
 use sidenote_foundation::text::frontmatter::edit::unset;
-use sidenote_foundation::text::path::{NotePath, key};
+use sidenote_foundation::text::path::{NameRules, NotePath, key};
 use sidenote_foundation::wording::Wording;
 
 pub use sidenote_foundation::memory::handoff::Handoff;
@@ -115,7 +115,7 @@ impl Handoffs<'_> {
         let folder = self.core.config.memory.handoffs.trim_matches('/');
         let name = file_name(&handoff.project)?;
         let path = if folder.is_empty() { format!("{name}.md") } else { format!("{folder}/{name}.md") };
-        let path = self.core.vault.canonical_path(&NotePath::parse_new(&path, false)?)?;
+        let path = self.core.vault.new_path(&path, NameRules::default())?;
         IndexSync::of(self.core).refresh()?;
         let mut notices = Vec::new();
         let mut named: Vec<FileRow> = Vec::new();

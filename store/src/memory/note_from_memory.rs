@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use crate::catalog_overlay::View;
 use crate::change::free_names::FreeNames;
 use crate::change::move_files::follow;
-use crate::change::naming::{file_name, number, placed, title_of};
+use crate::change::naming::{file_name, number, title_of};
 use crate::change::properties::{originals, with_properties};
 use crate::memory::MemoryWrites;
 use crate::memory_weights::MemoryWeights;
@@ -16,7 +16,7 @@ use sidenote_foundation::clock::Timestamp;
 use sidenote_foundation::error::Result;
 use sidenote_foundation::index::catalog::path_id_at;
 use sidenote_foundation::text::edit::{ChangeSet, FileChange};
-use sidenote_foundation::text::path::NotePath;
+use sidenote_foundation::text::path::{NameRules, NotePath};
 use sidenote_foundation::text::rewrite::Moves;
 use sidenote_foundation::text::tag_conversion::StoredTags;
 
@@ -55,7 +55,7 @@ impl MemoryWrites<'_> {
         let path = memory.path.as_ref().map(|path| {
             let mut text = path.to_string();
             cleaned += self.core.clean(&mut text);
-            NotePath::parse_new(&text, false).ok()
+            self.core.vault.new_path(&text, NameRules::default()).ok()
         });
         memory.path = path.flatten();
         cleaned
@@ -78,7 +78,7 @@ impl MemoryWrites<'_> {
             None => {
                 let names =
                     [&title, &title_of(&memory.content), &"Memory".to_owned()].map(|text| file_name(text));
-                let fits = |name: &String| NotePath::parse_new(&placed(folder, name), false).is_ok();
+                let fits = |name: &String| NameRules::default().check(&format!("{name}.md")).is_ok();
                 let name = names.into_iter().flatten().find(fits);
                 (folder.to_owned(), name.unwrap_or_else(|| "Memory".to_owned()))
             }

@@ -32,7 +32,6 @@ use sidenote_foundation::memory::tier::Tier;
 use sidenote_foundation::memory::types::MemoryType;
 use sidenote_foundation::search::SearchHit;
 use sidenote_foundation::search::query::Query;
-use sidenote_foundation::text::path::NotePath;
 
 /// The default number of recalled memories.
 const MOST_ITEMS: usize = 10;
@@ -177,11 +176,10 @@ impl Recalls<'_> {
             None => reply,
             Some(budget) => budget.fit(reply),
         };
-        let paths = reply.memories.iter().map(|item| NotePath::parse(&item.path));
         let rows = {
             let catalog = self.core.index.catalog();
-            let row = |path: Result<NotePath>| catalog.row_at(path?.as_str());
-            paths.map(row).collect::<Result<Vec<_>>>()?
+            let rows = reply.memories.iter().map(|item| catalog.row_at(&item.path));
+            rows.collect::<Result<Vec<_>>>()?
         };
         MemoryWeights::of(self.core).note_use(rows.iter().flatten(), RECALLED);
         Ok(reply)

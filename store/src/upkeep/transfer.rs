@@ -443,7 +443,7 @@ fn read(record: &Value) -> Result<IncomingMemory> {
     let properties = record.get("properties").and_then(Value::as_object);
     // Only an export of ours has both; the note is restored as it was.
     let path = text(record, &["path"]).filter(|_| properties.is_some());
-    let path = path.and_then(|path| NotePath::parse_new(&path, false).ok()).filter(NotePath::is_note);
+    let path = path.and_then(|path| NotePath::parse(&path).ok()).filter(NotePath::is_note);
     let is_valid_id = |id: &String| !id.trim().is_empty() && id.len() <= LONGEST_ID && !id.contains('\n');
     Ok(IncomingMemory {
         id: text(record, &["id"]).filter(is_valid_id),
