@@ -60,6 +60,7 @@ const UNSAFE_IN_VAULT: &[&str] = &[
     "undo.days",
     "memory.evict",
     "privacy.redact",
+    "backup.auto",
     "backup.dir",
     "backup.keep",
 ];

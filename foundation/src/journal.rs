@@ -120,7 +120,8 @@ impl Journal {
         let Some(first) = events.first() else { return Ok(()) };
         let opened = self.folders.create(folder)?;
         let month = self.month_for(folder, first.at)?;
-        let failed = |error| Error::io("write the journal", self.folders.path_of(folder).join(&month), error);
+        let path = self.folders.path_of(folder).join(&month);
+        let failed = |error| safe_open::failed("write the journal", &path, error);
         let mut file = opened.open_append(&month).map_err(failed)?;
         let mut lines = Vec::new();
         if !ends_whole(&mut file).map_err(failed)? {

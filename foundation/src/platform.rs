@@ -28,9 +28,9 @@ pub use system::{
     canonicalize, create_symlink, end_process_group, entry_metadata, file_metadata, free_space,
     is_not_openable, is_on_read_only_file_system, is_own_folder, is_private, is_symlink_refusal,
     is_too_many_open_files, is_writable, kill_this_process, lower_thread_priority, make_private_dir,
-    metadata, open_file_limit, open_in_place, open_without_links, os_string, read_dir, read_exact_at,
-    restrict_folder, restrict_to_user, share_for_reading, sync_file_system, try_lock, try_lock_shared,
-    unlock, user_key, watch_limit, write_all_at,
+    metadata, next_data, open_file_limit, open_in_place, open_without_links, os_string, read_dir,
+    read_exact_at, restrict_folder, restrict_to_user, share_for_reading, sync_file_system, try_lock,
+    try_lock_shared, unlock, unnotified_file_system, user_key, watch_limit, write_all_at,
 };
 
 /// What tells whether the entries of a folder are those of before: it differs after an entry was added, removed or renamed,
@@ -122,6 +122,8 @@ pub struct FileMetadata {
     pub device: u64,
     /// The inode number, or on Windows the file index on the volume.
     pub inode: u64,
+    /// The number of names that the file has (hard links), where that is known without opening it; otherwise 1.
+    pub links: u64,
     /// The permission bits. On Windows 0o444 for a read-only file and 0o666 for any other.
     pub mode: u32,
     /// The ids of user and group; 0 on Windows.
@@ -213,6 +215,43 @@ pub fn is_case_sensitive(folder: &Path) -> Option<bool> {
         };
     }
     None
+}
+
+/// Returns the kind of the file system with a device number, if it can change without events, from the list of mounts that Linux
+/// gives (proc_pid_mountinfo(5)).
+pub fn unnotified_mount(mounts: &str, device: &str) -> Option<String> {
+    /// The file systems of other machines, of the host of a virtual machine, and of clusters.
+    const REMOTE: [&str; 22] = [
+        "9p",
+        "afs",
+        "beegfs",
+        "ceph",
+        "cifs",
+        "coda",
+        "davfs",
+        "drvfs",
+        "fuse",
+        "gfs2",
+        "glusterfs",
+        "gpfs",
+        "lustre",
+        "nfs",
+        "nfs4",
+        "ocfs2",
+        "prl_fs",
+        "smb3",
+        "smbfs",
+        "vboxsf",
+        "virtiofs",
+        "vmhgfs",
+    ];
+    let kind = mounts.lines().find_map(|mount| {
+        let (place, source) = mount.split_once(" - ")?;
+        let kind = source.split(' ').next()?;
+        (place.split(' ').nth(2)? == device).then_some(kind)
+    })?;
+    // `fuseblk` is a local disk.
+    (REMOTE.contains(&kind) || kind.starts_with("fuse.")).then(|| kind.to_owned())
 }
 
 /// Flushes the content of a file in a trusted folder to the disk.

@@ -21,6 +21,20 @@ fn not_regular_error() -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file")
 }
 
+fn other_name_error() -> io::Error {
+    io::Error::new(
+        io::ErrorKind::InvalidInput,
+        "it has a second name (hard link), so writing to it would change another file",
+    )
+}
+
+fn sparse_error() -> io::Error {
+    io::Error::new(
+        io::ErrorKind::InvalidInput,
+        "it is a sparse file, of which the disk holds only a small part",
+    )
+}
+
 fn too_large_error(max: u64) -> io::Error {
     io::Error::new(io::ErrorKind::FileTooLarge, format!("it has more than {max} bytes"))
 }
@@ -41,6 +55,11 @@ pub fn failed(doing: &str, path: &Path, error: io::Error) -> Error {
     }
 }
 
+/// The most bytes of one file that are read into memory, whatever the settings say: a text of this size takes several times
+/// as much memory while it is parsed.
+pub const MAX_IN_MEMORY: u64 = 1 << 30;
+/// The most memory that is taken for a file before any of it is read. The size that a file system states is not trusted.
+const FIRST_PIECE: usize = 1 << 20;
 /// Files up to this length are never treated as sparse.
 const MIN_SPARSE_LEN: u64 = 64 << 20;
 /// A large file is sparse if its length is more than this many times its allocated size.
@@ -112,17 +131,17 @@ pub fn open_in_place(path: &Path) -> io::Result<File> {
 /// missing. Its content is kept.
 ///
 /// # Errors
-/// The errors of [`open`].
+/// The errors of [`writable`].
 pub fn open_or_create(path: &Path, permissions: u32) -> io::Result<File> {
-    regular(platform::open_in_place(path, OpenMode::ReadWriteOrCreate(permissions)))
+    writable(platform::open_in_place(path, OpenMode::ReadWriteOrCreate(permissions)))
 }
 
 /// Opens an existing regular file for reading and writing in a trusted folder.
 ///
 /// # Errors
-/// The errors of [`open`].
+/// The errors of [`writable`].
 pub fn open_to_write(path: &Path) -> io::Result<File> {
-    regular(platform::open_in_place(path, OpenMode::ReadWrite))
+    writable(platform::open_in_place(path, OpenMode::ReadWrite))
 }
 
 /// Creates a regular file in a trusted folder, or truncates the one that is there.
@@ -151,6 +170,16 @@ pub fn regular(opened: io::Result<File>) -> io::Result<File> {
         Err(error) if platform::is_not_openable(&error) => Err(not_regular_error()),
         Err(error) => Err(name_link(error)),
     }
+}
+
+/// Checks that a file that was opened for writing is a regular file with one name. A file with a second name, such as one
+/// in an unpacked archive, is also another file of the vault or the user.
+///
+/// # Errors
+/// The errors of [`regular`]; `InvalidInput` for a file with a second name.
+pub fn writable(opened: io::Result<File>) -> io::Result<File> {
+    let file = regular(opened)?;
+    if platform::file_metadata(&file)?.links > 1 { Err(other_name_error()) } else { Ok(file) }
 }
 
 /// Reads a regular file of at most `max` bytes by its path relative to `base`.
@@ -201,16 +230,20 @@ pub fn file_identity(path: &Path) -> Option<FileIdentity> {
     Some((found.device, found.inode, found.changed.0, found.changed.1))
 }
 
-/// Reads an open file of at most `max` bytes.
+/// Reads an open file of at most `max` bytes, and never more than fits in memory.
 ///
 /// # Errors
-/// `FileTooLarge` beyond `max`, and system errors.
+/// `FileTooLarge` beyond `max`, `InvalidInput` for a sparse file, and system errors.
 pub fn read_open(file: File, max: u64) -> io::Result<Vec<u8>> {
-    let length = file.metadata()?.len();
-    if length > max {
+    let max = max.min(MAX_IN_MEMORY);
+    let found = platform::file_metadata(&file)?;
+    if found.size > max {
         return Err(too_large_error(max));
     }
-    let mut bytes = Vec::with_capacity(usize::try_from(length).unwrap_or(0) + 1);
+    if found.is_file() && !is_regular(&found) {
+        return Err(sparse_error());
+    }
+    let mut bytes = Vec::with_capacity(usize::try_from(found.size).unwrap_or(0).min(FIRST_PIECE) + 1);
     // The file may grow while it is read.
     file.take(max.saturating_add(1)).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > max { Err(too_large_error(max)) } else { Ok(bytes) }

@@ -22,6 +22,8 @@ enum Trap {
     Free,
     /// or to a folder of the user.
     Folder,
+    /// A second name of a file of the user.
+    HardLink,
     /// A named pipe without a writer.
     #[cfg(unix)]
     Pipe,
@@ -151,6 +153,7 @@ fn check_trap(place: &str, trap: Trap) {
             Trap::File => symlink(outside.path().join("own"), &disk),
             Trap::Free => symlink(outside.path().join("free"), &disk),
             Trap::Folder => symlink(outside.path().join("folder"), &disk),
+            Trap::HardLink => fs::hard_link(outside.path().join("own"), &disk).unwrap(),
             #[cfg(unix)]
             Trap::Pipe => make_pipe(&disk),
             #[cfg(unix)]
@@ -160,7 +163,8 @@ fn check_trap(place: &str, trap: Trap) {
         let said = format!("{}{}", stdout(&output), stderr(&output));
         let case = format!("{command:?} with {trap:?} at {place}: {said}");
         assert_eq!(contents(outside.path()), before, "{case}");
-        assert!(!said.contains(SECRET), "{case}");
+        // What has a second name in the vault is in the vault.
+        assert!(matches!(trap, Trap::HardLink) || !said.contains(SECRET), "{case}");
         let code = output.status.code().unwrap_or_else(|| panic!("it was killed: {case}"));
         assert!(!matches!(code, 1 | 7), "{case}");
         assert!(!stderr(&output).contains("panicked"), "{case}");
@@ -174,14 +178,15 @@ fn links_and_pipes_in_a_downloaded_vault_neither_escape_nor_block() {
         traps.extend([Trap::File, Trap::Free].map(|trap| (*file, trap)));
     }
     traps.extend(FOLDERS.iter().map(|folder| (*folder, Trap::Folder)));
-    assert_eq!(traps.len(), 28 * 2 + 14);
+    traps.extend(FILES.iter().map(|file| (*file, Trap::HardLink)));
+    assert_eq!(traps.len(), 28 * 3 + 14);
     #[cfg(unix)]
     {
         traps.extend(FILES.iter().map(|file| (*file, Trap::Pipe)));
         let endless =
             [".sidenote/config.toml", ".sidenote/index/seal.json", ".obsidian/app.json", ".rulebook"];
         traps.extend(endless.map(|file| (file, Trap::Zero)));
-        assert_eq!(traps.len(), 28 * 3 + 14 + 4);
+        assert_eq!(traps.len(), 28 * 4 + 14 + 4);
     }
     let waiting = Mutex::new(traps);
     std::thread::scope(|scope| {
@@ -223,6 +228,117 @@ fn a_link_in_place_of_a_sidecar_file_is_reported_with_a_remedy() {
         assert!(said.contains(says) && said.contains(advises), "{place}: {said}");
         assert!(!said.contains(SECRET), "{place}: {said}");
     }
+}
+
+#[test]
+fn a_note_that_has_the_name_of_the_lock_keeps_its_bytes() {
+    for lock in [".sidenote/index/lock", ".sidenote/records/lock", ".sidenote/index/catalog.db-wal"] {
+        let vault = TestVault::new(&[("a.md", "alpha\n"), ("b.md", "beta\n")]);
+        fs::create_dir_all(vault.root().join(lock).parent().unwrap()).unwrap();
+        fs::hard_link(vault.root().join("a.md"), vault.root().join(lock)).unwrap();
+        let told = vault.run(&["append", "b", "more"]);
+        let said = stderr(&told);
+        assert_eq!(vault.read("a.md"), "alpha\n", "{lock}: {said}");
+        assert!(
+            !told.status.success() && said.contains("hard link") && said.contains("hint: "),
+            "{lock}: {said}"
+        );
+    }
+}
+
+#[test]
+fn a_folder_in_the_place_of_a_file_of_the_index_is_replaced() {
+    let endings = ["db", "db-wal", "db-shm", "db-journal", "new", "new-shm"];
+    for name in endings.map(|ending| format!(".sidenote/index/catalog.{ending}")) {
+        let vault = TestVault::new(&[("a.md", "alpha\n")]);
+        assert!(vault.run(&["index", "--no-embed"]).status.success());
+        let disk = vault.root().join(&name);
+        if disk.exists() {
+            fs::remove_file(&disk).unwrap();
+        }
+        vault.write(&format!("{name}/x"), "x");
+        vault.write("a.md", "alpha beta\n");
+        let found = vault.run(&["search", "beta"]);
+        assert!(found.status.success() && stdout(&found).contains("a.md"), "{name}: {}", stderr(&found));
+    }
+}
+
+#[test]
+fn a_folder_beside_the_catalog_is_a_problem_for_doctor() {
+    let vault = TestVault::new(&[("a.md", "alpha\n")]);
+    assert!(vault.run(&["index", "--no-embed"]).status.success());
+    fs::create_dir(vault.root().join(".sidenote/index/catalog.db-shm")).unwrap();
+    let told = stdout(&vault.run(&["doctor"]));
+    assert!(told.contains("catalog.db-shm is not a regular file"), "{told}");
+}
+
+#[test]
+fn a_vault_cannot_turn_automatic_backups_on() {
+    let vault = TestVault::new(&[("a.md", "a\n"), (".sidenote/config.toml", "[backup]\nauto = true\n")]);
+    let said = stderr(&vault.run(&["search", "a"]));
+    assert!(said.contains("sets backup.auto, which a vault may not"), "{said}");
+}
+
+#[test]
+fn settings_of_a_project_are_not_written_through_its_links() {
+    let outside = tempfile::tempdir().unwrap();
+    let target = outside.path().join("settings.json");
+    for (client, file) in
+        [("claude-code", ".mcp.json"), ("vscode", ".vscode/mcp.json"), ("vscode", ".vscode")]
+    {
+        fs::write(&target, "{}").unwrap();
+        fs::write(outside.path().join("mcp.json"), "{}").unwrap();
+        let vault = TestVault::new(&[("a.md", "a\n")]);
+        let disk = vault.root().join(file);
+        fs::create_dir_all(disk.parent().unwrap()).unwrap();
+        symlink(if file == ".vscode" { outside.path() } else { &target }, &disk);
+        let mut command = vault.command(&["mcp", "config", client, "--write"]);
+        let refused = command.current_dir(vault.root()).output().unwrap();
+        let said = stderr(&refused);
+        assert!(!refused.status.success() && said.contains("symbolic link"), "{file}: {said}");
+        assert_eq!(fs::read_to_string(&target).unwrap(), "{}");
+        assert_eq!(fs::read_to_string(outside.path().join("mcp.json")).unwrap(), "{}");
+    }
+}
+
+/// The last answers are at the end of a transcript, and nothing of an agent makes a hook wait or read without end.
+#[test]
+#[cfg(unix)]
+fn a_transcript_that_has_no_end_holds_no_hook() {
+    let vault = TestVault::new(&[("a.md", "a\n")]);
+    let pipe = vault.root().join(".pipe");
+    make_pipe(&pipe);
+    let zeros = vault.root().join(".zeros");
+    fs::File::create(&zeros).unwrap().set_len(40 << 30).unwrap();
+    for transcript in [pipe.as_path(), Path::new("/dev/zero"), Path::new("/dev/stdin"), &zeros] {
+        let mut command = vault.command(&["hook", "capture"]);
+        let said = serde_json::json!({ "session_id": "s", "transcript_path": transcript });
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        std::io::Write::write_all(&mut child.stdin.take().unwrap(), said.to_string().as_bytes()).unwrap();
+        let pid = child.id().to_string();
+        let (sender, ended) = channel();
+        let waiting = std::thread::spawn(move || sender.send(child.wait_with_output()));
+        let output = ended.recv_timeout(LIMIT);
+        if output.is_err() {
+            kill(&pid);
+        }
+        assert!(waiting.join().is_ok());
+        assert!(output.unwrap_or_else(|_| panic!("{transcript:?} holds it")).unwrap().status.success());
+    }
+}
+
+/// A log line that cannot be written ends neither a command nor a server.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_log_that_cannot_be_written_ends_no_server() {
+    let vault = TestVault::new(&[("a.md", "alpha\n")]);
+    let full = fs::File::options().write(true).open("/dev/full").unwrap();
+    let mut client =
+        crate::mcp_client::Client::logged(vault.command(&["mcp"]).env("SIDENOTE_LOG", "trace"), full);
+    for _ in 0..3 {
+        assert!(client.text("search_notes", serde_json::json!({ "query": "alpha" })).contains("a.md"));
+    }
+    client.finish();
 }
 
 #[test]
@@ -273,4 +389,47 @@ fn the_lock_file_contains_no_arguments() {
     follower.kill().unwrap();
     follower.wait().unwrap();
     assert_eq!(held, Some(serde_json::json!({ "pid": pid, "command": "watch" })));
+}
+
+/// A file that claims more than memory or a disk holds is listed, moved and backed up by what it has.
+#[test]
+#[cfg(unix)]
+fn a_sparse_file_costs_what_it_holds() {
+    let vault = TestVault::new(&[("a.md", "alpha\n")]);
+    for (name, length) in [("note.md", 30_u64 << 30), ("small.md", 200 << 20), ("film.mp4", 3 << 30)] {
+        vault.write(name, "beta\n");
+        let file = fs::File::options().write(true).open(vault.root().join(name)).unwrap();
+        file.set_len(length).unwrap();
+    }
+    let ours = |args: &[&str]| {
+        let mut command = vault.command(args);
+        command.env("SIDENOTE_VAULT_MAX_FILE_BYTES", "1000000000000");
+        run_to_the_end(command)
+    };
+    let found = ours(&["search", "alpha"]);
+    assert!(found.status.success() && stdout(&found).contains("a.md"), "{}", stderr(&found));
+    assert!(ours(&["check"]).status.code().is_some_and(|code| code < 2));
+    for name in ["note.md", "small.md", "film.mp4"] {
+        let moved = ours(&["move", name, "d/"]);
+        assert!(moved.status.success(), "{name}: {}", stderr(&moved));
+    }
+    let made = ours(&["--json", "backup"]);
+    assert!(made.status.success(), "{}", stderr(&made));
+    let made: serde_json::Value = serde_json::from_str(&stdout(&made)).unwrap();
+    assert_eq!(made["left_out"], serde_json::json!(["d/note.md"]), "{made}");
+    let copy = Path::new(made["path"].as_str().unwrap()).join("notes/d/film.mp4");
+    let found = sidenote::platform::metadata(&copy).unwrap();
+    assert_eq!((found.size, found.allocated < 1 << 20), (3 << 30, true), "a hole is a hole in the backup");
+    assert!(fs::read(copy.with_file_name("small.md")).unwrap().starts_with(b"beta\n\0"));
+    let again = vault
+        .root()
+        .parent()
+        .unwrap()
+        .join(format!("{}-again", vault.root().file_name().unwrap().to_string_lossy()));
+    let name = Path::new(made["path"].as_str().unwrap()).file_name().unwrap().to_str().unwrap().to_owned();
+    let restored = ours(&["restore-backup", &name, "--to", again.to_str().unwrap()]);
+    assert!(restored.status.success(), "{}", stderr(&restored));
+    let found = sidenote::platform::metadata(&again.join("d/film.mp4")).unwrap();
+    assert_eq!((found.size, found.allocated < 1 << 20), (3 << 30, true));
+    fs::remove_dir_all(again).unwrap();
 }

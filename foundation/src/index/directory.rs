@@ -40,7 +40,7 @@ const STAGED_SQLITE_FILES: [&str; 5] = [
     "catalog.packed-shm",
 ];
 /// The files of SQLite beside the catalog while it is open.
-const SQLITE_FILES: [&str; 2] = ["catalog.db-wal", "catalog.db-shm"];
+const SQLITE_FILES: [&str; 3] = ["catalog.db-wal", "catalog.db-shm", "catalog.db-journal"];
 
 /// The identity of the open catalog, by which another index in the same folder is noticed.
 #[derive(Debug)]
@@ -158,8 +158,9 @@ pub(super) fn present_index_folder(root: &Path) -> PathBuf {
     folders_elsewhere(root).find(holds_index).unwrap_or(inside)
 }
 
-/// Refuses an index folder that a symbolic link in the vault leads to, or that contains anything but regular files
-/// and folders. SQLite, tantivy and usearch open files by path: they would follow a link, and wait for a pipe.
+/// Refuses an index folder that a symbolic link in the vault leads to, or that contains anything but folders and regular
+/// files with one name. SQLite, tantivy and usearch open files by path: they would follow a link, wait for a pipe, and
+/// write to the note whose second name a file is.
 ///
 /// # Errors
 /// `Invalid` with the path that is refused; `Io` if the folder cannot be listed.
@@ -189,7 +190,11 @@ pub(super) fn refuse_links(root: &Path, folder: &Path) -> Result<()> {
             let entry = entry.map_err(|error| Error::io("list", &inner, error))?;
             match entry.file_type() {
                 Ok(kind) if kind.is_dir() => folders.push(entry.path()),
-                Ok(kind) if kind.is_file() => {}
+                Ok(kind) if kind.is_file() => {
+                    if platform::entry_metadata(&entry.path()).is_ok_and(|found| found.links > 1) {
+                        return refused(&entry.path(), "also another file (hard link)");
+                    }
+                }
                 Ok(kind) if kind.is_symlink() => return refused(&entry.path(), "a symbolic link (symlink)"),
                 Ok(_) => return refused(&entry.path(), "not a regular file"),
                 // Another process removed the file since it was listed.

@@ -841,8 +841,13 @@ pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
 }
 
 pub(crate) fn remove_if_there(path: &Path) -> Result<()> {
+    // A folder in the place of a file of the index is removed, too.
     #[expect(clippy::disallowed_methods, reason = "the sidecar's own file")]
-    match std::fs::remove_file(path) {
+    let removed = match std::fs::symlink_metadata(path) {
+        Ok(found) if found.is_dir() => std::fs::remove_dir_all(path),
+        _ => std::fs::remove_file(path),
+    };
+    match removed {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(Error::io("remove", path, error)),
         _ => Ok(()),
     }

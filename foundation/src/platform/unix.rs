@@ -65,6 +65,7 @@ impl From<&Metadata> for FileMetadata {
             changed: (found.ctime(), found.ctime_nsec()),
             device: found.dev(),
             inode: found.ino(),
+            links: found.nlink(),
             mode: found.mode() & 0o7777,
             owner: (found.uid(), found.gid()),
         }
@@ -82,6 +83,7 @@ impl From<&fs::Stat> for FileMetadata {
             changed: (found.st_ctime as i64, found.st_ctime_nsec as i64),
             device: found.st_dev as u64,
             inode: found.st_ino as u64,
+            links: found.st_nlink as u64,
             mode: found.st_mode as u32 & 0o7777,
             owner: (found.st_uid as u32, found.st_gid as u32),
         }
@@ -91,6 +93,45 @@ impl From<&fs::Stat> for FileMetadata {
 /// Reads the metadata of an open file.
 pub fn file_metadata(file: &File) -> io::Result<FileMetadata> {
     Ok((&file.metadata()?).into())
+}
+
+/// Returns the kind of the file system of a folder if it can change without events: one of another machine, or one that a program
+/// serves (FUSE). `None` for a local one.
+pub fn unnotified_file_system(folder: &Path) -> Option<String> {
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    {
+        let mounts = std::fs::read("/proc/self/mountinfo").ok()?;
+        let device = std::fs::metadata(folder).ok()?.dev();
+        let device = format!("{}:{}", fs::major(device), fs::minor(device));
+        super::unnotified_mount(&String::from_utf8_lossy(&mounts), &device)
+    }
+    #[cfg(target_vendor = "apple")]
+    {
+        const LOCAL: u32 = 0x1000;
+        let found = fs::statfs(folder).ok()?;
+        (found.f_flags & LOCAL == 0).then(|| "a network file system".to_owned())
+    }
+    #[cfg(not(any(target_os = "linux", target_os = "android", target_vendor = "apple")))]
+    {
+        let _ = folder;
+        None
+    }
+}
+
+/// Moves to the next part of a file that the disk holds, from an offset on, and returns its start and end; `None` if a hole
+/// reaches to the end. Where the system does not tell holes, it is all from the offset on.
+pub fn next_data(file: &File, from: u64) -> io::Result<Option<(u64, u64)>> {
+    #[cfg(any(target_os = "linux", target_os = "android", target_vendor = "apple", target_os = "freebsd"))]
+    match fs::seek(file, fs::SeekFrom::Data(from)) {
+        Ok(data) => {
+            let hole = fs::seek(file, fs::SeekFrom::Hole(data))?;
+            return Ok(Some((fs::seek(file, fs::SeekFrom::Start(data))?, hole)));
+        }
+        Err(Errno::NXIO) => return Ok(None),
+        Err(Errno::INVAL | Errno::NOTSUP) => {}
+        Err(error) => return Err(error.into()),
+    }
+    Ok(Some((fs::seek(file, fs::SeekFrom::Start(from))?, u64::MAX)))
 }
 
 /// Reads the metadata of what a path leads to.

@@ -160,6 +160,7 @@ fn handle_metadata(handle: BorrowedHandle<'_>) -> io::Result<FileMetadata> {
         changed: unix_time(basic.ChangeTime),
         device: u64::from(found.dwVolumeSerialNumber),
         inode: joined(found.nFileIndexHigh, found.nFileIndexLow),
+        links: u64::from(found.nNumberOfLinks),
         mode: mode_of(attributes),
         owner: (0, 0),
     })
@@ -168,6 +169,17 @@ fn handle_metadata(handle: BorrowedHandle<'_>) -> io::Result<FileMetadata> {
 /// Reads the metadata of an open file.
 pub fn file_metadata(file: &File) -> io::Result<FileMetadata> {
     handle_metadata(file.as_handle())
+}
+
+/// Returns nothing: network drives report changes here.
+pub fn unnotified_file_system(_: &Path) -> Option<String> {
+    None
+}
+
+/// Moves to an offset of a file, and returns it: holes are not told here, so the part has no end.
+pub fn next_data(mut file: &File, from: u64) -> io::Result<Option<(u64, u64)>> {
+    use std::io::Seek as _;
+    file.seek(io::SeekFrom::Start(from)).map(|start| Some((start, u64::MAX)))
 }
 
 fn path_metadata(path: &Path, flags: u32) -> io::Result<FileMetadata> {
@@ -310,6 +322,7 @@ fn list(folder: BorrowedHandle<'_>) -> io::Result<Vec<(OsString, FileMetadata)>>
                 changed: unix_time(record.i64(32)),
                 device,
                 inode: record.i64(96).cast_unsigned(),
+                links: 1,
                 mode: mode_of(attributes),
                 owner: (0, 0),
             };

@@ -11,6 +11,7 @@ use crate::clock::{Timestamp, event_id};
 use crate::error::{Error, ErrorKind, Result};
 use crate::parallel;
 use crate::platform::FileMetadata;
+use crate::safe_open;
 use crate::text::edit::{self, ChangeSet, Content, ContentHash, FileChange, FolderMove};
 use crate::text::path::{is_below, key};
 use crate::vault::Vault;
@@ -431,8 +432,8 @@ impl<'b> FileCheck<'b> {
             inode: Some(entry.inode),
         };
         let mut draft = PreparedFile { found: None, after: None };
-        if change.before.is_none() && entry.size > self.max_hashed {
-            // A large file that only moves is not read.
+        if change.before.is_none() && (entry.size > self.max_hashed || !safe_open::is_regular(&entry)) {
+            // A large or sparse file that only moves is not read.
             self.may_change_folder_of(&path)?;
             return Ok(Some((file, draft)));
         }

@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 use std::fs::{self, File, FileTimes};
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Component, Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -39,6 +39,9 @@ const LEFT_OUT: &[&str] = &[STATE_DIR, ".git"];
 const SPECIAL: &[&str] = &["/proc", "/sys", "/dev"];
 /// The maximum size of the manifest in bytes.
 const MAX_LIST: u64 = 1 << 30;
+/// The longest sparse file that is copied, in bytes: what is hashed in some seconds. A longer one is left out and named, because
+/// its length says nothing about what it holds.
+const LARGEST_SPARSE: u64 = 4 << 30;
 /// The number of attempts to copy a file that changes meanwhile.
 const ATTEMPTS: usize = 5;
 
@@ -481,6 +484,11 @@ fn copy_item(item: &SourceFile, to: &Path, buffer: &mut [u8]) -> Result<CopyResu
             // What one file refuses must not cost the backup of all others; it is named.
             Err(_) => return Ok(CopyResult::Refused),
         };
+        let found = platform::file_metadata(&from).map_err(|error| Error::io("read", &item.disk, error))?;
+        if !safe_open::is_regular(&found) && found.size > LARGEST_SPARSE {
+            remove(to)?;
+            return Ok(CopyResult::Refused);
+        }
         let (before, copied) = copy_bytes(&mut from, &item.disk, to, buffer)?;
         let after = platform::file_metadata(&from).map_err(|error| Error::io("read", &item.disk, error))?;
         if before == look_of(&after) && copied.bytes == after.size {
@@ -498,13 +506,32 @@ fn copy_bytes(from: &mut File, name: &Path, to: &Path, buffer: &mut [u8]) -> Res
     let unread = |error| Error::io("read", name, error);
     let unwritten = |error| Error::io("write", to, error);
     let found = from.metadata().map_err(unread)?;
-    let look = look_of(&platform::file_metadata(from).map_err(unread)?);
+    let metadata = platform::file_metadata(from).map_err(unread)?;
+    let look = look_of(&metadata);
     // An earlier copy may be one that nobody may write to.
     remove(to)?;
     let mut copy = File::create(to).map_err(unwritten)?;
     let (mut hasher, mut bytes) = (blake3::Hasher::new(), 0);
+    let is_sparse = !safe_open::is_regular(&metadata);
+    if is_sparse {
+        copy.set_len(metadata.size).map_err(unwritten)?;
+    }
+    // The end of the part that is read.
+    let mut end = if is_sparse { 0 } else { u64::MAX };
     loop {
-        let count = from.read(buffer).map_err(unread)?;
+        if bytes >= end {
+            // A hole stays one.
+            let rest = (metadata.size, metadata.size);
+            let (start, after) = platform::next_data(from, bytes).map_err(unread)?.unwrap_or(rest);
+            hash_zeros(&mut hasher, start.saturating_sub(bytes), buffer);
+            (bytes, end) = (bytes.max(start), after);
+            if bytes >= metadata.size {
+                break;
+            }
+            copy.seek(SeekFrom::Start(bytes)).map_err(unwritten)?;
+        }
+        let most = usize::try_from(end - bytes).unwrap_or(buffer.len()).min(buffer.len());
+        let count = from.read(buffer.get_mut(..most).unwrap_or_default()).map_err(unread)?;
         let Some(part) = buffer.get(..count).filter(|part| !part.is_empty()) else { break };
         hasher.update(part);
         copy.write_all(part).map_err(unwritten)?;
@@ -515,6 +542,17 @@ fn copy_bytes(from: &mut File, name: &Path, to: &Path, buffer: &mut [u8]) -> Res
     times.and_then(|times| copy.set_times(times)).map_err(unwritten)?;
     let blake3 = Some(hasher.finalize().to_hex().to_string());
     Ok((look, BackupFile { bytes, blake3, link: None }))
+}
+
+/// Hashes a hole of a file, which reads as zeros.
+fn hash_zeros(hasher: &mut blake3::Hasher, mut count: u64, buffer: &mut [u8]) {
+    buffer.fill(0);
+    while count > 0 {
+        let part = buffer.get(..usize::try_from(count).unwrap_or(buffer.len()).min(buffer.len()));
+        let part = part.unwrap_or_default();
+        hasher.update(part);
+        count -= part.len() as u64;
+    }
 }
 
 /// Lists the backups of a vault in a folder, the newest first, with what they hold. Those that were cut short are none.

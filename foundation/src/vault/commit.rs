@@ -151,7 +151,11 @@ fn hash_of(tree: &mut DirTree, path: &str) -> Result<Option<ContentHash>> {
 
 fn hash_in(folder: &Dir, name: &str) -> io::Result<Option<ContentHash>> {
     match folder.entry(name)? {
-        Some(entry) if entry.is_file() => Ok(Some(ContentHash::of(&folder.read(name)?))),
+        Some(entry) if entry.is_file() => {
+            let mut hasher = blake3::Hasher::new();
+            hasher.update_reader(folder.file(name)?)?;
+            Ok(Some(ContentHash::from_bytes(*hasher.finalize().as_bytes())))
+        }
         _ => Ok(None),
     }
 }

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -130,9 +130,7 @@ impl Dir {
 
     /// Reads a regular file.
     pub(crate) fn read(&self, name: &str) -> io::Result<Vec<u8>> {
-        let mut bytes = Vec::new();
-        self.file(name)?.read_to_end(&mut bytes)?;
-        Ok(bytes)
+        self.read_at_most(name, u64::MAX)
     }
 
     /// Reads a regular file of at most `max` bytes; `FileTooLarge` for more.
@@ -142,11 +140,9 @@ impl Dir {
 
     /// Reads a regular file with the metadata and attributes that a copy must keep.
     pub(crate) fn read_with_metadata(&self, name: &str) -> io::Result<FileContents> {
-        let mut file = self.file(name)?;
-        let entry = platform::file_metadata(&file)?;
-        let mut bytes = Vec::with_capacity(usize::try_from(entry.size).unwrap_or(0) + 1);
-        file.read_to_end(&mut bytes)?;
-        Ok(FileContents { entry, bytes, attributes: Attributes::read(&file)? })
+        let file = self.file(name)?;
+        let (entry, attributes) = (platform::file_metadata(&file)?, Attributes::read(&file)?);
+        Ok(FileContents { entry, bytes: safe_open::read_open(file, u64::MAX)?, attributes })
     }
 
     /// Creates a new file; an existing one is an error.
@@ -170,13 +166,13 @@ impl Dir {
 
     pub(crate) fn open_append(&self, name: &str) -> io::Result<File> {
         failpoint();
-        safe_open::regular(self.0.open_file(name.as_ref(), OpenMode::AppendOrCreate))
+        safe_open::writable(self.0.open_file(name.as_ref(), OpenMode::AppendOrCreate))
     }
 
     /// Opens a file for reading and writing, and creates it if it is missing.
     pub(crate) fn open_or_create(&self, name: &str) -> io::Result<File> {
         failpoint();
-        safe_open::regular(self.0.open_file(name.as_ref(), OpenMode::ReadWriteOrCreate(0o666)))
+        safe_open::writable(self.0.open_file(name.as_ref(), OpenMode::ReadWriteOrCreate(0o666)))
     }
 
     /// Holds what an entry is now, so that its blocks are freed when the handle is closed and not by a rename that replaces it.

@@ -158,10 +158,10 @@ impl Vault {
         Ok(self)
     }
 
-    /// Sets the maximum size of a file that is read, in bytes.
+    /// Sets the maximum size of a file that is read, in bytes. It is never above [`safe_open::MAX_IN_MEMORY`].
     #[must_use]
     pub fn with_max_file_size(mut self, bytes: u64) -> Self {
-        self.max_file_size = bytes;
+        self.max_file_size = bytes.min(safe_open::MAX_IN_MEMORY);
         self
     }
 

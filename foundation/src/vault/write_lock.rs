@@ -7,7 +7,6 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::platform;
 use crate::text::line_list::with_lines;
 use crate::vault::authority::{ReadyChange, Turn, authority_of};
 use crate::vault::dir::{Dir, symlink_error};
@@ -15,6 +14,7 @@ use crate::vault::git_files::{RECORDS_IGNORES, STATE_IGNORES};
 use crate::vault::transaction_records::PENDING;
 use crate::vault::write_queue::Served;
 use crate::vault::{STATE_DIR, Vault};
+use crate::{platform, safe_open};
 
 /// How long a lock of a folder of sidenote's state other than the records is waited for.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
@@ -98,7 +98,7 @@ impl Vault {
             if let Some(outage) = authority.outage() {
                 return Err(outage);
             }
-            let failed = |error| Error::io("take the write lock in", records, error);
+            let failed = |error| safe_open::failed("take the write lock", &records.join("lock"), error);
             return Err(lock_held_error(&mut folder.open_or_create("lock").map_err(failed)?));
         };
         let file = LockedFile(wait_for_lock(&folder, records, left())?);
@@ -164,6 +164,7 @@ pub(crate) fn create_local_dir(vault: &Vault, local: &Path) -> Result<Dir> {
 /// Creates a folder of sidenote's state if it is missing. Inside the vault, no symbolic link is followed on the way.
 fn create_state_dir(vault: &Vault, path: &Path) -> Result<Dir> {
     vault.refuse_read_only()?;
+    vault.refuse_unmounted()?;
     let failed = |error| Error::io("make", path, error);
     let inner = path.strip_prefix(vault.root()).ok();
     let Some(inner) = inner.and_then(platform::slash_path).filter(|inner| !inner.is_empty()) else {
@@ -194,7 +195,7 @@ pub(crate) fn lock_folder(folder: &Dir, path: &Path) -> Result<File> {
 /// Takes the lock file in a folder, and writes the process id into it. Waits at most `timeout` if another process holds
 /// the lock.
 fn wait_for_lock(folder: &Dir, path: &Path, timeout: Duration) -> Result<File> {
-    let failed = |error| Error::io("take the write lock in", path, error);
+    let failed = |error| safe_open::failed("take the write lock", &path.join("lock"), error);
     let mut file = folder.open_or_create("lock").map_err(failed)?;
     let mut waited = Duration::ZERO;
     let mut pause = Duration::from_millis(1);

@@ -48,21 +48,23 @@ const META_NAMES: &[&str] = &[
 /// An object of the schema: type, name, table, and its SQL.
 type Object = (String, String, String, Option<String>);
 
-/// Refuses a catalog that is not a regular file, or whose length is not real.
+/// Refuses a catalog that is not a regular file, or whose length is not real, and one beside which a file of SQLite is not.
 ///
 /// # Errors
 /// Returns `Corrupt` for such a file, and `Io` if its metadata cannot be read.
 pub(super) fn refuse_irregular(path: &Path) -> Result<()> {
-    let found = match platform::entry_metadata(path) {
-        Ok(found) => found,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
-        Err(error) => return Err(Error::io("open", path, error)),
-    };
-    if is_regular(&found) {
-        Ok(())
-    } else {
-        Err(Error::corrupt(format!("{} is not a regular file", path.display())))
+    for ending in ["", "-wal", "-shm", "-journal"] {
+        let mut path = path.as_os_str().to_owned();
+        path.push(ending);
+        let path = Path::new(&path);
+        match platform::entry_metadata(path) {
+            Ok(found) if is_regular(&found) => {}
+            Ok(_) => return Err(Error::corrupt(format!("{} is not a regular file", path.display()))),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            Err(error) => return Err(Error::io("open", path, error)),
+        }
     }
+    Ok(())
 }
 
 /// Disables what a schema could do by itself, such as triggers and views, and direct changes of the schema. Plans do not
