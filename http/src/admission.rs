@@ -59,6 +59,11 @@ impl Admission {
         Arc::clone(&self.connections).try_acquire_owned().ok()
     }
 
+    /// Admits another connection as soon as one has ended. Returns `None` if none does in this time.
+    pub(crate) async fn connection_within(&self, time: Duration) -> Option<OwnedSemaphorePermit> {
+        tokio::time::timeout(time, Arc::clone(&self.connections).acquire_owned()).await.ok()?.ok()
+    }
+
     /// Reads the body of a request, and reserves memory for it.
     ///
     /// # Errors

@@ -4,21 +4,27 @@
 
 pub mod admission;
 pub mod body;
+mod connections;
 pub mod shutdown;
 pub mod token;
 
 use std::io::ErrorKind;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
+use axum::http::Request;
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
+use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
 
 use crate::admission::{Admission, BODY_TIMEOUT};
+use crate::connections::Connections;
 use sidenote_foundation::error::{Error, Result};
 
 /// The answer to connections beyond the limit.
@@ -26,6 +32,8 @@ const TOO_MANY_CONNECTIONS: &[u8] =
     b"HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nRetry-After: 1\r\nContent-Length: 0\r\n\r\n";
 /// The time that open connections have at shutdown to receive their answers.
 const SHUTDOWN_GRACE: Duration = Duration::from_secs(1);
+/// The time in which a connection that is told to close does so.
+const CLOSE_TIMEOUT: Duration = Duration::from_millis(500);
 /// The delay before the next attempt after a connection could not be accepted, for example because too many files are open.
 const ACCEPT_RETRY: Duration = Duration::from_millis(100);
 
@@ -94,6 +102,7 @@ async fn accept_connections(
 ) {
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(BODY_TIMEOUT);
+    let open = Arc::new(Connections::default());
     loop {
         let stream = match listener.accept().await {
             Ok((stream, _)) => stream,
@@ -103,7 +112,13 @@ async fn accept_connections(
                 continue;
             }
         };
-        let Some(permit) = admission.connection() else {
+        let is_free = async || admission.connection_within(CLOSE_TIMEOUT).await;
+        let permit = match admission.connection() {
+            // A client that does not send its request keeps others out no longer than until there are too many.
+            None if open.close_longest_waiting() => is_free().await,
+            permit => permit,
+        };
+        let Some(permit) = permit else {
             refuse_connection(&stream);
             continue;
         };
@@ -111,11 +126,22 @@ async fn accept_connections(
         if let Err(error) = stream.set_nodelay(true) {
             tracing::debug!("TCP_NODELAY cannot be set, so answers may be delayed: {error}");
         }
-        let service = TowerToHyperService::new(router.clone());
+        let connection = open.add();
+        let (router, tracked) = (TowerToHyperService::new(router.clone()), Arc::clone(&connection));
+        let service = service_fn(move |request: Request<Incoming>| {
+            let tracked = Arc::clone(&tracked);
+            let answer = router.call(tracked.requested(request));
+            async move { answer.await.map(|answer| tracked.answered(answer)) }
+        });
         let served = connections.watch(http.serve_connection(TokioIo::new(stream), service));
         tokio::spawn(async move {
-            if let Err(error) = served.await {
-                tracing::debug!("a connection ended with an error: {error}");
+            tokio::select! {
+                ended = served => if let Err(error) = ended {
+                    tracing::debug!("a connection ended with an error: {error}");
+                },
+                () = connection.closed() => {
+                    tracing::debug!("a connection is closed: its client sends no request, and there are too many");
+                }
             }
             drop(permit);
         });
