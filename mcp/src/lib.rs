@@ -455,7 +455,7 @@ impl ServerHandler for Server {
         context.peer.set_peer_info(request.clone());
         self.session_store.get_or_init(|| {
             let client = &request.client_info;
-            let store = self.shared.store.for_client(format!("{} {}", client.name, client.version));
+            let store = self.shared.store.for_client(&format!("{} {}", client.name, client.version));
             let given = context.extensions.get::<axum::http::request::Parts>();
             let given = given.and_then(|parts| parts.extensions.get::<http::SessionName>());
             let store = match given {

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use crate::error_text::{self, ServedTools, message_for_agent};
 use crate::{reply_limit, resources};
 use sidenote_foundation::error::{Error, Result};
-use sidenote_foundation::text::control::plain_lines;
+use sidenote_foundation::text::control::{plain, plain_lines};
 use sidenote_store::{EarlierCall, Intent, Role, Store};
 
 /// The argument that names an operation, so that the caller can repeat the call. Every tool that writes accepts it.
@@ -473,6 +473,12 @@ impl From<IntentInput> for Intent {
             IntentInput::Explore => Self::Explore,
         }
     }
+}
+
+/// Returns one line of a text reply. A line break in a name, a title or a property cannot begin another line, which would look
+/// like another item.
+pub(super) fn text_line(text: &str) -> String {
+    plain(text) + "\n"
 }
 
 /// Returns a number if it is within its bounds.

@@ -50,6 +50,7 @@ use sidenote_foundation::index::embed::model_selection::{Embedders, PreviousMode
 use sidenote_foundation::index::vectors::Vectors;
 use sidenote_foundation::index::{Index, Options};
 use sidenote_foundation::search::Mode;
+use sidenote_foundation::text::control::plain;
 use sidenote_foundation::text::relation::RelationRules;
 use sidenote_foundation::vault::authority::Authority;
 
@@ -312,10 +313,12 @@ impl Store {
         Self { core: Core { session, ..self.for_call(None).core } }
     }
 
-    /// Returns the same store for changes that a client asks for. Commits name it.
+    /// Returns the same store for changes that a client asks for. Journal and commits name it, by the first
+    /// [`MAX_CLIENT_NAME`] characters of the name that it gives itself.
     #[must_use]
-    pub fn for_client(&self, name: String) -> Self {
-        Self { core: Core { client: name, ..self.core.clone() } }
+    pub fn for_client(&self, name: &str) -> Self {
+        let client = plain(&name.chars().take(MAX_CLIENT_NAME).collect::<String>());
+        Self { core: Core { client, ..self.core.clone() } }
     }
 
     /// Returns the same store for calls of a tool. The events of the journal name it, its toolset, and the person for whom
@@ -444,6 +447,9 @@ pub struct Open {
     /// The embedders that the stores of this process share.
     pub embedders: Embedders,
 }
+
+/// The longest name of a client, in characters. It is part of each journal event.
+const MAX_CLIENT_NAME: usize = 120;
 
 /// A vault with its index. Services read, search, change and maintain it. Clones share everything but the session.
 #[derive(Debug, Clone)]

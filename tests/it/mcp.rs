@@ -212,3 +212,20 @@ fn a_client_that_disconnects_at_once_is_no_error() {
     assert!(output.status.success());
     assert!(output.stdout.is_empty());
 }
+
+#[test]
+fn a_client_of_a_very_long_name_is_named_shortly() {
+    let vault = TestVault::new(&[("a.md", "alpha\n")]);
+    let name = format!("evil\u{1B}[31m{}", "x".repeat(2 << 20));
+    let hello = json!({ "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": { "name": name, "version": "1" } });
+    let mut client = Client::greeting(vault.command(&["mcp"]).env_remove("SIDENOTE_LOG"), hello);
+    client.text("edit_note", json!({ "note": "a", "action": "append", "text": "more" }));
+    client.finish();
+    let journal = crate::support::journal_files(vault.root());
+    let lines: String = journal.iter().map(|file| std::fs::read_to_string(file).unwrap()).collect();
+    assert!(
+        lines.contains("evil") && lines.len() < 10_000 && !lines.contains("\\u001b"),
+        "{} bytes",
+        lines.len()
+    );
+}

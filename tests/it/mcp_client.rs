@@ -29,17 +29,20 @@ impl Client {
 
     /// Starts a server that is described whole, and sends everything that it logs to `log`.
     pub(crate) fn logged(command: &mut Command, log: impl Into<Stdio>) -> Self {
-        let mut child = command
-            .env("SIDENOTE_LOG", "trace")
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(log)
-            .spawn()
-            .unwrap();
+        let hello = json!({ "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": { "name": "t", "version": "1" } });
+        Self::saying(command.env("SIDENOTE_LOG", "trace"), log, hello)
+    }
+
+    /// Starts a server that is described whole, and says hello with these parameters.
+    pub(crate) fn greeting(command: &mut Command, hello: Value) -> Self {
+        Self::saying(command, Stdio::null(), hello)
+    }
+
+    fn saying(command: &mut Command, log: impl Into<Stdio>, params: Value) -> Self {
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(log).spawn().unwrap();
         let input = child.stdin.take();
         let output = BufReader::new(child.stdout.take().unwrap());
         let mut client = Self { child, input, output, next_id: 0, heard: Vec::new() };
-        let params = json!({ "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": { "name": "t", "version": "1" } });
         let hello = client.request("initialize", params);
         assert_eq!(hello["serverInfo"]["name"], "sidenote");
         client.send(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));

@@ -169,7 +169,7 @@ async fn commit(State(vaults): State<NamedVaults>, Path(name): Path<String>, req
         let origin = server.origin(TOOL, parts.extensions.get::<Member>());
         let committed = server
             .run(move |store| {
-                let store = store.for_client("sidenote sync".to_owned()).for_tool(origin);
+                let store = store.for_client("sidenote sync").for_tool(origin);
                 let store = store.for_call(Some((request.operation.as_str(), CALL)));
                 store.replication().commit(&request)
             })

@@ -8,6 +8,7 @@ use super::super::tool::Answer;
 use super::TARGET_LENGTH;
 use crate::reply_limit::truncate;
 use sidenote_foundation::error::{Error, Result};
+use sidenote_foundation::text::control::plain;
 use sidenote_store::{
     ChangeReply, DanglingLinks, DeleteRequest, EditRequest, LinkRequest, MoveRequest, NewRequest, NoteEdit,
     Operation, Store, WriteRequest,
@@ -193,22 +194,23 @@ impl ChangeOutput {
             (Some(diff), ..) if diff.is_empty() => lines.push("nothing would change".to_owned()),
             (Some(diff), ..) => lines.push(diff.clone()),
             (None, false, _) => lines.push("nothing to change".to_owned()),
-            (None, true, Some(path)) => lines.push(format!("done: {path}")),
+            (None, true, Some(path)) => lines.push(plain(&format!("done: {path}"))),
             (None, true, None) => lines.push("done".to_owned()),
         }
         if self.diff.is_none() {
-            lines.extend(self.files.iter().filter(|file| Some(*file) != self.path.as_ref()).cloned());
+            let others = self.files.iter().filter(|file| Some(*file) != self.path.as_ref());
+            lines.extend(others.map(|file| plain(file)));
         }
         if let Some(hash) = &self.hash {
             lines.push(format!("hash {hash}"));
         }
         if let Some(near) = &self.near_duplicate {
-            lines.push(format!("near duplicate: {}", near.path));
+            lines.push(plain(&format!("near duplicate: {}", near.path)));
         }
         if !self.dangling.is_empty() {
-            lines.push(format!("links without a target now: {}", self.dangling.join(", ")));
+            lines.push(plain(&format!("links without a target now: {}", self.dangling.join(", "))));
         }
-        lines.extend(self.notices.iter().map(|notice| format!("notice: {notice}")));
+        lines.extend(self.notices.iter().map(|notice| plain(&format!("notice: {notice}"))));
         Answer::text(lines.join("\n")).with_structured(&self)
     }
 }

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::super::error_text::message_for_agent;
 use super::super::resources::uri_of;
-use super::super::tool::{Answer, IntentInput, within};
+use super::super::tool::{Answer, IntentInput, text_line, within};
 use super::TARGET_LENGTH;
 use crate::reply_limit::{json_char_length, json_length, json_value_length};
 use sidenote_foundation::clock::Timestamp;
@@ -412,8 +412,8 @@ fn format_search(output: &SearchOutput) -> String {
         let [first, last] = found.lines;
         let invalid = found.invalidity.phrase();
         let invalid = if invalid.is_empty() { invalid } else { format!("  ({invalid})") };
-        let head = format!("{}:{first}-{last}  {}{invalid}", found.path, found.title);
-        text.push_str(&format!("{head}\n{}\n\n", found.snippet));
+        text.push_str(&text_line(&format!("{}:{first}-{last}  {}{invalid}", found.path, found.title)));
+        text.push_str(&format!("{}\n\n", found.snippet));
     }
     if output.results.is_empty() {
         text.push_str("nothing found\n");
@@ -656,25 +656,28 @@ fn format_read(output: &ReadOutput) -> String {
     let mut text = String::new();
     for note in &output.notes {
         let [first, last] = note.lines;
-        text.push_str(&format!("{}:{first}-{last}  hash {}\n{}\n", note.path, note.hash, note.text));
-        note.notices.iter().for_each(|notice| text.push_str(&format!("notice: {notice}\n")));
+        text.push_str(&text_line(&format!("{}:{first}-{last}  hash {}", note.path, note.hash)));
+        text.push_str(&format!("{}\n", note.text));
+        note.notices.iter().for_each(|notice| text.push_str(&text_line(&format!("notice: {notice}"))));
         match (note.next_line, note.next_column) {
-            (Some(line), Some(column)) => {
-                text.push_str(&format!("cut here; continue with first_line {line}, first_column {column}\n"));
+            (Some(next), Some(column)) => {
+                text.push_str(&format!("cut here; continue with first_line {next}, first_column {column}\n"));
             }
-            (Some(line), None) => text.push_str(&format!("cut here; continue with first_line {line}\n")),
+            (Some(next), None) => text.push_str(&format!("cut here; continue with first_line {next}\n")),
             (None, _) => {}
         }
     }
     for file in &output.files {
         let FileOutput { path, media_type, bytes, uri, .. } = file;
-        text.push_str(&format!("{path}: {media_type}, {bytes} bytes; read them as the resource {uri}\n"));
+        text.push_str(&text_line(&format!(
+            "{path}: {media_type}, {bytes} bytes; read them as the resource {uri}"
+        )));
     }
     for failed in &output.errors {
         text.push_str(&format!("not read: {}\n", failed.error));
     }
     if !output.left_out.is_empty() {
-        text.push_str(&format!("no room for: {}\n", output.left_out.join(", ")));
+        text.push_str(&text_line(&format!("no room for: {}", output.left_out.join(", "))));
     }
     text
 }
@@ -846,10 +849,10 @@ impl ListedOutput {
 fn format_list(output: &ListOutput) -> String {
     let mut text = if output.counts.is_empty() { format!("{} notes\n", output.total) } else { String::new() };
     for note in &output.notes {
-        text.push_str(&format!("{}  {}\n", note.path, note.title));
+        text.push_str(&text_line(&format!("{}  {}", note.path, note.title)));
     }
     for count in &output.counts {
-        text.push_str(&format!("{}  {}\n", count.name, count.notes));
+        text.push_str(&text_line(&format!("{}  {}", count.name, count.notes)));
     }
     if let Some(cursor) = &output.next_cursor {
         text.push_str(&format!("more with cursor {cursor}\n"));

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::super::tool::{Answer, within};
+use super::super::tool::{Answer, text_line, within};
 use super::TARGET_LENGTH;
 use super::find::parse_cursor;
 use crate::reply_limit::json_length;
@@ -251,7 +251,7 @@ fn format_output(output: &ExploreOutput, kind: ExploreKindInput) -> String {
                 Some(_) => format!("  ({}{line})", end.stated_in.as_deref().unwrap_or(&end.path)),
                 None => line,
             };
-            text.push_str(&format!("{name}{}{related}{place}{distance}{shown}\n", end.path));
+            text.push_str(&text_line(&format!("{name}{}{related}{place}{distance}{shown}", end.path)));
         }
     }
     if text.is_empty() {

@@ -6,10 +6,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::super::tool::{Answer, to_json, within};
+use super::super::tool::{Answer, text_line, to_json, within};
 use super::TARGET_LENGTH;
 use sidenote_foundation::error::{Error, ErrorKind, Result};
 use sidenote_foundation::memory::validity::Invalidity;
+use sidenote_foundation::text::control::plain;
 use sidenote_store::{
     ChangeReply, EditRequest, Handoff, HandoffRequest, NoteEdit, Operation, RecallBudget, RecallReply,
     RecallRequest, Searches, Store, UndoRequest, number, person_of, refuse_long_label, xml_block,
@@ -377,7 +378,7 @@ fn audit(store: &Store, note: Option<&str>) -> Result<(String, Value)> {
     for event in &events {
         let files: Vec<String> = event.files.iter().take(3).map(|file| file.path.to_string()).collect();
         let by = person_of(event).map_or_else(String::new, |person| format!("  by {person}"));
-        text.push_str(&format!("{}  {}  {}{by}\n", event.at.rfc3339(), event.op, files.join(", ")));
+        text.push_str(&text_line(&format!("{}  {}  {}{by}", event.at.rfc3339(), event.op, files.join(", "))));
     }
     if total > events.len() {
         text.push_str(&format!("and {} older ones\n", total - events.len()));
@@ -422,7 +423,7 @@ fn undone_output(replies: &[ChangeReply]) -> (String, Value) {
             .map(ToString::to_string)
             .collect();
         let verb = if reply.plan.operation == "redo" { "redone" } else { "undone" };
-        lines.push(format!("{verb}: {} files ({})", reply.plan.files.len(), files.join(", ")));
+        lines.push(plain(&format!("{verb}: {} files ({})", reply.plan.files.len(), files.join(", "))));
         lines.extend(reply.notices.iter().map(|notice| format!("notice: {notice}")));
     }
     let operations: Vec<_> = replies

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use crate::notes::TARGET_LENGTH;
 use crate::notes::change::ChangeOutput;
 use crate::notes::find::{empty_list_reasons, parse_cursor};
-use crate::tool::{Answer, Effect, Tool, within};
+use crate::tool::{Answer, Effect, Tool, text_line, within};
 use sidenote_foundation::error::{Error, Result};
 use sidenote_foundation::index::catalog::Filter;
 use sidenote_store::{
@@ -385,14 +385,14 @@ fn outline(store: &Store, input: OutlineInput) -> Result<Answer> {
     let items: Vec<(&str, OutlineItem)> = headings.chain(blocks).chain(tasks).collect();
     let (page, next_cursor) = page(items, start, |(_, item)| item.text.len() + 40);
     let (mut headings, mut blocks, mut tasks) = (Vec::new(), Vec::new(), Vec::new());
-    let mut text = format!("{}\n", note.path);
+    let mut text = text_line(&note.path);
     for (kind, item) in page {
         let sign = match (item.level, item.status) {
             (Some(level), _) => "#".repeat(usize::from(level)),
             (None, Some(status)) => format!("[{status}]"),
             (None, None) => "^".to_owned(),
         };
-        text.push_str(&format!("{}: {sign} {}\n", item.line, item.text));
+        text.push_str(&text_line(&format!("{}: {sign} {}", item.line, item.text)));
         match kind {
             "heading" => headings.push(item),
             "block" => blocks.push(item),
@@ -464,7 +464,7 @@ fn query(store: &Store, input: QueryInput) -> Result<Answer> {
     });
     let next = start + notes.len();
     let next_cursor = (next < total).then(|| next.to_string());
-    let lines = notes.iter().map(|note| format!("{}  {}\n", note.path, shown(&note.fields)));
+    let lines = notes.iter().map(|note| text_line(&format!("{}  {}", note.path, shown(&note.fields))));
     let mut text = with_cursor(lines.collect(), next_cursor.as_deref());
     if notes.is_empty() {
         text.push_str(&format!("{total} notes\n"));
@@ -556,7 +556,7 @@ fn check(store: &Store, input: CheckInput) -> Result<Answer> {
     let (problems, next_cursor) =
         page(problems, start, |problem| problem.path.len() + problem.message.len() + 240);
     let lines = problems.iter().map(|problem| {
-        format!("{}:{}: {} ({})\n", problem.path, problem.line, problem.message, problem.code)
+        text_line(&format!("{}:{}: {} ({})", problem.path, problem.line, problem.message, problem.code))
     });
     let mut text: String = lines.collect();
     if text.is_empty() {
@@ -654,12 +654,12 @@ fn repair_line(item: &RepairItem) -> String {
                 Some(anchor) => format!("; {to} has no {anchor}, so the link still breaks"),
                 None => String::new(),
             };
-            format!("{place} -> {to}{new} ({certainty}: {why}){anchor}\n")
+            text_line(&format!("{place} -> {to}{new} ({certainty}: {why}){anchor}"))
         }
-        (None, Some(by)) => format!("{place}: its file was deleted by {by}\n"),
+        (None, Some(by)) => text_line(&format!("{place}: its file was deleted by {by}")),
         (None, None) => {
             let targets: Vec<&str> = item.evidence.iter().map(|evidence| evidence.to.as_str()).collect();
-            format!("{place} could mean {}\n", targets.join(" or "))
+            text_line(&format!("{place} could mean {}", targets.join(" or ")))
         }
     }
 }
