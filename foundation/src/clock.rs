@@ -12,19 +12,22 @@ use uuid::Uuid;
 
 use crate::error::{Error, Result};
 
-/// A point in time in milliseconds since 1970-01-01T00:00:00Z.
+/// A point in time in milliseconds since 1970-01-01T00:00:00Z, in the years 0 to 9999, which RFC 3339 can write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Timestamp(i64);
 
 impl Timestamp {
-    /// Creates a timestamp from milliseconds since the Unix epoch.
+    /// Creates a timestamp from milliseconds since the Unix epoch. A time beyond the years that can be written becomes the
+    /// first or last one that can.
     pub fn from_millis(millis: i64) -> Self {
-        Self(millis)
+        /// The beginning of the year 0.
+        const FIRST: i64 = -62_167_219_200_000;
+        Self(millis.clamp(FIRST, Instant::MAX.as_millisecond()))
     }
 
     /// Creates a timestamp from nanoseconds since the Unix epoch, as file systems report them.
     pub fn from_nanos(nanos: i64) -> Self {
-        Self(nanos.div_euclid(1_000_000))
+        Self::from_millis(nanos.div_euclid(1_000_000))
     }
 
     /// Returns the milliseconds since the Unix epoch.
@@ -37,17 +40,17 @@ impl Timestamp {
     pub fn parse(text: &str) -> Option<Self> {
         let text = text.trim();
         if let Ok(instant) = text.parse::<Instant>() {
-            return Some(Self(instant.as_millisecond()));
+            return Some(Self::from_millis(instant.as_millisecond()));
         }
         if let Ok(zoned) = text.parse::<Zoned>() {
-            return Some(Self(zoned.timestamp().as_millisecond()));
+            return Some(Self::from_millis(zoned.timestamp().as_millisecond()));
         }
         let civil = text
             .parse::<DateTime>()
             .or_else(|_| text.parse::<Date>().map(|date| date.at(0, 0, 0, 0)))
             .ok()?;
         let zoned = civil.to_zoned(TimeZone::UTC).ok()?;
-        Some(Self(zoned.timestamp().as_millisecond()))
+        Some(Self::from_millis(zoned.timestamp().as_millisecond()))
     }
 
     /// Parses a date relative to `now`: `today`, `yesterday`, `tomorrow`, `12h`, `7d`, `2w`, `3mo`, `1y`, each also
@@ -58,7 +61,7 @@ impl Timestamp {
         let today = now.local().date();
         let day = |date: Date| {
             let start = Self::parse(&date.to_string())?;
-            Some((start, Self(start.0 + 86_400_000)))
+            Some((start, Self::from_millis(start.0 + 86_400_000)))
         };
         match lower.as_str() {
             "today" => return day(today),
@@ -72,8 +75,9 @@ impl Timestamp {
         let before =
             |span: std::result::Result<Span, jiff::Error>| day(today.checked_sub(span.ok()?).ok()?);
         let earlier = |minutes: i64| {
-            let start = Self(now.0.checked_sub(count.checked_mul(minutes)?.checked_mul(60_000)?)?);
-            Some((start, Self(start.0 + 1_000)))
+            let start =
+                Self::from_millis(now.0.checked_sub(count.checked_mul(minutes)?.checked_mul(60_000)?)?);
+            Some((start, Self::from_millis(start.0 + 1_000)))
         };
         match unit.trim_start() {
             "min" | "minute" | "minutes" => earlier(1),
@@ -190,10 +194,9 @@ impl Clock {
     }
 
     /// Returns the current time.
-    #[expect(clippy::disallowed_methods, reason = "this file is where time is read")]
     pub fn now(self) -> Timestamp {
         match self {
-            Self::System => Timestamp(Instant::now().as_millisecond()),
+            Self::System => Timestamp::from_nanos(wall_nanos()),
             Self::Fixed(time) => time,
         }
     }
@@ -203,7 +206,12 @@ impl Clock {
 /// times, which no test can fix.
 #[expect(clippy::disallowed_methods, reason = "this file is where time is read")]
 pub fn wall_nanos() -> i64 {
-    i64::try_from(Instant::now().as_nanosecond()).unwrap_or(i64::MAX)
+    // A system clock can be set to any time, also to one before 1970 or beyond what fits.
+    let nanos = |time: std::time::Duration| i64::try_from(time.as_nanos()).unwrap_or(i64::MAX);
+    match std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH) {
+        Ok(since) => nanos(since),
+        Err(before) => -nanos(before.duration()),
+    }
 }
 
 /// A time stamp this close to the present does not prove that a file is unchanged, because kernel clocks are coarse. Kernels

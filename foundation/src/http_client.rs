@@ -7,7 +7,7 @@ mod authorities;
 
 use std::io::{Read, Write};
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use ureq::Agent;
 use ureq::http::{HeaderMap, Response};
@@ -187,9 +187,9 @@ impl Http {
         let expected = response.body().content_length();
         let mut body = response.body_mut().as_reader();
         let mut buffer = vec![0; 1 << 16];
-        let mut count = 0;
+        let (mut count, mut pace) = (0, Pace::start());
         loop {
-            let read = body.read(&mut buffer).map_err(|error| HttpError::Broken(error.to_string()))?;
+            let read = pace.read(&mut body, &mut buffer)?;
             if read == 0 {
                 break;
             }
@@ -232,8 +232,46 @@ fn read(mut response: Response<ureq::Body>, max: u64) -> Result<Reply, HttpError
     let challenges = response.headers().get_all("www-authenticate").into_iter();
     let challenges: Vec<&str> = challenges.filter_map(|value| value.to_str().ok()).collect();
     let challenge = Some(challenges.join(", ")).filter(|challenge| !challenge.is_empty());
-    let body = response.body_mut().with_config().limit(max).read_to_vec().map_err(convert_error)?;
-    Ok(Reply { status, retry_after, challenge, body })
+    let mut reader = response.body_mut().with_config().limit(max).reader();
+    let mut pace = Pace::start();
+    let (mut body, mut buffer) = (Vec::new(), vec![0; 1 << 16]);
+    loop {
+        let count = pace.read(&mut reader, &mut buffer)?;
+        if count == 0 {
+            return Ok(Reply { status, retry_after, challenge, body });
+        }
+        body.extend_from_slice(buffer.get(..count).unwrap_or_default());
+    }
+}
+
+/// Says whether so many bytes of a body arrived too slowly in this time: after a minute, at less than a tenth of the rate of a
+/// slow mobile network.
+pub fn is_too_slow(elapsed: Duration, received: u64) -> bool {
+    /// The lowest rate, in bytes a second.
+    const LOWEST: u64 = 4096;
+    elapsed.saturating_sub(READ_TIMEOUT).as_secs().saturating_mul(LOWEST) > received
+}
+
+/// The pace at which the body of an answer arrives. A server that sends a byte now and then would hold its client for ever.
+struct Pace {
+    since: Instant,
+    received: u64,
+}
+
+impl Pace {
+    fn start() -> Self {
+        Self { since: Instant::now(), received: 0 }
+    }
+
+    /// Reads the next part of a body; 0 bytes at its end.
+    fn read(&mut self, body: &mut impl Read, buffer: &mut [u8]) -> Result<usize, HttpError> {
+        if is_too_slow(self.since.elapsed(), self.received) {
+            return Err(HttpError::TimedOut);
+        }
+        let count = body.read(buffer).map_err(|error| convert_error(ureq::Error::from(error)))?;
+        self.received += count as u64;
+        Ok(count)
+    }
 }
 
 /// Reads the time to wait from the headers: milliseconds as OpenAI gives them, or seconds, or a date (RFC 9110,

@@ -101,7 +101,7 @@ pub struct ConflictReply {
 }
 
 /// A file that takes no part.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
 pub struct LeftOutFile {
     /// The path.
     pub path: String,
@@ -167,13 +167,13 @@ impl SyncReply {
             paths.dedup();
         }
         self.conflicts.sort_unstable_by(|one, other| one.path.cmp(&other.path));
-        self.left_out.sort_unstable_by(|one, other| one.path.cmp(&other.path));
+        // Of several reasons for one file, the first is said.
+        self.left_out.sort_by(|one, other| one.path.cmp(&other.path));
+        self.left_out.dedup_by(|one, other| one.path == other.path);
     }
 
     fn leave_out(&mut self, path: String, reason: String) {
-        if !self.left_out.iter().any(|left| left.path == path) {
-            self.left_out.push(LeftOutFile { path, reason });
-        }
+        self.left_out.push(LeftOutFile { path, reason });
     }
 }
 

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use proptest::prelude::*;
 use sidenote::text::anchor::AnchorTable;
 use sidenote::text::dialect::LinkDialect;
+use sidenote::text::line_column::Locator;
 use sidenote::text::link::Link;
 use sidenote::text::link_lines::{LinkLines, positions};
 use sidenote::text::note::Note;
@@ -13,9 +14,10 @@ use sidenote::text::resolve::FileNames;
 use sidenote::text::rewrite::{
     Moves, PartChanges, PartMap, PartRename, RenameContext, RewriteOptions, parse, rename_parts,
 };
+use sidenote::text::span::Span;
 use sidenote::text::subpath::{SubpathTable, SubpathTarget};
 
-use crate::support::ends;
+use crate::support::{TestVault, ends};
 
 /// Checks that four times the input takes no more than five times the work.
 #[track_caller]
@@ -209,4 +211,147 @@ fn lines_of_very_many_links_are_found() {
         let found = |(link, &position)| lines.same(link, position) == Some("[[a]] [[b]]");
         assert_eq!(note.links.iter().zip(&positions).filter(|pair| found(*pair)).count(), 200_000);
     });
+}
+
+/// Counts lines and columns character by character.
+fn placed_slowly(text: &str, offset: usize) -> (usize, usize) {
+    let before = &text[..offset];
+    let start = before.rfind('\n').map_or(0, |at| at + 1);
+    let mark = usize::from(start == 0 && before.starts_with('\u{FEFF}'));
+    (1 + before.matches('\n').count(), 1 + before[start..].chars().count() - mark)
+}
+
+proptest! {
+    #[test]
+    fn lines_and_columns_agree_with_a_count_of_characters(
+        parts in prop::collection::vec(prop::sample::select(vec!["a", "é", "日本", "\n", "🚣", " long ".repeat(300).leak()]), 0..40),
+        has_mark in any::<bool>(),
+    ) {
+        let text = format!("{}{}", if has_mark { "\u{FEFF}" } else { "" }, parts.concat());
+        let locator = Locator::new(&text);
+        for (offset, _) in text.char_indices().step_by(7).chain([(text.len(), 'x')]) {
+            let region = locator.region(Span::new(offset, offset));
+            prop_assert_eq!((region.line, region.column), placed_slowly(&text, offset));
+        }
+    }
+}
+
+#[test]
+fn very_many_broken_links_on_one_line_are_checked() {
+    let vault = TestVault::new(&[]);
+    let links: String = (0..100_000).fold(String::new(), |mut text, at| {
+        write!(text, "[[n{at}]] ").unwrap();
+        text
+    });
+    vault.write("one.md", &links);
+    vault.write(
+        "One.canvas",
+        serde_json::json!({ "nodes": [{ "id": "a", "type": "text", "text": links }] }).to_string(),
+    );
+    let told = ends("the check", move || vault.run(&["check", "--json"]));
+    let told: serde_json::Value = serde_json::from_slice(&told.stdout).unwrap();
+    let problems = told["problems"].as_array().unwrap();
+    assert!(problems.len() >= 200_000, "{}", problems.len());
+    let prints: std::collections::HashSet<&str> =
+        problems.iter().map(|problem| problem["fingerprint"].as_str().unwrap()).collect();
+    assert!(prints.len() >= 200_000, "each link has a fingerprint of its own: {}", prints.len());
+}
+
+#[test]
+fn very_many_scripts_and_embeds_of_one_note_are_shown() {
+    let vault = TestVault::new(&[("Scripts.md", &"<script></SCRIPT >".repeat(400_000))]);
+    let sections: String = (0..20_000).fold(String::new(), |mut text, at| {
+        write!(text, "# S{at}\n\n{}\n\n", "long ".repeat(20)).unwrap();
+        text
+    });
+    vault.write("Long.md", sections);
+    let embeds: String = (0..20_000).fold(String::new(), |mut text, at| {
+        write!(text, "![[Long#S{at}]]\n\n").unwrap();
+        text
+    });
+    vault.write("Embeds.md", embeds);
+    let page = ends("the pages", move || {
+        let store = vault.store();
+        [store.views().note("Scripts").unwrap(), store.views().note("Embeds").unwrap()].map(|page| page.html)
+    });
+    assert!(!page[0].contains("script"));
+    let embedded = page[1].matches("class=\"embed\"").count();
+    assert!((10..1_000).contains(&embedded), "{embedded} sections are embedded");
+    assert!(
+        page[1].matches("Long#S").count() + page[1].matches("href").count() >= 20_000,
+        "the others are links"
+    );
+}
+
+#[test]
+fn very_many_tags_are_one_condition() {
+    let vault = TestVault::new(&[("a.md", "heron #x #y/z\n"), ("b.md", "heron #x\n")]);
+    let store = vault.store();
+    let with = |tags: Vec<String>| {
+        let filter = sidenote::index::catalog::Filter { tags, ..Default::default() };
+        let request = sidenote::store::SearchRequest { query: "heron".into(), filter, ..Default::default() };
+        crate::support::found(&store, &request)
+    };
+    let all = |tags: &[&str]| with(tags.iter().map(|tag| (*tag).to_owned()).collect());
+    assert_eq!(all(&["x", "#Y"]), ["a.md"]);
+    assert_eq!(all(&["x", "x", "X"]).len(), 2);
+    assert!(all(&["x", "z"]).is_empty());
+    assert_eq!(with(["x".to_owned()].into_iter().cycle().take(40_000).collect()).len(), 2);
+    assert!(with((0..40_000).map(|at| format!("t{at}")).collect()).is_empty());
+    // More tags than are looked up one by one, of which one note has all.
+    let many: Vec<String> = (0..40).map(|at| format!("#m{at}/n")).collect();
+    vault.write("c.md", format!("heron {}\n", many.join(" ")));
+    vault.write("d.md", format!("heron {}\n", many[1..].join(" ")));
+    let wanted: Vec<String> = (0..40).map(|at| format!("M{at}")).collect();
+    store.index().refresh().unwrap();
+    assert_eq!(with(wanted), ["c.md"]);
+}
+
+#[test]
+fn a_list_of_changes_is_as_long_as_it_says_and_no_longer_than_a_vault() {
+    use sidenote::store::replication::protocol::{Changes, MAX_FILES};
+    let list = |announced: usize, lines: usize| {
+        let head = format!(
+            "{{\"origin\":\"o\",\"generation\":1,\"event\":null,\"is_full\":true,\"files\":{announced},\"max_file\":1}}\n"
+        );
+        head + &"{\"path\":\"a.md\",\"hash\":null}\n".repeat(lines)
+    };
+    assert_eq!(Changes::parse(list(3, 3).as_bytes()).unwrap().files.len(), 3);
+    for (announced, lines) in [(3, 2), (3, 4), (MAX_FILES + 1, 1), (usize::MAX, 1), (0, 2_000_000)] {
+        let refused = Changes::parse(list(announced, lines).as_bytes()).unwrap_err().to_string();
+        assert!(refused.contains("files"), "{announced}, {lines}: {refused}");
+    }
+}
+
+#[test]
+fn an_answer_that_drips_is_given_up() {
+    use std::time::Duration;
+    let cases = [
+        (1, 0, false),
+        (60, 0, false),
+        (70, 1 << 20, false),
+        (70, 10, true),
+        (3_600, 8 << 20, true),
+        (3_600, 20 << 20, false),
+    ];
+    assert_eq!(cases.len(), 6);
+    for (seconds, bytes, is_slow) in cases {
+        let slow = sidenote_foundation::http_client::is_too_slow(Duration::from_secs(seconds), bytes);
+        assert_eq!(slow, is_slow, "{bytes} bytes in {seconds} s");
+    }
+}
+
+#[test]
+fn every_time_can_be_written_and_read() {
+    use sidenote::clock::Timestamp;
+    for millis in [i64::MIN, -377_705_116_800_001, -1, 0, 253_402_300_799_999, 253_402_300_800_000, i64::MAX]
+    {
+        let time = Timestamp::from_millis(millis);
+        let written = time.rfc3339();
+        let read = Timestamp::parse(&written).unwrap_or_else(|| panic!("{written} is not read"));
+        assert!((time.millis() - read.millis()).abs() < 1_000, "{millis}: {written}");
+    }
+    let now = Timestamp::parse("2026-11-21").unwrap();
+    let (start, end) = Timestamp::relative("900000000000 h", now).unwrap();
+    assert!(start < end && Timestamp::parse(&start.rfc3339()).is_some());
 }

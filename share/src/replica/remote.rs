@@ -8,6 +8,7 @@ use crate::refusal_text::said;
 use sidenote_foundation::config::Secret;
 use sidenote_foundation::error::{Error, ErrorKind, Result};
 use sidenote_foundation::http_client::{Http, HttpError, Reply};
+use sidenote_foundation::safe_open::MAX_IN_MEMORY;
 use sidenote_foundation::text::edit::ContentHash;
 use sidenote_foundation::vault::authority::SharedPosition;
 use sidenote_foundation::vault::failpoint;
@@ -17,7 +18,7 @@ use sidenote_store::replication::protocol::{
 
 /// The longest list of changes in bytes.
 const MAX_CHANGES: u64 = 512 << 20;
-/// The most bytes of a content, unless the service takes larger files.
+/// The most bytes of a content, unless the service takes larger files; never more than is held in memory.
 const MAX_CONTENT: u64 = 256 << 20;
 /// How often a request is repeated that the service asks to repeat.
 const REPEATS: usize = 5;
@@ -77,7 +78,7 @@ impl Remote {
 
     /// Fetches contents by their hash; `None` if no file of the vault has them now.
     pub(crate) fn content(&self, hash: ContentHash, largest: u64) -> Result<Option<Vec<u8>>> {
-        let reply = self.get(&format!("/blob/{hash}"), largest.max(MAX_CONTENT))?;
+        let reply = self.get(&format!("/blob/{hash}"), largest.clamp(MAX_CONTENT, MAX_IN_MEMORY))?;
         match reply.status {
             200 if ContentHash::of(&reply.body) == hash => Ok(Some(reply.body)),
             200 => Err(Error::new(ErrorKind::Io, "a content arrived with other bytes than were sent")

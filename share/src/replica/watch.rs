@@ -1,5 +1,6 @@
 //! Keeping a folder equal to a vault all the time: the folder is watched, and the service is asked at intervals.
 
+use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -43,7 +44,7 @@ impl Replica {
         let watcher = Watcher::start(self.folder.vault(), &local_folder(self.folder.vault()))?;
         let mut is_lost = false;
         let mut interval = POLL_INTERVAL;
-        let mut left_out: Vec<LeftOutFile> = Vec::new();
+        let mut left_out: HashSet<LeftOutFile> = HashSet::new();
         let mut looked = Instant::now();
         let mut is_due = true;
         while !stop.load(Ordering::Relaxed) {
@@ -66,7 +67,7 @@ impl Replica {
                         if !news.is_quiet() || !news.left_out.is_empty() {
                             hear(Heard::Synchronised(&news));
                         }
-                        left_out = all;
+                        left_out = all.into_iter().collect();
                     }
                 }
                 Err(error) if is_temporary(&error) => {

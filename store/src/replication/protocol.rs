@@ -10,6 +10,8 @@ use sidenote_foundation::text::edit::ContentHash;
 use sidenote_foundation::vault::authority::SharedPosition;
 use sidenote_foundation::vault::copy::SharedPath;
 
+/// The most files of a list of changes: the largest vault that is measured.
+pub const MAX_FILES: usize = 1_000_000;
 /// The most files of a commit.
 pub const MAX_COMMIT_FILES: usize = 1_000;
 /// The longest line that names the files of a commit, in bytes.
@@ -73,9 +75,20 @@ impl Changes {
         let broken = |error| Error::corrupt("the list of changes cannot be read").with_source(error);
         let mut lines = bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
         let head: ChangesHead = serde_json::from_slice(lines.next().unwrap_or_default()).map_err(broken)?;
+        if head.files > MAX_FILES {
+            return Err(Error::corrupt(format!(
+                "the list of changes announces {} files, and {MAX_FILES} are taken",
+                head.files
+            )));
+        }
         let mut files = Vec::new();
         let mut count = 0;
         for line in lines {
+            if count == head.files {
+                return Err(Error::corrupt(format!(
+                    "the list of changes has more files than {count}, which it announces"
+                )));
+            }
             let file: ChangedFile = serde_json::from_slice(line).map_err(broken)?;
             count += 1;
             files.extend(SharedPath::parse(&file.path).map(|path| (path, file.hash)));

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use crate::lookup::Lookup;
 use crate::memory_weights::{Memory, MemoryWeights};
 use crate::view::Views;
-use crate::view::page_links::{PageLinks, raw_address, search_address, web_address};
+use crate::view::page_links::{EmbedRoom, PageLinks, raw_address, search_address, web_address};
 use sidenote_foundation::clock::Timestamp;
 use sidenote_foundation::error::Result;
 use sidenote_foundation::index::catalog::{FileKind, FileRow};
@@ -139,7 +139,7 @@ impl Views<'_> {
         let bytes = self.core.read_bytes(&row.path)?;
         let hash = blake3::hash(&bytes).to_hex().to_string();
         let parsed = ParsedNote::new(&row.path, bytes);
-        let room = PageLinks::room();
+        let room = EmbedRoom::default();
         let links = PageLinks::of(self.core, &row, &parsed, vec![row.path.clone()], &room)?;
         let note = &parsed.note;
         let canvas = parsed.is_canvas().then(|| canvas_of(&parsed, &links));

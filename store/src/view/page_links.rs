@@ -23,6 +23,8 @@ use sidenote_foundation::text::subpath::SubpathTarget;
 const DEEPEST: usize = 3;
 /// The most bytes of the HTML of all notes that one page embeds.
 const MOST_EMBEDDED: usize = 2_000_000;
+/// The most bytes of notes that are read for the embeds of one page: what is parsed in about a second.
+const MOST_READ: u64 = 64_000_000;
 /// The schemes of links that a page may have.
 const SCHEMES: [&str; 4] = ["http", "https", "mailto", "obsidian"];
 /// The characters that stand for themselves in a part of an address.
@@ -60,8 +62,38 @@ pub(crate) struct PageLinks<'a> {
     targets: Vec<Option<String>>,
     /// The notes around this one, the page's own first.
     around: Vec<NotePath>,
-    /// The bytes of embedded HTML that may still be added.
-    room: &'a Cell<usize>,
+    /// What the embeds of the page may still take.
+    room: &'a EmbedRoom,
+}
+
+/// What the embeds of one page may still take.
+#[derive(Debug)]
+pub(crate) struct EmbedRoom {
+    /// The bytes of HTML.
+    html: Cell<usize>,
+    /// The bytes of notes that are read for it: an embed of a short part reads the whole note.
+    read: Cell<u64>,
+}
+
+impl Default for EmbedRoom {
+    fn default() -> Self {
+        Self { html: Cell::new(MOST_EMBEDDED), read: Cell::new(MOST_READ) }
+    }
+}
+
+impl EmbedRoom {
+    /// Takes the bytes of a note that is to be read. Returns `false` if there is no room for it.
+    fn takes_note(&self, bytes: u64) -> bool {
+        let left = self.read.get().checked_sub(bytes).filter(|_| self.html.get() > 0);
+        left.inspect(|left| self.read.set(*left)).is_some()
+    }
+
+    /// Takes the bytes of a rendered embed. Returns `false`, and takes all that is left, if there is no room for it.
+    fn takes_html(&self, bytes: usize) -> bool {
+        let left = self.html.get().checked_sub(bytes);
+        self.html.set(left.unwrap_or(0));
+        left.is_some()
+    }
 }
 
 impl<'a> PageLinks<'a> {
@@ -71,15 +103,10 @@ impl<'a> PageLinks<'a> {
         row: &FileRow,
         parsed: &ParsedNote,
         around: Vec<NotePath>,
-        room: &'a Cell<usize>,
+        room: &'a EmbedRoom,
     ) -> Result<Self> {
         let targets = Reads::of(core).resolved_links(row, &parsed.note)?;
         Ok(Self { core, path: row.path.clone(), targets, around, room })
-    }
-
-    /// Returns the most bytes that the embeds of one page may have.
-    pub(crate) fn room() -> Cell<usize> {
-        Cell::new(MOST_EMBEDDED)
     }
 
     /// Returns the path that a link leads to.
@@ -94,7 +121,8 @@ impl<'a> PageLinks<'a> {
     fn embedded_note(&self, path: &str, link: &Link) -> Result<Option<String>> {
         let row = self.core.index.catalog().row_at(path)?;
         let Some(row) = row.filter(|row| row.kind != FileKind::Attachment) else { return Ok(None) };
-        if self.around.len() >= DEEPEST || self.around.contains(&row.path) || self.room.get() == 0 {
+        let is_too_deep = self.around.len() >= DEEPEST || self.around.contains(&row.path);
+        if is_too_deep || !self.room.takes_note(row.size) {
             return Ok(None);
         }
         let parsed = ParsedNote::new(&row.path, self.core.read_bytes(&row.path)?);
@@ -113,11 +141,9 @@ impl<'a> PageLinks<'a> {
         } else {
             html(&parsed.text, &parsed.note, part, &inner)
         };
-        if shown.len() > self.room.get() {
-            self.room.set(0);
+        if !self.room.takes_html(shown.len()) {
             return Ok(None);
         }
-        self.room.set(self.room.get() - shown.len());
         let (address, path) = (escape_attribute(&self.address(&row.path, link)), escape_attribute(path));
         let title = escape_text(&parsed.title);
         Ok(Some(format!(

@@ -1,5 +1,6 @@
 //! Filters that select the notes of a list or a search, and their SQL conditions.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use rusqlite::types::Value as Sql;
@@ -7,6 +8,10 @@ use rusqlite::types::Value as Sql;
 use crate::clock::Timestamp;
 use crate::index::catalog::rows::{FileId, Inactive};
 use crate::text::path::key;
+
+/// The most tags that are looked up for each file, which is fastest where most files have them. More tags are one value, because
+/// SQLite limits the depth of a condition.
+const TAGS_LOOKED_UP: usize = 16;
 
 /// The notes that are valid at an instant. A note that is in neither list is valid from its creation on.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -69,11 +74,20 @@ impl Filter {
         if let Some(folder) = folder.filter(|folder| !folder.is_empty()) {
             add("f.path > ? || '/' AND f.path < ? || '0'", Sql::Text(folder.to_owned()));
         }
-        for tag in &self.tags {
-            let tag = key(tag.trim_start_matches('#'));
+        let tags: BTreeSet<String> = self.tags.iter().map(|tag| key(tag.trim_start_matches('#'))).collect();
+        if tags.len() <= TAGS_LOOKED_UP {
+            for tag in tags {
+                add(
+                    "EXISTS (SELECT 1 FROM tags t WHERE t.file = f.id AND (t.key = ? OR (t.key > ? || '/' AND t.key < ? || '0')))",
+                    Sql::Text(tag),
+                );
+            }
+        } else {
             add(
-                "EXISTS (SELECT 1 FROM tags t WHERE t.file = f.id AND (t.key = ? OR (t.key > ? || '/' AND t.key < ? || '0')))",
-                Sql::Text(tag),
+                "f.id IN (SELECT t.file FROM json_each(?) w
+                    JOIN tags t ON t.key >= w.value AND t.key < w.value || '0' AND (t.key = w.value OR t.key > w.value || '/')
+                    GROUP BY t.file HAVING count(DISTINCT w.value) = json_array_length(?))",
+                Sql::Text(serde_json::json!(tags).to_string()),
             );
         }
         if let Some(note_type) = &self.note_type {

@@ -82,10 +82,13 @@ impl HtmlCleaner {
         let end = match name {
             "--" => rest.find("-->").map(|at| at + 3),
             name => {
-                let lower = rest.to_ascii_lowercase();
-                let close = lower.find(&format!("</{name}"));
+                let is_close = |at: &usize| {
+                    let begun = rest.get(at + 2..at + 2 + name.len());
+                    begun.is_some_and(|begun| begun.eq_ignore_ascii_case(name))
+                };
+                let close = rest.match_indices("</").map(|(at, _)| at).find(is_close);
                 close.map(|at| {
-                    lower.get(at..).and_then(|tail| tail.find('>')).map_or(rest.len(), |end| at + end + 1)
+                    rest.get(at..).and_then(|tail| tail.find('>')).map_or(rest.len(), |end| at + end + 1)
                 })
             }
         };

@@ -3,10 +3,10 @@
 use std::borrow::Cow;
 
 use crate::upkeep::check::codes::{self, Scope, near_miss};
-use crate::upkeep::check::problem::{Fix, Place, Problem};
+use crate::upkeep::check::problem::{Fix, LineTexts, Place, Problem};
 use sidenote_foundation::text::decode::decode;
 use sidenote_foundation::text::dialect::{DialectUnit, LinkDialect};
-use sidenote_foundation::text::line_column::{Locator, Region};
+use sidenote_foundation::text::line_column::Region;
 use sidenote_foundation::text::link::{Link, LinkForm, LinkSyntax};
 use sidenote_foundation::text::markdown::{IgnoreComment, IgnoreRange, ignore_comments};
 use sidenote_foundation::text::merge::first_conflict;
@@ -69,7 +69,7 @@ pub(super) fn check_note(path: &NotePath, bytes: &[u8], names: LinkNames<'_>) ->
         path,
         text,
         note: &note,
-        locator: Locator::new(text),
+        lines: LineTexts::new(text),
         names,
         unit: names.present.dialects().unit_of(path),
         comments: &comments,
@@ -107,7 +107,7 @@ struct NoteChecker<'a> {
     path: &'a NotePath,
     text: &'a str,
     note: &'a Note,
-    locator: Locator<'a>,
+    lines: LineTexts<'a>,
     names: LinkNames<'a>,
     unit: &'a DialectUnit,
     comments: &'a [IgnoreComment],
@@ -119,7 +119,7 @@ impl NoteChecker<'_> {
         if self.is_ignored(span, code) {
             return None;
         }
-        let place = Place::new(&self.locator, span, code, target);
+        let place = Place::new(&self.lines, span, code, target);
         Some(Problem::at(self.path, &place, code, message))
     }
 
@@ -170,10 +170,10 @@ impl NoteChecker<'_> {
         if is_part && !self.is_ignored(link.span, "broken-subpath") {
             let part = PartLink {
                 source: self.path.clone(),
-                place: Place::new(&self.locator, link.span, "broken-subpath", &named),
+                place: Place::new(&self.lines, link.span, "broken-subpath", &named),
                 target: named,
                 subpath: subpath.into_owned(),
-                subpath_place: (link.subpath_span, self.locator.region(link.subpath_span)),
+                subpath_place: (link.subpath_span, self.lines.locator.region(link.subpath_span)),
                 text: written.to_owned(),
                 anchor: is_path.then_some(self.unit.dialect),
             };
@@ -196,7 +196,7 @@ impl NoteChecker<'_> {
             return None;
         }
         let path = self.names.present.respelled(&link.path, self.path)?;
-        let place = (link.path_span, self.locator.region(link.path_span));
+        let place = (link.path_span, self.lines.locator.region(link.path_span));
         Some(Fix::replace(format!("Spell the path as the file is named: {path}"), place, path))
     }
 
@@ -225,7 +225,7 @@ impl NoteChecker<'_> {
     fn ignore_comments(&self, checked: &mut CheckedNote) {
         for comment in self.comments {
             let mut invalid = |span: Span, message: String| {
-                let place = Place::new(&self.locator, span, "invalid-ignore", "");
+                let place = Place::new(&self.lines, span, "invalid-ignore", "");
                 checked.problems.push(Problem::at(self.path, &place, "invalid-ignore", message));
             };
             if comment.codes.is_empty() {

@@ -1,5 +1,7 @@
 //! A problem that `check` reports, with its place, its fingerprint and the edits that would fix it.
 
+use std::cell::RefCell;
+
 use serde::Serialize;
 
 use crate::upkeep::check::codes::{Scope, Severity, find};
@@ -83,9 +85,40 @@ pub(super) struct Place {
 
 impl Place {
     /// Returns the place of a span, for a problem with this code and target.
-    pub(super) fn new(locator: &Locator<'_>, span: Span, code: &str, target: &str) -> Self {
-        let fingerprint = fingerprint(code, target, locator.line_text(span.start));
-        Self { region: locator.region(span), fingerprint }
+    pub(super) fn new(lines: &LineTexts<'_>, span: Span, code: &str, target: &str) -> Self {
+        Self { region: lines.locator.region(span), fingerprint: lines.fingerprint(code, target, span.start) }
+    }
+}
+
+/// The lines of a note, as they stand in fingerprints.
+#[derive(Debug)]
+pub(super) struct LineTexts<'t> {
+    /// The lines and columns of the note.
+    pub(super) locator: Locator<'t>,
+    /// The last long line, by its number, and the hash that stands for it. A long line can have very many problems.
+    long: RefCell<(usize, String)>,
+}
+
+impl<'t> LineTexts<'t> {
+    /// The longest line, in bytes, that stands for itself.
+    const LONGEST: usize = 8 << 10;
+
+    /// Finds the lines of a note.
+    pub(super) fn new(text: &'t str) -> Self {
+        Self { locator: Locator::new(text), long: RefCell::default() }
+    }
+
+    /// Returns the fingerprint of a problem with this code and target at an offset.
+    fn fingerprint(&self, code: &str, target: &str, offset: usize) -> String {
+        let line = self.locator.line(offset);
+        if self.long.borrow().0 != line {
+            let text = self.locator.line_text(line);
+            if text.len() <= Self::LONGEST {
+                return fingerprint(code, target, text);
+            }
+            *self.long.borrow_mut() = (line, blake3::hash(text.as_bytes()).to_hex().to_string());
+        }
+        fingerprint(code, target, &self.long.borrow().1)
     }
 }
 
