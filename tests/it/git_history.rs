@@ -240,3 +240,21 @@ fn a_hostile_repository_runs_nothing() {
     drop(diff.output().unwrap());
     assert!(ran.exists());
 }
+
+/// Git waits for a pipe among its data, so such a repository is refused before git is run.
+#[test]
+#[cfg(unix)]
+fn a_pipe_among_the_data_of_a_repository_holds_nobody() {
+    for place in
+        ["packed-refs", "config", "index", "objects/info/alternates", "refs/heads/x", "objects/pack/p.idx"]
+    {
+        let (vault, repository) = repository(&[("a.md", "one\n")]);
+        let disk = vault.root().join(".git").join(place);
+        fs::create_dir_all(disk.parent().unwrap()).unwrap();
+        drop(fs::remove_file(&disk));
+        assert!(std::process::Command::new("mkfifo").arg(&disk).status().unwrap().success());
+        let fresh = Repository::discover(repository.work_tree()).unwrap().unwrap();
+        let refused = crate::support::ends(place, move || fresh.head().unwrap_err());
+        assert!(refused.to_string().contains("is not a regular file"), "{place}: {refused}");
+    }
+}

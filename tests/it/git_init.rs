@@ -8,7 +8,7 @@ use serde_json::Value;
 use sidenote::text::line_list::{missing_lines, with_lines};
 
 use crate::git::git;
-use crate::support::{TestVault, clean_env, json, program, stderr, stdout};
+use crate::support::{TestVault, clean_env, json, program, stderr, stdout, symlink};
 
 const ALL: [&str; 5] = ["git", "init", "--attributes", "--driver", "--hook"];
 
@@ -148,4 +148,25 @@ fn a_vault_without_a_repository_is_an_error() {
     let done = vault.run(&["git", "init"]);
     assert_eq!(done.status.code(), Some(3));
     assert!(stderr(&done).contains("is in no git repository"), "{}", stderr(&done));
+}
+
+#[test]
+fn nothing_is_written_through_a_link_of_the_repository() {
+    let outside = tempfile::tempdir().unwrap();
+    for (place, args) in [(".git/config", "--driver"), (".git/hooks", "--hook")] {
+        let vault = repository();
+        let disk = vault.root().join(place);
+        let elsewhere = outside.path().join(place.trim_start_matches(".git/"));
+        fs::rename(&disk, &elsewhere).unwrap();
+        let before = files(outside.path());
+        symlink(&elsewhere, &disk);
+        let done = vault.run(&["git", "init", args]);
+        let said = format!("{}{}", stdout(&done), stderr(&done));
+        assert!(
+            said.contains("is a symbolic link") || said.contains("outside of this repository"),
+            "{place}: {said}"
+        );
+        assert_eq!(files(outside.path()), before, "{place}: {said}");
+        fs::remove_dir_all(&elsewhere).or_else(|_| fs::remove_file(&elsewhere)).unwrap();
+    }
 }

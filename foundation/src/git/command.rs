@@ -2,11 +2,13 @@
 
 use std::ffi::OsStr;
 use std::io::Write as _;
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::atomic::Ordering;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::git::Repository;
+use crate::platform::{self, FileKind};
 
 /// The oldest version of git that is used: the first with `cat-file --batch-command -z`.
 pub const MIN_VERSION: (u32, u32) = (2, 38);
@@ -77,6 +79,7 @@ impl Repository {
         if self.is_checked.load(Ordering::Relaxed) {
             return Ok(());
         }
+        self.refuse_special_files()?;
         let said = output(self.bare_command().arg("version"), None)?;
         let text = String::from_utf8_lossy(&said.stdout).into_owned();
         let version = text.trim().strip_prefix("git version ").unwrap_or_default();
@@ -122,7 +125,46 @@ impl Repository {
         &self,
         arguments: impl IntoIterator<Item = S>,
     ) -> Result<GitOutput> {
+        if !self.is_checked.load(Ordering::Relaxed) {
+            self.refuse_special_files()?;
+        }
         output(self.plumbing().args(arguments), None)
+    }
+
+    /// Refuses a repository that has a pipe or a device among its data: git would wait for one, or read from it without end.
+    ///
+    /// # Errors
+    /// `Invalid` naming it.
+    fn refuse_special_files(&self) -> Result<()> {
+        /// The folders of other repositories and programs, which the calls do not read.
+        const OTHERS: [&str; 3] = ["annex", "lfs", "modules"];
+        /// The socket of git's own file monitor, which is never used.
+        const MONITOR: &str = "fsmonitor--daemon.ipc";
+        let common = self.common_dir();
+        let own = (!self.git_dir.starts_with(&common)).then(|| self.git_dir.clone());
+        let mut folders: Vec<PathBuf> = own.into_iter().chain([common.clone()]).collect();
+        while let Some(folder) = folders.pop() {
+            // What cannot be listed is refused by git.
+            let Ok(entries) = platform::read_dir(&folder) else { continue };
+            for entry in entries.flatten() {
+                let is_other = folder == common && OTHERS.iter().any(|name| entry.name() == *name);
+                let kind = match entry.kind() {
+                    Ok(FileKind::Dir) if is_other => continue,
+                    Ok(FileKind::Dir) => {
+                        folders.push(entry.path());
+                        continue;
+                    }
+                    Ok(FileKind::Symlink) => platform::metadata(&entry.path()).map(|found| found.kind),
+                    kind => kind,
+                };
+                if matches!(kind, Ok(FileKind::Other)) && entry.name() != MONITOR {
+                    let path = entry.path();
+                    return Err(Error::invalid(format!("{} is not a regular file", path.display()))
+                        .with_hint("remove it; git would wait for it"));
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Returns the error for a call that git refused.

@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::path::PathBuf;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::git::Repository;
 use crate::git::command::output;
 use crate::platform;
@@ -40,8 +40,14 @@ impl Repository {
     /// Sets a setting of the repository, which all its working trees share.
     ///
     /// # Errors
-    /// Those of running git.
+    /// `Invalid` if the settings are behind a symbolic link, because git would write to where it leads; those of running git.
     pub fn set_setting(&self, key: &str, value: &str) -> Result<()> {
+        let file = self.common_dir().join("config");
+        let links = [self.work_tree.join(".git"), file.clone()];
+        if let Some(link) = links.into_iter().find(|place| place.is_symlink()) {
+            return Err(Error::invalid(format!("{} is a symbolic link (symlink)", link.display()))
+                .with_hint(format!("replace it with what it leads to, or run: git config {key} '{value}'")));
+        }
         match self.config(["--local", key, value])? {
             (0, ..) => Ok(()),
             (_, _, stderr) => Err(self.refusal(&stderr)),
@@ -54,14 +60,23 @@ impl Repository {
     /// # Errors
     /// Those of running git.
     pub fn hooks_dir(&self) -> Result<(PathBuf, bool)> {
-        let Some(named) = self.setting_of(&["--type=path", "--get", "core.hooksPath"])? else {
-            return Ok((self.common_dir().join("hooks"), true));
-        };
         // A relative path begins where hooks run, at the top of the working tree.
-        let folder = self.work_tree.join(named);
+        let folder = match self.setting_of(&["--type=path", "--get", "core.hooksPath"])? {
+            Some(named) => self.work_tree.join(named),
+            None => self.common_dir().join("hooks"),
+        };
         let full = |path: &PathBuf| platform::canonicalize(path).unwrap_or_else(|_| path.clone());
         let own = [full(&self.work_tree), full(&self.common_dir())];
-        let is_own = own.iter().any(|own| full(&folder).starts_with(own));
+        let real = match platform::canonicalize(&folder) {
+            Ok(real) => Some(real),
+            // A link to a place that is not there.
+            Err(_) if folder.is_symlink() => None,
+            // A folder that is not there yet is where its parent leads.
+            Err(_) => {
+                folder.parent().zip(folder.file_name()).map(|(parent, name)| full(&parent.into()).join(name))
+            }
+        };
+        let is_own = real.is_some_and(|real| own.iter().any(|own| real.starts_with(own)));
         Ok((folder, is_own))
     }
 }

@@ -222,7 +222,8 @@ impl Preparation<'_> {
             });
         }
         if !is_own {
-            let reason = "core.hooksPath names a folder outside of this repository; add the line to its hook";
+            let reason =
+                "the folder of its hooks is outside of this repository; add the line to the hook there";
             return Ok(step(GitInitState::Left).because(reason));
         }
         if !self.dry_run {
