@@ -179,3 +179,31 @@ fn a_path_without_links_is_its_own_canonical_path() {
     assert_eq!(platform::canonicalize(&inner.join("..").join("Größe")).unwrap(), inner);
     assert!(!inner.display().to_string().starts_with(r"\\?\"), "{}", inner.display());
 }
+
+#[test]
+fn file_systems_that_report_no_changes_are_known_by_their_mounts() {
+    let mounts = "\
+22 27 0:21 / /proc rw,relatime - proc proc rw
+27 1 254:0 / / rw,relatime shared:1 - ext4 /dev/vda rw
+40 27 0:50 / /mnt/nas rw master:2 shared:3 - nfs4 nas:/notes rw
+41 27 0:51 / /mnt/share rw - cifs //host/share rw
+42 27 0:52 / /mnt/c rw - 9p C: rw
+43 27 0:53 / /mnt/ssh rw - fuse.sshfs me@host:/ rw
+44 27 8:1 / /mnt/usb rw - fuseblk /dev/sda1 rw
+45 27 0:54 / /mnt/shared\\040folder rw - vboxsf x rw
+";
+    let cases = [
+        ("254:0", None),
+        ("0:50", Some("nfs4")),
+        ("0:51", Some("cifs")),
+        ("0:52", Some("9p")),
+        ("0:53", Some("fuse.sshfs")),
+        ("8:1", None),
+        ("0:54", Some("vboxsf")),
+        ("0:99", None),
+    ];
+    assert_eq!(cases.len(), 8);
+    for (device, kind) in cases {
+        assert_eq!(sidenote::platform::unnotified_mount(mounts, device).as_deref(), kind, "{device}");
+    }
+}

@@ -652,3 +652,43 @@ fn reading_and_editing_do_not_wait_for_a_large_batch() {
     assert_eq!(find(&store, "nobody"), ["Egret.md"]);
     drop(follower);
 }
+
+/// The mount point of a vault is an empty folder once the vault is unmounted. Its notes are not deleted then.
+#[test]
+#[cfg(target_os = "linux")]
+#[ignore = "it needs user namespaces, which many systems refuse; `.ci/run` runs it where it can"]
+fn a_vault_that_is_not_mounted_any_more_is_not_an_empty_one() {
+    let (vault, index) = (TestVault::new(&[]), tempfile::tempdir().unwrap());
+    let root = vault.root().display().to_string();
+    let before = fs::read_dir(vault.root()).unwrap().count();
+    for elsewhere in [true, false] {
+        let mut command = vault.command(&["mcp"]);
+        if elsewhere {
+            command.arg("--index").arg(index.path().join("index"));
+        }
+        let script = format!("mount -t tmpfs none '{root}'; echo heron >'{root}/a.md'; exec \"$@\"");
+        let mut client = crate::mcp_client::Client::of(&mut in_namespaces(&script, &command));
+        let search = serde_json::json!({ "query": "heron" });
+        assert!(client.text("search_notes", search.clone()).contains("a.md"));
+        let pid = client.pid().to_string();
+        let unmount =
+            ["--target", &pid, "--user", "--preserve-credentials", "--mount", "umount", "--lazy", &root];
+        assert!(std::process::Command::new("nsenter").args(unmount).status().unwrap().success());
+        for (tool, arguments) in [
+            ("search_notes", search),
+            ("write_note", serde_json::json!({ "title": "New", "content": "x" })),
+            ("list_notes", serde_json::json!({})),
+        ] {
+            let reply = client.call(tool, arguments);
+            let text = reply["content"][0]["text"].as_str().unwrap();
+            assert!(reply["isError"] == true || text.contains("a.md"), "{tool}, {elsewhere}: {reply}");
+            assert!(reply["isError"] != true || text.contains("not mounted"), "{tool}, {elsewhere}: {reply}");
+        }
+        drop(client);
+        assert_eq!(
+            fs::read_dir(vault.root()).unwrap().count(),
+            before,
+            "something was made in the mount point"
+        );
+    }
+}

@@ -460,6 +460,7 @@ fn scan_vault<'a>(
     redo: &'a Redo,
     listings: &FolderListings,
 ) -> Result<(VaultScan<'a>, ScanGaps)> {
+    vault.refuse_unmounted()?;
     let options = vault.scan_options();
     let mut scan = VaultScan {
         catalog,

@@ -459,8 +459,10 @@ impl Index {
     /// process writes it now.
     ///
     /// # Errors
-    /// `Io` if the vault is gone or the index cannot be opened; `Corrupt` if it cannot be repaired.
+    /// `NotFound` if the vault is not mounted any more; `Io` if it is gone or the index cannot be opened; `Corrupt` if it cannot
+    /// be repaired.
     pub fn promote(&self) -> Result<bool> {
+        self.vault.refuse_unmounted()?;
         if self.options.read_only || self.stop.load(Ordering::Relaxed) {
             return Ok(self.is_writer());
         }

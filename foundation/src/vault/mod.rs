@@ -29,6 +29,7 @@ mod transaction_records;
 use std::collections::HashSet;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use crate::config::LinksConfig;
@@ -74,6 +75,8 @@ pub struct Vault {
     /// The user's rules about link dialects.
     links: Arc<LinksConfig>,
     authority: Arc<dyn Authority>,
+    /// The device of the root when it was last seen with content.
+    device: Arc<AtomicU64>,
     /// The threads of this process that want the write lock.
     write_queue: WriteQueue,
 }
@@ -122,6 +125,8 @@ impl Vault {
                 .with_hint("name the folder that holds the notes"));
         }
         refuse_git_data(&real)?;
+        let device =
+            platform::metadata(&real).map_err(|error| Error::io("open the vault", &real, error))?.device;
         let config_dir = CONFIG_DIR.to_owned();
         let hidden = String::new();
         Ok(Self {
@@ -134,6 +139,7 @@ impl Vault {
             hidden,
             links: Arc::default(),
             authority: Arc::new(Alone),
+            device: Arc::new(AtomicU64::new(device)),
             write_queue: WriteQueue::default(),
         })
     }
@@ -291,6 +297,26 @@ impl Vault {
             "start sidenote without --read-only to change notes",
             "the user started this server read-only",
         ))
+    }
+
+    /// Fails if the root is only the mount point of what was the vault: empty, and on another device than before. Nothing is
+    /// written there then, and no note counts as deleted.
+    ///
+    /// # Errors
+    /// `NotFound` if the vault is not mounted.
+    pub fn refuse_unmounted(&self) -> Result<()> {
+        // A root that is missing is reported by whatever opens a file in it.
+        let Ok(found) = platform::metadata(&self.root) else { return Ok(()) };
+        if found.device == self.device.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        if platform::read_dir(&self.root).is_ok_and(|mut entries| entries.next().is_none()) {
+            let root = self.root.display();
+            return Err(Error::not_found(format!("{root} is empty, because it is not mounted any more"))
+                .with_hint("mount it again; nothing is written there meanwhile"));
+        }
+        self.device.store(found.device, Ordering::Relaxed);
+        Ok(())
     }
 
     /// Says whether the vault is read-only.

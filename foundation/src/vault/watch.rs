@@ -392,6 +392,13 @@ impl EventCollector {
         if blind.is_some() {
             self.watcher = None;
         }
+        // The watches stay: they tell at once what this machine changes.
+        let blind = blind.or_else(|| {
+            let kind = platform::unnotified_file_system(&self.root)?;
+            Some(format!(
+                "changes by other machines and programs are not reported by this file system ({kind})"
+            ))
+        });
         let mut pending = self.shared.lock();
         if let Some(why) = &blind
             && pending.blind.as_ref() != Some(why)

@@ -468,6 +468,15 @@ impl Diagnosis {
                 ),
             );
         }
+        if let Some(kind) = platform::unnotified_file_system(vault.root()) {
+            let state =
+                format!("the file system ({kind}) does not report what other machines and programs change");
+            self.add(Finding::new(
+                "changes",
+                Level::Note,
+                state + "; the vault is compared before each answer",
+            ));
+        }
         // The folder of the watch itself, and that of Obsidian's settings.
         let folders = found.folders.len() + 2;
         let Some(limit) = platform::watch_limit() else {
