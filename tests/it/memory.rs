@@ -381,6 +381,15 @@ fn private_text_is_removed_first() {
         ("a <private>b <private>c</private> d</private> e", "a  e"),
         ("a </private> b", "a </private> b"),
         ("é<private>ü</private>ö", "éö"),
+        // A tag that is not written as expected hides, too.
+        ("a <private x=\"1\">b</private> c", "a  c"),
+        ("a <private\nlevel='high' >b</private\t> c", "a  c"),
+        ("a <private x='>'>b</private x> c", "a  c"),
+        ("a <private b", "a "),
+        ("a <private/>b", "a "),
+        ("a <private>b</privateer> c</private> d", "a  d"),
+        ("a <privateer>b</privateer>", "a <privateer>b</privateer>"),
+        ("a <private-x>b", "a <private-x>b"),
     ] {
         assert_eq!(without_private(text), kept, "{text}");
     }

@@ -5,7 +5,8 @@ use std::borrow::Cow;
 const OPEN: &str = "<private";
 const CLOSE: &str = "</private";
 
-/// Removes the text between `<private>` and `</private>` in any case. Without a closing tag it extends to the end.
+/// Removes the text between `<private>` and `</private>` in any case, also where the tags have attributes. Without a closing
+/// tag it extends to the end.
 pub fn without_private(text: &str) -> Cow<'_, str> {
     without_passages(text).0
 }
@@ -21,11 +22,11 @@ pub fn without_passages(text: &str) -> (Cow<'_, str>, usize, bool) {
     let (mut at, mut depth) = (0, 0_usize);
     while at < text.len() {
         let rest = lower.get(at..).unwrap_or("");
-        if let Some(length) = tag(rest, OPEN) {
+        if let Some(length) = opening_tag(rest) {
             count += usize::from(depth == 0);
             depth += 1;
             at += length;
-        } else if let Some(length) = tag(rest, CLOSE).filter(|_| depth > 0) {
+        } else if let Some(length) = closing_tag(rest).filter(|_| depth > 0) {
             depth -= 1;
             at += length;
         } else {
@@ -39,13 +40,21 @@ pub fn without_passages(text: &str) -> (Cow<'_, str>, usize, bool) {
     (Cow::Owned(kept), count, depth > 0)
 }
 
-/// Returns the length of the tag at the start of a text. White space is allowed before its closing bracket.
-fn tag(text: &str, name: &str) -> Option<usize> {
-    let rest = text.strip_prefix(name)?;
-    let behind = rest.strip_prefix('>').or_else(|| {
-        let bare = rest.trim_start();
-        // The search for the bracket is limited, so that the time stays linear.
-        (rest.len() - bare.len() <= 16).then(|| bare.strip_prefix('>'))?
-    })?;
-    Some(text.len() - behind.len())
+/// Returns the length of the beginning of an opening tag at the start of a text: its attributes are part of what is private.
+fn opening_tag(text: &str) -> Option<usize> {
+    let rest = text.strip_prefix(OPEN)?;
+    let ends_name = |c: char| c.is_whitespace() || matches!(c, '>' | '/');
+    let length = text.len() - rest.len();
+    rest.starts_with(ends_name).then(|| length + usize::from(rest.starts_with('>')))
+}
+
+/// Returns the length of the closing tag at the start of a text.
+fn closing_tag(text: &str) -> Option<usize> {
+    /// The longest closing tag behind its name, in bytes. The limit keeps the time linear.
+    const LONGEST: usize = 64;
+    let rest = text.strip_prefix(CLOSE)?;
+    let end = rest.bytes().take(LONGEST).position(|byte| matches!(byte, b'>' | b'<'))?;
+    let is_whole = rest.as_bytes().get(end) == Some(&b'>');
+    let is_named = end == 0 || rest.starts_with(char::is_whitespace);
+    (is_whole && is_named).then(|| text.len() - rest.len() + end + 1)
 }
