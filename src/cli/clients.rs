@@ -121,7 +121,11 @@ impl Client {
     ) -> Result<ConfigWritten> {
         let file = match file {
             Some(file) => file.to_owned(),
-            None => self.file()?,
+            None => {
+                let file = self.file()?;
+                refuse_project_link(&file)?;
+                file
+            }
         };
         merge_into_file(file, dry_run, |text, file| self.merged(text, file, server))
     }
@@ -154,6 +158,22 @@ impl Client {
             }
             Self::Codex => merged_toml(text, file, server),
         }
+    }
+}
+
+/// Refuses a settings file in the project's folder that is reached through a symbolic link. A project can be a download, and a
+/// link in it must not lead a write to another file of the user.
+///
+/// # Errors
+/// `Invalid` naming the link.
+fn refuse_project_link(file: &Path) -> Result<()> {
+    let places = file.ancestors().filter(|place| file.is_relative() && !place.as_os_str().is_empty());
+    match places.into_iter().find(|place| place.is_symlink()) {
+        None => Ok(()),
+        Some(link) => Err(Error::invalid(format!("{} is a symbolic link (symlink)", link.display()))
+            .with_hint(
+                "name the file that is to be written: --file FILE, or print the settings without --write",
+            )),
     }
 }
 

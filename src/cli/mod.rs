@@ -64,7 +64,7 @@ use crate::clock::{Clock, Timestamp};
 use crate::error::{Error, ErrorKind, Result};
 use crate::platform;
 use crate::store::{Open, Store};
-use output::Output;
+use output::{LogOutput, Output};
 
 /// Search, link and edit a folder of Markdown notes, alongside Obsidian and for AI agents.
 ///
@@ -376,7 +376,7 @@ fn start_tracing() {
     let filter = EnvFilter::try_new(filter).unwrap_or_else(|_| EnvFilter::new("sidenote=warn"));
     let started = tracing_subscriber::fmt()
         .with_env_filter(filter)
-        .with_writer(std::io::stderr)
+        .with_writer(|| LogOutput)
         .with_ansi(console::colors_enabled_stderr())
         .without_time()
         .with_target(false)

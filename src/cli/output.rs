@@ -197,3 +197,18 @@ pub(crate) fn columns(rows: &[Vec<String>]) -> String {
 pub(crate) fn bytes(count: u64) -> String {
     indicatif::HumanBytes(count).to_string()
 }
+
+/// Standard error as the place of logs. A line that cannot be written, because the disk is full or nobody reads it, is lost, and
+/// the program goes on.
+pub(super) struct LogOutput;
+
+impl std::io::Write for LogOutput {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        drop(std::io::stderr().lock().write_all(bytes));
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}

@@ -94,6 +94,11 @@ fn github_annotates_the_worst_first() {
     "#);
     let vault = TestVault::new(&[("a.md", "[[b]]\n"), ("b.md", "")]);
     assert_eq!(print(&vault, "github"), "");
+    // What a note says controls no terminal, and begins no command.
+    vault.write("c.md", "[[\u{1B}cgone::error::\u{9B}31m]]\n");
+    let told = print(&vault, "github");
+    assert!(told.contains("cgone") && !told.contains(['\u{1B}', '\u{9B}']), "{told:?}");
+    vault.remove("c.md");
     // A problem of the index has no file.
     vault.run(&["index", "--no-embed"]);
     vault.write("a.md", "[[b]] more\n");

@@ -2,6 +2,7 @@
 
 use super::{Report, worst_first};
 use crate::store::{Problem, Severity};
+use crate::text::control::plain_lines;
 
 /// Formats a report, the worst problems first, because GitHub shows only the first annotations of a step.
 pub(super) fn format(report: &Report<'_>) -> String {
@@ -35,9 +36,9 @@ fn annotation(report: &Report<'_>, problem: &Problem) -> String {
     format!("::{command} {}::{}\n", properties.join(","), data(&message))
 }
 
-/// Escapes the message of a workflow command.
+/// Escapes the message of a workflow command. What notes and file names say controls no terminal.
 fn data(text: &str) -> String {
-    text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
+    plain_lines(text).replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
 }
 
 /// Escapes the value of a property of a workflow command.
