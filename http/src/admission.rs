@@ -1,19 +1,21 @@
 //! Limits of the HTTP server: open connections, and the memory for bodies of requests. What a request takes is released
 //! when it has been answered.
 
+use std::collections::HashMap;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use axum::body::{Body, Bytes, HttpBody as _};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use sidenote_foundation::platform;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore};
+use tokio::time::Instant;
 
 /// The largest request, in bytes.
 pub const MAX_BODY: usize = 4 << 20;
-/// The time in which a request must arrive, and after which an idle connection is closed.
+/// The time in which each [`MAX_BODY`] bytes of a request must arrive, and after which an idle connection is closed.
 pub const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 /// The largest request, in bytes, that needs no reservation: the limit of connections bounds the sum of these requests.
 const UNRESERVED_BODY: usize = 64 << 10;
@@ -26,11 +28,14 @@ const MAX_CONNECTIONS: usize = 512;
 
 /// A reserved share of the memory for request bodies. Dropping it releases the share.
 #[derive(Debug, Clone)]
-#[expect(dead_code, reason = "the permit is only held, for its destructor")]
-pub struct BodyReservation(Arc<OwnedSemaphorePermit>);
+#[expect(dead_code, reason = "the permits are only held, for their destructor")]
+pub struct BodyReservation(Arc<Vec<OwnedSemaphorePermit>>);
 
-/// The number of requests that are larger than [`MAX_BODY`] at a time.
-const MAX_HUGE_BODIES: usize = 1;
+/// The number of requests that are larger than [`MAX_BODY`] at a time, of all senders together.
+const MAX_HUGE_BODIES: usize = 4;
+/// The time that such a request waits. Who stalls is cut off after [`BODY_TIMEOUT`], and clients repeat a request that is turned
+/// away a few times.
+const HUGE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The limits, each as a semaphore of what is still free.
 #[derive(Debug, Clone)]
@@ -38,6 +43,8 @@ pub struct Admission {
     memory: Arc<Semaphore>,
     /// The right to send a request that is larger than [`MAX_BODY`], to an address that takes such.
     huge: Arc<Semaphore>,
+    /// The right of each sender to send one such request at a time, as long as somebody has it or waits for it.
+    huge_senders: Arc<Mutex<HashMap<String, Arc<Semaphore>>>>,
     connections: Arc<Semaphore>,
 }
 
@@ -48,6 +55,7 @@ impl Default for Admission {
         Self {
             memory: Arc::new(Semaphore::new(BODY_MEMORY)),
             huge: Arc::new(Semaphore::new(MAX_HUGE_BODIES)),
+            huge_senders: Arc::default(),
             connections: Arc::new(Semaphore::new(connections)),
         }
     }
@@ -73,12 +81,12 @@ impl Admission {
         headers: &HeaderMap,
         body: Body,
     ) -> Result<(Bytes, Option<BodyReservation>), Response> {
-        self.read_up_to(headers, body, MAX_BODY).await
+        self.read_up_to(headers, body, MAX_BODY, "").await
     }
 
-    /// Reads the body of a request as [`Self::read`] does, but of up to `most` bytes, for an address that takes files. Only one
-    /// request that is larger than [`MAX_BODY`] is read at a time, so that the memory of all stays bounded, and it has more
-    /// time to arrive. It must announce its length.
+    /// Reads the body of a request as [`Self::read`] does, but of up to `most` bytes, for an address that takes files. Of those
+    /// that are larger than [`MAX_BODY`], a sender has one at a time, and all senders have a few, so that the memory of all stays
+    /// bounded and nobody takes the place of everybody. Such a request must announce its length.
     ///
     /// # Errors
     /// The response for a request that is too large, too slow or incomplete, or for which no memory is free.
@@ -87,35 +95,31 @@ impl Admission {
         headers: &HeaderMap,
         body: Body,
         most: usize,
+        sender: &str,
     ) -> Result<(Bytes, Option<BodyReservation>), Response> {
         let declared: Option<usize> =
             headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
-        let pieces = u32::try_from(declared.unwrap_or(0) / MAX_BODY).unwrap_or(u32::MAX);
-        let time = BODY_TIMEOUT.saturating_mul(pieces.saturating_add(1));
-        match tokio::time::timeout(time, self.collect(declared, body, most)).await {
-            Ok(read) => read,
-            Err(_) => {
-                Err((StatusCode::REQUEST_TIMEOUT, "the request did not arrive in time\n").into_response())
-            }
-        }
-    }
-
-    async fn collect(
-        &self,
-        declared: Option<usize>,
-        mut body: Body,
-        most: usize,
-    ) -> Result<(Bytes, Option<BodyReservation>), Response> {
         let largest = declared.unwrap_or(MAX_BODY);
         if largest > most {
             return Err(too_large(most));
         }
         let mut reserved = None;
         if declared.is_some_and(|length| length > UNRESERVED_BODY) {
-            reserved = Some(self.reserve(largest).await?);
+            reserved = Some(self.reserve(largest, sender).await?);
         }
+        let started = Instant::now();
+        let mut body = body;
         let mut bytes = Vec::new();
-        while let Some(frame) = std::future::poll_fn(|cx| Pin::new(&mut body).poll_frame(cx)).await {
+        loop {
+            // What has arrived gives time for more, so a sender who stalls is cut off early, however much was announced.
+            let time = BODY_TIMEOUT.mul_f64(1.0 + bytes.len() as f64 / MAX_BODY as f64);
+            let frame = std::future::poll_fn(|cx| Pin::new(&mut body).poll_frame(cx));
+            let Ok(frame) = tokio::time::timeout_at(started + time, frame).await else {
+                return Err(
+                    (StatusCode::REQUEST_TIMEOUT, "the request did not arrive in time\n").into_response()
+                );
+            };
+            let Some(frame) = frame else { break };
             let frame = frame.map_err(|error| {
                 (StatusCode::BAD_REQUEST, format!("the request is incomplete: {error}\n")).into_response()
             })?;
@@ -126,28 +130,41 @@ impl Admission {
             }
             if length > UNRESERVED_BODY && reserved.is_none() {
                 // The request has no `Content-Length`.
-                reserved = Some(self.reserve(largest).await?);
+                reserved = Some(self.reserve(largest, sender).await?);
             }
             bytes.extend_from_slice(&data);
         }
         Ok((bytes.into(), reserved))
     }
 
-    async fn reserve(&self, bytes: usize) -> Result<BodyReservation, Response> {
-        let busy = || {
-            let retry = [(header::RETRY_AFTER, "1")];
-            let text = "too many large requests are being processed; send it again\n";
-            (StatusCode::SERVICE_UNAVAILABLE, retry, text).into_response()
+    async fn reserve(&self, bytes: usize, sender: &str) -> Result<BodyReservation, Response> {
+        let memory = Arc::clone(&self.memory);
+        let permits = match u32::try_from(bytes) {
+            Ok(share) if bytes <= MAX_BODY => {
+                let acquired = async { Ok(vec![memory.acquire_many_owned(share).await?]) };
+                tokio::time::timeout(MEMORY_TIMEOUT, acquired).await
+            }
+            _ => tokio::time::timeout(HUGE_TIMEOUT, self.huge_turn(sender)).await,
         };
-        let (semaphore, permits) = match u32::try_from(bytes) {
-            Ok(permits) if bytes <= MAX_BODY => (&self.memory, permits),
-            _ => (&self.huge, 1),
-        };
-        let permit = Arc::clone(semaphore).acquire_many_owned(permits);
-        match tokio::time::timeout(MEMORY_TIMEOUT, permit).await {
-            Ok(Ok(permit)) => Ok(BodyReservation(Arc::new(permit))),
-            Ok(Err(_)) | Err(_) => Err(busy()),
+        match permits {
+            Ok(Ok(permits)) => Ok(BodyReservation(Arc::new(permits))),
+            Ok(Err(_)) | Err(_) => {
+                let retry = [(header::RETRY_AFTER, "1")];
+                let text = "too many large requests are being processed; send it again\n";
+                Err((StatusCode::SERVICE_UNAVAILABLE, retry, text).into_response())
+            }
         }
+    }
+
+    /// Waits for the turn of a sender first, so that whoever sends many waits for no place that others could have.
+    async fn huge_turn(&self, sender: &str) -> Result<Vec<OwnedSemaphorePermit>, AcquireError> {
+        let own = {
+            let mut senders = self.huge_senders.lock().unwrap_or_else(PoisonError::into_inner);
+            senders.retain(|_, turn| Arc::strong_count(turn) > 1);
+            Arc::clone(senders.entry(sender.to_owned()).or_insert_with(|| Arc::new(Semaphore::new(1))))
+        };
+        let own = own.acquire_owned().await?;
+        Ok(vec![own, Arc::clone(&self.huge).acquire_owned().await?])
     }
 }
 

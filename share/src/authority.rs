@@ -127,6 +127,29 @@ impl SharedVault {
         self.copy().generation()
     }
 
+    /// Looks for an earlier content of a file, the newest first, and returns what `choose` makes of the first that it wants.
+    /// The copy's journal says which there were, and the database has those that were not cleaned up.
+    pub(crate) fn earlier_file<T>(
+        &self,
+        path: &str,
+        choose: &mut dyn FnMut(&[u8]) -> Option<T>,
+    ) -> Result<Option<T>> {
+        let hashes = self.copy().earlier_hashes(path)?;
+        for hash in hashes {
+            let mut chosen = None;
+            self.database.read(Some(self.id), |transaction| {
+                tables::find_contents(transaction, self.id, &[hash], |_, bytes| {
+                    chosen = choose(bytes);
+                    Ok(())
+                })
+            })?;
+            if chosen.is_some() {
+                return Ok(chosen);
+            }
+        }
+        Ok(None)
+    }
+
     fn copy(&self) -> MutexGuard<'_, VaultCopy> {
         self.copy.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -194,6 +217,12 @@ impl Authority for SharedVault {
                 *contact = Contact { last: Instant::now(), is_lost: false };
                 Ok(Some(changed))
             }
+        }
+    }
+
+    fn distrust(&self, path: &NotePath) {
+        if let Some(path) = SharedPath::parse(path.as_str()) {
+            self.copy().distrust(path);
         }
     }
 
@@ -269,6 +298,17 @@ impl SharedContents for SharedVault {
 
     fn content(&self, hash: ContentHash) -> Result<Option<Vec<u8>>> {
         self.database.read(Some(self.id), |transaction| tables::present_content(transaction, self.id, hash))
+    }
+
+    fn earlier_content(&self, hash: ContentHash) -> Result<Option<Vec<u8>>> {
+        self.database.read(Some(self.id), |transaction| {
+            let mut found = None;
+            tables::find_contents(transaction, self.id, &[hash], |_, bytes| {
+                found = Some(bytes.to_vec());
+                Ok(())
+            })?;
+            Ok(found)
+        })
     }
 
     fn max_file(&self) -> u64 {

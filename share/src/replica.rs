@@ -2,6 +2,7 @@
 //!
 //! Every step can be killed: the next run finds what was done, and does the rest.
 
+mod broken_links;
 mod folder;
 pub mod plan;
 mod remote;
@@ -16,6 +17,7 @@ use serde::Serialize;
 
 use crate::address::VaultAddress;
 use crate::oauth::token_source::TokenSource;
+pub use crate::replica::broken_links::BrokenLink;
 use crate::replica::folder::{Folder, LocalStep};
 use crate::replica::plan::{FileStates, LocalFile, Plan, Rules, Step};
 use crate::replica::remote::{Committed, Remote};
@@ -29,6 +31,7 @@ use sidenote_foundation::text::conflict_copy::conflict_mark;
 use sidenote_foundation::text::edit::ContentHash;
 use sidenote_foundation::text::path::is_safe_on_windows;
 use sidenote_foundation::vault::copy::SharedPath;
+use sidenote_foundation::vault::merge_base;
 use sidenote_store::replication::protocol::{
     Changes, CommitRequest, CommittedContent, MAX_COMMIT_FILES, NewContent,
 };
@@ -71,6 +74,8 @@ pub struct ReplicaOptions {
     pub who: String,
     /// What the first synchronisation does.
     pub first: FirstSync,
+    /// Whether a synchronisation may lose most of the files of a side.
+    pub may_lose_most: bool,
     /// Whether nothing is written.
     pub dry_run: bool,
     /// The time.
@@ -124,12 +129,16 @@ pub struct SyncReply {
     pub conflicts: Vec<ConflictReply>,
     /// Files that take no part.
     pub left_out: Vec<LeftOutFile>,
+    /// Links to files that were removed, which lead nowhere now.
+    pub broken_links: Vec<BrokenLink>,
     /// The number of changes of the vault.
     pub generation: i64,
     /// Whether anything was written.
     pub applied: bool,
-    /// Whether the first synchronisation needs a choice before it writes.
+    /// Whether a person has to choose before anything is written.
     pub needs_choice: bool,
+    /// Whether most of the files of a side would be lost, or were, as the person chose.
+    pub loses_most: bool,
     /// Whether it was stopped before it was done.
     pub stopped: bool,
     /// Whether files changed so often meanwhile that the next run has to go on.
@@ -188,6 +197,10 @@ pub struct Replica {
     state: State,
     /// Whether the folder was never synchronised.
     is_first: bool,
+    /// Whether the present plan loses most of the files of a side, which `undo` takes back in the folder.
+    loses_most: bool,
+    /// Contents that the vault loses by a commit, until the folder has recorded them.
+    lost: HashMap<ContentHash, Vec<u8>>,
     max_file: u64,
 }
 
@@ -207,7 +220,17 @@ impl Replica {
         };
         let is_first = known.as_ref().is_none_or(|known| known.position.is_none());
         let state = known.unwrap_or_default();
-        Ok(Self { options, remote, folder, state_file, state, is_first, max_file: UNKNOWN_LIMIT })
+        Ok(Self {
+            options,
+            remote,
+            folder,
+            state_file,
+            state,
+            is_first,
+            loses_most: false,
+            lost: HashMap::new(),
+            max_file: UNKNOWN_LIMIT,
+        })
     }
 
     /// Makes folder and vault equal. Files that change meanwhile are planned anew; what then still changes is left to the next
@@ -233,8 +256,10 @@ impl Replica {
         for round in 1..=MAX_ROUNDS {
             self.refresh(is_other_address, asked.take())?;
             let plan = self.plan(progress)?;
-            if self.options.dry_run || self.needs_choice(&plan) {
-                reply.needs_choice = self.needs_choice(&plan);
+            reply.loses_most |= self.loses_most;
+            let needs_choice = self.needs_choice(&plan) || self.loses_most && !self.options.may_lose_most;
+            if self.options.dry_run || needs_choice {
+                reply.needs_choice = needs_choice;
                 reply.applied = false;
                 plan.steps.iter().for_each(|(path, step)| reply.add(path, step));
                 break;
@@ -253,6 +278,11 @@ impl Replica {
         if reply.applied {
             self.is_first = false;
             self.store()?;
+            merge_base::remove_unused(self.folder.vault())?;
+            match self.broken_links(&reply) {
+                Ok(broken) => reply.broken_links = broken,
+                Err(error) => tracing::warn!("links to removed files were not looked for: {error}"),
+            }
         }
         reply.sort();
         reply.generation = self.state.position.as_ref().map_or(0, |position| position.generation);
@@ -349,7 +379,9 @@ impl Replica {
             tells_case_apart: self.folder.tells_case_apart(),
             is_possible_name: if platform::LIMITS_NAMES { is_safe_on_windows } else { |_| true },
         };
-        Ok(plan::plan(&files, &rules))
+        let plan = plan::plan(&files, &rules);
+        self.loses_most = !self.state.is_replacing && plan::loses_most(&plan, &files);
+        Ok(plan)
     }
 
     /// Says whether the person has to decide first: the folder was never synchronised, and has notes or attachments that the
@@ -453,8 +485,10 @@ impl Replica {
         if ready.is_empty() {
             return Ok(true);
         }
+        self.keep_bases(ready)?;
         let now = self.options.clock.now();
-        let landed = self.folder.land(ready, now, self.state.is_replacing)?;
+        let is_undoable = self.state.is_replacing || self.loses_most;
+        let landed = self.folder.land(ready, now, is_undoable)?;
         let mut is_whole = landed.changed.is_empty();
         for path in &landed.done {
             let Some(step) = plan.steps.get(path) else { continue };
@@ -472,6 +506,18 @@ impl Replica {
         }
         self.store()?;
         Ok(is_whole)
+    }
+
+    /// Keeps the common version of each note that is about to get a conflict copy, so that `conflicts merge` has it.
+    fn keep_bases(&self, ready: &[LocalStep<'_>]) -> Result<()> {
+        for ready in ready.iter().filter(|ready| ready.path.as_str().ends_with(".md")) {
+            let Step::SetAside { theirs: Some(_), copy, .. } = ready.step else { continue };
+            let Some(base) = self.state.base.get(ready.path.as_str()) else { continue };
+            if let Some(bytes) = self.remote.earlier_content(*base, self.max_file)? {
+                merge_base::store(self.folder.vault(), copy, &bytes)?;
+            }
+        }
+        Ok(())
     }
 
     /// Carries out the steps that change the vault, in commits. Settings have commits of their own, since they need another
@@ -511,6 +557,18 @@ impl Replica {
             }
         }
         Ok(is_whole)
+    }
+
+    /// Fetches what the vault loses by a commit.
+    fn fetch_lost(&self, request: &CommitRequest) -> Result<HashMap<ContentHash, Vec<u8>>> {
+        let removed = request.files.iter().filter(|file| file.content == NewContent::Removed);
+        let mut lost = HashMap::new();
+        for hash in removed.filter_map(|file| file.base) {
+            if let Some(bytes) = self.remote.content(hash, self.max_file)? {
+                lost.insert(hash, bytes);
+            }
+        }
+        Ok(lost)
     }
 
     /// Reads the next files of a commit. Returns it with the number of steps that it covers.
@@ -556,6 +614,9 @@ impl Replica {
         let sent = SentCommit { operation: operation.clone(), files: files.clone(), is_done: false };
         let before = self.state.sent.replace(sent);
         self.store()?;
+        if self.loses_most {
+            self.lost = self.fetch_lost(request)?;
+        }
         let committed = self.remote.commit(request)?;
         self.state.sent = before.filter(|before| before.is_done);
         match committed {
@@ -565,6 +626,8 @@ impl Replica {
                 for (path, hash) in files {
                     self.state.agree(&path, hash);
                 }
+                let lost = std::mem::take(&mut self.lost);
+                self.folder.record_lost(request, &lost, self.options.clock.now())?;
                 for file in &request.files {
                     if let Some(step) = plan.steps.get(&file.path) {
                         reply.add(&file.path, step);

@@ -3,7 +3,7 @@
 use clap::{Args, Subcommand};
 
 use super::args::DryRunArgs;
-use super::{CommandContext, change, output};
+use super::{CommandContext, Outcome, change, output};
 use crate::error::Result;
 use crate::store::{ConflictsReply, MergeCopiesReply, MergeCopiesRequest};
 
@@ -32,7 +32,10 @@ enum ConflictsCommand {
 /// The merge needs the version that both had in common. It is taken from git, from the before-images of past operations or
 /// from a backup. Without one, the difference is shown and nothing is changed. Where both changed the same lines, both
 /// versions stand in the note between conflict markers. A copy goes to the trash if
-/// every line that it has and the common version has not is in the note.
+/// every line that it has and the common version has not is in the note. For a copy that `sidenote sync` made in this folder, the
+/// common version is the one of the last synchronisation.
+///
+/// The command ends with 8 if a copy was not merged.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   sidenote conflicts merge \"Plan\" --dry-run
@@ -44,15 +47,19 @@ struct MergeCopiesArgs {
     dry_run: DryRunArgs,
 }
 
-pub(super) fn run(context: &CommandContext, args: ConflictsArgs) -> Result<()> {
+pub(super) fn run(context: &CommandContext, args: ConflictsArgs) -> Result<Outcome> {
     match args.command {
-        None => context.out.reply(&context.store()?.upkeep().conflicts()?, show_list),
+        None => {
+            context.out.reply(&context.store()?.upkeep().conflicts()?, show_list)?;
+            Ok(Outcome::Done)
+        }
         Some(ConflictsCommand::Merge(args)) => {
             let request = MergeCopiesRequest { note: args.note };
             let reply = context.store()?.changes().merge_copies(&request, args.dry_run.is_set())?;
             context.out.reply(&reply, show_merge)?;
             change::print_remarks(context, &reply.change);
-            Ok(())
+            let is_merged = reply.copies.iter().all(|copy| copy.base.is_some());
+            Ok(if is_merged { Outcome::Done } else { Outcome::ProblemsFound })
         }
     }
 }

@@ -437,7 +437,7 @@ fn run(cli: Cli, verb: String, out: Output) -> Result<Outcome> {
         Command::Inspect(args) => inspect::run(&context, &args),
         Command::Status => status::run(&context),
         Command::Check(args) => return check::run(&context, &args),
-        Command::Conflicts(args) => conflicts::run(&context, args),
+        Command::Conflicts(args) => return conflicts::run(&context, args),
         Command::Git(args) => git::run(&context, args),
         Command::MergeDriver(args) => return Ok(merge_driver::run(&context, args)),
         Command::Diff(args) => diff::run(&context, &args),

@@ -47,6 +47,10 @@ pub(super) struct SyncArgs {
     /// The first time, replace the files of the folder by those of the vault. `sidenote undo` takes that back.
     #[arg(long)]
     replace: bool,
+    /// Carry out a synchronisation that removes more than half of the files of the folder or of the vault. Without it, only the
+    /// plan is shown: a folder that is not mounted looks the same. `sidenote undo` in the folder takes it back.
+    #[arg(long)]
+    remove_many: bool,
     /// The file with the token that the operator of the service gave you, which is read for each request. Only you may be able to
     /// read it. Default: the login
     /// that `sidenote login URL` made.
@@ -82,6 +86,7 @@ pub(super) fn run(context: &CommandContext, args: &SyncArgs) -> Result<Outcome> 
             (_, true) => FirstSync::Replace,
             _ => FirstSync::Ask,
         },
+        may_lose_most: args.remove_many,
         dry_run: args.dry_run.is_set(),
         clock: context.open.clock,
     };
@@ -96,7 +101,7 @@ pub(super) fn run(context: &CommandContext, args: &SyncArgs) -> Result<Outcome> 
     let reply = reply?;
     context.out.reply(&reply, show)?;
     if reply.needs_choice && !args.dry_run.is_set() {
-        return Err(choice_needed());
+        return Err(choice_needed(&reply));
     }
     Ok(match reply.stopped {
         true => Outcome::Interrupted,
@@ -106,7 +111,17 @@ pub(super) fn run(context: &CommandContext, args: &SyncArgs) -> Result<Outcome> 
     })
 }
 
-fn choice_needed() -> Error {
+fn choice_needed(reply: &SyncReply) -> Error {
+    if reply.loses_most {
+        return Error::invalid(format!(
+            "{} would be removed here and {} from the vault, more than half of what a side has; nothing was changed",
+            output::count(reply.removed_here.len(), "file"),
+            reply.removed_there.len()
+        ))
+        .with_hint(
+            "see whether the folder is whole; give --remove-many if the files are to go. Without .sidenote/local/sync.json and with --adopt, nothing is removed",
+        );
+    }
     Error::invalid("the folder has files that the vault has not, or has otherwise; nothing was changed")
         .with_hint("give --adopt to send them, or --replace to have the files of the vault in their place")
 }
@@ -133,7 +148,7 @@ struct WatchLine<'a> {
 
 fn watch(context: &CommandContext, replica: &mut Replica, stop: &Arc<AtomicBool>) -> Result<Outcome> {
     let out = context.out;
-    let needs_choice = RefCell::new(false);
+    let undecided = RefCell::new(None);
     out.message(&format!(
         "keeping the folder equal to the vault, which is asked every {} s; press Ctrl-C to stop",
         POLL_INTERVAL.as_secs()
@@ -143,7 +158,9 @@ fn watch(context: &CommandContext, replica: &mut Replica, stop: &Arc<AtomicBool>
         bar.finish();
         let (line, text) = match heard {
             Heard::Synchronised(reply) => {
-                *needs_choice.borrow_mut() |= reply.needs_choice;
+                if reply.needs_choice {
+                    *undecided.borrow_mut() = Some(choice_needed(reply));
+                }
                 (WatchLine { event: "synchronised", reply: Some(reply), error: None }, show(reply))
             }
             Heard::Lost(error) => {
@@ -169,10 +186,7 @@ fn watch(context: &CommandContext, replica: &mut Replica, stop: &Arc<AtomicBool>
     });
     bar.finish();
     watched?;
-    if needs_choice.into_inner() {
-        return Err(choice_needed());
-    }
-    Ok(Outcome::Done)
+    undecided.into_inner().map_or(Ok(Outcome::Done), Err)
 }
 
 fn show(reply: &SyncReply) -> String {
@@ -196,6 +210,19 @@ fn show(reply: &SyncReply) -> String {
         let (path, copy) = (output::plain(&conflict.path), output::plain(&conflict.copy));
         text.push_str(&format!("conflict: {path} has the text of the vault, and yours is in {copy}\n"));
     }
+    if !reply.conflicts.is_empty() {
+        text.push_str("`sidenote conflicts merge NOTE` brings both texts together\n");
+    }
+    for link in reply.broken_links.iter().take(MAX_NAMED) {
+        let (path, target) = (output::plain(&link.path), output::plain(&link.target));
+        text.push_str(&format!("broken link: {path}:{} leads to {target}, which was removed\n", link.line));
+    }
+    if let Some(more) = reply.broken_links.len().checked_sub(MAX_NAMED).filter(|more| *more > 0) {
+        text.push_str(&format!("and {more} more broken links\n"));
+    }
+    if !reply.broken_links.is_empty() {
+        text.push_str("`sidenote repair` finds what they meant\n");
+    }
     for left in &reply.left_out {
         text.push_str(&format!("left out: {}: {}\n", output::plain(&left.path), output::plain(&left.reason)));
     }
@@ -206,8 +233,13 @@ fn show(reply: &SyncReply) -> String {
     } else if !reply.applied {
         text.push_str("nothing was changed: this is what would be done\n");
     }
-    if reply.needs_choice {
+    if reply.needs_choice && !reply.loses_most {
         text.push_str("the first time, choose --adopt or --replace\n");
+    }
+    if reply.loses_most && reply.applied {
+        text.push_str("more than half of the files of a side were removed; `sidenote undo` in the folder takes that back\n");
+    } else if reply.loses_most {
+        text.push_str("more than half of the files of a side would be removed, which needs --remove-many\n");
     }
     if reply.unfinished {
         text.push_str("files kept changing; the next run goes on\n");

@@ -87,6 +87,15 @@ impl<'a> Replication<'a> {
         found.ok_or_else(|| Error::not_found(format!("no file of the vault has the hash {hash} now")))
     }
 
+    /// Returns bytes that a file has or had, by their hash. Whoever knows the hash had them.
+    ///
+    /// # Errors
+    /// `NotFound` if no file had them, or they were cleaned up; `Io` if the authority cannot be asked.
+    pub fn earlier_content(&self, hash: ContentHash) -> Result<Vec<u8>> {
+        let found = self.contents()?.earlier_content(hash)?;
+        found.ok_or_else(|| Error::not_found(format!("the vault does not have the content {hash} any more")))
+    }
+
     /// Carries out a commit as one change, or not at all. A file that has the wanted content already is no conflict.
     ///
     /// # Errors

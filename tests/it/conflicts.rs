@@ -196,7 +196,7 @@ fn without_a_base_only_the_difference_is_shown() {
     let vault = TestVault::new(&[("Plan.md", "One.\n"), (COPY, "Two.\n")]);
     let before = vault.contents();
     let done = vault.run(&["conflicts", "merge", COPY]);
-    assert!(done.status.success());
+    assert_eq!(done.status.code(), Some(8));
     assert!(stdout(&done).contains("-One.\n+Two.\n"), "{}", stdout(&done));
     assert!(stderr(&done).contains("no common ancestor"), "{}", stderr(&done));
     assert_eq!(vault.contents(), before);

@@ -31,6 +31,9 @@ pub trait Authority: Debug + Send + Sync {
     /// `Io` if the changes cannot be read or written.
     fn catch_up(&self) -> Result<Option<Vec<NotePath>>>;
 
+    /// Has the next catching up compare a file of the folder with what the authority has, and put it right.
+    fn distrust(&self, _path: &NotePath) {}
+
     /// Returns whether what is in the folder could not be compared with what the authority has, when that was last tried.
     /// Then reads are answered from the folder for a while, and say so.
     fn is_cut_off(&self) -> bool;
@@ -88,6 +91,12 @@ pub trait SharedContents: Debug + Send + Sync {
     /// # Errors
     /// `Io` if the authority cannot be asked.
     fn content(&self, hash: ContentHash) -> Result<Option<Vec<u8>>>;
+
+    /// Returns bytes that a file of the vault has or had, by their hash; `None` if no file had them, or they were cleaned up.
+    ///
+    /// # Errors
+    /// `Io` if the authority cannot be asked.
+    fn earlier_content(&self, hash: ContentHash) -> Result<Option<Vec<u8>>>;
 
     /// Returns the largest file in bytes that the authority takes.
     fn max_file(&self) -> u64;

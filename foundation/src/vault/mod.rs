@@ -4,6 +4,7 @@
 
 pub mod backup;
 mod manifest;
+pub mod merge_base;
 pub mod obsidian;
 pub mod recover;
 pub mod scan;

@@ -16,7 +16,7 @@ use percent_encoding::percent_decode_str;
 
 use super::named::NamedVaults;
 use super::rights::Member;
-use crate::Server;
+use crate::{Server, right_of};
 use sidenote_foundation::error::{Error, ErrorKind, Result};
 use sidenote_foundation::text::edit::ContentHash;
 use sidenote_foundation::vault::authority::{SharedChanges, SharedPosition};
@@ -79,7 +79,7 @@ async fn changes(State(vaults): State<NamedVaults>, Path(name): Path<String>, re
     answer(&vaults, &name, request, |server, _, _| async move {
         let since = match position(&query) {
             Ok(since) => since,
-            Err(error) => return refusal(&error),
+            Err(error) => return refusal(&server, &error),
         };
         let operation = parameter(&query, "operation");
         let found = server
@@ -90,7 +90,7 @@ async fn changes(State(vaults): State<NamedVaults>, Path(name): Path<String>, re
             .await;
         match found {
             Ok((head, changes)) => stream(head, changes),
-            Err(error) => refusal(&error),
+            Err(error) => refusal(&server, &error),
         }
     })
     .await
@@ -121,20 +121,24 @@ fn stream(head: ChangesHead, changes: SharedChanges) -> Response {
     ([(header::CONTENT_TYPE, CHANGES_TYPE)], body).into_response()
 }
 
-/// Answers with the bytes that a file of the vault has now.
+/// Answers with the bytes that a file of the vault has now, or with `earlier`, has or had.
 async fn content(
     State(vaults): State<NamedVaults>,
     Path((name, hash)): Path<(String, String)>,
     request: Request,
 ) -> Response {
+    let is_earlier = request.uri().query().is_some_and(|query| parameter(query, "earlier").is_some());
     answer(&vaults, &name, request, |server, _, _| async move {
         let found = match hash.parse::<ContentHash>() {
+            Ok(hash) if is_earlier => {
+                server.run(move |store| store.replication().earlier_content(hash)).await
+            }
             Ok(hash) => server.run(move |store| store.replication().content(hash)).await,
             Err(error) => Err(error),
         };
         match found {
             Ok(bytes) => ([(header::CONTENT_TYPE, "application/octet-stream")], bytes).into_response(),
-            Err(error) => refusal(&error),
+            Err(error) => refusal(&server, &error),
         }
     })
     .await
@@ -142,23 +146,26 @@ async fn content(
 
 /// Carries out a commit. The answer is 409 with the names of all files that are not as it expects them.
 async fn commit(State(vaults): State<NamedVaults>, Path(name): Path<String>, request: Request) -> Response {
-    let admission = vaults.gate.admission.clone();
+    let (admission, vault) = (vaults.gate.admission.clone(), name.clone());
     answer(&vaults, &name, request, |server, parts, body| async move {
         if let Some(refusal) = refuse_without_role(&server, &parts, Role::Writer).await {
             return refusal;
         }
         let largest = match server.run(|store| store.replication().max_file()).await {
             Ok(largest) => usize::try_from(largest).unwrap_or(usize::MAX),
-            Err(error) => return refusal(&error),
+            Err(error) => return refusal(&server, &error),
         };
         let most = largest.saturating_add(MAX_COMMIT_HEAD);
-        let (bytes, reserved) = match admission.read_up_to(&parts.headers, body, most).await {
+        let who = parts.extensions.get::<Member>().map(|member| member.caller.who()).unwrap_or_default();
+        // A person has one large commit of a vault at a time.
+        let sender = format!("{vault} {who}");
+        let (bytes, reserved) = match admission.read_up_to(&parts.headers, body, most, &sender).await {
             Ok(read) => read,
             Err(refusal) => return refusal,
         };
         let request = match CommitRequest::parse(&bytes) {
             Ok(request) => Arc::new(request),
-            Err(error) => return refusal(&error),
+            Err(error) => return refusal(&server, &error),
         };
         drop(bytes);
         if request.has_settings()
@@ -166,34 +173,35 @@ async fn commit(State(vaults): State<NamedVaults>, Path(name): Path<String>, req
         {
             return refusal;
         }
-        let origin = server.origin(TOOL, parts.extensions.get::<Member>());
+        let member = parts.extensions.get::<Member>();
+        let (origin, right) = (server.origin(TOOL, member), right_of(member));
         let committed = server
             .run(move |store| {
-                let store = store.for_client("sidenote sync").for_tool(origin);
+                let store = store.for_client("sidenote sync").for_tool(origin).limited_to(right);
                 let store = store.for_call(Some((request.operation.as_str(), CALL)));
                 store.replication().commit(&request)
             })
             .await;
         drop(reserved);
         match committed {
-            Ok(reply) => commit_reply(&reply),
-            Err(error) => refusal(&error),
+            Ok(reply) => commit_reply(&server, &reply),
+            Err(error) => refusal(&server, &error),
         }
     })
     .await
 }
 
-fn commit_reply(reply: &CommitReply) -> Response {
+fn commit_reply(server: &Server, reply: &CommitReply) -> Response {
     let status = if reply.conflicts.is_empty() { StatusCode::OK } else { StatusCode::CONFLICT };
     match line(reply) {
         Ok(text) => (status, [(header::CONTENT_TYPE, "application/json")], text).into_response(),
-        Err(error) => refusal(&error),
+        Err(error) => refusal(&server, &error),
     }
 }
 
 /// Returns the answer for an error. What can be repeated says when.
-fn refusal(error: &Error) -> Response {
-    let text = format!("{error}\n");
+fn refusal(server: &Server, error: &Error) -> Response {
+    let text = format!("{}\n", server.without_root(error.to_string()));
     let status = match error.kind() {
         ErrorKind::NotFound => StatusCode::NOT_FOUND,
         ErrorKind::Invalid | ErrorKind::Exists => StatusCode::BAD_REQUEST,

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 
 use crate::replica::plan::{LocalFile, Step, folders_of};
-use sidenote_foundation::clock::{Timestamp, wall_nanos};
+use sidenote_foundation::clock::{Timestamp, event_id, wall_nanos};
 use sidenote_foundation::error::{Error, ErrorKind, Result};
 use sidenote_foundation::journal::Journal;
 use sidenote_foundation::journal::event::Event;
@@ -13,8 +13,10 @@ use sidenote_foundation::platform::{self, FileMetadata};
 use sidenote_foundation::text::edit::{ChangeSet, Content, ContentHash, FileChange, FileLocation};
 use sidenote_foundation::text::path::check_shared_name;
 use sidenote_foundation::vault::Vault;
+use sidenote_foundation::vault::apply_result::{Applied, CommittedFile};
 use sidenote_foundation::vault::copy::{SharedFiles, SharedPath};
-use sidenote_foundation::vault::undo_log::UndoLog;
+use sidenote_foundation::vault::undo_log::{FetchedContents, UndoLog};
+use sidenote_store::replication::protocol::{CommitRequest, NewContent};
 
 /// The name of the operation in the journal.
 const OP_SYNC: &str = "sync";
@@ -200,6 +202,43 @@ impl Folder {
             }
         }
         Ok(landed)
+    }
+
+    /// Records files that a commit removed from the vault as an operation of the folder, which `undo` takes back: the files come
+    /// here then, and with the next synchronisation into the vault. `lost` has their bytes.
+    pub(crate) fn record_lost(
+        &self,
+        request: &CommitRequest,
+        lost: &HashMap<ContentHash, Vec<u8>>,
+        at: Timestamp,
+    ) -> Result<()> {
+        let mut applied = Applied {
+            id: event_id(at).to_string(),
+            operation: OP_SYNC.to_owned(),
+            undoes: None,
+            at,
+            folders: Vec::new(),
+            made: Vec::new(),
+            files: Vec::new(),
+            more: serde_json::Map::new(),
+            notices: Vec::new(),
+        };
+        let mut contents = Vec::new();
+        for file in request.files.iter().filter(|file| file.content == NewContent::Removed) {
+            let Some(bytes) = file.base.and_then(|hash| lost.get(&hash)) else { continue };
+            applied.files.push(CommittedFile {
+                from: file.path.location(),
+                to: None,
+                before: file.base,
+                after: None,
+            });
+            contents.push(FetchedContents { before: Some(bytes.clone()), after: None });
+        }
+        if contents.is_empty() {
+            return Ok(());
+        }
+        UndoLog::save_fetched(&self.vault, &applied, &contents)?;
+        Journal::open(&self.vault, &self.vault.records()).record(&Event::of(&applied))
     }
 
     /// Carries out steps as one change.

@@ -3,7 +3,7 @@
 //!
 //! No plan removes or replaces a text that only one side has: the other side gets it, or it gets a name of its own.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use serde::Serialize;
 
@@ -123,6 +123,32 @@ impl Plan {
         }
         counts
     }
+}
+
+/// A plan that loses so few files needs no consent: the reply names each of them.
+const FEW: usize = 10;
+
+/// Returns whether a plan loses more than half of the files of a side, without their bytes going on under another name there. A
+/// folder that is not mounted looks like this, a state that came without its files, and a vault that somebody emptied.
+pub fn loses_most(plan: &Plan, files: &BTreeMap<SharedPath, FileStates>) -> bool {
+    let local = |states: &FileStates| match states.local {
+        LocalFile::Present(hash) => Some(hash),
+        LocalFile::Absent | LocalFile::LeftOut(_) => None,
+    };
+    let here: Vec<ContentHash> = files.values().filter_map(local).collect();
+    let there: Vec<ContentHash> = files.values().filter_map(|states| states.remote).collect();
+    let removed_here = |step: &Step| if let Step::RemoveHere(hash) = step { Some(*hash) } else { None };
+    let removed_there = |step: &Step| if let Step::RemoveThere(hash) = step { Some(*hash) } else { None };
+    let is_most = |removed: &dyn Fn(&Step) -> Option<ContentHash>,
+                   own: &[ContentHash],
+                   other: &[ContentHash]| {
+        // What the other side has somewhere is there, or comes.
+        let other: HashSet<[u8; 32]> = other.iter().map(|hash| hash.to_bytes()).collect();
+        let lost = plan.steps.values().filter_map(removed).filter(|hash| !other.contains(&hash.to_bytes()));
+        let lost = lost.count();
+        lost > FEW && lost > own.len() / 2
+    };
+    is_most(&removed_here, &here, &there) || is_most(&removed_there, &there, &here)
 }
 
 /// Decides about one file by itself. `None` means that nothing is to be done.

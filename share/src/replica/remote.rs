@@ -78,7 +78,16 @@ impl Remote {
 
     /// Fetches contents by their hash; `None` if no file of the vault has them now.
     pub(crate) fn content(&self, hash: ContentHash, largest: u64) -> Result<Option<Vec<u8>>> {
-        let reply = self.get(&format!("/blob/{hash}"), largest.clamp(MAX_CONTENT, MAX_IN_MEMORY))?;
+        self.blob(&format!("/blob/{hash}"), hash, largest)
+    }
+
+    /// Fetches contents that a file of the vault had; `None` if the vault does not have them any more.
+    pub(crate) fn earlier_content(&self, hash: ContentHash, largest: u64) -> Result<Option<Vec<u8>>> {
+        self.blob(&format!("/blob/{hash}?earlier=1"), hash, largest)
+    }
+
+    fn blob(&self, path: &str, hash: ContentHash, largest: u64) -> Result<Option<Vec<u8>>> {
+        let reply = self.get(path, largest.clamp(MAX_CONTENT, MAX_IN_MEMORY))?;
         match reply.status {
             200 if ContentHash::of(&reply.body) == hash => Ok(Some(reply.body)),
             200 => Err(Error::new(ErrorKind::Io, "a content arrived with other bytes than were sent")

@@ -24,8 +24,8 @@ use sidenote_foundation::text::merge::{
 };
 use sidenote_foundation::text::path::NotePath;
 use sidenote_foundation::text::unified_diff::unified_diff;
-use sidenote_foundation::vault::backup;
 use sidenote_foundation::vault::undo_log::UndoLog;
+use sidenote_foundation::vault::{backup, merge_base};
 
 /// The most commits of a note in which the common ancestor is looked for.
 const MAX_COMMITS: usize = 100;
@@ -67,6 +67,7 @@ pub struct MergeCopiesReply {
 }
 
 /// An earlier version of a note.
+#[derive(Debug, Clone)]
 struct EarlierVersion {
     text: String,
     origin: String,
@@ -118,8 +119,9 @@ impl CopyMerge<'_> {
                     return Err(Error::invalid(refusal.to_string()));
                 }
             }
-            let base = nearest(&earlier, &text, &copy.text);
-            let (result, outcome) = self.merge_copy(&text, &copy, base)?;
+            let recorded = self.recorded_base(&copy.path)?;
+            let base = recorded.as_ref().or_else(|| nearest(&earlier, &text, &copy.text)).cloned();
+            let (result, outcome) = self.merge_copy(&text, &copy, base.as_ref())?;
             text = result;
             merged.push((copy, base, outcome));
         }
@@ -127,7 +129,7 @@ impl CopyMerge<'_> {
         add_edits(&mut plan, &source, None, edits, Vec::new());
         let mut outcomes = Vec::new();
         for (copy, base, mut outcome) in merged {
-            let base = base.map_or("", |base| base.text.as_str());
+            let base = base.as_ref().map_or("", |base| base.text.as_str());
             outcome.trashed = outcome.base.is_some() && has_every_line(&copy.text, base, &text);
             if outcome.trashed {
                 let place = Planner::of(self.core).free_in_trash(&copy.path, &trash)?;
@@ -227,6 +229,13 @@ impl CopyMerge<'_> {
             }
         }
         Ok(versions)
+    }
+
+    /// Returns the common version that `sync` kept when it made a copy. It is certain, so no other one is looked for.
+    fn recorded_base(&self, copy: &NotePath) -> Result<Option<EarlierVersion>> {
+        let bytes = merge_base::find(&self.core.vault, copy)?;
+        let text = bytes.and_then(|bytes| String::from_utf8(bytes).ok());
+        Ok(text.map(|text| EarlierVersion { text, origin: "the last synchronisation".to_owned() }))
     }
 
     fn versions_in_git(&self, note: &NotePath) -> Result<Vec<EarlierVersion>> {

@@ -767,3 +767,76 @@ fn watched_folders_lose_no_line_when_the_watching_processes_are_killed() {
 fn random_changes_and_kills_lose_no_line() {
     check_soak(seed(), ends_after(40));
 }
+
+#[test]
+#[ignore = "needs PostgreSQL 15 or newer: SIDENOTE_TEST_POSTGRES, or initdb on the PATH"]
+fn a_conflict_copy_is_merged_by_the_version_of_the_last_synchronisation() {
+    let (_cluster, _home, server) = served(&["v"], "", &[]);
+    let text =
+        |first: &str, last: &str| format!("# Plan\n\n{first}\n\nIn between.\n\nStill there.\n\n{last}\n");
+    let (anna, ben) = (Person::new("Anna", &[("Plan.md", &text("one", "two"))]), Person::new("Ben", &[]));
+    anna.sync_with(&server, &["--adopt"]);
+    ben.sync(&server);
+    // Several versions pass before the two meet, none of which a folder or the vault still has.
+    for at in 0..3 {
+        anna.vault.write("Plan.md", text(&format!("one {at}"), "two"));
+        anna.sync(&server);
+        ben.sync(&server);
+    }
+    ben.vault.write("Plan.md", text("one of Ben", "two"));
+    ben.sync(&server);
+    anna.vault.write("Plan.md", text("one 2", "two of Anna"));
+    assert_eq!(list(&anna.sync(&server), "sent"), [format!("Plan {MARK}.md")]);
+    let merge = |person: &Person| {
+        let mut command = Command::new(program());
+        clean_env(&mut command, &person.vault.root().join(".home")).env("SIDENOTE_EMBED_PROVIDER", "none");
+        command.args(["conflicts", "merge", "Plan", "--vault"]).arg(person.vault.root()).output().unwrap()
+    };
+    // Where the copy was not made, nothing tells the common version, and the command says so.
+    ben.sync(&server);
+    let refused = merge(&ben);
+    assert_eq!(refused.status.code(), Some(8), "{}", stdout(&refused));
+    assert!(stderr(&refused).contains("no common ancestor"), "{}", stderr(&refused));
+    let merged = merge(&anna);
+    assert_eq!(merged.status.code(), Some(0), "{}{}", stdout(&merged), stderr(&merged));
+    assert!(stdout(&merged).contains("the last synchronisation"), "{}", stdout(&merged));
+    assert_eq!(anna.tree()["Plan.md"], text("one of Ben", "two of Anna").into_bytes());
+    assert!(!anna.has(&format!("Plan {MARK}.md")));
+    anna.sync(&server);
+    ben.sync(&server);
+    assert_eq!(ben.tree(), anna.tree());
+    assert_eq!(fs::read_dir(anna.vault.root().join(".sidenote/local/bases")).unwrap().count(), 0);
+}
+
+#[test]
+#[ignore = "needs PostgreSQL 15 or newer: SIDENOTE_TEST_POSTGRES, or initdb on the PATH"]
+fn links_that_a_removal_leaves_broken_are_named() {
+    let (_cluster, _home, server) = served(&["v"], "", &[]);
+    let files = [
+        ("Boat plan.md", "# Boat\n"),
+        ("Other.md", "first line\nsee [[boat plan#Boat]] and [x](Boat%20plan.md), not [[Nowhere]]\n"),
+        ("Apart.md", "The boat plan is a word here.\n"),
+    ];
+    let (anna, ben) = (Person::new("Anna", &files), Person::new("Ben", &[]));
+    assert_eq!(anna.sync_with(&server, &["--adopt"])["broken_links"], json!([]));
+    ben.sync(&server);
+    fs::rename(ben.vault.root().join("Boat plan.md"), ben.vault.root().join("Ship plan.md")).unwrap();
+    let broken = json!([
+        { "path": "Other.md", "line": 2, "target": "Boat plan.md" },
+        { "path": "Other.md", "line": 2, "target": "boat plan#Boat" },
+    ]);
+    let sorted = |reply: &Value| {
+        let mut links = reply["broken_links"].as_array().unwrap().clone();
+        links.sort_by_key(|link| link["target"].to_string());
+        json!(links)
+    };
+    // Whoever removed the file is told, and whoever gets the removal.
+    assert_eq!(sorted(&ben.sync(&server)), broken);
+    let fetched = anna.run(&server, &[]);
+    let told = stdout(&fetched);
+    assert!(
+        told.contains("broken link: Other.md:2 leads to Boat plan.md") && told.contains("`sidenote repair`"),
+        "{told}"
+    );
+    assert_eq!(anna.sync(&server)["broken_links"], json!([]));
+}
