@@ -22,6 +22,8 @@ use sidenote_foundation::vault::copy::{SharedFiles, SharedPath};
 use sidenote_foundation::vault::failpoint;
 use sidenote_foundation::vault::undo_log::{FetchedContents, UndoLog};
 
+/// The name of the file with the position.
+const POSITION: &str = "position.json";
 /// The maximum size of the file with the position, in bytes.
 const MAX_POSITION: u64 = 65_536;
 /// The number of changes of others that can be undone, of those that a copy catches up at once.
@@ -86,12 +88,8 @@ impl VaultCopy {
             tracing::info!("{notice}");
         }
         drop(lock);
-        let position_file = folder.join("position.json");
-        let position = match safe_open::read_in_place(&position_file, MAX_POSITION) {
-            Ok(bytes) => serde_json::from_slice(&bytes).ok(),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
-            Err(error) => return Err(Error::io("read", &position_file, error)),
-        };
+        let position_file = folder.join(POSITION);
+        let position = read_position(&position_file)?;
         Ok(Self { vault, position_file, position, may_repeat: true, wrong: BTreeSet::new() })
     }
 
@@ -103,6 +101,22 @@ impl VaultCopy {
     /// Returns the generation that the copy has.
     pub(crate) fn generation(&self) -> i64 {
         self.position.as_ref().map_or(0, |position| position.generation)
+    }
+
+    /// Lists the hashes that a file had, by the journal of the copy, the newest first.
+    pub(crate) fn earlier_hashes(&self, path: &str) -> Result<Vec<ContentHash>> {
+        let journal = Journal::open(&self.vault, &self.vault.records());
+        let mut hashes = Vec::new();
+        for event in journal.events(ReadOrder::NewestFirst)?.of_changes() {
+            for file in event?.files.iter().filter(|file| file.path.to_string() == path) {
+                for hash in [file.after, file.before].into_iter().flatten() {
+                    if !hashes.contains(&hash) {
+                        hashes.push(hash);
+                    }
+                }
+            }
+        }
+        Ok(hashes)
     }
 
     /// Has the next catching up compare a file, because the database has other bytes.
@@ -147,12 +161,11 @@ impl VaultCopy {
                 if let Some(position) = &self.position {
                     self.say_why_anew(position, &head);
                 }
-                // What is here and not there is removed. The position goes first: until the end the copy is nothing.
-                self.store_position(None)?;
+                // What is here and not there is removed.
+                self.begin_anew()?;
                 let there: HashSet<SharedPath> = files.iter().map(|file| file.path.clone()).collect();
                 let here = shared.list()?.into_iter().filter(|path| !there.contains(path));
                 files.extend(here.map(|path| FileEntry { path, hash: None }));
-                Journal::open(&self.vault, &self.vault.records()).clear()?;
             }
             let wrong: Vec<String> = self.wrong.iter().map(|path| path.as_str().to_owned()).collect();
             if !wrong.is_empty() {
@@ -185,6 +198,15 @@ impl VaultCopy {
             changed.dedup();
             Ok(changed)
         })
+    }
+
+    /// Removes what the copy says of people, who may have been forgotten: its journal, and before-images, which name who changed a
+    /// file. The position goes first: until the copy has caught up, it is nothing. Its files and its index stay, to be compared.
+    pub(crate) fn begin_anew(&mut self) -> Result<()> {
+        self.store_position(None)?;
+        let records = self.vault.records();
+        Journal::open(&self.vault, &records).clear()?;
+        UndoLog::open(&records)?.clear()
     }
 
     /// Logs why a copy is compared with the database in full.
@@ -273,6 +295,19 @@ impl VaultCopy {
         self.may_repeat = position.is_none();
         self.position = position;
         Ok(())
+    }
+}
+
+/// Returns the origin of the copy in a folder; `None` if there is none, or if it is being made.
+pub(crate) fn copy_origin(folder: &Path) -> Result<Option<Uuid>> {
+    Ok(read_position(&folder.join(POSITION))?.map(|position| position.origin))
+}
+
+fn read_position(file: &Path) -> Result<Option<Position>> {
+    match safe_open::read_in_place(file, MAX_POSITION) {
+        Ok(bytes) => Ok(serde_json::from_slice(&bytes).ok()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(Error::io("read", file, error)),
     }
 }
 

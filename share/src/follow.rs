@@ -1,7 +1,7 @@
 //! Following the commits of other servers: a notification of the database brings the copy of an open vault up at once, and a
 //! question at intervals where none arrives.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::time::{Duration, Instant};
 
 use uuid::Uuid;
@@ -9,6 +9,7 @@ use uuid::Uuid;
 use crate::authority::SharedVault;
 use crate::host::Host;
 use crate::postgres::listener::{Commit, Listener};
+use sidenote_foundation::error::Result;
 use sidenote_store::Store;
 
 /// How long one call waits for a notification.
@@ -26,6 +27,8 @@ pub struct Follower {
     tried: Option<Instant>,
     /// When all open vaults were last compared with the database.
     polled: Option<Instant>,
+    /// Whether the copies that an earlier process left were compared with the database.
+    is_cache_checked: bool,
     /// The newest generation that was heard of each vault, until a copy has it. A vault that is just being opened or closed is
     /// looked at in a later call.
     heard: HashMap<Uuid, i64>,
@@ -45,12 +48,23 @@ impl Host {
     /// subscribers are told. It is called again and again.
     pub fn follow(&self, follower: &mut Follower) {
         let commits = self.hear(follower);
+        let heard: BTreeSet<Uuid> = commits.iter().map(|commit| commit.vault).collect();
         follower.remember(commits);
         let is_due = follower.polled.is_none_or(|at| at.elapsed() >= POLL_INTERVAL);
         if is_due && !self.is_away() {
             follower.polled = Some(Instant::now());
         }
-        for (shared, store) in self.opened_vaults() {
+        let opened = self.opened_vaults();
+        if !follower.is_cache_checked && !self.is_away() {
+            follower.is_cache_checked =
+                self.is_done("copies are not compared yet", self.begin_all_outdated_anew());
+        }
+        for vault in heard {
+            if !opened.iter().any(|(shared, _)| shared.id() == vault) {
+                self.is_done("a copy is not compared yet", self.begin_outdated_anew(vault));
+            }
+        }
+        for (shared, store) in opened {
             // What was heard while the vault was not open is older than the copy, or brings it up now.
             let is_news = |news: &i64| *news > shared.generation();
             let news = follower.heard.remove(&shared.id()).filter(is_news);
@@ -62,6 +76,13 @@ impl Host {
                 follower.heard.insert(shared.id(), news);
             }
         }
+    }
+
+    fn is_done(&self, what: &str, done: Result<()>) -> bool {
+        if let Err(error) = &done {
+            self.log_failure(&format!("{what}: {error}"));
+        }
+        done.is_ok()
     }
 
     /// Brings a copy up. What asks next is told of an error, too.

@@ -1,17 +1,22 @@
 //! The open vaults of a server: each with its copy, its index and its store, and one embedder for all.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Duration;
 
+use uuid::Uuid;
+
 use crate::authority::{SharedVault, VaultLimits};
 use crate::cache_lock::CacheLock;
+use crate::copy::{VaultCopy, copy_origin};
 use crate::members::Members;
 use crate::postgres::Database;
 use crate::postgres::listener::Listener;
 use crate::settings::TeamSettings;
-use sidenote_foundation::error::Result;
-use sidenote_store::{Open, Store};
+use sidenote_foundation::config::{Config, VAULT_FILE};
+use sidenote_foundation::error::{Error, ErrorKind, Result};
+use sidenote_store::{EarlierSettings, Open, Store};
 
 /// A vault that is open, or about to be opened.
 #[derive(Debug, Default)]
@@ -98,12 +103,20 @@ impl Host {
             }
             Err(error) => {
                 drop(opened);
-                // Nothing is kept of a name that is not one of a vault, unless somebody else is about to open it. Two hold it
-                // otherwise: this call, and the list.
-                self.hosted().open.retain(|own, vault| own != name || Arc::strong_count(vault) > 2);
+                self.forget_unopened(name, &vault);
                 Err(error)
             }
         }
+    }
+
+    /// Keeps nothing of a name whose vault is not open, unless somebody else is about to open it. Two hold it otherwise: this
+    /// call, and the list.
+    fn forget_unopened(&self, name: &str, vault: &Arc<HostedVault>) {
+        let is_open = |own: &Arc<HostedVault>| own.try_opened().is_none_or(|opened| opened.is_some());
+        let mut hosted = self.hosted();
+        hosted.open.retain(|own, held| {
+            own != name || !Arc::ptr_eq(held, vault) || Arc::strong_count(held) > 2 || is_open(held)
+        });
     }
 
     fn open(&self, name: &str) -> Result<(SharedVault, Store)> {
@@ -116,10 +129,87 @@ impl Host {
         let store = Store::open(Open {
             vault: Some(vault.root()),
             authority: Some(Arc::new(vault.clone())),
+            earlier_settings: self.earlier_settings(&vault)?,
             ..self.open.clone()
         })?;
         store.index().refresh()?;
         Ok((vault, store))
+    }
+
+    /// Returns the last settings of a vault that can be read, if its present ones cannot be, so that the vault is served and
+    /// can be repaired. Without any, it is served as one without settings of its own.
+    fn earlier_settings(&self, vault: &SharedVault) -> Result<Option<EarlierSettings>> {
+        let root = vault.root();
+        let problem = match Config::load(&root, &self.open.flags) {
+            Ok(_) => return Ok(None),
+            Err(error) if error.kind() == ErrorKind::Invalid => error,
+            Err(error) => return Err(error),
+        };
+        let is_readable = |text: &str| Config::load_with(&root, text, &self.open.flags).is_ok();
+        if !is_readable("") {
+            // It is not the vault whose settings are wrong.
+            return Err(problem);
+        }
+        // Paths of this server are no business of a vault's members.
+        let why = problem.to_string().replace(&format!("{}/", root.display()), "");
+        let earlier = vault.earlier_file(VAULT_FILE, &mut |bytes| {
+            std::str::from_utf8(bytes).ok().filter(|text| is_readable(text)).map(str::to_owned)
+        })?;
+        let served = match &earlier {
+            Some(_) => "the last settings that can be read",
+            None => "the settings of the server alone",
+        };
+        let notice =
+            format!("{why}; the vault is served with {served}. Repair {VAULT_FILE}, and restart the server");
+        Ok(Some(EarlierSettings { text: earlier.unwrap_or_default(), notice }))
+    }
+
+    /// Counts the open vaults whose settings cannot be read, so that earlier ones are used.
+    pub fn with_earlier_settings(&self) -> usize {
+        self.opened_vaults().iter().filter(|(_, store)| store.has_earlier_settings()).count()
+    }
+
+    /// Begins the copy of a vault that is not open anew if the vault has another origin than the copy: it was restored, or a person
+    /// in it forgotten, and nobody may ask for it for a long time. Whoever asks meanwhile waits.
+    pub(crate) fn begin_outdated_anew(&self, id: Uuid) -> Result<()> {
+        let folder = self.settings.cache()?.join(id.to_string());
+        let Some(origin) = copy_origin(&folder)? else { return Ok(()) };
+        let Some((name, present)) = self.database.name_and_origin(id)? else { return Ok(()) };
+        if origin == present {
+            return Ok(());
+        }
+        let vault = {
+            let mut hosted = self.hosted();
+            if hosted.closing.contains_key(&name) {
+                // It is still in use, and is brought up to the database.
+                return Ok(());
+            }
+            Arc::clone(hosted.open.entry(name.clone()).or_default())
+        };
+        let opened = vault.opened();
+        let begun = match opened.as_ref() {
+            Some(_) => Ok(()),
+            None => VaultCopy::open(&folder, self.settings.max_file()).and_then(|mut copy| copy.begin_anew()),
+        };
+        drop(opened);
+        self.forget_unopened(&name, &vault);
+        begun
+    }
+
+    /// Does that for all copies in the cache, some of which may be of an earlier run.
+    ///
+    /// # Errors
+    /// `Io` if the cache cannot be read or written, or the database not be reached.
+    pub(crate) fn begin_all_outdated_anew(&self) -> Result<()> {
+        let cache = self.settings.cache()?;
+        let failed = |error| Error::io("list", cache, error);
+        for entry in std::fs::read_dir(cache).map_err(failed)? {
+            let name = entry.map_err(failed)?.file_name();
+            if let Some(id) = name.to_str().and_then(|name| name.parse().ok()) {
+                self.begin_outdated_anew(id)?;
+            }
+        }
+        Ok(())
     }
 
     /// Takes back a vault that is not served any more. It is closed once nobody uses it and its uses of memories are
@@ -215,6 +305,23 @@ impl Host {
     /// Logs a failure: as a warning, unless the database cannot be reached, which was logged once for all.
     pub(crate) fn log_failure(&self, text: &str) {
         if self.database.is_away() { tracing::debug!("{text}") } else { tracing::warn!("{text}") }
+    }
+
+    /// Returns lines for Prometheus: vaults, the database, and how long changes wait for their turn.
+    pub fn metrics(&self) -> String {
+        let turns = &self.database.turns;
+        let count = |count: &AtomicU64| count.load(Ordering::Relaxed) as f64;
+        let values = [
+            ("sidenote_vaults_closing", "gauge", self.closing() as f64),
+            ("sidenote_vaults_earlier_settings", "gauge", self.with_earlier_settings() as f64),
+            ("sidenote_database_up", "gauge", f64::from(u8::from(!self.is_away()))),
+            ("sidenote_database_idle_connections", "gauge", self.database.idle_connections() as f64),
+            ("sidenote_turns_total", "counter", count(&turns.given)),
+            ("sidenote_turns_missed_total", "counter", count(&turns.missed)),
+            ("sidenote_turn_wait_seconds_total", "counter", count(&turns.waited) / 1e6),
+            ("sidenote_conflicts_total", "counter", count(&turns.conflicts)),
+        ];
+        values.iter().map(|(name, kind, value)| format!("# TYPE {name} {kind}\n{name} {value}\n")).collect()
     }
 
     /// Returns the number of vaults that are open and not served any more.

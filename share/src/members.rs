@@ -8,6 +8,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::postgres::Database;
+pub use crate::postgres::members::VaultSize;
 use sidenote_foundation::clock::Timestamp;
 use sidenote_foundation::error::{Error, ErrorKind, Result};
 use sidenote_foundation::journal::event::Event;
@@ -72,6 +73,9 @@ pub struct VaultRoles {
     pub name: String,
     /// The roles, by person or group.
     pub roles: Vec<GrantedRole>,
+    /// How much it has in the database.
+    #[serde(flatten)]
+    pub size: VaultSize,
 }
 
 /// A role of a person or group.
@@ -96,7 +100,7 @@ pub fn list(database: &Database) -> Result<VaultList> {
         for (who, role) in stored.roles {
             roles.extend(parse_role(Some(role))?.map(|role| GrantedRole { who, role }));
         }
-        list.vaults.push(VaultRoles { name: stored.vault, roles });
+        list.vaults.push(VaultRoles { name: stored.vault, roles, size: stored.size });
     }
     Ok(list)
 }
@@ -195,12 +199,14 @@ pub struct ForgetReply {
     pub events: usize,
     /// The number of roles that were removed.
     pub roles: usize,
+    /// Whether the person is blocked, and stays so.
+    pub blocked: bool,
     /// Whether anything was written.
     pub applied: bool,
 }
 
-/// Replaces a person by a number in the journals of all vaults, and removes the roles. With `dry_run`, they are only
-/// counted.
+/// Replaces a person by a number in the journals of all vaults, and removes the roles. A block stays, by a hash of the person.
+/// With `dry_run`, they are only counted.
 ///
 /// # Errors
 /// `Invalid` if `who` is no person, or if the role of the connection does not own the tables; `Io` if the database cannot be reached or refuses.
@@ -232,6 +238,7 @@ pub fn forget(database: &Database, who: &str, now: Timestamp, dry_run: bool) -> 
         vaults: found.vaults,
         events: found.events,
         roles: found.roles,
+        blocked: found.is_blocked,
         applied: !dry_run,
     })
 }

@@ -355,6 +355,19 @@ impl UndoLog {
         }
     }
 
+    /// Removes all before-images of a copy, which is being made anew and gets them again. No change is carried out meanwhile.
+    ///
+    /// # Errors
+    /// `Io` if they cannot be removed.
+    pub fn clear(&self) -> Result<()> {
+        let Some(folder) = &self.folder else { return Ok(()) };
+        for name in self.names()? {
+            remove_transaction(folder, &name)
+                .map_err(|error| Error::io("remove the before-images of", Path::new(&name), error))?;
+        }
+        Ok(())
+    }
+
     /// Removes the before-images of an operation, so that it cannot be undone any more.
     ///
     /// # Errors

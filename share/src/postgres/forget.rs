@@ -4,7 +4,8 @@ use postgres::Transaction;
 use postgres::types::Type;
 use uuid::Uuid;
 
-use super::members::line_of;
+use super::listener::notify;
+use super::members::{hash_of, is_blocked, line_of};
 use super::{Database, SET_VAULT, failed};
 use sidenote_foundation::error::{Error, Result};
 use sidenote_foundation::journal::event::Event;
@@ -21,6 +22,8 @@ pub(crate) struct Found {
     pub(crate) events: usize,
     /// The number of roles.
     pub(crate) roles: usize,
+    /// Whether the person is blocked, and stays so.
+    pub(crate) is_blocked: bool,
 }
 
 /// The statements for the events of one kind: finding those that may name a person, and replacing one.
@@ -76,14 +79,21 @@ impl Database {
                 found.vaults += usize::from(events + roles > 0);
                 if events > 0 && !dry_run {
                     let origin = Uuid::new_v4();
-                    let renewed = transaction.execute_typed(
-                        "update sidenote.vault set origin = $2 where id = $1",
+                    let renew = |error| failed("renew the vault", error);
+                    let renewed = transaction.query_typed_one(
+                        "update sidenote.vault set origin = $2 where id = $1 returning head",
                         &[(&vault, Type::UUID), (&origin, Type::UUID)],
                     );
-                    renewed.map_err(|error| failed("renew the vault", error))?;
+                    let head: i64 = renewed.map_err(renew)?.get(0);
+                    // Servers have the person in their copies until they hear of it.
+                    notify(transaction, vault, head).map_err(renew)?;
                 }
             }
-            found.events += replace_blocks(transaction, who, dry_run, &|event| rewrite(event, number))?;
+            found.is_blocked = is_blocked(transaction, who)?;
+            // A block goes on by the hash of the person, and has the number as its name.
+            let stored = if found.is_blocked { hash_of(who) } else { format!("forgotten#{number}") };
+            found.events +=
+                replace_blocks(transaction, who, &stored, dry_run, &|event| rewrite(event, number))?;
             if !dry_run {
                 record.more.insert("who".to_owned(), format!("forgotten#{number}").into());
                 let line = line_of(transaction, record)?;
@@ -164,9 +174,11 @@ fn remove_roles(transaction: &mut Transaction<'_>, vault: Uuid, who: &str, dry_r
     Ok(usize::try_from(removed).unwrap_or(usize::MAX))
 }
 
+/// Replaces a person in the record of blocks, which `stored` stands for from now on.
 fn replace_blocks(
     transaction: &mut Transaction<'_>,
     who: &str,
+    stored: &str,
     dry_run: bool,
     rewrite: &dyn Fn(&mut Event) -> bool,
 ) -> Result<usize> {
@@ -180,8 +192,8 @@ fn replace_blocks(
         let Some(line) = rewritten(line, rewrite)?.filter(|_| !dry_run) else { continue };
         transaction
             .execute_typed(
-                "update sidenote.block set who = ($2::jsonb ->> 'who'), line = $2 where id = $1",
-                &[(&id, Type::INT8), (&line, Type::TEXT)],
+                "update sidenote.block set who = $3, line = $2 where id = $1",
+                &[(&id, Type::INT8), (&line, Type::TEXT), (&stored, Type::TEXT)],
             )
             .map_err(change)?;
     }

@@ -3,6 +3,7 @@
 use postgres::Transaction;
 use postgres::fallible_iterator::FallibleIterator as _;
 use postgres::types::Type;
+use serde::Serialize;
 use uuid::Uuid;
 
 use super::tables::add_deeds;
@@ -10,6 +11,7 @@ use super::{Database, SET_VAULT, failed};
 use sidenote_foundation::clock::Timestamp;
 use sidenote_foundation::error::{Error, Result};
 use sidenote_foundation::journal::event::Event;
+use sidenote_foundation::text::edit::ContentHash;
 use sidenote_foundation::vault::failpoint;
 
 /// The rights of a person in a vault.
@@ -28,6 +30,18 @@ pub(crate) struct StoredRoles {
     pub(crate) vault: String,
     /// Names of persons or groups, each with the name of the role.
     pub(crate) roles: Vec<(String, String)>,
+    pub(crate) size: VaultSize,
+}
+
+/// How much a vault has in the database.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct VaultSize {
+    /// The number of files.
+    pub files: u64,
+    /// Their size in bytes.
+    pub bytes: u64,
+    /// The size in bytes of all contents, also of earlier versions.
+    pub stored: u64,
 }
 
 impl Database {
@@ -51,13 +65,26 @@ impl Database {
                     )
                     .map_err(read)?;
                 let roles = roles.iter().map(|row| (row.get(0), row.get(1))).collect();
-                found.push(StoredRoles { vault: vault.get(1), roles });
+                let size = transaction
+                    .query_typed_one(
+                        "select count(f.path), coalesce(sum(octet_length(b.bytes)), 0)::bigint,
+                            (select coalesce(sum(octet_length(bytes)), 0)::bigint from sidenote.blob where vault = $1)
+                        from sidenote.file f join sidenote.blob b on b.vault = f.vault and b.hash = f.hash
+                        where f.vault = $1",
+                        &[(&id, Type::UUID)],
+                    )
+                    .map_err(read)?;
+                let number = |at| size.get::<_, i64>(at).unsigned_abs();
+                let size = VaultSize { files: number(0), bytes: number(1), stored: number(2) };
+                found.push(StoredRoles { vault: vault.get(1), roles, size });
             }
             let blocked = transaction
                 .query_typed(
-                    "select who from (
-                        select distinct on (b.who) b.who, b.is_blocked from sidenote.block b order by b.who, b.id desc
-                    ) newest where is_blocked and who !~ '^forgotten#[0-9]+$' order by who",
+                    // A forgotten person who is blocked is shown by the number.
+                    "select coalesce(line::jsonb ->> 'who', who) as who from (
+                        select distinct on (b.who) b.who, b.is_blocked, b.line from sidenote.block b
+                        order by b.who, b.id desc
+                    ) newest where is_blocked and who !~ '^forgotten#[0-9]+$' order by 1",
                     &[],
                 )
                 .map_err(read)?;
@@ -67,6 +94,9 @@ impl Database {
 
     /// Reads the rights that a person has in a vault under one of some names, in one statement.
     pub(crate) fn rights(&self, vault: &str, names: &[String]) -> Result<Rights> {
+        // A forgotten person is blocked by the hash of the name.
+        let names: Vec<String> =
+            names.iter().cloned().chain(names.iter().map(|name| hash_of(name))).collect();
         let (client, rights) = self.with_client(|client| {
             failpoint();
             // The function sets the vault for row-level security; the statement is a transaction of its own.
@@ -120,18 +150,22 @@ impl Database {
         self.read(Some(Uuid::nil()), |transaction| is_blocked(transaction, who))
     }
 
-    /// Blocks a name in all vaults, or ends that, and records it with an event. Returns whether it was blocked before.
+    /// Blocks a name in all vaults, or ends that, and records it with an event. Returns whether it was blocked before. The block
+    /// of a person who was forgotten ends under the number, so that nothing names the person.
     pub(crate) fn set_blocked(&self, who: &str, blocked: bool, event: &mut Event) -> Result<bool> {
         self.write(Some(Uuid::nil()), |transaction| {
-            let before = is_blocked(transaction, who)?;
-            let line = line_of(transaction, event)?;
-            transaction
-                .execute_typed(
-                    "insert into sidenote.block (who, is_blocked, line) values ($1, $2, $3)",
-                    &[(&who, Type::TEXT), (&blocked, Type::BOOL), (&line, Type::TEXT)],
-                )
-                .map_err(|error| failed("store the block", error))?;
-            Ok(before)
+            let by_hash = newest_block(transaction, &hash_of(who))?.filter(|block| block.is_blocked);
+            let by_name = newest_block(transaction, who)?.is_some_and(|block| block.is_blocked);
+            if let Some(number) = by_hash.as_ref().filter(|_| !blocked).and_then(|block| block.shown.clone())
+            {
+                event.more.insert("who".to_owned(), number.into());
+                store_block(transaction, &hash_of(who), false, event)?;
+            }
+            if blocked || by_name || by_hash.is_none() {
+                event.more.insert("who".to_owned(), who.into());
+                store_block(transaction, who, blocked, event)?;
+            }
+            Ok(by_name || by_hash.is_some())
         })
     }
 
@@ -179,13 +213,50 @@ fn role_of(transaction: &mut Transaction<'_>, vault: Uuid, who: &str) -> Result<
     Ok(row.map_err(|error| failed("read the role", error))?.map(|row| row.get(0)))
 }
 
-fn is_blocked(transaction: &mut Transaction<'_>, who: &str) -> Result<bool> {
+/// Returns the name under which the block of a forgotten person is stored. It can be recognised where the person shows a
+/// token, and does not say who that is.
+pub(super) fn hash_of(who: &str) -> String {
+    format!("hash:{}", ContentHash::of(format!("sidenote, a blocked person: {who}").as_bytes()))
+}
+
+/// Returns whether a name is blocked, or the hash of it.
+pub(super) fn is_blocked(transaction: &mut Transaction<'_>, who: &str) -> Result<bool> {
+    let mut is_blocked = false;
+    for name in [who, &hash_of(who)] {
+        is_blocked |= newest_block(transaction, name)?.is_some_and(|block| block.is_blocked);
+    }
+    Ok(is_blocked)
+}
+
+/// The newest row of a name in the table of blocks.
+struct Block {
+    is_blocked: bool,
+    /// Whom the record names.
+    shown: Option<String>,
+}
+
+fn newest_block(transaction: &mut Transaction<'_>, name: &str) -> Result<Option<Block>> {
     failpoint();
     let row = transaction.query_typed_opt(
-        "select is_blocked from sidenote.block where who = $1 order by id desc limit 1",
-        &[(&who, Type::TEXT)],
+        "select is_blocked, line::jsonb ->> 'who' from sidenote.block where who = $1 order by id desc limit 1",
+        &[(&name, Type::TEXT)],
     );
-    Ok(row.map_err(|error| failed("read the block", error))?.is_some_and(|row| row.get(0)))
+    let row = row.map_err(|error| failed("read the block", error))?;
+    Ok(row.map(|row| Block { is_blocked: row.get(0), shown: row.get(1) }))
+}
+
+fn store_block(
+    transaction: &mut Transaction<'_>,
+    name: &str,
+    blocked: bool,
+    event: &mut Event,
+) -> Result<()> {
+    let line = line_of(transaction, event)?;
+    let stored = transaction.execute_typed(
+        "insert into sidenote.block (who, is_blocked, line) values ($1, $2, $3)",
+        &[(&name, Type::TEXT), (&blocked, Type::BOOL), (&line, Type::TEXT)],
+    );
+    stored.map(drop).map_err(|error| failed("store the block", error))
 }
 
 /// Notes the role of the connection in an event as the one who did it.

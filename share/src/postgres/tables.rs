@@ -133,6 +133,19 @@ pub(crate) fn find_contents(
     wanted: &[ContentHash],
     mut take: impl FnMut(ContentHash, &[u8]) -> Result<()>,
 ) -> Result<usize> {
+    each_content(transaction, vault, wanted, |hash, bytes| match bytes {
+        Some(bytes) => take(hash, bytes),
+        None => Err(Error::corrupt(format!("the database has other bytes for the hash {hash}"))),
+    })
+}
+
+/// Reads contents as [`find_contents`] does, and goes on past damaged ones, which are passed on as `None`.
+pub(crate) fn each_content(
+    transaction: &mut Transaction<'_>,
+    vault: Uuid,
+    wanted: &[ContentHash],
+    mut take: impl FnMut(ContentHash, Option<&[u8]>) -> Result<()>,
+) -> Result<usize> {
     let read = |error| failed("read contents", error);
     let mut missing = 0;
     for wanted in wanted.chunks(CONTENTS) {
@@ -150,11 +163,8 @@ pub(crate) fn find_contents(
         while let Some(row) = rows.next().map_err(read)? {
             let (hash, bytes): (&[u8], &[u8]) = (row.get(0), row.get(1));
             let hash = hash_of(hash)?;
-            if ContentHash::of(bytes) != hash {
-                return Err(Error::corrupt(format!("the database has other bytes for the hash {hash}")));
-            }
             found += 1;
-            take(hash, bytes)?;
+            take(hash, Some(bytes).filter(|bytes| ContentHash::of(bytes) == hash))?;
         }
         missing += wanted.len() - found;
     }
@@ -312,6 +322,35 @@ impl Database {
         })
     }
 
+    /// Lists the names of all vaults. The connection must have a role that owns the tables.
+    ///
+    /// # Errors
+    /// `Io` if the database cannot be reached.
+    pub(crate) fn vault_names(&self) -> Result<Vec<String>> {
+        self.read(None, |transaction| {
+            let rows = transaction
+                .query_typed("select name from sidenote.vault order by name", &[])
+                .map_err(|error| failed("list the vaults", error))?;
+            Ok(rows.iter().map(|row| row.get(0)).collect())
+        })
+    }
+
+    /// Returns the name and the origin of a vault, if it exists.
+    ///
+    /// # Errors
+    /// `Io` if the database cannot be reached.
+    pub(crate) fn name_and_origin(&self, id: Uuid) -> Result<Option<(String, Uuid)>> {
+        self.read(Some(id), |transaction| {
+            let row = transaction
+                .query_typed_opt(
+                    "select name, origin from sidenote.vault where id = $1",
+                    &[(&id, Type::UUID)],
+                )
+                .map_err(|error| failed("find the vault", error))?;
+            Ok(row.map(|row| (row.get(0), row.get(1))))
+        })
+    }
+
     /// Creates a vault without files.
     ///
     /// # Errors
@@ -372,7 +411,9 @@ impl Database {
                     if error.kind() != ErrorKind::Corrupt {
                         return Err(error);
                     }
-                    problems.push(error.message().to_owned());
+                    let damaged = files.iter().filter(|file| file.hash == Some(*hash));
+                    problems
+                        .extend(damaged.map(|file| format!("{}: {}", file.path.as_str(), error.message())));
                 }
             }
             Ok((problems, files.len()))

@@ -1,5 +1,7 @@
 //! `sidenote team grant`, `revoke`, `block`, `unblock`, `forget` and `audit`: who may do what in vaults of a team, and who did what.
 
+use std::collections::HashSet;
+
 use clap::{Args, ValueEnum};
 
 use super::args::{DatabaseArgs, OwnerArgs, SettingsArgs};
@@ -10,6 +12,7 @@ use crate::share::Database;
 use crate::share::audit::{AuditEvent, AuditRequest, audit};
 use crate::share::members::{self, BlockReply, RoleReply, VaultList};
 use crate::share::settings::TeamSettings;
+use crate::share::team;
 use crate::store::Role;
 
 /// The roles, as arguments.
@@ -90,8 +93,12 @@ pub(super) struct UnblockArgs {
 
 /// Replace a person by a number in the journals of all vaults, and remove the roles of the person.
 ///
-/// Notes that name the person stay as they are, and so do backups. Servers make their copies of the vaults anew. A block of the
-/// person ends, so close the account at the identity provider first.
+/// Notes that name the person stay as they are, and so do backups. Servers make their copies of the vaults anew, at once or when
+/// they run again. The log of a server names a person who was refused for want of a role; delete such lines where your system
+/// keeps them.
+///
+/// A block of the person stays: the database keeps a hash by which it is recognised, and `sidenote team unblock` ends it. A person
+/// who is not blocked and still has a role by a group may come back, under the name; block the person first if that must not be.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   sidenote team forget https://login.example#24828 --dry-run")]
@@ -102,7 +109,7 @@ pub(super) struct ForgetArgs {
     owner: OwnerArgs,
 }
 
-/// List the vaults of the database, who has which role in each, and who is blocked.
+/// List the vaults of the database with their sizes, who has which role in each, and who is blocked.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   sidenote team list --database postgres:///notes
@@ -122,10 +129,11 @@ pub(super) struct ListArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   sidenote team audit handbook --since 7d
+  sidenote team audit --since 7d --database postgres:///notes
   sidenote team audit handbook --who anna@example.org --json")]
 pub(super) struct AuditArgs {
-    /// The name of the vault.
-    name: String,
+    /// The name of the vault. Without it, all vaults of the database, for which the role of the connection must own the tables.
+    name: Option<String>,
     /// Only events since this time or date, such as 2026-01-01, yesterday or 7d.
     #[arg(long, value_name = "DATE")]
     since: Option<String>,
@@ -202,13 +210,22 @@ pub(super) fn list(context: &CommandContext, args: &ListArgs) -> Result<()> {
     context.out.reply(&members::list(&database)?, |list: &VaultList| {
         let mut rows = Vec::new();
         for vault in &list.vaults {
-            let name = |at| if at == 0 { vault.name.clone() } else { String::new() };
-            let roles = vault.roles.iter().enumerate();
+            let size = &vault.size;
+            rows.push(vec![
+                vault.name.clone(),
+                output::count(usize::try_from(size.files).unwrap_or(usize::MAX), "file"),
+                format!(
+                    "{}, with earlier versions {}",
+                    output::bytes(size.bytes),
+                    output::bytes(size.stored)
+                ),
+            ]);
+            let roles = vault.roles.iter();
             rows.extend(
-                roles.map(|(at, role)| vec![name(at), role.role.name().to_owned(), output::plain(&role.who)]),
+                roles.map(|role| vec![String::new(), role.role.name().to_owned(), output::plain(&role.who)]),
             );
             if vault.roles.is_empty() {
-                rows.push(vec![name(0), "-".to_owned(), "nobody has a role".to_owned()]);
+                rows.push(vec![String::new(), "-".to_owned(), "nobody has a role".to_owned()]);
             }
         }
         let blocked = list.blocked.iter().enumerate().map(|(at, who)| {
@@ -227,7 +244,11 @@ pub(super) fn forget(context: &CommandContext, args: &ForgetArgs) -> Result<()> 
         let verb = if reply.applied { "is" } else { "would be" };
         let (events, roles) = (output::count(reply.events, "event"), output::count(reply.roles, "role"));
         let vaults = output::count(reply.vaults, "vault");
-        format!("the person {verb} {} now: {events} and {roles} in {vaults}\n", reply.replaced_by)
+        let block = match reply.blocked {
+            true => "the person stays blocked",
+            false => "the person is not blocked, and comes back with a token and a role by a group",
+        };
+        format!("the person {verb} {} now: {events} and {roles} in {vaults}; {block}\n", reply.replaced_by)
     })
 }
 
@@ -236,12 +257,27 @@ pub(super) fn show_audit(context: &CommandContext, args: &AuditArgs) -> Result<(
     let bound = |text: &String| Timestamp::parse_bound_at("--since", text, context.now());
     let since = args.since.as_ref().map(bound).transpose()?;
     let request = AuditRequest { since, who: args.who.clone() };
-    let events = audit(&database, &args.name, &request)?;
+    let is_of_all = args.name.is_none();
+    let (mut events, mut seen) = (Vec::new(), HashSet::new());
+    for name in team::vaults(&database, args.name.as_deref())? {
+        let mut of_vault = audit(&database, &name, &request)?;
+        if is_of_all {
+            of_vault.iter_mut().for_each(|event| event.set_vault(&name));
+            // A block is of no vault, and every vault tells it.
+            of_vault.retain(|event| seen.insert(event.event.id.clone()));
+        }
+        events.append(&mut of_vault);
+    }
+    events.sort_by(|one, other| (one.event.at, &one.event.id).cmp(&(other.event.at, &other.event.id)));
     context.out.reply(&events, |events: &Vec<AuditEvent>| {
         let rows = events.iter().map(|event| {
             let (tool, op) = (event.tool().to_owned(), event.event.op.clone());
             let (at, client) = (event.event.at.rfc3339(), event.client().to_owned());
-            vec![at, event.actor(), client, tool, op, event.object(), event.event.id.clone()]
+            let mut row = vec![at, event.actor(), client, tool, op, event.object(), event.event.id.clone()];
+            if is_of_all {
+                row.insert(1, event.vault().to_owned());
+            }
+            row
         });
         output::columns(&rows.collect::<Vec<_>>())
     })

@@ -28,10 +28,10 @@ const SECRET: &str = "quetzalcoatlus";
 pub(super) struct Team {
     pub(super) server: Server,
     provider: Provider,
-    cluster: Cluster,
-    home: TempDir,
+    pub(super) cluster: Cluster,
+    pub(super) home: TempDir,
     /// The settings of login.
-    login: String,
+    pub(super) login: String,
     /// The folder of another server.
     second: TempDir,
 }
@@ -100,7 +100,7 @@ impl Team {
 
     /// Runs a command of `sidenote team`.
     #[track_caller]
-    fn run(&self, args: &[&str], code: i32) -> String {
+    pub(super) fn run(&self, args: &[&str], code: i32) -> String {
         let config = self.config();
         let done =
             sidenote(self.home.path(), &[&["team"], args, &["--config", config.to_str().unwrap()]].concat());
@@ -108,7 +108,7 @@ impl Team {
         stdout(&done) + &stderr(&done)
     }
 
-    fn audit(&self, vault: &str, more: &[&str]) -> Vec<Value> {
+    pub(super) fn audit(&self, vault: &str, more: &[&str]) -> Vec<Value> {
         let text = self.run(&[&["audit", vault, "--json"], more].concat(), 0);
         serde_json::from_str(&text).unwrap()
     }
@@ -496,6 +496,13 @@ fn a_forgotten_person_is_a_number_everywhere() {
     as_owner(&["grant", "a", "group:staff", "reader"]);
     as_owner(&["revoke", "a", "group:staff"]);
     as_owner(&["block", &anna]);
+    let second = team.second_server();
+    for vault in ["a", "b"] {
+        let token = format!("Authorization: Bearer {}", team.token(vault, "bob", ALL).sign());
+        let reply = second.post_to(&format!("/v/{vault}/mcp"), &[&token], &call("list_notes", json!({})));
+        check_done(&reply);
+    }
+    second.stop();
     assert!(team.run(&["forget", "group:staff", "--database", &owner], 2).contains("is no person"));
     assert!(team.run(&["forget", &anna], 2).contains("--database"));
     let args = ["forget", &anna, "--database", &owner, "--json"];
@@ -503,8 +510,7 @@ fn a_forgotten_person_is_a_number_everywhere() {
     assert!(team.audit("a", &[]).iter().any(|event| event["caller"]["subject"] == "anna"));
     let done: Value = serde_json::from_str(&team.run(&args, 0)).unwrap();
     // In each vault a grant and a change, and a block.
-    let expected =
-        json!({ "replaced_by": "forgotten#1", "vaults": 2, "events": 5, "roles": 2, "applied": true });
+    let expected = json!({ "replaced_by": "forgotten#1", "vaults": 2, "events": 5, "roles": 2, "blocked": true, "applied": true });
     assert_eq!(done, expected);
     assert_eq!((&would["events"], &would["roles"], &would["applied"]), (&json!(5), &json!(2), &json!(false)));
     for vault in ["a", "b"] {
@@ -518,12 +524,43 @@ fn a_forgotten_person_is_a_number_everywhere() {
         check_done(&team.call(vault, "bob", ALL, "write_note", write("Later")));
     }
     assert!(!history_of_copy(&team).contains("anna"), "the copy has the old journal");
+    // No copy names the person, nor that of a server that did not run meanwhile and opens no vault.
+    let names = ["anna@example.org", anna.as_str()];
+    until("no copy names the person", || !is_named_below(&team.home.path().join("cache"), &names));
+    let other = team.second.path().join("cache");
+    assert!(is_named_below(&other, &names), "the second server had copies with the person");
+    let second = team.second_server();
+    until("no copy of the second server names the person", || !is_named_below(&other, &names));
+    second.stop();
     let dump = team.cluster.dump();
     assert!(
         dump.contains("bob@example.org") && !dump.contains("anna@example.org"),
         "the database has the person"
     );
+    // The block holds, and is listed by the number; a token that still counts opens nothing, though a group has a role.
+    as_owner(&["grant", "a", "group:staff", "writer"]);
+    let list_of_vaults = as_owner(&["list"]);
+    assert!(list_of_vaults.contains("forgotten#1") && !list_of_vaults.contains("anna"), "{list_of_vaults}");
+    let staff = |who: &str| team.token("a", who, ALL).claim("groups", json!(["staff"])).sign();
+    let write_as = |who: &str| team.ask_with("a", &staff(who), &[], &call("write_note", write("After")));
+    assert_eq!(write_as("anna").status, 404);
+    check_done(&write_as("greta"));
+    assert!(as_owner(&["block", &anna]).contains("is blocked already"));
+    assert!(as_owner(&["unblock", &anna]).contains("is not blocked now"));
+    assert!(!json!(team.audit("a", &[])).to_string().contains("anna"));
+    assert_eq!(write_as("anna").status, 200);
     team.server.stop();
+}
+
+/// Says whether a file in a folder has one of some texts.
+fn is_named_below(folder: &Path, texts: &[&str]) -> bool {
+    fs::read_dir(folder).unwrap().flatten().any(|entry| match entry.file_type() {
+        Ok(kind) if kind.is_dir() => is_named_below(&entry.path(), texts),
+        _ => {
+            let bytes = fs::read(entry.path()).unwrap_or_default();
+            texts.iter().any(|text| memchr::memmem::find(&bytes, text.as_bytes()).is_some())
+        }
+    })
 }
 
 /// A small random generator, so that a failure can be repeated.
