@@ -29,8 +29,9 @@ pub use crate::config::relations::RelationConfig;
 
 const DEFAULTS: &str = include_str!("config.toml");
 
-/// A vault's own settings, as a path from its root, and how many bytes they may have.
-const VAULT_FILE: &str = ".sidenote/config.toml";
+/// The file with a vault's own settings, as a path from its root.
+pub const VAULT_FILE: &str = ".sidenote/config.toml";
+/// The most bytes that it may have.
 const MAX_VAULT_FILE: u64 = 1_000_000;
 
 /// Keys that a vault's own file may not set: they decide what runs or what is reached.
@@ -506,9 +507,15 @@ impl Config {
     /// # Errors
     /// `Invalid` for a malformed file, an unknown key, a value of the wrong type, or a key that the vault may not set.
     pub fn load(root: &Path, flags: &[(&str, String, &str)]) -> Result<Self> {
-        let defaults = parse(DEFAULTS, Path::new("config.toml"))?;
-        let mut values: BTreeMap<String, (Value, Origin)> =
-            flatten(&defaults).into_iter().map(|(key, value)| (key, (value, Origin::Default))).collect();
+        Self::load_with(root, &vault_file(root)?, flags)
+    }
+
+    /// Reads every layer for a vault, with a text in place of the vault's own file.
+    ///
+    /// # Errors
+    /// Those of [`Self::load`].
+    pub fn load_with(root: &Path, vault_file: &str, flags: &[(&str, String, &str)]) -> Result<Self> {
+        let mut values = defaults()?;
         if let Some(path) = user_file() {
             let text = match std::fs::read_to_string(&path) {
                 Ok(text) => text,
@@ -522,8 +529,7 @@ impl Config {
             }
         }
         let path = root.join(VAULT_FILE);
-        let text = vault_file(root)?;
-        merge(&mut values, &text, &path, Origin::Vault(path.clone()), UNSAFE_IN_VAULT)?;
+        merge(&mut values, vault_file, &path, Origin::Vault(path.clone()), UNSAFE_IN_VAULT)?;
         let keys: Vec<String> = values.keys().cloned().collect();
         for key in keys {
             let name = format!("SIDENOTE_{}", key.to_uppercase().replace('.', "_"));
@@ -534,6 +540,33 @@ impl Config {
         for (key, text, flag) in flags {
             set_text(&mut values, key, text, Origin::Flag((*flag).to_owned()))?;
         }
+        Self::of_values(values)
+    }
+
+    /// Checks a vault's own settings by themselves, whatever the settings of a user are.
+    ///
+    /// # Errors
+    /// `Invalid` with the reason, which names the file by its path in the vault.
+    pub fn check_vault_file(bytes: &[u8]) -> Result<()> {
+        Self::read_vault_file(bytes).map_err(|error| match error.message().contains(VAULT_FILE) {
+            true => error,
+            false => error.of(VAULT_FILE),
+        })
+    }
+
+    fn read_vault_file(bytes: &[u8]) -> Result<()> {
+        let path = Path::new(VAULT_FILE);
+        if bytes.len() as u64 > MAX_VAULT_FILE {
+            return Err(Error::invalid(format!("{VAULT_FILE} is larger than {MAX_VAULT_FILE} bytes")));
+        }
+        let text =
+            std::str::from_utf8(bytes).map_err(|_| Error::invalid(format!("{VAULT_FILE} is not UTF-8")))?;
+        let mut values = defaults()?;
+        merge(&mut values, text, path, Origin::Vault(path.to_owned()), UNSAFE_IN_VAULT)?;
+        Self::of_values(values).map(drop)
+    }
+
+    fn of_values(values: BTreeMap<String, (Value, Origin)>) -> Result<Self> {
         let sections: ConfigSections = unflatten(&values).try_into().map_err(|error: toml::de::Error| {
             Error::invalid("the settings do not fit together").with_source(error)
         })?;
@@ -812,6 +845,12 @@ fn save_user_file(file: &Path, text: &str) -> Result<()> {
     let failed = |error| Error::io("write", &file, error);
     let write = |to: &mut std::fs::File| to.write_all(text.as_bytes()).map_err(failed);
     AtomicFile::new(&file).mode(0o600).sync().write(failed, write)
+}
+
+/// Returns the values that are built in.
+fn defaults() -> Result<BTreeMap<String, (Value, Origin)>> {
+    let table = parse(DEFAULTS, Path::new("config.toml"))?;
+    Ok(flatten(&table).into_iter().map(|(key, value)| (key, (value, Origin::Default))).collect())
 }
 
 fn parse(text: &str, path: &Path) -> Result<Table> {

@@ -42,6 +42,11 @@ pub(super) fn message_for_agent(error: &Error, is_served: impl Fn(&str) -> bool)
     }
 }
 
+/// Leaves a folder out of a text, so that its files are named by their paths in it.
+pub(super) fn without_root(text: &str, root: &str) -> String {
+    text.replace(&format!("{root}/"), "").replace(root, "the vault")
+}
+
 /// Replaces control characters in an error reply, because it can quote what the caller gave.
 pub(super) fn replace_controls(value: &mut Value) {
     match value {

@@ -21,6 +21,7 @@ pub(super) use self::endpoint::JsonOnly;
 use self::endpoint::{Endpoint, handle_authorized};
 use self::gate::Gate;
 pub use self::gate::Http;
+pub(super) use self::metrics::{CallResult, Metrics};
 use self::named::{NamedVaults, VaultSource};
 pub(super) use self::portable_session::SessionName;
 pub(super) use self::rights::Member;

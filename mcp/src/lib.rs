@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, CustomRequest,
@@ -32,6 +32,7 @@ use rmcp::model::{
 use rmcp::service::{NotificationContext, RequestContext, ServerInitializeError, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler, ServiceExt as _};
 
+use http::CallResult;
 use resources::ChangeBroadcast;
 use sidenote_foundation::error::{Error, ErrorKind, Result};
 use sidenote_foundation::text::control::{plain, plain_lines};
@@ -98,6 +99,37 @@ fn invalid_params_error(method: &str) -> Option<ErrorData> {
     let (method, example) = VALID_PARAMS.iter().find(|(known, _)| *known == method)?;
     let text = format!("the params of {method} are invalid. Valid params: {example}");
     Some(ErrorData::invalid_params(text, None))
+}
+
+/// The revision of the protocol that has no handshake and no sessions.
+const REVISION: &str = "2026-07-28";
+/// The methods that this revision removed, each with what a client uses in its place.
+const REMOVED_METHODS: [(&str, &str); 4] = [
+    ("initialize", "server/discover, or the revision 2025-11-25"),
+    ("ping", "server/discover"),
+    ("resources/subscribe", "subscriptions/listen"),
+    ("resources/unsubscribe", "the end of subscriptions/listen"),
+];
+
+/// Returns the error for a request whose method its revision of the protocol removed, whatever its params are, and the id of the
+/// request. `header` is the revision that an HTTP request names; the request itself may name it in `_meta`.
+fn removed_method(message: &[u8], header: Option<&str>) -> Option<(ErrorData, Option<RequestId>)> {
+    let method = serde_json::from_slice::<MethodField>(message).ok()?.method?;
+    let (_, instead) = REMOVED_METHODS.iter().find(|(removed, _)| *removed == method)?;
+    let message: serde_json::Value = serde_json::from_slice(message).ok()?;
+    let named = message.pointer("/params/_meta/io.modelcontextprotocol~1protocolVersion");
+    if named.and_then(|version| version.as_str()).or(header) != Some(REVISION) {
+        return None;
+    }
+    let id = serde_json::from_value(message.get("id")?.clone()).ok();
+    let text = format!("{method} is no method of MCP {REVISION}. Use {instead}");
+    Some((ErrorData::new(ErrorCode::METHOD_NOT_FOUND, text, None), id))
+}
+
+/// The only field that is read of a message before it is known to be one.
+#[derive(serde::Deserialize)]
+struct MethodField {
+    method: Option<String>,
 }
 
 /// Returns the error for a tool that does not exist, or that the caller may not know of.
@@ -221,6 +253,8 @@ struct ServedTool {
 
 /// The state that all connections of a process share.
 struct ServerState {
+    /// The folder of the vault, if it is a copy of a team's vault and named to nobody.
+    hidden_root: Option<String>,
     store: Store,
     tools: BTreeMap<&'static str, ServedTool>,
     served: error_text::ServedTools,
@@ -296,7 +330,9 @@ impl Server {
             (served.tool.effect == Effect::ReadOnly).then_some(*name)
         };
         let served_to_readers = tools.iter().filter_map(reading).collect();
+        let hidden_root = store.is_copy().then(|| store.root().display().to_string());
         let state = ServerState {
+            hidden_root,
             store,
             tools,
             served,
@@ -347,6 +383,14 @@ impl Server {
         }
     }
 
+    /// Leaves the folder of a copy out of a text: where a server keeps its copies is no business of the members of a vault.
+    fn without_root(&self, text: String) -> String {
+        self.shared
+            .hidden_root
+            .as_ref()
+            .map_or_else(|| text.clone(), |root| error_text::without_root(&text, root))
+    }
+
     fn store(&self) -> Store {
         self.session_store.get().map_or(&self.shared.store, |session| &session.store).clone()
     }
@@ -370,8 +414,8 @@ impl Server {
         work: impl FnOnce(&Store) -> Result<T> + Send + 'static,
     ) -> Result<T, ErrorData> {
         self.run(work).await.map_err(|error| {
-            let text =
-                plain_lines(&error_text::message_for_agent(&error, |tool| self.shared.served.has(tool)));
+            let text = error_text::message_for_agent(&error, |tool| self.shared.served.has(tool));
+            let text = plain_lines(&self.without_root(text));
             match error.kind() {
                 ErrorKind::NotFound => ErrorData::resource_not_found(text, None),
                 ErrorKind::Invalid | ErrorKind::Exists => ErrorData::invalid_params(text, None),
@@ -418,6 +462,11 @@ impl Server {
         drop(self.shared.running_calls.write().unwrap_or_else(PoisonError::into_inner));
         self.shared.store.changes().end_all_sessions();
     }
+}
+
+/// Returns what a call may do. Where nobody logs in, the token of the server gives every right.
+fn right_of(member: Option<&http::Member>) -> Role {
+    member.map_or(Role::Admin, http::Member::right)
 }
 
 /// Cancels a call when it is dropped.
@@ -505,7 +554,15 @@ impl ServerHandler for Server {
         };
         let member = member_of(&context);
         let needed = tool.needed_role();
+        let started = Instant::now();
+        let http = context.extensions.get::<axum::http::request::Parts>().map(|parts| &parts.extensions);
+        let metrics = http.and_then(|http| http.get::<Arc<http::Metrics>>()).cloned();
+        let name = tool.name;
+        let count = |result| {
+            metrics.iter().for_each(|metrics| metrics.count_call(name, result, started.elapsed()));
+        };
         if let Some(member) = member.as_ref().filter(|member| member.right() < needed) {
+            count(CallResult::Refused);
             self.record_refusal(member, tool.name).await;
             return Err(no_tool(&request.name));
         }
@@ -514,7 +571,6 @@ impl ServerHandler for Server {
         let operation_id = context.meta.get(OPERATION_META).and_then(|id| id.as_str()).map(str::to_owned);
         let cancel = CancelOnDrop::default();
         let cancelled = Arc::clone(&cancel.0);
-        let http = context.extensions.get::<axum::http::request::Parts>().map(|parts| &parts.extensions);
         let reserved = http.and_then(|http| http.get::<http::BodyReservation>()).cloned();
         let server = self.clone();
         let work = self.run(move |store| {
@@ -524,6 +580,7 @@ impl ServerHandler for Server {
                 Some(member) if is_private(member) => store.clone(),
                 member => store.for_tool(server.origin(tool.name, member)),
             };
+            let store = store.limited_to(right_of(member.as_ref()));
             let served = server.offered(member.as_ref());
             let answer = tool.call(&store.cancelled_by(cancelled), arguments, operation_id, served);
             // The arguments are dropped by now, also if the call was cancelled.
@@ -554,10 +611,13 @@ impl ServerHandler for Server {
                 }
             }
         };
-        Ok(answer
-            .unwrap_or_else(|error| Answer::from_error(&error, &self.shared.served))
-            .into_result()
-            .into())
+        let answer = answer.unwrap_or_else(|error| Answer::from_error(&error, &self.shared.served));
+        count(if answer.is_error() { CallResult::Failed } else { CallResult::Done });
+        let answer = match &self.shared.hidden_root {
+            Some(root) => answer.without(root),
+            None => answer,
+        };
+        Ok(answer.into_result().into())
     }
 
     async fn list_resources(

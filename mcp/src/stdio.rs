@@ -93,6 +93,9 @@ impl Stdio {
 
 /// Parses a line as a message.
 fn parse(line: &[u8]) -> Result<RxJsonRpcMessage<RoleServer>, InvalidLine> {
+    if let Some((error, id)) = super::removed_method(line, None) {
+        return Err(InvalidLine::Error(Box::new(error), id));
+    }
     serde_json::from_slice(line).map_err(|_| match serde_json::from_slice::<Value>(line) {
         Err(error) => {
             let (error, id) = super::parse_error(line, &error);

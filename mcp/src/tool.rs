@@ -14,7 +14,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::error_text::{self, ServedTools, message_for_agent};
+use crate::error_text::{self, ServedTools, message_for_agent, without_root};
 use crate::{reply_limit, resources};
 use sidenote_foundation::error::{Error, Result};
 use sidenote_foundation::text::control::{plain, plain_lines};
@@ -157,6 +157,24 @@ impl Answer {
     /// Answers a failed call with the message and hint of its error. The hint names only tools that are served.
     pub(super) fn from_error(error: &Error, served: &ServedTools) -> Self {
         Self::error(message_for_agent(error, |tool| served.has(tool)))
+    }
+
+    /// Returns whether the call has failed.
+    pub(super) fn is_error(&self) -> bool {
+        self.is_error
+    }
+
+    /// Leaves a folder out of all texts of the answer.
+    pub(super) fn without(mut self, root: &str) -> Self {
+        for part in &mut self.parts {
+            match part {
+                AnswerPart::Text(text) if text.contains(root) => *text = without_root(text, root),
+                AnswerPart::Text(_) | AnswerPart::Image(..) => {}
+                AnswerPart::Json(value, _) => leave_out(value, root),
+            }
+        }
+        self.structured.iter_mut().for_each(|value| leave_out(value, root));
+        self
     }
 
     /// Answers a failed call with JSON as text, on one line.
@@ -573,5 +591,15 @@ fn simplify(schema: &mut JsonObject) {
         if let Some(Value::Array(inner)) = schema.get_mut(name) {
             inner.iter_mut().filter_map(Value::as_object_mut).for_each(simplify);
         }
+    }
+}
+
+/// Leaves a folder out of all strings of a value.
+fn leave_out(value: &mut Value, root: &str) {
+    match value {
+        Value::String(text) if text.contains(root) => *text = without_root(text, root),
+        Value::Array(items) => items.iter_mut().for_each(|item| leave_out(item, root)),
+        Value::Object(fields) => fields.values_mut().for_each(|field| leave_out(field, root)),
+        _ => {}
     }
 }

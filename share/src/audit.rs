@@ -35,6 +35,16 @@ impl AuditEvent {
         self.event.more.get(name).and_then(Value::as_str)
     }
 
+    /// Names the vault in the event, for a list of several.
+    pub fn set_vault(&mut self, name: &str) {
+        self.event.more.insert("vault".to_owned(), name.into());
+    }
+
+    /// Returns the vault that [`Self::set_vault`] named.
+    pub fn vault(&self) -> &str {
+        self.text("vault").unwrap_or_default()
+    }
+
     fn caller(&self) -> Option<&Map<String, Value>> {
         self.event.more.get("caller").and_then(Value::as_object)
     }

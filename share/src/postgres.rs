@@ -17,7 +17,7 @@ pub(crate) mod turn;
 mod vectors;
 
 use std::fmt;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -46,6 +46,7 @@ const MAX_IDLE: usize = 16;
 pub(crate) type Reading<'a> = Transaction<'a>;
 
 /// A database with vaults.
+// size: the connections here, and what is asked of the tables in a file for each topic.
 pub struct Database {
     config: postgres::Config,
     /// The TLS connector; `None` for a socket or a loopback address.
@@ -55,6 +56,20 @@ pub struct Database {
     logs_outages: AtomicBool,
     /// Why the last attempt to connect has failed, if it has.
     outage: Mutex<Option<Outage>>,
+    pub(crate) turns: TurnCounts,
+}
+
+/// What is counted of the turns of changes since the process was started.
+#[derive(Debug, Default)]
+pub(crate) struct TurnCounts {
+    /// The turns that were given.
+    pub(crate) given: AtomicU64,
+    /// The turns that were not given in time.
+    pub(crate) missed: AtomicU64,
+    /// The microseconds that both were waited for.
+    pub(crate) waited: AtomicU64,
+    /// The changes that were refused because a file was not as they expected it.
+    pub(crate) conflicts: AtomicU64,
 }
 
 impl fmt::Debug for Database {
@@ -103,6 +118,7 @@ impl Database {
             idle: Mutex::default(),
             logs_outages: AtomicBool::new(false),
             outage: Mutex::default(),
+            turns: TurnCounts::default(),
         })
     }
 
@@ -132,6 +148,11 @@ impl Database {
     /// Has every outage logged from now on: a line when it begins, and one when it has ended.
     pub(crate) fn log_outages(&self) {
         self.logs_outages.store(true, Ordering::Relaxed);
+    }
+
+    /// Returns the number of connections that wait for a request.
+    pub(crate) fn idle_connections(&self) -> usize {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner).len()
     }
 
     /// Returns whether the database could not be reached when that was last tried.

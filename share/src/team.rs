@@ -10,8 +10,10 @@ use uuid::Uuid;
 use crate::postgres::Database;
 use crate::postgres::import::Import;
 use sidenote_foundation::clock::Timestamp;
+use sidenote_foundation::config::{Config, VAULT_FILE};
 use sidenote_foundation::error::{Error, ErrorKind, Result};
 use sidenote_foundation::journal::event::Event;
+use sidenote_foundation::platform;
 use sidenote_foundation::vault::Vault;
 use sidenote_foundation::vault::copy::{SharedFiles, SharedPath};
 
@@ -36,6 +38,9 @@ pub struct TransferReply {
     pub files: usize,
     /// The size of the files in bytes.
     pub bytes: u64,
+    /// The files that are damaged in the database, which were not written.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub damaged: Vec<String>,
     /// Whether anything was written.
     pub applied: bool,
 }
@@ -83,7 +88,14 @@ pub fn create(
         return Err(Error::new(ErrorKind::Exists, format!("there is a vault {name:?} already"))
             .with_hint("choose another name"));
     }
-    let mut reply = TransferReply { name: name.to_owned(), id: None, files: 0, bytes: 0, applied: !dry_run };
+    let mut reply = TransferReply {
+        name: name.to_owned(),
+        id: None,
+        files: 0,
+        bytes: 0,
+        damaged: Vec::new(),
+        applied: !dry_run,
+    };
     let Some(from) = from else {
         reply.id = if dry_run { None } else { Some(database.create_vault(name)?) };
         return Ok(reply);
@@ -93,7 +105,10 @@ pub fn create(
     let mut paths = shared.list()?;
     paths.sort_unstable();
     let mut read = |path: &SharedPath| -> Result<Vec<u8>> {
-        shared.read(path)?.ok_or_else(|| Error::not_found(format!("{} is gone", path.as_str())))
+        let bytes = shared.read(path)?;
+        let bytes = bytes.ok_or_else(|| Error::not_found(format!("{} is gone", path.as_str())))?;
+        check_settings(path, &bytes)?;
+        Ok(bytes)
     };
     if dry_run {
         for path in &paths {
@@ -113,8 +128,17 @@ pub fn create(
     Ok(reply)
 }
 
-/// Writes the files of a vault into a new or empty folder: the plain vault, without an index. With `dry_run`, only their
-/// number is asked for.
+/// Refuses settings of a folder with which no server could serve a vault as they say.
+fn check_settings(path: &SharedPath, bytes: &[u8]) -> Result<()> {
+    if path.as_str() != VAULT_FILE {
+        return Ok(());
+    }
+    let checked = Config::check_vault_file(bytes);
+    checked.map_err(|error| error.with_hint("repair the file in the folder; nothing was stored"))
+}
+
+/// Writes the files of a vault into a new or empty folder: the plain vault, without an index. A new folder is for the user alone.
+/// Files that are damaged in the database are left out and named. With `dry_run`, only the number of files is asked for.
 ///
 /// # Errors
 /// `NotFound` if there is no such vault; `Exists` if the folder is not empty; `Io` if a file cannot be written or the
@@ -130,17 +154,19 @@ pub fn export(database: &Database, name: &str, to: &Path, dry_run: bool) -> Resu
         return Err(Error::new(ErrorKind::Exists, format!("{} is not empty", to.display()))
             .with_hint("name a new folder"));
     }
-    let (files, bytes) = if dry_run {
-        database.count_files(id)?
+    let (files, bytes, damaged) = if dry_run {
+        let (files, bytes) = database.count_files(id)?;
+        (files, bytes, Vec::new())
     } else {
-        #[expect(clippy::disallowed_methods, reason = "the folder that the user names")]
-        std::fs::create_dir_all(to).map_err(|error| Error::io("make", to, error))?;
+        if !to.exists() {
+            platform::make_private_dir(to).map_err(|error| Error::io("make", to, error))?;
+        }
         let mut shared = SharedFiles::open(&Vault::open(to)?)?;
         let written = database.write_all(id, &mut shared)?;
         shared.flush()?;
         written
     };
-    Ok(TransferReply { name: name.to_owned(), id: Some(id), files, bytes, applied: !dry_run })
+    Ok(TransferReply { name: name.to_owned(), id: Some(id), files, bytes, damaged, applied: !dry_run })
 }
 
 /// A vault that got the files of a folder.
@@ -183,6 +209,9 @@ pub fn restore(
     let mut wanted = BTreeMap::new();
     for path in shared.list()? {
         if let Some(hash) = shared.hash(&path)? {
+            if path.as_str() == VAULT_FILE {
+                check_settings(&path, &shared.read(&path)?.unwrap_or_default())?;
+            }
             wanted.insert(path, hash);
         }
     }
@@ -243,6 +272,20 @@ pub fn clean(
     let found = database.clean(id, since, dry_run, &mut Event::new(OP_CLEAN, now))?;
     let applied = !dry_run && found.count > 0;
     Ok(CleanReply { name: name.to_owned(), contents: found.count, bytes: found.bytes, applied })
+}
+
+/// Returns the name of a vault, or without one those of all vaults.
+///
+/// # Errors
+/// `Invalid` if all are asked for and the role of the connection does not own the tables; `Io` if the database cannot be reached.
+pub fn vaults(database: &Database, name: Option<&str>) -> Result<Vec<String>> {
+    match name {
+        Some(name) => Ok(vec![name.to_owned()]),
+        None => {
+            database.check_owner("list the vaults")?;
+            database.vault_names()
+        }
+    }
 }
 
 /// Compares all contents of a vault with their hashes, and all generations with the head.

@@ -22,7 +22,7 @@ use crate::mcp::{Http, Toolset, VaultSource};
 use crate::share::follow::Follower;
 use crate::share::host::Host;
 use crate::share::settings::TeamSettings;
-use crate::share::team;
+use crate::share::team::{self, TeamCheck};
 use crate::store::{Role, Store};
 
 /// The interval at which a server stores uses of memories.
@@ -142,6 +142,9 @@ struct ServeArgs {
 }
 
 /// Write a vault into a new folder: the plain files, as they were.
+///
+/// A folder that the command makes is for you alone. A file that is damaged in the database is named and left out, and the command
+/// ends with 8.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   sidenote team export handbook ~/handbook-copy")]
@@ -159,10 +162,11 @@ struct ExportArgs {
 /// Compare all contents of a vault with their hashes, and its generations with each other.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  sidenote team check handbook --json")]
+  sidenote team check handbook --json
+  sidenote team check --database postgres:///notes")]
 struct CheckArgs {
-    /// The name of the vault.
-    name: String,
+    /// The name of the vault. Without it, all vaults of the database, for which the role of the connection must own the tables.
+    name: Option<String>,
     #[command(flatten)]
     database: DatabaseArgs,
 }
@@ -172,7 +176,7 @@ pub(super) fn run(context: &mut CommandContext, args: TeamArgs) -> Result<Outcom
         TeamCommand::Init(args) => init(context, &args)?,
         TeamCommand::Create(args) => create(context, &args)?,
         TeamCommand::Serve(args) => serve(context, args)?,
-        TeamCommand::Export(args) => export(context, &args)?,
+        TeamCommand::Export(args) => return export(context, &args),
         TeamCommand::Restore(args) => restore::restore(context, &args)?,
         TeamCommand::Clean(args) => restore::clean(context, &args)?,
         TeamCommand::Check(args) => return check(context, &args),
@@ -210,27 +214,38 @@ fn create(context: &CommandContext, args: &CreateArgs) -> Result<()> {
     })
 }
 
-fn export(context: &CommandContext, args: &ExportArgs) -> Result<()> {
+fn export(context: &CommandContext, args: &ExportArgs) -> Result<Outcome> {
     let (_, database) = args.database.open()?;
     let reply = team::export(&database, &args.name, &args.folder, args.dry_run.is_set())?;
     context.out.reply(&reply, |reply| {
         let verb = if reply.applied { "written" } else { "would be written" };
         let files = output::count(reply.files, "file");
-        format!("{files} {verb} to {}, {}\n", args.folder.display(), output::bytes(reply.bytes))
-    })
+        let damaged = reply.damaged.iter();
+        let damaged = damaged
+            .map(|path| format!("{} is damaged in the database, and was left out\n", output::plain(path)));
+        damaged.collect::<String>()
+            + &format!("{files} {verb} to {}, {}\n", args.folder.display(), output::bytes(reply.bytes))
+    })?;
+    Ok(if reply.damaged.is_empty() { Outcome::Done } else { Outcome::ProblemsFound })
 }
 
 fn check(context: &CommandContext, args: &CheckArgs) -> Result<Outcome> {
     let (_, database) = args.database.open()?;
-    let reply = team::check(&database, &args.name)?;
-    context.out.reply(&reply, |reply| {
-        let mut text: String = reply.problems.iter().map(|problem| format!("{problem}\n")).collect();
-        if text.is_empty() {
-            text = format!("{}: {} are as they should be\n", reply.name, output::count(reply.files, "file"));
+    let names = team::vaults(&database, args.name.as_deref())?;
+    let replies =
+        names.iter().map(|name| team::check(&database, name)).collect::<Result<Vec<TeamCheck>>>()?;
+    let show = |reply: &TeamCheck| match reply.problems.as_slice() {
+        [] => format!("{}: {} are as they should be\n", reply.name, output::count(reply.files, "file")),
+        problems => {
+            problems.iter().map(|problem| format!("{}: {}\n", reply.name, output::plain(problem))).collect()
         }
-        text
-    })?;
-    Ok(if reply.problems.is_empty() { Outcome::Done } else { Outcome::ProblemsFound })
+    };
+    match (replies.as_slice(), &args.name) {
+        ([reply], Some(_)) => context.out.reply(reply, show)?,
+        _ => context.out.reply(&replies, |replies| replies.iter().map(show).collect())?,
+    }
+    let is_whole = replies.iter().all(|reply| reply.problems.is_empty());
+    Ok(if is_whole { Outcome::Done } else { Outcome::ProblemsFound })
 }
 
 /// The vaults of the database that a server serves.
@@ -293,8 +308,12 @@ impl VaultSource for TeamVaults {
         self.most_open
     }
 
+    fn with_earlier_settings(&self) -> usize {
+        self.host.with_earlier_settings()
+    }
+
     fn metrics(&self) -> String {
-        format!("# TYPE sidenote_vaults_closing gauge\nsidenote_vaults_closing {}\n", self.host.closing())
+        self.host.metrics()
     }
 }
 

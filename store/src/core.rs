@@ -8,11 +8,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use lru::LruCache;
 
 use crate::call_context::Call;
-use crate::caller::CallOrigin;
+use crate::caller::{CallOrigin, Role};
 use crate::deletions::KnownDeletions;
 use crate::early_vector::{EarlyVector, vector_key};
 use crate::note_columns::NoteColumns;
 use crate::parsed_notes::ParsedNotes;
+use crate::refusals::Refusals;
 use crate::session_commits::SessionCommits;
 use crate::unindexed::UnindexedFiles;
 use sidenote_foundation::clock::Clock;
@@ -77,10 +78,6 @@ impl Core {
         self.index.embedder().map_or_else(|| "none".to_owned(), |embedder| embedder.model().to_string())
     }
 
-    pub(crate) fn read_bytes(&self, path: &NotePath) -> Result<Vec<u8>> {
-        self.vault.read(path)
-    }
-
     /// Reads and parses a note that a search may show. `None` if it cannot be read.
     pub(crate) fn parsed_note(&self, path: &NotePath) -> Option<Arc<ParsedNote>> {
         self.read_bytes(path).ok().map(|bytes| self.state.parsed_notes.of(path, &bytes))
@@ -137,6 +134,8 @@ pub(super) struct Core {
     pub(crate) session: Option<String>,
     /// The tool of the current call, and the person for whom it is called.
     pub(crate) origin: Option<Arc<CallOrigin>>,
+    /// What the current call may do.
+    pub(crate) right: Role,
     /// Who asks for changes, as commits name it: an agent, or the command.
     pub(crate) client: String,
     /// Whether an agent asks for changes.
@@ -154,6 +153,8 @@ pub(super) struct SharedState {
     /// The rules by which relations are found.
     pub(crate) relation_rules: Arc<RelationRules>,
     pub(crate) notices: Vec<String>,
+    /// Whether the vault's own settings cannot be read, and earlier ones are used.
+    pub(crate) has_earlier_settings: bool,
     /// The files of the commit that is read as a vault, which are not removed meanwhile.
     #[expect(dead_code, reason = "it holds the lock of the files")]
     pub(crate) revision_files: Option<RevisionFiles>,
@@ -185,6 +186,8 @@ pub(super) struct SharedState {
     pub(crate) looked_in_batch: Mutex<u64>,
     /// The changes of sessions that are not committed in git yet.
     pub(crate) session_commits: Mutex<SessionCommits>,
+    /// The refused calls of the last minute.
+    pub(crate) refusals: Mutex<Refusals>,
     /// The lock that a call with an operation id holds while it runs.
     pub(crate) named_call_lock: Mutex<()>,
 }

@@ -7,7 +7,7 @@ use std::sync::{MutexGuard, PoisonError};
 use serde_json::{Map, Value, json};
 
 use crate::call_context::ANSWER;
-use crate::caller::OP_REFUSED;
+use crate::caller::{Caller, OP_REFUSED};
 use crate::core::Core;
 use sidenote_foundation::clock::Timestamp;
 use sidenote_foundation::error::{Error, ErrorKind, Result};
@@ -125,6 +125,12 @@ impl Calls<'_> {
     /// # Errors
     /// `Io` if the journal cannot be written.
     pub fn record_refusal(&self) -> Result<()> {
+        let who = self.core.origin.as_ref().and_then(|origin| origin.caller.as_ref()).map(Caller::who);
+        if let Some(who) = &who
+            && !self.core.state.refusals.lock().unwrap_or_else(PoisonError::into_inner).admit(who)
+        {
+            return Ok(());
+        }
         let mut event = Event::new(OP_REFUSED, self.core.clock.now());
         event.more.extend(self.signature());
         self.core.journal().append(&event)

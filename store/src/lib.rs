@@ -13,6 +13,7 @@ mod memory;
 mod query;
 mod read;
 mod redaction;
+mod refusals;
 pub mod replication;
 mod revision;
 mod session_commits;
@@ -52,7 +53,7 @@ use sidenote_foundation::index::{Index, Options};
 use sidenote_foundation::search::Mode;
 use sidenote_foundation::text::control::plain;
 use sidenote_foundation::text::relation::RelationRules;
-use sidenote_foundation::vault::authority::Authority;
+use sidenote_foundation::vault::authority::{Authority, authority_of};
 
 pub use crate::caller::{CallOrigin, Caller, OP_REFUSED, Role, actor_of, person_of, tool_of};
 pub use crate::change::apply::plan_basis;
@@ -239,6 +240,7 @@ impl Store {
         let left_out = files.iter().flat_map(|files| files.left_out()).cloned();
         let mut state = SharedState {
             notices: left_out.chain(index.notices().iter().cloned()).collect(),
+            has_earlier_settings: false,
             relation_rules,
             revision_files: files,
             created_state_dir: (!had_state && state.exists()).then_some(state),
@@ -257,11 +259,14 @@ impl Store {
             unindexed_files: Mutex::default(),
             looked_in_batch: Mutex::default(),
             session_commits: Mutex::default(),
+            refusals: Mutex::default(),
             named_call_lock: Mutex::default(),
         };
         if !open.read_only {
             state.notices.extend(end_unfinished_at_start(&vault, open.clock.now()));
         }
+        state.has_earlier_settings = open.earlier_settings.is_some();
+        state.notices.extend(open.earlier_settings.map(|earlier| earlier.notice));
         let unusable = [&state.embedder_error, &state.reranker.problem].into_iter().flatten();
         state.notices.extend(unusable.map(ToString::to_string).collect::<Vec<_>>());
         let core = Core {
@@ -275,6 +280,7 @@ impl Store {
             state: Arc::new(state),
             session: open.session.filter(|session| !session.trim().is_empty()),
             origin: None,
+            right: Role::Admin,
             cancelled: Arc::default(),
             call: Arc::default(),
         };
@@ -328,6 +334,12 @@ impl Store {
         Self { core: Core { origin: Some(Arc::new(origin)), ..self.core.clone() } }
     }
 
+    /// Returns the same store for calls that may do what a role allows. Without this, they may do everything.
+    #[must_use]
+    pub fn limited_to(&self, right: Role) -> Self {
+        Self { core: Core { right, ..self.core.clone() } }
+    }
+
     /// Returns the same store for one call that ends early once `cancelled` is set. Only long work checks the flag; a change
     /// that has begun to write completes.
     #[must_use]
@@ -371,6 +383,16 @@ impl Store {
     /// Returns notices about what opening the store found and repaired.
     pub fn notices(&self) -> &[String] {
         &self.core.state.notices
+    }
+
+    /// Returns whether the folder is a copy of a vault whose files a service has.
+    pub fn is_copy(&self) -> bool {
+        authority_of(&self.core.vault).is_shared()
+    }
+
+    /// Returns whether the vault's own settings cannot be read, and earlier ones are used.
+    pub fn has_earlier_settings(&self) -> bool {
+        self.core.state.has_earlier_settings
     }
 
     /// Returns the state folder of the vault, if opening the store created it.
@@ -444,6 +466,8 @@ pub struct Open {
     pub clock: Clock,
     /// Who decides about changes, if the folder of the vault is a copy. Without it, the folder is the truth.
     pub authority: Option<Arc<dyn Authority>>,
+    /// The text that counts in place of the vault's own settings, because these cannot be read.
+    pub earlier_settings: Option<EarlierSettings>,
     /// The embedders that the stores of this process share.
     pub embedders: Embedders,
 }
@@ -451,7 +475,17 @@ pub struct Open {
 /// The longest name of a client, in characters. It is part of each journal event.
 const MAX_CLIENT_NAME: usize = 120;
 
+/// Settings with which a vault is opened whose own cannot be read.
+#[derive(Debug, Clone)]
+pub struct EarlierSettings {
+    /// The settings as TOML.
+    pub text: String,
+    /// What is the case, for those who operate the vault.
+    pub notice: String,
+}
+
 /// A vault with its index. Services read, search, change and maintain it. Clones share everything but the session.
+// size: one method for each service, and for each thing that tells calls apart.
 #[derive(Debug, Clone)]
 pub struct Store {
     core: Core,

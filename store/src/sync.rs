@@ -17,7 +17,8 @@ use sidenote_foundation::index::follow::CatchUp;
 use sidenote_foundation::index::{EmbedReport, Holder, Patience, Progress, SyncReport, SyncScope, silent};
 use sidenote_foundation::journal::event::{Event, OP_MOVED, TouchedFile};
 use sidenote_foundation::text::dialect::DialectUnit;
-use sidenote_foundation::text::edit::FileLocation;
+use sidenote_foundation::text::edit::{ContentHash, FileLocation};
+use sidenote_foundation::text::path::NotePath;
 use sidenote_foundation::vault::authority::authority_of;
 use sidenote_foundation::vault::link_dialects::PathLinkCounts;
 
@@ -29,6 +30,30 @@ const FIRST: Duration = Duration::from_secs(5);
 
 /// The time that a reader waits for the process that writes the index.
 const PATIENCE: Duration = Duration::from_millis(300);
+
+impl Core {
+    /// Reads a file. In a copy, a file that is not as the index knows it is compared with what the authority has, and put right:
+    /// what somebody changed on the server's disk is served to nobody.
+    pub(crate) fn read_bytes(&self, path: &NotePath) -> Result<Vec<u8>> {
+        let read = self.vault.read(path);
+        let authority = authority_of(&self.vault);
+        if !authority.is_shared() {
+            return read;
+        }
+        let known = self.index.catalog().row_at(path.as_str())?.and_then(|row| row.hash);
+        let is_as_known = match (&read, known) {
+            (Ok(bytes), Some(hash)) => ContentHash::of(bytes).to_bytes() == hash,
+            (Err(_), Some(_)) => false,
+            (_, None) => true,
+        };
+        if is_as_known {
+            return read;
+        }
+        authority.distrust(path);
+        IndexSync::of(self).catch_up_copy()?;
+        self.vault.read(path)
+    }
+}
 
 impl IndexSync<'_> {
     /// Returns whether this process follows the files. A search then uses the events of the watch instead of a scan.

@@ -64,7 +64,8 @@ impl Server {
     }
 
     /// Sends a request with these headers, and no others but its host and length.
-    pub(crate) fn send(&self, method: &str, path: &str, headers: &[&str], body: &str) -> Reply {
+    pub(crate) fn send(&self, method: &str, path: &str, headers: &[&str], body: impl AsRef<[u8]>) -> Reply {
+        let body = body.as_ref();
         let host = format!("Host: {}", self.address);
         let host = if headers.iter().any(|header| header.starts_with("Host:")) { "" } else { &host };
         let headers: String = [host]
@@ -80,7 +81,7 @@ impl Server {
         );
         stream.write_all(head.as_bytes()).unwrap();
         // The server may answer, and close, before all of it is there.
-        drop(stream.write_all(body.as_bytes()));
+        drop(stream.write_all(body));
         Reply::read(stream)
     }
 
@@ -317,9 +318,32 @@ fn clients_of_the_newest_protocol_need_no_session() {
         "ref": { "type": "ref/prompt", "name": "link_suggestions" }, "argument": { "name": "note", "value": "Pl" },
     });
     assert_eq!(ask(&server, "completion/complete", "", begun)["completion"]["values"], json!(["Plan"]));
-    // Methods that the revision removed are absent; the error of an absent resource names it.
-    let (headers, ping) = modern("ping", "", &json!({}));
-    assert_eq!(server.post(&[&headers[0], &headers[1]], &ping).status, 404);
+    // Methods that the revision removed are absent, whatever their params are; the error of an absent resource names it.
+    for method in ["initialize", "ping", "resources/subscribe", "resources/unsubscribe"] {
+        let valid = json!({
+            "protocolVersion": "2026-07-28", "capabilities": {}, "clientInfo": { "name": "t", "version": "1" },
+            "uri": "sidenote:///Plan.md",
+        });
+        for params in [valid, json!({}), json!({ "uri": 3, "protocolVersion": [] }), json!(null), json!([1])]
+        {
+            let (headers, message) = if params.is_object() {
+                modern(method, "", &params)
+            } else {
+                let (headers, message) = modern(method, "", &json!({}));
+                (
+                    headers,
+                    json!({ "jsonrpc": "2.0", "id": message["id"], "method": method, "params": params }),
+                )
+            };
+            let reply = server.post(&[&headers[0], &headers[1]], &message);
+            let error = reply.json();
+            assert_eq!(
+                (reply.status, &error["error"]["code"], &error["id"]),
+                (404, &json!(-32601), &json!(3)),
+                "{message}"
+            );
+        }
+    }
     let (headers, gone) =
         modern("resources/read", "sidenote:///Gone.md", &json!({ "uri": "sidenote:///Gone.md" }));
     let error = server.post(&headers.each_ref().map(String::as_str), &gone).json()["error"].clone();

@@ -175,6 +175,11 @@ fn invalid_lines_are_answered_and_the_server_continues() {
         ),
         ("{\"jsonrpc\":\"2.0\",\"id\":8,\"method\":\"resources/read\",\"params\":{}}", -32602, json!(8)),
         ("{\"jsonrpc\":\"2.0\",\"id\":8,\"method\":\"tools/burn\",\"params\":{}}", -32601, json!(8)),
+        (
+            "{\"jsonrpc\":\"2.0\",\"id\":8,\"method\":\"initialize\",\"params\":{\"_meta\":{\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\"}}}",
+            -32601,
+            json!(8),
+        ),
     ];
     let mut answered = 0;
     for (line, code, id) in cases {
@@ -187,7 +192,7 @@ fn invalid_lines_are_answered_and_the_server_continues() {
         assert!(client.text("read_note", json!({ "notes": "Plan" })).contains("high water"), "{line}");
         answered += 1;
     }
-    assert_eq!(answered, 10);
+    assert_eq!(answered, 11);
     // Invalid UTF-8 and a line that no message has are answered, too.
     client.send_line(&format!("\"{}\"", "x".repeat((16 << 20) + 1)));
     assert_eq!(client.receive()["error"]["code"], -32600);

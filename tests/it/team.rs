@@ -5,14 +5,17 @@ mod administering;
 mod cluster;
 mod failover;
 mod following;
+mod limits;
 #[cfg(target_os = "linux")]
 mod network;
+mod observing;
 mod operating;
 #[cfg(unix)]
 mod proxy;
 mod rights;
 mod serving;
 mod sessions;
+mod settings;
 mod stored_login;
 mod syncing;
 mod vectors;

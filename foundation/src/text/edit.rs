@@ -255,6 +255,11 @@ impl FileChange {
         }
     }
 
+    /// Returns the places that the change touches.
+    pub fn places(&self) -> impl Iterator<Item = &FileLocation> {
+        self.from.iter().chain(&self.to)
+    }
+
     /// Returns whether the file's bytes change.
     pub fn writes(&self) -> bool {
         match &self.content {

@@ -292,6 +292,26 @@ fn fold(text: &str) -> String {
     spaced.nfc().collect::<String>().to_lowercase()
 }
 
+/// Checks that the bytes of a settings file of Obsidian can be read. An empty file has no settings.
+///
+/// # Errors
+/// What the file is not.
+pub fn check_settings(bytes: &[u8]) -> Result<(), String> {
+    object(bytes).map(drop)
+}
+
+fn object(bytes: &[u8]) -> Result<Map<String, Value>, String> {
+    let json = bytes.strip_prefix("\u{FEFF}".as_bytes()).unwrap_or(bytes);
+    if json.trim_ascii().is_empty() {
+        return Ok(Map::new());
+    }
+    match serde_json::from_slice(json) {
+        Ok(Value::Object(values)) => Ok(values),
+        Ok(_) => Err("is not a JSON object".to_owned()),
+        Err(error) => Err(format!("is not valid JSON ({error})")),
+    }
+}
+
 /// One settings file with its warnings.
 struct SettingsFile {
     name: &'static str,
@@ -312,14 +332,9 @@ impl SettingsFile {
                 return source;
             }
         };
-        let json = bytes.strip_prefix("\u{FEFF}".as_bytes()).unwrap_or(&bytes);
-        if json.trim_ascii().is_empty() {
-            return source;
-        }
-        match serde_json::from_slice(json) {
-            Ok(Value::Object(values)) => source.values = values,
-            Ok(_) => source.warn("is not a JSON object; its defaults are used"),
-            Err(error) => source.warn(format!("is not valid JSON ({error}); its defaults are used")),
+        match object(&bytes) {
+            Ok(values) => source.values = values,
+            Err(why) => source.warn(format!("{why}; its defaults are used")),
         }
         source
     }

@@ -15,17 +15,18 @@ use rmcp::transport::streamable_http_server::StreamableHttpService;
 use rmcp::transport::streamable_http_server::session::SessionManager as _;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
-use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::json;
 
 use super::gate::Gate;
 use super::portable_session::{PortableSession, StateInId};
 use super::rights::{Listening, Member, called_tool};
-use crate::{Server, invalid_message, parse_error};
+use crate::{MethodField, Server, invalid_message, parse_error, removed_method};
 
 /// The header by which a client names its session.
 const SESSION_HEADER: &str = "mcp-session-id";
+/// The header by which a client names the revision of the protocol.
+const VERSION_HEADER: &str = "mcp-protocol-version";
 /// The header by which a client names the last event that it has.
 const LAST_EVENT_HEADER: &str = "last-event-id";
 /// The value of `Accept` that rmcp requires: both content types of an answer.
@@ -198,12 +199,6 @@ impl Endpoint {
     }
 }
 
-/// The only field that is read of a message here.
-#[derive(Deserialize)]
-struct MethodField {
-    method: Option<String>,
-}
-
 /// The content types that a client accepts.
 struct AcceptHeader {
     json: bool,
@@ -317,6 +312,10 @@ pub(super) async fn handle_authorized(endpoint: &Endpoint, request: Request) -> 
     {
         return refusal;
     }
+    let revision = parts.headers.get(VERSION_HEADER).and_then(|version| version.to_str().ok());
+    if is_json && let Some((error, id)) = removed_method(&bytes, revision) {
+        return error_response(StatusCode::NOT_FOUND, &error, id);
+    }
     let method = serde_json::from_slice::<MethodField>(&bytes).ok().and_then(|field| field.method);
     let accepts = AcceptHeader::of(&parts.headers);
     let begins_session = method.as_deref() == Some("initialize") && (accepts.names_stream || !accepts.json);
@@ -399,7 +398,11 @@ fn is_json(headers: &HeaderMap) -> bool {
 
 /// Answers an invalid message.
 fn bad_request(error: &ErrorData, id: Option<RequestId>) -> Response {
+    error_response(StatusCode::BAD_REQUEST, error, id)
+}
+
+fn error_response(status: StatusCode, error: &ErrorData, id: Option<RequestId>) -> Response {
     let body = json!({ "jsonrpc": "2.0", "id": id, "error": error });
     let kind = [(header::CONTENT_TYPE, "application/json")];
-    (StatusCode::BAD_REQUEST, kind, format!("{body}\n")).into_response()
+    (status, kind, format!("{body}\n")).into_response()
 }

@@ -1,6 +1,6 @@
 //! The endpoints of vaults that are opened when a request names them, and closed again when others need their place.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -54,6 +54,9 @@ pub trait VaultSource: Send + Sync {
 
     /// The largest number of vaults that are open at a time. More are open only while more are in use.
     fn most_open(&self) -> usize;
+
+    /// Counts the open vaults whose settings cannot be read, so that earlier ones are used.
+    fn with_earlier_settings(&self) -> usize;
 
     /// Returns lines for `/metrics`.
     fn metrics(&self) -> String;
@@ -116,6 +119,8 @@ pub(super) struct NamedVaults {
     access: Option<Access>,
     slots: Arc<Mutex<HashMap<String, Arc<Slot>>>>,
     is_warm: Arc<AtomicBool>,
+    /// The vaults that could not be opened when that was last tried.
+    failing: Arc<Mutex<BTreeSet<String>>>,
     pub(super) metrics: Arc<Metrics>,
 }
 
@@ -130,7 +135,9 @@ impl NamedVaults {
         let role = Arc::new(move |name: &str, who: &[String]| asked.role(name, who));
         let away = Arc::clone(&source);
         let is_away = Arc::new(move || away.is_away());
-        let access = login.map(|login| Access { login, role, is_away });
+        let metrics = Arc::<Metrics>::default();
+        let counted = Arc::clone(&metrics);
+        let access = login.map(|login| Access { login, role, is_away, metrics: counted });
         Self {
             source,
             sets: sets.into(),
@@ -138,7 +145,8 @@ impl NamedVaults {
             access,
             slots: Arc::default(),
             is_warm: Arc::default(),
-            metrics: Arc::default(),
+            failing: Arc::default(),
+            metrics,
         }
     }
 
@@ -192,6 +200,16 @@ impl NamedVaults {
         self.slots.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn failing(&self) -> MutexGuard<'_, BTreeSet<String>> {
+        self.failing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Counts the vaults that are open, and those that could not be opened when that was last tried.
+    fn counts(&self) -> (usize, usize) {
+        let open = self.slots().values().filter(|slot| slot.vault.initialized()).count();
+        (open, self.failing().len())
+    }
+
     /// Answers a request of one vault, which is open until then: has it handled, or says why the vault is not there.
     pub(super) async fn with_server<F: Future<Output = Response>>(
         &self,
@@ -216,7 +234,11 @@ impl NamedVaults {
     /// Returns the answer for a vault that cannot be opened now.
     fn cannot_open(&self, name: &str, error: &Error) -> Response {
         self.log_failure(&format!("the vault {name} cannot be opened: {error}"));
-        let text = format!("the vault cannot be opened now: {error}\n");
+        // The reason may name files of this server.
+        let text = match self.source.is_away() {
+            true => format!("the vault cannot be opened now: {}\n", error.message()),
+            false => "the vault cannot be opened now; the log of the server says why\n".to_owned(),
+        };
         (StatusCode::SERVICE_UNAVAILABLE, [(header::RETRY_AFTER, "1")], text).into_response()
     }
 
@@ -239,6 +261,7 @@ impl NamedVaults {
         };
         match lease.0.vault.get_or_try_init(open).await {
             Ok(_) => {
+                self.failing().remove(name);
                 self.close_idle();
                 Ok(Some(lease))
             }
@@ -247,7 +270,12 @@ impl NamedVaults {
                 // A name that is tried takes no memory.
                 self.slots()
                     .retain(|_, slot| slot.vault.initialized() || slot.running.load(Ordering::Relaxed) > 0);
-                if error.kind() == ErrorKind::NotFound { Ok(None) } else { Err(error) }
+                if error.kind() == ErrorKind::NotFound {
+                    self.failing().remove(name);
+                    return Ok(None);
+                }
+                self.failing().insert(name.to_owned());
+                Err(error)
             }
         }
     }
@@ -309,7 +337,8 @@ async fn handle_named(
     request: Request,
 ) -> Response {
     let started = Instant::now();
-    let answered = vaults.answer(&name, request, |request| async {
+    let answered = vaults.answer(&name, request, |mut request| async {
+        request.extensions_mut().insert(Arc::clone(&vaults.metrics));
         match vaults.lease(&name).await {
             Ok(Some(lease)) => match lease.0.vault.get() {
                 Some(vault) => handle_authorized(&vault.endpoint, request).await,
@@ -322,6 +351,28 @@ async fn handle_named(
     let response = answered.await;
     vaults.metrics.count_request(response.status(), started.elapsed());
     response
+}
+
+impl NamedVaults {
+    /// Answers that the server is ready, and says what is not as it should be without naming a vault: whoever asks needs no token.
+    /// The server is not ready if no vault could be opened.
+    fn how_ready(&self) -> Response {
+        let (open, failing) = self.counts();
+        let earlier = self.source.with_earlier_settings();
+        let mut text = String::new();
+        for (count, what) in [
+            (failing, "cannot be opened"),
+            (earlier, "have settings that cannot be read, and are served with earlier ones"),
+        ] {
+            if count > 0 {
+                text += &format!("vaults that {what}: {count}; the log of the server says why\n");
+            }
+        }
+        if failing > 0 && open == 0 {
+            return (StatusCode::SERVICE_UNAVAILABLE, text).into_response();
+        }
+        format!("ready\n{text}").into_response()
+    }
 }
 
 /// Answers with the metadata of the endpoint of a vault, for which no token is needed.
@@ -356,7 +407,7 @@ async fn ready(State(vaults): State<NamedVaults>, request: Request) -> Response 
     let source = Arc::clone(&vaults.source);
     let checked = tokio::task::spawn_blocking(move || source.check());
     let why = match tokio::time::timeout(PATIENCE, checked).await {
-        Ok(Ok(Ok(()))) => return "ready\n".into_response(),
+        Ok(Ok(Ok(()))) => return vaults.how_ready(),
         Ok(Ok(Err(error))) => error.to_string(),
         Ok(Err(error)) => error.to_string(),
         Err(_) => "the check takes more than 5 s".to_owned(),
@@ -369,8 +420,8 @@ async fn ready(State(vaults): State<NamedVaults>, request: Request) -> Response 
 async fn metrics(State(vaults): State<NamedVaults>, request: Request) -> Response {
     let gate = vaults.gate.clone();
     gate.answer(request, |_| async {
-        let open = vaults.slots().values().filter(|slot| slot.vault.initialized()).count();
-        let text = vaults.metrics.text(open) + &vaults.source.metrics();
+        let (open, failing) = vaults.counts();
+        let text = vaults.metrics.text(open, failing) + &vaults.source.metrics();
         ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text).into_response()
     })
     .await

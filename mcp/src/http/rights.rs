@@ -11,6 +11,7 @@ use axum::response::{IntoResponse as _, Response};
 use serde::Deserialize;
 use serde_json::json;
 
+use super::metrics::Metrics;
 use crate::login::{Identity, Login, Refusal, SCOPES};
 use sidenote_foundation::error::{Error, Result};
 use sidenote_http::body::ending_body;
@@ -61,6 +62,7 @@ pub(super) struct Access {
     pub(super) role: Arc<RoleLookup>,
     /// Says whether roles are known to be out of reach, which was logged when it began.
     pub(super) is_away: Arc<dyn Fn() -> bool + Send + Sync>,
+    pub(super) metrics: Arc<Metrics>,
 }
 
 impl Access {
@@ -81,6 +83,7 @@ impl Access {
             Ok(identity) => identity,
             Err(refused) => {
                 tracing::warn!("an access token is refused: {refused}");
+                self.metrics.count_refused_token(refused.refusal.reason());
                 return Err(match refused.refusal {
                     Refusal::NoKeys => {
                         unavailable("the identity provider cannot be reached now; try again in a minute\n")

@@ -20,6 +20,9 @@ const MAX_DOCUMENT: u64 = 1 << 20;
 /// The time in which a document must arrive.
 const FETCH_TIMEOUT: Duration = Duration::from_secs(5);
 
+/// The shortest time between two readings while there are no keys, so that people can log in again as soon as the provider is back.
+const AWAY_RETRY: Duration = Duration::from_secs(1);
+
 /// When the keys of a provider are read.
 #[derive(Debug, Clone, Copy)]
 pub struct KeyTimes {
@@ -170,15 +173,26 @@ impl Issuer {
 
     /// Returns the time after which the keys are read again for a key that is not known.
     pub(super) fn next_reading(&self) -> Duration {
-        let age = self.keys().tried_at.map_or(self.times.retry, |at| at.elapsed());
-        self.times.retry.saturating_sub(age)
+        let keys = self.keys();
+        let retry = self.retry(&keys);
+        retry.saturating_sub(keys.tried_at.map_or(retry, |at| at.elapsed()))
+    }
+
+    /// Returns the shortest time between two readings. Without keys that count, nobody can log in, and nothing is gained by a long
+    /// one.
+    fn retry(&self, keys: &Keys) -> Duration {
+        let has_keys = keys.read_at.is_some_and(|at| at.elapsed() <= self.times.hold);
+        if has_keys { self.times.retry } else { self.times.retry.min(AWAY_RETRY) }
     }
 
     /// Reads the keys, unless that was tried a moment ago. When failures begin and end
     /// is logged; the keys stay as they are.
     async fn read_again(&self) {
-        if self.keys().tried_at.is_some_and(|at| at.elapsed() < self.times.retry) {
-            return;
+        {
+            let keys = self.keys();
+            if keys.tried_at.is_some_and(|at| at.elapsed() < self.retry(&keys)) {
+                return;
+            }
         }
         let name = self.name.clone();
         let read = tokio::task::spawn_blocking(move || read_keys(&name)).await;

@@ -6,7 +6,7 @@ use postgres::Client;
 use postgres::types::Type;
 use uuid::Uuid;
 
-use super::tables::{contents, files, set_vault, store_event};
+use super::tables::{each_content, files, set_vault, store_event};
 use super::turn::{MAX_SENT, send};
 use super::{Database, failed};
 use sidenote_foundation::error::{Error, ErrorKind, Result};
@@ -81,11 +81,16 @@ impl Import {
 }
 
 impl Database {
-    /// Writes all files of a vault into a folder, and returns their number and size.
+    /// Writes all files of a vault into a folder. Returns their number and size, and the paths of those that are damaged in the
+    /// database and were not written.
     ///
     /// # Errors
     /// `Io` if a file cannot be written or the database not be reached.
-    pub(crate) fn write_all(&self, vault: Uuid, shared: &mut SharedFiles) -> Result<(usize, u64)> {
+    pub(crate) fn write_all(
+        &self,
+        vault: Uuid,
+        shared: &mut SharedFiles,
+    ) -> Result<(usize, u64, Vec<String>)> {
         self.read(Some(vault), |transaction| {
             let files = files(transaction, vault, 0)?;
             let mut paths: HashMap<ContentHash, Vec<&SharedPath>> = HashMap::new();
@@ -95,15 +100,20 @@ impl Database {
                 }
             }
             let hashes: Vec<ContentHash> = paths.keys().copied().collect();
-            let mut size = 0;
-            contents(transaction, vault, &hashes, |hash, bytes| {
-                for path in paths.get(&hash).into_iter().flatten() {
+            let (mut count, mut size) = (0, 0);
+            each_content(transaction, vault, &hashes, |hash, bytes| {
+                let Some(bytes) = bytes else { return Ok(()) };
+                for path in paths.remove(&hash).unwrap_or_default() {
                     shared.write(path, bytes)?;
+                    count += 1;
                     size += bytes.len() as u64;
                 }
                 Ok(())
             })?;
-            Ok((files.len(), size))
+            let mut damaged: Vec<String> =
+                paths.values().flatten().map(|path| path.as_str().to_owned()).collect();
+            damaged.sort_unstable();
+            Ok((count, size, damaged))
         })
     }
 

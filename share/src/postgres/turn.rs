@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use postgres::types::{ToSql, Type};
 use postgres::{Client, GenericClient, Transaction};
@@ -73,7 +74,13 @@ impl RowLock {
     /// Waits at most `patience` for the row lock of a vault.
     pub(crate) fn take(database: &Arc<Database>, vault: Uuid, patience: Duration) -> Result<Self> {
         let patience = format!("{}ms", patience.as_millis().max(1));
-        let (client, head) = database.with_client(|client| begin(client, vault, &patience))?;
+        let started = Instant::now();
+        let taken = database.with_client(|client| begin(client, vault, &patience));
+        let count = if taken.is_ok() { &database.turns.given } else { &database.turns.missed };
+        count.fetch_add(1, Ordering::Relaxed);
+        let waited = u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX);
+        database.turns.waited.fetch_add(waited, Ordering::Relaxed);
+        let (client, head) = taken?;
         let client = Arc::new(Mutex::new(Some(client)));
         let (keeper, dropped) = channel::<()>();
         let kept = Arc::clone(&client);
@@ -113,6 +120,9 @@ impl RowLock {
         };
         let written = write_change(&mut open, self.vault, self.head, applied, contents, event);
         if let Err(error) = written {
+            if error.kind() == ErrorKind::Conflict {
+                self.database.turns.conflicts.fetch_add(1, Ordering::Relaxed);
+            }
             if open.batch_execute("rollback").is_ok() {
                 self.database.put_back(open);
             }

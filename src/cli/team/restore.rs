@@ -35,7 +35,8 @@ pub(super) struct RestoreArgs {
 
 /// Remove contents from the database that no file has now and no change of the last days names.
 ///
-/// Changes before that stay in the journal, and cannot be undone any more.
+/// Changes before that stay in the journal, and cannot be undone any more. The files of the database do not shrink by it:
+/// PostgreSQL uses the space for new contents, or gives it back to the disk after `VACUUM FULL sidenote.blob`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   sidenote team clean handbook --dry-run
@@ -90,7 +91,10 @@ pub(super) fn clean(context: &CommandContext, args: &CleanArgs) -> Result<()> {
         let found = format!("{}, {}", output::count(reply.contents, "content"), output::bytes(reply.bytes));
         match (reply.applied, reply.contents) {
             (_, 0) => format!("{}: nothing to remove\n", reply.name),
-            (true, _) => format!("{}: {found} removed\n", reply.name),
+            (true, _) => format!(
+                "{}: {found} removed; PostgreSQL uses the space again after its next VACUUM, and gives it back to the disk after VACUUM FULL sidenote.blob, during which nobody can read\n",
+                reply.name
+            ),
             (false, _) => format!("{}: {found} would be removed\n", reply.name),
         }
     })

@@ -155,6 +155,7 @@ impl Changes<'_> {
         }
         if dry_run {
             let plan = plan(None)?;
+            self.check_permission(&plan)?;
             // A dry run reports the same errors as the operation.
             self.core.vault.check(&plan)?;
             let diff = Some(self.diff(&plan)?);
@@ -167,6 +168,7 @@ impl Changes<'_> {
         IndexSync::of(self.core).catch_up_copy()?;
         Calls::of(self.core).refuse_repeated()?;
         let plan = plan(Some(&lock))?;
+        self.check_permission(&plan)?;
         self.refuse_unexpected(&plan)?;
         self.apply_locked(plan, lock, notices)
     }

@@ -18,6 +18,7 @@ pub(super) mod merge_properties;
 pub(super) mod move_files;
 pub(super) mod naming;
 pub(super) mod operation;
+pub(super) mod permission;
 pub(super) mod properties;
 pub(super) mod redact;
 pub(super) mod rename;

@@ -43,7 +43,10 @@ pub(crate) fn open_vault(open: &Open) -> Result<OpenedVault> {
     };
     let vault = Vault::open(&root)?;
     vault.refuse_linked_state()?;
-    let config = Config::load(vault.root(), &open.flags)?;
+    let config = match &open.earlier_settings {
+        Some(earlier) => Config::load_with(vault.root(), &earlier.text, &open.flags)?,
+        None => Config::load(vault.root(), &open.flags)?,
+    };
     // Events of the file system have canonical paths.
     let index_folder = open
         .index

@@ -185,7 +185,7 @@ const REPLIES: &[Reply] = &[
     Reply("team export", "TransferReply", &[], ""),
     Reply("team restore", "VaultRestoreReply", &[], ""),
     Reply("team clean", "CleanReply", &[], ""),
-    Reply("team check", "TeamCheck", &[], ""),
+    Reply("team check", "TeamCheck", &[], "Without a name an array of them, one for each vault."),
     Reply("team grant", "RoleReply", &[], ""),
     Reply("team revoke", "RoleReply", &[], ""),
     Reply("team block", "BlockReply", &[], ""),

@@ -15,7 +15,7 @@ use super::proxy::Proxy;
 use super::serving::{call, post, serve, serve_at, served};
 use super::{Server, dump, note, rename, shared_tree, sidenote};
 use crate::login::provider::{Answer, Provider};
-use crate::support::{TestVault, clean_env, program, set_mode, stderr, stdout, tree};
+use crate::support::{TestVault, clean_env, program, set_mode, stderr, stdout, tree, until};
 
 /// A cluster with the settings of a team, and the commands of an operator.
 struct Operator {
@@ -240,9 +240,13 @@ fn a_server_without_the_keys_of_its_issuer_is_not_ready_and_says_so() {
         assert_eq!(reply.status, 503);
         check_says_once(&reply.text, &[&provider.issuer, "cannot be read"]);
     }
+    // It is ready again as soon as the provider is back.
+    provider.set(Answer::Keys);
+    let back = std::time::Instant::now();
+    until("the server is ready", || server.send("GET", "/ready", &[], "").status == 200);
+    assert!(back.elapsed().as_secs() < 30, "{:?}", back.elapsed());
     let log = server.stop();
     assert_eq!(log.matches("nobody can log in").count(), 1, "{log}");
-    provider.set(Answer::Keys);
     let server = serve(&cluster, home.path(), &login, &[]);
     assert_eq!(server.send("GET", "/ready", &[], "").status, 200);
     // Keys that were read count on.
