@@ -2,13 +2,14 @@
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
+use std::fs;
 
 use serde_json::{Value, json};
 use sidenote::mcp::Toolset;
 
 use super::{MADE, check_page, code, prose, sentence};
 use crate::mcp_client::Client;
-use crate::support::TestVault;
+use crate::support::{TestVault, repository};
 
 /// What each set is for.
 const SETS: [(&str, &str); 7] = [
@@ -130,6 +131,9 @@ fn mcp_tools_of_the_reference_are_those_of_the_server() {
         let list = client.request("tools/list", json!({}));
         let tools = list["tools"].as_array().unwrap().clone();
         number += tools.len();
+        let names: BTreeSet<String> =
+            tools.iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect();
+        assert_eq!(tools_of_guide(set), names, "the guides name the tools of {set}");
         writeln!(page, "## Toolset {set}\n\n{about}\n").unwrap();
         tools.iter().for_each(|tool| page.push_str(&tool_section(tool)));
         if set == "notes" {
@@ -141,6 +145,23 @@ fn mcp_tools_of_the_reference_are_those_of_the_server() {
     }
     assert!(number >= 62, "only {number} tools were found");
     check_page("mcp-tools.md", &format!("{}\n", page.trim_end()));
+}
+
+/// Reads which tools the guides name for a set: those of `notes` have a row each, those of the others one together.
+fn tools_of_guide(set: &str) -> BTreeSet<String> {
+    let read = |name: &str| fs::read_to_string(repository().join("docs/src/guides").join(name)).unwrap();
+    let quoted =
+        |text: &str| text.split('`').skip(1).step_by(2).map(str::to_owned).collect::<BTreeSet<String>>();
+    if set == "notes" {
+        let page = read("mcp.md");
+        let (_, table) = page.split_once("The toolset `notes` has these tools:").unwrap();
+        let (table, _) = table.split_once("\n\n[MCP tools]").unwrap();
+        let names = table.lines().filter_map(|row| row.strip_prefix("| `")?.split('`').next());
+        return names.map(str::to_owned).collect();
+    }
+    let page = read("toolsets.md");
+    let row = page.lines().find(|line| line.starts_with(&format!("| `{set}` |"))).unwrap();
+    quoted(row.rsplit(" | ").next().unwrap())
 }
 
 /// Writes prompts and resource templates, which every set has.
