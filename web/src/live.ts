@@ -12,6 +12,7 @@ export const online = signal(true);
 export const changes = signal(0);
 export const vectors = signal<{ pending: number; vectors?: number } | null>(null);
 
+/** The connection to the server, in the one tab that has it. */
 let source: EventSource | null = null;
 let retry: number | undefined;
 let instance: string | null = null;
@@ -62,25 +63,71 @@ function greet(hello: Hello): void {
   if (restarted || missed || returned) changed();
 }
 
-/** Listens to the server, and connects again after it was away. */
-export function listen(): void {
+/** What the tab with the connection tells the others. A tab that opens asks for the state. */
+type Message =
+  | { kind: 'ask' }
+  | { kind: 'hello'; hello: Hello }
+  | { kind: 'index'; generation: number }
+  | { kind: 'journal' }
+  | { kind: 'vectors'; vectors: { pending: number; vectors: number } }
+  | { kind: 'lost' };
+
+const CHANNEL = 'sidenote-events';
+const tabs = new BroadcastChannel(CHANNEL);
+/** What the server said when the connection began, in the tab that has it. */
+let hello: Hello | null = null;
+/** Ends the wait for the connection, and gives it up. Null while this tab does not listen. */
+let leave: (() => void) | null = null;
+
+function hear(message: Message): void {
+  switch (message.kind) {
+    case 'ask':
+      if (source !== null && hello !== null) tabs.postMessage({ kind: 'hello', hello: { ...hello, generation } } satisfies Message);
+      break;
+    case 'hello':
+      greet(message.hello);
+      break;
+    case 'index':
+      generation = message.generation;
+      changed();
+      break;
+    case 'journal':
+      changed();
+      break;
+    case 'vectors':
+      vectors.value = message.vectors;
+      break;
+    case 'lost':
+      online.value = false;
+      break;
+  }
+}
+
+tabs.onmessage = (event) => {
+  if (leave !== null) hear(event.data as Message);
+};
+
+/** Tells this tab and the others. */
+function tell(message: Message): void {
+  hear(message);
+  tabs.postMessage(message);
+}
+
+function connect(): void {
   source?.close();
   window.clearTimeout(retry);
   source = new EventSource('/api/v1/events');
   const data = <T>(event: Event) => JSON.parse((event as MessageEvent<string>).data) as T;
-  source.addEventListener('hello', (event) => greet(data<Hello>(event)));
-  source.addEventListener('index', (event) => {
-    const message = data<{ generation: number }>(event);
-    generation = message.generation;
-    changed();
+  source.addEventListener('hello', (event) => {
+    hello = data<Hello>(event);
+    tell({ kind: 'hello', hello });
   });
-  source.addEventListener('journal', changed);
-  source.addEventListener('vectors', (event) => {
-    vectors.value = data<{ pending: number; vectors: number }>(event);
-  });
+  source.addEventListener('index', (event) => tell({ kind: 'index', generation: data<{ generation: number }>(event).generation }));
+  source.addEventListener('journal', () => tell({ kind: 'journal' }));
+  source.addEventListener('vectors', (event) => tell({ kind: 'vectors', vectors: data<{ pending: number; vectors: number }>(event) }));
   source.onerror = () => {
-    online.value = false;
     source?.close();
+    tell({ kind: 'lost' });
     window.clearTimeout(retry);
     retry = window.setTimeout(reconnect, 700);
   };
@@ -94,24 +141,60 @@ async function reconnect(): Promise<void> {
       return;
     }
     online.value = false;
-    listen();
+    connect();
   } else retry = window.setTimeout(reconnect, 700);
 }
 
-/** Milliseconds after which a tab that is not seen gives up its connection: browsers allow only six to a server. */
+/**
+ * Listens to the server, and connects again after it was away. One tab has the connection and tells the others, since a browser
+ * allows six to a server: with one for each tab, the views of the seventh tab would wait for ever.
+ */
+export function listen(): void {
+  if (leave !== null) return;
+  const waiting = new AbortController();
+  let free: (() => void) | undefined;
+  leave = () => {
+    leave = null;
+    waiting.abort();
+    source?.close();
+    source = null;
+    window.clearTimeout(retry);
+    free?.();
+  };
+  if (!('locks' in navigator)) {
+    // Beyond this machine, without encryption, a page has no locks.
+    connect();
+    return;
+  }
+  const held = () =>
+    new Promise<void>((resolve) => {
+      free = resolve;
+      connect();
+    });
+  navigator.locks.request(CHANNEL, { signal: waiting.signal }, held).catch((error: unknown) => {
+    // Leaving while another tab has the connection ends the wait.
+    if (!(error instanceof DOMException && error.name === 'AbortError')) throw error;
+  });
+  tabs.postMessage({ kind: 'ask' } satisfies Message);
+}
+
+/** Milliseconds after which a tab that is not seen gives the connection to another one. */
 const HIDDEN_AFTER = 20_000;
 let hidden: number | undefined;
 
 document.addEventListener('visibilitychange', () => {
   window.clearTimeout(hidden);
   if (document.visibilityState === 'hidden') {
-    hidden = window.setTimeout(() => {
-      source?.close();
-      source = null;
-      window.clearTimeout(retry);
-    }, HIDDEN_AFTER);
-  } else if (!online.value) {
+    hidden = window.setTimeout(() => leave?.(), HIDDEN_AFTER);
+  } else if (leave === null) listen();
+  else if (!online.value && source !== null) {
     window.clearTimeout(retry);
     void reconnect();
-  } else if (source === null) listen();
+  }
+});
+
+// A page that a browser keeps for the back button would keep the connection, too.
+window.addEventListener('pagehide', () => leave?.());
+window.addEventListener('pageshow', (event) => {
+  if (event.persisted) listen();
 });

@@ -480,6 +480,7 @@ export const strings = {
     renamed: 'Renamed',
     renamedBy: 'Renamed by an editor',
     andOthers: (number: number) => `and ${count(number, 'other')}`,
+    andChanged: (made: number, changed: number) => `${made > 0 ? `and ${count(made, 'other')}, ` : ''}${changed} changed`,
     undone: 'undone',
     undo: 'Undo this…',
     wasUndone: 'This operation was undone.',

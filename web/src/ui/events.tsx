@@ -7,7 +7,7 @@ import { formatFull } from '../format';
 import { useResource } from '../resource';
 import { strings } from '../strings';
 import { fileName, folderOf, sentence } from '../text';
-import type { JournalEvent, OperationReply } from '../types';
+import type { JournalEvent, OperationReply, TouchedFile } from '../types';
 import { Diff } from './diff';
 import { Button, Failure, Loading, NoteLink, Notices, PathText, Time } from './parts';
 
@@ -44,6 +44,9 @@ export function verbOf(event: JournalEvent): string {
   if (event.op === 'moved' && isRename(event)) return words.renamedBy;
   return opName(event.op);
 }
+
+/** Whether an operation made a file, and did not change one that was there. */
+const isMade = (file: TouchedFile): boolean => file.before === undefined && file.to === undefined;
 
 /** The notes that an event names. */
 function notesOf(event: JournalEvent): string[] {
@@ -91,7 +94,9 @@ export function Subject({ event, expand }: { event: JournalEvent; expand?: (() =
     );
   }
   const notes = notesOf(event);
-  const first = event.files?.find((file) => file.to !== undefined) ?? event.files?.[0];
+  const made = event.files?.filter(isMade) ?? [];
+  const changed = (event.files?.length ?? 0) - made.length;
+  const first = event.files?.find((file) => file.to !== undefined) ?? made[0] ?? event.files?.[0];
   if (notes.length === 0) return <span class="subject">{event.note ?? ''}</span>;
   const shown = first ? (first.to ?? first.path) : (notes[0] ?? '');
   const moved = first?.to !== undefined && first.to !== first.path;
@@ -112,7 +117,11 @@ export function Subject({ event, expand }: { event: JournalEvent; expand?: (() =
       ) : (
         <NoteLink path={shown} />
       )}
-      {notes.length > 1 ? <span class="others">{words.andOthers(notes.length - 1)}</span> : null}
+      {made.length > 0 && changed > 0 ? (
+        <span class="others">{words.andChanged(made.length - 1, changed)}</span>
+      ) : notes.length > 1 ? (
+        <span class="others">{words.andOthers(notes.length - 1)}</span>
+      ) : null}
     </span>
   );
 }
