@@ -4,6 +4,8 @@ use std::cmp::Reverse;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
+use crate::error::{Error, ErrorKind};
+
 /// The number of running calls of [`map`].
 static ACTIVE_CALLERS: AtomicUsize = AtomicUsize::new(0);
 
@@ -87,6 +89,48 @@ fn on_new_threads<R: Send>(threads: usize, take_runs: &(dyn Fn() -> Done<R> + Sy
         }
         done
     })
+}
+
+/// Runs `other` on a new thread while `own` runs on this one, and returns what both return. Where the system cannot start a
+/// thread, `other` runs after `own`, so `own` must not wait for it.
+pub fn join<A: Send, B>(other: impl FnOnce() -> A + Send, own: impl FnOnce() -> B) -> (A, B) {
+    let waiting = Mutex::new(Some(other));
+    let run = || {
+        let other = waiting.lock().unwrap_or_else(PoisonError::into_inner).take();
+        other.expect("the work is taken by the thread, or without one by the caller")()
+    };
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().spawn_scoped(scope, run);
+        let own = own();
+        let other = match thread {
+            Ok(thread) => thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+            Err(error) => {
+                tracing::debug!("work has no thread of its own: {error}");
+                run()
+            }
+        };
+        (other, own)
+    })
+}
+
+/// Starts `wanted` threads, at least one, each by a call of `start` with its number. Where the system starts fewer, those do the
+/// work.
+///
+/// # Errors
+/// The error of the first thread if it cannot be started.
+pub fn start_some(wanted: usize, start: impl Fn(usize) -> std::io::Result<()>) -> std::io::Result<()> {
+    start(0)?;
+    if let Some(error) = (1..wanted).find_map(|at| start(at).err()) {
+        tracing::debug!("work has fewer threads: {error}");
+    }
+    Ok(())
+}
+
+/// Returns the error about a thread that the system cannot start.
+pub fn no_thread(error: std::io::Error) -> Error {
+    Error::new(ErrorKind::Io, "the system cannot start a thread")
+        .with_hint("end other programs, or raise the limit of processes, and try again")
+        .with_source(error)
 }
 
 /// Maps like [`map`], for work that mostly takes less than a millisecond: the other threads are those of a pool, since a new

@@ -8,6 +8,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 use crate::error::{Error, Result};
+use crate::parallel::no_thread;
 
 /// The interval at which the end of a process is looked for.
 const INTERVAL: Duration = Duration::from_millis(5);
@@ -47,13 +48,14 @@ impl Running {
         let stdout = running.child.stdout.take();
         let stdout = stdout.ok_or_else(|| Error::internal("the process has no output"))?;
         let (sender, lines) = channel();
-        std::thread::spawn(move || {
+        let read = move || {
             for line in BufReader::new(stdout).lines().map_while(std::io::Result::ok) {
                 if sender.send(line).is_err() {
                     break;
                 }
             }
-        });
+        };
+        std::thread::Builder::new().spawn(read).map_err(no_thread)?;
         Ok((running, lines))
     }
 
@@ -67,8 +69,8 @@ impl Running {
     /// # Errors
     /// `Internal` if there is no end in time.
     pub(super) fn finish(mut self, end: Instant) -> Result<Finished> {
-        let stdout = self.child.stdout.take().map(read_to_end);
-        let stderr = self.child.stderr.take().map(read_to_end);
+        let stdout = self.child.stdout.take().map(read_to_end).transpose()?;
+        let stderr = self.child.stderr.take().map(read_to_end).transpose()?;
         let collect = |pipe: Option<Receiver<Vec<u8>>>| {
             let left = end.saturating_duration_since(Instant::now());
             let bytes = pipe.map_or(Some(Vec::new()), |pipe| pipe.recv_timeout(left).ok());
@@ -124,17 +126,21 @@ pub(super) fn too_slow() -> Error {
 }
 
 /// Reads a pipe on a thread of its own. The bytes arrive when the pipe is closed.
-fn read_to_end(mut pipe: impl Read + Send + 'static) -> Receiver<Vec<u8>> {
+///
+/// # Errors
+/// `Io` if the system cannot start a thread.
+fn read_to_end(mut pipe: impl Read + Send + 'static) -> Result<Receiver<Vec<u8>>> {
     let (sender, receiver) = channel();
-    std::thread::spawn(move || {
+    let read = move || {
         let mut bytes = Vec::new();
         if let Err(error) = pipe.read_to_end(&mut bytes) {
             tracing::debug!("the output of a process ends early: {error}");
         }
         // Nobody waits any more for a process that took too long.
         drop(sender.send(bytes));
-    });
-    receiver
+    };
+    std::thread::Builder::new().spawn(read).map_err(no_thread)?;
+    Ok(receiver)
 }
 
 /// Returns the next line of a process; `None` if none comes in time.

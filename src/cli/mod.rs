@@ -56,6 +56,8 @@ mod web;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::{ArgMatches, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
@@ -339,10 +341,16 @@ pub fn main() -> ExitCode {
     cli.global.color.apply();
     let prints_json = cli.global.json || matches!(&cli.command, Command::Check(args) if args.prints_json());
     let out = Output::new(prints_json).with_pager(!cli.global.no_pager);
-    let outcome = run(cli, verb, out);
+    let has_changed = Arc::new(AtomicBool::new(false));
+    let outcome = run(cli, verb, out, Arc::clone(&has_changed));
     platform::keep_free_memory();
     match outcome {
         Ok(outcome) => ExitCode::from(outcome.exit_code()),
+        // Who takes this for a failure makes the change twice.
+        Err(error) if has_changed.load(Ordering::Relaxed) && output::is_unwritable(&error) => {
+            out.message(&format!("notice: the change is made, and its report is lost: {error}"));
+            ExitCode::SUCCESS
+        }
         Err(error) => {
             out.print_error(&error);
             ExitCode::from(exit_code(error.kind()))
@@ -395,7 +403,7 @@ fn command_name(matches: &ArgMatches) -> String {
     names.join(" ")
 }
 
-fn run(cli: Cli, verb: String, out: Output) -> Result<Outcome> {
+fn run(cli: Cli, verb: String, out: Output, has_changed: Arc<AtomicBool>) -> Result<Outcome> {
     let vaults = cli.global.vault;
     if vaults.len() > 1 && !matches!(&cli.command, Command::Mcp(_)) {
         return Err(Error::invalid("--vault is given more than once")
@@ -407,6 +415,7 @@ fn run(cli: Cli, verb: String, out: Output) -> Result<Outcome> {
         session: cli.global.session,
         verb,
         clock: Clock::from_env()?,
+        has_changed,
         ..Open::default()
     };
     platform::allow_huge_pages(cli.command.fills_huge_pages());

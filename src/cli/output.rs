@@ -75,7 +75,7 @@ impl Output {
         match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
             Ok(()) => Ok(true),
             Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(false),
-            Err(error) => Err(Error::io("write to", "standard output", error)),
+            Err(error) => Err(Error::io(WRITE_TO, STANDARD_OUTPUT, error)),
         }
     }
 
@@ -99,6 +99,15 @@ impl Output {
             self.message(&format!("{} {}", style("hint:").cyan().for_stderr(), plain_lines(hint)));
         }
     }
+}
+
+/// What a failed write to standard output says.
+const WRITE_TO: &str = "write to";
+const STANDARD_OUTPUT: &str = "standard output";
+
+/// Returns whether an error means that standard output cannot be written.
+pub(crate) fn is_unwritable(error: &Error) -> bool {
+    error.message().starts_with(&format!("cannot {WRITE_TO} {STANDARD_OUTPUT}"))
 }
 
 /// Writes a line to standard error.

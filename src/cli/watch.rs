@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use super::{CommandContext, output};
 use crate::error::{Error, Result};
+use crate::parallel::no_thread;
 use crate::store::Followed;
 
 /// The maximum number of lines that wait to be printed. Further lines are dropped.
@@ -109,7 +110,7 @@ pub(super) fn run(context: &mut CommandContext, args: &WatchArgs) -> Result<()> 
     // A slow reader of standard output must not block the index.
     let (lines, printed) = sync_channel::<String>(MAX_WAITING_LINES);
     let out = context.out;
-    let printer = std::thread::spawn(move || {
+    let print = move || {
         for line in printed {
             match out.print_until_closed(&line) {
                 Ok(true) => {}
@@ -124,7 +125,8 @@ pub(super) fn run(context: &mut CommandContext, args: &WatchArgs) -> Result<()> 
         if stop.send(()).is_err() {
             tracing::debug!("the command is already ending");
         }
-    });
+    };
+    let printer = std::thread::Builder::new().spawn(print).map_err(no_thread)?;
     let waited = Arc::new(Mutex::new(Vec::new()));
     let follower_waited = Arc::clone(&waited);
     let follower = store.upkeep().follow(move |step| {

@@ -152,6 +152,8 @@ pub(super) struct Core {
 pub(super) struct SharedState {
     /// The rules by which relations are found.
     pub(crate) relation_rules: Arc<RelationRules>,
+    /// Whether this process made a change.
+    pub(crate) has_changed: Arc<AtomicBool>,
     pub(crate) notices: Vec<String>,
     /// Whether the vault's own settings cannot be read, and earlier ones are used.
     pub(crate) has_earlier_settings: bool,

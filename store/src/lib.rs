@@ -242,6 +242,7 @@ impl Store {
             notices: left_out.chain(index.notices().iter().cloned()).collect(),
             has_earlier_settings: false,
             relation_rules,
+            has_changed: Arc::clone(&open.has_changed),
             revision_files: files,
             created_state_dir: (!had_state && state.exists()).then_some(state),
             reranker: model_selection::reranker(&config.rerank, &config.embed),
@@ -470,6 +471,8 @@ pub struct Open {
     pub earlier_settings: Option<EarlierSettings>,
     /// The embedders that the stores of this process share.
     pub embedders: Embedders,
+    /// Set once a change is made. What fails later, such as its report, does not take it back.
+    pub has_changed: Arc<AtomicBool>,
 }
 
 /// The longest name of a client, in characters. It is part of each journal event.

@@ -30,6 +30,19 @@ fn sidenote(root: &Path, args: &[&str], failpoint: Option<usize>) -> Output {
     command.arg("--vault").arg(root).args(args).output().unwrap()
 }
 
+/// Renames while a step of the change fails: with `5` the fifth one, with `5-` all later ones, too.
+fn rename_with_fault(root: &Path, fault: &str) -> Output {
+    let mut command = Command::new(program());
+    clean_env(&mut command, &root.join(".home")).env("SIDENOTE_EMBED_PROVIDER", "none");
+    command
+        .env("SIDENOTE_FAULT", fault)
+        .arg("--vault")
+        .arg(root)
+        .args(["move", "Hub", "Centre"])
+        .output()
+        .unwrap()
+}
+
 fn rename(root: &Path, failpoint: Option<usize>) -> Output {
     sidenote(root, &["move", "Hub", "Centre"], failpoint)
 }
@@ -164,4 +177,37 @@ fn fill(path: &Path, left: u64) -> std::path::PathBuf {
     let free = free.f_bavail * free.f_frsize;
     fs::write(path, vec![0; usize::try_from(free.saturating_sub(left)).unwrap()]).unwrap();
     path.to_owned()
+}
+
+/// A caller that reads the exit code knows whether to repeat the command: a failed one changed nothing, and one that succeeded
+/// is made, even if a part of it is left to the next command.
+#[test]
+fn a_rename_succeeds_exactly_if_it_is_made_whichever_step_fails() {
+    let reference = TempDir::new().unwrap();
+    let states = states(reference.path(), 1);
+    let (mut failed, mut made) = (0, 0);
+    for tail in ["", "-"] {
+        let mut at = 0;
+        loop {
+            at += 1;
+            let root = TempDir::new().unwrap();
+            make(root.path(), 1);
+            let fault = format!("{at}{tail}");
+            let done = rename_with_fault(root.path(), &fault);
+            let said = String::from_utf8_lossy(&done.stderr).into_owned();
+            assert!(!said.contains("panicked"), "{fault}: {said}");
+            let state = check(root.path(), &states, &fault);
+            assert_eq!(state, usize::from(done.status.success()), "{fault}: {said}");
+            if done.status.success() {
+                made += 1
+            } else {
+                failed += 1
+            }
+            // Behind the last step nothing fails.
+            if at > 8 && done.status.success() && said.is_empty() {
+                break;
+            }
+        }
+    }
+    assert!(failed > 10 && made > 10, "{failed} failed, {made} were made");
 }

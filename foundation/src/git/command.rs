@@ -8,6 +8,7 @@ use std::sync::atomic::Ordering;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::git::Repository;
+use crate::parallel::no_thread;
 use crate::platform::{self, FileKind};
 
 /// The oldest version of git that is used: the first with `cat-file --batch-command -z`.
@@ -200,17 +201,17 @@ pub(super) fn output(command: &mut Command, input: Option<&[u8]>) -> Result<GitO
     let mut child = command.spawn().map_err(cannot_start)?;
     let pipe = child.stdin.take();
     let ended = std::thread::scope(|scope| {
-        let write = scope.spawn(move || {
+        let write = std::thread::Builder::new().spawn_scoped(scope, move || {
             if let (Some(mut pipe), Some(input)) = (pipe, input) {
                 // Git may end before it has read everything. What it says then counts.
                 drop(pipe.write_all(input));
             }
         });
+        // Without a thread the pipe is closed, and git ends.
         let ended = child.wait_with_output();
-        drop(write.join());
-        ended
-    });
-    let ended = ended.map_err(|error| Error::io("run", "git", error))?;
+        drop(write.map_err(no_thread)?.join());
+        ended.map_err(|error| Error::io("run", "git", error))
+    })?;
     Ok(GitOutput {
         code: ended.status.code().unwrap_or(-1),
         stdout: ended.stdout,

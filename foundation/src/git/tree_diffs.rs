@@ -8,6 +8,7 @@ use crate::error::{Error, Result};
 use crate::git::command::cannot_start;
 use crate::git::history::{RENAME_LIMIT, RENAME_SHARE};
 use crate::git::{ObjectId, PathChange, Repository, TreeFile};
+use crate::parallel::no_thread;
 
 /// So many requests to a process are under way at a time. A pipe holds them, so neither side waits for the other.
 const AHEAD: usize = 64;
@@ -44,13 +45,15 @@ impl Repository {
         let mut child = command.spawn().map_err(cannot_start)?;
         let (input, output) = (child.stdin.take(), child.stdout.take());
         let errors = child.stderr.take().map(|mut stderr| {
-            std::thread::spawn(move || {
+            std::thread::Builder::new().spawn(move || {
                 let mut said = Vec::new();
                 // What was read until an error counts.
                 drop(stderr.read_to_end(&mut said));
                 String::from_utf8_lossy(&said).into_owned()
             })
         });
+        // Without the thread, git ends when its input is closed.
+        let errors = errors.transpose().map_err(no_thread)?;
         let output = output.ok_or_else(|| Error::internal("git has no pipes"))?;
         Ok(TreeDiffs { repository: self.clone(), child, input, output: BufReader::new(output), errors })
     }

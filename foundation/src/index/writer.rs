@@ -11,6 +11,7 @@ pub(super) mod split_moves;
 mod targets;
 
 use std::collections::{BTreeSet, HashSet};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -33,6 +34,7 @@ use crate::index::writer::split_moves::SplitMoves;
 use crate::index::writer::targets::{Targets, link_names};
 use crate::index::{Phase, Progress, SyncScope, active_model, checksums};
 use crate::journal::projection::Projection;
+use crate::parallel::{self, no_thread, start_some};
 use crate::platform;
 use crate::text::dialect::LinkDialects;
 use crate::text::link::LinkSyntax;
@@ -154,7 +156,8 @@ impl Writer {
         }
         let dialects = Dialects { before: stored, now: Arc::new(dialects) };
         let removed = SplitMoves::removed_by_batch(self.catalog.reader(), &changes.removed)?;
-        let applied = self.apply(&mut changes, &plan, dialects, progress, stop);
+        let apply = || self.apply(&mut changes, &plan, dialects, progress, stop);
+        let applied = catch_unwind(AssertUnwindSafe(apply)).unwrap_or_else(|_| Err(panicked()));
         let finished =
             match applied.and_then(|finished| self.catalog.set_cache_size(false).map(|()| finished)) {
                 Ok(finished) => finished,
@@ -396,10 +399,10 @@ impl Writer {
         let (sender, receiver) = sync_channel::<Vec<FileRead>>(4);
         let threads = std::thread::available_parallelism().map_or(1, usize::from).min(total.max(1));
         std::thread::scope(|scope| {
-            for _ in 0..threads {
+            let start = |_| {
                 let sender = sender.clone();
                 let (vault, rules, next) = (&vault, &rules, &next);
-                scope.spawn(move || {
+                let read = move || {
                     let mut analyzer = Analyzer::default();
                     loop {
                         let group = read_group(vault, changed, next, &mut analyzer, rules);
@@ -408,8 +411,10 @@ impl Writer {
                             break;
                         }
                     }
-                });
-            }
+                };
+                std::thread::Builder::new().spawn_scoped(scope, read).map(drop)
+            };
+            start_some(threads, start).map_err(no_thread)?;
             drop(sender);
             if plan.is_load() {
                 // The index is empty, so all targets of links are among the new files.
@@ -808,6 +813,13 @@ impl Writer {
     }
 }
 
+/// Returns the error about a panic while the index was written, whose message is on standard error.
+pub(crate) fn panicked() -> Error {
+    Error::internal("writing the index failed unexpectedly; standard error says where").with_hint(
+        "the notes are not concerned, and the next command writes the index again; please report what standard error says",
+    )
+}
+
 /// The link dialects before and after a batch.
 struct Dialects {
     /// Those by which the targets in the catalog were found.
@@ -850,17 +862,21 @@ fn write_passages(
     text: Option<&mut Bm25Writer>,
     generation: i64,
 ) -> Result<()> {
-    std::thread::scope(|scope| {
-        let text = text.map(|writer| scope.spawn(move || writer.commit(generation)));
+    let write_rows = || {
         let rows = catalog.add_passages(passages.into_sorted());
         if plan.is_bulk() {
             // SQLite sorts the indexes in memory of its own allocator, which gets nothing of what ours has free.
             platform::release_free_memory();
         }
-        let rows = rows.and_then(|()| if plan.is_staged() { catalog.build_indexes() } else { Ok(()) });
-        let text = text.map(|text| text.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
-        text.unwrap_or(Ok(())).and(rows)
-    })
+        rows.and_then(|()| if plan.is_staged() { catalog.build_indexes() } else { Ok(()) })
+    };
+    match text {
+        Some(writer) => {
+            let (text, rows) = parallel::join(move || writer.commit(generation), write_rows);
+            text.and(rows)
+        }
+        None => write_rows(),
+    }
 }
 
 /// Completes and closes the staged catalog of a folder. If it cannot be packed, for instance because the disk is nearly full, it

@@ -1,5 +1,6 @@
 //! The thread that writes the index. It runs jobs, and does maintenance when there are none.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
@@ -11,7 +12,7 @@ use crate::index::directory::displaced;
 use crate::index::embed::{Effort, Embed};
 use crate::index::vectors::VectorWriter;
 use crate::index::writer::plan::BULK;
-use crate::index::writer::{EmbeddingStep, Extent, MergeTime, State, Writer};
+use crate::index::writer::{EmbeddingStep, Extent, MergeTime, State, Writer, panicked};
 use crate::index::{EmbedReport, IndexState, Job, Phase, Progress, SyncScope};
 use crate::platform;
 
@@ -64,7 +65,7 @@ impl WriterThread {
                     if expected >= BULK {
                         self.shared.begin_large_batch();
                     }
-                    let result = self.sync(&scope, progress);
+                    let result = guard(|| self.sync(&scope, progress));
                     if result.as_ref().is_ok_and(SyncReport::changed_anything) {
                         (unembedded, has_free_memory) = (None, true);
                     }
@@ -77,7 +78,7 @@ impl WriterThread {
                     self.maintenance_step(false);
                 }
                 Ok(Job::Embed(progress, reply)) => {
-                    let result = self.embed_all(&*progress);
+                    let result = guard(|| self.embed_all(&*progress));
                     (unembedded, has_free_memory) = (None, true);
                     drop(reply.send(result));
                 }
@@ -274,4 +275,9 @@ impl WriterThread {
         self.shared.publish()?;
         self.writer.remove_unused_vectors()
     }
+}
+
+/// Does a job, and makes an error of a panic: the thread goes on, and so does the operation that waits for it.
+fn guard<T>(job: impl FnOnce() -> Result<T>) -> Result<T> {
+    catch_unwind(AssertUnwindSafe(job)).unwrap_or_else(|_| Err(panicked()))
 }

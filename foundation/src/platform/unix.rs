@@ -1,4 +1,6 @@
 //! Unix: `openat`-style access, inodes, permission bits, extended attributes and signals.
+//!
+//! A system call that a signal interrupts is made again, as the standard library does for its own.
 
 use std::ffi::{CString, OsStr, OsString};
 use std::fs::{File, Metadata};
@@ -15,7 +17,7 @@ use std::time::{Duration, Instant};
 use rustix::fs::{self, Access, AtFlags, FileType, Mode, OFlags, XattrFlags};
 #[cfg(any(target_os = "linux", target_os = "android"))]
 use rustix::fs::{StatxAttributes, StatxFlags};
-use rustix::io::Errno;
+use rustix::io::{Errno, retry_on_intr as retry};
 
 use super::{FileKind, FileMetadata, FolderState, OpenMode};
 
@@ -152,7 +154,7 @@ pub struct ListedFolder(Arc<(OwnedFd, PathBuf)>);
 impl ListedFolder {
     /// Opens a folder by a path. Symbolic links in the path are followed.
     pub fn open(path: &Path) -> io::Result<Self> {
-        Ok(Self(Arc::new((fs::open(path, DIR_FLAGS, Mode::empty())?, path.to_owned()))))
+        Ok(Self(Arc::new((retry(|| fs::open(path, DIR_FLAGS, Mode::empty()))?, path.to_owned()))))
     }
 
     /// Returns what tells whether the entries are those of before; `None` where the system does not promise it. It is known of
@@ -170,13 +172,14 @@ impl ListedFolder {
                 reason = "the type differs between processors"
             )]
             let kind = |found: fs::StatFs| u64::from(found.f_type as u32);
-            let keeps_times = fs::fstatfs(&self.0.0).is_ok_and(|found| KEEPING_TIMES.contains(&kind(found)));
-            let look = || fs::statx(&self.0.0, c"", AtFlags::EMPTY_PATH, StatxFlags::BASIC_STATS);
+            let keeps_times =
+                retry(|| fs::fstatfs(&self.0.0)).is_ok_and(|found| KEEPING_TIMES.contains(&kind(found)));
+            let look = || retry(|| fs::statx(&self.0.0, c"", AtFlags::EMPTY_PATH, StatxFlags::BASIC_STATS));
             let is_plain = |found: fs::Statx| !found.stx_attributes.contains(StatxAttributes::ENCRYPTED);
             if !keeps_times || !look().is_ok_and(is_plain) {
                 return None;
             }
-            let found = FileMetadata::from(&fs::fstat(&self.0.0).ok()?);
+            let found = FileMetadata::from(&retry(|| fs::fstat(&self.0.0)).ok()?);
             Some(FolderState { id: found.id(), modified: found.modified, changed: found.changed })
         }
         #[cfg(not(any(target_os = "linux", target_os = "android")))]
@@ -231,7 +234,8 @@ impl ListedEntry {
 
     /// Returns the metadata. A symbolic link is not followed.
     pub fn metadata(&self) -> io::Result<FileMetadata> {
-        Ok((&fs::statat(&self.folder.0.0, self.name.as_c_str(), AtFlags::SYMLINK_NOFOLLOW)?).into())
+        let look = || fs::statat(&self.folder.0.0, self.name.as_c_str(), AtFlags::SYMLINK_NOFOLLOW);
+        Ok((&retry(look)?).into())
     }
 }
 
@@ -260,16 +264,16 @@ pub type HeldFile = OwnedFd;
 impl Dir {
     /// Opens a folder by a trusted path. Symbolic links in the path are followed.
     pub fn open(path: &Path) -> io::Result<Self> {
-        Ok(Self(fs::open(path, DIR_FLAGS, Mode::empty())?))
+        Ok(Self(retry(|| fs::open(path, DIR_FLAGS, Mode::empty()))?))
     }
 
     /// Opens a subfolder. A symbolic link is an error that [`is_symlink_refusal`] recognizes.
     pub fn open_dir(&self, name: &OsStr) -> io::Result<Self> {
-        match fs::openat(&self.0, name, DIR_FLAGS | OFlags::NOFOLLOW, Mode::empty()) {
+        match retry(|| fs::openat(&self.0, name, DIR_FLAGS | OFlags::NOFOLLOW, Mode::empty())) {
             Ok(child) => Ok(Self(child)),
             // Systems disagree about the error for a link where a folder is wanted.
             Err(Errno::NOTDIR) => {
-                let found = fs::statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW)?;
+                let found = retry(|| fs::statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW))?;
                 let is_symlink = kind_of(found.st_mode) == FileKind::Symlink;
                 Err(if is_symlink { Errno::LOOP } else { Errno::NOTDIR }.into())
             }
@@ -279,17 +283,17 @@ impl Dir {
 
     /// Opens a file.
     pub fn open_file(&self, name: &OsStr, how: OpenMode) -> io::Result<File> {
-        Ok(File::from(fs::openat(&self.0, name, how.flags(), how.permissions())?))
+        Ok(File::from(retry(|| fs::openat(&self.0, name, how.flags(), how.permissions()))?))
     }
 
     /// Creates a subfolder.
     pub fn create_dir(&self, name: &str) -> io::Result<()> {
-        Ok(fs::mkdirat(&self.0, name, Mode::from_raw_mode(0o777))?)
+        Ok(retry(|| fs::mkdirat(&self.0, name, Mode::from_raw_mode(0o777)))?)
     }
 
     /// Returns the metadata of an entry; `None` if there is none. A symbolic link is not followed.
     pub fn entry(&self, name: &str) -> io::Result<Option<FileMetadata>> {
-        let stat = match fs::statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW) {
+        let stat = match retry(|| fs::statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW)) {
             Ok(stat) => stat,
             Err(Errno::NOENT) => return Ok(None),
             Err(error) => return Err(error.into()),
@@ -300,19 +304,19 @@ impl Dir {
     /// Returns the number of the folder's device.
     pub fn device(&self) -> io::Result<u64> {
         #[allow(clippy::unnecessary_cast, reason = "the widths differ between systems")]
-        Ok(fs::fstat(&self.0)?.st_dev as u64)
+        Ok(retry(|| fs::fstat(&self.0))?.st_dev as u64)
     }
 
     /// Checks that an entry is writable; for `.`, that entries can be created and removed.
     pub fn check_writable(&self, name: &str) -> io::Result<()> {
         let access = if name == "." { Access::WRITE_OK | Access::EXEC_OK } else { Access::WRITE_OK };
-        Ok(fs::accessat(&self.0, name, access, AtFlags::EACCESS)?)
+        Ok(retry(|| fs::accessat(&self.0, name, access, AtFlags::EACCESS))?)
     }
 
     /// Lists the names of the entries, in no particular order.
     pub fn names(&self) -> io::Result<Vec<OsString>> {
         let mut names = Vec::new();
-        for entry in fs::Dir::read_from(&self.0)? {
+        for entry in retry(|| fs::Dir::read_from(&self.0))? {
             let name = entry?.file_name().to_bytes().to_vec();
             if name != b"." && name != b".." {
                 names.push(OsString::from_vec(name));
@@ -323,7 +327,7 @@ impl Dir {
 
     /// Renames an entry and replaces the target.
     pub fn rename_replace(&self, name: &str, to: &Self, to_name: &str) -> io::Result<()> {
-        Ok(fs::renameat(&self.0, name, &to.0, to_name)?)
+        Ok(retry(|| fs::renameat(&self.0, name, &to.0, to_name))?)
     }
 
     /// Renames an entry; an existing target is an error.
@@ -336,18 +340,18 @@ impl Dir {
         if to.entry(to_name)?.is_some() {
             return Err(Errno::EXIST.into());
         }
-        Ok(fs::renameat(&self.0, name, &to.0, to_name)?)
+        Ok(retry(|| fs::renameat(&self.0, name, &to.0, to_name))?)
     }
 
     /// Holds what an entry is now: a rename that replaces it does not free its blocks before the handle is closed. `None`
     /// where the system has no such handle, none is left, or the file would get a name of its own until then (NFS).
     #[cfg(any(target_os = "linux", target_os = "android"))]
     pub fn hold(&self, name: &str) -> Option<HeldFile> {
-        if fs::fstatfs(&self.0).ok()?.f_type == fs::NFS_SUPER_MAGIC {
+        if retry(|| fs::fstatfs(&self.0)).ok()?.f_type == fs::NFS_SUPER_MAGIC {
             return None;
         }
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        fs::openat(&self.0, name, flags, Mode::empty()).ok()
+        retry(|| fs::openat(&self.0, name, flags, Mode::empty())).ok()
     }
 
     /// Holds nothing, for this system has no handle that neither reads nor writes.
@@ -358,17 +362,17 @@ impl Dir {
 
     /// Removes a file.
     pub fn remove_file(&self, name: &str) -> io::Result<()> {
-        Ok(fs::unlinkat(&self.0, name, AtFlags::empty())?)
+        Ok(retry(|| fs::unlinkat(&self.0, name, AtFlags::empty()))?)
     }
 
     /// Removes an empty subfolder.
     pub fn remove_dir(&self, name: &str) -> io::Result<()> {
-        Ok(fs::unlinkat(&self.0, name, AtFlags::REMOVEDIR)?)
+        Ok(retry(|| fs::unlinkat(&self.0, name, AtFlags::REMOVEDIR))?)
     }
 
     /// Flushes the entries of the folder to the disk.
     pub fn sync(&self) -> io::Result<()> {
-        Ok(fs::fsync(&self.0)?)
+        Ok(retry(|| fs::fsync(&self.0))?)
     }
 
     /// Flushes the content of a file to the disk.
@@ -379,7 +383,7 @@ impl Dir {
     /// Flushes the whole file system of the folder to the disk; `Unsupported` where there is no such call.
     pub fn sync_all(&self) -> io::Result<()> {
         #[cfg(target_os = "linux")]
-        return Ok(fs::syncfs(&self.0)?);
+        return Ok(retry(|| fs::syncfs(&self.0))?);
         #[cfg(not(target_os = "linux"))]
         return Err(io::ErrorKind::Unsupported.into());
     }
@@ -399,7 +403,7 @@ pub fn sync_file_system(folder: &Path) -> io::Result<()> {
 
 #[cfg(any(target_os = "linux", target_os = "android", target_vendor = "apple"))]
 fn rename_noreplace(from: &OwnedFd, name: &str, to: &OwnedFd, to_name: &str) -> Result<(), Errno> {
-    fs::renameat_with(from, name, to, to_name, fs::RenameFlags::NOREPLACE)
+    retry(|| fs::renameat_with(from, name, to, to_name, fs::RenameFlags::NOREPLACE))
 }
 
 #[cfg(not(any(target_os = "linux", target_os = "android", target_vendor = "apple")))]
@@ -409,7 +413,7 @@ fn rename_noreplace(_: &OwnedFd, _: &str, _: &OwnedFd, _: &str) -> Result<(), Er
 
 /// Opens a file in a trusted folder. The file itself may not be a symbolic link.
 pub fn open_in_place(path: &Path, how: OpenMode) -> io::Result<File> {
-    Ok(File::from(fs::open(path, how.flags(), how.permissions())?))
+    Ok(File::from(retry(|| fs::open(path, how.flags(), how.permissions()))?))
 }
 
 /// Opens a file for reading by one call that follows no symbolic link in any component; `None` where the system does
@@ -426,7 +430,7 @@ pub fn open_without_links(path: &Path) -> Option<io::Result<File>> {
 #[cfg(target_os = "linux")]
 fn openat2(path: &Path) -> Result<OwnedFd, Errno> {
     let flags = OpenMode::Read.flags().difference(OFlags::NOFOLLOW);
-    fs::openat2(fs::CWD, path, flags, Mode::empty(), fs::ResolveFlags::NO_SYMLINKS)
+    retry(|| fs::openat2(fs::CWD, path, flags, Mode::empty(), fs::ResolveFlags::NO_SYMLINKS))
 }
 
 #[cfg(not(target_os = "linux"))]
@@ -499,17 +503,17 @@ impl Attributes {
         if file_metadata(file)?.owner != replaced.owner {
             let (user, group) = (fs::Uid::from_raw(replaced.owner.0), fs::Gid::from_raw(replaced.owner.1));
             before_each();
-            match fs::fchown(file.as_fd(), Some(user), Some(group)) {
+            match retry(|| fs::fchown(file.as_fd(), Some(user), Some(group))) {
                 // Only the superuser can change the owner. The content matters more.
                 Ok(()) | Err(Errno::PERM) => {}
                 Err(error) => return Err(error.into()),
             }
         }
         before_each();
-        fs::fchmod(file.as_fd(), Mode::from_raw_mode(replaced.mode as fs::RawMode))?;
+        retry(|| fs::fchmod(file.as_fd(), Mode::from_raw_mode(replaced.mode as fs::RawMode)))?;
         for (name, value) in &self.0 {
             before_each();
-            match fs::fsetxattr(file.as_fd(), name.as_slice(), value, XattrFlags::empty()) {
+            match retry(|| fs::fsetxattr(file.as_fd(), name.as_slice(), value, XattrFlags::empty())) {
                 Ok(()) => {}
                 Err(error @ (Errno::NOSPC | Errno::DQUOT)) => return Err(error.into()),
                 // Attributes outside `user.` may not be settable. The system sets them again.
@@ -533,19 +537,22 @@ pub fn write_all_at(file: &File, bytes: &[u8], offset: u64) -> io::Result<()> {
 
 /// Takes the exclusive lock of a file; `false` if another process holds it.
 pub fn try_lock(file: &File) -> io::Result<bool> {
-    locked(file.try_lock())
+    locked(|| file.try_lock())
 }
 
 /// Takes a shared lock of a file; `false` if another process holds the exclusive one.
 pub fn try_lock_shared(file: &File) -> io::Result<bool> {
-    locked(file.try_lock_shared())
+    locked(|| file.try_lock_shared())
 }
 
-fn locked(tried: Result<(), std::fs::TryLockError>) -> io::Result<bool> {
-    match tried {
-        Ok(()) => Ok(true),
-        Err(std::fs::TryLockError::WouldBlock) => Ok(false),
-        Err(std::fs::TryLockError::Error(error)) => Err(error),
+fn locked(lock: impl Fn() -> Result<(), std::fs::TryLockError>) -> io::Result<bool> {
+    loop {
+        match lock() {
+            Ok(()) => return Ok(true),
+            Err(std::fs::TryLockError::WouldBlock) => return Ok(false),
+            Err(std::fs::TryLockError::Error(error)) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(std::fs::TryLockError::Error(error)) => return Err(error),
+        }
     }
 }
 

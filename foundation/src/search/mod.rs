@@ -313,23 +313,25 @@ pub fn rank(
         Mode::Bm25 => (words()?, VectorHits::default(), named()?, None),
         Mode::Vector => (Ranking::default(), near(query_vector()?)?, named()?, None),
         // Another thread looks up the words, and then the relations, for which it needs the vector.
-        Mode::Hybrid => std::thread::scope(|scope| {
+        Mode::Hybrid => {
             let (tell, told) = std::sync::mpsc::channel();
-            let other = scope.spawn(move || -> Result<_> {
+            let other = move || -> Result<_> {
                 let (ranking, named) = (words()?, named()?);
                 let answer = told.recv().map_or(Ok(None), |vector| related(&vector, &named))?;
                 Ok((ranking, named, answer))
-            });
+            };
             // The sender ends with this step, so that the other thread does not wait for a vector after an error.
-            let near = query_vector().and_then(move |vector| {
-                // That thread ends early only after an error of its own, which is returned.
-                tell.send(vector.clone()).unwrap_or_default();
-                near(vector)
-            });
-            let other = other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            let own = move || {
+                query_vector().and_then(move |vector| {
+                    // That thread ends early only after an error of its own, which is returned.
+                    tell.send(vector.clone()).unwrap_or_default();
+                    near(vector)
+                })
+            };
+            let (other, near) = parallel::join(other, own);
             let (ranking, named, answer) = other?;
-            Ok::<_, Error>((ranking, near?, named, answer))
-        })?,
+            (ranking, near?, named, answer)
+        }
     };
     let mut text: Vec<Ranked> =
         ranking.hits.iter().map(|hit| Ranked { file: hit.file, score: hit.score }).collect();

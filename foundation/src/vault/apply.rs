@@ -51,9 +51,10 @@ impl Vault {
     /// # Errors
     /// Before anything is written: `Conflict` (`changed-on-disk`) if a file is not as the plan expects it; `Exists`
     /// (`target-exists`, `case-collision`) if a new name is taken; `Invalid` (`symlink`) for anything but regular files
-    /// in real folders; `Io` for files and folders that are not writable. `Io` while writing: the change is rolled back,
-    /// or after the commit point finished by the next command, and the message says which. The errors of
-    /// [`Turn::commit`](crate::vault::authority::Turn::commit), after which nothing was changed.
+    /// in real folders; `Io` for files and folders that are not writable. `Io` while writing before the commit point: the
+    /// change is rolled back. The errors of [`Turn::commit`](crate::vault::authority::Turn::commit), after which nothing was
+    /// changed. After the commit point nothing is an error: the change is made, and a notice says what the next command still
+    /// has to write.
     pub fn apply(&self, lock: &WriteLock, plan: &ChangeSet, at: Timestamp) -> Result<Applied> {
         self.apply_with_metadata(lock, plan, at, Map::new())
     }
@@ -94,12 +95,22 @@ impl Vault {
             return Err(with_rollback_result(error, roll_back(&mut tree, &draft.manifest, &pending)));
         }
         let mut notices = match carry_out(self, &mut tree, &draft, lock, (&pending, &folder)) {
-            Err(error) if authority_of(self).is_shared() => {
+            Ok(notices) => notices,
+            Err(CommitError::RolledBack(error) | CommitError::Incomplete(error))
+                if authority_of(self).is_shared() =>
+            {
                 // The change is committed, so an error would tell the caller something wrong.
                 let notice = format!("the change is stored, but this copy gets it later: {error}");
                 return Ok(Applied::of(&draft.manifest, vec![notice]));
             }
-            carried_out => carried_out?,
+            Err(CommitError::RolledBack(error)) => return Err(error),
+            // The same here: a caller that made the change again would make it twice.
+            Err(CommitError::Incomplete(error)) => {
+                let notice = format!(
+                    "the change is made, but a part of it is not written yet; the next command writes it: {error}"
+                );
+                return Ok(Applied::of(&draft.manifest, vec![notice]));
+            }
         };
         if let Some(undone) = &plan.undoes
             && let Err(error) = remove_created_dirs(&mut tree, lock, undone)
@@ -124,23 +135,34 @@ fn carry_out(
     draft: &PreparedChange<'_>,
     lock: &WriteLock,
     (pending, folder): (&Dir, &Dir),
-) -> Result<Vec<String>> {
-    let records = |error| Error::io("write the records in", lock.records(), error);
+) -> Result<Vec<String>, CommitError> {
     // This rename is the commit point. It counts once the folder is flushed.
     let committed = folder.rename_replace(MANIFEST, folder, COMMITTED).and_then(|()| {
-        folder.sync().inspect_err(|_| {
-            if let Err(error) = folder.rename_replace(COMMITTED, folder, MANIFEST) {
-                tracing::warn!(%error, "a failed change is still marked as committed");
+        let Err(error) = folder.sync() else { return Ok(()) };
+        match folder.rename_replace(COMMITTED, folder, MANIFEST) {
+            Ok(()) => Err(error),
+            Err(second) => {
+                tracing::warn!(
+                    "a change is made, but a power failure could still undo it: its records are not flushed ({error}), nor \
+                     can they be withdrawn ({second})"
+                );
+                Ok(())
             }
-        })
+        }
     });
-    if let Err(error) = committed.map_err(records) {
-        return Err(with_rollback_result(error, roll_back(tree, &draft.manifest, pending)));
+    if let Err(error) = committed {
+        let error = Error::io("write the records in", lock.records(), error);
+        let rolled_back = roll_back(tree, &draft.manifest, pending);
+        return Err(CommitError::RolledBack(with_rollback_result(error, rolled_back)));
     }
     let seen = draft.files.iter().map(|file| file.found.as_ref().map(|found| found.entry)).collect();
     match commit(vault, tree, &draft.manifest, lock, pending, Some(seen)) {
-        Ok(notices) => Ok(notices),
-        Err(CommitError::RolledBack(error) | CommitError::Incomplete(error)) => Err(error),
+        // All steps can be made again, and most failures pass.
+        Err(CommitError::Incomplete(error)) => {
+            tracing::debug!("a committed change is carried out again: {error}");
+            commit(vault, tree, &draft.manifest, lock, pending, None)
+        }
+        done => done,
     }
 }
 

@@ -21,9 +21,9 @@ const MAX_SINGLE_SYNCS: usize = 8;
 /// The reason why a committed transaction was not carried out in full.
 #[derive(Debug)]
 pub(crate) enum CommitError {
-    /// A rename failed, and the transaction was rolled back.
+    /// A rename failed, and the transaction is no longer committed. What is left of it, the next command rolls back.
     RolledBack(Error),
-    /// Only a part is done. The manifest stays, and the next command finishes the rest.
+    /// Only a part is done. The transaction stays committed, and the next command finishes the rest.
     Incomplete(Error),
 }
 
@@ -59,29 +59,26 @@ pub(crate) fn commit(
     let folder_renames = manifest.folder_renames();
     if let Err(error) = rename_all(tree, &folder_renames, &file_renames, seen.is_some()) {
         // While a rename is missing, no content has been replaced, so the transaction can still be rolled back.
-        let back = undo_renames(tree, folder_renames.iter().chain(&file_renames))
-            .and_then(|()| {
-                let failed = |error| Error::io("reopen the records of", &manifest.id, error);
-                let folder = pending.open_dir(&manifest.id).map_err(failed)?;
-                folder.rename_replace(COMMITTED, &folder, MANIFEST).map_err(failed)
-            })
-            .and_then(|()| roll_back(tree, manifest, pending));
-        return Err(match back {
-            Ok(()) => CommitError::RolledBack(error),
-            failed => CommitError::Incomplete(with_rollback_result(error, failed)),
+        let withdrawn = undo_renames(tree, folder_renames.iter().chain(&file_renames)).and_then(|()| {
+            let failed = |error| Error::io("reopen the records of", &manifest.id, error);
+            let folder = pending.open_dir(&manifest.id).map_err(failed)?;
+            folder.rename_replace(COMMITTED, &folder, MANIFEST).map_err(failed)
+        });
+        return Err(match withdrawn {
+            Ok(()) => {
+                CommitError::RolledBack(with_rollback_result(error, roll_back(tree, manifest, pending)))
+            }
+            Err(second) => {
+                tracing::debug!("a change that cannot be carried out stays committed: {second}");
+                CommitError::Incomplete(error)
+            }
         });
     }
     let replaced = ReplacedFiles::start(manifest.files.len());
     let mut commit = Commit { vault, tree, manifest, lock, seen, replaced, notices: Vec::new() };
     match commit.replace_all().and_then(|()| commit.remove_all(&removals)).and_then(|()| commit.sync()) {
         Ok(()) => Ok(commit.notices),
-        Err(error) => {
-            let said = format!("{}; the change is only partly done", error.message());
-            let hint = "the next command finishes the change; nothing is lost";
-            // The cause of this error would also stop the next command, so its hint comes first.
-            let hint = error.wording().cloned().unwrap_or_default().before(hint);
-            Err(CommitError::Incomplete(Error::new(error.kind(), said).with_hint(hint).with_source(error)))
-        }
+        Err(error) => Err(CommitError::Incomplete(error)),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Directory handles: `openat`-style access in which no symbolic link is followed.
 //!
-//! `SIDENOTE_FAILPOINT=n` is for tests: it kills the process right before its n-th step: a file system change in this
-//! module, or a statement that `share` sends to the database.
+//! For tests, `SIDENOTE_FAILPOINT=n` kills the process right before its n-th step: a file system change in this module, or a
+//! statement that `share` sends to the database. `SIDENOTE_FAULT=n` lets the n-th file system change fail, `n-` also all later.
 
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -49,6 +49,21 @@ pub fn failpoint() {
     {
         platform::kill_this_process();
     }
+}
+
+/// Counts a file system change that is about to happen, and lets the one that the test chose fail or kill the process.
+fn step() -> io::Result<()> {
+    static FAULTS: OnceLock<Option<(u64, bool)>> = OnceLock::new();
+    static DONE: AtomicU64 = AtomicU64::new(0);
+    failpoint();
+    let read = || {
+        let text = std::env::var("SIDENOTE_FAULT").ok()?;
+        let first = text.trim_end_matches('-');
+        Some((first.parse().ok()?, first != text))
+    };
+    let Some((first, all)) = *FAULTS.get_or_init(read) else { return Ok(()) };
+    let at = DONE.fetch_add(1, Ordering::SeqCst) + 1;
+    if at == first || all && at > first { Err(io::ErrorKind::StorageFull.into()) } else { Ok(()) }
 }
 
 /// The content and metadata of a regular file.
@@ -99,7 +114,7 @@ impl Dir {
 
     /// Creates a subfolder.
     pub(crate) fn create_dir(&self, name: &str) -> io::Result<()> {
-        failpoint();
+        step()?;
         self.0.create_dir(name)
     }
 
@@ -147,7 +162,7 @@ impl Dir {
 
     /// Creates a new file; an existing one is an error.
     pub(crate) fn create(&self, name: &str, mode: u32) -> io::Result<File> {
-        failpoint();
+        step()?;
         self.0.open_file(name.as_ref(), OpenMode::CreateNew(mode))
     }
 
@@ -165,13 +180,13 @@ impl Dir {
     }
 
     pub(crate) fn open_append(&self, name: &str) -> io::Result<File> {
-        failpoint();
+        step()?;
         safe_open::writable(self.0.open_file(name.as_ref(), OpenMode::AppendOrCreate))
     }
 
     /// Opens a file for reading and writing, and creates it if it is missing.
     pub(crate) fn open_or_create(&self, name: &str) -> io::Result<File> {
-        failpoint();
+        step()?;
         safe_open::writable(self.0.open_file(name.as_ref(), OpenMode::ReadWriteOrCreate(0o666)))
     }
 
@@ -182,31 +197,31 @@ impl Dir {
 
     /// Renames an entry and replaces the target.
     pub(crate) fn rename_replace(&self, name: &str, to: &Self, to_name: &str) -> io::Result<()> {
-        failpoint();
+        step()?;
         self.0.rename_replace(name, &to.0, to_name)
     }
 
     /// Renames an entry; an existing target is an error.
     pub(crate) fn rename_no_replace(&self, name: &str, to: &Self, to_name: &str) -> io::Result<()> {
-        failpoint();
+        step()?;
         self.0.rename_no_replace(name, &to.0, to_name)
     }
 
     /// Removes a file.
     pub(crate) fn remove(&self, name: &str) -> io::Result<()> {
-        failpoint();
+        step()?;
         self.0.remove_file(name)
     }
 
     /// Removes an empty subfolder.
     pub(crate) fn remove_dir(&self, name: &str) -> io::Result<()> {
-        failpoint();
+        step()?;
         self.0.remove_dir(name)
     }
 
     /// Flushes the entries of the folder to the disk.
     pub(crate) fn sync(&self) -> io::Result<()> {
-        failpoint();
+        step()?;
         self.0.sync()
     }
 
@@ -217,7 +232,7 @@ impl Dir {
 
     /// Flushes the whole file system of the folder to the disk; `Unsupported` where there is no such call.
     pub(crate) fn sync_all(&self) -> io::Result<()> {
-        failpoint();
+        step()?;
         self.0.sync_all()
     }
 }

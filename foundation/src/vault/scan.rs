@@ -12,6 +12,7 @@ use std::{io, thread};
 
 use crate::clock::is_racy;
 use crate::error::{Error, Result};
+use crate::parallel::start_some;
 use crate::platform::{self, FileKind, FileMetadata, FolderState, ListedEntry, ListedFolder};
 use crate::text::path::{MAX_SEGMENTS, NotePath, is_too_deep};
 use crate::vault::Vault;
@@ -457,9 +458,15 @@ fn walk<E>(
     // The scope propagates a panic of a thread. Without that, its folders would be missing silently.
     thread::scope(|threads| {
         let (sender, listings) = sync_channel(CHANNEL_CAPACITY);
-        for _ in 0..context.options.threads.max(1) {
+        let start = |_| {
             let sender = sender.clone();
-            threads.spawn(|| work(sender));
+            thread::Builder::new().spawn_scoped(threads, || work(sender)).map(drop)
+        };
+        if let Err(error) = start_some(context.options.threads, start) {
+            // Without a thread no folder can be listed now.
+            for folder in std::mem::take(&mut lock(&queue).folders) {
+                gaps.fail(&folder, &on_disk(context.root, &folder), io::Error::from(error.kind()));
+            }
         }
         drop(sender);
         let mut links = BTreeSet::new();

@@ -30,6 +30,7 @@ use sidenote_foundation::memory::score::{CompositeScore, composite_score};
 use sidenote_foundation::memory::state::{TierReason, tier_reason};
 use sidenote_foundation::memory::tier::Tier;
 use sidenote_foundation::memory::types::MemoryType;
+use sidenote_foundation::parallel;
 use sidenote_foundation::search::SearchHit;
 use sidenote_foundation::search::query::Query;
 
@@ -195,12 +196,9 @@ impl Recalls<'_> {
         most: usize,
     ) -> Result<(Option<WorkContext>, Matches)> {
         let before = self.core.index.generation()?;
-        let (refreshed, context, matches) = std::thread::scope(|scope| {
-            let refresh = scope.spawn(|| IndexSync::of(self.core).refresh_within(patience));
-            let context = Memories::of(self.core).context();
-            let matches = self.matches(request, query, most);
-            (refresh.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), context, matches)
-        });
+        let refresh = || IndexSync::of(self.core).refresh_within(patience);
+        let find = || (Memories::of(self.core).context(), self.matches(request, query, most));
+        let (refreshed, (context, matches)) = parallel::join(refresh, find);
         // Another process may have changed the index, too.
         let has_changed = refreshed? || self.core.index.generation()? != before;
         Ok((context?, if has_changed { self.matches(request, query, most)? } else { matches? }))

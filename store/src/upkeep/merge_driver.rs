@@ -11,6 +11,7 @@ use serde::Serialize;
 use sidenote_foundation::atomic_file::AtomicFile;
 use sidenote_foundation::error::{Error, ErrorKind, Result};
 use sidenote_foundation::git::{ConflictMarkers, FileVersions, MergedFile, merge_file};
+use sidenote_foundation::parallel::no_thread;
 use sidenote_foundation::text::merge::{Markers, Merged, Versions, merge, merge_lines};
 
 /// The time after which a note is merged line by line alone.
@@ -82,10 +83,14 @@ fn merge_as_note(request: &MergeDriverRequest, versions: FileVersions<'_>) -> Op
     let markers = request.markers.clone();
     let (sender, result) = channel();
     // A thread that takes too long ends with the process, which has nothing else to do.
-    std::thread::spawn(move || {
+    let started = std::thread::Builder::new().spawn(move || {
         let texts = Versions { base: &base, ours: &ours, theirs: &theirs };
         drop(sender.send(merge(texts, &|texts| merge_with_git(Path::new("."), texts, &markers))));
     });
+    if let Err(error) = started {
+        tracing::warn!("{}: {}; it is merged line by line", request.path, no_thread(error));
+        return None;
+    }
     match result.recv_timeout(request.time_limit) {
         Ok(Ok(merged)) => Some(merged),
         Ok(Err(error)) => {

@@ -221,9 +221,9 @@ impl SegmentBuilder {
             let (sender, sorted) = sync_channel(0);
             let ranks = &terms.ranks;
             // One field is sorted while the field before is written.
-            scope.spawn(move || {
+            std::thread::Builder::new().spawn_scoped(scope, move || {
                 postings_by_field.into_iter().try_for_each(|buffer| sender.send(buffer.into_sorted(ranks)))
-            });
+            })?;
             for (field, sorted) in fields.into_iter().zip(sorted).filter(|(_, sorted)| !sorted.is_empty()) {
                 check_stopped(stop)?;
                 let option = schema.get_field_entry(field).field_type().index_record_option();

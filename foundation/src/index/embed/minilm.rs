@@ -161,11 +161,20 @@ impl Embed for MiniLm {
             [pool] => vec![pool.install(work)?],
             pools => thread::scope(|scope| {
                 let pools = pools.iter().take(groups.len());
-                let workers: Vec<_> = pools.map(|pool| scope.spawn(|| pool.install(work))).collect();
+                let missing =
+                    |error: &std::io::Error| tracing::debug!("embedding has fewer threads: {error}");
+                let workers: Vec<_> = pools
+                    .flat_map(|pool| {
+                        thread::Builder::new()
+                            .spawn_scoped(scope, move || pool.install(work))
+                            .inspect_err(missing)
+                    })
+                    .collect();
+                // Where the system cannot start any, this thread does the work.
+                let own = if workers.is_empty() { vec![work()] } else { Vec::new() };
                 let joined = workers.into_iter().map(thread::ScopedJoinHandle::join);
-                joined
-                    .map(|done| done.unwrap_or_else(|panic| panic::resume_unwind(panic)))
-                    .collect::<Result<Vec<_>>>()
+                let joined = joined.map(|done| done.unwrap_or_else(|panic| panic::resume_unwind(panic)));
+                own.into_iter().chain(joined).collect::<Result<Vec<_>>>()
             })?,
         };
         let mut results: Vec<_> = results.into_iter().flatten().collect();

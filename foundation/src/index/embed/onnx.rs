@@ -18,6 +18,7 @@ use super::{DEFAULT_DUPLICATE_THRESHOLD, Effort, Embed, ModelId, Rerank, normali
 use crate::config::{EmbedConfig, RerankConfig};
 use crate::error::{Error, Result};
 use crate::index::embed::model_files::{InstallRecord, ModelFiles, Pooling, folder_of};
+use crate::parallel::no_thread;
 use crate::platform;
 use crate::text::passage::estimate_tokens;
 use crate::wording::Wording;
@@ -184,11 +185,11 @@ impl OnnxEmbedder {
         if effort == Effort::Background && self.files.bytes <= MAX_SECOND_COPY {
             // This needs a thread of its own, because a lowered priority cannot be raised again.
             return std::thread::scope(|scope| {
-                let work = scope.spawn(|| {
+                let work = std::thread::Builder::new().spawn_scoped(scope, || {
                     platform::lower_thread_priority();
                     self.embed_with(&mut *self.session(&self.background, 1)?, texts)
                 });
-                work.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+                work.map_err(no_thread)?.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
             });
         }
         self.embed_with(&mut *self.session(&self.foreground, cores())?, texts)
