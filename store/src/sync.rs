@@ -14,7 +14,9 @@ use sidenote_foundation::config::CommitPolicy;
 use sidenote_foundation::error::{ErrorKind, Result};
 use sidenote_foundation::index::catalog::Counts;
 use sidenote_foundation::index::follow::CatchUp;
-use sidenote_foundation::index::{EmbedReport, Holder, Patience, Progress, SyncReport, SyncScope, silent};
+use sidenote_foundation::index::{
+    Drift, EmbedReport, Holder, Patience, Progress, SyncReport, SyncScope, silent,
+};
 use sidenote_foundation::journal::event::{Event, OP_MOVED, TouchedFile};
 use sidenote_foundation::text::dialect::DialectUnit;
 use sidenote_foundation::text::edit::{ContentHash, FileLocation};
@@ -59,6 +61,12 @@ impl IndexSync<'_> {
     /// Returns whether this process follows the files. A search then uses the events of the watch instead of a scan.
     pub fn is_following(&self) -> bool {
         self.core.index.follower().is_following()
+    }
+
+    /// Waits until the process that writes the index has indexed every change of the files up to now. Returns `false` if that
+    /// process does not follow the files, or does not say so in time.
+    pub fn wait_for_follower(&self, patience: Duration) -> bool {
+        self.core.index.follower().wait_for_writer(patience)
     }
 
     /// Updates the index for a caller with little time. What takes longer than `patience` is left to other processes,
@@ -178,9 +186,15 @@ impl IndexSync<'_> {
         Ok(())
     }
 
-    /// Waits for the process that writes the index. Returns the number of files that the index is still behind.
+    /// Waits for the process that writes the index. Returns the number of files that the index is still behind. The files are
+    /// compared with the index only where that process does not follow them, or does not answer.
     fn refresh_as_reader(&self) -> Result<usize> {
-        let end = Instant::now() + self.patience(PATIENCE)?;
+        let patience = self.patience(PATIENCE)?;
+        let end = Instant::now() + patience;
+        if self.wait_for_follower(patience) {
+            Lookup::of(self.core).set_unindexed(Some(&Drift::default()));
+            return Ok(0);
+        }
         loop {
             let generation = self.core.index.generation()?;
             let drift = self.core.index.drift(&self.core.vault)?;

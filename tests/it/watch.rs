@@ -558,6 +558,27 @@ fn a_reader_follows_a_rebuild_by_another_process() {
     until("both are found", || find(&store, "zebra").len() == 2);
 }
 
+/// What one process finds without comparing the files with the index, because another one follows them.
+#[test]
+fn a_reader_relies_on_the_process_that_follows_the_files() {
+    let vault = TestVault::new(&[("a.md", "zebra\n")]);
+    let following = Following::new(&vault);
+    let reader = vault.open("none");
+    let writer = || reader.index().wait_for_follower(LIMIT);
+    until("the follower answers", writer);
+    assert!(!reader.index().is_following());
+    // Each edit is found at once, though the file is written right before the search.
+    for at in 0..20 {
+        vault.write("b.md", &format!("quagga{at}\n"));
+        assert!(writer(), "edit {at}");
+        assert_eq!(find(&reader, &format!("quagga{at}")), ["b.md"]);
+    }
+    drop(following);
+    // Without a follower the reader takes over, and finds what nobody told of.
+    vault.write("c.md", "okapi\n");
+    until("the reader takes over", || find(&reader, "okapi") == ["c.md"]);
+}
+
 /// No system tells of a write through another name of a file.
 #[cfg(unix)]
 #[test]

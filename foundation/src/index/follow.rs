@@ -8,7 +8,8 @@ use serde::Serialize;
 
 use crate::error::Result;
 use crate::index::{Index, Patience, SyncReport, SyncScope, silent};
-use crate::vault::watch::{WatchBatch, Watcher};
+use crate::vault::flush_request::FlushRequester;
+use crate::vault::watch::{PULSE_DIR, WatchBatch, Watcher};
 
 /// The interval at which a process that follows the files checks whether it still writes the index.
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
@@ -58,6 +59,8 @@ pub(super) struct FollowState {
     arrivals: AtomicU64,
     /// The readers that have caught up: those with at most this number. It changes while `batch_lock` is held.
     caught_up: AtomicU64,
+    /// What this process asks of another one that follows the files.
+    requester: FlushRequester,
 }
 
 /// A lock that can be acquired with a time limit.
@@ -168,6 +171,12 @@ impl Follower<'_> {
         };
         self.step(&watch, first, &mut on_batch)?;
         self.0.following.set_watch(Some(Arc::clone(&watch)));
+        let offer = || {
+            if let Err(error) = watch.offer_answers() {
+                tracing::debug!(%error, "other processes compare the files themselves");
+            }
+        };
+        offer();
         let mut limit = MIN_BATCH_FILES;
         while !stop.load(Ordering::Relaxed) {
             watch.wait(CHECK_INTERVAL);
@@ -176,9 +185,11 @@ impl Follower<'_> {
                 return Ok(());
             }
             on_wake();
+            offer();
             // Readers that catch up wait for the batch in progress.
             let _guard = self.0.following.batch_lock.lock();
-            if let Some(batch) = watch.next(limit) {
+            let (next, requests) = watch.next(limit);
+            if let Some(batch) = next {
                 let (started, count) = (Instant::now(), batch.files.len());
                 self.step(&watch, batch, &mut on_batch)?;
                 if count >= MIN_BATCH_FILES {
@@ -187,6 +198,7 @@ impl Follower<'_> {
                     limit = limit.clamp(MIN_BATCH_FILES, 64 * MIN_BATCH_FILES);
                 }
             }
+            watch.answer(&requests);
         }
         Ok(())
     }
@@ -234,6 +246,19 @@ impl Follower<'_> {
         if let Some(watch) = self.0.following.watch() {
             watch.stop();
         }
+    }
+
+    /// Asks the process that writes the index to index all changes of the files until now, and waits for it. Returns `false` if
+    /// there is none that follows the files, or if it does not answer in time; then the caller compares the files itself.
+    pub fn wait_for_writer(&self, patience: Duration) -> bool {
+        let may_write = !self.0.options.read_only && !self.0.vault.is_read_only();
+        let Some(holder) = self.0.holder().filter(|_| may_write) else { return false };
+        self.0.following.requester.request(&self.0.folder().join(PULSE_DIR), holder.pid, patience)
+    }
+
+    /// Removes what this process wrote to ask another one.
+    pub(super) fn end_requests(&self) {
+        self.0.following.requester.remove_marker(&self.0.folder().join(PULSE_DIR));
     }
 
     /// Returns the number of changes that wait to be indexed, at least 1.

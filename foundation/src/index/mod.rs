@@ -848,6 +848,7 @@ impl Drop for Index {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
         self.urgent.store(true, Ordering::Relaxed);
+        self.follower().end_requests();
         let write_side = self.write_side.get_mut().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(write_side) = write_side {
             write_side.end();

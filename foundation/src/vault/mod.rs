@@ -15,6 +15,7 @@ mod commit;
 pub mod copy;
 pub(crate) mod dir;
 pub mod symlinks;
+pub mod flush_request;
 pub mod folder_fingerprint;
 pub mod folder_listings;
 pub mod git_files;

@@ -19,6 +19,7 @@ use crate::platform;
 use crate::safe_open;
 use crate::text::path::NotePath;
 use crate::vault::Vault;
+use crate::vault::flush_request::{FlushRequest, FollowingSign};
 use crate::vault::scan::{FileStat, Scan, ScanOptions, leads_back, lies_in, on_disk, scan};
 
 /// A batch is complete after this long without events; one save causes several.
@@ -78,8 +79,12 @@ struct PendingEvents {
     last: Option<Instant>,
     /// Whether a new folder is being listed, so that the events are incomplete.
     busy: bool,
+    /// Whether the last batch left files for the next one.
+    is_cut: bool,
     /// The number of the newest marker file whose event arrived.
     pulse: u64,
+    /// The requests of other processes whose events arrived and that wait for an answer.
+    requests: Vec<FlushRequest>,
     /// The reason why there are no events, if there are none.
     blind: Option<String>,
     stopped: bool,
@@ -117,6 +122,11 @@ impl PendingEvents {
         }
     }
 
+    /// Says whether another process asks for the pending events, and they are complete.
+    fn is_asked(&self) -> bool {
+        !self.requests.is_empty() && !self.busy
+    }
+
     /// Returns the time at which the pending events become a batch; `None` if there are none.
     fn due(&self) -> Option<Instant> {
         let is_empty = self.files.is_empty() && self.gone.is_empty() && self.rescan.is_none();
@@ -133,6 +143,7 @@ impl PendingEvents {
             self.files.clear();
             self.gone.clear();
         }
+        self.is_cut = self.files.len() > most;
         let moved = std::mem::take(&mut self.moved);
         let gone = std::mem::take(&mut self.gone).into_iter().collect();
         if self.files.len() <= most {
@@ -185,6 +196,8 @@ pub struct Watcher {
     pulse: PathBuf,
     /// The number of the marker file; 0 while there is none.
     mark: Mutex<u64>,
+    /// The sign that this process answers the requests of others, while it does.
+    sign: Mutex<Option<FollowingSign>>,
     messages: Sender<Message>,
     thread: Option<JoinHandle<()>>,
 }
@@ -224,7 +237,8 @@ impl Watcher {
             .spawn(move || gatherer.run(&received))
             .map_err(|error| Error::internal("cannot start the file watcher").with_source(error))?;
         let root = vault.root().to_owned();
-        Ok(Self { shared, root, pulse, mark: Mutex::default(), messages, thread: Some(thread) })
+        let (mark, sign) = (Mutex::default(), Mutex::default());
+        Ok(Self { shared, root, pulse, mark, sign, messages, thread: Some(thread) })
     }
 
     /// Returns the reason why there are no events, if there are none.
@@ -232,22 +246,50 @@ impl Watcher {
         self.shared.lock().blind.clone()
     }
 
-    /// Takes the next batch if it is complete: if there were no events for a moment, or if it is old enough. Of more than
-    /// `most` files the newest come first, so that an edit does not wait for a bulk copy.
-    pub fn next(&self, most: usize) -> Option<WatchBatch> {
+    /// Takes the next batch if it is complete: if there were no events for a moment, if it is old enough, or if another process
+    /// asks for it. Of more than `most` files the newest come first, so that an edit does not wait for a bulk copy. Returns with
+    /// it the requests of other processes that are to be answered once it is indexed.
+    pub fn next(&self, most: usize) -> (Option<WatchBatch>, Vec<FlushRequest>) {
         let mut pending = self.shared.lock();
+        if pending.is_asked() {
+            let batch = pending.take(most);
+            // What is left after a cut was changed before the request, too.
+            let requests = if pending.is_cut { Vec::new() } else { std::mem::take(&mut pending.requests) };
+            let batch = self.with_links(pending, batch);
+            return (Some(batch).filter(|batch| !batch.is_empty()), requests);
+        }
         let is_due = pending.due().is_some_and(|due| due <= Instant::now());
-        is_due.then(|| pending.take(most))
+        (is_due.then(|| pending.take(most)), Vec::new())
     }
 
-    /// Waits until a batch is complete, at most for `timeout`.
+    /// Answers requests.
+    pub fn answer(&self, requests: &[FlushRequest]) {
+        requests.iter().for_each(|request| request.answer(&self.pulse));
+    }
+
+    /// Says whether this process answers the requests of others, which it can while the system delivers events.
+    ///
+    /// # Errors
+    /// The error of the sign, which cannot be written.
+    pub fn offer_answers(&self) -> std::io::Result<()> {
+        let mut sign = self.sign.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_blind = self.shared.lock().blind.is_some();
+        if is_blind {
+            *sign = None;
+        } else if sign.is_none() {
+            *sign = Some(FollowingSign::put(&self.pulse)?);
+        }
+        Ok(())
+    }
+
+    /// Waits until a batch is complete or another process asks for it, at most for `timeout`.
     pub fn wait(&self, timeout: Duration) {
         let end = Instant::now() + timeout;
         let mut pending = self.shared.lock();
         loop {
             let due = pending.due().map_or(end, |due| due.min(end));
             let left = due.saturating_duration_since(Instant::now());
-            if pending.stopped || left.is_zero() {
+            if pending.stopped || left.is_zero() || pending.is_asked() {
                 return;
             }
             pending =
@@ -288,7 +330,12 @@ impl Watcher {
         if !told {
             return None;
         }
-        let mut batch = pending.take(usize::MAX);
+        let batch = pending.take(usize::MAX);
+        Some(self.with_links(pending, batch))
+    }
+
+    /// Adds to a batch what causes no events: the files behind symbolic links, and folders that came back behind them.
+    fn with_links(&self, pending: MutexGuard<'_, PendingEvents>, mut batch: WatchBatch) -> WatchBatch {
         batch.files.extend(pending.links.iter().cloned());
         let dangling = pending.dangling.clone();
         drop(pending);
@@ -297,7 +344,7 @@ impl Watcher {
             // Where the thread has ended, nobody watches the folder.
             drop(self.messages.send(Message::FoldersCameBack));
         }
-        Some(batch)
+        batch
     }
 
     /// Gives the marker file the next number, and returns it; `None` if that is not possible.
@@ -433,6 +480,9 @@ impl EventCollector {
     fn clear_marks(&self) {
         let Ok(entries) = fs::read_dir(&self.pulse) else { return };
         let is_old = |entry: &fs::DirEntry| {
+            if entry.file_name().to_str().is_some_and(FollowingSign::is_own) {
+                return false;
+            }
             let made = entry.metadata().and_then(|metadata| metadata.modified());
             made.is_ok_and(|made| made.elapsed().is_ok_and(|age| age > RETRY_INTERVAL))
         };
@@ -624,6 +674,15 @@ impl EventCollector {
     }
 
     fn hear_pulse(&self, name: &str) {
+        if let Some(request) = FlushRequest::of_file(name) {
+            let mut pending = self.shared.lock();
+            if !pending.requests.contains(&request) {
+                pending.requests.push(request);
+            }
+            drop(pending);
+            self.shared.changed.notify_all();
+            return;
+        }
         let own = name.strip_prefix(&format!("{}-", std::process::id())).and_then(|n| n.parse::<u64>().ok());
         if let Some(number) = own {
             let mut pending = self.shared.lock();

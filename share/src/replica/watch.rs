@@ -124,7 +124,7 @@ fn wait(watcher: &Watcher, interval: Duration, is_lost: bool, stop: &AtomicBool)
             break;
         }
         watcher.wait(left.min(SLICE));
-        while watcher.next(usize::MAX).is_some() {
+        while watcher.next(usize::MAX).0.is_some() {
             has_changed = true;
         }
         if has_changed && !is_lost {
