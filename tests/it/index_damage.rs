@@ -30,6 +30,29 @@ fn index_files(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
+/// Copies and clean-ups of other programs leave files out, and the index is sidenote's all the same.
+#[test]
+fn an_index_without_the_files_that_begin_it_is_used() {
+    let vault = TestVault::new(&[("a.md", "The heron waits.")]);
+    assert!(vault.run(&["search", "heron"]).status.success());
+    let index = vault.root().join(".sidenote/index");
+    for gone in
+        [&["lock"][..], &[".gitignore"], &["lock", ".gitignore"], &["lock", ".gitignore", "seal.json"]]
+    {
+        gone.iter().for_each(|name| fs::remove_file(index.join(name)).unwrap());
+        let output = vault.run(&["search", "heron", "--json"]);
+        assert!(output.status.success(), "{gone:?}: {}", stderr(&output));
+        assert!(stdout(&output).contains("a.md"), "{gone:?}");
+        assert!(index.join("lock").exists() && index.join(".gitignore").exists(), "{gone:?}");
+    }
+    // A folder with files of the user stays refused.
+    let foreign = vault.root().join("foreign");
+    fs::create_dir(&foreign).unwrap();
+    fs::write(foreign.join("letter.txt"), "Dear").unwrap();
+    let refused = vault.run(&["--index", foreign.to_str().unwrap(), "search", "heron"]);
+    assert!(stderr(&refused).contains("contains other files"), "{}", stderr(&refused));
+}
+
 /// Damages each index file in turn and checks that the next command says so and answers as before.
 #[track_caller]
 fn check_noticed(damage: impl Fn(&mut Vec<u8>)) {
@@ -347,4 +370,22 @@ fn a_vault_on_a_full_disk_is_searched_and_read() {
         assert!(said.contains(expected), "{asked}: {said}{}", String::from_utf8_lossy(&done.stderr));
     }
     assert_eq!(cases.len(), 5);
+}
+
+/// An index that is up to date keeps its seal, which is only written after a wait for the disk.
+#[test]
+fn indexing_again_writes_nothing() {
+    let vault = TestVault::new(&[("a.md", "The heron waits."), ("b.md", "# Otter\n\nThe otter swims.")]);
+    let first = vault.run(&["index"]);
+    assert!(first.status.success(), "{}", stderr(&first));
+    let seal = vault.root().join(".sidenote/index/seal.json");
+    let state = || {
+        let found = fs::metadata(&seal).unwrap();
+        (found.modified().unwrap(), fs::read(&seal).unwrap())
+    };
+    let before = state();
+    for arguments in [&["index"][..], &["index", "--no-embed"], &["search", "heron"]] {
+        assert!(vault.run(arguments).status.success());
+        assert!(state() == before, "{arguments:?}");
+    }
 }

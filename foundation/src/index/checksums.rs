@@ -13,7 +13,7 @@ use crate::index::vectors::{remove_if_there, replace};
 use crate::safe_open::{self, FileIdentity, file_identity};
 use crate::{parallel, platform};
 
-const NAME: &str = "seal.json";
+pub(super) const NAME: &str = "seal.json";
 /// The largest seal that is read, in bytes.
 const MAX_SIZE: u64 = 64_000_000;
 /// Files that every index has.

@@ -209,8 +209,8 @@ pub(super) fn refuse_links(root: &Path, folder: &Path) -> Result<()> {
 /// The maximum number of bytes that are read of a lock file.
 const MAX_LOCK_BYTES: u64 = 65_536;
 
-/// The files by which an index folder is recognised.
-const MARKER_FILES: &[&str] = &["lock", ".gitignore"];
+/// The names by which an index folder is recognised: each is of a file that only an index has, or of one that begins it.
+const MARKER_FILES: &[&str] = &["lock", ".gitignore", "catalog.db", checksums::NAME];
 
 /// Refuses a folder that contains foreign files, because creating or rebuilding an index would remove them.
 fn refuse_foreign(folder: &Path) -> Result<()> {

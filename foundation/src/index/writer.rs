@@ -681,6 +681,15 @@ impl Writer {
         Ok(count)
     }
 
+    /// Returns whether all vectors of the model are there, and the graph and the counts in the catalog are theirs, so that
+    /// [`Writer::finish_vectors`] would change nothing.
+    pub(crate) fn are_vectors_finished(&self) -> Result<bool> {
+        let catalog = self.catalog.reader();
+        let is_built = self.vectors.as_ref().is_none_or(|vectors| !vectors.graph_is_due());
+        let is_counted = catalog.meta("pending")? == Some(0) && catalog.meta("model")? == Some(self.model);
+        Ok(is_built && is_counted && active_model::completed_model(catalog)? == self.model)
+    }
+
     /// Counts the pending passages again, after the model changed or another process may have written.
     pub(crate) fn recount(&mut self) -> Result<()> {
         self.remove_seal()?;

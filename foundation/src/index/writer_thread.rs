@@ -201,6 +201,11 @@ impl WriterThread {
         let (steps, reused) = self.writer.embedding_steps()?;
         let stop = Arc::clone(&self.stop);
         let mut report = EmbedReport { embedded: 0, reused };
+        if total == 0 && reused == 0 && self.writer.are_vectors_finished()? {
+            // The index stays as it is, with its seal.
+            self.writer.remove_unused_vectors()?;
+            return Ok(report);
+        }
         if total > 0 {
             self.writer.remove_seal()?;
         }
