@@ -106,6 +106,30 @@ fn damaged_lines_are_counted_and_kept() {
 }
 
 #[test]
+fn events_that_another_program_joined_into_one_line_are_read() {
+    let written = Written::new(&[]);
+    written
+        .journal
+        .append_all(&[Event::new("one", at(0)), Event::new("two", at(1)), Event::new("three", at(2))])
+        .unwrap();
+    let file = written.vault.root().join(".sidenote/local/2026-11.jsonl");
+    let joined = fs::read_to_string(&file).unwrap().replacen('\n', "", 1).replacen('\n', "  ", 1);
+    assert_eq!(joined.lines().count(), 1);
+    fs::write(&file, &joined).unwrap();
+    for (order, expected) in
+        [(ReadOrder::OldestFirst, "one two three"), (ReadOrder::NewestFirst, "three two one")]
+    {
+        let mut events = written.journal.events(order).unwrap();
+        let read: Vec<String> = events.by_ref().map(|event| event.unwrap().op).collect();
+        assert_eq!((read.join(" ").as_str(), events.corrupt()), (expected, 0));
+    }
+    // What is not whole is one damaged line, as before.
+    fs::write(&file, joined.trim_end().trim_end_matches('}')).unwrap();
+    let mut events = written.journal.events(ReadOrder::OldestFirst).unwrap();
+    assert_eq!((events.by_ref().count(), events.corrupt()), (0, 1));
+}
+
+#[test]
 fn unknown_parts_of_an_event_are_kept() {
     let text = r#"{"id":"x","at":"2026-11-21T10:00:00Z","op":"use","path":"a.md","weight":2}"#;
     let event: Event = serde_json::from_str(text).unwrap();

@@ -16,6 +16,7 @@ use crate::error::{Error, Result};
 use crate::journal::event::{Event, OP_MOVED, OP_RESTORE_BACKUP};
 use crate::journal::event_id::event_number;
 use crate::journal::folders::JournalFile;
+use crate::journal::reader::objects;
 use crate::journal::snapshot::{SNAPSHOT, uses_of};
 use crate::journal::{Journal, MAX_MONTH};
 use crate::memory::context::WorkContext;
@@ -198,9 +199,16 @@ struct NoteField<'a> {
     path: Option<Cow<'a, str>>,
 }
 
-/// Parses a line of the journal; `None` if it is not an event. Uses have a fast path.
+/// Parses a line of the journal; `None` if it is not an event, nor several in one line. Uses have a fast path.
 fn parse_line(line: &[u8]) -> Option<Vec<MemoryEvent>> {
-    parse_use_line(line).or_else(|| Some(memory_events(&serde_json::from_slice::<Event>(line).ok()?)))
+    let parse = |line| {
+        parse_use_line(line).or_else(|| Some(memory_events(&serde_json::from_slice::<Event>(line).ok()?)))
+    };
+    parse(line).or_else(|| {
+        let joined = Some(objects(line)).filter(|objects| objects.len() > 1)?;
+        let events: Option<Vec<_>> = joined.into_iter().map(parse).collect();
+        Some(events?.into_iter().flatten().collect())
+    })
 }
 
 fn parse_use_line(line: &[u8]) -> Option<Vec<MemoryEvent>> {

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 
 use memchr::memmem;
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 
 use crate::clock::Timestamp;
 use crate::error::Result;
@@ -187,7 +188,17 @@ impl FolderEvents {
             return None;
         }
         let event = serde_json::from_slice(line).ok().filter(|_| is_whole);
-        self.corrupt += usize::from(event.is_none());
+        if event.is_none() {
+            let mut joined: Vec<Vec<u8>> = objects(line).into_iter().map(<[u8]>::to_vec).collect();
+            if joined.len() > 1 {
+                if self.order == ReadOrder::OldestFirst {
+                    joined.reverse();
+                }
+                self.lines.append(&mut joined);
+            } else {
+                self.corrupt += 1;
+            }
+        }
         event
     }
 
@@ -319,13 +330,31 @@ impl Iterator for Events {
     }
 }
 
+/// Splits a line into its JSON objects: more than one where another program joined lines. A line that is not made of whole
+/// objects is returned as it is.
+pub(super) fn objects(line: &[u8]) -> Vec<&[u8]> {
+    let mut values = serde_json::Deserializer::from_slice(line).into_iter::<IgnoredAny>();
+    let (mut found, mut begin) = (Vec::new(), 0);
+    while let Some(value) = values.next() {
+        let end = values.byte_offset();
+        match line.get(begin..end).filter(|_| value.is_ok()) {
+            Some(object) => found.push(object.trim_ascii()),
+            None => return vec![line],
+        }
+        begin = end;
+    }
+    found
+}
+
 /// Parses the lines of one file of the journal; returns the events and the number of invalid lines.
 pub fn read_lines(bytes: &[u8]) -> (Vec<Event>, usize) {
     let (mut events, mut corrupt) = (Vec::new(), 0);
     for line in bytes.split(|&byte| byte == b'\n').filter(|line| !line.trim_ascii().is_empty()) {
-        match serde_json::from_slice::<Event>(line) {
-            Ok(event) => events.push(event),
-            Err(_) => corrupt += 1,
+        for object in objects(line) {
+            match serde_json::from_slice::<Event>(object) {
+                Ok(event) => events.push(event),
+                Err(_) => corrupt += 1,
+            }
         }
     }
     (events, corrupt)
