@@ -243,3 +243,20 @@ fn a_move_reports_notes_that_are_too_large_to_read() {
     assert_eq!(remarks.len(), 1, "{remarks:?}");
     assert!(remarks[0].starts_with("Long.md:1:1: ") && remarks[0].contains("max_file_bytes"), "{remarks:?}");
 }
+
+/// Editors and git take a file with a NUL character for a binary one.
+#[test]
+fn no_text_with_a_nul_character_is_written() {
+    let vault = TestVault::new(&[("a.md", "# A\n")]);
+    let mut child = vault
+        .command(&["append", "a", "-"])
+        .stdin(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    std::io::Write::write_all(&mut child.stdin.take().unwrap(), b"one\0two\n").unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("NUL character"), "{}", stderr(&output));
+    assert_eq!(vault.read("a.md"), "# A\n");
+}

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::sync::PoisonError;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use crate::catalog_overlay::{GROUP, View};
@@ -43,7 +44,7 @@ impl Changes<'_> {
     /// `NotFound`, `Exists`, `Conflict` or `Invalid` if the operation cannot be made.
     #[tracing::instrument(skip_all)]
     pub fn plan(&self, operation: &Operation) -> Result<ChangeSet> {
-        self.plan_clean(&self.clean_operation(operation).0)
+        self.plan_clean(&self.clean_operation(operation)?.0)
     }
 
     /// Plans like [`Changes::plan`], and counts the files that the plan read and the links and names that it looked up.
@@ -52,7 +53,7 @@ impl Changes<'_> {
     /// Those of [`Changes::plan`].
     pub fn plan_with_work(&self, operation: &Operation) -> Result<(ChangeSet, usize)> {
         let view = View::new(self.core)?;
-        let plan = self.plan_in(&view, &self.clean_operation(operation).0)?;
+        let plan = self.plan_in(&view, &self.clean_operation(operation)?.0)?;
         Ok((plan, view.work()))
     }
 
@@ -120,7 +121,7 @@ impl Changes<'_> {
         dry_run: bool,
         prepare: impl FnOnce(&mut Operation) -> Result<()>,
     ) -> Result<ChangeReply> {
-        let (mut operation, cleaned) = self.clean_operation(operation);
+        let (mut operation, cleaned) = self.clean_operation(operation)?;
         let waits = !is_edit(&operation);
         let plan = |_: Option<&WriteLock>| {
             let view = self.view_for(&operation)?;
@@ -206,6 +207,7 @@ impl Changes<'_> {
             self.core.clock.now(),
             Calls::of(self.core).signature(),
         )?;
+        self.core.state.has_changed.store(true, Ordering::Relaxed);
         Calls::of(self.core).own(&applied.id);
         notices.extend(applied.notices.iter().cloned());
         let journal = Journal::open(&self.core.vault, &records);

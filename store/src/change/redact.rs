@@ -4,10 +4,14 @@ use crate::change::Changes;
 use crate::change::edit::NoteEdit;
 use crate::change::operation::Operation;
 use crate::redaction::Cleaned;
+use sidenote_foundation::error::Result;
 
 impl Changes<'_> {
     /// Removes private passages and secrets from all texts of an operation.
-    pub(crate) fn clean_operation(&self, operation: &Operation) -> (Operation, Cleaned) {
+    ///
+    /// # Errors
+    /// `Invalid` if a text has a NUL character.
+    pub(crate) fn clean_operation(&self, operation: &Operation) -> Result<(Operation, Cleaned)> {
         let mut operation = operation.clone();
         let cleaned = match &mut operation {
             Operation::New(new) => {
@@ -43,7 +47,7 @@ impl Changes<'_> {
                 Cleaned::default()
             }
         };
-        (operation, cleaned)
+        Ok((operation, cleaned.refuse_nul()?))
     }
 
     fn clean_edit(&self, edit: &mut NoteEdit) -> Cleaned {
