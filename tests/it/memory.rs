@@ -502,6 +502,9 @@ fn types_are_recognized_by_whole_words() {
         ("Never use tabs; fix that", "bugfix"),
         ("never  use tabs", "preference"),
         ("never, or use tabs", "general"),
+        ("The bugs are fixed", "bugfix"),
+        ("We preferred tea", "preference"),
+        ("Never used tabs", "preference"),
     ] {
         assert_eq!(kinds.classify(text), kind, "{text}");
     }

@@ -103,9 +103,9 @@ static DETECTOR: LazyLock<Option<Detector>> = LazyLock::new(|| {
 
 /// The rest of an assignment to such a name.
 const ASSIGNED: &str =
-    r#"[ \t\w.-]{0,25}["'`\])]{0,2}\s{0,3}(?::{0,3}=>?|:)[ \t]{0,3}["'`]{0,2}([\w.=+/~-]{10,})"#;
+    r#"[ \t\w.-]{0,25}["'`\])*]{0,3}\s{0,3}(?::{0,3}=>?|:|\|)\*{0,3}[ \t]{0,3}["'`]{0,2}([\w.=+/~-]{10,})"#;
 /// An assignment of a password. Letters behind `pass` make another word of it, such as `passage` or `passport`.
-const PASSWORD: &str = r#"(?i)[\w.-]{0,30}(?:(?:passw(?:or)?[dt]|passphrase|\bpwd|_pwd|dbpass)[\w.-]{0,20}|(?:_|\b)pass(?:code|key)?(?:[0-9_.-][\w.-]{0,20})?)["'`\]]{0,2}[ \t]{0,3}(?::{0,3}=>?|:)[ \t]{0,3}["'`]{0,2}([^\s"'`,;<>]{4,200})"#;
+const PASSWORD: &str = r#"(?i)[\w.-]{0,30}(?:(?:passw(?:or)?[dt]|passphrase|\bpwd|_pwd|dbpass)[\w.-]{0,20}|(?:_|\b)pass(?:code|key)?(?:[0-9_.-][\w.-]{0,20})?)["'`\]*]{0,3}[ \t]{0,3}(?::{0,3}=>?|:|\|)\*{0,3}[ \t]{0,3}["'`]{0,2}([^\s"'`,;<>]{4,200})"#;
 /// A secret on a command line.
 const OPTION: &str = r#"(?i)\s--?(?:password|passwd|passphrase|pass|token|secret|api-?key|auth-?token|access-?token|client-?secret)[ =]["']?([^\s"'`<>]{6,200})"#;
 
@@ -231,7 +231,9 @@ fn is_password(found: &Match<'_>) -> bool {
     let has = |kind: fn(&u8) -> bool| value.as_bytes().iter().any(kind);
     let (digit, letter) = (has(u8::is_ascii_digit), has(u8::is_ascii_alphabetic));
     let other = value.bytes().any(|byte| !byte.is_ascii_alphanumeric() && !b"_-./:".contains(&byte));
-    if is_variable {
+    // In JSON nothing but a value stands between quotes, whatever it looks like.
+    let is_json = name.trim_end_matches([' ', '\t']).ends_with("\":") && found.after.starts_with('"');
+    if is_variable || is_json {
         return value.len() >= 4;
     }
     let is_long = value.len() >= 6 && !is_made_of_words(value) && !value.contains(['(', '{', '/', '\\', '|']);

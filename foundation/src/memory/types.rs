@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::config::TypeConfig;
+use crate::text::terms::CachedStemmer;
 
 /// The decay parameters of one memory type.
 pub type MemoryType = TypeConfig;
@@ -24,9 +25,10 @@ pub struct MemoryTypes {
 impl MemoryTypes {
     /// Creates the table. Each class is a list of the type's name and its words.
     pub fn new(known: BTreeMap<String, MemoryType>, classes: &[Vec<String>]) -> Self {
+        let mut stemmer = CachedStemmer::with_small_cache();
         let classes = classes.iter().filter_map(|class| {
             let (name, words) = class.split_first()?;
-            Some((name.clone(), words.iter().map(|word| folded(word)).collect()))
+            Some((name.clone(), words.iter().map(|word| stemmed(word, &mut stemmer)).collect()))
         });
         Self { known, classes: classes.collect() }
     }
@@ -43,20 +45,20 @@ impl MemoryTypes {
     }
 
     /// Classifies a text: returns the first type one of whose words or phrases occurs in it, as whole words in any case
-    /// (spec/memory.md, Types).
+    /// and any inflection: `decided` is `decide` (spec/memory.md, Types).
     pub fn classify(&self, text: &str) -> &str {
-        let text = folded(text);
+        let text = stemmed(text, &mut CachedStemmer::with_small_cache());
         let has = |words: &Vec<String>| words.iter().any(|word| text.contains(word.as_str()));
         self.classes.iter().find(|(_, words)| has(words)).map_or(GENERAL, |(name, _)| name)
     }
 }
 
-/// Returns the words of a text in lower case, with one space around each.
-fn folded(text: &str) -> String {
-    let mut folded = String::from(" ");
+/// Returns the stems of the words of a text in lower case, with one space around each.
+fn stemmed(text: &str, stemmer: &mut CachedStemmer) -> String {
+    let mut stems = String::from(" ");
     for word in text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()) {
-        folded.push_str(&word.to_lowercase());
-        folded.push(' ');
+        stems.push_str(stemmer.of(&word.to_lowercase()));
+        stems.push(' ');
     }
-    folded
+    stems
 }
