@@ -77,6 +77,9 @@ pub(super) fn run(context: &mut CommandContext, args: &IndexArgs) -> Result<Outc
     for warning in &report.warnings {
         context.out.message(&format!("warning: {warning}"));
     }
+    if let Some(change) = &report.dialect_change {
+        context.out.message(&format!("warning: {change}"));
+    }
     let started = Instant::now();
     let mut vectors = EmbedReport::default();
     if !args.no_embed && !interrupted.load(Ordering::Relaxed) {

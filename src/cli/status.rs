@@ -4,6 +4,7 @@ use super::{CommandContext, output};
 use crate::config::CommitPolicy;
 use crate::error::Result;
 use crate::store::Status;
+use crate::text::dialect::LinkDialect;
 
 pub(super) fn run(context: &CommandContext) -> Result<()> {
     context.out.reply(&context.store()?.index().status()?, show)
@@ -75,14 +76,16 @@ fn dialects(status: &Status) -> String {
     let Some((vault, folders)) = status.link_dialects.split_last() else {
         return "not known before the first index; run sidenote index".to_owned();
     };
-    let links = &status.path_links;
-    let exact = if links.all == 0 {
+    let counts = &status.dialect_counts;
+    let leading = if counts.links == 0 {
         String::new()
     } else {
-        format!(", {} of {} Markdown links with a folder are exact relative paths", links.exact, links.all)
+        let of = |dialect: LinkDialect| format!("{} by {dialect}", counts.of(dialect));
+        let each: Vec<String> = LinkDialect::ALL.into_iter().map(of).collect();
+        format!("; of {} links, so many lead to a file: {}", counts.links, each.join(", "))
     };
     let reason = if vault.reason.is_empty() { "the default" } else { &vault.reason };
-    let mut text = format!("{} ({reason}{exact})", vault.dialect);
+    let mut text = format!("{} ({reason}{leading})", vault.dialect);
     for unit in folders {
         text.push_str(&format!("; {} in {} ({})", unit.dialect, unit.folder, unit.reason));
     }

@@ -21,11 +21,12 @@ use sidenote_foundation::parallel;
 use sidenote_foundation::platform;
 use sidenote_foundation::text::decode::decode;
 use sidenote_foundation::text::dialect::LinkDialects;
+use sidenote_foundation::text::dialect_evidence::DialectCounts;
 use sidenote_foundation::text::link::LinkSyntax;
 use sidenote_foundation::text::path::{NotePath, key};
 use sidenote_foundation::text::resolve::{FileNames, link_places, name_keys};
 use sidenote_foundation::text::rewrite::{Moves, RenameContext};
-use sidenote_foundation::vault::link_dialects::{DialectRules, PathLinkCounts};
+use sidenote_foundation::vault::link_dialects::DialectRules;
 
 /// The number of files that are processed between two checks for cancellation.
 pub(super) const GROUP: usize = 256;
@@ -81,7 +82,10 @@ impl<'a> View<'a> {
         }
         let dialects = match core.index.snapshot()?.generation {
             // Nothing is indexed, because there is nothing yet.
-            0 => DialectRules::of(&core.vault).decide(&[], || Ok(PathLinkCounts::default()))?,
+            0 => {
+                let rules = DialectRules::of(&core.vault);
+                rules.decide(&[], || Ok(DialectCounts::default().choose(None, rules.is_in_repository())))?
+            }
             _ => core.index.catalog().links().dialects()?,
         };
         let (work, linked) = (AtomicUsize::new(0), Mutex::default());

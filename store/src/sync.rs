@@ -19,10 +19,10 @@ use sidenote_foundation::index::{
 };
 use sidenote_foundation::journal::event::{Event, OP_MOVED, TouchedFile};
 use sidenote_foundation::text::dialect::DialectUnit;
+use sidenote_foundation::text::dialect_evidence::DialectCounts;
 use sidenote_foundation::text::edit::{ContentHash, FileLocation};
 use sidenote_foundation::text::path::NotePath;
 use sidenote_foundation::vault::authority::authority_of;
-use sidenote_foundation::vault::link_dialects::PathLinkCounts;
 
 /// The time that a search waits for changes to be indexed. After it, the reply says that the index is behind.
 const SEARCH: Duration = Duration::from_millis(300);
@@ -300,7 +300,7 @@ impl IndexSync<'_> {
             counts: self.core.index.catalog().counts()?,
             link_dialects,
             commits: self.core.config.git.commit,
-            path_links: self.core.index.catalog().links().count_path_links()?,
+            dialect_counts: self.core.index.catalog().links().dialect_counts()?,
             generation: snapshot.generation,
             embedder: self.core.embedder_name(),
             former_embedder: former_of(&snapshot),
@@ -326,6 +326,9 @@ fn warn_of(report: &SyncReport) {
     for warning in &report.warnings {
         tracing::warn!("{warning}");
     }
+    if let Some(change) = &report.dialect_change {
+        tracing::warn!("{change}");
+    }
 }
 
 /// The state of a vault and its index.
@@ -341,8 +344,8 @@ pub struct Status {
     /// The link dialect of each folder that has one of its own, and of the vault, which is the last. Empty before the first
     /// index, which decides.
     pub link_dialects: Vec<DialectUnit>,
-    /// The numbers of Markdown links whose path has a folder.
-    pub path_links: PathLinkCounts,
+    /// How many links between files lead to a file under each dialect, by which the dialect is found where no file marks it.
+    pub dialect_counts: DialectCounts,
     /// When the changes of operations are committed in git.
     pub commits: CommitPolicy,
     /// The number of batches committed.

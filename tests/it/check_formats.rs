@@ -15,6 +15,7 @@ use crate::support::{TestVault, stderr, stdout, text_of};
 /// A vault with a problem of each severity, names that every form escapes, and text beyond ASCII.
 fn vault() -> TestVault {
     TestVault::new(&[
+        (".sidenote/config.toml", "[links]\ndialect = \"github\"\n"),
         ("a, b: 100%.md", "\u{FEFF}ä 𝄞 [x](gone.md) [b](B.md)\r\n"),
         ("b.md", "[one](a,%20b:%20100%25.md)\n\n<!-- sidenote-ignore nonsense -->\n\ntext\n"),
         ("lone <&\">.md", "alone\n"),
@@ -305,9 +306,9 @@ fn links_and_placeholders_in_a_message_of_sarif_are_plain_text() {
         messages,
         [
             "no such file: \\[a\\]({{0}}.md)",
-            "no such file: [[{{1}}]]",
-            "no such file: [[{x}]]",
             "links to no note, and no note links to it",
+            "no such note yet: [[{{1}}]]",
+            "no such note yet: [[{x}]]",
         ]
     );
 }
@@ -353,8 +354,11 @@ fn a_report_with_too_many_results_says_what_is_cut() {
 #[test]
 fn paths_are_those_of_the_repository() {
     // The vault is a folder of a repository, or of the current folder.
-    let outer =
-        TestVault::new(&[("docs/.obsidian/app.json", "{}"), ("docs/a.md", "[[x]] [[a]]\n"), ("b.md", "")]);
+    let outer = TestVault::new(&[
+        ("docs/.obsidian/app.json", "{}"),
+        ("docs/a.md", "[x](x.md) [[a]]\n"),
+        ("b.md", ""),
+    ]);
     let run = |here: &std::path::Path| {
         let mut command = outer.command(&["check", "--format", "github", "--vault"]);
         stdout(&command.arg(outer.root().join("docs")).current_dir(here).output().unwrap())
@@ -370,7 +374,8 @@ fn paths_are_those_of_the_repository() {
 /// Checks the fix of the only problem with one in a note: the note after its edits.
 #[track_caller]
 fn check_fix(files: &[(&str, &str)], expect: Option<&str>) {
-    let vault = TestVault::new(files);
+    let repository = (".git/HEAD", "ref: refs/heads/main\n");
+    let vault = TestVault::new(&[files, &[repository]].concat());
     let reply = vault.store().upkeep().check(false).unwrap();
     let fixes: Vec<_> = reply.problems.iter().flat_map(|problem| &problem.fixes).collect();
     let Some(expect) = expect else {

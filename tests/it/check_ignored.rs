@@ -145,7 +145,7 @@ proptest! {
 fn comments_turn_problems_off() {
     check(
         "",
-        &[("a.md", "<!-- sidenote-ignore broken-link -->\n[[x]] [[y]]\n\n[[z]]\n")],
+        &[("a.md", "<!-- sidenote-ignore broken-link -->\n[x](x.md) [y](y.md)\n\n[z](z.md)\n")],
         &["a.md:4 broken-link error"],
     );
     check("", &[("a.md", "[[x]]\n\n- [[y]]\n\n<!-- sidenote-ignore-file broken-link -->\n")], &[]);
@@ -231,10 +231,10 @@ fn a_comment_that_turns_nothing_off_is_a_problem() {
 #[test]
 fn settings_change_severities_and_leave_out_paths() {
     let files = &[
-        ("Drafts/a.md", "[[x]] [[b#No]]\n"),
-        ("Drafts/deep/a.md", "[[x]]\n"),
-        ("b.md", "[[x]]\n"),
-        ("note.draft.md", "[[x]]\n"),
+        ("Drafts/a.md", "[x](x.md) [[b#No]]\n"),
+        ("Drafts/deep/a.md", "[x](x.md)\n"),
+        ("b.md", "[x](x.md)\n"),
+        ("note.draft.md", "[x](x.md)\n"),
     ];
     let all = [
         "Drafts/a.md:1 broken-link error",
@@ -300,7 +300,7 @@ fn settings_that_mean_nothing_are_refused() {
 
 #[test]
 fn the_settings_can_be_set_by_command() {
-    let vault = TestVault::new(&[("a.md", "[[x]]\n")]);
+    let vault = TestVault::new(&[("a.md", "[x](x.md)\n")]);
     run(&vault, NOW, &["config", "set", "check.severity", "{ broken-link = \"info\" }"]);
     let settings = std::fs::read_to_string(vault.root().join(SETTINGS).join("sidenote/config.toml")).unwrap();
     assert_eq!(settings, "[check]\nseverity = { broken-link = \"info\" }\n");

@@ -139,9 +139,9 @@ fn the_help_of_hooks_shows_valid_json_with_all_hooks() {
 fn check_exits_with_an_error_where_it_is_asked_to() {
     let cases: &[(&str, &[&str], i32)] = &[
         ("[[nowhere]]\n", &[], 0),
-        ("[[nowhere]]\n", &["--strict"], 8),
-        ("[[nowhere]]\n", &["--strict=error"], 8),
-        ("[[nowhere]]\n", &["--strict", "--only", "orphan"], 0),
+        ("[x](nowhere.md)\n", &["--strict"], 8),
+        ("[x](nowhere.md)\n", &["--strict=error"], 8),
+        ("[x](nowhere.md)\n", &["--strict", "--only", "orphan"], 0),
         ("alone\n", &["--strict"], 0),
         ("alone\n", &["--strict=warning"], 0),
         ("alone\n", &["--strict=info"], 8),
@@ -164,7 +164,7 @@ fn every_code_of_check_is_listed_in_its_help() {
     }
     let output = TestVault::new(&[]).run(&["check", "--only", "nonsense"]);
     assert!(stderr(&output).contains("broken-link"), "{}", stderr(&output));
-    let reply = json(&TestVault::new(&[("a.md", "[[x]]\n")]), NOW, &["check"]);
+    let reply = json(&TestVault::new(&[("a.md", "[x](x.md)\n")]), NOW, &["check"]);
     let found = reply["problems"].as_array().unwrap().iter().find(|p| p["code"] == "broken-link").unwrap();
     assert_eq!(found["severity"], "error");
 }

@@ -249,7 +249,7 @@ fn a_vault_of_obsidian_keeps_its_forms() {
 
 #[test]
 fn without_git_the_index_remembers_where_a_note_went() {
-    let vault = TestVault::new(&[("docs/a.md", &page("A")), ("index.md", "[a](docs/a.md)\n")]);
+    let vault = TestVault::new(&[("docs/a.md", &page("A")), ("index.md", "[it](docs/a.md)\n")]);
     json(&vault, NOW, &["index"]);
     fs::rename(vault.root().join("docs/a.md"), vault.root().join("docs/b.md")).unwrap();
     json(&vault, NOW, &["list"]);
@@ -257,8 +257,8 @@ fn without_git_the_index_remembers_where_a_note_went() {
     check_repair(
         &vault,
         "certain",
-        &["index.md:1 [a](docs/a.md) -> c.md certain [\"index\"]"],
-        &[("index.md", "[a](c.md)\n")],
+        &["index.md:1 [it](docs/a.md) -> c.md certain [\"index\"]"],
+        &[("index.md", "[it](c.md)\n")],
     );
 }
 
@@ -279,12 +279,12 @@ fn a_path_limits_a_repair() {
 
 #[test]
 fn a_process_that_follows_the_files_repairs_certain_links_if_it_is_set() {
-    let vault = TestVault::new(&[("docs/a.md", &page("A")), ("index.md", "[a](docs/a.md)\n")]);
+    let vault = TestVault::new(&[("docs/a.md", &page("A")), ("index.md", "[it](docs/a.md)\n")]);
     let store = vault.open_set(&[("embed.provider", "none"), ("repair.auto", "certain")]);
     store.index().sync(silent()).unwrap();
     let follower = store.upkeep().follow(|_| {}).unwrap();
     vault.rename("docs/a.md", "notes/b.md");
-    until("the link follows", || vault.read("index.md") == "[a](notes/b.md)\n");
+    until("the link follows", || vault.read("index.md") == "[it](notes/b.md)\n");
     drop(follower);
 }
 
@@ -432,15 +432,15 @@ fn a_link_that_was_dead_from_the_start_gets_no_target_by_the_new_folder_of_its_n
 
 #[test]
 fn the_command_index_keeps_what_it_saw_move() {
-    let vault = TestVault::new(&[("d/a.md", &page("A")), ("n.md", "[a](d/a.md)\n")]);
+    let vault = TestVault::new(&[("d/a.md", &page("A")), ("n.md", "[it](d/a.md)\n")]);
     json(&vault, NOW, &["index"]);
     vault.rename("d/a.md", "e/b.md");
     json(&vault, NOW, &["index"]);
     check_repair(
         &vault,
         "certain",
-        &["n.md:1 [a](d/a.md) -> e/b.md certain [\"index\"]"],
-        &[("n.md", "[a](e/b.md)\n")],
+        &["n.md:1 [it](d/a.md) -> e/b.md certain [\"index\"]"],
+        &[("n.md", "[it](e/b.md)\n")],
     );
 }
 

@@ -39,6 +39,8 @@ impl History {
     fn new(seed: u64) -> Self {
         let vault = TestVault::new(&[]);
         vault.write(".gitignore", ".home/\n.sidenote/\n");
+        // After many moves, more of the links lead to a file by name than by path.
+        vault.write(".sidenote/config.toml", "[links]\ndialect = \"github\"\n");
         let mut history = Self { seed, vault, random: Random(seed), next: 0 };
         for folder in ["", "docs/", "docs/guide/", "notes/", "notes/old/"] {
             for _ in 0..6 {

@@ -20,7 +20,7 @@ fn vault() -> TestVault {
         ("Boat.md", BOAT),
         ("River.md", "---\nstatus: done\n---\nIt is 12 m wide, 3 m deep.\r\nSee [[Boat#Repairs]] #sport\r\n"),
         ("Templates/Event.md", "# {{title}}\n\nPlace:\n"),
-        ("Plans/Trip.md", "---\nstatus: active\ndue: 2026-12-01\n---\n[[Nowhere]]\n"),
+        ("Plans/Trip.md", "---\nstatus: active\ndue: 2026-12-01\n---\n[Nowhere](Nowhere.md)\n"),
     ])
 }
 

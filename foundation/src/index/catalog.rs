@@ -26,7 +26,7 @@ use std::thread::JoinHandle;
 
 use percent_encoding::NON_ALPHANUMERIC;
 use rusqlite::config::DbConfig;
-use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params, params_from_iter};
+use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, StatementStatus, params, params_from_iter};
 
 use crate::clock::Timestamp;
 use crate::error::{Error, ErrorKind, Result};
@@ -63,6 +63,8 @@ pub struct CatalogReader {
     has_valid_paths: Cell<bool>,
     /// The thread that checks them, if one was started.
     path_check: RefCell<Option<JoinHandle<Result<()>>>>,
+    /// The instructions that SQLite executed for lists of rows, for tests of how batches grow.
+    pub(in crate::index) steps: Cell<u64>,
 }
 
 /// Returns a conversion of SQLite's errors, for an operation named by a verb.
@@ -180,7 +182,7 @@ impl CatalogReader {
 
     fn from_connection(db: Connection) -> Self {
         db.set_prepared_statement_cache_capacity(CACHED_STATEMENTS);
-        Self { db, has_valid_paths: Cell::new(false), path_check: RefCell::default() }
+        Self { db, has_valid_paths: Cell::new(false), path_check: RefCell::default(), steps: Cell::new(0) }
     }
 
     /// Checks that the catalog has the schema of this version.
@@ -249,7 +251,10 @@ impl CatalogReader {
     ) -> Result<Vec<T>> {
         let mut statement = self.db.prepare_cached(query).map_err(sql("read"))?;
         let rows = statement.query_map(values, read).map_err(sql("read"))?;
-        rows.collect::<rusqlite::Result<Vec<T>>>().map_err(sql("read"))
+        let found = rows.collect::<rusqlite::Result<Vec<T>>>().map_err(sql("read"));
+        let steps = statement.reset_status(StatementStatus::VmStep);
+        self.steps.set(self.steps.get() + u64::try_from(steps).unwrap_or(0));
+        found
     }
 
     /// Counts the files of every kind.

@@ -1,6 +1,7 @@
 //! The comparison of the files with the index: which files are new, changed, moved or removed.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
+use std::fmt;
 use std::path::Path;
 
 use serde::Serialize;
@@ -8,6 +9,8 @@ use serde::Serialize;
 use crate::error::{Error, Result};
 use crate::index::catalog::{CatalogReader, FileId, FileKind, FolderEntry, Hash, IndexedFile, Stat};
 use crate::index::{Phase, Progress, SyncScope};
+use crate::text::dialect::LinkDialect;
+use crate::text::dialect_evidence::DialectCounts;
 use crate::text::path::NotePath;
 use crate::vault::Vault;
 use crate::vault::folder_fingerprint::KnownFolders;
@@ -48,8 +51,43 @@ pub struct SyncReport {
     pub touched: Vec<NotePath>,
     /// Sentences about files that could not be read; each names its path.
     pub warnings: Vec<String>,
+    /// How the link dialect of the vault changed, if it did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dialect_change: Option<DialectChange>,
+    /// The instructions that SQLite executed for the queries of the batch, for tests of how batches grow.
+    #[serde(skip)]
+    pub steps: u64,
     /// The generation of the index after the sync.
     pub generation: i64,
+}
+
+/// A change of the dialect by which the links of a vault are read.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct DialectChange {
+    /// The dialect until then.
+    pub before: LinkDialect,
+    /// The dialect from then on.
+    pub now: LinkDialect,
+    /// What decided, as a phrase.
+    pub reason: String,
+    /// How many links lead to a file under each dialect.
+    pub counts: DialectCounts,
+}
+
+impl fmt::Display for DialectChange {
+    /// Says the change and how to prevent it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { before, now, reason, counts } = self;
+        write!(
+            f,
+            "Markdown links are read by the rules of {now} from now on, and no longer by those of {before}: {reason}"
+        )?;
+        if counts.links > 0 {
+            let (links, one, other) = (counts.links, counts.of(*now), counts.of(*before));
+            write!(f, " (of {links} links, {one} lead to a file by {now} and {other} by {before})")?;
+        }
+        write!(f, "; links.dialect = \"{before}\" in the settings keeps the former rules")
+    }
 }
 
 impl SyncReport {

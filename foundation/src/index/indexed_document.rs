@@ -15,6 +15,7 @@ use crate::index::catalog::{
 use crate::index::vectors::passage_key;
 use crate::text::canvas;
 use crate::text::decode::decode_whole;
+use crate::text::dialect_evidence::LinkEvidence;
 use crate::text::frontmatter::Frontmatter;
 use crate::text::line::Lines;
 use crate::text::link::LinkSyntax;
@@ -322,6 +323,7 @@ fn link_groups(note: &Note) -> (Vec<LinkGroup>, Vec<usize>) {
                 syntax,
                 linkpath: linkpath.clone(),
                 target: None,
+                evidence: LinkEvidence::default(),
                 positions: Vec::new(),
             });
             groups.len() - 1
@@ -336,6 +338,7 @@ fn link_groups(note: &Note) -> (Vec<LinkGroup>, Vec<usize>) {
                 syntax,
                 linkpath: link.path.clone(),
                 target: None,
+                evidence: LinkEvidence::default(),
                 positions: Vec::new(),
             });
             groups.len() - 1

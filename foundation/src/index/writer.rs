@@ -3,6 +3,7 @@
 //! Every change passes through [`Writer::sync`], which compares first, so that unchanged files are not read. The
 //! order of commits is intents, full text, catalog. After a crash, the generations of both tell what was committed.
 
+mod dialects;
 mod embedding;
 mod passage_list;
 pub(super) mod plan;
@@ -10,7 +11,7 @@ mod read;
 pub(super) mod split_moves;
 mod targets;
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::HashSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -27,6 +28,7 @@ use crate::index::directory::{Identity, PACKED, STAGED, displaced, remove_packed
 use crate::index::service_vectors::ServiceVectors;
 use crate::index::shared_vectors::SharedVectors;
 use crate::index::vectors::VectorWriter;
+use crate::index::writer::dialects::Dialects;
 use crate::index::writer::passage_list::PassageList;
 use crate::index::writer::plan::{Method, Plan};
 use crate::index::writer::read::{FileRead, ReadContent, in_order, read_group};
@@ -36,13 +38,13 @@ use crate::index::{Phase, Progress, SyncScope, active_model, checksums};
 use crate::journal::projection::Projection;
 use crate::parallel::{self, no_thread, start_some};
 use crate::platform;
-use crate::text::dialect::LinkDialects;
+use crate::text::dialect::{INDEX_NAMES, LinkDialects};
 use crate::text::link::LinkSyntax;
 use crate::text::path::{NotePath, key};
 use crate::text::relation::RelationRules;
-use crate::text::resolve::link_places;
+use crate::text::resolve::{evidence_places, link_places};
 use crate::vault::Vault;
-use crate::vault::link_dialects::{DialectRules, PathLinkCounts, is_marker_name, marker_names};
+use crate::vault::link_dialects::DialectRules;
 
 pub(crate) use plan::{NextSync, OtherVectors, State};
 
@@ -73,10 +75,6 @@ pub(crate) enum MergeTime {
     /// The index is about to be closed.
     Closing,
 }
-
-/// The names in the catalog's `meta` of the numbers of Markdown links with a folder, and of the exact ones among them.
-pub(super) const PATH_LINKS: &str = "path_links";
-pub(super) const EXACT_PATH_LINKS: &str = "exact_path_links";
 
 /// The name of the file in the index folder that has the entries of the folders of the vault.
 const LISTINGS: &str = "listings";
@@ -133,8 +131,9 @@ impl Writer {
         }
         changes.report.generation = self.catalog.reader().generation()?;
         let starts_empty = is_rebuild || self.catalog.reader().is_empty()?;
+        let steps = self.catalog.reader().steps.get();
         let stored = self.catalog.reader().links().dialects()?;
-        let dialects = self.dialects_of(&changes, starts_empty)?;
+        let dialects = self.dialects_of(&changes, &stored, starts_empty)?;
         let is_same_dialect = dialects == stored;
         if changes.changed.is_empty()
             && changes.removed.is_empty()
@@ -179,6 +178,8 @@ impl Writer {
         let split = self.split_moves.complete(self.catalog.reader(), &changes.changed, removed)?;
         changes.report.moves.extend(split);
         changes.report.generation = self.catalog.reader().generation()?;
+        // A load has the steps of the catalog that it made.
+        changes.report.steps = self.catalog.reader().steps.get().saturating_sub(steps);
         Ok(changes.report)
     }
 
@@ -272,7 +273,7 @@ impl Writer {
         let text = self.full_text.as_mut().map(|(writer, _)| writer);
         write_passages(&self.catalog, std::mem::take(&mut batch.passages), plan, text, generation)?;
         self.resolve_links(&batch, plan)?;
-        self.settle_dialects(&dialects, plan)?;
+        report.dialect_change = self.settle_dialects(&dialects, plan)?;
         self.catalog.set_last_id(last_id)?;
         self.catalog.set_meta("generation", generation)?;
         self.catalog.set_meta(RELATION_RULES, self.relations.fingerprint())?;
@@ -419,7 +420,8 @@ impl Writer {
             if plan.is_load() {
                 // The index is empty, so all targets of links are among the new files.
                 let files = changed.iter().map(|new| (&new.stat.path, new.id));
-                batch.targets = Some(Targets::new(&batch.dialects, files));
+                let below = DialectRules::of(&self.vault).below_repository().to_owned();
+                batch.targets = Some(Targets::new(&batch.dialects, &below, files));
             }
             for (done, read) in in_order(receiver.into_iter().flatten()).enumerate() {
                 if stop.load(Ordering::Relaxed) {
@@ -528,7 +530,7 @@ impl Writer {
         }
         if let Some(targets) = &batch.targets {
             for links in &mut record.links {
-                links.target = targets.find(file.id, &record.row.path, links);
+                (links.target, links.evidence) = targets.find(file.id, &record.row.path, links);
             }
         }
         let old = if file.is_new { Vec::new() } else { self.catalog.reader().passages().of(file.id)? };
@@ -562,14 +564,8 @@ impl Writer {
             // The targets were found while the files were written.
             return Ok(());
         }
-        let mut touched: Vec<String> = batch.names.iter().cloned().collect();
-        if batch.dialects.any_follows_paths() {
-            touched.extend(batch.folders.iter().cloned());
-            // A page of a book or site can be named by its HTML file.
-            let pages = batch.names.iter().filter_map(|name| name.strip_suffix(".md"));
-            touched.extend(pages.map(|stem| format!("{stem}.html")));
-        }
-        let others = self.catalog.reader().links().affected_by_names(&touched)?;
+        let others = self.catalog.reader().links().affected_by_names(&batch.touched_names())?;
+        let below = DialectRules::of(&self.vault).below_repository().to_owned();
         let table = if plan.is_bulk() {
             self.catalog.reader().paths().all()?
         } else {
@@ -578,7 +574,9 @@ impl Writer {
             let mut table = self.catalog.reader().paths().named(&keys.into_iter().collect::<Vec<_>>())?;
             for (_, path, links) in batch.sources.iter().chain(&others) {
                 if links.syntax == LinkSyntax::Markdown {
-                    for place in link_places(&batch.dialects, &links.linkpath, path) {
+                    let mut places = link_places(&batch.dialects, &links.linkpath, path);
+                    places.extend(evidence_places(&links.linkpath, path, &below));
+                    for place in places {
                         let row = self.catalog.reader().row_at(&place)?;
                         table.extend(row.map(|row| (row.path, row.id)));
                     }
@@ -586,75 +584,26 @@ impl Writer {
             }
             table
         };
-        let targets = Targets::new(&batch.dialects, table.iter().map(|(path, id)| (path, *id)));
+        let targets = Targets::new(&batch.dialects, &below, table.iter().map(|(path, id)| (path, *id)));
         for (source, path, links) in batch.sources.iter().chain(&others) {
-            let found = targets.find(*source, path, links);
-            if found != links.target {
-                self.catalog.retarget(*source, links, found)?;
-            }
+            self.find_target(&targets, *source, path, links)?;
         }
         Ok(())
     }
 
-    /// Decides the dialects after these changes. Where the links decide, they are those that are indexed.
-    fn dialects_of(&self, changes: &FileChanges, starts_empty: bool) -> Result<LinkDialects> {
-        let mut markers: BTreeSet<NotePath> = BTreeSet::new();
-        if !starts_empty {
-            markers.extend(self.indexed_markers()?);
-            for gone in changes.removed.iter().map(|known| &known.path) {
-                markers.remove(gone);
-            }
-            for gone in changes.changed.iter().filter_map(ChangedFile::old_path) {
-                markers.remove(gone);
-            }
+    /// Finds the target and the evidence of links again, and stores them if they differ.
+    fn find_target(
+        &self,
+        targets: &Targets,
+        source: FileId,
+        path: &NotePath,
+        links: &LinkGroup,
+    ) -> Result<()> {
+        let (target, evidence) = targets.find(source, path, links);
+        if (target, evidence) != (links.target, links.evidence) {
+            self.catalog.retarget(source, links, target, evidence)?;
         }
-        let changed = changes.changed.iter().map(|file| &file.stat.path);
-        markers.extend(changed.filter(|path| is_marker_name(path.name())).cloned());
-        let markers: Vec<NotePath> = markers.into_iter().collect();
-        DialectRules::of(&self.vault).decide(&markers, || self.counted_path_links())
-    }
-
-    /// Lists the indexed files that can mark the folder of a book or site.
-    fn indexed_markers(&self) -> Result<Vec<NotePath>> {
-        let names: Vec<String> = marker_names().map(key).collect();
-        let mut found: Vec<NotePath> =
-            self.catalog.reader().paths().named(&names)?.into_iter().map(|(path, _)| path).collect();
-        found.retain(|path| is_marker_name(path.name()));
-        found.sort_unstable();
-        Ok(found)
-    }
-
-    /// Returns the numbers of Markdown links with a folder as they were counted last.
-    fn counted_path_links(&self) -> Result<PathLinkCounts> {
-        let reader = self.catalog.reader();
-        let number = |name| Ok(usize::try_from(reader.meta(name)?.unwrap_or(0)).unwrap_or(0));
-        Ok(PathLinkCounts { all: number(PATH_LINKS)?, exact: number(EXACT_PATH_LINKS)? })
-    }
-
-    /// Finds the targets of Markdown links again if their dialect changed, and stores the dialects. Where the links
-    /// decide about the dialect, they are counted first.
-    fn settle_dialects(&self, dialects: &Dialects, plan: &Plan) -> Result<()> {
-        let reader = self.catalog.reader();
-        let decided = DialectRules::of(&self.vault).decide(&self.indexed_markers()?, || {
-            let counts = reader.links().count_path_links()?;
-            self.catalog.set_meta(PATH_LINKS, counts.all as i64)?;
-            self.catalog.set_meta(EXACT_PATH_LINKS, counts.exact as i64)?;
-            Ok(counts)
-        })?;
-        let now = if decided == *dialects.now { Arc::clone(&dialects.now) } else { Arc::new(decided) };
-        // In a load, the targets were found by the dialects that were decided before the links were known.
-        let found_by = if plan.is_load() { &*dialects.now } else { &dialects.before };
-        if *found_by != *now {
-            let table = self.catalog.reader().paths().all()?;
-            let targets = Targets::new(&now, table.iter().map(|(path, id)| (path, *id)));
-            for (source, path, links) in self.catalog.markdown_links()? {
-                let found = targets.find(source, &path, &links);
-                if found != links.target {
-                    self.catalog.retarget(source, &links, found)?;
-                }
-            }
-        }
-        self.catalog.set_dialects(&now)
+        Ok(())
     }
 
     /// Opens the vectors for writing, if a model is configured.
@@ -829,14 +778,6 @@ pub(crate) fn panicked() -> Error {
     )
 }
 
-/// The link dialects before and after a batch.
-struct Dialects {
-    /// Those by which the targets in the catalog were found.
-    before: LinkDialects,
-    /// Those of the files and settings as they are.
-    now: Arc<LinkDialects>,
-}
-
 /// The data of a batch that is written at its end.
 #[derive(Default)]
 struct Batch {
@@ -859,6 +800,19 @@ impl Batch {
     fn touch(&mut self, path: &NotePath) {
         self.names.insert(key(path.name()));
         self.folders.extend(path.folder().rsplit('/').next().map(key));
+        if INDEX_NAMES.contains(&path.name()) {
+            self.folders.extend([".".to_owned(), "..".to_owned()]);
+        }
+    }
+
+    /// Lists the last parts of the link paths that can lead to the files that appeared or vanished.
+    fn touched_names(&self) -> Vec<String> {
+        let names = self.names.iter();
+        // A page of a book or site can be named by its HTML file, by its folder, or without its extension.
+        let pages = names.clone().filter_map(|name| name.strip_suffix(".md"));
+        let pages = pages.map(|stem| format!("{}.html", if stem == "readme" { "index" } else { stem }));
+        let stems = names.clone().filter_map(|name| name.strip_suffix(".mdx")).map(str::to_owned);
+        names.cloned().chain(self.folders.iter().cloned()).chain(pages).chain(stems).collect()
     }
 }
 

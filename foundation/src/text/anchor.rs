@@ -89,8 +89,13 @@ impl AnchorTable {
     /// Finds what a subpath names, which begins with `#` and may be percent-encoded.
     pub fn find(&self, subpath: &str) -> Option<AnchorTarget> {
         let anchor = subpath.strip_prefix('#').unwrap_or(subpath);
-        let found = self.targets.get(&anchor.to_lowercase());
-        found.or_else(|| self.targets.get(&percent_decode(anchor).to_lowercase())).copied()
+        // GitHub gives its ids this prefix, and follows links without it.
+        let bare = anchor.strip_prefix("user-content-").unwrap_or(anchor);
+        let find = |anchor: &str| {
+            let found = self.targets.get(&anchor.to_lowercase());
+            found.or_else(|| self.targets.get(&percent_decode(anchor).to_lowercase())).copied()
+        };
+        find(anchor).or_else(|| find(bare))
     }
 
     /// Returns the offset of a place that is no heading of the note's list.

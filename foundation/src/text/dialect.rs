@@ -63,8 +63,11 @@ impl FromStr for LinkDialect {
     }
 }
 
-/// The reason of a dialect for which nothing speaks but that nothing speaks for another one.
-pub const ASSUMED: &str = "no settings of Obsidian, and no files of a site generator";
+/// The beginning of the reason of a dialect that is only assumed: no file decides, and the links do not either.
+pub const ASSUMED: &str = "the links do not decide";
+
+/// The reason of a dialect that the links chose.
+pub const CHOSEN: &str = "most links lead to a file so";
 
 /// The table of contents of a book in mdBook's form. In a folder `src`, it marks a book whose `book.toml` is elsewhere.
 pub const SUMMARY: &str = "SUMMARY.md";
@@ -72,6 +75,15 @@ pub const SUMMARY: &str = "SUMMARY.md";
 /// Returns whether a folder with a [`SUMMARY`] is that of a book's pages.
 pub fn is_book_source(folder: &str) -> bool {
     folder == "src" || folder.ends_with("/src")
+}
+
+/// The dialect of a vault, as its links choose it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DialectChoice {
+    /// The dialect.
+    pub dialect: LinkDialect,
+    /// Whether the links do not decide between lookup by name and paths.
+    pub is_assumed: bool,
 }
 
 /// The dialect of the notes below one folder.
@@ -83,8 +95,9 @@ pub struct DialectUnit {
     pub dialect: LinkDialect,
     /// The folder at which a link path with a leading slash begins, from the root of the vault.
     pub root: String,
-    /// The path of the vault below that folder, if the vault is a part of a larger repository. Otherwise it is empty.
-    pub vault_below_root: String,
+    /// What such a path has before the path from that folder, without slashes at its ends: the path of the vault in a larger
+    /// repository, or the address of the folder on its site. Often it is empty.
+    pub prefix: String,
     /// The file that marks the folder of a book or site, if one decided.
     pub marker: Option<String>,
     /// What decided, as a phrase: the path of the marker, or a setting.
@@ -116,6 +129,18 @@ impl LinkDialects {
         Self { units }
     }
 
+    /// Returns the unit of the vault, without the folders that have one of their own.
+    pub fn vault(&self) -> &DialectUnit {
+        &self.units[self.units.len() - 1]
+    }
+
+    /// Returns the dialect of the vault if its links chose it, or did not decide.
+    pub fn chosen_by_links(&self) -> Option<DialectChoice> {
+        let unit = self.vault();
+        let is_chosen = !unit.is_certain();
+        is_chosen.then(|| DialectChoice { dialect: unit.dialect, is_assumed: unit.is_assumed() })
+    }
+
     /// Lists the units, the deepest folders first. The last one is the vault.
     pub fn units(&self) -> &[DialectUnit] {
         &self.units
@@ -123,8 +148,7 @@ impl LinkDialects {
 
     /// Returns the unit that a file belongs to.
     pub fn unit_of(&self, path: &NotePath) -> &DialectUnit {
-        let vault = self.units.len() - 1;
-        self.units.iter().find(|unit| holds(&unit.folder, path.as_str())).unwrap_or(&self.units[vault])
+        self.units.iter().find(|unit| holds(&unit.folder, path.as_str())).unwrap_or_else(|| self.vault())
     }
 
     /// Returns the dialects after files moved. The folder of a book or site moves with the file that marks it.
@@ -136,6 +160,18 @@ impl LinkDialects {
             let Some(marker) = &unit.marker else { return Some(unit.clone()) };
             let moved = file_after(marker);
             let (before, after) = (folder_of(marker), folder_of(&moved));
+            if !holds(before, &unit.folder) && before != unit.folder {
+                // A site whose pages are not below its marker.
+                let folder = folder_after(&unit.folder);
+                let root = if unit.root == unit.folder { folder.clone() } else { unit.root.clone() };
+                return Some(DialectUnit {
+                    folder,
+                    root,
+                    marker: Some(moved.clone()),
+                    reason: moved,
+                    ..unit.clone()
+                });
+            }
             let inner = unit.folder.strip_prefix(before).unwrap_or(&unit.folder).trim_start_matches('/');
             let beside = if inner.is_empty() || after.is_empty() {
                 format!("{after}{inner}")
@@ -177,15 +213,14 @@ impl DialectUnit {
             return reduced(self.project(), below);
         }
         let Some(rooted) = path.strip_prefix('/') else { return reduced(source.folder(), path) };
-        if self.vault_below_root.is_empty() {
+        if self.prefix.is_empty() {
             return reduced(&self.root, rooted);
         }
         let LinkPlace::Inside(from_root) = reduced("", rooted) else {
             return LinkPlace::Elsewhere(path.to_owned());
         };
-        match from_root.strip_prefix(self.vault_below_root.as_str()) {
-            Some("") => LinkPlace::Inside(String::new()),
-            Some(rest) if rest.starts_with('/') => reduced("", rest),
+        match from_root.strip_prefix(self.prefix.as_str()) {
+            Some(rest) if rest.is_empty() || rest.starts_with('/') => reduced(&self.root, rest),
             _ => LinkPlace::Elsewhere(path.to_owned()),
         }
     }
@@ -203,6 +238,28 @@ impl DialectUnit {
             project => path.strip_prefix(project)?.strip_prefix('/')?,
         };
         Some(format!("{SITE_ALIAS}{below}"))
+    }
+
+    /// Lists the paths of files that a link path can mean if nothing is where it leads: the same path without the extension, and
+    /// the path from the root, as many agents write it. Where notes are looked up by name, lookup finds these.
+    pub fn files_by_other_rules(&self, path: &str, source: &NotePath) -> Vec<String> {
+        let mut files = Vec::new();
+        if !self.dialect.follows_paths() || path.is_empty() {
+            return files;
+        }
+        let mut add = |place: &str| {
+            if !place.is_empty() {
+                files.extend([place.to_owned(), format!("{place}.md")]);
+            }
+        };
+        if let LinkPlace::Inside(place) = self.place_of(path, source) {
+            add(&place);
+        }
+        let is_explicit = path.starts_with('/') || matches!(path.split('/').next(), Some("." | ".."));
+        if !is_explicit && let LinkPlace::Inside(place) = reduced(&self.root, path) {
+            add(&place);
+        }
+        files
     }
 
     /// Lists the paths of files that a place can mean, the preferred first, each with its spelling.
@@ -226,6 +283,10 @@ impl DialectUnit {
                     PathSpelling::Page,
                 );
             }
+            return files;
+        }
+        // A page with its extension is neither named without it nor a folder.
+        if has_page_extension(place) {
             return files;
         }
         if self.dialect == LinkDialect::Site && !place.is_empty() {
@@ -252,7 +313,7 @@ impl DialectUnit {
     ) -> Result<bool, E> {
         let (path, _) = split_query(link_path);
         let LinkPlace::Inside(place) = self.place_of(path, source) else { return Ok(true) };
-        if place.is_empty() || has_folder(&place)? {
+        if place.is_empty() || self.leaves_pages(link_path, source) || has_folder(&place)? {
             return Ok(true);
         }
         if !path.starts_with('/') {
@@ -268,22 +329,45 @@ impl DialectUnit {
         Ok(!has_folder(&folder)?)
     }
 
+    /// Returns whether a link path leads out of the pages of a book or site, to a place where the vault has no file. What a
+    /// server shows there is not known.
+    pub fn leaves_pages(&self, link_path: &str, source: &NotePath) -> bool {
+        let (path, _) = split_query(link_path);
+        let is_outside = |place: &str| !holds(&self.folder, place) && place != self.folder;
+        let is_published = matches!(self.dialect, LinkDialect::Mdbook | LinkDialect::Site);
+        is_published
+            && match self.place_of(path, source) {
+                LinkPlace::Inside(place) => is_outside(&place),
+                // What is hidden or outside of the vault is known to be there or not by nobody.
+                LinkPlace::Elsewhere(_) => false,
+            }
+    }
+
+    /// Returns whether a Markdown link without a file can lead out of what the vault contains: where links are paths, and where it
+    /// is not known whether they are.
+    pub fn can_lead_beyond(&self) -> bool {
+        self.dialect.follows_paths() || self.is_assumed()
+    }
+
+    /// Returns whether a file or a setting decided the dialect.
+    pub fn is_certain(&self) -> bool {
+        self.marker.is_some() || !(self.is_assumed() || self.reason == CHOSEN)
+    }
+
     /// Returns whether nothing speaks for the dialect but that nothing speaks for another one.
     pub fn is_assumed(&self) -> bool {
-        self.reason == ASSUMED
+        self.marker.is_none() && self.reason.starts_with(ASSUMED)
     }
 
     /// Returns the path of a file or folder as it is written with a leading slash. Returns `None` outside of the root.
     pub fn rooted(&self, path: &str) -> Option<String> {
-        if !self.vault_below_root.is_empty() {
-            return Some(format!("/{}/{path}", self.vault_below_root));
-        }
-        if self.root.is_empty() {
-            return Some(format!("/{path}"));
-        }
-        let rest = path.strip_prefix(self.root.as_str())?;
-        (rest.is_empty() || rest.starts_with('/'))
-            .then(|| if rest.is_empty() { "/".to_owned() } else { rest.to_owned() })
+        let below_root = match self.root.as_str() {
+            "" => path,
+            root => path.strip_prefix(root).filter(|rest| rest.is_empty() || rest.starts_with('/'))?,
+        };
+        let parts = [self.prefix.as_str(), below_root.trim_start_matches('/')];
+        let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+        Some(format!("/{}", parts.join("/")))
     }
 }
 
@@ -291,7 +375,7 @@ impl DialectUnit {
 pub const SITE_ALIAS: &str = "@site/";
 
 /// The names of the files that a generator shows as the page of their folder.
-const INDEX_NAMES: [&str; 3] = ["index.md", "README.md", "_index.md"];
+pub const INDEX_NAMES: [&str; 3] = ["index.md", "README.md", "_index.md"];
 
 /// How a link path spells the file that it leads to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -304,6 +388,8 @@ pub enum PathSpelling {
     WithoutExtension,
     /// With its folder alone.
     Folder,
+    /// In a way that the dialect does not follow: without its extension, or from the root. It is taken because nothing else fits.
+    ByOtherRules,
 }
 
 impl PathSpelling {
@@ -311,7 +397,7 @@ impl PathSpelling {
     pub fn spell(self, file: &str) -> Option<String> {
         let (folder, name) = file.rsplit_once('/').map_or(("", file), |(folder, name)| (folder, name));
         match self {
-            Self::File => Some(file.to_owned()),
+            Self::File | Self::ByOtherRules => Some(file.to_owned()),
             Self::Page => {
                 let stem = file.strip_suffix(".md")?;
                 Some(match stem.strip_suffix("README") {
@@ -326,6 +412,13 @@ impl PathSpelling {
             Self::Folder => INDEX_NAMES.contains(&name).then(|| folder.to_owned()),
         }
     }
+}
+
+/// Returns whether a path ends like the file of a page.
+fn has_page_extension(path: &str) -> bool {
+    path.rsplit_once('.').is_some_and(|(_, extension)| {
+        extension.eq_ignore_ascii_case("md") || extension.eq_ignore_ascii_case("mdx")
+    })
 }
 
 /// Returns whether a path is below a folder. The root holds all.
@@ -349,6 +442,14 @@ pub fn paths_before_query(linkpath: &str) -> impl Iterator<Item = &str> {
     let (first, last) = (linkpath.find('?'), linkpath.rfind('?'));
     let cuts = last.into_iter().chain(first.filter(|_| first != last));
     std::iter::once(linkpath).chain(cuts.filter_map(|at| linkpath.get(..at)))
+}
+
+/// Returns the place in the vault that a path from a folder leads to, if it is one in the vault.
+pub fn place_in(folder: &str, path: &str) -> Option<String> {
+    match reduced(folder, path) {
+        LinkPlace::Inside(place) => Some(place),
+        LinkPlace::Elsewhere(_) => None,
+    }
 }
 
 /// Joins a path to a folder, and resolves its `.` and `..`.

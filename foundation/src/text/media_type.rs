@@ -1,5 +1,8 @@
 //! Media types (IANA) by file extension, for the files that Obsidian opens and for text formats.
 
+/// The media type of files with other extensions, and of names without one.
+pub const UNKNOWN: &str = "application/octet-stream";
+
 /// Returns the media type of a file by its extension.
 pub fn media_type(path: &str) -> &'static str {
     let name = path.rsplit('/').next().unwrap_or(path);
@@ -30,7 +33,7 @@ pub fn media_type(path: &str) -> &'static str {
         "mkv" => "video/x-matroska",
         "webm" => "video/webm",
         "ogv" => "video/ogg",
-        _ => "application/octet-stream",
+        _ => UNKNOWN,
     }
 }
 

@@ -3,12 +3,14 @@
 pub mod canvas;
 pub mod control;
 pub mod dialect;
+pub mod dialect_evidence;
 pub mod anchor;
 pub mod edit;
 pub mod frontmatter;
 pub mod inline;
 pub mod link;
 pub mod link_lines;
+pub mod link_part;
 pub mod link_syntax;
 pub mod line;
 pub mod line_column;

@@ -10,8 +10,12 @@ use std::sync::Arc;
 
 use hashbrown::{DefaultHashBuilder, HashSet, HashTable};
 
-use crate::text::dialect::{LinkDialects, LinkPlace, PathSpelling, paths_before_query};
-use crate::text::link::{Link, LinkSyntax};
+use crate::text::dialect::{
+    DialectUnit, LinkDialect, LinkDialects, LinkPlace, PathSpelling, paths_before_query,
+};
+use crate::text::dialect_evidence::{DialectCounts, LinkEvidence};
+use crate::text::link::{Link, LinkSyntax, is_placeholder};
+use crate::text::note::Note;
 use crate::text::path::{NotePath, clean, key};
 
 /// The form of new link texts in a vault (`newLinkFormat`, spec/obsidian.md 1.3).
@@ -392,7 +396,7 @@ impl FileNames {
             return false;
         }
         let unit = self.dialects.unit_of(source);
-        if link.form.syntax() != LinkSyntax::Markdown || !unit.dialect.follows_paths() {
+        if link.form.syntax() != LinkSyntax::Markdown || !unit.can_lead_beyond() {
             return true;
         }
         let has_folder = |folder: &str| Ok::<_, Infallible>(self.has_folder(folder));
@@ -408,15 +412,90 @@ impl FileNames {
         let lead = |path: &str| match unit.place_of(path, source) {
             LinkPlace::Elsewhere(path) => Some(LinkTarget::Elsewhere(path)),
             LinkPlace::Inside(place) => {
-                let spelled = unit.files_at(&place).into_iter().find_map(|(path, spelling)| {
-                    let found = self.pick(self.spelled(&path))?;
-                    Some(LinkTarget::File(found, Some(spelling)))
-                });
+                let spelled = self.file_at(unit, &place);
+                let spelled = spelled.map(|(found, spelling)| LinkTarget::File(found, Some(spelling)));
                 let is_folder = place.is_empty() || self.has_folder(&place);
                 spelled.or_else(|| is_folder.then_some(LinkTarget::Folder(place)))
             }
         };
-        paths_before_query(linkpath).find_map(lead)
+        let by_other_rules = |path: &str| {
+            let mut files = unit.files_by_other_rules(path, source).into_iter();
+            let found = files.find_map(|path| self.pick(self.spelled(&path)))?;
+            Some(LinkTarget::File(found, Some(PathSpelling::ByOtherRules)))
+        };
+        paths_before_query(linkpath)
+            .find_map(lead)
+            .or_else(|| paths_before_query(linkpath).find_map(by_other_rules))
+    }
+
+    /// Finds the file that a place means in a unit, and how the place spells it.
+    fn file_at(&self, unit: &DialectUnit, place: &str) -> Option<(Resolved<'_>, PathSpelling)> {
+        let mut files = unit.files_at(place).into_iter();
+        files.find_map(|(path, spelling)| Some((self.pick(self.spelled(&path))?, spelling)))
+    }
+
+    /// Counts the links of a note by the dialects that they speak for.
+    pub fn count_evidence(&self, note: &Note, source: &NotePath, below_repository: &str) -> DialectCounts {
+        let mut counts = DialectCounts::default();
+        for link in &note.links {
+            counts.add(self.evidence(&link.path, link.form.syntax(), source, below_repository), 1);
+        }
+        counts
+    }
+
+    /// Returns which dialects of the vault a link of `source` speaks for. Links within a note, on a canvas, or in a book or site
+    /// of the vault speak for none.
+    ///
+    /// `below_repository` is the path of the vault in its repository.
+    pub fn evidence(
+        &self,
+        linkpath: &str,
+        syntax: LinkSyntax,
+        source: &NotePath,
+        below_repository: &str,
+    ) -> LinkEvidence {
+        let is_counted = !linkpath.is_empty()
+            && !linkpath.starts_with('#')
+            && !linkpath.contains("://")
+            && !is_placeholder(linkpath)
+            && syntax != LinkSyntax::Exact
+            && self.dialects.unit_of(source).folder.is_empty();
+        if !is_counted {
+            return LinkEvidence::default();
+        }
+        let is_looked_up = self.resolve(linkpath, source).is_some();
+        if syntax == LinkSyntax::Lookup {
+            return LinkEvidence::of_wikilink(is_looked_up);
+        }
+        let mut evidence = LinkEvidence::none();
+        if is_looked_up {
+            evidence.add(LinkDialect::Obsidian);
+        }
+        let find = |unit: &DialectUnit| {
+            let find_at = |path| match unit.place_of(path, source) {
+                LinkPlace::Inside(place) => self.file_at(unit, &place),
+                LinkPlace::Elsewhere(_) => None,
+            };
+            paths_before_query(linkpath).find_map(find_at).map(|(_, spelling)| spelling)
+        };
+        // A site follows all that GitHub and mdBook follow.
+        let site = DialectUnit { dialect: LinkDialect::Site, ..DialectUnit::default() };
+        let followers: &[LinkDialect] = match find(&site) {
+            Some(PathSpelling::File) => &[LinkDialect::Github, LinkDialect::Mdbook, LinkDialect::Site],
+            Some(PathSpelling::Page | PathSpelling::Folder) => &[LinkDialect::Mdbook, LinkDialect::Site],
+            Some(_) => &[LinkDialect::Site],
+            None => &[],
+        };
+        followers.iter().for_each(|dialect| evidence.add(*dialect));
+        if linkpath.starts_with('/') && !below_repository.is_empty() {
+            let prefix = below_repository.to_owned();
+            let github = DialectUnit { dialect: LinkDialect::Github, prefix, ..DialectUnit::default() };
+            match find(&github) {
+                Some(_) => evidence.add(LinkDialect::Github),
+                None => evidence.remove(LinkDialect::Github),
+            }
+        }
+        evidence
     }
 
     /// Finds the file with exactly this path, in this case. A file whose path differs in the encoding of accents or in
@@ -590,14 +669,39 @@ pub fn link_places(dialects: &LinkDialects, linkpath: &str, source: &NotePath) -
     }
     let mut places = Vec::new();
     for path in paths_before_query(linkpath) {
-        if let LinkPlace::Inside(place) = unit.place_of(path, source) {
-            places.extend(unit.files_at(&place).into_iter().map(|(path, _)| path));
-            places.push(place);
-        }
+        add_places(unit, path, source, &mut places);
+        places.extend(unit.files_by_other_rules(path, source));
     }
     places.sort_unstable();
     places.dedup();
     places
+}
+
+/// Lists the paths of files that decide about the evidence of a Markdown link in `source`, without those that a lookup of its
+/// name finds.
+pub fn evidence_places(linkpath: &str, source: &NotePath, below_repository: &str) -> Vec<String> {
+    let names = name_keys(linkpath);
+    let site = DialectUnit { dialect: LinkDialect::Site, ..DialectUnit::default() };
+    let prefix = below_repository.to_owned();
+    let github = DialectUnit { dialect: LinkDialect::Github, prefix, ..DialectUnit::default() };
+    let mut places = Vec::new();
+    for path in paths_before_query(linkpath) {
+        add_places(&site, path, source, &mut places);
+        if linkpath.starts_with('/') && !below_repository.is_empty() {
+            add_places(&github, path, source, &mut places);
+        }
+    }
+    places.retain(|place| !names.contains(&key(last_segment(place))));
+    places.sort_unstable();
+    places.dedup();
+    places
+}
+
+fn add_places(unit: &DialectUnit, path: &str, source: &NotePath, places: &mut Vec<String>) {
+    if let LinkPlace::Inside(place) = unit.place_of(path, source) {
+        places.extend(unit.files_at(&place).into_iter().map(|(path, _)| path));
+        places.push(place);
+    }
 }
 
 /// Returns the keys of the paths that a cleaned link path can mean, in order: the path itself if its name contains a

@@ -230,6 +230,16 @@ impl RenameContext<'_> {
             && (follows(self.before, source) || follows(self.after, self.path_after(source)))
     }
 
+    /// Returns whether the dialect followed a path before the operation, and afterwards its file is found only because nothing else
+    /// fits.
+    fn is_followed_no_more(&self, path: &str, source: &NotePath) -> bool {
+        let by_other_rules = |names: &FileNames, place: &NotePath| {
+            let target = names.target(path, LinkSyntax::Markdown, place);
+            matches!(target, Some(LinkTarget::File(_, Some(PathSpelling::ByOtherRules))))
+        };
+        by_other_rules(self.after, self.path_after(source)) && !by_other_rules(self.before, source)
+    }
+
     /// Returns whether every link of a file with this path surely keeps each byte, whatever else is known of the link. A file
     /// with such links alone, and with such mentions, need not be read: [`RenameContext::retarget`] gives nothing for it, unless
     /// it stabilises links.
@@ -237,7 +247,8 @@ impl RenameContext<'_> {
         let place = self.path_after(source);
         if self.is_followed_as_path(syntax, source) {
             let wanted = self.aim_after(path, syntax, source);
-            return wanted.is_none() || aim(self.after, path, syntax, place) == wanted;
+            return wanted.is_none()
+                || aim(self.after, path, syntax, place) == wanted && !self.is_followed_no_more(path, source);
         }
         let Some(LinkTarget::File(found, _)) = self.before.target(path, syntax, source) else { return true };
         let (target, wanted) = (found.path, self.moves.of(found.path));
@@ -422,8 +433,13 @@ impl RenameContext<'_> {
         }
         let is_exact =
             is_markdown && self.keeps_file_paths() && self.is_file_path(&link.path, source, target);
-        let format = if is_exact { LinkFormat::Relative } else { self.options.format };
-        let Some(linktext) = self.linktext(link, wanted, place, format) else {
+        let linktext = match is_exact {
+            true => self.linktext(link, wanted, place, LinkFormat::Relative),
+            false => self
+                .path_from_root(link, source, target)
+                .or_else(|| self.linktext(link, wanted, place, self.options.format)),
+        };
+        let Some(linktext) = linktext else {
             return refuse("name-not-linkable", "no link text resolves to the new name");
         };
         let inner = match syntax(link, text) {
@@ -456,7 +472,7 @@ impl RenameContext<'_> {
         let place = self.path_after(source);
         let leads = |path: &str| aim(self.after, path, LinkSyntax::Markdown, place);
         let Some(wanted) = self.aim_after(&link.path, LinkSyntax::Markdown, source) else { return };
-        if leads(&link.path) == Some(wanted) {
+        if leads(&link.path) == Some(wanted) && !self.is_followed_no_more(&link.path, source) {
             return;
         }
         let mut refuse = |code: &str, message: &str| {
@@ -519,6 +535,25 @@ impl RenameContext<'_> {
             texts.iter_mut().filter(|text| !text.ends_with('/')).for_each(|text| text.push('/'));
         }
         texts
+    }
+
+    /// Returns the new text of a Markdown link whose path is that of its file from the root, with a folder: it stays such a path,
+    /// which other programs follow as well (spec/git.md 1). Returns `None` for other links.
+    fn path_from_root(&self, link: &Link, source: &NotePath, target: &NotePath) -> Option<String> {
+        let (slash, path) = match link.path.strip_prefix('/') {
+            Some(path) => ("/", path),
+            None => ("", link.path.as_str()),
+        };
+        let without_extension = |path: &NotePath| path.as_str().strip_suffix(".md").map(str::to_owned);
+        let is_bare = without_extension(target).is_some_and(|bare| bare == path);
+        let is_meant = self.options.keep_exact_paths && link.form.syntax() == LinkSyntax::Markdown;
+        if !is_meant || !(path == target.as_str() || is_bare) || !link.path.contains('/') {
+            return None;
+        }
+        let (wanted, place) = (self.moves.of(target), self.path_after(source));
+        let full = if is_bare { without_extension(wanted) } else { None };
+        let text = format!("{slash}{}", full.unwrap_or_else(|| wanted.as_str().to_owned()));
+        self.after.resolve(&text, place).is_some_and(|found| found.path == wanted).then_some(text)
     }
 
     /// Returns whether Markdown links that are file paths stay ones.

@@ -21,6 +21,7 @@ pub mod folder_listings;
 pub mod git_files;
 pub mod link_dialects;
 pub mod revision_files;
+mod site_config;
 pub mod undo_log;
 pub mod write_lock;
 mod write_queue;

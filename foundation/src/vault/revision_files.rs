@@ -17,7 +17,7 @@ use crate::safe_open;
 use crate::text::media_type::{is_text, media_type};
 use crate::text::path::{NotePath, is_safe_on_windows};
 use crate::vault::STATE_DIR;
-use crate::vault::link_dialects::is_marker_name;
+use crate::vault::link_dialects::{is_hidden_marker, is_marker};
 
 /// The number of trees of a repository that are kept, the last used ones.
 const KEPT_TREES: usize = 3;
@@ -318,8 +318,7 @@ impl<'a> TreeWriter<'a> {
             if !self.make_folder_of(&file.path)? {
                 continue;
             }
-            let name = file.path.rsplit('/').next().unwrap_or_default();
-            if is_marker_name(name) || NotePath::from_disk(&file.path).is_none() {
+            if NotePath::from_disk(&file.path).is_none_or(|path| is_marker(&path)) {
                 let content = self.objects.blob(&file.blob)?.unwrap_or_default();
                 self.write(&file.path, &content, &mut left)?;
             }
@@ -336,7 +335,7 @@ impl<'a> TreeWriter<'a> {
                 .and_then(|rest| rest.strip_prefix('/'))
                 .is_some_and(|name| name.ends_with(".json") && !name.contains('/') && !name.starts_with('.'));
         debug_assert!(STATE_DIR == ".sidenote", "the settings of a vault are in its state folder");
-        if NotePath::from_disk(path).is_none() && !is_setting {
+        if NotePath::from_disk(path).is_none() && !is_setting && !is_hidden_marker(path) {
             return false;
         }
         let is_dangerous = platform::HAS_DANGEROUS_NAMES && !path.split('/').all(is_safe_on_windows);

@@ -183,7 +183,9 @@ impl Planner<'_> {
             IdPolicy::Always => true,
             IdPolicy::Never => request.identified,
             IdPolicy::Auto if request.identified => self.memory_gets_id(view, path),
+            // A page would show the properties, and what the links are like does not say that Obsidian reads the folder.
             IdPolicy::Auto if view.dialects().unit_of(path).dialect.follows_paths() => false,
+            IdPolicy::Auto if !view.dialects().unit_of(path).is_certain() => false,
             IdPolicy::Auto => {
                 let templates = self.core.vault.settings().templates.folder.trim_matches('/').to_owned();
                 let is_template = !templates.is_empty()

@@ -29,16 +29,13 @@ use crate::source::Source;
 use crate::sync::IndexSync;
 use sidenote_foundation::error::{Error, Result};
 use sidenote_foundation::git::{Repository, Unfinished};
-use sidenote_foundation::text::anchor::AnchorTable;
-use sidenote_foundation::text::dialect::LinkDialect;
 use sidenote_foundation::text::edit::{ChangeSet, Content, Edit, FileLocation, apply};
 use sidenote_foundation::text::line::Lines;
-use sidenote_foundation::text::link::{Link, LinkSyntax};
+use sidenote_foundation::text::link_part::{LinkPart, NoteParts};
 use sidenote_foundation::text::merge::first_conflict;
 use sidenote_foundation::text::path::NotePath;
 use sidenote_foundation::text::rewrite::{LinkedPlace, Relink, relink};
 use sidenote_foundation::text::span::Span;
-use sidenote_foundation::text::subpath::SubpathTable;
 
 pub use crate::change::repair::evidence::{Certainty, Evidence, EvidenceKind};
 
@@ -307,35 +304,23 @@ impl Changes<'_> {
 
     /// Adds the anchors that the meant notes do not have.
     fn add_dead_anchors(&self, present: &Present, places: &[LinkPosition], links: &mut [RepairItem]) {
-        type NamedAnchor<'l> = (usize, &'l Link, Option<LinkDialect>);
-        let mut wanted: BTreeMap<&NotePath, Vec<NamedAnchor<'_>>> = BTreeMap::new();
+        let mut wanted: BTreeMap<&NotePath, Vec<(usize, LinkPart<'_>)>> = BTreeMap::new();
         for (number, (at, span, relink)) in places.iter().enumerate() {
             let Some(Relink { target: LinkedPlace::File(target), .. }) = relink else { continue };
             let Some(source) = present.sources.get(*at).filter(|_| target.is_note()) else { continue };
             let Some(link) = source.note.links.iter().find(|link| link.span == *span) else { continue };
-            if link.subpath.is_empty() || link.subpath == "#" {
-                continue;
-            }
-            let dialect = present.names.dialects().unit_of(&source.path).dialect;
-            let is_anchor = dialect.follows_paths() && link.form.syntax() == LinkSyntax::Markdown;
-            wanted.entry(target).or_default().push((number, link, is_anchor.then_some(dialect)));
+            let unit = present.names.dialects().unit_of(&source.path);
+            let Some(part) = LinkPart::of(link, unit) else { continue };
+            wanted.entry(target).or_default().push((number, part));
         }
         for (target, named) in wanted {
             let Ok(bytes) = self.core.vault.read(target) else { continue };
             let target = Source::unplaced(target.clone(), &bytes);
-            let parts = SubpathTable::new(&target.note);
-            let mut tables: BTreeMap<LinkDialect, AnchorTable> = BTreeMap::new();
-            for (number, link, dialect) in named {
-                let is_there = match dialect {
-                    None => parts.find(&link.subpath).is_some(),
-                    Some(dialect) => tables
-                        .entry(dialect)
-                        .or_insert_with(|| AnchorTable::new(dialect, &target.text, &target.note))
-                        .find(&link.subpath)
-                        .is_some(),
-                };
+            let mut parts = NoteParts::new(&target.text, &target.note);
+            for (number, part) in named {
+                let is_there = parts.has(&part);
                 if let Some(item) = links.get_mut(number).filter(|_| !is_there) {
-                    item.dead_anchor = Some(link.subpath.clone());
+                    item.dead_anchor = Some(part.subpath.into_owned());
                 }
             }
         }

@@ -12,12 +12,11 @@ use crate::read::list::note_item;
 use sidenote_foundation::error::Result;
 use sidenote_foundation::index::catalog::{FileId, LinkRow};
 use sidenote_foundation::index::indexed_document::ParsedNote;
-use sidenote_foundation::text::anchor::AnchorTable;
 use sidenote_foundation::text::canvas;
 use sidenote_foundation::text::dialect::{LinkDialects, LinkPlace, split_query};
 use sidenote_foundation::text::link::LinkSyntax;
+use sidenote_foundation::text::link_part::{LinkPart, NoteParts};
 use sidenote_foundation::text::path::NotePath;
-use sidenote_foundation::text::subpath::SubpathTable;
 
 /// A link in a note.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -97,9 +96,9 @@ impl Reads<'_> {
         let mut outgoing: Vec<LinkItem> = Vec::new();
         let mut unresolved = Vec::new();
         // The links to a heading or block, by target: their positions in the list, and their subpaths.
-        let mut named: BTreeMap<FileId, Vec<(usize, String, bool)>> = BTreeMap::new();
+        let mut named: BTreeMap<FileId, Vec<(usize, LinkPart<'static>)>> = BTreeMap::new();
         let (path, dialects) = (row.path.clone(), self.core.index.catalog().links().dialects()?);
-        let dialect = dialects.unit_of(&path).dialect;
+        let unit = dialects.unit_of(&path);
         for row in from {
             let Some((original, link)) = self.reading(&mut readings, row.source)?.and_then(|reading| {
                 let link =
@@ -114,11 +113,8 @@ impl Reads<'_> {
                 None => None,
             };
             if let Some(target) = target.as_ref().filter(|target| target.path.is_note()) {
-                let is_anchor = dialect.follows_paths() && link.form.syntax() == LinkSyntax::Markdown;
-                let subpath =
-                    if is_anchor { link.subpath.clone() } else { link.looked_up_subpath().into_owned() };
-                if !subpath.is_empty() {
-                    named.entry(target.id).or_default().push((outgoing.len(), subpath, is_anchor));
+                if let Some(part) = LinkPart::of(&link, unit) {
+                    named.entry(target.id).or_default().push((outgoing.len(), part.into_owned()));
                 }
             }
             let resolved = match target {
@@ -137,16 +133,10 @@ impl Reads<'_> {
         }
         for (target, links) in named {
             let Some(reading) = self.reading(&mut readings, target)? else { continue };
-            let parts = SubpathTable::new(&reading.note);
-            let anchors = links.iter().any(|(_, _, is_anchor)| *is_anchor);
-            let anchors = anchors.then(|| AnchorTable::new(dialect, &reading.text, &reading.note));
-            for (at, subpath, is_anchor) in links {
+            let mut parts = NoteParts::new(&reading.text, &reading.note);
+            for (at, part) in links {
                 if let Some(item) = outgoing.get_mut(at) {
-                    let anchor = anchors.as_ref().filter(|_| is_anchor);
-                    item.broken_subpath = match anchor {
-                        Some(anchors) => anchors.find(&subpath).is_none(),
-                        None => parts.find(&subpath).is_none(),
-                    };
+                    item.broken_subpath = !parts.has(&part);
                 }
             }
         }
@@ -241,7 +231,7 @@ impl Reads<'_> {
         syntax: LinkSyntax,
     ) -> Result<Option<String>> {
         let unit = dialects.unit_of(source);
-        if syntax != LinkSyntax::Markdown || !unit.dialect.follows_paths() {
+        if syntax != LinkSyntax::Markdown || !unit.can_lead_beyond() {
             return Ok(None);
         }
         let catalog = self.core.index.catalog();

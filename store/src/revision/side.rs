@@ -14,7 +14,8 @@ use sidenote_foundation::error::{ErrorKind, Result};
 use sidenote_foundation::git::{CommitInfo, NamedCommit, ObjectId, Objects};
 use sidenote_foundation::parallel;
 use sidenote_foundation::text::decode::decode;
-use sidenote_foundation::text::dialect::{DialectUnit, LinkDialects, LinkPlace, split_query};
+use sidenote_foundation::text::dialect::LinkDialects;
+use sidenote_foundation::text::dialect_evidence::DialectCounts;
 use sidenote_foundation::text::link::{Link, LinkSyntax};
 use sidenote_foundation::text::note::Note;
 use sidenote_foundation::text::note_diff::LinkEnd;
@@ -22,7 +23,7 @@ use sidenote_foundation::text::path::NotePath;
 use sidenote_foundation::text::resolve::{FileNames, LinkTarget};
 use sidenote_foundation::text::rewrite::parse;
 use sidenote_foundation::vault::Vault;
-use sidenote_foundation::vault::link_dialects::{DialectRules, PathLinkCounts, is_marker_name};
+use sidenote_foundation::vault::link_dialects::{DialectRules, is_marker, sample};
 use sidenote_foundation::vault::revision_files::RevisionSettings;
 use sidenote_foundation::vault::scan::scan;
 
@@ -127,37 +128,28 @@ impl Side {
             names.insert(path);
             names.insert_folders_above(path);
         }
-        let markers: Vec<NotePath> =
-            self.files.keys().filter(|path| is_marker_name(path.name())).cloned().collect();
+        let markers: Vec<NotePath> = self.files.keys().filter(|path| is_marker(path)).cloned().collect();
         let vault = Arc::clone(&self.vault);
-        let dialects = DialectRules::of(&vault).decide(&markers, || self.count_path_links(&names))?;
-        self.names = SideNames(names.with_dialects(Arc::new(dialects)));
+        let rules = DialectRules::of(&vault).in_repository();
+        self.names =
+            SideNames(rules.decide_for(names, &markers, None, |names| {
+                self.count_links(names, rules.below_repository())
+            })?);
         Ok(())
     }
 
-    /// Counts the Markdown links by whose form the dialect of the vault is decided.
-    fn count_path_links(&mut self, names: &FileNames) -> Result<PathLinkCounts> {
-        let notes: Vec<NotePath> = self.files.keys().filter(|path| path.is_note()).cloned().collect();
-        let mut counts = PathLinkCounts::default();
+    /// Counts links by the dialects that they speak for.
+    fn count_links(&mut self, names: &FileNames, below_repository: &str) -> Result<DialectCounts> {
+        let notes: Vec<NotePath> = sample(self.files.keys().filter(|path| path.is_note()).cloned().collect());
+        let mut counts = DialectCounts::default();
         for group in notes.chunks(GROUP) {
             let contents = self.read(group)?;
             let both: Vec<_> = group.iter().zip(contents).collect();
-            let files = &self.files;
-            let counted = parallel::map(
-                &both,
-                16,
-                || (),
-                |(), (path, content)| {
-                    let decoded = decode(content.as_deref().unwrap_or_default());
-                    count_links(&Note::parse(&decoded.text), path, |place| {
-                        files.contains_key(place) || names.has_folder(place)
-                    })
-                },
-            );
-            for one in counted {
-                counts.all += one.all;
-                counts.exact += one.exact;
-            }
+            let count = |(): &mut (), (path, content): &(&NotePath, Option<Vec<u8>>)| {
+                let decoded = decode(content.as_deref().unwrap_or_default());
+                names.count_evidence(&Note::parse(&decoded.text), path, below_repository)
+            };
+            counts = parallel::map(&both, 16, || (), count).into_iter().fold(counts, DialectCounts::plus);
         }
         Ok(counts)
     }
@@ -233,32 +225,12 @@ impl SideNames {
     /// Returns whether a link that is followed as a path leads out of what the vault contains.
     fn leads_beyond(&self, link: &Link, path: &NotePath) -> bool {
         let unit = self.0.dialects().unit_of(path);
-        if link.form.syntax() != LinkSyntax::Markdown || !unit.dialect.follows_paths() {
+        if link.form.syntax() != LinkSyntax::Markdown || !unit.can_lead_beyond() {
             return false;
         }
         let has_folder = |folder: &str| Ok::<_, Infallible>(self.0.has_folder(folder));
         unit.leads_beyond_files(&link.path, path, has_folder).unwrap_or_else(|never| match never {})
     }
-}
-
-/// Counts the Markdown links of a note whose path has a folder, and those that are the exact relative path of a file.
-fn count_links(note: &Note, source: &NotePath, is_there: impl Fn(&str) -> bool) -> PathLinkCounts {
-    let unit = DialectUnit::default();
-    let mut counts = PathLinkCounts::default();
-    for link in &note.links {
-        if link.form.syntax() != LinkSyntax::Markdown || !link.path.contains('/') || link.is_external() {
-            continue;
-        }
-        counts.all += 1;
-        let (path, _) = split_query(&link.path);
-        if !path.starts_with('/')
-            && let LinkPlace::Inside(place) = unit.place_of(path, source)
-            && is_there(&place)
-        {
-            counts.exact += 1;
-        }
-    }
-    counts
 }
 
 /// A note or canvas that was read.

@@ -30,12 +30,13 @@ use sidenote_foundation::config::Config;
 use sidenote_foundation::error::{Error, Result};
 use sidenote_foundation::journal::Journal;
 use sidenote_foundation::parallel;
-use sidenote_foundation::text::anchor::{AnchorTable, AnchorTarget};
+use sidenote_foundation::text::anchor::AnchorTarget;
 use sidenote_foundation::text::decode::decode;
-use sidenote_foundation::text::dialect::LinkDialect;
+use sidenote_foundation::text::dialect::{DialectChoice, LinkDialect};
+use sidenote_foundation::text::link_part::NoteParts;
 use sidenote_foundation::text::note::Note;
 use sidenote_foundation::text::path::NotePath;
-use sidenote_foundation::text::subpath::{SubpathTable, SubpathTarget};
+use sidenote_foundation::text::subpath::SubpathTarget;
 use sidenote_foundation::text::word_sketch::WordSketch;
 use sidenote_foundation::vault::Vault;
 use sidenote_foundation::vault::undo_log::UndoLog;
@@ -101,7 +102,11 @@ impl Upkeep<'_> {
             let message = format!("{behind} files differed from the index");
             of_index.push(Problem::of_file(core.index.folder().display(), "index-behind", message));
         }
-        let reply = check_files(&core.vault, &core.config, request, of_index)?;
+        let known = match is_new {
+            true => None,
+            false => core.index.catalog().links().dialects()?.chosen_by_links(),
+        };
+        let reply = check_files(&core.vault, &core.config, request, of_index, known)?;
         Ok(CheckReply { behind, fixed: is_in_step, ..reply })
     }
 }
@@ -116,15 +121,17 @@ pub(crate) fn check_without_index(
     config: &Config,
     request: &CheckRequest,
 ) -> Result<CheckReply> {
-    check_files(vault, config, request, Vec::new())
+    check_files(vault, config, request, Vec::new(), None)
 }
 
-/// Checks the files that the request means, and adds problems that were found elsewhere.
+/// Checks the files that the request means, and adds problems that were found elsewhere. `known` is the link dialect that the
+/// index found by the links.
 fn check_files(
     vault: &Vault,
     config: &Config,
     request: &CheckRequest,
     found: Vec<Problem>,
+    known: Option<DialectChoice>,
 ) -> Result<CheckReply> {
     let rules = Rules::new(config)?;
     let needs_git = request.is_staged || request.since.is_some();
@@ -139,7 +146,7 @@ fn check_files(
         }
         _ => None,
     };
-    VaultCheck { vault, request, rules, changes }.run(&files, found)
+    VaultCheck { vault, request, rules, changes, known }.run(&files, found)
 }
 
 /// One check of a vault.
@@ -149,6 +156,8 @@ struct VaultCheck<'a> {
     rules: Rules,
     /// The changes whose problems are reported; all problems if not given.
     changes: Option<VaultChanges>,
+    /// The link dialect that the index found by the links.
+    known: Option<DialectChoice>,
 }
 
 impl VaultCheck<'_> {
@@ -177,11 +186,11 @@ impl VaultCheck<'_> {
 
     /// Finds the problems of these notes. Links of other notes count, too, as links to them.
     fn problems_of(&self, files: &CheckedFiles<'_>, visible: &[&NotePath]) -> Result<Vec<Problem>> {
-        let names = files.names(self.vault)?;
+        let names = files.names(self.vault, self.known)?;
         let removed = self.changes.as_ref().map(|changes| &changes.removed);
         let former = match removed.filter(|removed| !removed.is_empty()) {
             Some(removed) => {
-                let mut former = files.names(self.vault)?;
+                let mut former = files.names(self.vault, self.known)?;
                 removed.iter().for_each(|path| former.insert(path));
                 Some(former)
             }
@@ -323,22 +332,12 @@ fn broken_parts(files: &CheckedFiles<'_>, parts: &BTreeMap<NotePath, Vec<PartLin
             let Ok(Some(bytes)) = files.read(target) else { return Vec::new() };
             let decoded = decode(&bytes);
             let note = Note::parse(&decoded.text);
-            let parts = SubpathTable::new(&note);
-            let mut anchors: BTreeMap<LinkDialect, AnchorTable> = BTreeMap::new();
+            let mut parts = NoteParts::new(&decoded.text, &note);
             let mut problems = Vec::new();
             for link in *links {
-                let table = link.anchor.map(|dialect| {
-                    &*anchors
-                        .entry(dialect)
-                        .or_insert_with(|| AnchorTable::new(dialect, &decoded.text, &note))
-                });
-                let is_there = match table {
-                    None => parts.find(&link.subpath).is_some(),
-                    Some(table) => link.subpath == "#" || table.find(&link.subpath).is_some(),
-                };
-                if !is_there {
-                    let message = format!("{target} has no {}: {}", link.subpath, link.text);
-                    let fix = table.and_then(|table| slug_fix(link, &parts, table));
+                if !parts.has(&link.part) {
+                    let message = format!("{target} has no {}: {}", link.part.subpath, link.text);
+                    let fix = link.part.anchor.and_then(|dialect| slug_fix(link, &mut parts, dialect));
                     problems.push(
                         Problem::at(&link.source, &link.place, "broken-subpath", message)
                             .with_target(link.target.clone())
@@ -354,8 +353,8 @@ fn broken_parts(files: &CheckedFiles<'_>, parts: &BTreeMap<NotePath, Vec<PartLin
 }
 
 /// Returns the fix of a subpath that is the text of a heading where its slug is needed.
-fn slug_fix(link: &PartLink, parts: &SubpathTable<'_>, table: &AnchorTable) -> Option<Fix> {
-    let SubpathTarget::Heading(heading) = parts.find(&link.subpath)? else { return None };
-    let slug = format!("#{}", table.of(AnchorTarget::Heading(heading))?);
+fn slug_fix(link: &PartLink, parts: &mut NoteParts<'_>, dialect: LinkDialect) -> Option<Fix> {
+    let SubpathTarget::Heading(heading) = parts.by_name().find(&link.part.subpath)? else { return None };
+    let slug = format!("#{}", parts.anchors(dialect).of(AnchorTarget::Heading(heading))?);
     Some(Fix::replace(format!("Name the heading by its anchor: {slug}"), link.subpath_place, slug))
 }

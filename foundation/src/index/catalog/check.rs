@@ -21,6 +21,7 @@ use crate::index::file_set::FileSet;
 use crate::platform;
 use crate::safe_open::is_regular;
 use crate::text::dialect::LinkDialect;
+use crate::text::dialect_evidence::LinkEvidence;
 use crate::text::path::{NotePath, key};
 
 /// The largest cache of a check, in kilobytes.
@@ -34,6 +35,11 @@ const MAX_NUMBER: i64 = 1 << 48;
 const TIME_RANGE: (i64, i64) = (-377_705_203_200_000, 253_402_300_799_999);
 /// The valid names in `meta`.
 const META_NAMES: &[&str] = &[
+    super::dialects::COUNTS[0],
+    super::dialects::COUNTS[1],
+    super::dialects::COUNTS[2],
+    super::dialects::COUNTS[3],
+    super::dialects::COUNTS[4],
     "schema",
     "generation",
     "pending",
@@ -41,8 +47,6 @@ const META_NAMES: &[&str] = &[
     "last_id",
     super::RELATION_RULES,
     crate::index::active_model::COMPLETED_MODEL,
-    crate::index::writer::PATH_LINKS,
-    crate::index::writer::EXACT_PATH_LINKS,
 ];
 
 /// An object of the schema: type, name, table, and its SQL.
@@ -318,7 +322,7 @@ impl Check<'_> {
                 && row.get_ref(3).is_ok_and(|name| name.as_str() == Ok(link_key(linkpath).as_str()));
             expect(is_valid, "the text of a link")
         })?;
-        let query = "SELECT l.source, l.target, l.count, l.places, p.id FROM links l LEFT JOIN linkpaths p ON p.id = l.linkpath";
+        let query = "SELECT l.source, l.target, l.count, l.places, p.id, l.evidence FROM links l LEFT JOIN linkpaths p ON p.id = l.linkpath";
         self.visit_rows(query, |row| {
             let source: FileId = row.get(0).map_err(sql("read"))?;
             let target: Option<FileId> = row.get(1).map_err(sql("read"))?;
@@ -327,6 +331,7 @@ impl Check<'_> {
             let is_valid = files.get(&source) == Some(&true)
                 && target.is_none_or(|target| files.contains_key(&target))
                 && !is_null(row, 4)
+                && row.get(5).is_ok_and(|code| LinkEvidence::from_code(code).is_some())
                 && count.is_some_and(|count| is_within(row, 2, count, count));
             expect(is_valid, "a link")
         })

@@ -1,18 +1,19 @@
-//! The link dialects of the vault's folders, as the targets of the links in this catalog were found by them.
+//! The link dialects of the vault's folders, as the targets of the links in this catalog were found by them, and how many links
+//! speak for each.
+
+use std::cell::Cell;
 
 use rusqlite::params;
 
-use super::links::LinkQueries;
-use super::{CatalogWriter, read_path};
+use super::CatalogWriter;
+use super::links::{LinkQueries, read_evidence};
 use crate::error::Result;
 use crate::text::dialect::{DialectUnit, LinkDialects};
-use crate::text::path::NotePath;
-use crate::vault::link_dialects::{PathLinkCounts, inner_path};
+use crate::text::dialect_evidence::{DialectCounts, LinkEvidence};
 
-/// Finds every Markdown link whose path has a folder: its text, its source, and how often it is there.
-const PATH_LINKS: &str =
-    "SELECT f.path, p.linkpath, l.count FROM linkpaths p JOIN links l ON l.linkpath = p.id
-  JOIN files f ON f.id = l.source WHERE p.syntax = 2 AND instr(p.linkpath, '/') > 0 AND l.count > 0";
+/// The names in `meta` of the numbers of [`DialectCounts`].
+pub(super) const COUNTS: [&str; 5] =
+    ["evidence", "obsidian_links", "github_links", "mdbook_links", "site_links"];
 
 impl LinkQueries<'_> {
     /// Returns the dialects by which the targets of the links were found.
@@ -29,7 +30,7 @@ impl LinkQueries<'_> {
                     // A name that is unknown does not pass the check of the catalog.
                     dialect: row.get::<_, String>(1)?.parse().unwrap_or_default(),
                     root: row.get(2)?,
-                    vault_below_root: row.get(3)?,
+                    prefix: row.get(3)?,
                     marker: row.get(4)?,
                     reason: row.get(5)?,
                 })
@@ -38,24 +39,38 @@ impl LinkQueries<'_> {
         Ok(LinkDialects::new(units))
     }
 
-    /// Counts the Markdown links whose path has a folder, and those that are the exact relative path of a file.
+    /// Returns how many links lead to a file under each dialect, as it was counted while they were written.
     ///
     /// # Errors
     /// Returns `Corrupt` or `Io` if the catalog cannot be read.
-    pub fn count_path_links(&self) -> Result<PathLinkCounts> {
-        let links: Vec<(NotePath, String, i64)> =
-            self.0.collect(PATH_LINKS, [], |row| Ok((read_path(row, 0)?, row.get(1)?, row.get(2)?)))?;
-        let mut counts = PathLinkCounts::default();
-        for (source, linkpath, count) in links {
-            let count = usize::try_from(count).unwrap_or(0);
-            counts.all += count;
-            if let Some(place) = inner_path(&linkpath, &source)
-                && (self.0.row_at(&place)?.is_some() || self.0.paths().has_folder(&place)?)
-            {
-                counts.exact += count;
-            }
-        }
-        Ok(counts)
+    pub fn dialect_counts(&self) -> Result<DialectCounts> {
+        let [links, obsidian, github, mdbook, site] =
+            COUNTS.map(|name| self.0.meta(name).map(Option::unwrap_or_default));
+        Ok(DialectCounts {
+            links: links?,
+            obsidian: obsidian?,
+            github: github?,
+            mdbook: mdbook?,
+            site: site?,
+        })
+    }
+}
+
+/// What a batch changes in the counts.
+#[derive(Debug, Default)]
+pub(super) struct EvidenceChange(Cell<DialectCounts>);
+
+impl EvidenceChange {
+    /// Adds a link so many times. A negative number takes it away.
+    pub(super) fn add(&self, evidence: LinkEvidence, times: i64) {
+        let mut counts = self.0.get();
+        counts.add(evidence, times);
+        self.0.set(counts);
+    }
+
+    /// Returns the change, and begins a new one.
+    pub(super) fn take(&self) -> DialectCounts {
+        self.0.take()
     }
 }
 
@@ -69,24 +84,32 @@ impl CatalogWriter {
         for unit in dialects.units() {
             self.run(
                 "INSERT INTO dialects VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-                params![
-                    unit.folder,
-                    unit.dialect.name(),
-                    unit.root,
-                    unit.vault_below_root,
-                    unit.marker,
-                    unit.reason
-                ],
+                params![unit.folder, unit.dialect.name(), unit.root, unit.prefix, unit.marker, unit.reason],
             )?;
         }
         Ok(())
     }
 
-    /// Lists every group of Markdown links with the id and path of its source, to find their targets again.
+    /// Stores the counts with what this batch changed in them, and returns them. If `anew` is set, all links are counted.
     ///
     /// # Errors
-    /// Returns `Corrupt` or `Io` if the catalog cannot be read.
-    pub fn markdown_links(&self) -> Result<Vec<(super::FileId, NotePath, super::LinkGroup)>> {
-        self.reader().links().markdown()
+    /// Returns `Corrupt` or `Io` if the catalog cannot be read or written.
+    pub fn settle_dialect_counts(&self, anew: bool) -> Result<DialectCounts> {
+        let change = self.evidence.take();
+        let counts = if anew {
+            let groups = self.reader().collect(
+                "SELECT evidence, sum(count) FROM links GROUP BY evidence",
+                [],
+                |row| Ok((read_evidence(row, 0)?, row.get::<_, i64>(1)?)),
+            )?;
+            let mut counts = DialectCounts::default();
+            groups.into_iter().for_each(|(evidence, count)| counts.add(evidence, count));
+            counts
+        } else {
+            self.reader().links().dialect_counts()?.plus(change)
+        };
+        let numbers = [counts.links, counts.obsidian, counts.github, counts.mdbook, counts.site];
+        COUNTS.iter().zip(numbers).try_for_each(|(name, number)| self.set_meta(name, number))?;
+        Ok(counts)
     }
 }

@@ -15,28 +15,32 @@ use super::{
 use crate::error::Result;
 use crate::index::catalog::FILE_COLUMNS;
 use crate::index::catalog::delta_encoding::{pack_positions, unpack_positions};
+use crate::index::catalog::schema::UNSURE;
 use crate::index::interner::Interner;
+use crate::text::dialect_evidence::LinkEvidence;
 use crate::text::link::{LinkSyntax, is_placeholder};
 use crate::text::path::{NotePath, key};
 
-static INTO_LINKS: Inserts<5> = Inserts::new("INSERT INTO links VALUES");
+static INTO_LINKS: Inserts<6> = Inserts::new("INSERT INTO links VALUES");
 
-const COLUMNS: &str = "l.source, p.syntax, p.linkpath, l.target, l.places";
+const COLUMNS: &str = "l.source, p.syntax, p.linkpath, l.target, l.places, l.evidence";
 /// The index of the first column after [`COLUMNS`].
-const WIDTH: usize = 5;
+const WIDTH: usize = 6;
 
 impl CatalogWriter {
     /// Inserts the links of a file.
     pub(super) fn put_links(&self, source: FileId, groups: &[LinkGroup]) -> Result<()> {
-        let row = |links: &LinkGroup| -> Result<[Value; 5]> {
+        let row = |links: &LinkGroup| -> Result<[Value; 6]> {
             let linkpath = self.linkpath(&links.linkpath, links.syntax)?;
             let count = links.positions.len() as i64;
+            self.evidence.add(links.evidence, count);
             let target = links.target.map_or(Value::Null, Value::Integer);
             Ok([
                 source.into(),
                 linkpath.into(),
                 target,
                 count.into(),
+                i64::from(links.evidence.code()).into(),
                 pack_positions(&links.positions).into(),
             ])
         };
@@ -79,12 +83,28 @@ impl CatalogWriter {
         Ok(id)
     }
 
-    /// Changes the target of a note's links with one text.
-    pub fn retarget(&self, source: FileId, links: &LinkGroup, target: Option<FileId>) -> Result<()> {
+    /// Changes the target and the evidence of a note's links with one text.
+    pub fn retarget(
+        &self,
+        source: FileId,
+        links: &LinkGroup,
+        target: Option<FileId>,
+        evidence: LinkEvidence,
+    ) -> Result<()> {
         let linkpath = self.linkpath(&links.linkpath, links.syntax)?;
+        // What is given can be what was read before an earlier change of this batch.
+        let before = self.reader().collect(
+            "SELECT evidence, count FROM links WHERE source = ?1 AND linkpath = ?2",
+            params![source, linkpath],
+            |row| Ok((read_evidence(row, 0)?, row.get::<_, i64>(1)?)),
+        )?;
+        for (old, count) in before {
+            self.evidence.add(old, -count);
+            self.evidence.add(evidence, count);
+        }
         self.run(
-            "UPDATE links SET target = ?3 WHERE source = ?1 AND linkpath = ?2",
-            params![source, linkpath, target],
+            "UPDATE links SET target = ?3, evidence = ?4 WHERE source = ?1 AND linkpath = ?2",
+            params![source, linkpath, target, evidence.code()],
         )
     }
 }
@@ -135,9 +155,9 @@ impl CatalogReader {
 }
 
 impl LinkQueries<'_> {
-    /// Lists the links whose target can change when files with these names are added, removed or renamed: unresolved
-    /// links with such a name, and resolved links to files with such a name. Each comes with the id and path of its
-    /// source.
+    /// Lists the links whose target or evidence can change when files with these names are added, removed or renamed: links
+    /// with such a name that are unresolved or lead to a file under some dialects alone, and resolved links to files with such a
+    /// name. Each comes with the id and path of its source.
     pub fn affected_by_names(&self, name_keys: &[String]) -> Result<Vec<(FileId, NotePath, LinkGroup)>> {
         let mut found = Vec::new();
         let mut texts = HashSet::new();
@@ -150,10 +170,10 @@ impl LinkQueries<'_> {
             files.extend([name.clone(), format!("{name}.md"), format!("{folded}.md")]);
         }
         let read = |row: &Row<'_>| Ok((row.get(0)?, read_path(row, WIDTH)?, read_group(row)?));
-        for (condition, keys) in [
-            ("p.name_key = ?1 AND l.target IS NULL", texts),
-            ("l.target IN (SELECT id FROM files WHERE name_key = ?1)", files),
-        ] {
+        let by_text = format!("p.name_key = ?1 AND {UNSURE}");
+        for (condition, keys) in
+            [(by_text.as_str(), texts), ("l.target IN (SELECT id FROM files WHERE name_key = ?1)", files)]
+        {
             let query = format!(
                 "SELECT {COLUMNS}, f.path FROM links l JOIN linkpaths p ON p.id = l.linkpath JOIN files f ON f.id = l.source WHERE {condition}"
             );
@@ -269,7 +289,7 @@ impl LinkQueries<'_> {
         let mut broken = Vec::with_capacity(groups.len());
         for (source, path, links) in groups {
             let unit = dialects.unit_of(&path);
-            let is_path = links.syntax == LinkSyntax::Markdown && unit.dialect.follows_paths();
+            let is_path = links.syntax == LinkSyntax::Markdown && unit.can_lead_beyond();
             let has_folder = |folder: &str| self.0.paths().has_folder(folder);
             let is_elsewhere = is_path && unit.leads_beyond_files(&links.linkpath, &path, has_folder)?;
             if !is_elsewhere && !is_placeholder(&links.linkpath) {
@@ -279,9 +299,9 @@ impl LinkQueries<'_> {
         Ok(broken)
     }
 
-    /// Lists all groups of Markdown links with the id and path of their source.
-    pub(super) fn markdown(&self) -> Result<Vec<(FileId, NotePath, LinkGroup)>> {
-        self.groups("WHERE p.syntax = 2")
+    /// Lists all groups of links with the id and path of their source.
+    pub(in crate::index) fn all(&self) -> Result<Vec<(FileId, NotePath, LinkGroup)>> {
+        self.groups("")
     }
 
     /// Lists groups of links with the id and path of their source. `rest` is the end of the query.
@@ -347,7 +367,18 @@ fn read_group(row: &Row<'_>) -> rusqlite::Result<LinkGroup> {
             "not a list of positions".into(),
         )
     })?;
-    Ok(LinkGroup { syntax: syntax_of(row.get(1)?), linkpath: row.get(2)?, target: row.get(3)?, positions })
+    Ok(LinkGroup {
+        syntax: syntax_of(row.get(1)?),
+        linkpath: row.get(2)?,
+        target: row.get(3)?,
+        evidence: read_evidence(row, 5)?,
+        positions,
+    })
+}
+
+/// Reads the evidence of a link. A number that stands for none does not pass the check of the catalog.
+pub(super) fn read_evidence(row: &Row<'_>, column: usize) -> rusqlite::Result<LinkEvidence> {
+    Ok(LinkEvidence::from_code(row.get(column)?).unwrap_or_default())
 }
 
 /// The numbers that stand for the syntaxes of links in the catalog: the index in this list.
@@ -361,12 +392,12 @@ fn syntax_of(code: i64) -> LinkSyntax {
     usize::try_from(code).ok().and_then(|code| SYNTAXES.get(code)).copied().unwrap_or(LinkSyntax::Lookup)
 }
 
-/// Returns the form in which link texts and file names are compared: the key of the last segment up to a `#`, where the
+/// Returns the form in which link texts and file names are compared: the key of the last segment up to a `#` or `?`, where the
 /// path of a link can end. It has one form of the Greek sigma, because adding or removing `.md` changes which sigma is
 /// final.
 pub(super) fn link_key(text: &str) -> String {
     let text = text.trim_end_matches('/');
     let name = text.rsplit('/').next().unwrap_or(text);
-    let name = name.find('#').filter(|&at| at > 0).and_then(|at| name.get(..at)).unwrap_or(name);
+    let name = name.find(['#', '?']).filter(|&at| at > 0).and_then(|at| name.get(..at)).unwrap_or(name);
     key(name).replace('ς', "σ")
 }

@@ -8,6 +8,7 @@ use uuid::Uuid;
 use crate::clock::Timestamp;
 use crate::error::{Error, Result};
 pub use crate::index::file_set::FileId;
+use crate::text::dialect_evidence::LinkEvidence;
 use crate::text::link::{Link, LinkSyntax};
 use crate::text::path::NotePath;
 use crate::text::relation::Relation;
@@ -279,13 +280,15 @@ pub struct LinkGroup {
     pub linkpath: String,
     /// The file that the links resolve to.
     pub target: Option<FileId>,
+    /// The dialects that the links speak for.
+    pub evidence: LinkEvidence,
     /// The positions of the links, in order.
     pub positions: Vec<LinkPosition>,
 }
 
 impl LinkGroup {
     pub(super) fn rows(self, source: FileId) -> impl Iterator<Item = LinkRow> {
-        let Self { syntax, linkpath, target, positions } = self;
+        let Self { syntax, linkpath, target, positions, .. } = self;
         positions.into_iter().map(move |position| LinkRow {
             source,
             position,

@@ -2,7 +2,7 @@
 
 /// The version of the schema. It is raised whenever tables change shape or parsing changes meaning; an index of another
 /// version is rebuilt.
-pub const SCHEMA_VERSION: i64 = 18;
+pub const SCHEMA_VERSION: i64 = 19;
 
 /// The tables, and the one index that is needed from the beginning.
 pub(super) const SCHEMA: &str = "
@@ -18,7 +18,7 @@ CREATE TABLE names (key TEXT NOT NULL, what INTEGER NOT NULL, file INTEGER NOT N
 CREATE TABLE tags (key TEXT, file INTEGER, name TEXT NOT NULL, count INTEGER NOT NULL, PRIMARY KEY (key, file)) WITHOUT ROWID;
 CREATE TABLE linkpaths (id INTEGER PRIMARY KEY, linkpath TEXT NOT NULL, syntax INTEGER NOT NULL, name_key TEXT NOT NULL);
 CREATE TABLE links (
-  source INTEGER, linkpath INTEGER, target INTEGER, count INTEGER NOT NULL, places BLOB NOT NULL,
+  source INTEGER, linkpath INTEGER, target INTEGER, count INTEGER NOT NULL, evidence INTEGER NOT NULL, places BLOB NOT NULL,
   PRIMARY KEY (source, linkpath)) WITHOUT ROWID;
 CREATE TABLE relations (
   source INTEGER, object INTEGER, subject INTEGER, type TEXT, inferred INTEGER NOT NULL,
@@ -34,6 +34,16 @@ CREATE UNIQUE INDEX files_path ON files (path);
 /// The size of a page in bytes.
 pub(super) const PAGE: u32 = 16_384;
 
+/// The condition of links whose targets and evidence can change with files of other names than that of their target: those
+/// without a target, and those that lead to a file under some dialects alone.
+macro_rules! unsure {
+    () => {
+        "(target IS NULL OR (evidence & 15) BETWEEN 1 AND 14)"
+    };
+}
+/// See [`unsure!`].
+pub(super) const UNSURE: &str = unsure!();
+
 /// The secondary indexes: (name, table and columns). They are built after a load, not during it.
 pub(super) const INDEXES: &[(&str, &str)] = &[
     ("files_name", "files (name_key)"),
@@ -41,8 +51,9 @@ pub(super) const INDEXES: &[(&str, &str)] = &[
     ("names_file", "names (file)"),
     ("tags_file", "tags (file)"),
     ("linkpaths_name", "linkpaths (name_key)"),
-    // An unresolved link is looked up by its text, a resolved one by its target.
-    ("links_dead", "links (linkpath) WHERE target IS NULL"),
+    // An unresolved link is looked up by its text, a resolved one by its target. A link that leads to a file under some dialects
+    // alone is looked up by both.
+    ("links_unsure", concat!("links (linkpath) WHERE ", unsure!())),
     ("files_path_id", "files (path_id) WHERE path_id IS NOT NULL"),
     ("files_put_away", "files (put_away) WHERE put_away <> 0"),
     ("relations_type", "relations (type)"),

@@ -8,9 +8,10 @@ use rusqlite::{Connection, OpenFlags, Row, params};
 use crate::clock::Timestamp;
 use crate::error::Result;
 use crate::index::catalog::delta_encoding::pack_ascending;
+use crate::index::catalog::dialects::EvidenceChange;
 use crate::index::catalog::folders::FolderChanges;
 use crate::index::catalog::inserts::Inserts;
-use crate::index::catalog::links::LinkpathIds;
+use crate::index::catalog::links::{LinkpathIds, read_evidence};
 use crate::index::catalog::rows::path_uuid_of;
 use crate::index::catalog::schema::{INDEXES, NAME_ALIAS, NAME_ID, NAME_TITLE, PAGE, SCHEMA, SCHEMA_VERSION};
 use crate::index::catalog::{CACHE, CatalogReader, FileId, FileKind, LAST_ID, Record, Stat, check, sql};
@@ -49,6 +50,8 @@ pub struct CatalogWriter {
     pub(super) is_loading: Cell<bool>,
     /// How the files of folders changed in this batch.
     pub(super) folders: FolderChanges,
+    /// How the evidence of links for dialects changed in this batch.
+    pub(super) evidence: EvidenceChange,
 }
 
 impl CatalogWriter {
@@ -88,6 +91,7 @@ impl CatalogWriter {
             property_names: RefCell::default(),
             is_loading: Cell::new(false),
             folders: FolderChanges::default(),
+            evidence: EvidenceChange::default(),
         }
     }
 
@@ -121,6 +125,7 @@ impl CatalogWriter {
         self.linkpaths.take();
         self.property_names.borrow_mut().clear();
         self.folders.borrow_mut().clear();
+        self.evidence.take();
         self.reader.db.execute_batch("BEGIN IMMEDIATE").map_err(sql("write"))
     }
 
@@ -283,6 +288,11 @@ impl CatalogWriter {
         for passage in self.reader.passages().of(id)? {
             self.run("DELETE FROM passages WHERE key = ?1 AND file = ?2", params![passage, id])?;
         }
+        let evidence =
+            self.reader.collect("SELECT evidence, count FROM links WHERE source = ?1", [id], |row| {
+                Ok((read_evidence(row, 0)?, row.get::<_, i64>(1)?))
+            })?;
+        evidence.into_iter().for_each(|(evidence, count)| self.evidence.add(evidence, -count));
         for statement in [
             "DELETE FROM details WHERE file = ?1",
             "DELETE FROM names WHERE file = ?1",

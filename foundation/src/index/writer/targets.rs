@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::index::catalog::{FileId, LinkGroup};
 use crate::text::dialect::LinkDialects;
+use crate::text::dialect_evidence::LinkEvidence;
 use crate::text::link::LinkSyntax;
 use crate::text::path::{NotePath, key};
 use crate::text::resolve::{FileNames, LinkTarget, name_keys};
@@ -13,17 +14,21 @@ pub(super) struct Targets {
     names: FileNames,
     /// The number of each file, in the order of `names`.
     ids: Vec<FileId>,
+    /// The path of the vault in its repository.
+    below_repository: String,
 }
 
 impl Targets {
     /// Creates the table of these files.
     pub(super) fn new<'a>(
         dialects: &Arc<LinkDialects>,
+        below_repository: &str,
         table: impl Iterator<Item = (&'a NotePath, FileId)>,
     ) -> Self {
         let (files, _) = table.size_hint();
         let names = FileNames::with_capacity(files).with_dialects(Arc::clone(dialects));
-        let mut targets = Self { names, ids: Vec::with_capacity(files) };
+        let below_repository = below_repository.to_owned();
+        let mut targets = Self { names, ids: Vec::with_capacity(files), below_repository };
         for (path, id) in table {
             if targets.names.insert_new(path) {
                 targets.ids.push(id);
@@ -32,8 +37,18 @@ impl Targets {
         targets
     }
 
-    /// Returns the target of a link in the file `source`, whose number is `id`.
-    pub(super) fn find(&self, id: FileId, source: &NotePath, link: &LinkGroup) -> Option<FileId> {
+    /// Returns the target of a link in the file `source`, whose number is `id`, and the dialects that the link speaks for.
+    pub(super) fn find(
+        &self,
+        id: FileId,
+        source: &NotePath,
+        link: &LinkGroup,
+    ) -> (Option<FileId>, LinkEvidence) {
+        let evidence = self.names.evidence(&link.linkpath, link.syntax, source, &self.below_repository);
+        (self.target(id, source, link), evidence)
+    }
+
+    fn target(&self, id: FileId, source: &NotePath, link: &LinkGroup) -> Option<FileId> {
         if link.linkpath.is_empty() {
             return Some(id);
         }

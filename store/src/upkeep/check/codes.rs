@@ -66,7 +66,11 @@ const fn info(code: &'static str, scope: Scope, meaning: &'static str) -> Proble
 
 /// All codes that `check` can report, by severity and name.
 pub const CODES: &[ProblemCode] = &[
-    error("broken-link", Scope::Place, "a link leads to no file"),
+    error(
+        "broken-link",
+        Scope::Place,
+        "a link leads to no file; info where a wikilink names a note that can still be written",
+    ),
     error("broken-subpath", Scope::Place, "a link names a heading, block or footnote that is not there"),
     error("conflict-markers", Scope::Place, "git left two versions of a passage in the note"),
     error(
@@ -91,7 +95,13 @@ pub const CODES: &[ProblemCode] = &[
     ),
     warning("name-not-linkable", Scope::Note, "no link can name the file"),
     warning("nested-too-deep", Scope::Place, "a passage is nested too deep to be read"),
+    warning(
+        "path-not-followed",
+        Scope::Place,
+        "a link omits the extension or begins at the root, so that it works here and not where the notes are published",
+    ),
     info("index-behind", Scope::Vault, "files changed since they were indexed"),
+    info("link-out-of-site", Scope::Place, "a link leads out of the pages of a book or site"),
     info("near-duplicate", Scope::Note, "two notes say about the same"),
     info("orphan", Scope::Note, "a note has no links, and none lead to it"),
     info("wikilink-as-text", Scope::Place, "wikilinks are plain text where the notes are published"),

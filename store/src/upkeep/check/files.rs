@@ -1,18 +1,16 @@
 //! The files that a check reads: those on the disk, or given ones such as those that git has staged.
 
-use std::sync::Arc;
-
 use crate::upkeep::check::problem::Problem;
 use sidenote_foundation::error::{Error, ErrorKind, Result};
 use sidenote_foundation::parallel;
 use sidenote_foundation::text::decode::decode;
-use sidenote_foundation::text::dialect::LinkDialects;
-use sidenote_foundation::text::link::LinkSyntax;
+use sidenote_foundation::text::dialect::DialectChoice;
+use sidenote_foundation::text::dialect_evidence::DialectCounts;
 use sidenote_foundation::text::path::NotePath;
 use sidenote_foundation::text::resolve::FileNames;
 use sidenote_foundation::text::rewrite::parse;
 use sidenote_foundation::vault::Vault;
-use sidenote_foundation::vault::link_dialects::{DialectRules, PathLinkCounts, is_marker_name};
+use sidenote_foundation::vault::link_dialects::{DialectRules, is_marker, sample};
 use sidenote_foundation::vault::scan::scan;
 
 /// Reads the bytes of a file.
@@ -81,42 +79,31 @@ impl<'a> CheckedFiles<'a> {
         }
     }
 
-    /// Returns the names of the files, with the link dialects of the vault.
-    pub(super) fn names(&self, vault: &Vault) -> Result<FileNames> {
+    /// Returns the names of the files, with the link dialects of the vault. An index can know what its links chose.
+    pub(super) fn names(&self, vault: &Vault, known: Option<DialectChoice>) -> Result<FileNames> {
         let mut names = FileNames::with_capacity(self.paths.len());
         for path in &self.paths {
             names.insert(path);
             names.insert_folders_above(path);
         }
-        let dialects = Arc::new(self.dialects(vault, &names)?);
-        Ok(names.with_dialects(dialects))
+        let markers: Vec<NotePath> = self.paths.iter().filter(|path| is_marker(path)).cloned().collect();
+        let rules = DialectRules::of(vault);
+        rules.decide_for(names, &markers, known, |names| Ok(self.count_links(names, &rules)))
     }
 
-    fn dialects(&self, vault: &Vault, names: &FileNames) -> Result<LinkDialects> {
-        let markers: Vec<NotePath> =
-            self.paths.iter().filter(|path| is_marker_name(path.name())).cloned().collect();
-        DialectRules::of(vault).decide(&markers, || Ok(self.count_path_links(names)))
-    }
-
-    /// Counts the Markdown links whose path has a folder. A file that cannot be read has none.
-    fn count_path_links(&self, names: &FileNames) -> PathLinkCounts {
-        let notes: Vec<&NotePath> = self.paths.iter().filter(|path| path.is_note()).collect();
+    /// Counts links by the dialects that they speak for. A file that cannot be read has none.
+    fn count_links(&self, names: &FileNames, rules: &DialectRules<'_>) -> DialectCounts {
+        let notes: Vec<&NotePath> = sample(self.paths.iter().filter(|path| path.is_note()).collect());
         let counted = parallel::map(
             &notes,
             16,
             || (),
             |(), path| {
-                let mut counts = PathLinkCounts::default();
-                let Ok(Some(bytes)) = self.read(path) else { return counts };
+                let Ok(Some(bytes)) = self.read(path) else { return DialectCounts::default() };
                 let note = parse(path, &decode(&bytes).text);
-                for link in &note.links {
-                    if link.form.syntax() == LinkSyntax::Markdown && link.path.contains('/') {
-                        counts.add(&link.path, path, |place| self.has_file(place) || names.has_folder(place));
-                    }
-                }
-                counts
+                names.count_evidence(&note, path, rules.below_repository())
             },
         );
-        counted.into_iter().fold(PathLinkCounts::default(), PathLinkCounts::plus)
+        counted.into_iter().fold(DialectCounts::default(), DialectCounts::plus)
     }
 }

@@ -1,20 +1,20 @@
 //! The check of one note or canvas: its links, its markup, and the comments in it that turn codes off.
 
-use std::borrow::Cow;
-
-use crate::upkeep::check::codes::{self, Scope, near_miss};
+use crate::upkeep::check::codes::{self, Scope, Severity, near_miss};
 use crate::upkeep::check::problem::{Fix, LineTexts, Place, Problem};
 use sidenote_foundation::text::decode::decode;
-use sidenote_foundation::text::dialect::{DialectUnit, LinkDialect};
+use sidenote_foundation::text::dialect::{DialectUnit, PathSpelling};
 use sidenote_foundation::text::line_column::Region;
 use sidenote_foundation::text::link::{Link, LinkForm, LinkSyntax};
+use sidenote_foundation::text::link_part::LinkPart;
 use sidenote_foundation::text::markdown::{IgnoreComment, IgnoreRange, ignore_comments};
+use sidenote_foundation::text::media_type::{UNKNOWN, media_type};
 use sidenote_foundation::text::merge::first_conflict;
 use sidenote_foundation::text::note::Note;
 use sidenote_foundation::text::note_names::own_id;
 use sidenote_foundation::text::path::{NotePath, clean};
-use sidenote_foundation::text::resolve::FileNames;
-use sidenote_foundation::text::rewrite::{fits_in_wikilink, parse};
+use sidenote_foundation::text::resolve::{FileNames, LinkFormat, LinkTarget};
+use sidenote_foundation::text::rewrite::{fits_in_wikilink, linktext, markdown_destination, parse};
 use sidenote_foundation::text::span::Span;
 use sidenote_foundation::text::word_sketch::WordSketch;
 
@@ -41,13 +41,12 @@ pub(super) struct PartLink {
     pub(super) place: Place,
     /// What the link names, as written and decoded.
     pub(super) target: String,
-    pub(super) subpath: String,
+    /// The subpath, and how it is read.
+    pub(super) part: LinkPart<'static>,
     /// The bytes of the subpath, and their lines and columns.
     pub(super) subpath_place: (Span, Region),
     /// The link as written.
     pub(super) text: String,
-    /// The dialect by which the subpath is an anchor. Otherwise it names the part itself.
-    pub(super) anchor: Option<LinkDialect>,
 }
 
 /// The names of the files that links are resolved by.
@@ -102,6 +101,12 @@ pub(super) fn check_note(path: &NotePath, bytes: &[u8], names: LinkNames<'_>) ->
     checked
 }
 
+/// Returns whether a link without a file names a note that may be written later, as Obsidian's users do.
+fn is_unwritten(link: &Link) -> bool {
+    let is_note = [UNKNOWN, media_type("x.md")].contains(&media_type(&link.path));
+    link.form.syntax() == LinkSyntax::Lookup && !link.embed && is_note
+}
+
 /// The check of one note.
 struct NoteChecker<'a> {
     path: &'a NotePath,
@@ -143,17 +148,33 @@ impl NoteChecker<'_> {
         } else {
             match self.names.present.follow(link, self.path) {
                 Some(found) => {
+                    if is_path {
+                        checked.problems.extend(self.by_other_rules(link, &named));
+                    }
                     if found.unstable {
                         checked.problems.extend(self.ambiguous_link(link, found.path, &named));
                     }
                     found.path
                 }
-                None if !self.names.present.leads_nowhere(link, self.path) => return,
+                None if !self.names.present.leads_nowhere(link, self.path) => {
+                    if is_path && self.unit.leaves_pages(&link.path, self.path) {
+                        let message = format!(
+                            "it leads out of {}, so whether it leads anywhere is not known: {written}",
+                            self.unit.folder
+                        );
+                        checked.problems.extend(self.problem(link.span, "link-out-of-site", &named, message));
+                    }
+                    return;
+                }
                 None => {
-                    let message = format!("no such file: {written}");
                     let former = self.names.former.and_then(|names| names.follow(link, self.path));
-                    let problem = self.problem(link.span, "broken-link", &named, message);
+                    let is_unwritten = former.is_none() && is_unwritten(link);
+                    let what = if is_unwritten { "no such note yet" } else { "no such file" };
+                    let problem =
+                        self.problem(link.span, "broken-link", &named, format!("{what}: {written}"));
                     checked.problems.extend(problem.map(|problem| {
+                        let problem =
+                            if is_unwritten { problem.of_severity(Severity::Info) } else { problem };
                         let fix = is_path.then(|| self.respelled(link)).flatten();
                         let former = former.map(|found| found.path.clone());
                         problem.with_fix(fix).related_to(former).with_target(named)
@@ -165,20 +186,39 @@ impl NoteChecker<'_> {
         if target != self.path {
             checked.targets.push(target.clone());
         }
-        let subpath = if is_path { Cow::Borrowed(&*link.subpath) } else { link.looked_up_subpath() };
-        let is_part = !subpath.is_empty() && target.is_note();
-        if is_part && !self.is_ignored(link.span, "broken-subpath") {
+        let named_part = LinkPart::of(link, self.unit).filter(|_| target.is_note());
+        if let Some(named_part) = named_part.filter(|_| !self.is_ignored(link.span, "broken-subpath")) {
             let part = PartLink {
                 source: self.path.clone(),
                 place: Place::new(&self.lines, link.span, "broken-subpath", &named),
                 target: named,
-                subpath: subpath.into_owned(),
+                part: named_part.into_owned(),
                 subpath_place: (link.subpath_span, self.lines.locator.region(link.subpath_span)),
                 text: written.to_owned(),
-                anchor: is_path.then_some(self.unit.dialect),
             };
             checked.parts.push((target.clone(), part));
         }
+    }
+
+    /// Reports a path that the pages do not follow, though it is clear which file it means.
+    fn by_other_rules(&self, link: &Link, named: &str) -> Option<Problem> {
+        let target = self.names.present.target(&link.path, link.form.syntax(), self.path)?;
+        let LinkTarget::File(found, Some(PathSpelling::ByOtherRules)) = target else { return None };
+        let path = linktext(self.names.present, found.path, self.path, LinkFormat::Relative, true)?;
+        let message = format!(
+            "{} does not follow it, but it can only mean {}: {}",
+            self.unit.dialect,
+            found.path,
+            link.span.of(self.text)
+        );
+        let written = markdown_destination(&path, false);
+        let place = (link.path_span, self.lines.locator.region(link.path_span));
+        // A query is a part of the path.
+        let fix = (!link.path.contains('?')).then(|| {
+            Fix::replace(format!("Write the path from the note's folder: {written}"), place, written)
+        });
+        let problem = self.problem(link.span, "path-not-followed", named, message)?;
+        Some(problem.with_fix(fix).related_to([found.path.clone()]).with_target(named.to_owned()))
     }
 
     fn ambiguous_link(&self, link: &Link, taken: &NotePath, named: &str) -> Option<Problem> {

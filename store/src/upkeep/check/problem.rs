@@ -140,6 +140,11 @@ fn severity_of(code: &str) -> Severity {
 }
 
 impl Problem {
+    /// Gives the problem another severity than that of its code.
+    pub(super) fn of_severity(self, severity: Severity) -> Self {
+        Self { severity, ..self }
+    }
+
     /// Creates a problem of a whole file, or of the index or the records.
     pub(super) fn of_file(path: impl ToString, code: &'static str, message: String) -> Self {
         let place = Place { region: Region::default(), fingerprint: fingerprint(code, "", "") };

@@ -1,0 +1,117 @@
+//! The link dialects of a batch: how they are decided, and what is found again when they change.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use crate::error::Result;
+use crate::index::diff::{ChangedFile, DialectChange, FileChanges};
+use crate::index::writer::Writer;
+use crate::index::writer::plan::Plan;
+use crate::index::writer::targets::Targets;
+use crate::text::dialect::{DialectUnit, LinkDialect, LinkDialects};
+use crate::text::dialect_evidence::DialectCounts;
+use crate::text::path::{NotePath, key};
+use crate::vault::link_dialects::{DialectRules, is_marker, marker_names};
+
+/// The link dialects before and after a batch.
+pub(super) struct Dialects {
+    /// Those by which the targets in the catalog were found.
+    pub(super) before: LinkDialects,
+    /// Those of the files and settings as they are.
+    pub(super) now: Arc<LinkDialects>,
+}
+
+impl Writer {
+    /// Decides the dialects after these changes. Where the links decide, they are those that are indexed.
+    pub(super) fn dialects_of(
+        &self,
+        changes: &FileChanges,
+        stored: &LinkDialects,
+        starts_empty: bool,
+    ) -> Result<LinkDialects> {
+        let mut markers: BTreeSet<NotePath> = BTreeSet::new();
+        if !starts_empty {
+            markers.extend(self.indexed_markers()?);
+            for gone in changes.removed.iter().map(|known| &known.path) {
+                markers.remove(gone);
+            }
+            for gone in changes.changed.iter().filter_map(ChangedFile::old_path) {
+                markers.remove(gone);
+            }
+        }
+        let changed = changes.changed.iter().map(|file| &file.stat.path);
+        markers.extend(changed.filter(|path| is_marker(path)).cloned());
+        let markers: Vec<NotePath> = markers.into_iter().collect();
+        let rules = DialectRules::of(&self.vault);
+        rules.decide(&markers, || {
+            let counts = match starts_empty {
+                true => DialectCounts::default(),
+                false => self.catalog.reader().links().dialect_counts()?,
+            };
+            let settled = if starts_empty { None } else { settled(stored) };
+            Ok(counts.choose(settled, rules.is_in_repository()))
+        })
+    }
+
+    /// Lists the indexed files that can mark the folder of a book or site.
+    fn indexed_markers(&self) -> Result<Vec<NotePath>> {
+        let names: Vec<String> = marker_names().map(key).collect();
+        let mut found: Vec<NotePath> =
+            self.catalog.reader().paths().named(&names)?.into_iter().map(|(path, _)| path).collect();
+        found.retain(is_marker);
+        found.sort_unstable();
+        Ok(found)
+    }
+
+    /// Decides the dialects by the links as they are now, finds the targets of links again if their dialect changed, and stores
+    /// the dialects. The counts by which links decide are kept by difference: all links are counted only when most are new.
+    ///
+    /// Returns how the dialect of the vault changed, if it did.
+    pub(super) fn settle_dialects(&self, dialects: &Dialects, plan: &Plan) -> Result<Option<DialectChange>> {
+        let (rules, markers) = (DialectRules::of(&self.vault), self.indexed_markers()?);
+        let starts_empty = plan.is_staged();
+        let settled = if starts_empty { None } else { settled(&dialects.before) };
+        let mut counts = self.catalog.settle_dialect_counts(plan.is_bulk() || starts_empty)?;
+        // In an empty index, the targets were found by the dialects that were decided before the links were known.
+        let mut found_by = if starts_empty { (*dialects.now).clone() } else { dialects.before.clone() };
+        // The links of changed files were found by the dialects that were decided before.
+        let mut is_mixed = !has_same_rules(&found_by, &dialects.now);
+        loop {
+            let now = rules.decide(&markers, || Ok(counts.choose(settled, rules.is_in_repository())))?;
+            let is_same = has_same_rules(&found_by, &now) && !std::mem::take(&mut is_mixed);
+            found_by = now;
+            if is_same {
+                break;
+            }
+            let table = self.catalog.reader().paths().all()?;
+            let now = Arc::new(found_by.clone());
+            let files = table.iter().map(|(path, id)| (path, *id));
+            let targets = Targets::new(&now, rules.below_repository(), files);
+            for (source, path, links) in self.catalog.reader().links().all()? {
+                self.find_target(&targets, source, &path, &links)?;
+            }
+            // Other folders can be those of books and sites now, so that other links count.
+            counts = self.catalog.settle_dialect_counts(false)?;
+        }
+        self.catalog.set_dialects(&found_by)?;
+        let (before, now) = (dialects.before.vault(), found_by.vault());
+        let has_changed = !starts_empty && before.dialect != now.dialect;
+        Ok(has_changed.then(|| DialectChange {
+            before: before.dialect,
+            now: now.dialect,
+            reason: now.reason.clone(),
+            counts,
+        }))
+    }
+}
+
+/// Returns the dialect of the vault if its links chose it.
+fn settled(dialects: &LinkDialects) -> Option<LinkDialect> {
+    dialects.chosen_by_links().map(|choice| choice.dialect)
+}
+
+/// Returns whether links have the same targets under two tables of dialects, which can have different reasons.
+fn has_same_rules(one: &LinkDialects, other: &LinkDialects) -> bool {
+    let rules = |unit: &DialectUnit| DialectUnit { reason: String::new(), marker: None, ..unit.clone() };
+    one.units().iter().map(rules).eq(other.units().iter().map(rules))
+}
