@@ -1,8 +1,9 @@
-//! Timestamps, the system clock and ids that sort by time.
+//! Timestamps, the system clock, the local time zone and ids that sort by time.
 //!
-//! No other module reads the clock. Everywhere else the time is an argument.
+//! No other module reads the clock or knows the zone. Everywhere else the time is an argument.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use jiff::civil::{Date, DateTime};
 use jiff::tz::TimeZone;
@@ -11,6 +12,20 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use uuid::Uuid;
 
 use crate::error::{Error, Result};
+
+/// Whether [`use_utc`] was called.
+static IS_UTC: AtomicBool = AtomicBool::new(false);
+
+/// Makes UTC the time zone of this process, for programs that read its output.
+pub fn use_utc() {
+    IS_UTC.store(true, Ordering::Relaxed);
+}
+
+/// Returns the time zone in which days begin and end, and in which times are shown: that of the system, which is read once.
+fn zone() -> TimeZone {
+    static SYSTEM: OnceLock<TimeZone> = OnceLock::new();
+    if IS_UTC.load(Ordering::Relaxed) { TimeZone::UTC } else { SYSTEM.get_or_init(TimeZone::system).clone() }
+}
 
 /// A point in time in milliseconds since 1970-01-01T00:00:00Z, in the years 0 to 9999, which RFC 3339 can write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -36,58 +51,59 @@ impl Timestamp {
     }
 
     /// Parses a date or a time as people and frontmatter write it: `2026-11-21`, `2026-11-21T10:30`, `2026-11-21 10:30:05`, or RFC 3339
-    /// with an offset. A time without an offset is UTC, so that it means the same on every machine.
+    /// with an offset. A time without an offset is local, as it is in Obsidian, and a date is the start of a local day.
     pub fn parse(text: &str) -> Option<Self> {
-        let text = text.trim();
-        if let Ok(instant) = text.parse::<Instant>() {
-            return Some(Self::from_millis(instant.as_millisecond()));
-        }
-        if let Ok(zoned) = text.parse::<Zoned>() {
-            return Some(Self::from_millis(zoned.timestamp().as_millisecond()));
-        }
-        let civil = text
-            .parse::<DateTime>()
-            .or_else(|_| text.parse::<Date>().map(|date| date.at(0, 0, 0, 0)))
-            .ok()?;
-        let zoned = civil.to_zoned(TimeZone::UTC).ok()?;
-        Some(Self::from_millis(zoned.timestamp().as_millisecond()))
+        StatedTime::parse(text).map(StatedTime::instant)
     }
 
-    /// Parses a date relative to `now`: `today`, `yesterday`, `tomorrow`, `12h`, `7d`, `2w`, `3mo`, `1y`, each also
-    /// spelled out and with `ago`. Returns the start and the exclusive end of the local day that it means, or of the
-    /// second for hours and minutes.
-    pub fn relative(text: &str, now: Self) -> Option<(Self, Self)> {
+    /// Parses a day relative to `now`: `today`, `yesterday`, `tomorrow`, `7d`, `2w`, `3mo`, `1y`, each also spelled out
+    /// and with `ago`.
+    pub fn relative_day(text: &str, now: Self) -> Option<Date> {
         let lower = text.trim().to_lowercase();
-        let today = now.local().date();
-        let day = |date: Date| {
-            let start = Self::parse(&date.to_string())?;
-            Some((start, Self::from_millis(start.0 + 86_400_000)))
-        };
+        let today = now.date();
         match lower.as_str() {
-            "today" => return day(today),
-            "yesterday" => return day(today.yesterday().ok()?),
-            "tomorrow" => return day(today.tomorrow().ok()?),
+            "today" => return Some(today),
+            "yesterday" => return today.yesterday().ok(),
+            "tomorrow" => return today.tomorrow().ok(),
             _ => {}
         }
-        let counted = lower.strip_suffix("ago").unwrap_or(&lower).trim_end();
-        let unit = counted.trim_start_matches(|c: char| c.is_ascii_digit());
-        let count: i64 = counted.get(..counted.len() - unit.len())?.parse().ok()?;
-        let before =
-            |span: std::result::Result<Span, jiff::Error>| day(today.checked_sub(span.ok()?).ok()?);
-        let earlier = |minutes: i64| {
-            let start =
-                Self::from_millis(now.0.checked_sub(count.checked_mul(minutes)?.checked_mul(60_000)?)?);
-            Some((start, Self::from_millis(start.0 + 1_000)))
+        let (count, unit) = counted(&lower)?;
+        let span = match unit {
+            "d" | "day" | "days" => Span::new().try_days(count),
+            "w" | "week" | "weeks" => Span::new().try_weeks(count),
+            "mo" | "month" | "months" => Span::new().try_months(count),
+            "y" | "year" | "years" => Span::new().try_years(count),
+            _ => return None,
         };
-        match unit.trim_start() {
-            "min" | "minute" | "minutes" => earlier(1),
-            "h" | "hour" | "hours" => earlier(60),
-            "d" | "day" | "days" => before(Span::new().try_days(count)),
-            "w" | "week" | "weeks" => before(Span::new().try_weeks(count)),
-            "mo" | "month" | "months" => before(Span::new().try_months(count)),
-            "y" | "year" | "years" => before(Span::new().try_years(count)),
-            _ => None,
+        today.checked_sub(span.ok()?).ok()
+    }
+
+    /// Parses a time relative to `now`: a [day](Self::relative_day), or `12h` or `30min`, also spelled out and with `ago`.
+    /// Returns the start and the exclusive end of the local day that it means, or of the second for hours and minutes.
+    pub fn relative(text: &str, now: Self) -> Option<(Self, Self)> {
+        if let Some(day) = Self::relative_day(text, now) {
+            return Self::day_range(day);
         }
+        let lower = text.trim().to_lowercase();
+        let (count, unit) = counted(&lower)?;
+        let minutes = match unit {
+            "min" | "minute" | "minutes" => 1,
+            "h" | "hour" | "hours" => 60,
+            _ => return None,
+        };
+        let start = Self::from_millis(now.0.checked_sub(count.checked_mul(minutes)?.checked_mul(60_000)?)?);
+        Some((start, Self::from_millis(start.0 + 1_000)))
+    }
+
+    /// Returns the start of a local day, and its exclusive end.
+    pub fn day_range(day: Date) -> Option<(Self, Self)> {
+        Some((Self::start_of(day)?, Self::start_of(day.tomorrow().ok()?)?))
+    }
+
+    /// Returns the start of a local day.
+    pub fn start_of(day: Date) -> Option<Self> {
+        let start = day.to_zoned(zone()).ok()?;
+        Some(Self::from_millis(start.timestamp().as_millisecond()))
     }
 
     /// Parses the bound of a filter such as `--created-after`: a date, or one relative to `now`.
@@ -116,26 +132,45 @@ impl Timestamp {
 
     /// Returns the date and time in the local time zone.
     pub fn local(self) -> DateTime {
-        let instant = Instant::from_millisecond(self.0).unwrap_or_default();
-        instant.to_zoned(TimeZone::system()).datetime()
+        self.zoned().datetime()
+    }
+
+    /// Returns the local day.
+    pub fn date(self) -> Date {
+        self.local().date()
+    }
+
+    /// Formats the local day, such as `2026-11-21`.
+    pub fn day(self) -> String {
+        self.date().to_string()
+    }
+
+    fn zoned(self) -> Zoned {
+        Instant::from_millisecond(self.0).unwrap_or_default().to_zoned(zone())
     }
 
     /// Returns the name of the local time zone: `Europe/Berlin`, or `UTC` with the offset.
     pub fn zone(self) -> String {
-        let zone = TimeZone::system();
-        let instant = Instant::from_millisecond(self.0).unwrap_or_default();
-        if let Some(name) = zone.iana_name() {
-            return name.to_owned();
-        }
-        let minutes = zone.to_offset(instant).seconds() / 60;
-        let sign = if minutes < 0 { '-' } else { '+' };
-        match minutes.abs() {
-            0 => "UTC".to_owned(),
-            minutes => format!("UTC{sign}{:02}:{:02}", minutes / 60, minutes % 60),
+        let zoned = self.zoned();
+        match zoned.time_zone().iana_name() {
+            Some(name) => name.to_owned(),
+            None => match offset_of(&zoned).as_str() {
+                "Z" => "UTC".to_owned(),
+                offset => format!("UTC{offset}"),
+            },
         }
     }
 
-    /// Formats the timestamp as RFC 3339 in UTC with whole seconds.
+    /// Formats the local time as RFC 3339 with its offset and whole seconds, as replies show it.
+    pub fn local_rfc3339(self) -> String {
+        if Instant::from_millisecond(self.0).is_err() {
+            return self.rfc3339();
+        }
+        let zoned = self.zoned();
+        format!("{}{}", zoned.strftime("%Y-%m-%dT%H:%M:%S"), offset_of(&zoned))
+    }
+
+    /// Formats the timestamp as RFC 3339 in UTC with whole seconds, as it is stored.
     pub fn rfc3339(self) -> String {
         Instant::from_millisecond(self.0).map_or_else(
             |_| format!("@{}", self.0),
@@ -144,9 +179,78 @@ impl Timestamp {
     }
 }
 
+/// Splits a distance in time such as `7d` or `2 weeks ago` into its number and its unit.
+fn counted(lower: &str) -> Option<(i64, &str)> {
+    let counted = lower.strip_suffix("ago").unwrap_or(lower).trim_end();
+    let unit = counted.trim_start_matches(|c: char| c.is_ascii_digit());
+    let count = counted.get(..counted.len() - unit.len())?.parse().ok()?;
+    Some((count, unit.trim_start()))
+}
+
+/// Formats the offset of a time from UTC, such as `+13:00`; `Z` for none.
+fn offset_of(zoned: &Zoned) -> String {
+    let minutes = zoned.offset().seconds() / 60;
+    let sign = if minutes < 0 { '-' } else { '+' };
+    match minutes.abs() {
+        0 => "Z".to_owned(),
+        minutes => format!("{sign}{:02}:{:02}", minutes / 60, minutes % 60),
+    }
+}
+
+/// A time as somebody wrote it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StatedTime {
+    /// With an offset, which makes it the same instant everywhere.
+    Instant(Timestamp),
+    /// Without an offset: a day, or a time of day, wherever the reader is.
+    Local(DateTime),
+}
+
+impl StatedTime {
+    /// Parses what [`Timestamp::parse`] does.
+    pub fn parse(text: &str) -> Option<Self> {
+        let text = text.trim();
+        if let Ok(instant) = text.parse::<Instant>() {
+            return Some(Self::Instant(Timestamp::from_millis(instant.as_millisecond())));
+        }
+        if let Ok(zoned) = text.parse::<Zoned>() {
+            return Some(Self::Instant(Timestamp::from_millis(zoned.timestamp().as_millisecond())));
+        }
+        let day = || text.parse::<Date>().map(|date| date.at(0, 0, 0, 0));
+        let local = text.parse::<DateTime>().or_else(|_| day()).ok()?;
+        // The last days that can be written are no instants in some zones.
+        local.to_zoned(zone()).ok().map(|_| Self::Local(local))
+    }
+
+    /// Returns the instant, for a time without an offset in the local zone.
+    pub fn instant(self) -> Timestamp {
+        match self {
+            Self::Instant(instant) => instant,
+            Self::Local(local) => {
+                let zoned = local.to_zoned(zone()).map(|zoned| zoned.timestamp());
+                Timestamp::from_millis(zoned.unwrap_or_default().as_millisecond())
+            }
+        }
+    }
+
+    /// Returns the time without an offset that a local clock shows as these milliseconds since 1970-01-01T00:00.
+    pub fn from_wall_millis(millis: i64) -> Self {
+        let instant = Instant::from_millisecond(millis).unwrap_or_default();
+        Self::Local(instant.to_zoned(TimeZone::UTC).datetime())
+    }
+}
+
+impl Timestamp {
+    /// Returns the milliseconds between 1970-01-01T00:00 and what a local clock shows at this time.
+    pub fn wall_millis(self) -> i64 {
+        let wall = self.local().to_zoned(TimeZone::UTC).map(|zoned| zoned.timestamp().as_millisecond());
+        wall.unwrap_or(self.0)
+    }
+}
+
 impl Serialize for Timestamp {
     fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
-        serializer.serialize_str(&self.rfc3339())
+        serializer.serialize_str(&self.local_rfc3339())
     }
 }
 

@@ -9,6 +9,7 @@ mod commit_graph;
 mod commit;
 mod file_history;
 mod file_state;
+mod first_commits;
 mod history;
 mod merge_file;
 mod objects;

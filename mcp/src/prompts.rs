@@ -128,11 +128,7 @@ fn weekly_review(store: &Store) -> Result<Vec<PromptMessage>> {
         limit: Some(MAX_LISTED),
         ..ListRequest::default()
     })?;
-    let mut text = format!(
-        "Notes that changed since {}: {}\n",
-        since.rfc3339().get(..10).unwrap_or_default(),
-        page.total
-    );
+    let mut text = format!("Notes that changed since {}: {}\n", since.day(), page.total);
     for note in &page.notes {
         let fresh = if note.created.millis() >= since.millis() { " (new)" } else { "" };
         text.push_str(&format!("- {} — {}{fresh}\n", note.path, note.title));

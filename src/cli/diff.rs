@@ -97,7 +97,7 @@ fn show(reply: &DiffReply) -> String {
 }
 
 fn show_side(side: &DiffSide) -> String {
-    let date = side.date.map(|date| date.rfc3339().chars().take(10).collect::<String>());
+    let date = side.date.map(|date| date.day());
     let commit = side.commit.as_deref().and_then(|commit| commit.get(..10));
     match (commit, date) {
         (Some(commit), Some(date)) => format!("{} ({commit}, {date})", output::plain(&side.revision)),

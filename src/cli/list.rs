@@ -94,7 +94,7 @@ fn property_condition(text: &str) -> Result<PropertyCondition> {
 
 /// Formats notes as rows: date of the last change, path, title and tags.
 pub(super) fn show_notes(notes: &[NoteItem]) -> String {
-    let date = |note: &NoteItem| note.updated.rfc3339().chars().take(10).collect();
+    let date = |note: &NoteItem| note.updated.day();
     let tags = |note: &NoteItem| note.tags.iter().map(|tag| format!("#{tag}")).collect::<Vec<_>>().join(" ");
     let rows: Vec<Vec<String>> = notes
         .iter()

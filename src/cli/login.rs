@@ -129,7 +129,7 @@ fn show_list(logins: &[LoginReply]) -> String {
         return "no logins\n".to_owned();
     }
     let row = |login: &LoginReply| {
-        let expires = login.expires.map_or("unknown expiry".to_owned(), |expires| expires.rfc3339());
+        let expires = login.expires.map_or("unknown expiry".to_owned(), |expires| expires.local_rfc3339());
         let until = if login.renews { "renewed when needed".to_owned() } else { expires };
         vec![login.address.clone(), login.issuer.clone(), until, login.scopes.join(" ")]
     };

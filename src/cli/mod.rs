@@ -62,7 +62,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use clap::{ArgMatches, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use crate::cli::args::AtArgs;
-use crate::clock::{Clock, Timestamp};
+use crate::clock::{self, Clock, Timestamp};
 use crate::error::{Error, ErrorKind, Result};
 use crate::platform;
 use crate::store::{Open, Store};
@@ -128,6 +128,9 @@ struct Global {
     /// Print the reply as JSON.
     #[arg(long, global = true)]
     json: bool,
+    /// Count days and show times in UTC, in place of the local time zone.
+    #[arg(long, global = true)]
+    utc: bool,
     /// When to use colours.
     #[arg(long, global = true, value_enum, value_name = "WHEN", default_value_t)]
     color: terminal::Color,
@@ -339,6 +342,9 @@ pub fn main() -> ExitCode {
         Err(error) => error.exit(),
     };
     cli.global.color.apply();
+    if cli.global.utc {
+        clock::use_utc();
+    }
     let prints_json = cli.global.json || matches!(&cli.command, Command::Check(args) if args.prints_json());
     let out = Output::new(prints_json).with_pager(!cli.global.no_pager);
     let has_changed = Arc::new(AtomicBool::new(false));

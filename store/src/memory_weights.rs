@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use crate::core::Core;
 use crate::idempotency::Calls;
-use crate::note_columns::{NoteColumns, NoteEntry};
+use crate::note_columns::{Creation, NoteColumns, NoteEntry};
 use sidenote_foundation::clock::Timestamp;
 use sidenote_foundation::config::{Layout, UseRecording};
 use sidenote_foundation::error::{Error, Result};
@@ -256,15 +256,14 @@ impl MemoryWeights<'_> {
     pub(crate) fn weigh_all(&self, rows: &[FileRow], now: Timestamp) -> Result<Vec<Weighed>> {
         let (kinds, thresholds) = (self.kinds(), self.thresholds());
         let places: HashMap<FileId, usize> = rows.iter().enumerate().map(|(at, row)| (row.id, at)).collect();
-        let mut said_of: Vec<MemoryProperties> = rows
-            .iter()
-            .map(|row| MemoryProperties { created: created_by(row, now), ..MemoryProperties::default() })
-            .collect();
+        let mut said_of: Vec<MemoryProperties> =
+            rows.iter().map(|row| said(&Map::new(), Vec::new(), Creation::of(row, now))).collect();
         {
             let catalog = self.core.index.catalog();
             let mut add = |file: FileId, map: Map<String, Value>| {
                 if let Some(place) = places.get(&file).and_then(|at| said_of.get_mut(*at)) {
-                    *place = said(&map, Vec::new(), place.created);
+                    *place =
+                        said(&map, Vec::new(), Creation { at: place.created, is_copied: place.is_copied });
                 }
             };
             let mut tags = HashMap::new();
@@ -308,7 +307,7 @@ impl MemoryWeights<'_> {
         let (rows, tags) = (catalog.select(&Filter::default())?, catalog.all_tags()?);
         let (mut archived, mut pinned) = (HashSet::new(), HashSet::new());
         catalog.properties().each(|file, map| {
-            let said = said(&map, Vec::new(), now);
+            let said = said(&map, Vec::new(), Creation { at: now, is_copied: false });
             archived.extend(said.archived.then_some(file));
             pinned.extend(said.pinned.then_some(file));
         })?;
@@ -405,11 +404,6 @@ pub(crate) struct Weighed {
     pub(crate) state: MemoryState,
 }
 
-/// Returns when a note was created. A time in the future is replaced by the time of the file, or by now.
-fn created_by(row: &FileRow, now: Timestamp) -> Timestamp {
-    if row.created > now { row.written.min(now) } else { row.created }
-}
-
 /// Creates a memory from a row, with tags and properties of the catalog unless the row has its own.
 fn memory_of(
     row: FileRow,
@@ -420,7 +414,7 @@ fn memory_of(
     now: Timestamp,
 ) -> Memory {
     let details = row.unindexed.as_deref().cloned().unwrap_or(details);
-    let made = created_by(&row, now);
+    let made = Creation::of(&row, now);
     let own_tags = details.tags.clone();
     let given = if with_tags { given_tags(own_tags, &details.properties) } else { own_tags };
     let said = said(&details.properties, details.tags, made);
@@ -448,7 +442,7 @@ const FEW: usize = 200;
 pub(crate) fn said(
     properties: &Map<String, Value>,
     tags: Vec<String>,
-    created: Timestamp,
+    Creation { at: created, is_copied }: Creation,
 ) -> MemoryProperties {
     let get = |name: &str| properties.iter().find(|(own, _)| key(own) == name).map(|(_, value)| value);
     let number = |name: &str| match get(name)? {
@@ -473,6 +467,7 @@ pub(crate) fn said(
         usefulness: number("usefulness").map_or(0, |number| number as i64),
         tags,
         created,
+        is_copied,
     }
 }
 

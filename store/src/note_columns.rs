@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 use sidenote_foundation::clock::Timestamp;
-use sidenote_foundation::index::catalog::{FileId, FileRow};
+use sidenote_foundation::index::catalog::{CreationSource, FileId, FileRow};
 use sidenote_foundation::memory::state::MemoryProperties;
 
 /// Distinct values, each with a number.
@@ -40,9 +40,9 @@ pub(crate) struct NoteEntry {
     pub(crate) folder: u32,
     /// The number of its type in lower case, if it has one.
     pub(crate) kind: Option<u32>,
-    /// The year in which it was created.
-    pub(crate) year: i16,
-    created: Timestamp,
+    /// The year in which it was created; `None` for a copied note, which may be older than its file.
+    pub(crate) year: Option<i16>,
+    created: Creation,
     is_archived: bool,
     is_pinned: bool,
     path: Box<str>,
@@ -65,6 +65,22 @@ pub(crate) struct NoteColumns {
     tag_numbers: Vec<u32>,
 }
 
+/// When a note was created, as far as that decides about its tier and its importance.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Creation {
+    pub(crate) at: Timestamp,
+    /// Whether the note was copied to the vault, so that it may be older.
+    pub(crate) is_copied: bool,
+}
+
+impl Creation {
+    /// Returns when the note of a row was created. A time in the future is replaced by the time of the file, or by now.
+    pub(crate) fn of(row: &FileRow, now: Timestamp) -> Self {
+        let at = if row.created > now { row.written.min(now) } else { row.created };
+        Self { at, is_copied: row.time_sources.created == CreationSource::Copy }
+    }
+}
+
 impl NoteEntry {
     /// Returns the path, and the id that the note itself has.
     pub(crate) fn names(&self) -> (&str, Option<&str>) {
@@ -74,7 +90,8 @@ impl NoteEntry {
     /// Returns what decides about the tier, besides the uses.
     pub(crate) fn tier_properties(&self) -> MemoryProperties {
         MemoryProperties {
-            created: self.created,
+            created: self.created.at,
+            is_copied: self.created.is_copied,
             archived: self.is_archived,
             pinned: self.is_pinned,
             ..MemoryProperties::default()
@@ -109,9 +126,8 @@ impl NoteColumns {
                 id: row.id,
                 folder: folders.number(row.path.folder()),
                 kind: row.note_type.as_deref().map(|kind| kinds.number(&kind.to_lowercase())),
-                year: row.created.rfc3339().get(..4).and_then(|year| year.parse().ok()).unwrap_or_default(),
-                // A time in the future is replaced by the time of the file, or by now.
-                created: if row.created > now { row.written.min(now) } else { row.created },
+                year: (!Creation::of(&row, now).is_copied).then(|| row.created.date().year()),
+                created: Creation::of(&row, now),
                 is_archived: archived.contains(&row.id),
                 is_pinned: pinned.contains(&row.id),
                 own_id: own_id(&row).map(Into::into),

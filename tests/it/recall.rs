@@ -1,11 +1,11 @@
 //! Tests recall: which memories a prompt recalls, which it does not, and what a query may forget.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::Write as _;
 use std::process::Stdio;
-use std::time::{Duration, UNIX_EPOCH};
 
 use serde_json::{Value, json};
+use sidenote::clock::Timestamp;
 use sidenote::index::silent;
 use sidenote::memory::recall::{MatchEvidence, estimate_tokens, prompt_terms};
 
@@ -108,11 +108,10 @@ fn a_related_prompt_recalls_the_note() {
     }
 }
 
-/// Writes a note whose last change was so many days after the first one of 2026.
-fn write_dated(vault: &TestVault, path: &str, text: &str, day: u64) {
-    vault.write(path, text);
-    let at = UNIX_EPOCH + Duration::from_secs((20_454 + day) * 86_400);
-    File::options().write(true).open(vault.root().join(path)).unwrap().set_modified(at).unwrap();
+/// Writes a note that was created so many days after the first one of 2026.
+fn write_dated(vault: &TestVault, path: &str, text: &str, day: i64) {
+    let created = Timestamp::from_millis((20_454 + day) * 86_400_000).day();
+    vault.write(path, format!("---\ncreated: {created}\n---\n{text}"));
 }
 
 /// A hook looks for what matches while the files are compared with the index, which takes longer with many notes.

@@ -50,6 +50,8 @@ impl TestVault {
 
     /// Makes a vault of paths and texts in a folder.
     pub(crate) fn new_in(folder: &Path, files: &[(&str, &str)]) -> Self {
+        // The zone of whoever runs the tests changes nothing.
+        sidenote::clock::use_utc();
         let vault = Self { folder: TempDir::new_in(folder).unwrap() };
         for (path, text) in files {
             vault.write(path, text);
@@ -168,7 +170,7 @@ pub(crate) fn program() -> PathBuf {
 
 /// Gives a command an environment that names nothing but the home folder and what a process needs to start.
 pub(crate) fn clean_env<'a>(command: &'a mut Command, home: &Path) -> &'a mut Command {
-    command.env_clear().env("HOME", home);
+    command.env_clear().env("HOME", home).env("TZ", "UTC");
     if cfg!(windows) {
         let needed = ["SystemRoot", "TEMP", "TMP", "WINEPREFIX", "WINEDEBUG"];
         command.envs(needed.into_iter().filter_map(|name| Some((name, std::env::var_os(name)?))));

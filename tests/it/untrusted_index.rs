@@ -116,6 +116,7 @@ const ROWS: &[&str] = &[
     "UPDATE files SET path = 'c//d.md' WHERE path = 'c/d.md'",
     "UPDATE files SET path = 'c/' WHERE path = 'c/d.md'",
     "UPDATE files SET path = '' WHERE path = 'a.md'",
+    "UPDATE files SET times = 32 WHERE path = 'a.md'",
     "UPDATE files SET path = '.sidenote/x.md' WHERE path = 'a.md'",
     "UPDATE files SET path = 'a' || char(0) || '.md' WHERE path = 'a.md'",
     "UPDATE files SET path = CAST(x'ff2e6d64' AS TEXT) WHERE path = 'a.md'",
@@ -191,7 +192,7 @@ fn a_foreign_schema_is_detected() {
 
 #[test]
 fn invalid_rows_are_detected() {
-    assert_eq!(ROWS.len(), 65);
+    assert_eq!(ROWS.len(), 66);
     let healthy = stdout(&vault().run(&["dump"]));
     for (at, change) in ROWS.iter().enumerate() {
         check_found_out(change, if at % 2 == 0 { Sealed::Not } else { Sealed::Elsewhere }, &healthy);

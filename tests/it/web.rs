@@ -93,7 +93,7 @@ impl Page {
         Self { child, address: address.to_owned(), token: token.to_owned(), cookie: String::new() }
     }
 
-    fn sign_in(&mut self) {
+    pub(crate) fn sign_in(&mut self) {
         let reply = self.ask("GET", &format!("/?token={}", self.token), &[], "");
         assert_eq!(reply.status, 303, "{reply:?}");
         let cookie = reply.header("set-cookie").unwrap();

@@ -152,7 +152,6 @@ export const strings = {
     emptyVault: (folder: string) => `Add Markdown files to the folder \`${folder}\`; they appear here.`,
     glance: 'At a glance',
     falling: (number: number, cold: number) => `${number === 1 ? 'note falls' : 'notes fall'} to ${cold === number ? 'COLD' : 'another tier'} within 7 days`,
-    onlyMeaning: (q: string) => `No note contains “${q}”; these are similar in meaning.`,
     deleted: (number: number) => `deleted ${number === 1 ? 'note' : 'notes'} that can be restored`,
     putAway: 'archived and forgotten',
     toHealth: 'Check for broken links and other problems',

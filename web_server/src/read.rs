@@ -137,7 +137,7 @@ fn session(store: &Store, _: &Params) -> Result<Vec<u8>, ApiError> {
 /// Makes the request of a search from the parameters.
 fn search_request(store: &Store, params: &Params) -> Result<SearchRequest, ApiError> {
     let year = params.number::<i64>("year")?.filter(|year| (1..=9_998).contains(year));
-    let new_year = |year: i64| Timestamp::parse(&format!("{year:04}-01-01T00:00:00Z"));
+    let new_year = |year: i64| Timestamp::parse(&format!("{year:04}-01-01"));
     let tier = params.get("tier").map(|name| {
         Tier::parse(name).ok_or_else(|| ApiError::invalid(&format!("there is no tier {name:?}")))
     });
@@ -326,7 +326,7 @@ fn activity(store: &Store, params: &Params) -> Result<Vec<u8>, ApiError> {
         Ok(Some(at))
     };
     let day = instant("day")?;
-    let next_day = day.map(|day| Timestamp::from_millis(day.millis() + 86_400_000));
+    let next_day = day.and_then(|day| Some(Timestamp::day_range(day.date())?.1));
     let text = |name: &str| params.get(name).map(str::to_owned);
     let request = ActivityRequest {
         limit: params.number("limit")?.unwrap_or(50),

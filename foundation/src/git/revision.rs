@@ -4,9 +4,6 @@ use crate::clock::Timestamp;
 use crate::error::{Error, Result};
 use crate::git::{ObjectId, Repository};
 
-/// A day, in milliseconds.
-const DAY: i64 = 86_400_000;
-
 /// A commit, and the text that named it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NamedCommit {
@@ -52,7 +49,8 @@ fn end_of(text: &str, now: Timestamp) -> Option<Timestamp> {
     if let Some((_, end)) = Timestamp::relative(text, now) {
         return Some(end);
     }
-    let start = Timestamp::parse(text)?;
-    let is_day = !text.trim().contains([':', 'T', ' ']);
-    Some(Timestamp::from_millis(start.millis() + if is_day { DAY } else { 1 }))
+    match text.trim().parse() {
+        Ok(day) if !text.trim().contains([':', 'T', ' ']) => Some(Timestamp::day_range(day)?.1),
+        _ => Some(Timestamp::from_millis(Timestamp::parse(text)?.millis() + 1)),
+    }
 }

@@ -28,7 +28,7 @@ use percent_encoding::NON_ALPHANUMERIC;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, StatementStatus, params, params_from_iter};
 
-use crate::clock::Timestamp;
+use crate::clock::{StatedTime, Timestamp};
 use crate::error::{Error, ErrorKind, Result};
 use crate::text::path::{NotePath, is_segment};
 
@@ -40,8 +40,8 @@ pub use pool::ReadTransaction;
 pub(super) use pool::ReaderPool;
 pub use relations::{RELATION_RULES, RelationQueries, RelationRow};
 pub use rows::{
-    Counts, Details, FileEntry, FileId, FileKind, FileRow, FolderEntry, Hash, Inactive, IndexedFile,
-    LinkGroup, LinkPosition, LinkRole, LinkRow, Record, Stat, path_id, path_id_at,
+    Counts, CreationSource, Details, FileEntry, FileId, FileKind, FileRow, FolderEntry, Hash, Inactive,
+    IndexedFile, LinkGroup, LinkPosition, LinkRole, LinkRow, Record, Stat, TimeSources, path_id, path_id_at,
 };
 pub use schema::SCHEMA_VERSION;
 pub use writer::CatalogWriter;
@@ -385,6 +385,7 @@ impl CatalogReader {
                 note_type: file.note_type.map(|text| text.to_lowercase()),
                 category: file.category.map(|text| text.to_lowercase()),
                 created: file.created,
+                created_source: file.time_sources.created,
                 updated: file.updated,
                 inactive: file.inactive,
             })
@@ -490,7 +491,7 @@ impl CatalogReader {
 /// The columns of an [`IndexedFile`], as [`read_indexed_file`] reads them.
 const INDEXED_FILE_COLUMNS: &str = "id, path, size, mtime, ctime, racy, excluded";
 /// The columns of a [`FileRow`], as [`read_file`] reads them.
-const FILE_COLUMNS: &str = "f.id, f.path, f.kind, f.size, f.hash, f.excluded, f.note_id, f.title, f.created, f.updated, f.category, f.type, f.mtime, f.put_away";
+const FILE_COLUMNS: &str = "f.id, f.path, f.kind, f.size, f.hash, f.excluded, f.note_id, f.title, f.created, f.updated, f.category, f.type, f.mtime, f.put_away, f.times";
 
 fn read_path(row: &Row<'_>, column: usize) -> rusqlite::Result<NotePath> {
     let text = row.get_ref(column)?.as_str()?;
@@ -513,8 +514,13 @@ fn read_indexed_file<'row>(row: &'row Row<'_>) -> rusqlite::Result<IndexedFile<&
 fn read_file(row: &Row<'_>) -> rusqlite::Result<FileRow> {
     let path = read_path(row, 1)?;
     let changed = Timestamp::from_nanos(row.get(12)?);
-    let time = |column| -> rusqlite::Result<Timestamp> {
-        Ok(row.get::<_, Option<i64>>(column)?.map_or(changed, Timestamp::from_millis))
+    let time_sources = TimeSources::from_code(row.get(14)?);
+    let time = |column, is_local| -> rusqlite::Result<Timestamp> {
+        Ok(match row.get::<_, Option<i64>>(column)? {
+            None => changed,
+            Some(wall) if is_local => StatedTime::from_wall_millis(wall).instant(),
+            Some(millis) => Timestamp::from_millis(millis),
+        })
     };
     Ok(FileRow {
         id: row.get(0)?,
@@ -524,8 +530,9 @@ fn read_file(row: &Row<'_>) -> rusqlite::Result<FileRow> {
         excluded: row.get(5)?,
         note_id: row.get::<_, Option<String>>(6)?.unwrap_or_else(|| path_id(&path)),
         title: row.get::<_, Option<String>>(7)?.unwrap_or_else(|| path.stem().to_owned()),
-        created: time(8)?,
-        updated: time(9)?,
+        created: time(8, time_sources.is_created_local)?,
+        updated: time(9, time_sources.is_updated_local)?,
+        time_sources,
         category: row.get(10)?,
         note_type: row.get(11)?,
         inactive: Inactive::from_code(row.get(13)?),

@@ -7,10 +7,11 @@ use hashbrown::{HashMap, HashSet};
 use serde_json::{Map, Value};
 use unicode_normalization::{IsNormalized, is_nfc_quick};
 
-use crate::clock::Timestamp;
+use crate::clock::{StatedTime, Timestamp};
 use crate::index::bm25::{AnalyzedNote, Analyzer, IndexedText};
 use crate::index::catalog::{
-    Details, FileKind, FileRow, Inactive, LinkGroup, LinkPosition, LinkRole, Record, Stat, path_id,
+    CreationSource, Details, FileKind, FileRow, Inactive, LinkGroup, LinkPosition, LinkRole, Record, Stat,
+    TimeSources, path_id,
 };
 use crate::index::vectors::passage_key;
 use crate::text::canvas;
@@ -19,6 +20,7 @@ use crate::text::dialect_evidence::LinkEvidence;
 use crate::text::frontmatter::Frontmatter;
 use crate::text::line::Lines;
 use crate::text::link::LinkSyntax;
+use crate::text::name_date::day_in_name;
 use crate::text::note::{Note, Piece, PieceKind};
 use crate::text::note_names::{own_id, property_text, title_of};
 use crate::text::passage::{Passage, each_embedded_text, passages, push_pieces};
@@ -126,8 +128,12 @@ impl ParsedNote {
     }
 }
 
-fn first_time(note: &Note, names: &[&str]) -> Option<Timestamp> {
-    names.iter().find_map(|name| property_text(note, name).and_then(|text| Timestamp::parse(&text)))
+fn first_time(note: &Note, names: &[&str]) -> Option<StatedTime> {
+    names.iter().find_map(|name| property_text(note, name).and_then(|text| StatedTime::parse(&text)))
+}
+
+fn is_local(time: &StatedTime) -> bool {
+    matches!(time, StatedTime::Local(_))
 }
 
 impl IndexedDocument {
@@ -147,6 +153,7 @@ impl IndexedDocument {
                     title: path.name().to_owned(),
                     created: changed,
                     updated: changed,
+                    time_sources: TimeSources::default(),
                     written: changed,
                     category: None,
                     note_type: None,
@@ -241,8 +248,21 @@ impl IndexedDocument {
         record.row.title.clone_from(&reading.title);
         record.row.note_id = own_id(note).unwrap_or_else(|| path_id(path));
         let changed = record.row.updated;
-        record.row.created = first_time(note, &["created_at", "created", "date"]).unwrap_or(changed);
-        record.row.updated = first_time(note, &["updated_at", "updated", "modified"]).unwrap_or(changed);
+        let created = first_time(note, &["created_at", "created", "date"]);
+        // A note that exists already was not created on a later day, whatever its name says.
+        let of_name = day_in_name(path).filter(|day| created.is_none() && *day <= changed);
+        record.row.created = created.map(StatedTime::instant).or(of_name).unwrap_or(changed);
+        let updated = first_time(note, &["updated_at", "updated", "modified"]);
+        record.row.updated = updated.map_or(changed, StatedTime::instant);
+        record.row.time_sources = TimeSources {
+            created: match (created, of_name) {
+                (Some(_), _) => CreationSource::Property,
+                (None, Some(_)) => CreationSource::Name,
+                (None, None) => CreationSource::File,
+            },
+            is_created_local: created.as_ref().map_or(of_name.is_some(), is_local),
+            is_updated_local: updated.as_ref().is_some_and(is_local),
+        };
         record.row.category = property_text(note, "category");
         record.row.note_type = property_text(note, "type");
         let says = |name: &str, word: &str| {

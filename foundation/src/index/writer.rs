@@ -4,6 +4,7 @@
 //! order of commits is intents, full text, catalog. After a crash, the generations of both tell what was committed.
 
 mod dialects;
+mod arrivals;
 mod embedding;
 mod passage_list;
 pub(super) mod plan;
@@ -29,6 +30,7 @@ use crate::index::service_vectors::ServiceVectors;
 use crate::index::shared_vectors::SharedVectors;
 use crate::index::vectors::VectorWriter;
 use crate::index::writer::dialects::Dialects;
+use crate::index::writer::arrivals::{Arrival, date_copied, note_creation};
 use crate::index::writer::passage_list::PassageList;
 use crate::index::writer::plan::{Method, Plan};
 use crate::index::writer::read::{FileRead, ReadContent, in_order, read_group};
@@ -250,6 +252,7 @@ impl Writer {
             return Ok(false);
         }
         progress(Phase::Commit, 0, 0);
+        date_copied(&self.catalog, &self.vault, std::mem::take(&mut batch.arrivals))?;
         // The rest needs memory of its own.
         batch.targets = None;
         if plan.is_staged() {
@@ -533,6 +536,7 @@ impl Writer {
                 (links.target, links.evidence) = targets.find(file.id, &record.row.path, links);
             }
         }
+        note_creation(&self.catalog, file, &mut record.row, &mut batch.arrivals)?;
         let old = if file.is_new { Vec::new() } else { self.catalog.reader().passages().of(file.id)? };
         self.catalog.upsert(record, file.is_new)?;
         self.uncount_orphans(&old, batch, plan)?;
@@ -791,6 +795,8 @@ struct Batch {
     sources: Vec<(FileId, NotePath, LinkGroup)>,
     passages: PassageList,
     pending: i64,
+    /// The new notes that do not say when they were created.
+    arrivals: Vec<Arrival>,
     /// The targets of links, in a load until all files are written.
     targets: Option<Targets>,
 }

@@ -264,6 +264,9 @@ pub struct RecallItem {
     pub kind: String,
     /// The tier.
     pub tier: Tier,
+    /// The day that the note states, by a property or in its name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub date: Option<String>,
     /// The composite score.
     pub score: f64,
     /// The passage that matched, or the part of it around the match.
@@ -278,14 +281,13 @@ impl RecallItem {
     fn line(&self) -> String {
         let Self { id, path, title, kind, tier, text, .. } = self;
         let [id, path, title, kind, text] = [id, path, title, kind, text].map(|text| escape_xml(text));
-        let invalid: String = self
-            .invalidity
-            .reasons()
-            .iter()
-            .map(|(name, value)| format!(" {}=\"{}\"", name.replace('_', "-"), escape_xml(value)))
-            .collect();
+        let dated = self.date.iter().map(|date| format!(" date=\"{}\"", escape_xml(date)));
+        let invalid = self.invalidity.reasons().into_iter();
+        let invalid =
+            invalid.map(|(name, value)| format!(" {}=\"{}\"", name.replace('_', "-"), escape_xml(&value)));
+        let more: String = dated.chain(invalid).collect();
         format!(
-            "<memory id=\"{id}\" path=\"{path}\" title=\"{title}\" type=\"{kind}\" tier=\"{tier}\"{invalid}>{text}</memory>"
+            "<memory id=\"{id}\" path=\"{path}\" title=\"{title}\" type=\"{kind}\" tier=\"{tier}\"{more}>{text}</memory>"
         )
     }
 }

@@ -47,8 +47,10 @@ pub struct MemoryProperties {
     pub usefulness: i64,
     /// The tags of the note, without `#`.
     pub tags: Vec<String>,
-    /// The time of creation.
+    /// The time of creation, or the earliest time at which the note is known to have existed.
     pub created: Timestamp,
+    /// Whether the note was copied to the vault, so that it may be older than that time.
+    pub is_copied: bool,
 }
 
 impl MemoryProperties {
@@ -218,7 +220,7 @@ struct UseCounts {
 fn counted(usage: &Usage, until: Timestamp) -> UseCounts {
     let (mut counts, mut last_day) = (UseCounts::default(), None);
     for used in usage.uses().filter(|used| *used <= until) {
-        let day = used.millis().div_euclid(DAY);
+        let day = used.date();
         counts.days += usize::from(last_day != Some(day));
         last_day = Some(day);
         counts.uses += 1;
@@ -246,7 +248,7 @@ fn reason(
     };
     if properties.archived && !properties.pinned {
         TierReason::Archived
-    } else if age(properties.created) < thresholds.hot {
+    } else if !properties.is_copied && age(properties.created) < thresholds.hot {
         TierReason::New
     } else if properties.pinned && of_uses != TierReason::InUse {
         TierReason::Pinned

@@ -35,7 +35,7 @@ impl ValidityPeriod {
 /// Returns the first instant after a `valid_until`: a date is valid to the end of its day, a time ends the period itself.
 pub fn end_of(text: &str) -> Option<Timestamp> {
     let start = Timestamp::parse(text)?;
-    Some(if is_date(text) { day_after(start) } else { start })
+    if is_date(text) { Some(Timestamp::day_range(start.date())?.1) } else { Some(start) }
 }
 
 /// Returns the instant that a date stands for when it is asked what was valid then: the last millisecond of a day. A time
@@ -45,17 +45,13 @@ pub fn as_of(text: &str, start: Timestamp) -> Timestamp {
     let is_time = Timestamp::parse(text).is_some() && !is_date(text);
     // `12h` and `45min` are instants, `7d` and `yesterday` days.
     let is_instant = text.contains("min") || (text.contains('h') && !text.contains("mo"));
-    if is_time || is_instant { start } else { Timestamp::from_millis(day_after(start).millis() - 1) }
+    let day = Timestamp::day_range(start.date()).filter(|_| !is_time && !is_instant);
+    day.map_or(start, |(_, end)| Timestamp::from_millis(end.millis() - 1))
 }
 
 /// Returns whether a text that is a date or a time has no time.
 fn is_date(text: &str) -> bool {
     text.trim().bytes().all(|byte| byte.is_ascii_digit() || byte == b'-')
-}
-
-fn day_after(start: Timestamp) -> Timestamp {
-    const DAY_MILLIS: i64 = 86_400_000;
-    Timestamp::from_millis(start.millis().saturating_add(DAY_MILLIS))
 }
 
 /// Why a note is not valid now. Nothing is set for a valid note.
@@ -91,6 +87,6 @@ impl Invalidity {
 
 /// Formats a time as a date, or in full if it is not the start of a day.
 fn day_or_time(time: Timestamp) -> String {
-    let text = time.rfc3339();
-    text.strip_suffix("T00:00:00Z").unwrap_or(&text).to_owned()
+    let is_day = Timestamp::start_of(time.date()) == Some(time);
+    if is_day { time.day() } else { time.local_rfc3339() }
 }

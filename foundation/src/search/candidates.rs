@@ -263,7 +263,7 @@ fn entry_matches(filter: &MetadataFilter, entry: &FileEntry) -> bool {
     match filter {
         MetadataFilter::Type(name) => entry.note_type.as_ref() == Some(name),
         MetadataFilter::Category(name) => entry.category.as_ref() == Some(name),
-        MetadataFilter::Created(from, to) => is_in_period(entry.created, *from, *to),
+        MetadataFilter::Created(from, to) => entry.created_source.admits(entry.created, *from, *to),
         MetadataFilter::Updated(from, to) => is_in_period(entry.updated, *from, *to),
         MetadataFilter::Tier(_)
         | MetadataFilter::LinksTo(_)

@@ -6,7 +6,6 @@ use jiff::ToSpan as _;
 use jiff::civil::{Date, Weekday};
 
 use crate::clock::Timestamp;
-use crate::search::note_date::start_of;
 use crate::text::span::Span;
 
 /// A phrase of a query that names a period.
@@ -23,8 +22,8 @@ pub struct DatePhrase {
 impl DatePhrase {
     /// Returns whether an instant lies in the period.
     pub fn contains(&self, at: Timestamp) -> bool {
-        let after = self.from.and_then(start_of).is_none_or(|from| at >= from);
-        after && self.to.and_then(start_of).is_none_or(|to| at < to)
+        let after = self.from.and_then(Timestamp::start_of).is_none_or(|from| at >= from);
+        after && self.to.and_then(Timestamp::start_of).is_none_or(|to| at < to)
     }
 
     /// Returns the query without the phrase.
@@ -56,7 +55,7 @@ const YEARS: std::ops::RangeInclusive<i16> = 1950..=2099;
 
 /// Finds the first phrase in a query that names a period, as seen at `now`.
 pub fn find(query: &str, now: Timestamp) -> Option<DatePhrase> {
-    let today = now.local().date();
+    let today = now.date();
     let words = words(query);
     if words.len() > MAX_WORDS {
         return None;

@@ -34,7 +34,8 @@ impl fmt::Display for MetadataFilter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let period =
             |f: &mut fmt::Formatter<'_>, name: &str, from: &Option<Timestamp>, to: &Option<Timestamp>| {
-                let shown = |bound: &Option<Timestamp>| bound.map_or_else(String::new, Timestamp::rfc3339);
+                let shown =
+                    |bound: &Option<Timestamp>| bound.map_or_else(String::new, Timestamp::local_rfc3339);
                 write!(f, "{name}:{}..{}", shown(from), shown(to))
             };
         match self {

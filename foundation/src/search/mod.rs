@@ -196,6 +196,8 @@ pub struct SearchHit {
     pub components: Components,
     /// What states the relation by which the note answers, or holds the link, if it answers by one.
     pub evidence: Option<Evidence>,
+    /// The newest note near the top that says nearly the same.
+    pub updated_by: Option<FileId>,
 }
 
 /// The minimum number of notes of each list that are scored by both measures; it is twice the limit if that is
@@ -214,6 +216,10 @@ pub struct FusedRanking {
     passages: HashMap<FileId, usize>,
     /// The answer by relation, if the query asks for one.
     pub answer: Option<RelationAnswer>,
+    /// Whether some note that was searched has a word of the query, or what replaces one.
+    pub has_words: bool,
+    /// The newest note near the top that says nearly the same as an older one, by the older one.
+    updates: HashMap<FileId, FileId>,
 }
 
 /// Ranks the notes that answer a request, best first. `query_vector` returns the vector of the query; a hybrid
@@ -263,7 +269,16 @@ impl FusedRanking {
         let passage = self.passages.get(&hit.file).copied();
         let answer = self.answer.iter().flat_map(|answer| &answer.notes);
         let evidence = answer.filter(|note| note.file == hit.file).find_map(|note| note.evidence);
-        SearchHit { row, score: hit.score, match_type, passage, components: hit.components, evidence }
+        let updated_by = self.updates.get(&hit.file).copied();
+        SearchHit {
+            row,
+            score: hit.score,
+            match_type,
+            passage,
+            components: hit.components,
+            evidence,
+            updated_by,
+        }
     }
 }
 
@@ -362,13 +377,14 @@ pub fn rank(
     put_name_matches_first(named, &mut fused);
     let answer = answer.and_then(|answer| put_related_first(answer, allowed.as_ref(), &mut fused));
     best_first(&index.catalog(), &mut fused, |hit| (hit.score, hit.file))?;
-    if request.mode != Mode::Bm25 {
-        updated_fact::newer_first(index, snapshot, query, &passages, &mut fused)?;
-    }
+    let updates = match request.mode {
+        Mode::Bm25 => HashMap::new(),
+        _ => updated_fact::newer_first(index, snapshot, query, &passages, &mut fused)?,
+    };
     if let Some(now) = request.now {
         fused = validity_order::order(index, snapshot, allowed.as_ref(), fused, now)?;
     }
-    Ok(FusedRanking { fused, passages, answer })
+    Ok(FusedRanking { fused, passages, answer, has_words: !ranking.hits.is_empty(), updates })
 }
 
 /// The score that is added to a note whose name is the query. No fusion method gives as much for anything else.

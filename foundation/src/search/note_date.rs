@@ -1,11 +1,8 @@
 //! The date of a note: the one that it states itself, or else the time of its file.
 
-use jiff::civil::Date;
-
 use crate::clock::Timestamp;
-use crate::index::catalog::FileRow;
-use crate::search::sequence::date_in_path;
-use crate::text::path::NotePath;
+use crate::index::catalog::{CreationSource, FileRow};
+use crate::text::name_date::day_in_name;
 
 /// The date of a note, and where it comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,27 +17,22 @@ impl NoteDate {
     /// Returns the date of a note: its time of creation if a property states it, the date in its name, or the time at
     /// which the file was last written.
     pub fn of(row: &FileRow) -> Self {
-        if row.created != row.written {
+        if row.time_sources.created == CreationSource::Property {
             return Self { at: row.created, is_stated: true };
         }
-        match Self::in_name(&row.path) {
+        match day_in_name(&row.path) {
             Some(at) => Self { at, is_stated: true },
             None => Self { at: row.written, is_stated: false },
         }
     }
 
-    /// Returns the start of the day that the name of a file tells.
-    pub fn in_name(path: &NotePath) -> Option<Timestamp> {
-        // Most names have too few digits for a date.
-        let digits = path.name().bytes().filter(u8::is_ascii_digit).count();
-        if digits < DATE_DIGITS { None } else { date_in_path(path.as_str()).and_then(start_of) }
+    /// Returns whether this date is surely later than another one. The times of files tell less than stated dates, so at
+    /// least a day must lie between them.
+    pub fn is_after(&self, older: &Self) -> bool {
+        let later = self.at.millis() - older.at.millis();
+        later >= if self.is_stated && older.is_stated { 1 } else { MIN_FILE_GAP_MILLIS }
     }
 }
 
-/// The number of digits of a date.
-const DATE_DIGITS: usize = 8;
-
-/// Returns the start of a day.
-pub fn start_of(day: Date) -> Option<Timestamp> {
-    Timestamp::parse(&day.to_string())
-}
+/// The least time between two notes of which one has no date but the time of its file.
+const MIN_FILE_GAP_MILLIS: i64 = 86_400_000;

@@ -812,14 +812,13 @@ impl<'a> Parser<'a> {
         if operand.parse::<f64>().is_ok() || Timestamp::parse(operand).is_some() {
             return Ok(QueryNode::Compare(comparison, operand.to_owned()));
         }
-        let Some((start_of, end_of)) = Timestamp::relative(operand, self.now) else {
+        // Properties contain dates without a time, so a whole day is compared as a date.
+        let day = Timestamp::relative_day(operand, self.now).map(|day| day.to_string());
+        let time = || Some(Timestamp::relative(operand, self.now)?.0.rfc3339());
+        let Some(written) = day.or_else(time) else {
             let hint = "write [pages:>100], [due:<2026-11-21] or [due:<tomorrow]";
             return Err(self.error(start, self.pos - start, "a comparison needs a number or a date", hint));
         };
-        // Properties contain dates without a time, so a whole day is compared as a date.
-        let is_day = end_of.millis() - start_of.millis() == 86_400_000;
-        let written = start_of.rfc3339();
-        let written = written.get(..10).filter(|_| is_day).unwrap_or(&written).to_owned();
         Ok(QueryNode::Compare(comparison, written))
     }
 }
@@ -866,10 +865,12 @@ fn date_range(text: &str, now: Timestamp) -> Option<(Timestamp, Timestamp)> {
             let start = Timestamp::parse(&format!("{text}-01"))?;
             Some((start, Timestamp::parse(&format!("{next_year:04}-{next:02}-01"))?))
         }
-        _ => {
-            let start = Timestamp::parse(text)?;
-            let length = if text.len() <= 10 { 86_400_000 } else { 1_000 };
-            Some((start, Timestamp::from_millis(start.millis() + length)))
-        }
+        _ => match text.parse() {
+            Ok(day) if text.len() <= 10 => Timestamp::day_range(day),
+            _ => {
+                let start = Timestamp::parse(text)?;
+                Some((start, Timestamp::from_millis(start.millis() + 1_000)))
+            }
+        },
     }
 }

@@ -3,13 +3,12 @@
 
 use std::collections::HashMap;
 
-use jiff::civil::Date;
-
 use crate::error::Result;
 use crate::index::catalog::{CatalogReader, FileId, FileKind};
 use crate::index::file_set::FileSet;
 use crate::search::MIN_RESCORED;
 use crate::search::fuse::FusedHit;
+use crate::text::name_date::{YEARS, date_in};
 
 /// The number of the best notes whose adjacent notes are looked at.
 const BEST: usize = 10;
@@ -20,10 +19,6 @@ const WEIGHT: f32 = 0.1;
 const SHORT_BYTES: f32 = 1_000.0;
 /// The most digits of a number. Longer ones are times and ids.
 const MAX_DIGITS: usize = 9;
-/// Numbers that are years.
-const YEARS: std::ops::Range<u64> = 1900..2100;
-/// The forms of dates in names, and their lengths.
-const DATE_FORMATS: [(&str, usize); 2] = [("%Y-%m-%d", 10), ("%Y%m%d", 8)];
 
 /// A note before or after one of the best notes.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -115,28 +110,4 @@ pub fn adjacent_paths(path: &str) -> Vec<String> {
         paths.extend((padded != plain).then(|| with(start, last + 1, &padded)).flatten());
     }
     paths
-}
-
-/// Returns the last date in the name of a file.
-pub(super) fn date_in_path(path: &str) -> Option<Date> {
-    date_in(path.rsplit('/').next().unwrap_or(path)).map(|(_, _, date)| date)
-}
-
-/// Finds the last date in a name: where it begins, its form, and the day.
-fn date_in(name: &str) -> Option<(usize, &'static str, Date)> {
-    let is_digit = |at: usize| name.as_bytes().get(at).is_some_and(u8::is_ascii_digit);
-    for (format, length) in DATE_FORMATS {
-        for start in (0..name.len()).rev() {
-            let end = start + length;
-            // A part of a longer number is no date.
-            if is_digit(end) || start.checked_sub(1).is_some_and(is_digit) {
-                continue;
-            }
-            let date = name.get(start..end).and_then(|text| Date::strptime(format, text).ok());
-            if let Some(date) = date.filter(|date| YEARS.contains(&u64::try_from(date.year()).unwrap_or(0))) {
-                return Some((start, format, date));
-            }
-        }
-    }
-    None
 }

@@ -34,9 +34,6 @@ const LEAST_WEIGHT: f32 = 0.1;
 const RARE_RANK: usize = 5_000;
 /// The rank of a word that is not among the commonest 22,000.
 const UNKNOWN_RANK: usize = 25_000;
-/// The least time between two notes if one of them has no date but the time of its file.
-const MIN_FILE_GAP_MILLIS: i64 = 86_400_000;
-
 /// The most bytes of a note that states one fact, without its frontmatter. Longer notes say several things, of which some
 /// still hold.
 const MAX_BYTES: u64 = 150;
@@ -54,14 +51,14 @@ struct Statement {
 impl Statement {
     /// Returns whether this note can be an update of an older one, by dates and scores.
     fn may_update(&self, older: &Self) -> bool {
-        let later = self.date.at.millis() - older.date.at.millis();
-        let least = if self.date.is_stated && older.date.is_stated { 1 } else { MIN_FILE_GAP_MILLIS };
-        later >= least && self.score >= MIN_SCORE * older.score && (self.is_named || !older.is_named)
+        self.date.is_after(&older.date)
+            && self.score >= MIN_SCORE * older.score
+            && (self.is_named || !older.is_named)
     }
 }
 
-/// Moves each note near the top directly before the first older one that says nearly the same. `fused` is sorted, and
-/// `passages` has the nearest passage of each note.
+/// Moves each note near the top directly before the first older one that says nearly the same, and returns the newest such
+/// note of each older one. `fused` is sorted, and `passages` has the nearest passage of each note.
 ///
 /// # Errors
 /// `Corrupt` or `Io` if the index cannot be read.
@@ -71,7 +68,7 @@ pub(super) fn newer_first(
     query: &Query,
     passages: &HashMap<FileId, usize>,
     fused: &mut [FusedHit],
-) -> Result<()> {
+) -> Result<HashMap<FileId, FileId>> {
     let top = statements(index, passages, fused.get(..BEST.min(fused.len())).unwrap_or_default())?;
     let mut similar: HashSet<(FileId, FileId)> = HashSet::new();
     let by_chance = index.mean_vector(snapshot)?.cosine_of_pairs;
@@ -89,7 +86,7 @@ pub(super) fn newer_first(
         similar.extend(newer.map(|newer| (older.file, newer.file)));
     }
     if similar.is_empty() {
-        return Ok(());
+        return Ok(HashMap::new());
     }
     let subject = Subject::of(snapshot, query, &top)?;
     similar.retain(|(older, newer)| subject.is_shared(*older, *newer));
@@ -114,7 +111,10 @@ pub(super) fn newer_first(
     if moved {
         level(fused, |hit| (&mut hit.score, &mut hit.components));
     }
-    Ok(())
+    // The file decides between notes of the same date.
+    let mut pairs: Vec<(FileId, FileId)> = similar.into_iter().collect();
+    pairs.sort_by_key(|(_, newer)| (dates.get(newer), *newer));
+    Ok(pairs.into_iter().collect())
 }
 
 fn statements(index: &Index, passages: &HashMap<FileId, usize>, top: &[FusedHit]) -> Result<Vec<Statement>> {

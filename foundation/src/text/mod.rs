@@ -20,6 +20,7 @@ pub mod content_similarity;
 pub mod decode;
 pub mod markdown;
 pub mod note;
+pub mod name_date;
 pub mod note_diff;
 pub mod note_kinds;
 pub mod note_names;

@@ -18,7 +18,6 @@ use sidenote_store::{
 
 /// The number of characters of each text that are shown at least.
 const MIN_TEXT: usize = 200;
-const DAY: i64 = 86_400_000;
 const GENERAL: &str = "general";
 
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
@@ -535,7 +534,8 @@ fn by_dates(store: &Store, input: DateSearchInput) -> Result<Answer> {
             let to = Timestamp::parse_bound("date_to", text)?;
             // A range includes the whole of its last day.
             let is_day = !text.contains(':') && !text.contains('T');
-            if is_day { Timestamp::from_millis(to.millis() + DAY - 1) } else { to }
+            let end = Timestamp::day_range(to.date()).filter(|_| is_day);
+            end.map_or(to, |(_, end)| Timestamp::from_millis(end.millis() - 1))
         }
     };
     let (_, texts) = store.recalls().memory_texts(&TextsRequest {

@@ -523,7 +523,7 @@ impl FileOutput {
         Self {
             media_type: media_type(&file.path),
             bytes: file.size,
-            updated: file.updated.rfc3339(),
+            updated: file.updated.local_rfc3339(),
             uri: uri_of(&file.path),
             path: file.path,
         }
@@ -826,8 +826,8 @@ impl ListedOutput {
             path: note.path,
             id: note.id,
             title: note.title,
-            created: note.created.rfc3339(),
-            updated: note.updated.rfc3339(),
+            created: note.created.local_rfc3339(),
+            updated: note.updated.local_rfc3339(),
             tags: note.tags,
             tier: None,
         }
@@ -835,8 +835,8 @@ impl ListedOutput {
 
     fn of_memory(memory: Memory) -> Self {
         Self {
-            created: memory.created.rfc3339(),
-            updated: memory.updated.rfc3339(),
+            created: memory.created.local_rfc3339(),
+            updated: memory.updated.local_rfc3339(),
             tier: Some(memory.state.tier.to_string()),
             path: memory.path,
             id: memory.id,

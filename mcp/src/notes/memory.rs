@@ -269,7 +269,7 @@ fn run_read_action(
             match store.handoffs().handoff(project) {
                 Ok(handoff) => (
                     handoff.with_memories(),
-                    json!({ "path": handoff.path, "id": handoff.id, "project": handoff.project, "updated_at": handoff.updated.rfc3339() }),
+                    json!({ "path": handoff.path, "id": handoff.id, "project": handoff.project, "updated_at": handoff.updated.local_rfc3339() }),
                 ),
                 Err(error) if error.kind() == ErrorKind::NotFound => (
                     // A read-only server has no tool `session`.
@@ -292,8 +292,9 @@ fn run_read_action(
         ReadActionInput::Stats => stats(store)?,
         ReadActionInput::Date => {
             let now = store.now();
-            let local = now.local();
-            (now.rfc3339(), json!({ "utc": now.rfc3339(), "local": local.to_string() }))
+            let (local, zone) = (now.local_rfc3339(), now.zone());
+            let result = json!({ "utc": now.rfc3339(), "local": local, "time_zone": zone });
+            (format!("{local} ({zone})"), result)
         }
     })
 }
@@ -314,7 +315,7 @@ pub(super) fn session(store: &Store, input: SessionInput) -> Result<Answer> {
             let context = store.memories().set_context(&text, input.ttl_hours)?;
             let until = context.expires_at.map_or_else(
                 || "until further notice".to_owned(),
-                |until| format!("until {}", until.rfc3339()),
+                |until| format!("until {}", until.local_rfc3339()),
             );
             (format!("the context is set {until}"), to_json(&context)?)
         }
@@ -378,7 +379,12 @@ fn audit(store: &Store, note: Option<&str>) -> Result<(String, Value)> {
     for event in &events {
         let files: Vec<String> = event.files.iter().take(3).map(|file| file.path.to_string()).collect();
         let by = person_of(event).map_or_else(String::new, |person| format!("  by {person}"));
-        text.push_str(&text_line(&format!("{}  {}  {}{by}", event.at.rfc3339(), event.op, files.join(", "))));
+        text.push_str(&text_line(&format!(
+            "{}  {}  {}{by}",
+            event.at.local_rfc3339(),
+            event.op,
+            files.join(", ")
+        )));
     }
     if total > events.len() {
         text.push_str(&format!("and {} older ones\n", total - events.len()));
@@ -391,7 +397,7 @@ fn audit(store: &Store, note: Option<&str>) -> Result<(String, Value)> {
         // The files of a large move would take all the room.
         list = events
             .iter()
-            .map(|event| json!({ "id": event.id, "at": event.at.rfc3339(), "op": event.op }))
+            .map(|event| json!({ "id": event.id, "at": event.at.local_rfc3339(), "op": event.op }))
             .collect();
     }
     Ok((text, json!({ "events": list, "total": total })))

@@ -45,7 +45,7 @@ pub(super) fn run(context: &CommandContext, args: &HistoryArgs) -> Result<()> {
             let others = (event.files.len() + event.folders.len()).saturating_sub(1);
             let more = if others > 0 { format!(" and {others} more") } else { String::new() };
             let subject = event.subject().unwrap_or_default() + &more;
-            let mut row = vec![event.at.rfc3339(), event.op.clone(), subject, event.id.clone()];
+            let mut row = vec![event.at.local_rfc3339(), event.op.clone(), subject, event.id.clone()];
             if has_names {
                 row.splice(1..1, by(event));
             }
@@ -70,7 +70,8 @@ fn show_commit(commit: &NoteCommit) -> String {
     let id = commit.commit.get(..10).unwrap_or(&commit.commit);
     let merge = if commit.merge { " (merge)" } else { "" };
     let (author, subject) = (output::plain(&commit.author), output::plain(&commit.subject));
-    let mut text = format!("{} {} {author}: {subject}{merge}\n", style(id).yellow(), commit.date.rfc3339());
+    let mut text =
+        format!("{} {} {author}: {subject}{merge}\n", style(id).yellow(), commit.date.local_rfc3339());
     let path = output::plain(&commit.path);
     text.push_str(&match &commit.was {
         _ if commit.created => format!("    created    {path}\n"),

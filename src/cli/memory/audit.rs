@@ -23,7 +23,7 @@ pub(super) fn run(context: &CommandContext, args: &AuditArgs) -> Result<()> {
         let row = |event: &Event| {
             let by = event.more.get("by").and_then(|by| by.as_str()).unwrap_or("").to_owned();
             let [actor, tool] = [actor_of(event), tool_of(event)].map(Option::unwrap_or_default);
-            vec![event.at.rfc3339(), event.op.clone(), by, actor, tool]
+            vec![event.at.local_rfc3339(), event.op.clone(), by, actor, tool]
         };
         output::columns(&events.iter().map(row).collect::<Vec<_>>())
     })

@@ -31,7 +31,7 @@ pub(super) fn set(context: &CommandContext, args: &SetContextArgs) -> Result<()>
     context.out.reply(&work_context, |work_context| {
         work_context.expires_at.map_or_else(
             || format!("{verb} until clear-context\n"),
-            |until| format!("{verb} until {}\n", until.rfc3339()),
+            |until| format!("{verb} until {}\n", until.local_rfc3339()),
         )
     })
 }

@@ -36,7 +36,7 @@ fn show(reply: &ExplainReply) -> String {
         row("frequency", &score.frequency),
         vec!["  total".to_owned(), String::new(), format!("{:.3}", score.total)],
     ];
-    let last_use = state.last_use.map_or_else(|| "never".to_owned(), Timestamp::rfc3339);
+    let last_use = state.last_use.map_or_else(|| "never".to_owned(), Timestamp::local_rfc3339);
     format!(
         "{}\n  {}, {}, weight {:.1} (half-life {} days, floor {})\n  used {} on {}, last {last_use}; usefulness {}\n  tier: {}\n  recall: {} ({})\n{}",
         style(output::plain(&reply.memory.path)).bold(),

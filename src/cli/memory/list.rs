@@ -150,7 +150,7 @@ pub(super) fn row(memory: &Memory) -> Vec<String> {
     let marks = [(state.pinned, "pinned"), (state.forgotten, "forgotten")];
     let marks: Vec<&str> = marks.into_iter().filter(|(is_set, _)| *is_set).map(|(_, mark)| mark).collect();
     vec![
-        memory.created.rfc3339().chars().take(10).collect(),
+        memory.created.day(),
         state.tier.to_string(),
         format!("{:.1}", state.importance),
         format!("{}×", state.uses),

@@ -44,7 +44,7 @@ fn show(reply: &MaintainReply) -> String {
         out.push_str(&output::columns(&rows.collect::<Vec<_>>()));
         out.push_str(&format!("{} changed tier\n", output::count(reply.tiers.len(), "note")));
     } else if let Some(last) = reply.last {
-        out.push_str(&format!("maintenance last ran {}; --force runs it again\n", last.rfc3339()));
+        out.push_str(&format!("maintenance last ran {}; --force runs it again\n", last.local_rfc3339()));
     }
     if reply.compacted > 0 {
         out.push_str(&format!("{} of the journal compacted\n", output::count(reply.compacted, "month")));

@@ -32,8 +32,10 @@ fn show(stats: &MemoryStats) -> String {
     let context = stats.context.as_ref().map_or_else(
         || "  none\n".to_owned(),
         |context| {
-            let until =
-                context.expires_at.map(|until| format!(" (until {})", until.rfc3339())).unwrap_or_default();
+            let until = context
+                .expires_at
+                .map(|until| format!(" (until {})", until.local_rfc3339()))
+                .unwrap_or_default();
             format!("  {}{until}\n", output::plain(&context.text))
         },
     );
@@ -56,9 +58,10 @@ fn show(stats: &MemoryStats) -> String {
         heading("Context"),
         context,
         heading("Maintenance"),
-        stats
-            .maintained
-            .map_or_else(|| "  never run\n".to_owned(), |last| format!("  last run {}\n", last.rfc3339())),
+        stats.maintained.map_or_else(
+            || "  never run\n".to_owned(),
+            |last| format!("  last run {}\n", last.local_rfc3339()),
+        ),
         heading("Health"),
         format!("  model {}, {} without a vector\n", stats.embedder, output::count(stats.pending, "passage")),
         format!("  {} of the journal unreadable\n", output::count(stats.corrupt_lines, "line")),

@@ -272,7 +272,7 @@ pub(super) fn show_audit(context: &CommandContext, args: &AuditArgs) -> Result<(
     context.out.reply(&events, |events: &Vec<AuditEvent>| {
         let rows = events.iter().map(|event| {
             let (tool, op) = (event.tool().to_owned(), event.event.op.clone());
-            let (at, client) = (event.event.at.rfc3339(), event.client().to_owned());
+            let (at, client) = (event.event.at.local_rfc3339(), event.client().to_owned());
             let mut row = vec![at, event.actor(), client, tool, op, event.object(), event.event.id.clone()];
             if is_of_all {
                 row.insert(1, event.vault().to_owned());

@@ -490,7 +490,7 @@ fn undone_already(journal: &Journal, wanted: &str) -> Result<Option<Error>> {
         let event = event?;
         if event.id.starts_with(wanted) {
             return Ok(undos.get(&event.id).map(|undo| {
-                let said = format!("{} was undone already, at {}", shown(&event), undo.at.rfc3339());
+                let said = format!("{} was undone already, at {}", shown(&event), undo.at.local_rfc3339());
                 let person = format!("to do it again, undo that undo: sidenote undo {}", undo.id);
                 Error::new(ErrorKind::Exists, said).with_hint(
                     Wording::new(person, format!("the id of that undo is {}", undo.id)).with_page(""),

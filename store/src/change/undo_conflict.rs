@@ -50,7 +50,7 @@ impl LaterOperation {
         let subject = self.subject.as_ref().map(|subject| format!(" of {subject}")).unwrap_or_default();
         let by = self.by.as_ref().map(|by| format!(", by {by}")).unwrap_or_default();
         let tool = self.tool.as_ref().map(|tool| format!(", with {tool}")).unwrap_or_default();
-        format!("{}{subject} ({}, {}{by}{tool})", self.op, self.id, self.at.rfc3339())
+        format!("{}{subject} ({}, {}{by}{tool})", self.op, self.id, self.at.local_rfc3339())
     }
 }
 

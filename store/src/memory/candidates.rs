@@ -3,10 +3,11 @@
 use crate::memory::Recalls;
 use crate::query::Searches;
 use sidenote_foundation::error::Result;
+use sidenote_foundation::index::Snapshot;
 use sidenote_foundation::index::catalog::Filter;
 use sidenote_foundation::search::fuse::Fusion;
 use sidenote_foundation::search::query::Query;
-use sidenote_foundation::search::{Mode, Request, SearchHit};
+use sidenote_foundation::search::{Mode, QueryVector, Request, SearchHit};
 use sidenote_foundation::wording::Wording;
 
 /// Notes that match a query, before their scores as memories are computed.
@@ -15,6 +16,8 @@ pub(crate) struct Candidates {
     pub(crate) found: Vec<SearchHit>,
     /// Notices about what the reply lacks.
     pub(crate) notices: Vec<String>,
+    /// The notice that no note has a word of the query, for a reply that gives notes nevertheless.
+    pub(crate) by_meaning: Option<String>,
 }
 
 impl Recalls<'_> {
@@ -30,6 +33,37 @@ impl Recalls<'_> {
         filter: Filter,
         limit: usize,
     ) -> Result<Candidates> {
+        let mut notices = Vec::new();
+        let vector = |asked, snapshot: &Snapshot| {
+            Ok(Searches::of(self.core).vector_for(asked, query, snapshot, &mut notices)?.1)
+        };
+        let mut candidates = self.candidates_by(query, mode, filter, limit, vector)?;
+        candidates.notices.extend(notices.iter().map(for_agents));
+        Ok(candidates)
+    }
+
+    /// Ranks notes by the words of a query and by a vector, without excerpts.
+    ///
+    /// # Errors
+    /// The errors of [`Recalls::candidates`].
+    pub(super) fn candidates_near(
+        &self,
+        query: &Query,
+        vector: QueryVector,
+        filter: Filter,
+        limit: usize,
+    ) -> Result<Candidates> {
+        self.candidates_by(query, None, filter, limit, |_, _| Ok(vector))
+    }
+
+    fn candidates_by(
+        &self,
+        query: &Query,
+        mode: Option<Mode>,
+        filter: Filter,
+        limit: usize,
+        vector: impl FnOnce(Mode, &Snapshot) -> Result<QueryVector>,
+    ) -> Result<Candidates> {
         let asked = mode.map_or_else(|| Mode::parse(&self.core.config.search.mode), Ok)?;
         let snapshot = self.core.index.snapshot()?;
         let request = Request {
@@ -43,10 +77,9 @@ impl Recalls<'_> {
             filter,
             ..Request::default()
         };
-        let mut notices = Vec::new();
-        let vector = || Ok(Searches::of(self.core).vector_for(asked, query, &snapshot, &mut notices)?.1);
-        let found = Searches::of(self.core).found(&snapshot, &request, vector)?.found;
-        Ok(Candidates { found, notices: notices.iter().map(for_agents).collect() })
+        let hits = Searches::of(self.core).found(&snapshot, &request, || vector(asked, &snapshot))?;
+        let by_meaning = hits.by_meaning_notice(query).as_ref().map(for_agents);
+        Ok(Candidates { found: hits.found, notices: Vec::new(), by_meaning })
     }
 }
 

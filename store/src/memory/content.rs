@@ -8,6 +8,7 @@ use crate::lookup::Lookup;
 use crate::memory::Memories;
 use crate::memory_weights::{Memory, MemoryWeights};
 use crate::source::Source;
+use sidenote_foundation::clock::Timestamp;
 use sidenote_foundation::error::Result;
 use sidenote_foundation::index::catalog::Filter;
 use sidenote_foundation::journal::reader::ReadOrder;
@@ -37,8 +38,7 @@ impl Memory {
 
     /// Lists the days on which the memory was used, oldest first, as `2026-11-21`.
     pub fn use_days(&self) -> Vec<String> {
-        let day = |at: sidenote_foundation::clock::Timestamp| at.rfc3339().chars().take(10).collect();
-        let days: BTreeSet<String> = self.usage.uses().map(day).collect();
+        let days: BTreeSet<String> = self.usage.uses().map(Timestamp::day).collect();
         days.into_iter().collect()
     }
 }

@@ -17,6 +17,7 @@ use sidenote_foundation::index::embed::minilm::english_rank;
 use sidenote_foundation::index::indexed_document::ParsedNote;
 use sidenote_foundation::memory::mention::{Mention, PromptWord, mention_of};
 use sidenote_foundation::memory::recall::MatchEvidence;
+use sidenote_foundation::memory::types::GENERAL;
 use sidenote_foundation::parallel;
 use sidenote_foundation::search::SearchHit;
 use sidenote_foundation::search::query::Query;
@@ -27,6 +28,9 @@ use sidenote_foundation::wording::Wording;
 
 /// The number of best hits that are examined for the one that a query means.
 const LOOKED_AT: usize = 10;
+
+/// The length of the passage of a recalled memory, in bytes.
+pub(super) const LONGEST: usize = 600;
 
 /// Notes whose shares of matched words differ by less than this are considered equal matches.
 const AS_GOOD: f32 = 0.1;
@@ -41,6 +45,19 @@ pub(crate) struct EvaluatedMatch {
     pub(crate) found: Vec<String>,
     /// The passage that matches.
     pub(crate) passage: String,
+}
+
+/// The notes that match a prompt.
+pub(super) struct Matches {
+    pub(super) found: Vec<SearchHit>,
+    /// Sentences about what the answer lacks.
+    pub(super) notices: Vec<String>,
+    /// The words by which the prompt can name a note.
+    pub(super) prompt: Vec<PromptWord>,
+    /// Each of the notes compared with the prompt; `None` if it was removed.
+    pub(super) weighed: Vec<Option<EvaluatedMatch>>,
+    /// The filter of the notes that may be given.
+    pub(super) filter: Filter,
 }
 
 impl EvaluatedMatch {
@@ -67,8 +84,10 @@ impl Recalls<'_> {
         let snapshot = self.core.index.snapshot()?;
         let weights = weights_of(words, &snapshot)?;
         let identifiers = identifiers(words, &snapshot)?;
+        let kinds = MemoryWeights::of(self.core).kinds();
+        let kinds: Vec<&str> = words.iter().map(|word| kinds.classify(&word.exact)).collect();
         let weigh = |stem: &mut CachedStemmer, hit: &SearchHit| {
-            self.evaluate_match(hit, (words, &weights, &identifiers), prompt, length, stem)
+            self.evaluate_match(hit, (words, &weights, &identifiers, &kinds), prompt, length, stem)
         };
         let size = |hit: &SearchHit| hit.row.size;
         Ok(parallel::map_largest_first(hits, size, CachedStemmer::with_small_cache, weigh))
@@ -77,7 +96,7 @@ impl Recalls<'_> {
     fn evaluate_match(
         &self,
         hit: &SearchHit,
-        (words, weights, identifiers): (&[Word], &[f32], &HashSet<usize>),
+        (words, weights, identifiers, kinds): (&[Word], &[f32], &HashSet<usize>, &[&str]),
         prompt: &[PromptWord],
         length: usize,
         stem: &mut CachedStemmer,
@@ -100,7 +119,13 @@ impl Recalls<'_> {
         let is_word = |at: usize| words.get(at).is_some_and(|word| word.single);
         let names = matched_words(&[&reading.title, hit.row.path.stem(), &aliases].join("\n"), words, stem);
         let text = matched_words(&[shown.trail.as_str(), &shown.passage].join("\n"), words, stem);
-        let met: HashSet<usize> = names.union(&text).copied().filter(|&at| is_word(at)).collect();
+        // "What did we decide" asks for a decision, whatever words it is put in.
+        let of_kind = (0..words.len()).filter(|&at| {
+            let kind = kinds.get(at).copied().filter(|kind| *kind != GENERAL);
+            kind.zip(hit.row.note_type.as_ref()).is_some_and(|(kind, own)| own.eq_ignore_ascii_case(kind))
+        });
+        let met: HashSet<usize> =
+            names.union(&text).copied().chain(of_kind).filter(|&at| is_word(at)).collect();
         let sum: f32 = met.iter().filter_map(|&at| weights.get(at)).sum();
         let all: f32 = weights.iter().sum();
         let evidence = MatchEvidence {

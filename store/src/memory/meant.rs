@@ -96,8 +96,26 @@ impl Recalls<'_> {
 }
 
 /// Returns the numbers of the notes that a prompt means: those that it names and those that say something about them, or
-/// else those that are about it nearly as clearly as the best one.
+/// else those that are about it nearly as clearly as the best one. Of pinned notes, each that is about the prompt is meant,
+/// because a person chose it to be at hand.
 pub(super) fn meant(
+    weighed: &[Option<EvaluatedMatch>],
+    prompt: &[PromptWord],
+    floor: Option<f32>,
+    is_pinned: impl Fn(usize) -> bool,
+) -> HashSet<usize> {
+    let mut meant = clearly_meant(weighed, prompt, floor);
+    if !meant.is_empty() {
+        let about = |at: &usize| {
+            weighed.get(*at).and_then(Option::as_ref).is_some_and(|weighed| weighed.evidence.is_about(floor))
+        };
+        meant.extend((0..weighed.len()).filter(|at| is_pinned(*at)).filter(about));
+    }
+    meant
+}
+
+/// Returns the numbers of the notes that a prompt means, pinned or not.
+fn clearly_meant(
     weighed: &[Option<EvaluatedMatch>],
     prompt: &[PromptWord],
     floor: Option<f32>,

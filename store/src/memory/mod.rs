@@ -4,6 +4,7 @@ pub(super) mod content;
 pub(super) mod candidates;
 mod evidence;
 mod meant;
+mod newer_statements;
 pub(super) mod handoff;
 pub(super) mod insert;
 pub(super) mod maintain;

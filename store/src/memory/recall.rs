@@ -8,8 +8,9 @@ use serde_json::Value;
 
 use crate::memory::candidates::Candidates;
 use crate::memory::content::MemoryContent;
-use crate::memory::evidence::EvaluatedMatch;
+use crate::memory::evidence::{EvaluatedMatch, LONGEST, Matches};
 use crate::memory::meant::meant;
+use crate::memory::newer_statements::NewerNotes;
 use crate::memory::recall_reply::{RecallBudget, RecallReply};
 use crate::memory::{Memories, Recalls};
 use crate::memory_weights::{Memory, MemoryWeights, RECALLED, TierThresholds, content_state};
@@ -22,7 +23,6 @@ use sidenote_foundation::error::Result;
 use sidenote_foundation::index::catalog::{Filter, Inactive};
 use sidenote_foundation::journal::reader::ReadOrder;
 use sidenote_foundation::memory::context::WorkContext;
-use sidenote_foundation::memory::mention::PromptWord;
 use sidenote_foundation::memory::recall::{
     RecallGroup, RecallItem, asks_again, prompt_terms, select_by_quotas,
 };
@@ -32,15 +32,16 @@ use sidenote_foundation::memory::tier::Tier;
 use sidenote_foundation::memory::types::MemoryType;
 use sidenote_foundation::parallel;
 use sidenote_foundation::search::SearchHit;
+use sidenote_foundation::search::note_date::NoteDate;
 use sidenote_foundation::search::query::Query;
 
 /// The default number of recalled memories.
 const MOST_ITEMS: usize = 10;
 
-const MILLIS_PER_DAY: i64 = 86_400_000;
+/// The fewest notes among which memories are chosen (spec/toolsets.md, `memory_recall`).
+const MIN_CANDIDATES: usize = 30;
 
-/// The length of the passage of a recalled memory, in bytes.
-const LONGEST: usize = 600;
+const MILLIS_PER_DAY: i64 = 86_400_000;
 
 /// A request for memories that help with a prompt.
 #[derive(Debug, Clone, Default)]
@@ -147,17 +148,6 @@ fn likeness(found: &[SearchHit]) -> Vec<f64> {
 /// Memories, each with its composite score.
 type Scored = Vec<(Memory, CompositeScore)>;
 
-/// The notes that match a prompt.
-struct Matches {
-    found: Vec<SearchHit>,
-    /// Sentences about what the answer lacks.
-    notices: Vec<String>,
-    /// The words by which the prompt can name a note.
-    prompt: Vec<PromptWord>,
-    /// Each of the notes compared with the prompt; `None` if it was removed.
-    weighed: Vec<Option<EvaluatedMatch>>,
-}
-
 impl Recalls<'_> {
     /// Returns memories that help with a prompt, best first, and records a use of each. Returns none if no memory is
     /// about the prompt.
@@ -201,6 +191,8 @@ impl Recalls<'_> {
         let (refreshed, (context, matches)) = parallel::join(refresh, find);
         // Another process may have changed the index, too.
         let has_changed = refreshed? || self.core.index.generation()? != before;
+        // What was written last may be what is asked for.
+        let has_changed = Searches::of(self.core).embed_recent(None, query)? || has_changed;
         Ok((context?, if has_changed { self.matches(request, query, most)? } else { matches? }))
     }
 
@@ -209,11 +201,11 @@ impl Recalls<'_> {
         let filter = hide(&Filter::default(), Inactive::default());
         let filter = valid_as_of(self.core, filter, request.as_of)?;
         let prompt = self.prompt_words(&request.prompt)?;
-        let Candidates { mut found, notices } =
-            self.candidates(query, None, filter.clone(), most.saturating_mul(3).max(30))?;
-        found.extend(self.notes_with_names(&prompt, filter, &found)?);
+        let Candidates { mut found, notices, .. } =
+            self.candidates(query, None, filter.clone(), most.saturating_mul(3).max(MIN_CANDIDATES))?;
+        found.extend(self.notes_with_names(&prompt, filter.clone(), &found)?);
         let weighed = self.evaluate_matches(&found, &query.words, &prompt, LONGEST)?;
-        Ok(Matches { found, notices, prompt, weighed })
+        Ok(Matches { found, notices, prompt, weighed, filter })
     }
 
     /// Finds the memories that a prompt is about. Returns the work context, the memories, and sentences about what they lack.
@@ -231,9 +223,19 @@ impl Recalls<'_> {
                 (Memories::of(self.core).context()?, self.matches(request, query, most)?)
             }
         };
-        let Matches { found, notices, prompt, mut weighed } = matches;
-        let meant = meant(&weighed, &prompt, self.recall_floor()?);
-        let scored = self.compose(found, self.core.clock.now())?;
+        let now = self.core.clock.now();
+        let mut matches = matches;
+        let floor = self.recall_floor()?;
+        let mut scored = self.compose(matches.found.clone(), now)?;
+        let is_pinned = |at: usize| scored.get(at).is_some_and(|(memory, _)| memory.state.pinned);
+        let mut meant = meant(&matches.weighed, &matches.prompt, floor, is_pinned);
+        let updates = self.newer_statements(&mut matches, &meant, floor)?;
+        let Matches { found, notices, mut weighed, .. } = matches;
+        let is_update = |hit: &SearchHit| updates.values().flatten().any(|file| *file == hit.row.id);
+        meant.extend((0..found.len()).filter(|at| found.get(*at).is_some_and(is_update)));
+        if found.len() > scored.len() {
+            scored = self.compose(found, now)?;
+        }
         // It is read last, for another process may give memories to the same session.
         let given = if request.only_new { self.given_in_session()? } else { HashMap::new() };
         let asks_again = asks_again(&request.prompt);
@@ -256,11 +258,10 @@ impl Recalls<'_> {
         let chosen = select_by_quotas(&MemoryWeights::of(self.core).shares(), &shares, most)
             .into_iter()
             .filter_map(|at| about.get(at).copied());
-        let now = self.core.clock.now();
         let is_now = request.as_of.is_none();
         // What was valid then is not superseded.
         let chosen: Vec<usize> = chosen.collect();
-        let chosen = if is_now { self.superseded_last(chosen, &scored, now)? } else { chosen };
+        let chosen = if is_now { self.superseded_last(chosen, &scored, &updates, now)? } else { chosen };
         let files = scored.iter().filter(|_| is_now).map(|(memory, _)| memory.row.id);
         let mut invalid = invalidities(self.core, files, now)?;
         let mut items = Vec::new();
@@ -273,6 +274,7 @@ impl Recalls<'_> {
                 title: memory.title.clone(),
                 kind: memory.kind.clone(),
                 tier: memory.state.tier,
+                date: Some(NoteDate::of(&memory.row)).filter(|date| date.is_stated).map(|date| date.at.day()),
                 score: score.total,
                 text: weighed.passage,
                 invalidity: invalid.remove(&memory.row.id).unwrap_or_default(),
@@ -309,29 +311,23 @@ impl Recalls<'_> {
         Ok(given)
     }
 
-    /// Orders chosen memories so that none is given without the newest one that supersedes it, which comes first.
-    fn superseded_last(&self, chosen: Vec<usize>, scored: &Scored, now: Timestamp) -> Result<Vec<usize>> {
+    /// Orders chosen memories so that none is given without the newest one that supersedes it, which comes first, or without
+    /// its update.
+    fn superseded_last(
+        &self,
+        chosen: Vec<usize>,
+        scored: &Scored,
+        updates: &NewerNotes,
+        now: Timestamp,
+    ) -> Result<Vec<usize>> {
         let table = self.core.index.validity(&*self.core.index.snapshot()?)?;
         let file = |at: usize| scored.get(at).map(|(memory, _)| memory.row.id);
-        Ok(with_replacements(chosen, scored.len(), file, &table, now))
+        Ok(with_replacements(chosen, scored.len(), file, &table, updates, now))
     }
 
     /// Returns the cosine above which a passage counts as being about a prompt, if it was measured for the model.
     fn recall_floor(&self) -> Result<Option<f32>> {
         Ok(self.core.index.snapshot()?.model.as_ref().and_then(|model| model.recall_floor()))
-    }
-
-    /// Finds memories by words and meaning, with the composite score of each, for `most` results.
-    fn scored(
-        &self,
-        query: &Query,
-        filter: Filter,
-        most: usize,
-        now: Timestamp,
-    ) -> Result<(Scored, Vec<String>)> {
-        let Candidates { found, notices } =
-            self.candidates(query, None, filter, most.saturating_mul(3).max(30))?;
-        Ok((self.compose(found, now)?, notices))
     }
 
     /// Computes the composite score of each hit.
@@ -361,11 +357,15 @@ impl Recalls<'_> {
         let filter = hide(&request.filter, request.include);
         let query = Query::plain(&request.query);
         Searches::of(self.core).embed_recent(None, &query)?;
-        let (mut scored, notices) = self.scored(&query, filter, request.limit, now)?;
+        let most = request.limit.saturating_mul(3).max(MIN_CANDIDATES);
+        let Candidates { found, mut notices, by_meaning } = self.candidates(&query, None, filter, most)?;
+        let updates: NewerNotes =
+            found.iter().filter_map(|hit| Some((hit.row.id, vec![hit.updated_by?]))).collect();
+        let mut scored = self.compose(found, now)?;
         scored.retain(|(memory, _)| request.tier.is_none_or(|tier| memory.state.tier == tier));
         // The sort is stable, so equal scores keep the order of the search.
         scored.sort_by(|(_, one), (_, other)| other.total.total_cmp(&one.total));
-        let order = self.superseded_last((0..scored.len()).collect(), &scored, now)?;
+        let order = self.superseded_last((0..scored.len()).collect(), &scored, &updates, now)?;
         let mut scored: Vec<Option<(Memory, CompositeScore)>> = scored.into_iter().map(Some).collect();
         let mut scored: Scored =
             order.into_iter().filter_map(|at| scored.get_mut(at).and_then(Option::take)).collect();
@@ -379,6 +379,7 @@ impl Recalls<'_> {
             given.push(Recalled { memory, score, content });
         }
         MemoryWeights::of(self.core).note_use(given.iter().map(|recalled| &recalled.memory.row), RECALLED);
+        notices.extend(by_meaning.filter(|_| !given.is_empty()));
         Ok(RecalledReply { memories: given, notices })
     }
 

@@ -1,6 +1,6 @@
 //! Lists memories with their texts, and finds those most similar to a query.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use serde_json::{Map, Value};
 
@@ -11,11 +11,12 @@ use crate::memory::scope::is_uuid;
 use crate::memory_weights::{Memory, MemoryWeights};
 use crate::query::Searches;
 use crate::query::search::hide;
+use crate::query::validity::newer_before_older;
 use crate::source::{Source, body_of};
 use crate::sync::IndexSync;
 use sidenote_foundation::clock::Timestamp;
 use sidenote_foundation::error::{ErrorKind, Result};
-use sidenote_foundation::index::catalog::{FileRow, Filter, Inactive, path_id};
+use sidenote_foundation::index::catalog::{FileId, FileRow, Filter, Inactive, path_id};
 use sidenote_foundation::memory::duplicate::digest;
 use sidenote_foundation::memory::lexical_similarity::likeness;
 use sidenote_foundation::memory::recall::key_terms;
@@ -198,7 +199,10 @@ impl Recalls<'_> {
         Searches::of(self.core).embed_recent(Some(Mode::Hybrid), &asked)?;
         let live = hide(&self.scoped(Filter::default()), Inactive::default());
         let most = limit.saturating_mul(3).max(POOL);
-        let Candidates { found, notices } = self.candidates(&asked, Some(Mode::Hybrid), live, most)?;
+        let Candidates { found, mut notices, by_meaning } =
+            self.candidates(&asked, Some(Mode::Hybrid), live, most)?;
+        let updates: HashMap<FileId, FileId> =
+            found.iter().filter_map(|hit| Some((hit.row.id, hit.updated_by?))).collect();
         let mut scored = Vec::with_capacity(found.len());
         for (score, hit) in self.scores(&found, query)?.into_iter().zip(found) {
             // The texts that are returned are those that are compared.
@@ -210,7 +214,9 @@ impl Recalls<'_> {
         // The sort is stable, so equal scores stay in order of creation time.
         MemoryWeights::of(self.core).sort_by_creation(&mut scored, true, |(row, _)| row)?;
         scored.sort_by(|one, other| other.1.total_cmp(&one.1));
+        newer_before_older(&mut scored, |(row, _)| Some(row.id), |(row, _)| updates.get(&row.id).copied());
         scored.truncate(limit);
+        notices.extend(by_meaning.filter(|_| !scored.is_empty()));
         let (rows, scores): (Vec<FileRow>, Vec<f64>) = scored.into_iter().unzip();
         let memories = MemoryWeights::of(self.core).weigh(rows.clone(), self.core.clock.now())?;
         MemoryWeights::of(self.core).note_use(rows.iter(), "search");

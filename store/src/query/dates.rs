@@ -10,6 +10,7 @@ use sidenote_foundation::index::file_set::FileSet;
 use sidenote_foundation::search::date_phrase::{self, DatePhrase};
 use sidenote_foundation::search::note_date::NoteDate;
 use sidenote_foundation::search::query::Query;
+use sidenote_foundation::text::name_date::day_in_name;
 use sidenote_foundation::text::terms::is_stop_word;
 use sidenote_foundation::wording::Wording;
 
@@ -64,7 +65,7 @@ impl DatedQuery {
         let dated = table.entries().iter().filter(|entry| {
             let is_hidden =
                 hidden.archived && entry.inactive.archived || hidden.forgotten && entry.inactive.forgotten;
-            let in_name = NoteDate::in_name(&entry.path).is_some_and(|at| phrase.contains(at));
+            let in_name = day_in_name(&entry.path).is_some_and(|at| phrase.contains(at));
             entry.is_text() && !is_hidden && (phrase.contains(entry.created) || in_name)
         });
         let dated: Vec<FileId> = dated.map(|entry| entry.id).collect();

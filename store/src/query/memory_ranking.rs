@@ -2,6 +2,7 @@
 
 use crate::memory_weights::{Memory, MemoryWeights};
 use crate::query::Searches;
+use crate::query::validity::newer_before_older;
 use sidenote_foundation::clock::Timestamp;
 use sidenote_foundation::error::Result;
 use sidenote_foundation::memory::score::{Intent, IntentScore, SplitMix64, intent_score, min_max_normalized};
@@ -75,6 +76,7 @@ impl Searches<'_> {
             });
         }
         if ranking.intent.is_some() {
+            newer_before_older(&mut hits, |(hit, _)| Some(hit.row.id), |(hit, _)| hit.updated_by);
             let table = self.core.index.validity(&*self.core.index.snapshot()?)?;
             // The scores stay those of the intent.
             hits = order_below_replacements(hits, &table, at, |(hit, _)| hit.row.id, |_| None, |_, _| {});

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::query::Searches;
+use crate::query::validity::newer_before_older;
 use sidenote_foundation::index::catalog::FileKind;
 use sidenote_foundation::index::embed::rerank::order_by;
 use sidenote_foundation::index::indexed_document::ParsedNote;
@@ -77,7 +78,14 @@ fn reorder(hits: &mut [SearchHit], scores: &[f32]) {
     let read = hits.get_mut(..scores.len().min(hits.len())).unwrap_or_default();
     let shares: Vec<f32> = read.iter().map(|hit| hit.score).collect();
     let mut sorted: Vec<SearchHit> = Vec::with_capacity(read.len());
-    for (place, &at) in order_by(scores).iter().enumerate() {
+    let mut order = order_by(scores);
+    let hit_at = |at: &usize| read.get(*at);
+    newer_before_older(
+        &mut order,
+        |at| hit_at(at).map(|hit| hit.row.id),
+        |at| hit_at(at).and_then(|hit| hit.updated_by),
+    );
+    for (place, &at) in order.iter().enumerate() {
         let (Some(hit), Some(&share)) = (read.get(at), shares.get(place)) else { continue };
         let mut hit = hit.clone();
         hit.components.rerank = scores.get(at).copied();

@@ -18,6 +18,7 @@ use sidenote_foundation::clock::Timestamp;
 use sidenote_foundation::error::{ErrorKind, Result};
 use sidenote_foundation::index::Snapshot;
 use sidenote_foundation::index::catalog::{FileKind, Filter, Inactive};
+use sidenote_foundation::index::embed::minilm::english_rank;
 use sidenote_foundation::index::file_set::FileSet;
 use sidenote_foundation::index::indexed_document::ParsedNote;
 use sidenote_foundation::memory::score::IntentScore;
@@ -121,7 +122,12 @@ impl Searches<'_> {
         }
         // While one types, most queries are superseded by the next letter.
         self.core.check_cancelled()?;
-        let SearchHits { mut found, undecided, sifted, answer } = found;
+        let by_meaning = found.by_meaning_notice(&query);
+        let suggestion = match found.has_words {
+            true => None,
+            false => suggestion(request, &query, &snapshot)?,
+        };
+        let SearchHits { mut found, undecided, sifted, answer, .. } = found;
         let answered = answer.map(|answer| relation_notice(self.core, &answer)).transpose()?;
         notes.extend(undecided.map(Wording::from).into_iter().chain(answered));
         self.rerank(asked, &query, &mut found, &mut notes);
@@ -135,10 +141,13 @@ impl Searches<'_> {
             let explained = explain.insert(self.explained(request, &query, mode, sifted, &snapshot)?);
             explained.filters.extend(period);
         }
+        let results = self.page(request, &query, found, limit)?;
+        // Who asks for meaning alone expects other words.
+        notes.extend(by_meaning.filter(|_| mode == Mode::Hybrid && !results.is_empty()));
         Ok(SearchReply {
-            did_you_mean: suggestion(request, &query, &found, &snapshot)?,
+            did_you_mean: suggestion,
             explain,
-            results: self.page(request, &query, found, limit)?,
+            results,
             mode,
             stale: false,
             embedder: self.core.embedder_name(),
@@ -235,19 +244,19 @@ impl Searches<'_> {
         }
     }
 
-    /// Embeds the latest changes before a query by meaning, for a limited time. If the model fails, the search itself
-    /// reports it.
+    /// Embeds the latest changes before a query by meaning, for a limited time, and returns whether there were any. If the
+    /// model fails, the search itself reports it.
     ///
     /// # Errors
     /// `Invalid` if the settings name an unknown mode; `Corrupt` if the index cannot be read.
-    pub(crate) fn embed_recent(&self, mode: Option<Mode>, query: &Query) -> Result<()> {
+    pub(crate) fn embed_recent(&self, mode: Option<Mode>, query: &Query) -> Result<bool> {
         let asked = mode.map_or_else(|| Mode::parse(&self.core.config.search.mode), Ok)?;
         if asked == Mode::Bm25 || query.text_to_embed.trim().is_empty() {
-            return Ok(());
+            return Ok(false);
         }
         let files = self.core.index.recent_without_vectors()?;
         if files.is_empty() {
-            return Ok(());
+            return Ok(false);
         }
         // The query is embedded first, because loading the model could use up the time for the passages.
         let done = self
@@ -257,7 +266,7 @@ impl Searches<'_> {
         if let Err(error) = done {
             tracing::warn!("the latest changes are not embedded yet: {error}");
         }
-        Ok(())
+        Ok(true)
     }
 
     /// Explains how a query was parsed.
@@ -705,8 +714,9 @@ impl SearchRequest {
     /// Lists the filters besides the query.
     fn filters(&self) -> Vec<String> {
         let filter = &self.filter;
-        let dated =
-            |name: &str, bound: Option<Timestamp>| bound.map(|bound| format!("{name} {}", bound.rfc3339()));
+        let dated = |name: &str, bound: Option<Timestamp>| {
+            bound.map(|bound| format!("{name} {}", bound.local_rfc3339()))
+        };
         let named = |name: &str, text: &Option<String>| text.as_ref().map(|text| format!("{name} {text}"));
         filter
             .tags
@@ -804,28 +814,43 @@ pub(crate) fn hide(filter: &Filter, include: Inactive) -> Filter {
     Filter { hidden, ..filter.clone() }
 }
 
+impl SearchHits {
+    /// Returns the notice that no note has a word of the query, if meaning alone found the notes. Meaning always finds some.
+    pub(crate) fn by_meaning_notice(&self, query: &Query) -> Option<Wording> {
+        if self.has_words || self.found.is_empty() || query.words.is_empty() || query.condition.is_some() {
+            return None;
+        }
+        let is_by_meaning = |hit: &SearchHit| hit.match_type == MatchType::Vector;
+        let mut single = query.words.iter().filter(|word| word.single).map(|word| &word.exact);
+        let what = match (single.next(), single.next()) {
+            (Some(only), None) => format!("the word {only:?}"),
+            _ => "a word of the query".to_owned(),
+        };
+        let said = format!("no note that was searched has {what}; these are the nearest in meaning");
+        self.found.iter().all(is_by_meaning).then(|| said.into())
+    }
+}
+
 /// Returns the query with corrected spelling for the first page of a search that found nothing by words.
-fn suggestion(
-    request: &SearchRequest,
-    query: &Query,
-    found: &[SearchHit],
-    snapshot: &Snapshot,
-) -> Result<Option<String>> {
-    let by_words = |hit: &SearchHit| hit.match_type != MatchType::Vector;
-    if request.skip > 0 || found.iter().any(by_words) {
+fn suggestion(request: &SearchRequest, query: &Query, snapshot: &Snapshot) -> Result<Option<String>> {
+    if request.skip > 0 {
         return Ok(None);
     }
     corrected_query(&request.query, query, snapshot)
 }
 
-/// Returns a query with each word that no note contains replaced by the nearest one. Returns `None` if there is none.
+/// Returns a query with each word that no note contains replaced by the nearest one. Returns `None` if there is none. A
+/// word of English is no mistake, whether a note has it or not.
 fn corrected_query(typed: &str, query: &Query, snapshot: &Snapshot) -> Result<Option<String>> {
     let mut better = typed.to_owned();
     for word in &query.words {
-        if word.prefix || !snapshot.bm25.is_out_of_vocabulary(word)? {
+        if word.prefix || english_rank(&word.exact).is_some() || !snapshot.bm25.is_out_of_vocabulary(word)? {
             continue;
         }
-        let Some(nearest) = snapshot.bm25.nearest_word(&word.exact)? else { continue };
+        let nearest = snapshot.bm25.nearest_word(&word.exact)?;
+        let Some(nearest) = nearest.filter(|nearest| is_plausible_correction(&word.exact, nearest)) else {
+            continue;
+        };
         // A word after an operator, or one that must not occur, does not rank.
         let is_free = |start: usize| !better.get(..start).unwrap_or("").ends_with([':', '-', '#', '/', '[']);
         let found = terms(&better).into_iter().find(|term| term.text == word.exact && is_free(term.start));
@@ -834,4 +859,10 @@ fn corrected_query(typed: &str, query: &Query, snapshot: &Snapshot) -> Result<Op
         }
     }
     Ok((better != typed).then_some(better))
+}
+
+/// Returns whether a word may be a misspelling of another one. Mistakes seldom are in the first letter, so one there is
+/// the only one.
+fn is_plausible_correction(typed: &str, nearest: &str) -> bool {
+    typed.chars().next() == nearest.chars().next() || strsim::osa_distance(typed, nearest) <= 1
 }

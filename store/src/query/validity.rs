@@ -52,23 +52,29 @@ pub(crate) fn invalidities(
 }
 
 /// Orders items so that each superseded one stands directly below the newest note that supersedes it, and leaves out those
-/// whose newest note is not among the items. `file` returns the file of an item.
+/// whose newest note is not among the items. An item that none supersedes stands directly below the notes that update it.
+/// `file` returns the file of an item.
 pub(crate) fn with_replacements(
     order: Vec<usize>,
     count: usize,
     file: impl Fn(usize) -> Option<FileId>,
     table: &ValidityTable,
+    updates: &HashMap<FileId, Vec<FileId>>,
     now: Timestamp,
 ) -> Vec<usize> {
+    let place_of = |wanted: FileId| (0..count).find(|&other| file(other) == Some(wanted));
     let mut placed: Vec<usize> = Vec::with_capacity(order.len());
     for at in order {
-        let newest = file(at).and_then(|file| table.newest_replacement(file, now));
-        let above = match newest {
-            None => None,
-            Some(newest) => match (0..count).find(|&other| file(other) == Some(newest)) {
-                Some(above) => Some(above),
+        let superseding = file(at).and_then(|file| table.newest_replacement(file, now));
+        let above: Vec<usize> = match superseding {
+            Some(newest) => match place_of(newest) {
+                Some(above) => vec![above],
                 None => continue,
             },
+            None => {
+                let newer = file(at).and_then(|file| updates.get(&file)).into_iter().flatten();
+                newer.filter_map(|file| place_of(*file)).collect()
+            }
         };
         for next in above.into_iter().chain([at]) {
             if !placed.contains(&next) {
@@ -77,6 +83,24 @@ pub(crate) fn with_replacements(
         }
     }
     placed
+}
+
+/// Moves each item directly before the first older one that says nearly the same. `file` returns the file of an item, and
+/// `updated_by` the newest such note.
+pub(crate) fn newer_before_older<T>(
+    items: &mut [T],
+    file: impl Fn(&T) -> Option<FileId>,
+    updated_by: impl Fn(&T) -> Option<FileId>,
+) {
+    for at in 0..items.len() {
+        let newest = items.get(at).and_then(&updated_by);
+        let place = newest.and_then(|newest| items.iter().position(|item| file(item) == Some(newest)));
+        // What stands above already makes an empty range.
+        let range = place.filter(|from| *from > at).and_then(|from| items.get_mut(at..=from));
+        if let Some(range) = range {
+            range.rotate_right(1);
+        }
+    }
 }
 
 /// Puts hits below the notes that supersede them again, after they were ranked anew.

@@ -51,6 +51,8 @@ pub(crate) struct SearchHits {
     pub(crate) undecided: Option<String>,
     /// How a condition was met, where the query is one.
     pub(crate) sifted: Option<Verification>,
+    /// Whether some note that was searched has a word of the query, or what replaces one.
+    pub(crate) has_words: bool,
 }
 
 /// How a condition was verified on the files.
@@ -94,7 +96,8 @@ impl Searches<'_> {
         let Some(condition) = request.query.and_then(|query| query.condition.as_ref()) else {
             let ranking = rank(&self.core.index, snapshot, request, meaning)?;
             let found = ranking.hits(&self.core.index.catalog(), request.limit)?;
-            return Ok(SearchHits { found, answer: ranking.answer, ..SearchHits::default() });
+            let FusedRanking { answer, has_words, .. } = ranking;
+            return Ok(SearchHits { found, answer, has_words, ..SearchHits::default() });
         };
         let table = self.core.index.file_table(snapshot)?;
         let scope = self.narrowed(condition, request, snapshot, &table)?;
@@ -288,7 +291,8 @@ impl Searches<'_> {
             let rest = if stopped { "; the remaining files were not searched" } else { "" };
             format!("a regular expression takes too many steps in {files}, such as {first}{rest}")
         });
-        Ok(SearchHits { found, undecided, sifted: Some(sifted), answer: None })
+        let has_words = !found.is_empty();
+        Ok(SearchHits { found, undecided, sifted: Some(sifted), answer: None, has_words })
     }
 
     /// Reads the facts about files that the condition needs from the catalog.
@@ -427,7 +431,7 @@ impl FileData for File<'_> {
             MetadataFilter::Tier(tier) => self.candidate.tier == Some(*tier),
             MetadataFilter::Type(name) => is(&row.note_type, name),
             MetadataFilter::Category(name) => is(&row.category, name),
-            MetadataFilter::Created(from, to) => is_in_period(row.created, *from, *to),
+            MetadataFilter::Created(from, to) => row.time_sources.created.admits(row.created, *from, *to),
             MetadataFilter::Updated(from, to) => is_in_period(row.updated, *from, *to),
             MetadataFilter::LinksTo(_)
             | MetadataFilter::LinkedFrom(_)

@@ -193,8 +193,8 @@ impl Reads<'_> {
                 let own = held.iter().find(|(name, _)| key(name) == wanted).map(|(_, value)| value.clone());
                 let value = own.or_else(|| match wanted.as_str() {
                     "tags" if !note.tags.is_empty() => Some(Value::from(note.tags.clone())),
-                    "created" => Some(Value::from(note.created.rfc3339())),
-                    "updated" => Some(Value::from(note.updated.rfc3339())),
+                    "created" => Some(Value::from(note.created.local_rfc3339())),
+                    "updated" => Some(Value::from(note.updated.local_rfc3339())),
                     _ => None,
                 });
                 values.extend(value.map(|value| (field.clone(), value)));

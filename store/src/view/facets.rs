@@ -76,7 +76,7 @@ impl Views<'_> {
         let (mut kinds, mut years, mut tags) = (HashMap::new(), HashMap::new(), HashMap::new());
         for note in &notes {
             *own_folders.entry(note.folder).or_insert(0) += 1;
-            *years.entry(note.year).or_insert(0) += 1;
+            note.year.into_iter().for_each(|year| *years.entry(year).or_insert(0) += 1);
             note.kind.into_iter().for_each(|kind| *kinds.entry(kind).or_insert(0) += 1);
             columns.tags_of(note).iter().for_each(|tag| *tags.entry(*tag).or_insert(0) += 1);
         }

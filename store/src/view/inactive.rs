@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use serde::Serialize;
 
 use crate::memory_weights::{Memory, MemoryWeights, said};
+use crate::note_columns::Creation;
 use crate::view::Views;
 use crate::view::activity::agent_of;
 use crate::view::trash::TrashedFile;
@@ -201,7 +202,7 @@ fn location(memory: &Memory) -> FileLocation {
 fn said_in(bytes: &[u8], memory: &Memory) -> MemoryProperties {
     let note = parse(&memory.row.path, &decode(bytes).text);
     let properties = note.frontmatter.map(|front| front.values()).unwrap_or_default();
-    said(&properties, Vec::new(), memory.said.created)
+    said(&properties, Vec::new(), Creation { at: memory.said.created, is_copied: memory.said.is_copied })
 }
 
 fn since(event: &Event) -> InactiveSince {

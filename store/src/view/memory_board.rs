@@ -386,7 +386,7 @@ fn same_text(rows: &[FileRow], equal: &[Vec<String>]) -> Vec<(FileId, FileId)> {
 
 /// Returns the last months, each with the instant at which it ends; the last one ends now.
 fn month_ends(now: Timestamp, months: usize) -> Vec<(String, Timestamp)> {
-    let text = now.rfc3339();
+    let text = now.day();
     let number = |range: std::ops::Range<usize>| {
         text.get(range).and_then(|part| part.parse::<i64>().ok()).unwrap_or(1)
     };
@@ -394,11 +394,7 @@ fn month_ends(now: Timestamp, months: usize) -> Vec<(String, Timestamp)> {
     let name = |month: i64| format!("{:04}-{:02}", month.div_euclid(12), month.rem_euclid(12) + 1);
     let ends = (0..months as i64).rev().filter_map(|back| {
         let month = current - back;
-        let end = if back == 0 {
-            Some(now)
-        } else {
-            Timestamp::parse(&format!("{}-01T00:00:00Z", name(month + 1)))
-        };
+        let end = if back == 0 { Some(now) } else { Timestamp::parse(&format!("{}-01", name(month + 1))) };
         Some((name(month), end?))
     });
     ends.collect()

@@ -448,7 +448,6 @@ export default function SearchView() {
   }, [reply]);
   const problem = text === q ? problemOf(search.error) : null;
   const most = useMemo(() => Math.max(0.0001, ...(reply?.results.map((result) => result.score) ?? [])), [reply]);
-  const onlyMeaning = reply !== null && reply.mode === 'hybrid' && reply.results.length > 0 && !reply.explain?.condition && reply.results.every((result) => result.match_type === 'vector');
   const narrowed = FACETS.some((name) => chosen[name].length > 0);
   const pending = text !== q || search.loading;
   return (
@@ -515,7 +514,6 @@ export default function SearchView() {
                     {words.didYouMean} <a href={withQuery('/search', { q: reply.did_you_mean })}>{reply.did_you_mean}</a>
                   </p>
                 ) : null}
-                {onlyMeaning ? <p class="about">{words.onlyMeaning(q)}</p> : null}
                 {reply.pending > 0 ? <p class="about">{words.pending(reply.pending, formatCount(reply.pending))}</p> : null}
                 <Notices notices={reply.notes} />
                 {reply.results.length === 0 ? (

@@ -252,14 +252,15 @@ impl Check<'_> {
                 && is_within(row, 5, 0, 1)
                 && [6, 7, 10, 11].into_iter().all(is_text)
                 && [8, 9].into_iter().all(is_time)
-                && [12, 14].into_iter().all(|column| is_within(row, column, i64::MIN, i64::MAX))
+                && [12, 15].into_iter().all(|column| is_within(row, column, i64::MIN, i64::MAX))
                 && is_within(row, 13, 0, 3)
-                && is_within(row, 15, 0, 1)
-                && row.get_ref(16).is_ok_and(|name| name.as_str() == Ok(key(path.name()).as_str()))
+                && is_within(row, 14, 0, 31)
+                && is_within(row, 16, 0, 1)
+                && row.get_ref(17).is_ok_and(|name| name.as_str() == Ok(key(path.name()).as_str()))
                 && match kind {
-                    FileKind::Attachment => is_null(row, 17),
+                    FileKind::Attachment => is_null(row, 18),
                     _ => row
-                        .get_ref(17)
+                        .get_ref(18)
                         .is_ok_and(|id| id.as_blob() == Ok(path_uuid(&path).as_bytes().as_slice())),
                 };
             files.insert(id, kind != FileKind::Attachment);

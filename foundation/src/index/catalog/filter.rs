@@ -6,7 +6,7 @@ use std::sync::Arc;
 use rusqlite::types::Value as Sql;
 
 use crate::clock::Timestamp;
-use crate::index::catalog::rows::{FileId, Inactive};
+use crate::index::catalog::rows::{CreationSource, FileId, Inactive, TimeSources};
 use crate::text::path::key;
 
 /// The most tags that are looked up for each file, which is fastest where most files have them. More tags are one value, because
@@ -58,6 +58,11 @@ impl Filter {
         *self == Self { with_canvases, hidden, ..Self::default() }
     }
 
+    /// The column of the time of creation, and the bit of its local form.
+    const CREATED: (&str, i64) = ("f.created", TimeSources::CREATED_LOCAL);
+    /// The column of the time of the last change, and the bit of its local form.
+    const UPDATED: (&str, i64) = ("f.updated", TimeSources::UPDATED_LOCAL);
+
     /// Returns the condition in SQL, with the values of its parameters.
     pub(super) fn condition(&self) -> (String, Vec<Sql>) {
         let mut parts = vec!["NOT f.excluded".to_owned()];
@@ -96,22 +101,40 @@ impl Filter {
         if let Some(category) = &self.category {
             add("lower(f.category) = lower(?)", Sql::Text(category.clone()));
         }
-        for (part, bound) in [
-            ("ifnull(f.created, f.mtime / 1000000) >= ?", self.created_after),
-            ("ifnull(f.created, f.mtime / 1000000) < ?", self.created_before),
-            ("ifnull(f.updated, f.mtime / 1000000) >= ?", self.updated_after),
-            ("ifnull(f.updated, f.mtime / 1000000) < ?", self.updated_before),
+        for (time, order, bound) in [
+            (Self::CREATED, ">=", self.created_after),
+            (Self::CREATED, "<", self.created_before),
+            (Self::UPDATED, ">=", self.updated_after),
+            (Self::UPDATED, "<", self.updated_before),
         ] {
             if let Some(bound) = bound {
-                add(part, Sql::Integer(bound.millis()));
+                add(&compared(time, order, bound), Sql::Integer(bound.millis()));
             }
         }
+        if self.created_after.is_some() {
+            // A copied note can be older than its file.
+            add(
+                &format!("f.times & {} <> ?", TimeSources::SOURCE),
+                Sql::Integer(CreationSource::Copy.code()),
+            );
+        }
         if let Some(ValidAt { at, valid, invalid }) = &self.valid {
-            let created = format!("ifnull(f.created, f.mtime / 1000000) <= {}", at.millis());
+            let (source, copy) = (TimeSources::SOURCE, CreationSource::Copy.code());
+            let created = compared(Self::CREATED, "<=", *at).replace('?', &at.millis().to_string());
+            let created = format!("{created} OR f.times & {source} = {copy}");
             let listed = |files: &[FileId]| Sql::Text(serde_json::json!(files).to_string());
             add(&format!("({created} OR f.id IN (SELECT value FROM json_each(?)))"), listed(valid));
             add("f.id NOT IN (SELECT value FROM json_each(?))", listed(invalid));
         }
         (parts.join(" AND "), values)
     }
+}
+
+/// Returns the comparison of a time with a bound, whose milliseconds are the parameter. A time without an offset is compared
+/// with what a local clock shows.
+fn compared((column, local): (&str, i64), order: &str, bound: Timestamp) -> String {
+    let wall = bound.wall_millis();
+    format!(
+        "CASE WHEN f.times & {local} THEN {column} {order} {wall} ELSE ifnull({column}, f.mtime / 1000000) {order} ? END"
+    )
 }

@@ -108,6 +108,84 @@ pub enum FolderEntry<'a> {
     Folder(&'a str),
 }
 
+/// Where the time of creation of a note comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum CreationSource {
+    /// The earliest time that its file was seen to have, of birth or modification.
+    #[default]
+    File,
+    /// A property.
+    Property,
+    /// The date in its name.
+    Name,
+    /// The first commit in git that has the file.
+    Git,
+    /// Nothing: the file was copied with others, and has the time of that. The note is as old or older.
+    Copy,
+}
+
+/// Where the times of a note come from, and whether they were stated without an offset, so that they are local wherever the
+/// reader is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct TimeSources {
+    /// Where the time of creation comes from.
+    pub created: CreationSource,
+    /// Whether it was stated without an offset.
+    pub is_created_local: bool,
+    /// Whether the time of the last change was stated without an offset.
+    pub is_updated_local: bool,
+}
+
+impl TimeSources {
+    /// The bits of the code that hold the source of the time of creation.
+    pub(super) const SOURCE: i64 = 7;
+    /// The bit for a local time of creation.
+    pub(super) const CREATED_LOCAL: i64 = 8;
+    /// The bit for a local time of the last change.
+    pub(super) const UPDATED_LOCAL: i64 = 16;
+
+    /// Returns the code in the catalog.
+    pub(super) fn code(self) -> i64 {
+        let local = |is_local: bool, bit: i64| if is_local { bit } else { 0 };
+        self.created.code()
+            | local(self.is_created_local, Self::CREATED_LOCAL)
+            | local(self.is_updated_local, Self::UPDATED_LOCAL)
+    }
+
+    /// Reads a code of the catalog.
+    pub(super) fn from_code(code: i64) -> Self {
+        let created = match code & Self::SOURCE {
+            1 => CreationSource::Property,
+            2 => CreationSource::Name,
+            3 => CreationSource::Git,
+            4 => CreationSource::Copy,
+            _ => CreationSource::File,
+        };
+        let is_created_local = code & Self::CREATED_LOCAL != 0;
+        Self { created, is_created_local, is_updated_local: code & Self::UPDATED_LOCAL != 0 }
+    }
+}
+
+impl CreationSource {
+    /// Returns the code in the catalog.
+    pub(super) fn code(self) -> i64 {
+        match self {
+            Self::File => 0,
+            Self::Property => 1,
+            Self::Name => 2,
+            Self::Git => 3,
+            Self::Copy => 4,
+        }
+    }
+
+    /// Returns whether a note with this source lies in a period by its time of creation. The start of a period says nothing
+    /// of a copied note, which can be older.
+    pub fn admits(self, at: Timestamp, from: Option<Timestamp>, to: Option<Timestamp>) -> bool {
+        let after = from.is_none_or(|from| at >= from && self != Self::Copy);
+        after && to.is_none_or(|to| at < to)
+    }
+}
+
 /// The row of a file in the catalog.
 #[derive(Debug, Clone)]
 pub struct FileRow {
@@ -127,10 +205,12 @@ pub struct FileRow {
     pub note_id: String,
     /// The title.
     pub title: String,
-    /// When the note was created.
+    /// When the note was created, as far as is known.
     pub created: Timestamp,
     /// When the note was last changed.
     pub updated: Timestamp,
+    /// Where these two times come from.
+    pub time_sources: TimeSources,
     /// When the file was last written, whatever the properties of the note say.
     pub written: Timestamp,
     /// The `category` property.
@@ -141,6 +221,15 @@ pub struct FileRow {
     pub inactive: Inactive,
     /// The tags and properties of the file, if the row was built from the file because the catalog is out of date.
     pub unindexed: Option<Arc<Details>>,
+}
+
+impl FileRow {
+    /// Takes in that the file existed at a time. The earliest such time is when the note was created, unless the note says
+    /// more.
+    pub fn existed_at(&mut self, at: Option<Timestamp>) {
+        let is_of_file = self.time_sources.created == CreationSource::File;
+        self.created = at.filter(|_| is_of_file).map_or(self.created, |at| at.min(self.created));
+    }
 }
 
 /// The fields of a file by which queries narrow their candidates.
@@ -156,8 +245,10 @@ pub struct FileEntry {
     pub note_type: Option<String>,
     /// The `category` property in lower case.
     pub category: Option<String>,
-    /// When the note was created.
+    /// When the note was created, as far as is known.
     pub created: Timestamp,
+    /// Where that is known from.
+    pub created_source: CreationSource,
     /// When the note was last changed.
     pub updated: Timestamp,
     /// Whether the note is archived or forgotten.

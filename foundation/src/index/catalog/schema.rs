@@ -11,7 +11,7 @@ CREATE TABLE files (
   id INTEGER PRIMARY KEY, path TEXT NOT NULL, kind INTEGER NOT NULL,
   size INTEGER NOT NULL, mtime INTEGER NOT NULL, ctime INTEGER NOT NULL, racy INTEGER NOT NULL, hash BLOB,
   excluded INTEGER NOT NULL, note_id TEXT, title TEXT, created INTEGER, updated INTEGER, category TEXT, type TEXT,
-  name_key TEXT NOT NULL, put_away INTEGER NOT NULL, path_id BLOB);
+  name_key TEXT NOT NULL, put_away INTEGER NOT NULL, path_id BLOB, times INTEGER NOT NULL);
 CREATE TABLE details (file INTEGER PRIMARY KEY, properties TEXT NOT NULL, problems TEXT, passages BLOB NOT NULL, sections BLOB NOT NULL);
 CREATE TABLE property_names (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
 CREATE TABLE names (key TEXT NOT NULL, what INTEGER NOT NULL, file INTEGER NOT NULL, spelling TEXT);

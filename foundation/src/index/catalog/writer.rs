@@ -14,7 +14,9 @@ use crate::index::catalog::inserts::Inserts;
 use crate::index::catalog::links::{LinkpathIds, read_evidence};
 use crate::index::catalog::rows::path_uuid_of;
 use crate::index::catalog::schema::{INDEXES, NAME_ALIAS, NAME_ID, NAME_TITLE, PAGE, SCHEMA, SCHEMA_VERSION};
-use crate::index::catalog::{CACHE, CatalogReader, FileId, FileKind, LAST_ID, Record, Stat, check, sql};
+use crate::index::catalog::{
+    CACHE, CatalogReader, CreationSource, FileId, FileKind, LAST_ID, Record, Stat, TimeSources, check, sql,
+};
 use crate::text::path::{NotePath, key};
 
 /// The page cache of a connection during a large batch, in kilobytes.
@@ -24,15 +26,20 @@ const CACHE_FOR_BULK: u32 = 32_768;
 const PASSAGES_AT_A_TIME: usize = 1024;
 
 const INSERT_FILE: &str =
-    "INSERT INTO files VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18)";
+    "INSERT INTO files VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,?19)";
 /// Outside of a bulk load, a new file can take the path of one that is moved in the same batch.
-const REPLACE_FILE: &str =
-    "INSERT OR REPLACE INTO files VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18)";
+const REPLACE_FILE: &str = "INSERT OR REPLACE INTO files VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,?19)";
 /// For a file that keeps its path: the indexes on paths and names stay as they are.
 const UPDATE_FILE: &str =
     "UPDATE files SET kind = ?3, size = ?4, mtime = ?5, ctime = ?6, racy = ?7, hash = ?8,
     excluded = ?9, note_id = ?10, title = ?11, created = ?12, updated = ?13, category = ?14, type = ?15,
-    put_away = ?17, path_id = ?18 WHERE id = ?1";
+    put_away = ?17, path_id = ?18, times = ?19 WHERE id = ?1";
+
+/// A file that is only touched was created as early as before. One that gets an earlier time was created then, unless the note
+/// says more.
+const UPDATE_STAT: &str = "UPDATE files SET size = ?2, mtime = ?3, ctime = ?4, racy = ?5,
+    created = CASE WHEN times & 7 = 0 THEN min(ifnull(created, mtime / 1000000), ?3 / 1000000)
+    ELSE ifnull(created, mtime / 1000000) END WHERE id = ?1";
 
 static INTO_PASSAGES: Inserts<3> = Inserts::new("INSERT OR IGNORE INTO passages VALUES");
 
@@ -268,7 +275,7 @@ impl CatalogWriter {
         self.count_file(path.as_str(), stat, racy, excluded);
         self.reader
             .db
-            .prepare_cached("UPDATE files SET size = ?2, mtime = ?3, ctime = ?4, racy = ?5 WHERE id = ?1")
+            .prepare_cached(UPDATE_STAT)
             .and_then(|mut update| {
                 update.execute(params![id, stat.size as i64, stat.mtime_ns, stat.ctime_ns, racy])
             })
@@ -305,6 +312,18 @@ impl CatalogWriter {
         Ok(())
     }
 
+    /// Stores when a note was created, and where that is known from.
+    ///
+    /// # Errors
+    /// Returns `Io` if the catalog cannot be written.
+    pub fn set_creation(&self, id: FileId, at: Timestamp, source: CreationSource) -> Result<()> {
+        let times = TimeSources { created: source, ..TimeSources::default() }.code();
+        self.run(
+            "UPDATE files SET created = ?2, times = times & 16 | ?3 WHERE id = ?1",
+            params![id, at.millis(), times],
+        )
+    }
+
     fn execute(&self, statement: &str, id: FileId) -> Result<()> {
         self.reader
             .db
@@ -321,7 +340,7 @@ impl CatalogWriter {
         let row = &record.row;
         let path_uuid = path_uuid_of(row);
         let own_id = path_uuid.filter(|uuid| row.note_id != uuid.to_string()).map(|_| row.note_id.as_str());
-        let changed = Timestamp::from_nanos(record.stat.mtime_ns).millis();
+        let changed = Timestamp::from_nanos(record.stat.mtime_ns);
         if !fresh {
             self.remove_details(row.id)?;
         }
@@ -348,13 +367,14 @@ impl CatalogWriter {
                 row.excluded,
                 own_id,
                 Some(&row.title).filter(|title| *title != row.path.stem()),
-                Some(row.created.millis()).filter(|time| *time != changed),
-                Some(row.updated.millis()).filter(|time| *time != changed),
+                stored_time(row.created, row.time_sources.is_created_local, changed),
+                stored_time(row.updated, row.time_sources.is_updated_local, changed),
                 row.category,
                 row.note_type,
                 key(row.path.name()),
                 row.inactive.code(),
                 path_uuid.map(uuid::Uuid::into_bytes),
+                row.time_sources.code(),
             ],
         )?;
         if row.kind == FileKind::Attachment {
@@ -415,4 +435,10 @@ impl CatalogWriter {
             group.clear();
         }
     }
+}
+
+/// Returns a time of a note as the catalog stores it: `None` for that of the file, and for a time without an offset what a
+/// local clock shows.
+fn stored_time(time: Timestamp, is_local: bool, changed: Timestamp) -> Option<i64> {
+    if is_local { Some(time.wall_millis()) } else { Some(time.millis()).filter(|_| time != changed) }
 }

@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::clock::is_racy;
+use crate::clock::{Timestamp, is_racy};
 use crate::error::ErrorKind;
 use crate::index::bm25::Analyzer;
-use crate::index::catalog::{FileKind, Stat};
+use crate::index::catalog::{CreationSource, FileKind, Stat};
 use crate::index::diff::{ChangedFile, stat_of};
 use crate::index::indexed_document::IndexedDocument;
+use crate::text::path::NotePath;
 use crate::text::relation::RelationRules;
 use crate::vault::Vault;
 
@@ -125,7 +126,15 @@ fn read_changed_file(
         return FileRead { at, content, bytes: length, warning: None, failed: false };
     }
     let excluded = changed_file.excluded;
-    let read = || IndexedDocument::from_note(&file.path, bytes, stat, racy, excluded, analyzer, rules);
+    let read = || {
+        let mut document =
+            IndexedDocument::from_note(&file.path, bytes, stat, racy, excluded, analyzer, rules);
+        let row = &mut document.record.row;
+        if changed_file.is_new && row.time_sources.created == CreationSource::File {
+            row.existed_at(birth_of(vault, &file.path));
+        }
+        document
+    };
     match catch_unwind(AssertUnwindSafe(read)) {
         Ok(document) => FileRead {
             at,
@@ -136,4 +145,12 @@ fn read_changed_file(
         },
         Err(_) => unreadable(&format!("{} could not be parsed; please report it", file.path), false),
     }
+}
+
+/// Returns when a file was created on this disk, where the system knows it. A program that replaces files to save them creates
+/// a new one each time.
+fn birth_of(vault: &Vault, path: &NotePath) -> Option<Timestamp> {
+    let born = std::fs::symlink_metadata(vault.disk_path(path)).ok()?.created().ok()?;
+    let since = born.duration_since(std::time::UNIX_EPOCH).ok()?;
+    Some(Timestamp::from_millis(i64::try_from(since.as_millis()).ok()?))
 }

@@ -1,0 +1,118 @@
+//! Newer statements: notes that were written after a recalled one and are about what it says, so that no fact is recalled
+//! without its correction.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use crate::memory::Recalls;
+use crate::memory::candidates::Candidates;
+use crate::memory::evidence::{EvaluatedMatch, LONGEST, Matches};
+use sidenote_foundation::error::Result;
+use sidenote_foundation::index::catalog::{FileId, FileKind};
+use sidenote_foundation::memory::recall::prompt_terms;
+use sidenote_foundation::search::note_date::NoteDate;
+use sidenote_foundation::search::query::Query;
+use sidenote_foundation::search::{QueryVector, SearchHit};
+
+/// The most notes for which newer ones are looked for. Each takes a search, and few prompts mean more notes.
+const MOST_FOLLOWED: usize = 5;
+/// The number of notes that are compared with each.
+const COMPARED: usize = 10;
+/// The least strength of the evidence that a note is about what an older one says. Statements of the same thing share less than
+/// a question and its answer (docs/dev/ranking.md, Recall).
+const MIN_STRENGTH: f32 = 0.75;
+/// How much nearer a newer note is at least than the notes near the older one usually are. Where all notes are about one
+/// topic, nearness alone tells nothing.
+const STANDS_OUT: f32 = 1.25;
+/// The most newer notes that are given with one.
+const MOST_NEWER: usize = 3;
+
+/// The newer notes about what an older one says, the newest first, by the older one.
+pub(super) type NewerNotes = HashMap<FileId, Vec<FileId>>;
+
+impl Recalls<'_> {
+    /// Finds for each note that is meant the newer notes which are about what it says, by the measure that tells whether a
+    /// note is about a prompt. Those that are not among the matches are added.
+    ///
+    /// Only notes of one passage are followed: a longer one says several things, of which a newer note corrects few.
+    ///
+    /// # Errors
+    /// The errors of [`Recalls::candidates`].
+    pub(super) fn newer_statements(
+        &self,
+        matches: &mut Matches,
+        meant: &HashSet<usize>,
+        floor: Option<f32>,
+    ) -> Result<NewerNotes> {
+        // What a search takes for updates are updates here, too.
+        let updated = meant.iter().filter_map(|at| matches.found.get(*at));
+        let mut newer_notes: NewerNotes =
+            updated.filter_map(|hit| Some((hit.row.id, vec![hit.updated_by?]))).collect();
+        let snapshot = self.core.index.snapshot()?;
+        let by_chance = self.core.index.mean_vector(&snapshot)?.cosine_of_pairs;
+        let mut followed: Vec<usize> = meant.iter().copied().collect();
+        followed.sort_unstable();
+        for at in followed.into_iter().take(MOST_FOLLOWED) {
+            let (Some(older), Some(Some(weighed))) = (matches.found.get(at), matches.weighed.get(at)) else {
+                continue;
+            };
+            let older = older.clone();
+            let terms = prompt_terms(&weighed.passage).join(" ");
+            let Some(vector) = self.vector_of_whole(&older)?.filter(|_| !terms.is_empty()) else { continue };
+            let statement = Query::plain(&terms);
+            let Candidates { found, .. } =
+                self.candidates_near(&statement, vector, matches.filter.clone(), COMPARED + 1)?;
+            let others: Vec<SearchHit> = found.into_iter().filter(|hit| hit.row.id != older.row.id).collect();
+            let usual = usual_cosine(&others, by_chance);
+            let date = NoteDate::of(&older.row);
+            let mut newer = others;
+            newer.retain(|hit| {
+                NoteDate::of(&hit.row).is_after(&date)
+                    && hit.components.cosine.is_none_or(|cosine| cosine >= STANDS_OUT * usual)
+            });
+            let evaluated = self.evaluate_matches(&newer, &statement.words, &[], LONGEST)?;
+            let strength = |weighed: &EvaluatedMatch| weighed.evidence.strength(floor);
+            let pairs = newer.into_iter().zip(evaluated);
+            let mut about: Vec<(SearchHit, EvaluatedMatch)> = pairs
+                .filter_map(|(hit, weighed)| Some((hit, weighed?)))
+                .filter(|(_, weighed)| strength(weighed) >= MIN_STRENGTH)
+                .collect();
+            about.sort_by(|(_, one), (_, other)| strength(other).total_cmp(&strength(one)));
+            about.truncate(MOST_NEWER);
+            about.sort_by_key(|(hit, _)| std::cmp::Reverse((NoteDate::of(&hit.row).at, hit.row.id)));
+            let known = newer_notes.entry(older.row.id).or_default();
+            for (mut hit, weighed) in about {
+                if !known.contains(&hit.row.id) {
+                    known.push(hit.row.id);
+                }
+                if matches.found.iter().all(|known| known.row.id != hit.row.id) {
+                    // It is as relevant to the prompt as what it corrects. The scores of two searches tell nothing together.
+                    (hit.score, hit.components) = (older.score, older.components);
+                    matches.found.push(hit);
+                    matches.weighed.push(Some(weighed));
+                }
+            }
+        }
+        Ok(newer_notes)
+    }
+
+    /// Returns the vector of a note with one passage, which is `None` within if it has none yet. Returns `None` for a note
+    /// with several passages, and for other files.
+    fn vector_of_whole(&self, hit: &SearchHit) -> Result<Option<QueryVector>> {
+        if hit.row.kind != FileKind::Note {
+            return Ok(None);
+        }
+        let keys = self.core.index.catalog().passages().of(hit.row.id)?;
+        let [only] = keys.as_slice() else { return Ok(None) };
+        Ok(Some(self.core.index.snapshot()?.vectors.mean(&[*only])?.map(Arc::new)))
+    }
+}
+
+/// Returns the median cosine of the notes near another one. Where there are few, those that are missing have the cosine that
+/// two notes have by chance.
+fn usual_cosine(near: &[SearchHit], by_chance: f32) -> f32 {
+    let mut cosines: Vec<f32> = near.iter().filter_map(|hit| hit.components.cosine).collect();
+    cosines.resize(COMPARED, by_chance);
+    cosines.sort_by(f32::total_cmp);
+    cosines.get(COMPARED / 2).copied().unwrap_or(by_chance)
+}

@@ -1,0 +1,135 @@
+//! Tests that a query of words that no note has says so on every surface, and that only plausible corrections are suggested.
+
+use serde_json::{Value, json};
+use sidenote::index::silent;
+
+use crate::mcp_client::Client;
+use crate::support::{TestVault, stderr, stdout};
+use crate::web::{ANY, Page};
+
+const SAID: &str = "no note that was searched has";
+
+fn vault() -> TestVault {
+    let vault = TestVault::new(&[
+        ("Boat.md", "The hull of the boat was varnished in March.\n"),
+        ("Bread.md", "Rye bread with caraway, baked at 230 degrees.\n"),
+        ("Write.md", "Write the letter to the harbour.\n"),
+        ("Old.md", "---\nforgotten: true\n---\nThe zugzwang of the endgame.\n"),
+    ]);
+    vault.store_with("minilm").index().embed_all(silent()).unwrap();
+    vault
+}
+
+/// Runs a command with the embedded model; returns messages and output.
+fn say(vault: &TestVault, args: &[&str]) -> (String, String) {
+    let done = vault.command(args).env("SIDENOTE_EMBED_PROVIDER", "minilm").output().unwrap();
+    assert!(done.status.success(), "{}", stderr(&done));
+    (stderr(&done), stdout(&done))
+}
+
+/// Queries, and whether no note that is searched has a word of them.
+const QUERIES: &[(&str, bool)] = &[
+    ("xyzzyq", true),
+    ("flibber xyzzyq", true),
+    ("zugzwang", true),
+    ("嗯哼", true),
+    ("varnish", false),
+    ("varnished xyzzyq", false),
+    ("baking", false),
+    ("Boat", false),
+    ("who", true),
+];
+
+#[test]
+fn every_surface_says_that_no_note_has_a_word_of_the_query() {
+    let vault = vault();
+    let mut page = Page::of(vault.command(&ANY).env("SIDENOTE_EMBED_PROVIDER", "minilm"));
+    page.sign_in();
+    let mut command = vault.command(&["mcp"]);
+    let mut client = Client::of(command.env("SIDENOTE_EMBED_PROVIDER", "minilm"));
+    client.catch_up();
+    for (query, is_nonsense) in QUERIES {
+        let (messages, shown) = say(&vault, &["search", query]);
+        assert_eq!(messages.contains(SAID), *is_nonsense, "{query}: {messages}{shown}");
+        let (_, reply) = say(&vault, &["search", query, "--json"]);
+        assert_eq!(reply.contains(SAID), *is_nonsense, "{query}: {reply}");
+        let (messages, _) = say(&vault, &["memory", "search", query]);
+        assert_eq!(messages.contains(SAID), *is_nonsense, "{query}: {messages}");
+        let reply = client.call("search_notes", json!({ "query": query }));
+        let text = reply["content"][0]["text"].as_str().unwrap();
+        assert_eq!(text.contains(SAID), *is_nonsense, "{query}: {text}");
+        assert_eq!(reply["structuredContent"]["notes"].to_string().contains(SAID), *is_nonsense, "{query}");
+        let reply: Value = page.read(&format!("search?q={}", query.replace(' ', "%20")));
+        assert_eq!(reply["notes"].to_string().contains(SAID), *is_nonsense, "{query}: {reply}");
+    }
+    assert_eq!(QUERIES.len(), 9);
+    client.finish();
+    page.stop();
+    // Who asks for meaning alone, or for words alone, knows.
+    for mode in ["vector", "bm25"] {
+        let (messages, _) = say(&vault, &["search", "xyzzyq", "--mode", mode]);
+        assert!(!messages.contains(SAID), "{mode}: {messages}");
+    }
+    // One word is named.
+    let (messages, _) = say(&vault, &["search", "xyzzyq"]);
+    assert!(messages.contains(
+        "note: no note that was searched has the word \"xyzzyq\"; these are the nearest in meaning"
+    ));
+}
+
+#[test]
+fn every_toolset_says_so_where_it_gives_notes() {
+    let vault = vault();
+    let query = "xyzzyq";
+    let cases = [
+        ("tiered", "memory_recall", json!({ "query": query }), true),
+        ("longterm", "search_memory", json!({ "query": query, "threshold": 0.0 }), true),
+        ("longterm", "search_memory", json!({ "query": query, "threshold": 0.99 }), false),
+        (
+            "vector",
+            "search_memories",
+            json!({ "query": query, "intent": "explore", "reason_for_search": "a test" }),
+            true,
+        ),
+        ("mem", "search_mem", json!({ "query": query }), true),
+        ("rulebook", "rulebook_memory_search", json!({ "query": query }), true),
+        ("notes", "recall", json!({ "prompt": query }), false),
+    ];
+    for (toolset, tool, arguments, says) in &cases {
+        let mut command = vault.command(&["mcp", "--toolset", toolset]);
+        let mut client = Client::of(command.env("SIDENOTE_EMBED_PROVIDER", "minilm"));
+        let reply = client.call(tool, arguments.clone()).to_string();
+        client.finish();
+        assert_eq!(reply.contains(SAID), *says, "{tool} {arguments}: {reply}");
+    }
+    assert_eq!(cases.len(), 7);
+}
+
+#[test]
+fn only_plausible_corrections_are_suggested() {
+    let vault = TestVault::new(&[
+        ("a.md", "Write to the harbour office about the espresso machine.\n"),
+        ("b.md", "Nibbles for the guests, and a kennel.\n"),
+    ]);
+    vault.store();
+    // The word that was typed, and the suggestion.
+    let cases = [
+        ("harbuor", Some("harbour")),
+        ("esspreso", Some("espresso")),
+        ("arbour", Some("harbour")),
+        // A word of English is no mistake, and a word with another beginning is another word.
+        ("wrote", None),
+        ("kennels", None),
+        ("channel", None),
+        ("wibblers", None),
+        ("xyzzyq", None),
+        ("arboir", None),
+    ];
+    for (typed, expected) in cases {
+        let done = vault.run(&["search", typed]);
+        let said = stderr(&done);
+        let suggested = said.lines().find_map(|line| line.strip_prefix("did you mean: "));
+        assert_eq!(suggested, expected, "{typed}");
+    }
+    assert_eq!(cases.len(), 9);
+}
