@@ -6,6 +6,7 @@
 
 mod check;
 mod git;
+mod home;
 mod links;
 mod relations;
 
@@ -24,6 +25,7 @@ use crate::safe_open;
 
 pub use crate::config::check::CheckConfig;
 pub use crate::config::git::{CommitPolicy, GitConfig, GitVault};
+pub use crate::config::home::{expand_home, home_folder};
 pub use crate::config::links::{LINK_DIALECTS, LinksConfig, LinksFolder};
 pub use crate::config::relations::RelationConfig;
 
@@ -216,8 +218,10 @@ pub struct EmbedConfig {
     /// The model's name: of fastembed's list, or as the endpoint knows it.
     pub model: String,
     /// A folder with an ONNX model and its tokenizer; empty: where `model install` puts them.
+    #[serde(deserialize_with = "home::read_path")]
     pub dir: PathBuf,
     /// The ONNX runtime's library; empty: where it usually lies.
+    #[serde(deserialize_with = "home::read_path")]
     pub onnxruntime: PathBuf,
     /// Where an endpoint is, without `/embeddings`.
     pub base_url: String,
@@ -254,6 +258,7 @@ pub struct RerankConfig {
     /// The model's name; empty: no model.
     pub model: String,
     /// A folder with an ONNX model and its tokenizer; empty: where `model install` puts them.
+    #[serde(deserialize_with = "home::read_path")]
     pub dir: PathBuf,
     /// How many of the best hits are read.
     pub top: usize,
@@ -345,6 +350,7 @@ pub struct PrivacyConfig {
 #[serde(deny_unknown_fields)]
 pub struct BackupConfig {
     /// Their folder; empty for the vault's own.
+    #[serde(deserialize_with = "home::read_path")]
     pub dir: PathBuf,
     /// How many are kept.
     pub keep: usize,

@@ -4,8 +4,10 @@ use std::io::Read as _;
 use std::path::PathBuf;
 
 use clap::Args;
+use clap::builder::{PathBufValueParser, TypedValueParser};
 
 use crate::clock::Timestamp;
+use crate::config::expand_home;
 use crate::error::{Error, Result};
 use crate::store::Searches;
 
@@ -22,6 +24,12 @@ impl DryRunArgs {
     pub(super) fn is_set(&self) -> bool {
         self.dry_run
     }
+}
+
+/// Returns a parser of paths that may begin with the home folder. A shell replaces `~` only where it is not quoted, and
+/// MCP clients start programs without a shell.
+pub(super) fn path_from_home() -> impl TypedValueParser<Value = PathBuf> {
+    PathBufValueParser::new().map(|path| expand_home(&path))
 }
 
 /// The flag `--at` of the commands that can read the vault of a commit.

@@ -79,6 +79,13 @@ pub(super) enum ChangeCommand {
     History(history::HistoryArgs),
 }
 
+impl ChangeCommand {
+    /// Returns whether the command changes notes.
+    pub(super) fn writes(&self) -> bool {
+        !matches!(self, Self::History(_))
+    }
+}
+
 pub(super) fn run(context: &CommandContext, command: ChangeCommand) -> Result<()> {
     match command {
         ChangeCommand::New(args) => new::run(context, args),

@@ -166,6 +166,7 @@ pub(super) fn run(context: &CommandContext, args: &CheckArgs) -> Result<Outcome>
         }
         store.upkeep().check_with(&request)?
     } else {
+        context.location()?;
         Store::check_without_index(&context.open, &request)?
     };
     if let Some(file) = &args.write_baseline {

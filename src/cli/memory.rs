@@ -82,6 +82,29 @@ struct MemoryNameArgs {
     dry_run: DryRunArgs,
 }
 
+impl MemoryArgs {
+    /// Returns whether the command changes memories or what is recorded of them.
+    pub(super) fn writes(&self) -> bool {
+        use MemoryCommand::{
+            Audit, ByDate, ByTags, ByType, Explain, Export, List, Recall, Search, Stats, Timeline,
+        };
+        !matches!(
+            self.command,
+            Search(_)
+                | List(_)
+                | Stats
+                | Explain(_)
+                | Recall(_)
+                | Timeline(_)
+                | ByType(_)
+                | ByTags(_)
+                | ByDate(_)
+                | Audit(_)
+                | Export(_)
+        )
+    }
+}
+
 pub(super) fn run(context: &CommandContext, args: MemoryArgs) -> Result<()> {
     match args.command {
         MemoryCommand::Save(args) => save::run(context, &args),

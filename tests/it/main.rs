@@ -130,6 +130,7 @@ mod updated_facts;
 mod date_queries;
 mod validity;
 mod vault;
+mod vault_location;
 mod vectors;
 mod watch;
 mod web;

@@ -82,11 +82,8 @@ impl Upkeep<'_> {
             None if self.core.config.backup.dir.as_os_str().is_empty() => {
                 self.core.vault.root().join(backup::own_folder())
             }
-            // The path may begin with `~`; a relative path is relative to the vault.
-            None => match (self.core.config.backup.dir.strip_prefix("~"), std::env::home_dir()) {
-                (Ok(rest), Some(home)) => home.join(rest),
-                _ => self.core.vault.root().join(&self.core.config.backup.dir),
-            },
+            // A relative path is relative to the vault.
+            None => self.core.vault.root().join(&self.core.config.backup.dir),
         }
     }
 
