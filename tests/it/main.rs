@@ -103,6 +103,7 @@ mod repair_sections;
 mod resources;
 mod rewrite;
 mod scan_diff;
+mod same_names;
 mod search;
 mod secrets;
 mod security;

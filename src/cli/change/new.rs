@@ -43,6 +43,10 @@ pub(in crate::cli) struct NewArgs {
     /// Create today's daily note as Obsidian does. If it exists, append the text to it.
     #[arg(long, conflicts_with = "title")]
     daily: bool,
+    /// Create the note even if links mean another note by its name. These links are lengthened, so that they keep leading
+    /// to that note.
+    #[arg(long)]
+    force: bool,
     #[command(flatten)]
     dry_run: DryRunArgs,
 }
@@ -79,6 +83,7 @@ fn request(args: NewArgs) -> Result<NewRequest> {
         properties: args.set.iter().map(property).collect::<Result<_>>()?,
         template: args.template,
         daily: args.daily,
+        force: args.force,
         ..NewRequest::default()
     })
 }

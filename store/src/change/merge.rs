@@ -159,10 +159,6 @@ impl Planner<'_> {
         let mut plan = self.plan_new(view, &made, now)?;
         plan.operation = "extract".to_owned();
         let (new, begun) = new_note(&plan)?;
-        if plan.files.len() > 1 {
-            return Err(Error::invalid(format!("links to other notes would lead to {new}"))
-                .with_hint("choose a title that no note has"));
-        }
         let mut sources = view.sources(view.concerned(std::slice::from_ref(&path), &BTreeSet::new())?)?;
         sources.retain(|source| source.path != path);
         let mut keys: BTreeSet<String> =
