@@ -27,6 +27,7 @@ mod deletions;
 mod memory_weights;
 mod note_columns;
 mod parsed_notes;
+mod parts;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicI64};

@@ -80,6 +80,7 @@ mod note_diff;
 mod output_escaping;
 mod parallel;
 mod parse;
+mod parts;
 mod partial_vectors;
 mod passages;
 mod pattern_limits;

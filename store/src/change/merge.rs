@@ -7,11 +7,11 @@ use crate::catalog_overlay::View;
 use crate::change::Planner;
 use crate::change::create::NewRequest;
 use crate::change::heading_links::follow_headings;
-use crate::change::headings::heading;
 use crate::change::link::new_link;
 use crate::change::merge_properties::PropertyMerge;
 use crate::change::move_files::add_edits;
 use crate::change::properties::applied;
+use crate::parts::heading;
 use crate::source::Source;
 use sidenote_foundation::clock::Timestamp;
 use sidenote_foundation::error::{Error, Result};
@@ -147,7 +147,7 @@ impl Planner<'_> {
                 "{path} is not a note, so no section can be extracted from it"
             )));
         }
-        let index = heading(&own, &request.section)?;
+        let index = heading(&own.note, &path, &request.section)?;
         let section = own.note.section_span(&own.text, index);
         let section = section.ok_or_else(|| Error::internal("a section is missing"))?;
         refuse_torn(&own, section)?;

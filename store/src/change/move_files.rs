@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::catalog_overlay::{GROUP, NamedFiles, View};
 use crate::change::Planner;
 use crate::change::heading_links::follow_headings;
-use crate::change::headings::heading;
 use crate::change::properties::applied;
 use crate::core::Core;
+use crate::parts::heading;
 use crate::source::Source;
 use sidenote_foundation::error::{Error, ErrorKind, Result};
 use sidenote_foundation::parallel;
@@ -332,7 +332,7 @@ fn part_of(own: &Source, request: &PartRequest) -> Result<(PartRename, Edit)> {
     }
     match request.kind {
         PartKind::Heading => {
-            let at = heading(own, &request.old)?;
+            let at = heading(&own.note, &own.path, &request.old)?;
             let new = request.new.trim();
             let is_more =
                 new.ends_with('#') || new.rsplit_once(" ^").is_some_and(|(_, id)| !id.contains(' '));
