@@ -5,6 +5,7 @@
     reason = "a test that cannot go on should stop loudly"
 )]
 
+mod agent_writes;
 mod apply;
 mod authority;
 mod atomic_file;

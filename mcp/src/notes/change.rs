@@ -69,7 +69,7 @@ pub(super) struct EditInput {
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(super) struct MoveInput {
     from: String,
-    /// A name renames in place; Folder/ keeps the name; /Name is at the root
+    /// New name, path or Folder/
     to: String,
     #[serde(default)]
     keep_alias: bool,
@@ -266,7 +266,9 @@ pub(super) fn write(store: &Store, input: WriteInput) -> Result<Answer> {
         ChangeOutput { near_duplicate: near, ..ChangeOutput::for_note(&reply.change, store, &reply.path) };
     let memories = store.config().memory.folder.trim_matches('/');
     if is_misplaced_memory && store.root().join(memories).is_dir() && !memories.is_empty() {
-        output.notices.push(format!("memories are in {memories}/; to put one there, give folder: {memories:?}"));
+        output
+            .notices
+            .push(format!("memories are in {memories}/; to put one there, give folder: {memories:?}"));
     }
     output.into_answer()
 }
@@ -311,12 +313,14 @@ pub(super) fn edit(store: &Store, input: EditInput) -> Result<Answer> {
 pub(super) fn move_note(store: &Store, input: MoveInput) -> Result<Answer> {
     store.index().refresh()?;
     // A bare name is a new name, as in a file manager, unless it names a folder to move into.
-    let is_name = !input.to.trim().contains('/');
-    let is_folder = || NotePath::parse(input.to.trim()).is_ok_and(|to| store.root().join(to.as_str()).is_dir());
+    let given = input.to.trim();
+    let is_folder = || NotePath::parse(given).is_ok_and(|to| store.root().join(to.as_str()).is_dir());
+    // A slash alone is the root.
+    let to = Some(given.trim_start_matches('/')).filter(|to| !to.is_empty()).unwrap_or(given);
     let request = MoveRequest {
         from: input.from,
-        in_place: is_name && !is_folder(),
-        to: input.to.trim().trim_start_matches('/').to_owned(),
+        in_place: !given.contains('/') && !is_folder(),
+        to: to.to_owned(),
         keep_alias: input.keep_alias,
         ..MoveRequest::default()
     };
