@@ -37,7 +37,7 @@ pub(super) fn path_from_home() -> impl TypedValueParser<Value = PathBuf> {
 pub(super) struct AtArgs {
     /// Read the notes of this git revision, not the present ones: a branch, a tag, a commit, HEAD~3, or a date such as
     /// 2026-01-01, yesterday or 7d, which means the last commit before the end of that day. Search is by words.
-    #[arg(long, value_name = "REV")]
+    #[arg(long, value_name = "REV", hide_short_help = true)]
     pub(super) at: Option<String>,
 }
 
@@ -46,7 +46,7 @@ pub(super) struct AtArgs {
 pub(super) struct AsOfArgs {
     /// Only notes that were valid at this time, by their properties valid_from, valid_until and superseded_by: a time, or
     /// a date such as 2026-01-01, yesterday or 7d, which means the end of that day.
-    #[arg(long, value_name = "DATE")]
+    #[arg(long, value_name = "DATE", hide_short_help = true)]
     as_of: Option<String>,
 }
 

@@ -119,7 +119,7 @@ fn completion_kind(command: &str, arg: &Arg) -> Option<CompletionKind> {
         ("move", "to") => CompletionKind::Folder,
         ("set" | "unset" | "add", "key") | ("list" | "random", "property") => CompletionKind::Property,
         ("read" | "append" | "prepend" | "extract", "section") => CompletionKind::Heading,
-        ("path" | "move", "from")
+        ("path" | "move" | "rename", "from")
         | ("path", "to")
         | ("link" | "unlink", "a" | "b")
         | ("merge", "from" | "into") => CompletionKind::Note,

@@ -5,11 +5,12 @@ use clap::{Args, Subcommand};
 use super::args::DryRunArgs;
 use crate::cli::{CommandContext, output, terminal};
 use crate::config::{self, CheckConfig, Config, ConfigEdit};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::index::embed::model_selection;
 use crate::search::Mode;
 use crate::search::fuse::Fusion;
 use crate::store::{refuse_invalid_check_settings, settings_of};
+use crate::vault::Vault;
 use crate::vault::location::Location;
 
 /// Show and change settings.

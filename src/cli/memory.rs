@@ -63,8 +63,11 @@ enum MemoryCommand {
     ClearContext(DryRunArgs),
     Recall(recall::RecallArgs),
     Timeline(timeline::TimelineArgs),
+    #[command(hide = true)]
     ByType(list::ByTypeArgs),
+    #[command(hide = true)]
     ByTags(list::ByTagsArgs),
+    #[command(hide = true)]
     ByDate(list::ByDateArgs),
     Audit(audit::AuditArgs),
     Maintain(maintain::MaintainArgs),

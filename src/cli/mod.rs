@@ -17,6 +17,7 @@ mod doctor;
 mod eval;
 mod format;
 mod git;
+mod groups;
 mod handoff;
 mod hook;
 mod hook_config;
@@ -120,27 +121,29 @@ struct Global {
     #[arg(long, global = true, env = "SIDENOTE_VAULT", value_name = "FOLDER", value_parser = path_from_home())]
     vault: Vec<PathBuf>,
     /// The folder of the index. Default: .sidenote/index in the vault.
-    #[arg(long, global = true, env = "SIDENOTE_INDEX", value_name = "FOLDER", value_parser = path_from_home())]
+    #[arg(long, global = true, hide_short_help = true, env = "SIDENOTE_INDEX", value_name = "FOLDER", value_parser = path_from_home())]
     index: Option<PathBuf>,
     /// The name of the session. The journal records it with each change, and eviction spares notes of the session.
-    #[arg(long, global = true, env = "SIDENOTE_SESSION", value_name = "NAME")]
+    #[arg(long, global = true, hide_short_help = true, env = "SIDENOTE_SESSION", value_name = "NAME")]
     session: Option<String>,
     /// Print the reply as JSON.
     #[arg(long, global = true)]
     json: bool,
     /// When to use colours.
-    #[arg(long, global = true, value_enum, value_name = "WHEN", default_value_t)]
+    #[arg(long, global = true, hide_short_help = true, value_enum, value_name = "WHEN", default_value_t)]
     color: terminal::Color,
     /// Do not use a pager for output longer than the screen. The pager is $SIDENOTE_PAGER, $PAGER or less.
-    #[arg(long, global = true)]
+    #[arg(long, global = true, hide_short_help = true)]
     no_pager: bool,
 }
 
 #[derive(Debug, Subcommand)]
 enum Command {
     Index(index::IndexArgs),
+    #[command(aliases = ["find", "grep"])]
     Search(search::SearchArgs),
     Read(read::ReadArgs),
+    #[command(alias = "ls")]
     List(list::ListArgs),
     Tags(tags::TagsArgs),
     Properties(properties::PropertiesArgs),
@@ -170,7 +173,9 @@ enum Command {
     Memory(memory::MemoryArgs),
     Handoff(handoff::HandoffArgs),
     Backup(backup::BackupArgs),
+    #[command(hide = true)]
     Backups(backup::BackupsArgs),
+    #[command(hide = true)]
     RestoreBackup(backup::RestoreBackupArgs),
     #[command(hide = true)]
     Maintain(memory::maintain::MaintainArgs),
@@ -214,11 +219,11 @@ impl Command {
             | Self::Watch(_)
             | Self::Web(_)
             | Self::Mcp(_)
-            | Self::Backup(_)
             | Self::RestoreBackup(_)
             | Self::Maintain(_)
             | Self::Cleanup(_)
             | Self::Import(_) => true,
+            Self::Backup(args) => args.writes(),
             Self::Change(command) => command.writes(),
             Self::Memory(args) => args.writes(),
             Self::Handoff(args) => args.writes(),
@@ -536,5 +541,5 @@ fn run(cli: Cli, call: CommandCall, out: Output) -> Result<Outcome> {
 
 /// Returns the command tree, from which the parser, completions, manual pages and the reference are generated.
 pub fn tree() -> clap::Command {
-    Cli::command()
+    groups::grouped(Cli::command())
 }

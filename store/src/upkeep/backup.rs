@@ -161,7 +161,7 @@ impl Upkeep<'_> {
         let path = if given.is_dir() { given } else { self.backup_folder(folder).join(name) };
         if !path.is_dir() {
             return Err(Error::not_found(format!("there is no backup {name:?}")).with_hints(
-                "`sidenote backups` lists them; or give the path of one",
+                "`sidenote backup list` lists them; or give the path of one",
                 "ask the user which one is meant",
             ));
         }
