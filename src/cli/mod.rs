@@ -37,6 +37,7 @@ mod model;
 mod open;
 mod outline;
 mod output;
+mod progress;
 mod properties;
 mod random;
 mod read;
@@ -117,7 +118,9 @@ pub const EXIT_CODES: [(u8, &str, &str); 10] = [
 #[command(next_help_heading = "Global options")]
 struct Global {
     /// The vault: a folder of Markdown files. Default: the current folder or the nearest one above it with .sidenote/ or
-    /// .obsidian/. `mcp --http` takes several, each as NAME=FOLDER.
+    /// .obsidian/.
+    ///
+    /// `mcp --http` takes several, each as NAME=FOLDER.
     #[arg(long, global = true, env = "SIDENOTE_VAULT", value_name = "FOLDER", value_parser = path_from_home())]
     vault: Vec<PathBuf>,
     /// The folder of the index. Default: .sidenote/index in the vault.
@@ -312,8 +315,10 @@ impl CommandContext {
         self.open_store(Open { at: at.at.clone(), ..self.open.clone() })
     }
 
-    /// Opens the store with these options and prints its notices.
+    /// Opens the store with these options, prints its notices, and makes the first index, with its progress. A server does
+    /// that in the background, and `index` itself.
     fn open_store(&self, open: Open) -> Result<Store> {
+        let (is_server, is_index) = (open.fill, open.merge_loads);
         let store = Store::open(Open { makes_vault: self.may_make_vault(&open)?, ..open })?;
         for notice in store.notices() {
             self.out.message(&format!("notice: {notice}"));
@@ -324,6 +329,14 @@ impl CommandContext {
                 "notice: created {}; the index in it can be deleted at any time",
                 folder.display()
             ));
+        }
+        if !is_server && !is_index && store.index().is_new()? {
+            let bar = progress::PhaseBar::new();
+            let synced = store.index().sync(bar.progress());
+            bar.finish();
+            for warning in synced?.warnings {
+                self.out.message(&format!("warning: {warning}"));
+            }
         }
         Ok(store)
     }

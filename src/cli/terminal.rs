@@ -80,6 +80,11 @@ pub(super) fn indented(indent: &str, line: &str) -> String {
     lines.iter().map(|line| format!("{indent}{line}\n")).collect()
 }
 
+/// Returns whether a last column that begins at `start` has room for a few words.
+pub(super) fn has_room(start: usize, columns: usize) -> bool {
+    start + MIN_WRAP_WIDTH <= columns
+}
+
 /// Wraps the last cell of a row. Its further lines are indented to the column `start`, where the cell begins.
 pub(super) fn wrapped_cell(cell: &str, start: usize) -> String {
     let room = width().and_then(|width| width.checked_sub(start)).filter(|room| *room >= MIN_WRAP_WIDTH);

@@ -50,8 +50,11 @@ impl Lookup<'_> {
             Some(body) => (body, true),
             None => (name.trim(), false),
         };
-        if let Some(row) = self.row_at(body)? {
-            return Ok((row, None));
+        // A path from a listing is taken as it is: it can have brackets, signs and spaces at its ends.
+        for path in [name, body] {
+            if let Some(row) = self.row_at(path)? {
+                return Ok((row, None));
+            }
         }
         let undisplayed = body.split('|').next().filter(|_| is_link);
         let mut last = None;

@@ -55,7 +55,8 @@ pub(crate) fn heading(note: &Note, path: &NotePath, name: &str) -> Result<usize>
 }
 
 fn no_part(note: &Note, path: &NotePath, name: &str) -> Error {
-    let headings: Vec<&str> = note.headings.iter().take(LISTED).map(|heading| heading.text.as_str()).collect();
+    let headings: Vec<&str> =
+        note.headings.iter().take(LISTED).map(|heading| heading.text.as_str()).collect();
     let error = Error::not_found(format!("{path} has no section {name:?}"));
     if headings.is_empty() {
         error.with_hint("the note has no headings")

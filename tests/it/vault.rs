@@ -397,7 +397,8 @@ fn the_vault_is_the_nearest_folder_with_a_marker() {
         assert_eq!(found, Location { root: real.join(expect), reason }, "{start}");
     }
     assert_eq!(cases.len(), 8);
-    for (start, home, what) in [(real.join("home"), real.join("home"), "home folder"), ("/".into(), real, "root")]
+    for (start, home, what) in
+        [(real.join("home"), real.join("home"), "home folder"), ("/".into(), real, "root")]
     {
         let refused = Location::from(&start, Some(&home)).unwrap_err();
         assert_eq!(refused.kind(), ErrorKind::Invalid);

@@ -70,7 +70,9 @@ pub(super) fn set(context: &CommandContext, args: SetArgs) -> Result<()> {
             return apply_edit(context, args.note, edit, args.options);
         }
         _ if args.add => {
-            return Err(Error::invalid("--add adds one value").with_hint("run the command once for each value"));
+            return Err(
+                Error::invalid("--add adds one value").with_hint("run the command once for each value")
+            );
         }
         [value] => json_or_text(value),
         values => values.iter().map(|value| json_or_text(value)).collect(),

@@ -40,7 +40,7 @@ impl<'a> FreeNames<'a> {
             return Ok(true);
         }
         let path = if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") };
-        match NotePath::parse_new(&path, false) {
+        match self.vault.new_path(&path, NameRules::default()) {
             Ok(path) => self.captures(&path),
             // A name that no note can have is refused where the note is planned.
             Err(_) => Ok(false),

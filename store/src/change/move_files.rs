@@ -493,7 +493,8 @@ pub(crate) fn add_new(
     others.sort();
     let other = others.first().map_or_else(|| "Another file".to_owned(), ToString::to_string);
     let links = if notes == 1 { "links in 1 note".to_owned() } else { format!("links in {notes} notes") };
-    let new = added.iter().find(|path| others.first().is_none_or(|other| key(other.name()) == key(path.name())));
+    let new =
+        added.iter().find(|path| others.first().is_none_or(|other| key(other.name()) == key(path.name())));
     let new = new.map_or("it", NotePath::as_str);
     Err(Error::new(
         ErrorKind::Exists,
@@ -514,8 +515,11 @@ pub(crate) fn captures_links(view: &View<'_>, path: &NotePath) -> Result<bool> {
 pub(crate) fn captured_again(view: &View<'_>, path: &NotePath) -> Result<Option<Remark>> {
     let notes = notes_captured_by(view, path)?;
     let named = view.named(&BTreeSet::from([key(path.name())]))?;
-    let Some(other) = named.iter().find(|other| *other != path).filter(|_| notes > 0) else { return Ok(None) };
-    let links = if notes == 1 { "links in 1 note lead".to_owned() } else { format!("links in {notes} notes lead") };
+    let Some(other) = named.iter().find(|other| *other != path).filter(|_| notes > 0) else {
+        return Ok(None);
+    };
+    let links =
+        if notes == 1 { "links in 1 note lead".to_owned() } else { format!("links in {notes} notes lead") };
     let message = format!("{links} to it now, which led to {other} before");
     Ok(Some(Remark { code: "same-name".to_owned(), path: path.clone(), line: 1, column: 1, message }))
 }

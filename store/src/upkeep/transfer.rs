@@ -247,7 +247,9 @@ impl Upkeep<'_> {
             let (path, bytes) =
                 note.map_err(|error| Error::invalid(format!("memory {}: {error}", at + 1)))?;
             if let Some(former) = former.filter(|former| *former != path) {
-                reply.notices.push(format!("{former} is imported as {path}: another file has its path, or its name"));
+                reply
+                    .notices
+                    .push(format!("{former} is imported as {path}: another file has its path, or its name"));
             }
             made.push((path, bytes));
         }
