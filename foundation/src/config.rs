@@ -6,6 +6,7 @@
 
 mod check;
 mod git;
+mod home;
 mod links;
 mod relations;
 
@@ -24,6 +25,7 @@ use crate::safe_open;
 
 pub use crate::config::check::CheckConfig;
 pub use crate::config::git::{CommitPolicy, GitConfig, GitVault};
+pub use crate::config::home::{expand_home, home_folder};
 pub use crate::config::links::{LINK_DIALECTS, LinksConfig, LinksFolder};
 pub use crate::config::relations::RelationConfig;
 
@@ -217,8 +219,10 @@ pub struct EmbedConfig {
     /// The model's name: of fastembed's list, or as the endpoint knows it.
     pub model: String,
     /// A folder with an ONNX model and its tokenizer; empty: where `model install` puts them.
+    #[serde(deserialize_with = "home::read_path")]
     pub dir: PathBuf,
     /// The ONNX runtime's library; empty: where it usually lies.
+    #[serde(deserialize_with = "home::read_path")]
     pub onnxruntime: PathBuf,
     /// Where an endpoint is, without `/embeddings`.
     pub base_url: String,
@@ -255,6 +259,7 @@ pub struct RerankConfig {
     /// The model's name; empty: no model.
     pub model: String,
     /// A folder with an ONNX model and its tokenizer; empty: where `model install` puts them.
+    #[serde(deserialize_with = "home::read_path")]
     pub dir: PathBuf,
     /// How many of the best hits are read.
     pub top: usize,
@@ -346,6 +351,7 @@ pub struct PrivacyConfig {
 #[serde(deny_unknown_fields)]
 pub struct BackupConfig {
     /// Their folder; empty for the vault's own.
+    #[serde(deserialize_with = "home::read_path")]
     pub dir: PathBuf,
     /// How many are kept.
     pub keep: usize,
@@ -716,7 +722,7 @@ pub fn set_user(key: &str, value: Option<&str>, dry_run: bool) -> Result<ConfigE
     }
     let Some(text) = value else {
         if !values.contains_key(key) && !can_be_added(key) {
-            return Err(no_setting(&values, format!("{key} is no setting")));
+            return Err(no_setting(&values, key, format!("{key} is no setting")));
         }
         return edit_user_file(&[(key, SettingChange::Unset)], dry_run);
     };
@@ -925,10 +931,29 @@ fn merge(
     Ok(())
 }
 
-/// Tells of a setting that there is not, and lists those that there are.
-fn no_setting(values: &BTreeMap<String, (Value, Origin)>, message: String) -> Error {
-    let known: Vec<&str> = values.keys().map(String::as_str).collect();
-    Error::invalid(message).with_hint(format!("settings are {}", known.join(", ")))
+/// Tells of a setting that there is not, and names those that may be meant: the most similar ones, or the sections.
+fn no_setting(values: &BTreeMap<String, (Value, Origin)>, key: &str, message: String) -> Error {
+    /// How many characters of a name there are for each that may be wrong in it, and how many names are given.
+    const CHARACTERS: usize = 4;
+    const NAMED: usize = 3;
+    let section = key.split('.').next().unwrap_or_default();
+    let mut near: Vec<(usize, &str)> =
+        values.keys().map(|known| (strsim::osa_distance(known, key), known.as_str())).collect();
+    near.retain(|(wrong, _)| *wrong <= key.len() / CHARACTERS);
+    near.sort_unstable();
+    let near: Vec<&str> = near.into_iter().take(NAMED).map(|(_, known)| known).collect();
+    let in_section =
+        || values.keys().filter(move |known| known.split('.').next() == Some(section)).map(String::as_str);
+    let mut sections: Vec<&str> = values.keys().filter_map(|known| known.split('.').next()).collect();
+    sections.dedup();
+    let hint = if !near.is_empty() {
+        format!("did you mean {}? `sidenote config show` lists all settings", near.join(" or "))
+    } else if in_section().next().is_some() {
+        format!("settings of {section} are {}", in_section().collect::<Vec<_>>().join(", "))
+    } else {
+        format!("settings begin with {}; `sidenote config show` lists them", sections.join(", "))
+    };
+    Error::invalid(message).with_hint(hint)
 }
 
 fn put(
@@ -951,7 +976,7 @@ fn put(
         return Ok(());
     }
     let Some((old, _)) = values.get(key) else {
-        return Err(no_setting(values, format!("{origin} sets {key}, which is no setting")));
+        return Err(no_setting(values, key, format!("{origin} sets {key}, which is no setting")));
     };
     if !old.same_type(&value) {
         return Err(Error::invalid(format!(

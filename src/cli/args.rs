@@ -4,8 +4,10 @@ use std::io::Read as _;
 use std::path::PathBuf;
 
 use clap::Args;
+use clap::builder::{PathBufValueParser, TypedValueParser};
 
 use crate::clock::Timestamp;
+use crate::config::expand_home;
 use crate::error::{Error, Result};
 use crate::store::Searches;
 
@@ -24,12 +26,18 @@ impl DryRunArgs {
     }
 }
 
+/// Returns a parser of paths that may begin with the home folder. A shell replaces `~` only where it is not quoted, and
+/// MCP clients start programs without a shell.
+pub(super) fn path_from_home() -> impl TypedValueParser<Value = PathBuf> {
+    PathBufValueParser::new().map(|path| expand_home(&path))
+}
+
 /// The flag `--at` of the commands that can read the vault of a commit.
 #[derive(Debug, Args)]
 pub(super) struct AtArgs {
     /// Read the notes of this git revision, not the present ones: a branch, a tag, a commit, HEAD~3, or a date such as
     /// 2026-01-01, yesterday or 7d, which means the last commit before the end of that day. Search is by words.
-    #[arg(long, value_name = "REV")]
+    #[arg(long, value_name = "REV", hide_short_help = true)]
     pub(super) at: Option<String>,
 }
 
@@ -38,7 +46,7 @@ pub(super) struct AtArgs {
 pub(super) struct AsOfArgs {
     /// Only notes that were valid at this time, by their properties valid_from, valid_until and superseded_by: a time, or
     /// a date such as 2026-01-01, yesterday or 7d, which means the end of that day.
-    #[arg(long, value_name = "DATE")]
+    #[arg(long, value_name = "DATE", hide_short_help = true)]
     as_of: Option<String>,
 }
 

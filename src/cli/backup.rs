@@ -1,25 +1,48 @@
-//! `sidenote backup`, `sidenote backups` and `sidenote restore-backup`: make, list and restore backups.
+//! `sidenote backup`: makes, lists and restores backups. `backups` and `restore-backup` are earlier names of its commands.
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, Subcommand};
 
 use crate::cli::args::DryRunArgs;
 use crate::cli::change::show_change;
+use crate::cli::progress::Spinner;
 use crate::cli::{CommandContext, output};
 use crate::error::Result;
 use crate::store::BackupItem;
 
-/// Back up the vault and its journal.
+/// Back up the vault and its journal, or list and restore backups.
 ///
 /// The latest ten backups are kept.
 #[derive(Debug, Args)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    after_help = "Examples:
+  sidenote backup
+  sidenote backup list
+  sidenote backup restore memory_backup_20261121_093000 --dry-run"
+)]
 pub(super) struct BackupArgs {
+    #[command(subcommand)]
+    action: Option<BackupAction>,
     /// The folder of backups. Default: the setting backup.dir, or .sidenote/backups.
     #[arg(long, value_name = "FOLDER")]
     dir: Option<PathBuf>,
     #[command(flatten)]
     dry_run: DryRunArgs,
+}
+
+#[derive(Debug, Subcommand)]
+enum BackupAction {
+    List(BackupsArgs),
+    Restore(RestoreBackupArgs),
+}
+
+impl BackupArgs {
+    /// Returns whether the command makes or restores a backup.
+    pub(super) fn writes(&self) -> bool {
+        !matches!(self.action, Some(BackupAction::List(_)))
+    }
 }
 
 /// List backups, newest first.
@@ -36,7 +59,7 @@ pub(super) struct BackupsArgs {
 /// backup stay.
 #[derive(Debug, Args)]
 pub(super) struct RestoreBackupArgs {
-    /// The name of the backup as `backups` prints it, or its folder.
+    /// The name of the backup as `backup list` prints it, or its folder.
     backup: String,
     /// Restore into this folder, which must be empty or missing.
     #[arg(long, value_name = "FOLDER")]
@@ -49,6 +72,11 @@ pub(super) struct RestoreBackupArgs {
 }
 
 pub(super) fn run(context: &CommandContext, args: &BackupArgs) -> Result<()> {
+    match &args.action {
+        Some(BackupAction::List(args)) => return list(context, args),
+        Some(BackupAction::Restore(args)) => return restore(context, args),
+        None => {}
+    }
     let store = context.fresh_store()?;
     if args.dry_run.is_set() {
         let folder = store.upkeep().backup_folder(args.dir.as_deref());
@@ -59,7 +87,9 @@ pub(super) fn run(context: &CommandContext, args: &BackupArgs) -> Result<()> {
             format!("{notes} would be copied to {}\n", folder.display())
         });
     }
+    let spinner = Spinner::start("copying");
     let item = store.upkeep().backup(args.dir.as_deref())?;
+    drop(spinner);
     for path in &item.left_out {
         context.out.message(&format!("notice: {} is not in the backup", output::plain(path)));
     }

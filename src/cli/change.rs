@@ -42,14 +42,19 @@ struct EditOptions {
 #[derive(Debug, Subcommand)]
 pub(super) enum ChangeCommand {
     New(new::NewArgs),
+    #[command(hide = true)]
+    Daily(new::DailyArgs),
     Append(append::AppendArgs),
     /// Insert text at the beginning of a note or section.
     ///
     /// In a note, the text is inserted after the frontmatter.
+    #[command(hide = true)]
     Prepend(append::AppendArgs),
     Replace(replace::ReplaceArgs),
     Set(property::SetArgs),
+    #[command(hide = true)]
     Unset(property::UnsetArgs),
+    #[command(hide = true)]
     Add(property::AddArgs),
     Tag(tag::TagArgs),
     Task(task::TaskArgs),
@@ -57,12 +62,16 @@ pub(super) enum ChangeCommand {
     Move(move_file::MoveArgs),
     Rename(rename::RenameArgs),
     /// Rename a heading, and update every link to it.
+    #[command(hide = true)]
     RenameHeading(rename::RenamePartArgs),
     /// Rename a block id, and update every link to it.
+    #[command(hide = true)]
     RenameBlock(rename::RenamePartArgs),
     /// Rename a tag and the tags nested below it in every note.
+    #[command(hide = true)]
     RenameTag(rename::RenameEverywhereArgs),
     /// Rename a property in every note.
+    #[command(hide = true)]
     RenameProperty(rename::RenameEverywhereArgs),
     Repair(repair::RepairArgs),
     /// Link two notes to each other in their related sections.
@@ -72,6 +81,7 @@ pub(super) enum ChangeCommand {
     Merge(merge::MergeArgs),
     Extract(extract::ExtractArgs),
     Edit(edit::EditArgs),
+    #[command(alias = "rm")]
     Delete(delete::DeleteArgs),
     Restore(restore::RestoreArgs),
     Undo(undo::UndoArgs),
@@ -79,9 +89,17 @@ pub(super) enum ChangeCommand {
     History(history::HistoryArgs),
 }
 
+impl ChangeCommand {
+    /// Returns whether the command changes notes.
+    pub(super) fn writes(&self) -> bool {
+        !matches!(self, Self::History(_))
+    }
+}
+
 pub(super) fn run(context: &CommandContext, command: ChangeCommand) -> Result<()> {
     match command {
         ChangeCommand::New(args) => new::run(context, args),
+        ChangeCommand::Daily(args) => new::daily(context, args),
         ChangeCommand::Append(args) => append::append(context, args),
         ChangeCommand::Prepend(args) => append::prepend(context, args),
         ChangeCommand::Replace(args) => replace::run(context, args),

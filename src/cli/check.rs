@@ -12,7 +12,8 @@ use clap::{Args, ValueEnum};
 use serde::Serialize;
 
 use super::args::AtArgs;
-use super::{CommandContext, Outcome, output};
+use super::progress::Spinner;
+use super::{CommandContext, Outcome, output, terminal};
 use crate::atomic_file::AtomicFile;
 use crate::cli::output::Output;
 use crate::cli::vault_paths::{current_folder, vault_paths, vault_root};
@@ -161,11 +162,14 @@ pub(super) fn run(context: &CommandContext, args: &CheckArgs) -> Result<Outcome>
         args.fix.is_some() || args.at.at.is_some() || !args.staged && Store::has_index(&context.open)?;
     let mut reply = if uses_index {
         let store = context.store_at(&args.at)?;
+        let _spinner = Spinner::start("checking");
         if args.fix == Some(FixArg::Links) {
             repair_links(context.out, &store, request.paths.clone())?;
         }
         store.upkeep().check_with(&request)?
     } else {
+        context.location()?;
+        let _spinner = Spinner::start("checking");
         Store::check_without_index(&context.open, &request)?
     };
     if let Some(file) = &args.write_baseline {
@@ -311,7 +315,16 @@ fn show(reply: &CheckReply) -> String {
             line => format!(":{line}:{}", problem.column).into(),
         };
         let (path, message) = (output::plain(&problem.path), output::plain(&problem.message));
-        text.push_str(&format!("{path}{place}  {}  {message}\n", problem.code));
+        let head = format!("{path}{place}  {}  {}", problem.severity.name(), problem.code);
+        text.push_str(&match terminal::width() {
+            // A long message begins on a line of its own, where it is wrapped at words.
+            Some(width)
+                if console::measure_text_width(&head) + 2 + console::measure_text_width(&message) > width =>
+            {
+                format!("{head}\n{}", terminal::indented("    ", &message))
+            }
+            _ => format!("{head}  {message}\n"),
+        });
         for fix in &problem.fixes {
             text.push_str(&format!("  -> {}\n", output::plain(&fix.description)));
         }

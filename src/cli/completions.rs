@@ -4,7 +4,7 @@
 //! The shell calls the program itself with `COMPLETE` set. On any error no completion is offered and nothing is printed.
 
 use std::ffi::OsStr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Arg, Args, Command};
 use clap_complete::CompleteEnv;
@@ -13,6 +13,7 @@ use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
 use clap_complete::env::Shells;
 
 use super::{CommandContext, tree};
+use crate::config::expand_home;
 use crate::error::{Error, Result};
 use crate::store::{Open, Store};
 
@@ -118,7 +119,7 @@ fn completion_kind(command: &str, arg: &Arg) -> Option<CompletionKind> {
         ("move", "to") => CompletionKind::Folder,
         ("set" | "unset" | "add", "key") | ("list" | "random", "property") => CompletionKind::Property,
         ("read" | "append" | "prepend" | "extract", "section") => CompletionKind::Heading,
-        ("path" | "move", "from")
+        ("path" | "move" | "rename", "from")
         | ("path", "to")
         | ("link" | "unlink", "a" | "b")
         | ("merge", "from" | "into") => CompletionKind::Note,
@@ -210,10 +211,8 @@ fn vault(rules: ShellRules) -> Option<PathBuf> {
         .map(String::as_str)
         .or_else(|| words.iter().find_map(|word| word.strip_prefix("--vault=")));
     let variable = std::env::var("SIDENOTE_VAULT").ok().filter(|value| !value.is_empty());
-    let path = flag.map(str::to_owned).or(variable)?;
     // The shell has not expanded ~ yet.
-    let home = path.strip_prefix("~/").and_then(|rest| Some(etcetera::home_dir().ok()?.join(rest)));
-    Some(home.unwrap_or_else(|| PathBuf::from(path)))
+    Some(expand_home(Path::new(&flag.map(str::to_owned).or(variable)?)))
 }
 
 /// Finds the note on the command line: the first word that names one.

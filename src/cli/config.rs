@@ -5,12 +5,13 @@ use clap::{Args, Subcommand};
 use super::args::DryRunArgs;
 use crate::cli::{CommandContext, output, terminal};
 use crate::config::{self, CheckConfig, Config, ConfigEdit};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::index::embed::model_selection;
 use crate::search::Mode;
 use crate::search::fuse::Fusion;
 use crate::store::{refuse_invalid_check_settings, settings_of};
 use crate::vault::Vault;
+use crate::vault::location::Location;
 
 /// Show and change settings.
 ///
@@ -117,10 +118,7 @@ fn show_edited(edited: &ConfigEdit) -> String {
 }
 
 fn show(context: &CommandContext) -> Result<()> {
-    let root = match &context.open.vault {
-        Some(root) => root.clone(),
-        None => Vault::discover(&std::env::current_dir().map_err(|error| Error::io("find", ".", error))?),
-    };
+    let root = Location::of_settings(context.open.vault.as_deref())?;
     let config = Config::load(&root, &context.open.flags)?;
     let settings = settings_of(&config);
     context.out.reply(&settings, |settings| {

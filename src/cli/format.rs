@@ -13,11 +13,13 @@ use crate::error::{Error, Result};
 /// How the items of a list are printed.
 #[derive(Debug, Default, Args)]
 pub(super) struct ListFormat {
-    /// Print each item by this template, such as '{path}\t{title}'. Fields are those of --json; \n, \t and \0 are escapes.
+    /// Print each item by this template: '{path}\t{title}'.
+    ///
+    /// Fields are those of --json; \n, \t and \0 are escapes.
     #[arg(long, value_name = "TEMPLATE")]
     format: Option<String>,
     /// Print only the paths, each followed by a NUL byte, for `xargs -0`.
-    #[arg(short = '0', long = "print0", conflicts_with = "format")]
+    #[arg(short = '0', long = "print0", conflicts_with = "format", hide_short_help = true)]
     print0: bool,
 }
 

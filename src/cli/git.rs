@@ -3,7 +3,7 @@
 use clap::{Args, Subcommand};
 
 use super::{CommandContext, output};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::store::{GitInitReply, GitInitRequest, GitInitState, prepare_repository};
 use crate::vault::Vault;
 
@@ -45,13 +45,7 @@ struct GitInitArgs {
 
 pub(super) fn run(context: &CommandContext, args: GitArgs) -> Result<()> {
     let GitCommand::Init(args) = args.command;
-    let root = match &context.open.vault {
-        Some(root) => root.clone(),
-        None => {
-            let here = std::env::current_dir().map_err(|error| Error::io("find", ".", error))?;
-            Vault::discover(&here)
-        }
-    };
+    let root = context.location()?.root;
     let GitInitArgs { attributes, driver, hook, dry_run } = args;
     let request = GitInitRequest { attributes, driver, hook, dry_run };
     let reply = prepare_repository(&Vault::open(&root)?, &request)?;

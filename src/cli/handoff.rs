@@ -67,6 +67,13 @@ struct HandoffShowArgs {
     project: Option<String>,
 }
 
+impl HandoffArgs {
+    /// Returns whether the command stores a handoff.
+    pub(super) fn writes(&self) -> bool {
+        matches!(self.command, HandoffCommand::Store(_))
+    }
+}
+
 pub(super) fn run(context: &CommandContext, args: HandoffArgs) -> Result<()> {
     match args.command {
         HandoffCommand::Store(args) => {

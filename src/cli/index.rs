@@ -1,21 +1,20 @@
 //! `sidenote index`: brings the index up to date and shows progress by phase. Ctrl-C is safe at any moment.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::atomic::Ordering;
+use std::time::Instant;
 
 use clap::Args;
-use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 use serde::Serialize;
 
-use super::{CommandContext, Outcome, output};
-use crate::error::{Error, Result};
-use crate::index::{EmbedReport, Phase, Progress, SyncReport};
+use super::progress::PhaseBar;
+use super::{CommandContext, Outcome, interrupt, output};
+use crate::error::Result;
+use crate::index::{EmbedReport, SyncReport};
 
 /// Update the index from the files, and compute missing vectors.
 ///
 /// Ctrl-C is safe: a batch of files is committed completely or not at all, and all vectors computed so far are kept. The
-/// exit code is 130 then.
+/// exit code is 130 then. A second Ctrl-C ends the command at once.
 #[derive(Debug, Args)]
 pub(super) struct IndexArgs {
     /// Rebuild the index from scratch. Vectors are kept, because they depend only on the texts.
@@ -54,14 +53,7 @@ pub(super) fn run(context: &mut CommandContext, args: &IndexArgs) -> Result<Outc
     context.open.merge_loads = true;
     let started = Instant::now();
     let store = context.store()?;
-    let stop = store.stop_handle();
-    let interrupted = Arc::new(AtomicBool::new(false));
-    let (stop_flag, interrupted_flag) = (Arc::clone(&stop), Arc::clone(&interrupted));
-    ctrlc::set_handler(move || {
-        interrupted_flag.store(true, Ordering::Relaxed);
-        stop_flag.store(true, Ordering::Relaxed);
-    })
-    .map_err(|error| Error::internal("cannot watch for Ctrl-C").with_source(error))?;
+    let interrupted = interrupt::stop_with(store.stop_handle(), context.out)?;
     let bar = PhaseBar::new();
     let synced = store.index().sync(bar.progress());
     bar.finish();
@@ -159,65 +151,4 @@ fn show(reply: &IndexReply) -> String {
         text.push_str("stopped; all vectors computed so far are kept\n");
     }
     text
-}
-
-/// A progress bar that shows the current phase. It is hidden if standard error is not a terminal.
-struct PhaseBar {
-    bar: ProgressBar,
-    phase: Arc<Mutex<Option<Phase>>>,
-}
-
-impl PhaseBar {
-    fn new() -> Self {
-        Self { bar: ProgressBar::no_length(), phase: Arc::default() }
-    }
-
-    fn progress(&self) -> Arc<Progress> {
-        let (bar, current) = (self.bar.clone(), Arc::clone(&self.phase));
-        Arc::new(move |phase, done, total| {
-            let mut current = current.lock().unwrap_or_else(PoisonError::into_inner);
-            if *current != Some(phase) {
-                *current = Some(phase);
-                let counted = matches!(phase, Phase::Parse | Phase::Embed);
-                bar.set_style(phase_style(counted));
-                bar.set_message(name(phase));
-                bar.reset();
-                if !counted {
-                    bar.enable_steady_tick(Duration::from_millis(100));
-                }
-            }
-            bar.set_length(total as u64);
-            bar.set_position(done as u64);
-        })
-    }
-
-    fn finish(&self) {
-        self.bar.finish_and_clear();
-    }
-}
-
-fn name(phase: Phase) -> &'static str {
-    match phase {
-        Phase::Scan => "scanning",
-        Phase::Parse => "indexing",
-        Phase::Commit => "saving",
-        Phase::Merge => "merging the full text",
-        Phase::Embed => "embedding",
-        Phase::Graph => "building the vector graph",
-    }
-}
-
-fn phase_style(counted: bool) -> ProgressStyle {
-    let template = if counted {
-        "{msg:>10} [{bar:40}] {human_pos}/{human_len} {rate} {eta} left"
-    } else {
-        "{msg:>10} {spinner}"
-    };
-    // The templates are constants; a wrong one falls back to the plain bar.
-    ProgressStyle::with_template(template)
-        .map_or_else(|_| ProgressStyle::default_bar(), |style| style.progress_chars("=> "))
-        .with_key("rate", |state: &ProgressState, out: &mut dyn std::fmt::Write| {
-            // A progress bar that cannot be drawn harms nobody.
-            write!(out, "{:.0}/s", state.per_sec()).unwrap_or_default();
-        })
 }

@@ -6,11 +6,13 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand};
 
 use super::CommandContext;
-use super::args::SettingsFileArgs;
+use super::args::{SettingsFileArgs, path_from_home};
 use super::clients::{self, Client};
+use crate::config::expand_home;
 use crate::error::{Error, Result};
 use crate::mcp::{Http, Toolset};
 use crate::store::Event;
+use crate::vault::location::LocationReason;
 
 /// Start the MCP server for AI agents.
 ///
@@ -80,10 +82,10 @@ struct ServeArgs {
     #[arg(long, value_name = "NAME", requires = "token_file")]
     allow_host: Vec<String>,
     /// The folder of memories: like --vault, with the toolset mem and the layout memories. Default: ./memories.
-    #[arg(long = "notestore_path", alias = "notestore-path", value_name = "FOLDER", num_args = 0..=1, default_missing_value = "./memories")]
+    #[arg(long = "notestore_path", alias = "notestore-path", value_name = "FOLDER", num_args = 0..=1, default_missing_value = "./memories", value_parser = path_from_home())]
     notestore_path: Option<PathBuf>,
     /// The folder of the index of these memories: like --index. Default: index in the folder of memories.
-    #[arg(long = "index_path", alias = "index-path", value_name = "FOLDER", num_args = 0..=1, default_missing_value = "./memories/index")]
+    #[arg(long = "index_path", alias = "index-path", value_name = "FOLDER", num_args = 0..=1, default_missing_value = "./memories/index", value_parser = path_from_home())]
     index_path: Option<PathBuf>,
 }
 
@@ -213,7 +215,7 @@ fn split_name(value: &Path) -> Option<(String, PathBuf)> {
     let (name, folder) = value.to_str()?.split_once('=')?;
     let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
     let fits = (1..=MAX_NAME).contains(&name.len()) && name.chars().all(is_name) && !folder.is_empty();
-    fits.then(|| (name.to_owned(), PathBuf::from(folder)))
+    fits.then(|| (name.to_owned(), expand_home(Path::new(folder))))
 }
 
 /// Applies the flags and environment variables by which the servers `mem` and `longterm` are given their folders.
@@ -236,7 +238,7 @@ fn apply_compatibility_settings(
         if open.vault.is_none()
             && let Some(folder) = variable("MEMORY_DB_PATH")
         {
-            let folder = PathBuf::from(folder);
+            let folder = expand_home(Path::new(&folder));
             if folder.is_file() {
                 let place = folder.with_extension("");
                 return Err(Error::invalid(format!(
@@ -254,6 +256,7 @@ fn apply_compatibility_settings(
             let folder =
                 folder.into_string().map_err(|_| Error::invalid("MEMORY_BACKUP_PATH is not UTF-8"))?;
             // A relative path in the variable is relative to the current folder, not to the vault.
+            let folder = expand_home(Path::new(&folder));
             let absolute = std::path::absolute(&folder).map_err(|error| Error::io("find", &folder, error))?;
             open.flags.push(("backup.dir", absolute.display().to_string(), "MEMORY_BACKUP_PATH"));
             // The variable also turns automatic backups on, as in the other server.
@@ -276,13 +279,12 @@ fn created_folder(folder: &Path) -> Result<PathBuf> {
 
 /// Returns the vault of a command as settings name it: its absolute path.
 pub(super) fn absolute_vault(context: &CommandContext) -> Result<PathBuf> {
-    match &context.open.vault {
-        Some(vault) => std::path::absolute(vault).map_err(|error| Error::io("find", vault, error)),
-        None => {
-            let here = std::env::current_dir().map_err(|error| Error::io("find", ".", error))?;
-            Ok(crate::vault::Vault::discover(&here))
-        }
+    let location = context.location()?;
+    if location.reason == LocationReason::Unmarked {
+        let root = location.root.display();
+        context.out.message(&format!("note: {root} is no vault yet; the server makes it one"));
     }
+    std::path::absolute(&location.root).map_err(|error| Error::io("find", &location.root, error))
 }
 
 /// Prints or writes the settings of a client.

@@ -63,8 +63,11 @@ enum MemoryCommand {
     ClearContext(DryRunArgs),
     Recall(recall::RecallArgs),
     Timeline(timeline::TimelineArgs),
+    #[command(hide = true)]
     ByType(list::ByTypeArgs),
+    #[command(hide = true)]
     ByTags(list::ByTagsArgs),
+    #[command(hide = true)]
     ByDate(list::ByDateArgs),
     Audit(audit::AuditArgs),
     Maintain(maintain::MaintainArgs),
@@ -80,6 +83,29 @@ struct MemoryNameArgs {
     name: String,
     #[command(flatten)]
     dry_run: DryRunArgs,
+}
+
+impl MemoryArgs {
+    /// Returns whether the command changes memories or what is recorded of them.
+    pub(super) fn writes(&self) -> bool {
+        use MemoryCommand::{
+            Audit, ByDate, ByTags, ByType, Explain, Export, List, Recall, Search, Stats, Timeline,
+        };
+        !matches!(
+            self.command,
+            Search(_)
+                | List(_)
+                | Stats
+                | Explain(_)
+                | Recall(_)
+                | Timeline(_)
+                | ByType(_)
+                | ByTags(_)
+                | ByDate(_)
+                | Audit(_)
+                | Export(_)
+        )
+    }
 }
 
 pub(super) fn run(context: &CommandContext, args: MemoryArgs) -> Result<()> {

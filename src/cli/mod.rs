@@ -17,6 +17,7 @@ mod doctor;
 mod eval;
 mod format;
 mod git;
+mod groups;
 mod handoff;
 mod hook;
 mod hook_config;
@@ -36,6 +37,7 @@ mod model;
 mod open;
 mod outline;
 mod output;
+mod progress;
 mod properties;
 mod random;
 mod read;
@@ -54,6 +56,7 @@ mod vault_paths;
 mod watch;
 mod web;
 
+use std::cell::Cell;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -61,11 +64,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::{ArgMatches, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
-use crate::cli::args::AtArgs;
+use crate::cli::args::{AtArgs, path_from_home};
 use crate::clock::{self, Clock, Timestamp};
 use crate::error::{Error, ErrorKind, Result};
 use crate::platform;
 use crate::store::{Open, Store};
+use crate::vault::location::{Location, LocationReason};
 use output::{LogOutput, Output};
 
 /// Search, link and edit a folder of Markdown notes, alongside Obsidian and for AI agents.
@@ -115,15 +119,17 @@ pub const EXIT_CODES: [(u8, &str, &str); 10] = [
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Global options")]
 struct Global {
-    /// The vault: a folder of Markdown files. Default: the nearest parent folder with .sidenote/ or .obsidian/, or else
-    /// the current folder. `mcp --http` takes several, each as NAME=FOLDER.
-    #[arg(long, global = true, env = "SIDENOTE_VAULT", value_name = "FOLDER")]
+    /// The vault: a folder of Markdown files. Default: the current folder or the nearest one above it with .sidenote/ or
+    /// .obsidian/.
+    ///
+    /// `mcp --http` takes several, each as NAME=FOLDER.
+    #[arg(long, global = true, env = "SIDENOTE_VAULT", value_name = "FOLDER", value_parser = path_from_home())]
     vault: Vec<PathBuf>,
     /// The folder of the index. Default: .sidenote/index in the vault.
-    #[arg(long, global = true, env = "SIDENOTE_INDEX", value_name = "FOLDER")]
+    #[arg(long, global = true, hide_short_help = true, env = "SIDENOTE_INDEX", value_name = "FOLDER", value_parser = path_from_home())]
     index: Option<PathBuf>,
     /// The name of the session. The journal records it with each change, and eviction spares notes of the session.
-    #[arg(long, global = true, env = "SIDENOTE_SESSION", value_name = "NAME")]
+    #[arg(long, global = true, hide_short_help = true, env = "SIDENOTE_SESSION", value_name = "NAME")]
     session: Option<String>,
     /// Print the reply as JSON.
     #[arg(long, global = true)]
@@ -132,18 +138,20 @@ struct Global {
     #[arg(long, global = true)]
     utc: bool,
     /// When to use colours.
-    #[arg(long, global = true, value_enum, value_name = "WHEN", default_value_t)]
+    #[arg(long, global = true, hide_short_help = true, value_enum, value_name = "WHEN", default_value_t)]
     color: terminal::Color,
     /// Do not use a pager for output longer than the screen. The pager is $SIDENOTE_PAGER, $PAGER or less.
-    #[arg(long, global = true)]
+    #[arg(long, global = true, hide_short_help = true)]
     no_pager: bool,
 }
 
 #[derive(Debug, Subcommand)]
 enum Command {
     Index(index::IndexArgs),
+    #[command(aliases = ["find", "grep"])]
     Search(search::SearchArgs),
     Read(read::ReadArgs),
+    #[command(alias = "ls")]
     List(list::ListArgs),
     Tags(tags::TagsArgs),
     Properties(properties::PropertiesArgs),
@@ -173,7 +181,9 @@ enum Command {
     Memory(memory::MemoryArgs),
     Handoff(handoff::HandoffArgs),
     Backup(backup::BackupArgs),
+    #[command(hide = true)]
     Backups(backup::BackupsArgs),
+    #[command(hide = true)]
     RestoreBackup(backup::RestoreBackupArgs),
     #[command(hide = true)]
     Maintain(memory::maintain::MaintainArgs),
@@ -207,6 +217,26 @@ impl Command {
     /// time: with huge pages it had 66 MB more with 48,000 notes, and was no faster.
     fn fills_huge_pages(&self) -> bool {
         matches!(self, Self::Index(_) | Self::Check(_) | Self::Eval(_))
+    }
+
+    /// Says whether the command makes a vault of the current folder, where neither it nor a folder above is one. A command
+    /// that only reads does not: it would leave its folder wherever it is tried.
+    fn makes_vault(&self) -> bool {
+        match self {
+            Self::Index(_)
+            | Self::Watch(_)
+            | Self::Web(_)
+            | Self::Mcp(_)
+            | Self::RestoreBackup(_)
+            | Self::Maintain(_)
+            | Self::Cleanup(_)
+            | Self::Import(_) => true,
+            Self::Backup(args) => args.writes(),
+            Self::Change(command) => command.writes(),
+            Self::Memory(args) => args.writes(),
+            Self::Handoff(args) => args.writes(),
+            _ => false,
+        }
     }
 
     /// Says whether the command answers calls for a long time.
@@ -248,12 +278,36 @@ impl Outcome {
 struct CommandContext {
     open: Open,
     out: Output,
+    /// Whether it was said which folder is the vault.
+    vault_is_told: Cell<bool>,
 }
 
 impl CommandContext {
     /// Returns the time at which this command runs.
     fn now(&self) -> Timestamp {
         self.open.clock.now()
+    }
+
+    /// Finds the folder of the vault, and says which it is where it is another one than the current folder.
+    fn location(&self) -> Result<Location> {
+        let location = Location::find(self.open.vault.as_deref())?;
+        // With --json, standard error holds nothing but an error in JSON.
+        let is_elsewhere = location.reason == LocationReason::Above && !self.out.is_json();
+        if is_elsewhere && !self.vault_is_told.replace(true) {
+            self.out.message(&format!("notice: the vault is {}", location.root.display()));
+        }
+        Ok(location)
+    }
+
+    /// Asks on a terminal whether the current folder becomes a vault, if it is none.
+    fn may_make_vault(&self, open: &Open) -> Result<bool> {
+        let is_asked = !open.makes_vault && open.index.is_none() && open.at.is_none() && !self.out.is_json();
+        let location = self.location()?;
+        if !is_asked || location.reason != LocationReason::Unmarked || !terminal::can_ask() {
+            return Ok(open.makes_vault);
+        }
+        let root = location.root.display();
+        terminal::ask(&format!("{root} is no vault yet. Make it one, with a folder .sidenote? [y/N] "))
     }
 
     /// Opens the store and prints its notices, such as a repair of the index.
@@ -266,9 +320,11 @@ impl CommandContext {
         self.open_store(Open { at: at.at.clone(), ..self.open.clone() })
     }
 
-    /// Opens the store with these options and prints its notices.
+    /// Opens the store with these options, prints its notices, and makes the first index, with its progress. A server does
+    /// that in the background, and `index` itself.
     fn open_store(&self, open: Open) -> Result<Store> {
-        let store = Store::open(open)?;
+        let (is_server, is_index) = (open.fill, open.merge_loads);
+        let store = Store::open(Open { makes_vault: self.may_make_vault(&open)?, ..open })?;
         for notice in store.notices() {
             self.out.message(&format!("notice: {notice}"));
         }
@@ -278,6 +334,14 @@ impl CommandContext {
                 "notice: created {}; the index in it can be deleted at any time",
                 folder.display()
             ));
+        }
+        if !is_server && !is_index && store.index().is_new()? {
+            let bar = progress::PhaseBar::new();
+            let synced = store.index().sync(bar.progress());
+            bar.finish();
+            for warning in synced?.warnings {
+                self.out.message(&format!("warning: {warning}"));
+            }
         }
         Ok(store)
     }
@@ -324,11 +388,11 @@ pub fn main() -> ExitCode {
     let is_merge_driver = arguments.get(1).is_some_and(|command| command == "merge-driver")
         && arguments.get(2).is_none_or(|argument| argument != "--help" && argument != "-h");
     let parsed = tree().try_get_matches_from(arguments).and_then(|matches| {
-        let verb = command_name(&matches);
+        let call = CommandCall { verb: command_name(&matches), is_dry_run: is_dry_run(&matches) };
         let cli = Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut tree()))?;
-        Ok((cli, verb))
+        Ok((cli, call))
     });
-    let (cli, verb) = match parsed {
+    let (cli, call) = match parsed {
         Ok(parsed) => parsed,
         // Git would take the exit code of a usage error for a conflict, and that of the help for a merge.
         Err(error) if is_merge_driver => {
@@ -348,7 +412,7 @@ pub fn main() -> ExitCode {
     let prints_json = cli.global.json || matches!(&cli.command, Command::Check(args) if args.prints_json());
     let out = Output::new(prints_json).with_pager(!cli.global.no_pager);
     let has_changed = Arc::new(AtomicBool::new(false));
-    let outcome = run(cli, verb, out, Arc::clone(&has_changed));
+    let outcome = run(cli, call, out, Arc::clone(&has_changed));
     platform::keep_free_memory();
     match outcome {
         Ok(outcome) => ExitCode::from(outcome.exit_code()),
@@ -398,6 +462,23 @@ fn start_tracing() {
     debug_assert!(started.is_ok(), "tracing starts once");
 }
 
+/// What was called, as far as it concerns every command.
+struct CommandCall {
+    /// The names of the command and its subcommands, such as `memory save`.
+    verb: String,
+    /// Whether nothing may change.
+    is_dry_run: bool,
+}
+
+/// Returns whether the command has the flag `--dry-run`, and was given it.
+fn is_dry_run(matches: &ArgMatches) -> bool {
+    let mut last = matches;
+    while let Some((_, inner)) = last.subcommand() {
+        last = inner;
+    }
+    matches!(last.try_get_one::<bool>("dry_run"), Ok(Some(true)))
+}
+
 /// Returns the names of the command and its subcommands, such as `memory save`, without arguments.
 fn command_name(matches: &ArgMatches) -> String {
     let mut names = Vec::new();
@@ -409,7 +490,7 @@ fn command_name(matches: &ArgMatches) -> String {
     names.join(" ")
 }
 
-fn run(cli: Cli, verb: String, out: Output, has_changed: Arc<AtomicBool>) -> Result<Outcome> {
+fn run(cli: Cli, call: CommandCall, out: Output, has_changed: Arc<AtomicBool>) -> Result<Outcome> {
     let vaults = cli.global.vault;
     if vaults.len() > 1 && !matches!(&cli.command, Command::Mcp(_)) {
         return Err(Error::invalid("--vault is given more than once")
@@ -419,7 +500,8 @@ fn run(cli: Cli, verb: String, out: Output, has_changed: Arc<AtomicBool>) -> Res
         vault: vaults.first().cloned(),
         index: cli.global.index,
         session: cli.global.session,
-        verb,
+        verb: call.verb,
+        makes_vault: cli.command.makes_vault() && !call.is_dry_run,
         clock: Clock::from_env()?,
         has_changed,
         ..Open::default()
@@ -428,7 +510,7 @@ fn run(cli: Cli, verb: String, out: Output, has_changed: Arc<AtomicBool>) -> Res
     if cli.command.is_server() {
         platform::keep_free_memory_for_a_second();
     }
-    let mut context = CommandContext { open, out };
+    let mut context = CommandContext { open, out, vault_is_told: Cell::new(false) };
     let done = match cli.command {
         Command::Index(args) => return index::run(&mut context, &args),
         Command::Search(args) => search::run(&context, &args),
@@ -487,5 +569,5 @@ fn run(cli: Cli, verb: String, out: Output, has_changed: Arc<AtomicBool>) -> Res
 
 /// Returns the command tree, from which the parser, completions, manual pages and the reference are generated.
 pub fn tree() -> clap::Command {
-    Cli::command()
+    groups::grouped(Cli::command())
 }

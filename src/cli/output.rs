@@ -37,7 +37,14 @@ impl Output {
 
     /// Prints a reply as JSON, or as the text that `show` returns.
     pub(crate) fn reply<T: Serialize>(self, reply: &T, show: impl FnOnce(&T) -> String) -> Result<()> {
-        if self.json { self.print_json(serde_json::to_string_pretty(reply)) } else { self.page(&show(reply)) }
+        if self.json {
+            return self.print_json(serde_json::to_string_pretty(reply));
+        }
+        let text = show(reply);
+        if text.is_empty() {
+            self.message("nothing found");
+        }
+        self.page(&text)
     }
 
     /// Prints JSON, unless it could not be written.
@@ -58,10 +65,11 @@ impl Output {
 
     /// Prints a reply as [`Output::reply`] does, but the text byte for byte unless it goes to a terminal.
     pub(crate) fn reply_exact<T: Serialize>(self, reply: &T, exact: impl FnOnce(&T) -> String) -> Result<()> {
-        if self.json || console::Term::stdout().is_term() {
-            return self.reply(reply, exact);
+        match self.json {
+            true => self.print_json(serde_json::to_string_pretty(reply)),
+            false if console::Term::stdout().is_term() => self.page(&exact(reply)),
+            false => self.print(&exact(reply)),
         }
-        self.print(&exact(reply))
     }
 
     /// Prints text as it is, for programs: JSON, scripts, settings. A closed pipe is not an error.
@@ -183,6 +191,10 @@ pub(crate) fn columns(rows: &[Vec<String>]) -> String {
         cells.map(|cell| console::measure_text_width(cell)).max().unwrap_or(0)
     };
     let widths: Vec<usize> = (0..count).map(width).collect();
+    let before_last: usize = widths.iter().rev().skip(1).map(|width| width + 2).sum();
+    if let Some(room) = terminal::width().filter(|room| !terminal::has_room(before_last, *room)) {
+        return rows.iter().map(|row| flowed(row, room)).collect();
+    }
     let mut out = String::new();
     for row in &rows {
         let mut line = String::new();
@@ -200,6 +212,23 @@ pub(crate) fn columns(rows: &[Vec<String>]) -> String {
         out.push('\n');
     }
     out
+}
+
+/// Formats a row that is too wide for columns: a cell that has no room begins a new line, which is indented.
+fn flowed(row: &[String], room: usize) -> String {
+    let mut lines: Vec<String> = Vec::new();
+    for cell in row.iter().filter(|cell| !cell.is_empty()) {
+        let taken = lines.last().map_or(0, |line| console::measure_text_width(line));
+        match lines.last_mut() {
+            Some(line) if taken + 2 + console::measure_text_width(cell) <= room => {
+                line.push_str("  ");
+                line.push_str(cell);
+            }
+            Some(_) => lines.push(format!("    {}", terminal::wrapped_cell(cell, 4))),
+            None => lines.push(cell.clone()),
+        }
+    }
+    lines.iter().map(|line| format!("{line}\n")).collect()
 }
 
 /// Formats a number of bytes with a binary unit, such as KiB.

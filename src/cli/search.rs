@@ -1,6 +1,6 @@
 //! `sidenote search`: ranks notes for a query and prints their best passages.
 
-use clap::{Args, ValueEnum};
+use clap::{ArgAction, Args, ValueEnum};
 use console::style;
 
 use crate::cli::args::{AsOfArgs, AtArgs};
@@ -36,7 +36,13 @@ const SUMMARY: &str = "Search the notes by words and meaning, or in Obsidian's s
 #[command(
     verbatim_doc_comment,
     about = SUMMARY,
+    disable_help_flag = true,
     after_help = "Examples:
+  sidenote search \"how do links survive a rename\"
+  sidenote search '\"water level\" -draft' --tag river --limit 5
+  sidenote search 'created:>2026-01 (boat OR \"old mill\") -path:Archive'
+All options, operators and more examples: sidenote search --help-all",
+    after_long_help = "Examples:
   sidenote search \"how do links survive a rename\"
   sidenote search '\"water level\" -draft' --tag river --limit 5
   sidenote search 'tag:#project section:(task-todo:ship) [status:active]'
@@ -48,7 +54,9 @@ const SUMMARY: &str = "Search the notes by words and meaning, or in Obsidian's s
   sidenote search \"opening hours\" --as-of 2024-03-05"
 )]
 pub(super) struct SearchArgs {
-    /// The query. If it begins with a minus, write `--` before it: `search -- -draft`.
+    /// The query.
+    ///
+    /// If it begins with a minus, write `--` before it: `search -- -draft`.
     #[arg(required = true)]
     query: Vec<String>,
     #[command(flatten)]
@@ -57,12 +65,18 @@ pub(super) struct SearchArgs {
     #[arg(long)]
     explain: bool,
     /// Do not update the index first.
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     no_sync: bool,
     #[command(flatten)]
     at: AtArgs,
     #[command(flatten)]
     format: ListFormat,
+    /// Print this help, which fits a screen.
+    #[arg(id = "help", short = 'h', long = "help", action = ArgAction::HelpShort)]
+    _help: Option<bool>,
+    /// Print help with all options and operators.
+    #[arg(id = "help_all", long = "help-all", action = ArgAction::HelpLong)]
+    _help_all: Option<bool>,
 }
 
 /// Options of `search` and `ask-why`.
@@ -71,7 +85,9 @@ pub(super) struct RankingArgs {
     /// What to rank by. The setting search.mode is the default.
     #[arg(long, value_enum)]
     mode: Option<ModeArg>,
-    /// The maximum number of notes.
+    /// At most so many notes. Default: search.limit (10).
+    ///
+    /// The setting search.limit is 10 unless you set it.
     #[arg(long, short = 'n')]
     limit: Option<usize>,
     #[command(flatten)]
@@ -80,7 +96,7 @@ pub(super) struct RankingArgs {
     #[arg(long, value_name = "GLOB")]
     path: Option<String>,
     /// Search for the words of a question such as "who works at Acme", instead of answering it by the relations of notes.
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     no_relations: bool,
     /// Only notes in which every word occurs, in the text or in the file name.
     #[arg(long)]
@@ -131,26 +147,28 @@ impl From<ModeArg> for Mode {
 /// Filters of the commands that search and list.
 #[derive(Debug, Args)]
 pub(super) struct FilterArgs {
-    /// Only notes with this tag or one nested below it. If repeated, notes need all of the tags.
+    /// Only notes with this tag or one nested below it.
+    ///
+    /// If repeated, notes need all of the tags.
     #[arg(long = "tag", value_name = "TAG")]
     tags: Vec<String>,
     /// Only notes of this type.
     #[arg(long = "type", value_name = "TYPE")]
     note_type: Option<String>,
     /// Only notes of this category.
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     category: Option<String>,
-    /// Only notes created on or after this date, such as 2026-11-21, yesterday or 7d.
+    /// Only notes created since 2026-11-21, yesterday or 7d.
     #[arg(long, value_name = "DATE")]
     created_after: Option<String>,
     /// Only notes created before this date.
-    #[arg(long, value_name = "DATE")]
+    #[arg(long, value_name = "DATE", hide_short_help = true)]
     created_before: Option<String>,
-    /// Only notes changed on or after this date, such as 2026-11-21, yesterday or 7d.
+    /// Only notes changed since 2026-11-21, yesterday or 7d.
     #[arg(long, value_name = "DATE")]
     updated_after: Option<String>,
     /// Only notes changed before this date.
-    #[arg(long, value_name = "DATE")]
+    #[arg(long, value_name = "DATE", hide_short_help = true)]
     updated_before: Option<String>,
 }
 
@@ -218,6 +236,9 @@ fn show(reply: &SearchReply) -> String {
     text
 }
 
+/// The number of lines of a snippet that are shown.
+const SHOWN_LINES: usize = 4;
+
 fn show_result(rank: usize, result: &SearchResult) -> String {
     let (first, last) = result.lines;
     let place = format!("{}:{first}-{last}", result.path);
@@ -254,8 +275,14 @@ fn show_result(rank: usize, result: &SearchResult) -> String {
         let bare = bare.trim_start_matches(['#', ' ']).trim();
         bare.is_empty() || bare == last_heading || bare == result.title
     };
-    for line in marked.lines().filter(|line| !repeats(line)).take(4) {
-        text.push_str(&terminal::indented("    ", line.trim_end()));
+    let mut lines = marked.lines().filter(|line| !repeats(line)).map(str::trim_end).peekable();
+    for at in 0..SHOWN_LINES {
+        let Some(line) = lines.next() else { break };
+        let goes_on = at + 1 == SHOWN_LINES && lines.peek().is_some();
+        text.push_str(&terminal::indented(
+            "    ",
+            &if goes_on { format!("{line} …") } else { line.to_owned() },
+        ));
     }
     text + &explained(result)
 }

@@ -15,6 +15,8 @@ use self::args::{DatabaseArgs, SettingsArgs};
 use self::restore::{CleanArgs, RestoreArgs};
 use self::rights::{AuditArgs, BlockArgs, ForgetArgs, GrantArgs, ListArgs, RevokeArgs, UnblockArgs};
 use crate::cli::args::DryRunArgs;
+use crate::cli::login::{self, LoginArgs};
+use crate::cli::sync::{self, SyncArgs};
 use crate::cli::{CommandContext, Outcome, output};
 use crate::error::{Error, ErrorKind, Result};
 use crate::mcp::login::{KeyTimes, Login, LoginOptions};
@@ -72,6 +74,8 @@ enum TeamCommand {
     Forget(ForgetArgs),
     List(ListArgs),
     Audit(AuditArgs),
+    Sync(SyncArgs),
+    Login(LoginArgs),
 }
 
 /// Create the roles and tables in the database, or bring them to the version of this program.
@@ -187,6 +191,8 @@ pub(super) fn run(context: &mut CommandContext, args: TeamArgs) -> Result<Outcom
         TeamCommand::Forget(args) => rights::forget(context, &args)?,
         TeamCommand::List(args) => rights::list(context, &args)?,
         TeamCommand::Audit(args) => rights::show_audit(context, &args)?,
+        TeamCommand::Sync(args) => return sync::run(context, &args),
+        TeamCommand::Login(args) => return login::run(context, &args),
     }
     Ok(Outcome::Done)
 }

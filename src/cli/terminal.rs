@@ -1,10 +1,12 @@
 //! The terminal: its width, wrapping of text, colours, and the pager for long output.
 
-use std::io::Write as _;
+use std::io::{BufRead as _, IsTerminal as _, Write as _};
 use std::process::{Command, Stdio};
 
 use clap::ValueEnum;
 use console::Term;
+
+use crate::error::{Error, Result};
 
 /// The width in columns below which text is not wrapped.
 const MIN_WRAP_WIDTH: usize = 20;
@@ -43,6 +45,24 @@ pub(super) fn width() -> Option<usize> {
     size().map(|(_, columns)| columns)
 }
 
+/// Returns whether a person can be asked something.
+pub(super) fn can_ask() -> bool {
+    std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
+}
+
+/// Asks a question on standard error. Returns whether the answer is yes.
+///
+/// # Errors
+/// `Io` if the question cannot be written, or the answer not read.
+pub(super) fn ask(question: &str) -> Result<bool> {
+    let failed = |error| Error::io("ask on", "the terminal", error);
+    let mut stderr = std::io::stderr().lock();
+    stderr.write_all(question.as_bytes()).and_then(|()| stderr.flush()).map_err(failed)?;
+    let mut answer = String::new();
+    std::io::stdin().lock().read_line(&mut answer).map_err(failed)?;
+    Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
+}
+
 /// Wraps a line at words to a width in columns. Colours take no columns.
 pub(super) fn wrap(line: &str, columns: usize) -> Vec<String> {
     let wrapped = textwrap::wrap(line, columns.max(1));
@@ -58,6 +78,11 @@ pub(super) fn indented(indent: &str, line: &str) -> String {
         _ => vec![line.to_owned()],
     };
     lines.iter().map(|line| format!("{indent}{line}\n")).collect()
+}
+
+/// Returns whether a last column that begins at `start` has room for a few words.
+pub(super) fn has_room(start: usize, columns: usize) -> bool {
+    start + MIN_WRAP_WIDTH <= columns
 }
 
 /// Wraps the last cell of a row. Its further lines are indented to the column `start`, where the cell begins.

@@ -6,14 +6,10 @@ use crate::cli::CommandContext;
 use crate::error::{Error, Result};
 use crate::platform;
 use crate::text::path::NotePath;
-use crate::vault::Vault;
 
 /// Returns the canonical root of the vault.
 pub(super) fn vault_root(context: &CommandContext) -> Result<PathBuf> {
-    let root = match &context.open.vault {
-        Some(root) => root.clone(),
-        None => Vault::discover(&current_folder()?),
-    };
+    let root = context.location()?.root;
     platform::canonicalize(&root).map_err(|error| Error::io("open the vault", &root, error))
 }
 

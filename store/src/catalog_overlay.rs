@@ -25,7 +25,7 @@ use sidenote_foundation::text::dialect_evidence::DialectCounts;
 use sidenote_foundation::text::link::LinkSyntax;
 use sidenote_foundation::text::path::{NotePath, key};
 use sidenote_foundation::text::resolve::{FileNames, link_places, name_keys};
-use sidenote_foundation::text::rewrite::{Moves, RenameContext};
+use sidenote_foundation::text::rewrite::{Moves, RenameContext, RewriteOptions};
 use sidenote_foundation::vault::link_dialects::DialectRules;
 
 /// The number of files that are processed between two checks for cancellation.
@@ -192,8 +192,13 @@ impl<'a> View<'a> {
         Ok(known.chain(below(&unindexed.there, folder.as_str()).cloned()).collect())
     }
 
+    /// Returns how links are rewritten by the settings of the vault.
+    pub(super) fn rewrite_options(&self) -> RewriteOptions {
+        self.core.rewrite_options()
+    }
+
     /// Lists the files whose name has one of these keys.
-    fn named(&self, keys: &BTreeSet<String>) -> Result<Vec<NotePath>> {
+    pub(super) fn named(&self, keys: &BTreeSet<String>) -> Result<Vec<NotePath>> {
         let unindexed = self.unindexed_files()?;
         let wanted: Vec<String> = keys.iter().cloned().collect();
         let known = self.ask_catalog(&wanted, |catalog, names| catalog.paths().named(names))?;

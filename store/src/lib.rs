@@ -28,6 +28,7 @@ mod deletions;
 mod memory_weights;
 mod note_columns;
 mod parsed_notes;
+mod parts;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicI64};
@@ -54,6 +55,7 @@ use sidenote_foundation::search::Mode;
 use sidenote_foundation::text::control::plain;
 use sidenote_foundation::text::relation::RelationRules;
 use sidenote_foundation::vault::authority::{Authority, authority_of};
+use sidenote_foundation::vault::location::LocationReason;
 
 pub use crate::caller::{CallOrigin, Caller, OP_REFUSED, Role, actor_of, person_of, tool_of};
 pub use crate::change::apply::plan_basis;
@@ -204,7 +206,7 @@ impl Store {
             None => (open, None),
         };
         // The folder of a revision says nothing to the user.
-        let OpenedVault { vault, config, index_folder } =
+        let OpenedVault { vault, config, index_folder, location } =
             open_vault(&open).map_err(|error| match &revision {
                 Some(revision) => error.of(&format!("the notes of {revision}")),
                 None => error,
@@ -229,6 +231,11 @@ impl Store {
         if open.existing && !Index::is_there(&vault, options.folder.as_deref())? {
             return Err(no_index(&vault));
         }
+        // What is written into a folder of its own, or into the cache, makes no vault.
+        let is_inside = options.folder.is_none() && !open.read_only;
+        if location.reason == LocationReason::Unmarked && is_inside && !open.makes_vault {
+            return Err(location.no_vault());
+        }
         let early_vector =
             EarlyVector::start(options.embedder.as_ref(), first_query(&open.first_query, &config));
         let state = vault.root().join(sidenote_foundation::vault::STATE_DIR);
@@ -237,6 +244,8 @@ impl Store {
         if early_vector.is_some() {
             prepare_vectors(&index, Vectors::prepare_search);
         }
+        let is_chosen = open.makes_vault || location.reason == LocationReason::Named;
+        let unmarked = (is_inside && is_chosen && state.exists()).then(|| vault.mark().err()).flatten();
         let left_out = files.iter().flat_map(|files| files.left_out()).cloned();
         let mut state = SharedState {
             notices: left_out.chain(index.notices().iter().cloned()).collect(),
@@ -268,6 +277,7 @@ impl Store {
         }
         state.has_earlier_settings = open.earlier_settings.is_some();
         state.notices.extend(open.earlier_settings.map(|earlier| earlier.notice));
+        state.notices.extend(unmarked.map(|error| error.to_string()));
         let unusable = [&state.embedder_error, &state.reranker.problem].into_iter().flatten();
         state.notices.extend(unusable.map(ToString::to_string).collect::<Vec<_>>());
         let core = Core {
@@ -446,6 +456,8 @@ pub struct Open {
     pub existing: bool,
     /// Whether missing vectors are computed while the process is idle.
     pub fill: bool,
+    /// Whether the current folder becomes a vault if neither it nor a folder above is one. Otherwise that is an error.
+    pub makes_vault: bool,
     /// Whether nothing may be written to the vault and the journal.
     pub read_only: bool,
     /// The revision of git whose files are the vault, instead of those on the disk: what `git rev-parse` takes, or a date.

@@ -20,13 +20,8 @@ use sidenote_foundation::wording::Wording;
 impl Lookup<'_> {
     /// Returns the name in a wikilink, without alias and heading; other names as they are.
     pub(crate) fn bare_name(name: &str) -> &str {
-        let bare = name.trim();
-        let inner = bare
-            .strip_prefix("![[")
-            .or_else(|| bare.strip_prefix("[["))
-            .and_then(|rest| rest.strip_suffix("]]"))
-            .map(|body| body.split(['|', '#']).next().unwrap_or(body).trim());
-        inner.unwrap_or(bare).trim_start_matches("./")
+        let inner = link_body(name).map(|body| body.split(['|', '#']).next().unwrap_or(body).trim());
+        inner.unwrap_or(name.trim()).trim_start_matches("./")
     }
 
     /// Finds the note with a path, id, title, alias or file name, or the target of a `[[wikilink]]`.
@@ -35,7 +30,56 @@ impl Lookup<'_> {
     /// `NotFound`, with similar names, if no note has the name; `Exists`, with their paths, if several notes have it; `Io` if
     /// the vault has to be compared with the index and cannot be listed.
     pub fn find(&self, name: &str) -> Result<FileRow> {
-        let found = self.find_known(name);
+        // A title can have the signs with which the parts of a link begin.
+        if let Some(body) = link_body(name).filter(|body| body.contains(['#', '|'])) {
+            match self.find_plain(body, false) {
+                Err(error) if error.kind() == ErrorKind::NotFound => {}
+                found => return found,
+            }
+        }
+        self.find_plain(name, false)
+    }
+
+    /// Finds the note that a name means, and the part of it that the name ends with, as in `Note#Heading`. A title may have
+    /// a `#`, so the longest name that a note has counts.
+    ///
+    /// # Errors
+    /// As [`Lookup::find`].
+    pub(crate) fn find_with_part<'n>(&self, name: &'n str) -> Result<(FileRow, Option<NamedPart<'n>>)> {
+        let (body, is_link) = match link_body(name) {
+            Some(body) => (body, true),
+            None => (name.trim(), false),
+        };
+        // A path from a listing is taken as it is: it can have brackets, signs and spaces at its ends.
+        for path in [name, body] {
+            if let Some(row) = self.row_at(path)? {
+                return Ok((row, None));
+            }
+        }
+        let undisplayed = body.split('|').next().filter(|_| is_link);
+        let mut last = None;
+        for text in [Some(body), undisplayed].into_iter().flatten() {
+            // What a link shows is no part of the note.
+            let is_part = |at: &usize| *at > 0 && !(is_link && text.get(*at..).unwrap_or("").contains('|'));
+            let ends = text.rmatch_indices('#').map(|(at, _)| at).filter(is_part);
+            for end in std::iter::once(text.len()).chain(ends) {
+                let (note, part) = text.split_at_checked(end).unwrap_or((text, ""));
+                match self.find_plain(note.trim(), true) {
+                    Ok(row) => {
+                        let part = (!part.is_empty()).then_some(NamedPart { text: part, is_link });
+                        return Ok((row, part));
+                    }
+                    Err(error) if error.kind() == ErrorKind::NotFound => last = Some(error),
+                    Err(error) => return Err(error),
+                }
+            }
+        }
+        Err(last.unwrap_or_else(|| not_found(name, &[])))
+    }
+
+    /// Finds a note like [`Lookup::find`]. With `is_whole`, what follows a `#` is part of the name, and not of the note.
+    fn find_plain(&self, name: &str, is_whole: bool) -> Result<FileRow> {
+        let found = self.find_known(name, is_whole);
         // What is known of the files is as old as the large batch that is being indexed.
         let is_current = self.core.index.follower().large_batch().is_none()
             || found.as_ref().is_ok_and(|row| self.still_has_name(row, name));
@@ -43,7 +87,7 @@ impl Lookup<'_> {
             return found;
         }
         self.compare_again()?;
-        self.find_known(name)
+        self.find_known(name, is_whole)
     }
 
     /// Returns whether the file of a row is on the disk and has a name. Of a name in another form, such as the end of a path, it
@@ -61,7 +105,7 @@ impl Lookup<'_> {
     }
 
     /// Finds a note like [`Lookup::find`] in the index, and in the files that were last known to differ from it.
-    fn find_known(&self, name: &str) -> Result<FileRow> {
+    fn find_known(&self, name: &str, is_whole: bool) -> Result<FileRow> {
         let wanted = Self::bare_name(name);
         // A path from a listing is taken as it is: file names can begin and end with spaces and brackets.
         let names = (name != wanted).then_some(name).into_iter().chain([wanted]);
@@ -90,7 +134,7 @@ impl Lookup<'_> {
         }
         let catalog = self.core.index.catalog();
         let mut rows = catalog.names().best_matches(wanted)?;
-        if rows.is_empty() {
+        if rows.is_empty() && !(is_whole && wanted.contains('#')) {
             rows = catalog.names().resolve_link(wanted)?;
         }
         drop(catalog);
@@ -297,6 +341,22 @@ impl Lookup<'_> {
             read => read,
         }
     }
+}
+
+/// The part of a note that a name ends with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct NamedPart<'n> {
+    /// The part, with the sign before it.
+    pub(crate) text: &'n str,
+    /// Whether the name is a link, which means the first part with a name.
+    pub(crate) is_link: bool,
+}
+
+/// Returns what is between the brackets of a wikilink or embed.
+fn link_body(name: &str) -> Option<&str> {
+    let link = name.trim();
+    let body = link.strip_prefix("![[").or_else(|| link.strip_prefix("[["))?;
+    body.strip_suffix("]]")
 }
 
 pub(crate) fn not_found(name: &str, similar: &[String]) -> Error {

@@ -315,6 +315,14 @@ impl IndexSync<'_> {
         })
     }
 
+    /// Returns whether nothing was indexed yet, and this process can index.
+    ///
+    /// # Errors
+    /// `Corrupt` if the index cannot be read.
+    pub fn is_new(&self) -> Result<bool> {
+        Ok(self.core.index.is_writer() && self.core.index.generation()? == 0)
+    }
+
     /// Returns the content of the index, one line for each fact. Equal indexes give equal lines.
     pub fn dump(&self) -> Result<Vec<String>> {
         self.core.index.dump()

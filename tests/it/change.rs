@@ -253,6 +253,11 @@ fn a_new_note_with_a_used_name_keeps_the_targets_of_existing_links() {
         properties: vec![(owned("up"), json!("[[s]]"))],
         ..NewRequest::default()
     };
+    assert_eq!(
+        store.changes().change(&Operation::New(request.clone()), false).unwrap_err().kind(),
+        ErrorKind::Exists
+    );
+    let request = NewRequest { force: true, ..request };
     store.changes().change(&Operation::New(request.clone()), false).unwrap();
     let now = files(&vault);
     assert_eq!(now["s.md"], "[[old/Plan]]\n", "the old note is still meant");

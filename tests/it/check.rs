@@ -82,7 +82,7 @@ fn the_example_vault_has_the_expected_problems() {
     let out =
         stdout(&vault.run(&["check", "--fix", "--only", "yaml-unparsable", "--only", "conflict-markers"]));
     insta::assert_snapshot!(out, @r#"
-    Reference/Broken frontmatter.md:1:1  yaml-unparsable  line 2: mapping values are not allowed in this context
+    Reference/Broken frontmatter.md:1:1  error  yaml-unparsable  line 2: mapping values are not allowed in this context
     54 notes, 1 canvas: 5 broken-link, 2 broken-subpath, 4 orphan, 1 yaml-unparsable
     "#);
 }

@@ -31,11 +31,11 @@ fn print(vault: &TestVault, format: &str) -> String {
 #[test]
 fn people_read_a_line_for_each_problem() {
     insta::assert_snapshot!(print(&vault(), "human"), @r#"
-    a, b: 100%.md:1:5  broken-link  no such file: [x](gone.md)
-    a, b: 100%.md:1:18  broken-link  no such file: [b](B.md)
+    a, b: 100%.md:1:5  error  broken-link  no such file: [x](gone.md)
+    a, b: 100%.md:1:18  error  broken-link  no such file: [b](B.md)
       -> Spell the path as the file is named: b.md
-    b.md:3:22  invalid-ignore  there is no code nonsense
-    lone <&">.md  orphan  links to no note, and no note links to it
+    b.md:3:22  warning  invalid-ignore  there is no code nonsense
+    lone <&">.md  info  orphan  links to no note, and no note links to it
     3 notes: 2 broken-link, 1 invalid-ignore, 1 orphan
     "#);
 }

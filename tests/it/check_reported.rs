@@ -342,7 +342,7 @@ fn a_baseline_of_whole_notes_is_by_note() {
     let told = stdout(&vault.run(&["check", "--baseline", file]));
     assert_eq!(
         told,
-        "b.md  orphan  links to no note, and no note links to it\n1 note: 1 orphan\nbaseline: 0 known, 1 fixed\n"
+        "b.md  info  orphan  links to no note, and no note links to it\n1 note: 1 orphan\nbaseline: 0 known, 1 fixed\n"
     );
 }
 

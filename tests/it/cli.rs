@@ -155,25 +155,7 @@ fn a_second_process_reads_while_the_first_writes() {
 fn completions_and_help_know_every_command() {
     let vault = small();
     let help = stdout(&vault.run(&["--help"]));
-    for name in [
-        "index",
-        "search",
-        "read",
-        "list",
-        "tags",
-        "properties",
-        "recent",
-        "links",
-        "unresolved",
-        "orphans",
-        "path",
-        "inspect",
-        "status",
-        "eval",
-        "config",
-        "completions",
-        "mcp",
-    ] {
+    for name in ["index", "search", "read", "list", "tags", "recent", "links", "status", "config", "mcp"] {
         assert!(help.contains(&format!("\n  {name}")), "{name}");
     }
     for shell in ["bash", "zsh", "fish"] {
@@ -183,19 +165,58 @@ fn completions_and_help_know_every_command() {
 
 #[test]
 fn status_counts_notes_and_links() {
-    let status = json(&small().run(&["status", "--json"]));
-    assert_eq!(
-        (&status["notes"], &status["links"], &status["unresolved"]),
-        (&0.into(), &0.into(), &0.into())
-    );
+    for is_first in [true, false] {
+        let vault = small();
+        if !is_first {
+            vault.run(&["index", "--no-embed"]);
+        }
+        let status = json(&vault.run(&["status", "--json"]));
+        assert_eq!(
+            (&status["notes"], &status["links"], &status["unresolved"]),
+            (&2.into(), &2.into(), &1.into()),
+            "{is_first}"
+        );
+        assert_eq!((&status["stale"], &status["behind"]), (&false.into(), &0.into()), "{is_first}");
+        let text = stdout(&vault.run(&["status"]));
+        assert!(text.contains("2 (0 canvases, 0 other files, 0 excluded)"), "{text}");
+    }
+}
+
+#[test]
+fn an_empty_result_says_so() {
     let vault = small();
-    vault.run(&["index", "--no-embed"]);
-    let status = json(&vault.run(&["status", "--json"]));
-    assert_eq!(
-        (&status["notes"], &status["links"], &status["unresolved"]),
-        (&2.into(), &2.into(), &1.into())
-    );
-    assert_eq!(status["stale"], false);
+    for args in
+        [&["list", "--tag", "none"][..], &["tasks"], &["backup", "list"], &["memory", "list", "--pinned"]]
+    {
+        let done = vault.run(args);
+        assert!(done.status.success(), "{args:?}: {}", stderr(&done));
+        assert!(stdout(&done).is_empty(), "{args:?}: {}", stdout(&done));
+        assert!(stderr(&done).contains("nothing found"), "{args:?}: {}", stderr(&done));
+        let json = vault.run(&[args, &["--json"]].concat());
+        assert!(stderr(&json).is_empty(), "{args:?}: {}", stderr(&json));
+    }
+}
+
+#[test]
+fn a_snippet_that_is_cut_ends_with_an_ellipsis() {
+    let long = "heron ".repeat(200);
+    let lines = "heron\nstands\nin\nthe\nreeds\n".to_owned();
+    for (text, is_cut) in [(long, true), ("A heron.\n".to_owned(), false)] {
+        let vault = TestVault::new(&[("A.md", &text)]);
+        let found = json(&vault.run(&["search", "heron", "--json"]));
+        assert_eq!(found["results"][0]["snippet"].as_str().unwrap().ends_with(" …"), is_cut, "{found}");
+        assert_eq!(stdout(&vault.run(&["search", "heron"])).trim_end().ends_with(" …"), is_cut);
+        assert_eq!(stdout(&vault.run(&["memory", "search", "heron"])).contains(" …"), is_cut);
+    }
+    let shown = stdout(&TestVault::new(&[("A.md", &lines)]).run(&["search", "heron"]));
+    assert!(shown.contains("the …") && !shown.contains("reeds"), "{shown}");
+}
+
+#[test]
+fn a_check_shows_the_severity_of_each_problem() {
+    let text = stdout(&small().run(&["check"]));
+    let line = text.lines().find(|line| line.contains("Nowhere")).unwrap();
+    assert!(["  error  ", "  warning  ", "  info  "].iter().any(|word| line.contains(word)), "{text}");
 }
 
 #[test]

@@ -5,6 +5,7 @@
     reason = "a test that cannot go on should stop loudly"
 )]
 
+mod agent_writes;
 mod apply;
 mod authority;
 mod atomic_file;
@@ -84,6 +85,7 @@ mod note_diff;
 mod output_escaping;
 mod parallel;
 mod parse;
+mod parts;
 mod partial_vectors;
 mod passages;
 mod pattern_limits;
@@ -107,6 +109,7 @@ mod repair_sections;
 mod resources;
 mod rewrite;
 mod scan_diff;
+mod same_names;
 mod search;
 mod secrets;
 mod security;
@@ -134,6 +137,7 @@ mod updated_facts;
 mod date_queries;
 mod validity;
 mod vault;
+mod vault_location;
 mod vectors;
 mod watch;
 mod web;

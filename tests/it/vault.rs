@@ -10,6 +10,7 @@ use sidenote::text::frontmatter::PropertyType;
 use sidenote::text::path::NotePath;
 use sidenote::text::resolve::LinkFormat;
 use sidenote::vault::Vault;
+use sidenote::vault::location::{Location, LocationReason};
 use sidenote::vault::obsidian::{DailyNotes, FolderSetting, Settings, Templates, Trash};
 use sidenote::vault::scan::{DirListing, Scan, ScanOptions, scan, scan_each, stat};
 use tempfile::TempDir;
@@ -360,14 +361,50 @@ fn opening_needs_a_folder_and_a_valid_config_folder() {
 }
 
 #[test]
-fn the_vault_is_discovered_from_a_subfolder() {
-    let root = vault(&["a/b/n.md", "a/.obsidian/app.json", "c/d/n.md"]);
+fn the_vault_is_the_nearest_folder_with_a_marker() {
+    use LocationReason::{Above, Indexed, Marked, Unmarked};
+    let root = vault(&[
+        "home/n.md",
+        "home/.obsidian/app.json",
+        "home/.sidenote/local/clone",
+        "home/docs/n.md",
+        "home/a/b/n.md",
+        "home/a/.obsidian/app.json",
+        "home/c/d/n.md",
+        "home/c/.sidenote/config.toml",
+        "home/e/f/n.md",
+        "home/e/.sidenote/index/lock",
+        "home/g/h/n.md",
+        "home/g/.sidenote/index/lock",
+        "home/g/.sidenote/local/clone",
+    ]);
     let real = canonicalize(root.path()).unwrap();
-    assert_eq!(Vault::discover(&real.join("a/b")), real.join("a"));
-    assert_eq!(Vault::discover(&real.join("c/d")), real.join("c/d"));
-    fs::create_dir(real.join(".sidenote")).unwrap();
-    assert_eq!(Vault::discover(&real.join("c/d")), real);
-    assert_eq!(Vault::discover(&real.join("a")), real.join("a"));
+    fs::create_dir_all(real.join("home/i/.sidenote")).unwrap();
+    let cases = [
+        ("home/a", "home/a", Marked),
+        ("home/a/b", "home/a", Above),
+        ("home/c/d", "home/c", Above),
+        // An index alone says nothing about the folders below.
+        ("home/e", "home/e", Indexed),
+        ("home/e/f", "home/e/f", Unmarked),
+        ("home/g/h", "home/g", Above),
+        ("home/i", "home/i", Marked),
+        // The home folder is passed over, whatever it holds.
+        ("home/docs", "home/docs", Unmarked),
+    ];
+    for (start, expect, reason) in cases {
+        let found = Location::from(&real.join(start), Some(&real.join("home"))).unwrap();
+        assert_eq!(found, Location { root: real.join(expect), reason }, "{start}");
+    }
+    assert_eq!(cases.len(), 8);
+    for (start, home, what) in
+        [(real.join("home"), real.join("home"), "home folder"), ("/".into(), real, "root")]
+    {
+        let refused = Location::from(&start, Some(&home)).unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::Invalid);
+        assert!(refused.to_string().contains(what), "{refused}");
+        assert!(refused.hint().unwrap().contains("--vault FOLDER"), "{refused}");
+    }
 }
 
 /// Reads settings from files of the given names and texts.

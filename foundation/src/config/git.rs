@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use toml::Value;
 use toml_edit::{ArrayOfTables, DocumentMut, Item, Table};
 
-use super::Origin;
+use super::{Origin, expand_home};
 use crate::error::{Error, Result};
 use crate::platform;
 
@@ -64,7 +64,7 @@ impl GitConfig {
             }
         }
         for vault in &self.vault {
-            if !Path::new(&vault.path).is_absolute() && home_path(&vault.path).is_none() {
+            if !expand_home(Path::new(&vault.path)).is_absolute() {
                 return Err(Error::invalid(format!(
                     "the path {:?} of git.vault is not absolute",
                     vault.path
@@ -76,13 +76,6 @@ impl GitConfig {
     }
 }
 
-/// Returns the folder that a path from `~/` on means.
-fn home_path(path: &str) -> Option<PathBuf> {
-    let inner = path.strip_prefix('~')?;
-    let inner = inner.strip_prefix(['/', '\\']).or_else(|| inner.is_empty().then_some(""))?;
-    Some(etcetera::home_dir().ok()?.join(inner))
-}
-
 /// Returns a folder's path with all symbolic links followed, or the path itself where there is no such folder.
 fn full_path(path: &Path) -> PathBuf {
     platform::canonicalize(path).unwrap_or_else(|_| path.to_owned())
@@ -90,8 +83,7 @@ fn full_path(path: &Path) -> PathBuf {
 
 /// Says whether a path of the settings names a vault.
 fn is_vault(path: &str, root: &Path) -> bool {
-    let named = home_path(path).unwrap_or_else(|| PathBuf::from(path));
-    full_path(&named) == full_path(root)
+    full_path(&expand_home(Path::new(path))) == full_path(root)
 }
 
 /// Returns the error for a setting that is given without a vault.

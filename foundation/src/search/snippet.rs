@@ -32,6 +32,13 @@ pub struct Excerpt {
     pub passage: String,
 }
 
+impl Excerpt {
+    /// Returns the snippet or its plain text, with an ellipsis if the passage continues after it.
+    pub fn with_ellipsis(&self, text: &str) -> String {
+        if self.is_cut && !text.ends_with('…') { format!("{text} …") } else { text.to_owned() }
+    }
+}
+
 /// Chooses the passage with the most words of the query, or else the passage `nearest`, given by its index, and
 /// cuts the snippet out of it.
 pub fn excerpt(

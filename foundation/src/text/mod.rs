@@ -28,6 +28,7 @@ pub mod passage;
 pub mod path;
 pub mod resolve;
 pub mod rewrite;
+pub mod part_name;
 pub mod subpath;
 pub mod tag;
 pub mod terms;

@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use crate::text::frontmatter::Frontmatter;
 use crate::text::link::Link;
+use crate::text::path::clean;
 use crate::text::span::Span;
 use crate::text::tag::Tag;
 use crate::text::unlinked_reference::UnlinkedReference;
@@ -191,6 +192,8 @@ impl Note {
 
 /// Returns the form that headings and subpath segments are compared by (spec/obsidian.md 3.6, *hkey*).
 pub fn heading_key(text: &str) -> String {
+    // Two Unicode forms of one text look the same, and programs and systems write either.
+    let text = clean(text);
     let mut key = String::with_capacity(text.len());
     let kept = |c: char| !c.is_whitespace() && (!c.is_ascii_punctuation() || matches!(c, '\'' | '-' | '_'));
     for word in text.split(|c| !kept(c)).filter(|word| !word.is_empty()) {

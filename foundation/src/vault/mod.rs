@@ -20,6 +20,7 @@ pub mod folder_fingerprint;
 pub mod folder_listings;
 pub mod git_files;
 pub mod link_dialects;
+pub mod location;
 pub mod revision_files;
 mod site_config;
 pub mod undo_log;
@@ -325,14 +326,6 @@ impl Vault {
     /// Says whether the vault is read-only.
     pub fn is_read_only(&self) -> bool {
         self.read_only
-    }
-
-    /// Finds the root of the vault that contains `start`: the nearest ancestor with `.sidenote` or `.obsidian`, otherwise
-    /// `start` itself.
-    pub fn discover(start: &Path) -> PathBuf {
-        let absolute = platform::canonicalize(start).unwrap_or_else(|_| start.to_owned());
-        let is_root = |folder: &&Path| [STATE_DIR, CONFIG_DIR].iter().any(|name| folder.join(name).is_dir());
-        absolute.ancestors().find(is_root).unwrap_or(&absolute).to_owned()
     }
 
     /// Returns the canonical path of the root.

@@ -9,6 +9,7 @@ use super::TARGET_LENGTH;
 use crate::reply_limit::truncate;
 use sidenote_foundation::error::{Error, Result};
 use sidenote_foundation::text::control::plain;
+use sidenote_foundation::text::path::NotePath;
 use sidenote_store::{
     ChangeReply, DanglingLinks, DeleteRequest, EditRequest, LinkRequest, MoveRequest, NewRequest, NoteEdit,
     Operation, Store, WriteRequest,
@@ -68,7 +69,7 @@ pub(super) struct EditInput {
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(super) struct MoveInput {
     from: String,
-    /// Path; Folder/ keeps the name
+    /// New name, path or Folder/
     to: String,
     #[serde(default)]
     keep_alias: bool,
@@ -133,6 +134,9 @@ pub(super) struct ChangeOutput {
     /// The number of changed files, if not all are named.
     #[serde(skip_serializing_if = "Option::is_none")]
     files_total: Option<usize>,
+    /// The numbers of files that were made and that were changed, if there are both.
+    #[serde(skip)]
+    counts: Option<(usize, usize)>,
     /// A note with nearly the same text, which the new note links to.
     #[serde(skip_serializing_if = "Option::is_none")]
     near_duplicate: Option<NearDuplicate>,
@@ -170,6 +174,7 @@ impl ChangeOutput {
             operation: reply.id.clone(),
             files: folders.chain(files).take(MAX_FILES).collect(),
             files_total: (total > MAX_FILES).then_some(total),
+            counts: Some(reply.counts()).filter(|(made, changed)| *made > 0 && *changed > 0),
             notices: remarks.take(MAX_FILES).chain(reply.notices.iter().cloned()).collect(),
             diff: reply.diff.as_deref().map(shorten_diff),
             ..Self::default()
@@ -201,6 +206,9 @@ impl ChangeOutput {
             let others = self.files.iter().filter(|file| Some(*file) != self.path.as_ref());
             lines.extend(others.map(|file| plain(file)));
         }
+        if let (Some((made, changed)), true) = (self.counts, self.applied) {
+            lines.push(format!("files created: {made}, changed: {changed}"));
+        }
         if let Some(hash) = &self.hash {
             lines.push(format!("hash {hash}"));
         }
@@ -231,7 +239,10 @@ pub(super) fn write(store: &Store, input: WriteInput) -> Result<Answer> {
         let importance = super::super::tool::within("importance", importance, 1.0, 10.0)?;
         properties.push(("importance".to_owned(), sidenote_store::number(importance)));
     }
-    properties.extend(input.metadata.map(|metadata| ("metadata".to_owned(), Value::Object(metadata))));
+    properties.extend(input.metadata.into_iter().flatten());
+    let is_misplaced_memory = (input.importance.is_some() || input.note_type.is_some())
+        && input.folder.is_none()
+        && input.category.is_none();
     let without_sign = |tag: &String| tag.trim().trim_start_matches('#').to_owned();
     let new = NewRequest {
         title: input.title,
@@ -251,8 +262,15 @@ pub(super) fn write(store: &Store, input: WriteInput) -> Result<Answer> {
         title: near.title,
         cosine: near.cosine,
     });
-    ChangeOutput { near_duplicate: near, ..ChangeOutput::for_note(&reply.change, store, &reply.path) }
-        .into_answer()
+    let mut output =
+        ChangeOutput { near_duplicate: near, ..ChangeOutput::for_note(&reply.change, store, &reply.path) };
+    let memories = store.config().memory.folder.trim_matches('/');
+    if is_misplaced_memory && store.root().join(memories).is_dir() && !memories.is_empty() {
+        output
+            .notices
+            .push(format!("memories are in {memories}/; to put one there, give folder: {memories:?}"));
+    }
+    output.into_answer()
 }
 
 pub(super) fn edit(store: &Store, input: EditInput) -> Result<Answer> {
@@ -294,9 +312,15 @@ pub(super) fn edit(store: &Store, input: EditInput) -> Result<Answer> {
 
 pub(super) fn move_note(store: &Store, input: MoveInput) -> Result<Answer> {
     store.index().refresh()?;
+    // A bare name is a new name, as in a file manager, unless it names a folder to move into.
+    let given = input.to.trim();
+    let is_folder = || NotePath::parse(given).is_ok_and(|to| store.root().join(to.as_str()).is_dir());
+    // A slash alone is the root.
+    let to = Some(given.trim_start_matches('/')).filter(|to| !to.is_empty()).unwrap_or(given);
     let request = MoveRequest {
         from: input.from,
-        to: input.to,
+        in_place: !given.contains('/') && !is_folder(),
+        to: to.to_owned(),
         keep_alias: input.keep_alias,
         ..MoveRequest::default()
     };

@@ -1,4 +1,4 @@
-//! `sidenote append` and `sidenote prepend`: insert text at the end or the beginning of a note or section.
+//! `sidenote append`: inserts text at the end of a note or section, or with --start, as `prepend` does, at its beginning.
 
 use clap::Args;
 
@@ -19,11 +19,17 @@ pub(in crate::cli) struct AppendArgs {
     /// Insert into the section under this heading.
     #[arg(long, value_name = "HEADING")]
     section: Option<String>,
+    /// Insert at the beginning: after the frontmatter, or after the heading of the section.
+    #[arg(long)]
+    start: bool,
     #[command(flatten)]
     options: EditOptions,
 }
 
 pub(super) fn append(context: &CommandContext, args: AppendArgs) -> Result<()> {
+    if args.start {
+        return prepend(context, args);
+    }
     let edit = NoteEdit::Append(text_or_stdin(&args.text)?, args.section);
     apply_edit(context, args.note, edit, args.options)
 }

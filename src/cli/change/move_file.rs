@@ -54,6 +54,11 @@ pub(super) struct MoveOptions {
 }
 
 impl MoveOptions {
+    /// Returns the options that a rename of a part or of a tag or property has, too: --force and --dry-run.
+    pub(super) fn of_part(self) -> (bool, DryRunArgs) {
+        (self.force, self.dry_run)
+    }
+
     /// Carries out a move with these options, in the same folder if `in_place`.
     pub(super) fn apply(
         self,

@@ -43,14 +43,39 @@ pub(in crate::cli) struct NewArgs {
     /// Create today's daily note as Obsidian does. If it exists, append the text to it.
     #[arg(long, conflicts_with = "title")]
     daily: bool,
+    /// Create the note even if links mean another note by its name. These links are lengthened, so that they keep leading
+    /// to that note.
+    #[arg(long)]
+    force: bool,
     #[command(flatten)]
     dry_run: DryRunArgs,
 }
 
+/// Create today's daily note, or append to it, as `new --daily` does.
+#[derive(Debug, Args)]
+pub(in crate::cli) struct DailyArgs {
+    /// The text; - reads standard input.
+    #[arg(allow_hyphen_values = true)]
+    text: Option<String>,
+    #[command(flatten)]
+    dry_run: DryRunArgs,
+}
+
+/// Creates today's daily note.
+pub(super) fn daily(context: &CommandContext, args: DailyArgs) -> Result<()> {
+    let content = args.text.as_deref().map(text_or_stdin).transpose()?.unwrap_or_default();
+    create(context, NewRequest { content, daily: true, ..NewRequest::default() }, &args.dry_run)
+}
+
 pub(super) fn run(context: &CommandContext, args: NewArgs) -> Result<()> {
-    let (dry_run, daily) = (args.dry_run.is_set(), args.daily);
+    let (request, dry_run) = request(args)?;
+    create(context, request, &dry_run)
+}
+
+fn create(context: &CommandContext, request: NewRequest, dry_run: &DryRunArgs) -> Result<()> {
+    let (dry_run, daily) = (dry_run.is_set(), request.daily);
     let store = context.store()?;
-    let reply = store.changes().change(&Operation::New(request(args)?), dry_run)?;
+    let reply = store.changes().change(&Operation::New(request), dry_run)?;
     let existing_daily_note =
         if daily && !dry_run && reply.made().is_none() { Some(store.planner().daily_note()?) } else { None };
     context.out.reply(&reply, |reply| match &existing_daily_note {
@@ -61,7 +86,7 @@ pub(super) fn run(context: &CommandContext, args: NewArgs) -> Result<()> {
     Ok(())
 }
 
-fn request(args: NewArgs) -> Result<NewRequest> {
+fn request(args: NewArgs) -> Result<(NewRequest, DryRunArgs)> {
     let property = |argument: &String| {
         let (key, value) = argument.split_once('=').ok_or_else(|| {
             Error::invalid(format!("--set {argument:?} has no `=`"))
@@ -69,7 +94,7 @@ fn request(args: NewArgs) -> Result<NewRequest> {
         })?;
         Ok((key.trim().to_owned(), json_or_text(value)))
     };
-    Ok(NewRequest {
+    let request = NewRequest {
         title: args.title.unwrap_or_default(),
         content: args.content.as_deref().map(text_or_stdin).transpose()?.unwrap_or_default(),
         folder: args.folder,
@@ -79,6 +104,8 @@ fn request(args: NewArgs) -> Result<NewRequest> {
         properties: args.set.iter().map(property).collect::<Result<_>>()?,
         template: args.template,
         daily: args.daily,
+        force: args.force,
         ..NewRequest::default()
-    })
+    };
+    Ok((request, args.dry_run))
 }

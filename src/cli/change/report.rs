@@ -33,6 +33,9 @@ pub(in crate::cli) fn show_change(reply: &ChangeReply) -> String {
             (None, None) => String::new(),
         });
     }
+    if let (made @ 1.., changed @ 1..) = reply.counts() {
+        out.push_str(&format!("{} created, {changed} changed\n", output::count(made, "file")));
+    }
     if let Some(id) = reply.commit.as_ref().and_then(|commit| commit.id.as_deref()) {
         out.push_str(&format!("committed as {}\n", id.get(..10).unwrap_or(id)));
     }

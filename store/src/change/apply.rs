@@ -88,7 +88,7 @@ impl Changes<'_> {
                 Planner::of(self.core).plan_extract(view, request, self.core.clock.now())
             }
             Operation::Delete(request) => Planner::of(self.core).plan_delete(view, request),
-            Operation::Restore(name) => Planner::of(self.core).plan_restore(name),
+            Operation::Restore(name) => Planner::of(self.core).plan_restore(view, name),
         }
     }
 
@@ -101,7 +101,7 @@ impl Changes<'_> {
     /// another process holds the write lock; `Io` if the files cannot be written. Nothing is half-done then.
     #[tracing::instrument(skip_all)]
     pub fn change(&self, operation: &Operation, dry_run: bool) -> Result<ChangeReply> {
-        self.change_prepared(operation, dry_run, |_| Ok(()))
+        self.change_prepared(operation, dry_run, |_, _| Ok(()))
     }
 
     /// Applies an operation that the journal has under another name.
@@ -119,13 +119,13 @@ impl Changes<'_> {
         &self,
         operation: &Operation,
         dry_run: bool,
-        prepare: impl FnOnce(&mut Operation) -> Result<()>,
+        prepare: impl FnOnce(&View<'_>, &mut Operation) -> Result<()>,
     ) -> Result<ChangeReply> {
         let (mut operation, cleaned) = self.clean_operation(operation)?;
         let waits = !is_edit(&operation);
         let plan = |_: Option<&WriteLock>| {
             let view = self.view_for(&operation)?;
-            prepare(&mut operation)?;
+            prepare(&view, &mut operation)?;
             self.plan_in(&view, &operation)
         };
         let mut reply = self.apply_after(waits, plan, dry_run)?;

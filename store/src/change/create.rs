@@ -7,7 +7,7 @@ use crate::change::Planner;
 use crate::change::edit::open_block;
 use crate::change::free_names::FreeNames;
 use crate::change::merge_properties::{MADE, PropertyMerge, is_blank, value_of};
-use crate::change::move_files::{add_edits, follow};
+use crate::change::move_files::{CapturedLinks, add_edits, add_new};
 use crate::change::naming::{file_name, memory_stem, placed, title_of, without_extension};
 use crate::change::properties::{Properties, converted, originals, with_properties};
 use crate::lookup::Lookup;
@@ -19,7 +19,6 @@ use sidenote_foundation::text::date_format::UnknownToken;
 use sidenote_foundation::text::edit::{ChangeSet, FileChange, apply, single_edit};
 use sidenote_foundation::text::note::Note;
 use sidenote_foundation::text::path::{NameRules, NotePath, key};
-use sidenote_foundation::text::rewrite::Moves;
 use sidenote_foundation::text::tag_conversion::StoredTags;
 use sidenote_foundation::text::{body_edit, date_format, frontmatter};
 use sidenote_foundation::vault::Vault;
@@ -58,14 +57,15 @@ pub struct NewRequest {
     /// Whether the note is a memory, which gets an id and a date unless `notes.ids` is `auto` and its folder is known to be
     /// published.
     pub identified: bool,
+    /// Whether links that the name of the note captures are lengthened. Otherwise such a note is refused.
+    pub force: bool,
 }
 
 impl Planner<'_> {
-    /// Plans a new note. Properties in the frontmatter of its text are merged with the requested ones, and links of
-    /// other notes that the new name would capture are lengthened.
+    /// Plans a new note. Properties in the frontmatter of its text are merged with the requested ones.
     ///
     /// # Errors
-    /// `Exists` if there is a file at the path already; `Invalid` for a title that gives no file name, and for a type
+    /// `Exists` if there is a file at the path already, or the name captures links of other notes; `Invalid` for a title that gives no file name, and for a type
     /// or category that is too long; `NotFound` if there is no such template.
     pub(super) fn plan_new(
         &self,
@@ -77,7 +77,7 @@ impl Planner<'_> {
         refuse_long_label("category", request.category.as_deref())?;
         let settings = self.core.vault.settings();
         let local = now.local();
-        let named = self.name(request, now)?;
+        let named = self.name(view, request, now)?;
         let path = named.path.clone();
         if request.daily && view.holds(&path)? {
             return self.plan_again(view, request, &path);
@@ -125,8 +125,8 @@ impl Planner<'_> {
         };
         let mut plan = ChangeSet::new("new");
         plan.files.push(FileChange::create(path.clone(), text.into_bytes()));
-        let options = self.core.rewrite_options();
-        follow(view, &Moves::default(), &[], std::slice::from_ref(&path), options, &mut plan)?;
+        let captured = if request.force { CapturedLinks::Lengthen } else { CapturedLinks::Refuse };
+        add_new(view, std::slice::from_ref(&path), captured, &mut plan)?;
         plan.remarks.splice(0..0, remarks);
         Ok(plan)
     }
@@ -215,7 +215,7 @@ impl Planner<'_> {
     }
 
     /// Determines the path and title of a new note.
-    pub(crate) fn name(&self, request: &NewRequest, now: Timestamp) -> Result<Named> {
+    fn name(&self, view: &View<'_>, request: &NewRequest, now: Timestamp) -> Result<Named> {
         let settings = self.core.vault.settings();
         let is_memory =
             self.core.config.vault.layout == Layout::Memories && !request.daily && request.folder.is_none();
@@ -252,7 +252,7 @@ impl Planner<'_> {
                     .with_hint("give its folder alone, and its name as the title"));
             }
             let path = if request.numbered {
-                FreeNames::new(&self.core.vault).take(&place, &name)?
+                FreeNames::without_captures(&self.core.vault, view).take(&place, &name)?
             } else {
                 self.core.vault.new_path(&placed(&place, &name), NameRules::default())?
             };
@@ -334,7 +334,7 @@ impl Planner<'_> {
 }
 
 /// The path, title and id of a new note.
-pub(crate) struct Named {
+struct Named {
     path: NotePath,
     title: String,
     id: String,
@@ -476,13 +476,13 @@ fn numbered_title(title: &str, number: usize) -> Result<String> {
 }
 
 /// Adds the first number to the title of a new note that gives it a file name of its own, if another file has the name
-/// of the title.
+/// of the title, or links mean another note by it.
 ///
 /// # Errors
 /// `Invalid` for a title that gives no file name; `Io` if the folder cannot be listed.
-pub(crate) fn number_title(vault: &Vault, request: &mut NewRequest) -> Result<()> {
+pub(crate) fn number_title(vault: &Vault, view: &View<'_>, request: &mut NewRequest) -> Result<()> {
     let folder = request.folder.as_deref().unwrap_or_default().trim_end_matches('/');
-    let mut names = FreeNames::new(vault);
+    let mut names = FreeNames::without_captures(vault, view);
     let mut title = request.title.clone();
     let mut number = 1;
     while names.is_taken(folder, &format!("{}.md", file_name(&title)?))? {

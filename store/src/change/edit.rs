@@ -4,10 +4,10 @@ use serde_json::Value;
 
 use crate::catalog_overlay::View;
 use crate::change::Planner;
-use crate::change::headings::heading;
 use crate::change::merge_properties::value_of;
 use crate::change::move_files::add_edits;
 use crate::change::properties::{converted, titled};
+use crate::parts::heading;
 use crate::source::{Source, body_of};
 use sidenote_foundation::error::{Error, ErrorKind, Result};
 use sidenote_foundation::text::body_edit;
@@ -208,18 +208,18 @@ fn edits_of(source: &Source, edit: &NoteEdit) -> Result<Vec<Edit>> {
     let planned = match edit {
         NoteEdit::Append(added, None) => body_edit::append(text, added),
         NoteEdit::Append(added, Some(section)) => {
-            body_edit::append_to_section(text, note, heading(source, section)?, added)
+            body_edit::append_to_section(text, note, heading(note, &source.path, section)?, added)
         }
         NoteEdit::Prepend(added, None) => body_edit::prepend(text, added),
         NoteEdit::Prepend(added, Some(section)) => {
-            body_edit::prepend_to_section(text, note, heading(source, section)?, added)
+            body_edit::prepend_to_section(text, note, heading(note, &source.path, section)?, added)
         }
         NoteEdit::Replace { old, new, count } => body_edit::replace(text, old, new, Some(*count)),
         NoteEdit::ReplacePattern { pattern, new, count } => {
             body_edit::replace_pattern(text, pattern, new, *count)
         }
         NoteEdit::ReplaceSection(section, new) => {
-            let heading = heading(source, section)?;
+            let heading = heading(note, &source.path, section)?;
             body_edit::replace_section(text, note, heading, without_heading(note, heading, new))
         }
         NoteEdit::Set(name, value) => edit::set(text, name, &without_signs(name, value)),

@@ -1,7 +1,9 @@
-//! Finds names for new notes that no other file in the same folder has, numbering those that are taken.
+//! Finds names for new notes that no other file in the same folder has and that capture no links, numbering the others.
 
 use std::collections::{HashMap, HashSet};
 
+use crate::catalog_overlay::View;
+use crate::change::move_files::captures_links;
 use crate::change::naming::placed;
 use sidenote_foundation::error::{Error, Result};
 use sidenote_foundation::text::path::{NameRules, NotePath, key};
@@ -11,6 +13,8 @@ use sidenote_foundation::vault::Vault;
 /// some file systems do not tell them apart.
 pub(crate) struct FreeNames<'a> {
     vault: &'a Vault,
+    /// The vault as a plan sees it, if names that capture links count as taken.
+    view: Option<&'a View<'a>>,
     /// The keys of the names in each folder, listed once when the folder is first asked for.
     names: HashMap<String, HashSet<String>>,
     /// The next number to try for each path, so that many notes with one name do not each count from the beginning.
@@ -19,15 +23,32 @@ pub(crate) struct FreeNames<'a> {
 
 impl<'a> FreeNames<'a> {
     pub(crate) fn new(vault: &'a Vault) -> Self {
-        Self { vault, names: HashMap::new(), numbers: HashMap::new() }
+        Self { vault, view: None, names: HashMap::new(), numbers: HashMap::new() }
     }
 
-    /// Returns whether a folder contains a file of this name, or [`Self::take`] returned it.
+    /// Creates names of which none captures the links of other notes.
+    pub(crate) fn without_captures(vault: &'a Vault, view: &'a View<'a>) -> Self {
+        Self { view: Some(view), ..Self::new(vault) }
+    }
+
+    /// Returns whether a folder contains a file of this name, [`Self::take`] returned it, or it captures links.
     ///
     /// # Errors
-    /// `Io` if the folder cannot be listed.
+    /// `Io` if the folder cannot be listed, or notes with links of this name cannot be read.
     pub(super) fn is_taken(&mut self, folder: &str, name: &str) -> Result<bool> {
-        Ok(self.in_folder(folder)?.contains(&key(name)))
+        if self.in_folder(folder)?.contains(&key(name)) {
+            return Ok(true);
+        }
+        let path = if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") };
+        match self.vault.new_path(&path, NameRules::default()) {
+            Ok(path) => self.captures(&path),
+            // A name that no note can have is refused where the note is planned.
+            Err(_) => Ok(false),
+        }
+    }
+
+    fn captures(&self, path: &NotePath) -> Result<bool> {
+        self.view.map_or(Ok(false), |view| captures_links(view, path))
     }
 
     /// Returns a free path for a note: with the name itself, or with the first free number after it. Every call returns
@@ -42,7 +63,7 @@ impl<'a> FreeNames<'a> {
             let name = if number == 1 { name.to_owned() } else { format!("{name} {number}") };
             let path = self.vault.new_path(&placed(folder, &name), NameRules::default())?;
             number += 1;
-            if self.in_folder(path.folder())?.insert(key(path.name())) {
+            if self.in_folder(path.folder())?.insert(key(path.name())) && !self.captures(&path)? {
                 break path;
             }
         };

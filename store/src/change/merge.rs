@@ -7,11 +7,11 @@ use crate::catalog_overlay::View;
 use crate::change::Planner;
 use crate::change::create::NewRequest;
 use crate::change::heading_links::follow_headings;
-use crate::change::headings::heading;
 use crate::change::link::new_link;
 use crate::change::merge_properties::PropertyMerge;
 use crate::change::move_files::add_edits;
 use crate::change::properties::applied;
+use crate::parts::heading;
 use crate::source::Source;
 use sidenote_foundation::clock::Timestamp;
 use sidenote_foundation::error::{Error, Result};
@@ -147,7 +147,7 @@ impl Planner<'_> {
                 "{path} is not a note, so no section can be extracted from it"
             )));
         }
-        let index = heading(&own, &request.section)?;
+        let index = heading(&own.note, &path, &request.section)?;
         let section = own.note.section_span(&own.text, index);
         let section = section.ok_or_else(|| Error::internal("a section is missing"))?;
         refuse_torn(&own, section)?;
@@ -159,10 +159,6 @@ impl Planner<'_> {
         let mut plan = self.plan_new(view, &made, now)?;
         plan.operation = "extract".to_owned();
         let (new, begun) = new_note(&plan)?;
-        if plan.files.len() > 1 {
-            return Err(Error::invalid(format!("links to other notes would lead to {new}"))
-                .with_hint("choose a title that no note has"));
-        }
         let mut sources = view.sources(view.concerned(std::slice::from_ref(&path), &BTreeSet::new())?)?;
         sources.retain(|source| source.path != path);
         let mut keys: BTreeSet<String> =

@@ -9,7 +9,6 @@ pub(super) mod editor;
 pub(super) mod fix_problems;
 pub(super) mod free_names;
 pub(super) mod heading_links;
-pub(super) mod headings;
 pub(super) mod history;
 pub(super) mod link;
 pub(super) mod merge;

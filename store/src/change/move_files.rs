@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::catalog_overlay::{GROUP, NamedFiles, View};
 use crate::change::Planner;
 use crate::change::heading_links::follow_headings;
-use crate::change::headings::heading;
 use crate::change::properties::applied;
 use crate::core::Core;
+use crate::parts::heading;
 use crate::source::Source;
 use sidenote_foundation::error::{Error, ErrorKind, Result};
 use sidenote_foundation::parallel;
@@ -332,7 +332,7 @@ fn part_of(own: &Source, request: &PartRequest) -> Result<(PartRename, Edit)> {
     }
     match request.kind {
         PartKind::Heading => {
-            let at = heading(own, &request.old)?;
+            let at = heading(&own.note, &own.path, &request.old)?;
             let new = request.new.trim();
             let is_more =
                 new.ends_with('#') || new.rsplit_once(" ^").is_some_and(|(_, id)| !id.contains(' '));
@@ -460,6 +460,75 @@ pub(crate) fn follow(
     }
     plan.files.sort_by(|a, b| a.from.cmp(&b.from));
     follow_headings(view, plan, &[])
+}
+
+/// What happens if the name of a new note captures links: they would lead to it, and mean another note.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum CapturedLinks {
+    /// The plan is refused.
+    Refuse,
+    /// They are lengthened, so that they lead where they led.
+    Lengthen,
+}
+
+/// Adds to a plan what new notes do to the links of others.
+///
+/// # Errors
+/// `Exists`, naming the note that has the name already, if links would be captured and that is refused.
+pub(crate) fn add_new(
+    view: &View<'_>,
+    added: &[NotePath],
+    captured: CapturedLinks,
+    plan: &mut ChangeSet,
+) -> Result<()> {
+    let before = plan.files.len();
+    follow(view, &Moves::default(), &[], added, view.rewrite_options(), plan)?;
+    let notes = plan.files.len() - before;
+    if notes == 0 || captured == CapturedLinks::Lengthen {
+        return Ok(());
+    }
+    let names: BTreeSet<String> = added.iter().map(|path| key(path.name())).collect();
+    let mut others = view.named(&names)?;
+    others.retain(|path| !added.contains(path));
+    others.sort();
+    let other = others.first().map_or_else(|| "Another file".to_owned(), ToString::to_string);
+    let links = if notes == 1 { "links in 1 note".to_owned() } else { format!("links in {notes} notes") };
+    let new =
+        added.iter().find(|path| others.first().is_none_or(|other| key(other.name()) == key(path.name())));
+    let new = new.map_or("it", NotePath::as_str);
+    Err(Error::new(
+        ErrorKind::Exists,
+        format!("{other} has this name, and {links} that mean it would lead to {new} (same-name)"),
+    )
+    .with_hints(
+        "choose another title or folder; `sidenote new --force` creates the note, and lengthens these links",
+        "choose another title, or change the note that has this one",
+    ))
+}
+
+/// Returns whether links of other notes would lead to a new note at a path, and mean another one now.
+pub(crate) fn captures_links(view: &View<'_>, path: &NotePath) -> Result<bool> {
+    Ok(notes_captured_by(view, path)? > 0)
+}
+
+/// Returns a remark about links that lead to a restored file, and led to another one while it was away.
+pub(crate) fn captured_again(view: &View<'_>, path: &NotePath) -> Result<Option<Remark>> {
+    let notes = notes_captured_by(view, path)?;
+    let named = view.named(&BTreeSet::from([key(path.name())]))?;
+    let Some(other) = named.iter().find(|other| *other != path).filter(|_| notes > 0) else {
+        return Ok(None);
+    };
+    let links =
+        if notes == 1 { "links in 1 note lead".to_owned() } else { format!("links in {notes} notes lead") };
+    let message = format!("{links} to it now, which led to {other} before");
+    Ok(Some(Remark { code: "same-name".to_owned(), path: path.clone(), line: 1, column: 1, message }))
+}
+
+/// Counts the notes with links that a new file would capture.
+fn notes_captured_by(view: &View<'_>, path: &NotePath) -> Result<usize> {
+    let mut plan = ChangeSet::new("new");
+    follow(view, &Moves::default(), &[], std::slice::from_ref(path), view.rewrite_options(), &mut plan)?;
+    Ok(plan.files.len())
 }
 
 /// Reads the notes whose links the moves can change, and lists the files that these links can lead to.

@@ -83,6 +83,12 @@ impl ChangeReply {
         }
     }
 
+    /// Counts the files that the operation makes, and those that it changes or moves.
+    pub fn counts(&self) -> (usize, usize) {
+        let made = self.plan.files.iter().filter(|file| file.from.is_none()).count();
+        (made, self.plan.files.len() - made)
+    }
+
     /// Returns the path of the note that was created, or would be.
     pub fn made(&self) -> Option<String> {
         let made = self.plan.files.iter().find(|file| file.from.is_none());

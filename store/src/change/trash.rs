@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use crate::catalog_overlay::View;
 use crate::change::Planner;
+use crate::change::move_files::captured_again;
 use crate::source::Source;
 use sidenote_foundation::error::{Error, Result};
 use sidenote_foundation::journal::reader::ReadOrder;
@@ -35,9 +37,11 @@ impl Planner<'_> {
 
     /// Plans the restoration of a file from the trash of the vault.
     ///
+    /// No link is changed: those that the file captures are the ones that led to it before it was removed. A remark says so.
+    ///
     /// # Errors
     /// `NotFound` if the trash has no such file; `Exists` if another file has its path now.
-    pub(super) fn plan_restore(&self, name: &str) -> Result<ChangeSet> {
+    pub(super) fn plan_restore(&self, view: &View<'_>, name: &str) -> Result<ChangeSet> {
         let mut plan = ChangeSet::new("restore");
         let wanted = name.trim_start_matches(".trash/");
         let in_trash = |path: &NotePath| Path::new(".trash").join(path.as_str());
@@ -59,6 +63,7 @@ impl Planner<'_> {
         // The journal knows the former path, whatever the name in the trash.
         let to = self.former_path(&path)?.unwrap_or(path);
         self.refuse_taken(&to, None)?;
+        plan.remarks.extend(captured_again(view, &to)?);
         let to = FileLocation::Vault(to);
         plan.files.push(FileChange { from: Some(from), to: Some(to), before: None, content: Content::Keep });
         Ok(plan)

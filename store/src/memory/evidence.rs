@@ -143,7 +143,7 @@ impl Recalls<'_> {
             hit.row.path,
             evidence.count
         );
-        let passage = if shown.is_cut { format!("{} …", shown.snippet) } else { shown.snippet };
+        let passage = shown.with_ellipsis(&shown.snippet);
         Some(EvaluatedMatch { evidence, mention, found, passage })
     }
 

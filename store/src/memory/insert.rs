@@ -154,7 +154,7 @@ impl MemoryWrites<'_> {
         let plan = |_: Option<&_>| {
             let view = View::new(self.core)?;
             checked(&mut incoming)?;
-            let mut names = FreeNames::new(&self.core.vault);
+            let mut names = FreeNames::without_captures(&self.core.vault, &view);
             for memory in incoming {
                 made.push(self.new_note(memory, &mut names, now)?);
             }

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use crate::catalog_overlay::View;
 use crate::change::free_names::FreeNames;
-use crate::change::move_files::follow;
+use crate::change::move_files::{CapturedLinks, add_new};
 use crate::change::naming::{file_name, number, title_of};
 use crate::change::properties::{originals, with_properties};
 use crate::memory::MemoryWrites;
@@ -17,7 +17,6 @@ use sidenote_foundation::error::Result;
 use sidenote_foundation::index::catalog::path_id_at;
 use sidenote_foundation::text::edit::{ChangeSet, FileChange};
 use sidenote_foundation::text::path::{NameRules, NotePath};
-use sidenote_foundation::text::rewrite::Moves;
 use sidenote_foundation::text::tag_conversion::StoredTags;
 
 /// The longest id of an imported memory, in bytes.
@@ -131,7 +130,10 @@ impl MemoryWrites<'_> {
         Ok((path, text.into_bytes()))
     }
 
-    /// Plans new notes as one operation. Links of other notes that their names would capture are lengthened.
+    /// Plans new notes as one operation.
+    ///
+    /// # Errors
+    /// `Exists` if a name captures links of other notes.
     pub(crate) fn plan_notes(
         &self,
         view: &View<'_>,
@@ -146,7 +148,7 @@ impl MemoryWrites<'_> {
         let contents = made.iter().map(|(_, bytes)| bytes.clone());
         plan.files
             .extend(paths.iter().cloned().zip(contents).map(|(path, bytes)| FileChange::create(path, bytes)));
-        follow(view, &Moves::default(), &[], &paths, self.core.rewrite_options(), &mut plan)?;
+        add_new(view, &paths, CapturedLinks::Refuse, &mut plan)?;
         Ok(plan)
     }
 }

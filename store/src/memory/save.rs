@@ -194,11 +194,11 @@ impl MemoryWrites<'_> {
             identified: true,
             ..NewRequest::default()
         };
-        let prepare = |operation: &mut Operation| {
+        let prepare = |view: &View<'_>, operation: &mut Operation| {
             self.update_comparison(&mut comparison, &text)?;
             comparison.refuse(request.allow_duplicate, "memory")?;
             match operation {
-                Operation::New(new) => number_title(&self.core.vault, new),
+                Operation::New(new) => number_title(&self.core.vault, view, new),
                 _ => Ok(()),
             }
         };
@@ -265,7 +265,7 @@ impl MemoryWrites<'_> {
         let mut made: Vec<(NotePath, Vec<u8>)> = Vec::new();
         let plan = |_: Option<&_>| {
             let view = View::new(self.core)?;
-            let mut names = FreeNames::new(&self.core.vault);
+            let mut names = FreeNames::without_captures(&self.core.vault, &view);
             for (content, mut comparison) in parts_left {
                 self.update_comparison(&mut comparison, &content)?;
                 if !comparison.is_known() {

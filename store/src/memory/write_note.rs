@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use crate::catalog_overlay::View;
 use crate::change::Changes;
 use crate::change::create::NewRequest;
 use crate::change::link::LinkRequest;
@@ -46,7 +47,7 @@ impl MemoryWrites<'_> {
         let text = text.trim().to_owned();
         let mut comparison = if text.is_empty() { Comparison::none() } else { self.compare(&text)? };
         comparison.refuse(request.allow_duplicate, "note")?;
-        let prepare = |_: &mut Operation| {
+        let prepare = |_: &View<'_>, _: &mut Operation| {
             if !text.is_empty() {
                 self.update_comparison(&mut comparison, &text)?;
             }

@@ -373,15 +373,15 @@ impl Searches<'_> {
             .unwrap_or_else(|| excerpt(&reading, &query.words, hit.passage, stem));
         let plain = form.plain.then(|| {
             let (text, marks) = plain_text(&reading, &shown, &query.words, stem);
-            PlainSnippet { text, marks }
+            PlainSnippet { text: shown.with_ellipsis(&text), marks }
         });
         Some(SearchResult {
             path: hit.row.path.as_str().to_owned(),
             id: hit.row.note_id.clone(),
             title: reading.title.clone(),
-            heading: shown.trail,
+            heading: shown.trail.clone(),
             lines: shown.lines,
-            snippet: shown.snippet,
+            snippet: shown.with_ellipsis(&shown.snippet),
             marks: shown.marks,
             plain,
             statement,

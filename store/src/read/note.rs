@@ -6,6 +6,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::lookup::Lookup;
+use crate::parts::part;
 use crate::read::Reads;
 use sidenote_foundation::error::{Error, Result};
 use sidenote_foundation::index::catalog::{FileId, FileKind, FileRow, LinkRow};
@@ -146,13 +147,7 @@ impl Reads<'_> {
     /// `NotFound` for a note, section or block that is not there; `Exists` for an ambiguous name.
     #[tracing::instrument(skip_all)]
     pub fn read(&self, request: &ReadRequest) -> Result<ReadReply> {
-        // A path can contain `#`, so the whole name is tried as a path first.
-        let exact = Lookup::of(self.core).row_at(&request.note)?;
-        let (name, subpath) = split_subpath(&request.note);
-        let (row, subpath) = match exact {
-            Some(row) => (row, None),
-            None => (Lookup::of(self.core).find(name)?, subpath),
-        };
+        let (row, named) = Lookup::of(self.core).find_with_part(&request.note)?;
         let bytes = self.core.read_bytes(&row.path)?;
         if row.kind == FileKind::Attachment && (bytes.contains(&0) || std::str::from_utf8(&bytes).is_err()) {
             let (path, kind, size) = (&row.path, media_type(row.path.as_str()), bytes.len());
@@ -163,12 +158,16 @@ impl Reads<'_> {
             return whole_utf16(row, &bytes, text, request);
         }
         let whole = Span::new(0, reading.text.len());
-        let section = request.section.as_deref().or(subpath);
-        let mut span = match section {
-            Some(section) => find_section(&reading, section)
-                .ok_or_else(|| no_section(&reading, row.path.as_str(), section))?,
-            None => whole,
+        let found = match (request.section.as_deref(), named) {
+            (Some(section), _) => Some(part(&reading.note, &row.path, section)?),
+            // A link means the first part with its name.
+            (None, Some(named)) => match reading.note.subpath(named.text).filter(|_| named.is_link) {
+                Some(first) => Some(first),
+                None => Some(part(&reading.note, &row.path, named.text)?),
+            },
+            (None, None) => None,
         };
+        let mut span = found.and_then(|part| part_span(&reading, part)).unwrap_or(whole);
         if let Some((first, last)) = request.lines {
             let asked = reading
                 .lines_span(first, last)
@@ -345,33 +344,11 @@ fn past_the_end(path: &str, count: usize, first: usize, last: usize) -> Error {
     Error::invalid(format!("{path} has {lines}, so there is no line {first}"))
 }
 
-/// Splits `[[Note#Section]]` and `Note#^block` into the name and the subpath.
-fn split_subpath(name: &str) -> (&str, Option<&str>) {
-    let inner = name.trim().trim_start_matches('!');
-    let inner = inner.strip_prefix("[[").and_then(|rest| rest.strip_suffix("]]")).unwrap_or(inner);
-    let inner = inner.split('|').next().unwrap_or(inner);
-    match inner.find('#') {
-        Some(at) if at > 0 => (inner.get(..at).unwrap_or(inner), inner.get(at..)),
-        _ => (inner, None),
-    }
-}
-
-fn find_section(reading: &ParsedNote, section: &str) -> Option<Span> {
-    let subpath = if section.starts_with('#') { section.to_owned() } else { format!("#{section}") };
-    match reading.note.subpath(&subpath)? {
+/// Returns the span of a part: the section of a heading, a block or a footnote.
+fn part_span(reading: &ParsedNote, part: SubpathTarget) -> Option<Span> {
+    match part {
         SubpathTarget::Heading(at) => reading.note.section_span(&reading.text, at),
         SubpathTarget::Block(at) => reading.note.blocks.get(at).map(|block| block.span),
         SubpathTarget::Footnote(at) => reading.note.footnotes.get(at).map(|footnote| footnote.span),
-    }
-}
-
-fn no_section(reading: &ParsedNote, path: &str, section: &str) -> Error {
-    let headings: Vec<&str> =
-        reading.note.headings.iter().take(12).map(|heading| heading.text.as_str()).collect();
-    let error = Error::not_found(format!("{path} has no section {section:?}"));
-    if headings.is_empty() {
-        error.with_hint("the note has no headings")
-    } else {
-        error.with_hint(format!("its headings are: {}", headings.join(" / ")))
     }
 }

@@ -18,6 +18,7 @@ use sidenote_foundation::error::{Error, ErrorKind, Result};
 use sidenote_foundation::git::Repository;
 use sidenote_foundation::text::path::NotePath;
 use sidenote_foundation::vault::authority::with_authority;
+use sidenote_foundation::vault::location::Location;
 use sidenote_foundation::vault::{Vault, canonical_path_of};
 
 /// A vault with its settings, as [`Open`] describes it.
@@ -26,6 +27,8 @@ pub(crate) struct OpenedVault {
     pub(crate) config: Config,
     /// The canonical path of the index folder, if one is given.
     pub(crate) index_folder: Option<PathBuf>,
+    /// Why the folder is taken for the vault.
+    pub(crate) location: Location,
 }
 
 /// Opens a vault and reads its settings, without an index.
@@ -34,14 +37,8 @@ pub(crate) struct OpenedVault {
 /// `NotFound` if the folder of the vault does not exist; `Invalid` if the settings cannot be parsed; `Io` if the folder
 /// cannot be read.
 pub(crate) fn open_vault(open: &Open) -> Result<OpenedVault> {
-    let root = match &open.vault {
-        Some(root) => root.clone(),
-        None => {
-            let here = std::env::current_dir().map_err(|error| Error::io("find", ".", error))?;
-            Vault::discover(&here)
-        }
-    };
-    let vault = Vault::open(&root)?;
+    let location = Location::find(open.vault.as_deref())?;
+    let vault = Vault::open(&location.root)?;
     vault.refuse_linked_state()?;
     let config = match &open.earlier_settings {
         Some(earlier) => Config::load_with(vault.root(), &earlier.text, &open.flags)?,
@@ -65,7 +62,7 @@ pub(crate) fn open_vault(open: &Open) -> Result<OpenedVault> {
         Some(authority) => with_authority(vault, Arc::clone(authority)),
         None => vault,
     };
-    Ok(OpenedVault { vault, config, index_folder })
+    Ok(OpenedVault { vault, config, index_folder, location })
 }
 
 /// Compares and lists the states of a vault that git knows. No index is needed.

@@ -82,11 +82,8 @@ impl Upkeep<'_> {
             None if self.core.config.backup.dir.as_os_str().is_empty() => {
                 self.core.vault.root().join(backup::own_folder())
             }
-            // The path may begin with `~`; a relative path is relative to the vault.
-            None => match (self.core.config.backup.dir.strip_prefix("~"), std::env::home_dir()) {
-                (Ok(rest), Some(home)) => home.join(rest),
-                _ => self.core.vault.root().join(&self.core.config.backup.dir),
-            },
+            // A relative path is relative to the vault.
+            None => self.core.vault.root().join(&self.core.config.backup.dir),
         }
     }
 
@@ -164,7 +161,7 @@ impl Upkeep<'_> {
         let path = if given.is_dir() { given } else { self.backup_folder(folder).join(name) };
         if !path.is_dir() {
             return Err(Error::not_found(format!("there is no backup {name:?}")).with_hints(
-                "`sidenote backups` lists them; or give the path of one",
+                "`sidenote backup list` lists them; or give the path of one",
                 "ask the user which one is meant",
             ));
         }

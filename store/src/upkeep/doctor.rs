@@ -15,6 +15,7 @@ use sidenote_foundation::index::embed::{Embed, ModelId};
 use sidenote_foundation::index::health::{IndexContents, IndexHealth, VectorHealth};
 use sidenote_foundation::index::shared_vectors::SharedVectorHealth;
 use sidenote_foundation::platform;
+use sidenote_foundation::vault::location::Location;
 use sidenote_foundation::vault::scan::scan;
 use sidenote_foundation::vault::{STATE_DIR, Vault, canonical_path_of};
 use sidenote_foundation::wording::Wording;
@@ -90,8 +91,8 @@ pub struct Diagnosis {
 impl Diagnosis {
     /// Examines the program, and the vault that `open` names or that the current folder is in.
     pub fn of(open: &Open) -> Self {
-        let root = open.vault.clone().unwrap_or_else(|| Vault::discover(Path::new(".")));
-        let vault = Vault::open(&root);
+        let root = Location::of_settings(open.vault.as_deref()).unwrap_or_else(|_| PathBuf::from("."));
+        let vault = Location::find(open.vault.as_deref()).and_then(|location| Vault::open(location.root));
         let root = vault.as_ref().map_or(root, |vault| vault.root().to_owned());
         let mut diagnosis = Self {
             version: env!("CARGO_PKG_VERSION"),

@@ -13,7 +13,7 @@ use sidenote_foundation::index::embed::onnx::{ListedModel, find_listed, listed_e
 use sidenote_foundation::index::embed::{
     CrossEncoder, Effort, Embed, MiniLm, OnnxEmbedder, OpenAi, Rerank, download, model_selection, onnx,
 };
-use sidenote_foundation::vault::Vault;
+use sidenote_foundation::vault::location::Location;
 
 /// Three texts, of which the first two have a similar meaning.
 const TEXTS: [&str; 3] = [
@@ -180,11 +180,7 @@ impl Models {
     /// # Errors
     /// `Invalid` if the settings cannot be parsed; `Io` if they cannot be read.
     pub fn open(vault: Option<&Path>, flags: &[(&str, String, &str)]) -> Result<Self> {
-        let root = match vault {
-            Some(root) => root.to_owned(),
-            None => Vault::discover(&std::env::current_dir().map_err(|error| Error::io("find", ".", error))?),
-        };
-        Ok(Self { config: Config::load(&root, flags)? })
+        Ok(Self { config: Config::load(&Location::of_settings(vault)?, flags)? })
     }
 
     /// Lists all models with a name.

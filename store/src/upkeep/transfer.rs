@@ -230,7 +230,8 @@ impl Upkeep<'_> {
         let mut reply = ImportReply::default();
         let mut known = self.known_texts(&mut reply.notices)?;
         let now = self.core.clock.now();
-        let mut names = FreeNames::new(&self.core.vault);
+        let view = View::new(self.core)?;
+        let mut names = FreeNames::without_captures(&self.core.vault, &view);
         let mut made = Vec::new();
         let mut cleaned = Cleaned::default();
         // All notes are made before the first is written, so that an error changes nothing.
@@ -246,7 +247,9 @@ impl Upkeep<'_> {
             let (path, bytes) =
                 note.map_err(|error| Error::invalid(format!("memory {}: {error}", at + 1)))?;
             if let Some(former) = former.filter(|former| *former != path) {
-                reply.notices.push(format!("{former} is imported as {path}: another file has its path"));
+                reply
+                    .notices
+                    .push(format!("{former} is imported as {path}: another file has its path, or its name"));
             }
             made.push((path, bytes));
         }

@@ -55,8 +55,8 @@ fn a_session_is_one_commit() {
     sidenote: 3 operations (5 files)
 
     - new Fresh.md
-    - move Fresh.md → Fresher.md
-    - move Guide.md → Handbook.md (3 links, 2 notes)
+    - rename Fresh.md → Fresher.md
+    - rename Guide.md → Handbook.md (3 links, 2 notes)
 
     Sidenote-Operation: ID
     Sidenote-Operation: ID
