@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use proptest::prelude::*;
+use sidenote::store::RepairRequest;
 use sidenote::text::anchor::AnchorTable;
 use sidenote::text::dialect::LinkDialect;
 use sidenote::text::link::Link;
@@ -15,7 +16,7 @@ use sidenote::text::rewrite::{
 };
 use sidenote::text::subpath::{SubpathTable, SubpathTarget};
 
-use crate::support::ends;
+use crate::support::{TestVault, ends};
 
 /// Checks that four times the input takes no more than five times the work.
 #[track_caller]
@@ -209,4 +210,20 @@ fn lines_of_very_many_links_are_found() {
         let found = |(link, &position)| lines.same(link, position) == Some("[[a]] [[b]]");
         assert_eq!(note.links.iter().zip(&positions).filter(|pair| found(*pair)).count(), 200_000);
     });
+}
+
+#[test]
+fn dead_links_are_explained_in_linear_time() {
+    let [few, many] = [100, 400].map(|count| {
+        let notes: Vec<(String, String)> = (0..count)
+            .map(|at| (format!("new/n{at}.md"), format!("[n](../old/n{at}.md) and [none](none{at}.md)\n")))
+            .collect();
+        let notes: Vec<(&str, &str)> =
+            notes.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
+        let request = RepairRequest { paths: vec!["new".to_owned()], ..RepairRequest::default() };
+        let reply = TestVault::new(&notes).store().changes().repair(&request).unwrap();
+        assert_eq!((reply.links.len(), reply.unexplained), (count, count));
+        reply.work
+    });
+    assert!(few > 0 && many <= 5 * few, "{few} files for 100 links, {many} for 400");
 }
