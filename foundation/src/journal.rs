@@ -4,7 +4,7 @@
 
 mod compaction;
 pub mod event;
-mod event_id;
+pub mod event_id;
 pub mod folders;
 pub mod projection;
 pub mod reader;

@@ -4,7 +4,9 @@ use clap::{Args, Subcommand};
 
 use super::{CommandContext, output};
 use crate::error::Result;
-use crate::store::{GitInitReply, GitInitRequest, GitInitState, prepare_repository};
+use crate::store::{
+    Baseline, CheckReply, CheckRequest, GitInitReply, GitInitRequest, GitInitState, Store, prepare_repository,
+};
 use crate::vault::Vault;
 
 /// Prepare the git repository that the vault is in.
@@ -35,7 +37,8 @@ struct GitInitArgs {
     /// Set the merge driver in the settings of this clone (merge.sidenote).
     #[arg(long)]
     driver: bool,
-    /// Add a pre-commit hook that runs `sidenote check --staged --strict`. An existing hook is left as it is.
+    /// Add a pre-commit hook that refuses new errors in what a commit changes. The problems of today are recorded in
+    /// .sidenote/check-baseline.json, and pass. An existing hook is left as it is.
     #[arg(long)]
     hook: bool,
     /// Write nothing; print what would be added.
@@ -47,8 +50,12 @@ pub(super) fn run(context: &CommandContext, args: GitArgs) -> Result<()> {
     let GitCommand::Init(args) = args.command;
     let root = context.location()?.root;
     let GitInitArgs { attributes, driver, hook, dry_run } = args;
+    let vault = Vault::open(&root)?;
+    let problems = |check: CheckReply| Baseline::of(&check.problems);
+    let check = || Store::check_without_index(&context.open, &CheckRequest::default()).map(problems);
+    let hook = hook.then(check).transpose()?;
     let request = GitInitRequest { attributes, driver, hook, dry_run };
-    let reply = prepare_repository(&Vault::open(&root)?, &request)?;
+    let reply = prepare_repository(&vault, &request)?;
     context.out.reply(&reply, |reply| show(reply, dry_run))
 }
 

@@ -8,7 +8,7 @@ use sidenote::error::ErrorKind;
 use sidenote::index::silent;
 use sidenote::store::{
     DanglingLinks, DeleteRequest, EditRequest, ExtractRequest, LinkRequest, MergeRequest, MoveRequest,
-    NewRequest, NoteEdit, Operation, PartKind, PartRequest, RenameKind, RenameRequest,
+    NewRequest, NoteEdit, Operation, PartKind, PartRequest, RenameKind, RenameRequest, UndoRequest,
 };
 use sidenote::text::edit::ContentHash;
 
@@ -738,7 +738,19 @@ fn undo_reports_what_it_cannot_revert() {
     store.changes().change(&edit("a", NoteEdit::Append(owned("2"), None)), false).unwrap();
     let delete = DeleteRequest { note: owned("b"), permanent: true, links: DanglingLinks::Leave };
     store.changes().change(&Operation::Delete(delete), false).unwrap();
-    let undone = store.changes().undo(1, false).unwrap();
+    // What would be undone is not what was done last.
+    let error = store.changes().undo(1, false).unwrap_err();
+    assert_eq!(
+        error.message(),
+        "delete of b.md cannot be undone: the file was removed for good; nothing was written"
+    );
+    assert!(
+        error.hint().unwrap().starts_with("to undo the append of a.md before it: sidenote undo "),
+        "{error:?}"
+    );
+    let request = UndoRequest { count: 1, skip: true, ..UndoRequest::default() };
+    let undone = store.changes().undo_by(&request).unwrap();
+    assert_eq!(undone[0].reverted.as_deref(), Some("append of a.md"));
     assert_eq!(undone[0].notices, ["delete of b.md is newer and stays: its before-images were removed"]);
     assert_eq!(files(&vault)["a.md"], "1\n");
 }

@@ -256,3 +256,67 @@ fn a_note_without_copies_is_an_error() {
         assert!(stderr(&done).contains(said), "{}", stderr(&done));
     }
 }
+
+/// Writes the versions of a note as commits, the last as the note, and a copy; merges them. Returns the note, and whether the
+/// copy is there still.
+#[track_caller]
+fn merged_copy(versions: &[&str], copy: &str) -> (String, bool) {
+    let vault = TestVault::new(&[("Plan.md", versions[0]), (".gitignore", ".home/\n.sidenote/\n")]);
+    init(&vault);
+    for text in &versions[1..] {
+        git(vault.root(), &["commit", "-qam", "edit", "--allow-empty"]);
+        vault.write("Plan.md", text);
+    }
+    vault.write(COPY, copy);
+    let done = vault.run(&["conflicts", "merge", "Plan"]);
+    assert!(done.status.success(), "{}", stderr(&done));
+    (vault.read("Plan.md"), vault.root().join(COPY).exists())
+}
+
+#[test]
+fn a_merge_of_a_copy_drops_no_edit_of_the_note() {
+    let list = |call: &str, rest: &str| format!("# List\n\n{call}\n- wash\n- read\n{rest}");
+    let base = list("- call Ann", "");
+    let done = list("- call Ann DONE", "");
+    let further = list("- call Ann DONE", "- swim\n");
+    // The copy is older than the edit, and changed the same line.
+    let (text, stays) = merged_copy(&[&base, &done, &further], &list("- call Anna at 5", ""));
+    assert!(text.contains("- call Ann DONE") && text.contains("- call Anna at 5"), "{text}");
+    assert!(text.contains("<<<<<<<") && text.contains("- swim") && !stays, "{text}");
+    // The edit of the note is shorter than what the copy has in its place.
+    let long = "# List\n\none\ntwo\nthree\n\nend\n";
+    let short = "# List\n\nDONE\n\nend\n";
+    let (text, _) = merged_copy(&[long, short, "# List\n\nDONE\n\nend\nmore\n"], "# List\n\nother\n\nend\n");
+    assert!(text.contains("DONE") && text.contains("other") && text.contains("<<<<<<<"), "{text}");
+    // Both devices wrote the same line.
+    let (text, _) = merged_copy(
+        &[&base, &done, &further, &format!("{further}- sing\n")],
+        &list("- call Anna at 5", "- swim\n"),
+    );
+    assert!(text.contains("- call Ann DONE") && text.contains("- call Anna at 5"), "{text}");
+    // The copy has most of a version, and changed one line of it: that is no conflict.
+    let grown = list("- call Ann DONE", "- swim\n- sing\n- run\n");
+    let (text, stays) = merged_copy(
+        &[&base, &grown, &grown.replace("wash", "wash up")],
+        &grown.replace("DONE", "DONE on Monday"),
+    );
+    assert_eq!(text, grown.replace("wash", "wash up").replace("DONE", "DONE on Monday"));
+    assert!(!stays);
+}
+
+#[test]
+fn a_copy_gets_the_line_ends_of_the_note() {
+    let base = "# Plan\n\nOne.\n\nTwo.\n";
+    let crlf = |text: &str| text.replace('\n', "\r\n");
+    let (ours, theirs) = (base.replace("One.", "One, here."), base.replace("Two.", "Two, there."));
+    let both = ours.replace("Two.", "Two, there.");
+    let cases = [
+        (base.to_owned(), ours.clone(), crlf(&theirs), both.clone()),
+        (crlf(base), crlf(&ours), theirs.clone(), crlf(&both)),
+        (base.to_owned(), crlf(&ours), theirs.clone(), crlf(&both)),
+    ];
+    assert_eq!(cases.len(), 3);
+    for (base, ours, theirs, both) in cases {
+        assert_eq!(merged_copy(&[&base, &ours], &theirs), (both, false));
+    }
+}

@@ -68,6 +68,7 @@ fn a_repository_is_prepared_once() {
         ".gitattributes",
         "merge.sidenote.name",
         "merge.sidenote.driver",
+        ".sidenote/check-baseline.json",
         "pre-commit",
     ];
     let with = |state: &str| all.map(|target| format!("{state} {target}"));
@@ -80,7 +81,8 @@ fn a_repository_is_prepared_once() {
     assert_eq!(text(".sidenote/.gitignore"), "index/\nbackups/\nlocal/\n");
     let driver = git(vault.root(), &["config", "merge.sidenote.driver"]);
     assert!(driver.contains("sidenote merge-driver -- %O %A %B %L %P"), "{driver}");
-    assert!(text(".git/hooks/pre-commit").contains("sidenote --vault '.' check --staged --strict"));
+    let command = "sidenote --vault '.' check --staged --since HEAD --strict --baseline './.sidenote/check-baseline.json'";
+    assert!(text(".git/hooks/pre-commit").contains(command));
     // Nothing is left to do.
     assert_eq!(steps(&vault, &ALL), with("present"));
     assert_eq!(files(vault.root()), prepared);
@@ -104,7 +106,7 @@ fn what_is_there_is_left_and_the_lines_to_add_are_printed() {
     assert_eq!(git(vault.root(), &["config", "--get-regexp", "^merge"]), "merge.sidenote.driver mine\n");
     let said = stdout(&done);
     assert!(said.contains("there is a hook already") && said.contains("it is set to: mine"), "{said}");
-    assert!(said.contains("  sidenote --vault '.' check --staged --strict"), "{said}");
+    assert!(said.contains("  sidenote --vault '.' check --staged --since HEAD --strict"), "{said}");
     assert!(said.contains(".gitattributes sets another merge for: *.md"), "{said}");
 }
 
@@ -168,5 +170,58 @@ fn nothing_is_written_through_a_link_of_the_repository() {
         );
         assert_eq!(files(outside.path()), before, "{place}: {said}");
         fs::remove_dir_all(&elsewhere).or_else(|_| fs::remove_file(&elsewhere)).unwrap();
+    }
+}
+
+/// Commits everything, with the program on the path. Returns what git and the hook say, and whether the commit was made.
+#[cfg(unix)]
+fn try_commit(vault: &TestVault) -> (bool, String) {
+    let path = std::env::var_os("PATH").unwrap();
+    let folders = [Path::new(&program()).parent().unwrap().to_owned()].into_iter();
+    let path = std::env::join_paths(folders.chain(std::env::split_paths(&path))).unwrap();
+    let run = |args: &[&str]| {
+        let mut command = Command::new("git");
+        clean_env(&mut command, &vault.root().join(".home")).env("PATH", &path);
+        command.env("GIT_CONFIG_NOSYSTEM", "1").current_dir(vault.root());
+        command.args(["-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgsign=false"]);
+        command.args(args).output().unwrap()
+    };
+    assert!(run(&["add", "--all"]).status.success());
+    let done = run(&["commit", "-qm", "next"]);
+    (done.status.success(), format!("{}{}", stdout(&done), stderr(&done)))
+}
+
+#[cfg(unix)]
+#[test]
+fn the_hook_judges_what_a_commit_changes_and_lets_known_problems_pass() {
+    for has_commits in [true, false] {
+        let vault = TestVault::new(&[("old.md", "See [gone](gone.md).\n"), (".gitignore", ".home/\n")]);
+        git(vault.root(), &["init", "-q", "-b", "main"]);
+        if has_commits {
+            git(vault.root(), &["add", "--all"]);
+            git(vault.root(), &["commit", "-qm", "first"]);
+        }
+        let said = stdout(&vault.run(&ALL));
+        assert!(
+            said.contains("added to .sidenote/check-baseline.json (the hook lets 1 problem of today pass)"),
+            "{said}"
+        );
+        // Its own files, and a note with an old problem.
+        let (is_made, said) = try_commit(&vault);
+        assert!(is_made, "{has_commits}: {said}");
+        vault.write("old.md", "More.\n\nSee [gone](gone.md).\n");
+        let (is_made, said) = try_commit(&vault);
+        assert!(is_made, "{has_commits}: {said}");
+        // A new problem in a note that the commit changes.
+        vault.write("new.md", "See [none](none.md).\n");
+        let (is_made, said) = try_commit(&vault);
+        assert!(!is_made && said.contains("new.md:1:5") && !said.contains("old.md"), "{has_commits}: {said}");
+        assert!(said.contains("--write-baseline") && said.contains("git commit --no-verify"), "{said}");
+        // A link to a note that the commit removes.
+        vault.write("new.md", "See [old](old.md).\n");
+        assert!(try_commit(&vault).0);
+        vault.remove("old.md");
+        let (is_made, said) = try_commit(&vault);
+        assert!(!is_made && said.contains("new.md:1:5"), "{has_commits}: {said}");
     }
 }

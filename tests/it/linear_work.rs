@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use proptest::prelude::*;
+use sidenote::store::RepairRequest;
 use sidenote::text::anchor::AnchorTable;
 use sidenote::text::dialect::LinkDialect;
 use sidenote::text::line_column::Locator;
@@ -354,4 +355,20 @@ fn every_time_can_be_written_and_read() {
     let now = Timestamp::parse("2026-11-21").unwrap();
     let (start, end) = Timestamp::relative("900000000000 h", now).unwrap();
     assert!(start < end && Timestamp::parse(&start.rfc3339()).is_some());
+}
+
+#[test]
+fn dead_links_are_explained_in_linear_time() {
+    let [few, many] = [100, 400].map(|count| {
+        let notes: Vec<(String, String)> = (0..count)
+            .map(|at| (format!("new/n{at}.md"), format!("[n](../old/n{at}.md) and [none](none{at}.md)\n")))
+            .collect();
+        let notes: Vec<(&str, &str)> =
+            notes.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
+        let request = RepairRequest { paths: vec!["new".to_owned()], ..RepairRequest::default() };
+        let reply = TestVault::new(&notes).store().changes().repair(&request).unwrap();
+        assert_eq!((reply.links.len(), reply.unexplained), (count, count));
+        reply.work
+    });
+    assert!(few > 0 && many <= 5 * few, "{few} files for 100 links, {many} for 400");
 }

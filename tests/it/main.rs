@@ -103,6 +103,7 @@ mod replica_plan;
 mod resolve;
 mod repair;
 mod repair_branches;
+mod repair_evidence;
 mod repair_histories;
 mod repair_misled;
 mod repair_sections;

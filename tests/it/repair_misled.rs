@@ -273,13 +273,3 @@ fn equal_notes_in_two_folders_are_told_apart_by_their_folders() {
         }
     }
 }
-
-#[test]
-fn a_file_that_was_written_anew_is_a_guess() {
-    let vault = moved_in(&[&[("x.md", "")]], true);
-    vault.write("x.md", page("Something else"));
-    commit(&vault, "anew");
-    git(vault.root(), &["mv", "x.md", "w.md"]);
-    let report = json(&vault, NOW, &["repair"]);
-    assert_eq!(told(&report), ["a.md:1 [X](x.md) -> w.md weak [\"git\"]"]);
-}

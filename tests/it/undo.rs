@@ -6,6 +6,7 @@ use std::io::Write as _;
 use sidenote::journal::Journal;
 use sidenote::journal::event::Event;
 use sidenote::journal::reader::ReadOrder;
+use sidenote::store::{EditRequest, NoteEdit, Operation};
 use sidenote::text::edit::{Edit, apply, single_edit};
 use sidenote::text::revert::revert_edits;
 use sidenote::vault::Vault;
@@ -64,7 +65,9 @@ fn operations_that_cannot_be_undone_are_named_and_skipped() {
     vault.write("b.md", "x [[e]]\n");
     let named = ["b.md", "--keep", "--skip", moved.as_str()];
     check_refused(&vault, &["undo"], 5, &named);
-    check_refused(&vault, &["undo", &moved], 5, &named);
+    // To pass over it would undo another one than was named.
+    let said = stderr(&vault.run(&["undo", &moved]));
+    assert!(!said.contains("--skip") && said.contains(&format!("sidenote history {moved}")), "{said}");
     check_refused(&vault, &["undo", &moved, "--keep", "z.md"], 2, &["touched no"]);
     // Passed over, the one before it is taken back.
     let skipped = vault.run(&["undo", "--skip"]);
@@ -196,7 +199,9 @@ fn a_permanent_deletion_does_not_block_earlier_undos() {
     run(&vault, NOW, &["append", "a", "two"]);
     run(&vault, NOW, &["delete", "a", "--permanent", "--yes"]);
     // The note of the newest operation in the undo log is gone.
-    check_refused(&vault, &["undo"], 5, &["a.md is gone", "--skip"]);
+    let says =
+        ["delete of a.md cannot be undone", "removed for good", "append of a.md before it: sidenote undo "];
+    check_refused(&vault, &["undo"], 5, &says);
     run(&vault, NOW, &["undo", "--skip"]);
     assert_eq!(text_of(&vault, "b.md"), "y\n");
 }
@@ -348,4 +353,62 @@ fn edits_are_reverted_where_their_text_is_unchanged() {
         check_revert(before, after, now, expected);
     }
     assert_eq!(cases.len(), 16);
+}
+
+/// The last operation as `history` lists it for people.
+fn listed(vault: &TestVault, args: &[&str]) -> Vec<String> {
+    let said = run(vault, NOW, &[&["history"], args].concat());
+    let subject = |line: &str| {
+        line.split("  ").skip(1).filter(|cell| !cell.is_empty()).take(2).collect::<Vec<_>>().join(" ")
+    };
+    said.lines().map(subject).collect()
+}
+
+#[test]
+fn an_undo_names_what_it_took_back_and_the_history_marks_it() {
+    let vault = TestVault::new(&[("a.md", "x\n")]);
+    run(&vault, NOW, &["append", "a", "one"]);
+    let id = last(&vault);
+    assert_eq!(run(&vault, NOW, &["undo"]), "undone: append of a.md\na.md changed\n");
+    assert_eq!(listed(&vault, &[]), ["undo a.md", "append (undone) a.md"]);
+    assert!(run(&vault, NOW, &["redo"]).starts_with("done again: append of a.md\n"));
+    assert_eq!(listed(&vault, &[]), ["redo a.md", "undo (undone) a.md", "append a.md"]);
+    // One operation with its difference, by the beginning of its id.
+    let said = run(&vault, NOW, &["history", &id[..20]]);
+    assert!(said.contains("append  a.md") && said.contains("+one"), "{said}");
+    assert!(said.contains(&format!("to undo it: sidenote undo {id}")), "{said}");
+    let later = last(&vault);
+    assert!(run(&vault, NOW, &["history", &later]).contains("+one"));
+}
+
+#[test]
+fn a_session_is_listed_and_undone_as_a_whole() {
+    let vault = TestVault::new(&[("a.md", "x\n"), ("b.md", "y\n")]);
+    let edit = |session: &str, name: &str, text: &str| {
+        let store = vault.store().in_session(session);
+        let edit = EditRequest {
+            note: name.to_owned(),
+            edit: NoteEdit::Append(text.to_owned(), None),
+            expect: None,
+        };
+        store.changes().change(&Operation::Edit(edit), false).unwrap();
+    };
+    edit("one", "a", "first");
+    edit("two", "b", "other");
+    edit("one", "a", "second");
+    run(&vault, NOW, &["append", "b", "by hand"]);
+    assert_eq!(listed(&vault, &["--session", "two"]).len(), 1);
+    assert_eq!(listed(&vault, &["--session", "one"]).len(), 2);
+    assert_eq!(
+        [listed(&vault, &["--client", "cli"]).len(), listed(&vault, &["--client", "x"]).len()],
+        [4, 0]
+    );
+    assert_eq!(listed(&vault, &["--since", "2999-01-01"]), Vec::<String>::new());
+    let said = stderr(&vault.run(&["undo", "--session", "one", "--dry-run"]));
+    assert!(said.contains("the first of 2 operations"), "{said}");
+    let undone = json(&vault, NOW, &["undo", "--session", "one"]);
+    assert_eq!(undone.as_array().unwrap().len(), 2);
+    assert_eq!(text_of(&vault, "a.md"), "x\n");
+    assert!(text_of(&vault, "b.md").contains("other") && text_of(&vault, "b.md").contains("by hand"));
+    check_refused(&vault, &["undo", "--session", "one"], 3, &["did nothing that can be undone"]);
 }

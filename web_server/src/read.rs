@@ -236,7 +236,8 @@ fn related(store: &Store, params: &Params) -> Result<Vec<u8>, ApiError> {
 
 fn history(store: &Store, params: &Params) -> Result<Vec<u8>, ApiError> {
     let limit = params.number("limit")?.unwrap_or(50);
-    to_json(&store.changes().history_of(Some(params.required("name")?), limit)?)
+    let note = Some(params.required("name")?.to_owned());
+    to_json(&store.views().changes(&ActivityRequest { limit, note, ..ActivityRequest::default() })?)
 }
 
 fn git_history(store: &Store, params: &Params) -> Result<Vec<u8>, ApiError> {

@@ -15,7 +15,7 @@ pub(super) fn event_number(id: &str) -> EventId {
 }
 
 /// Returns the time in a UUIDv7 in milliseconds since 1970; `None` for any other id.
-pub(super) fn id_millis(id: &str) -> Option<i64> {
+pub fn id_millis(id: &str) -> Option<i64> {
     let (seconds, nanos) = uuid::Uuid::parse_str(id).ok()?.get_timestamp()?.to_unix();
     i64::try_from(seconds * 1000 + u64::from(nanos) / 1_000_000).ok()
 }

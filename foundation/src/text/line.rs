@@ -1,5 +1,7 @@
 //! Line ends of a text: offsets to line numbers and back.
 
+use std::borrow::Cow;
+
 use crate::text::span::Span;
 
 /// The starts of a text's lines, which convert offsets to line numbers.
@@ -37,6 +39,21 @@ impl Lines {
             Some(before) => self.starts.get(before).copied().unwrap_or(usize::MAX),
         }
     }
+}
+
+/// Returns a text with the line ends of another one, where all of those are of one kind.
+pub fn with_line_ends_of<'t>(text: &'t str, like: &str) -> Cow<'t, str> {
+    let (all, with_return) = (like.matches('\n').count(), like.matches("\r\n").count());
+    let is_crlf = with_return > 0;
+    if all == 0 || is_crlf && with_return < all {
+        return Cow::Borrowed(text);
+    }
+    let own = (text.matches('\n').count(), text.matches("\r\n").count());
+    if own.1 == if is_crlf { own.0 } else { 0 } {
+        return Cow::Borrowed(text);
+    }
+    let plain = text.replace("\r\n", "\n");
+    Cow::Owned(if is_crlf { plain.replace('\n', "\r\n") } else { plain })
 }
 
 /// Returns the line that starts at `at` without its end, and the offset of the next line. A lone CR ends a line too

@@ -3,11 +3,13 @@
 //! The merge of lines is a value that is passed in, because git's own is the one that counts. What the rules decide is
 //! written into all three versions before it, so that the line merge sees no difference there.
 
+mod ancestor;
 mod preserve;
 mod properties;
 mod regions;
 mod retarget;
 
+pub use self::ancestor::Lineage;
 pub use self::preserve::has_every_line;
 pub use self::regions::{Markers, count_changed_lines, merge_lines};
 

@@ -314,7 +314,12 @@ impl FileNames {
 
     /// Lists the files with the name of a file, that file included, ordered by preference.
     pub fn with_name_of(&self, path: &NotePath) -> impl Iterator<Item = &NotePath> {
-        let ids = self.ids_of(&key(path.name())).map_or(&[][..], FileIds::by_rank);
+        self.with_name(&key(path.name()))
+    }
+
+    /// Lists the files with a name, given by its key, ordered by preference.
+    pub fn with_name(&self, name: &str) -> impl Iterator<Item = &NotePath> + use<'_> {
+        let ids = self.ids_of(name).map_or(&[][..], FileIds::by_rank);
         ids.iter().map(|&id| &self.file(id).path)
     }
 

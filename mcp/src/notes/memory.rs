@@ -429,7 +429,8 @@ fn undone_output(replies: &[ChangeReply]) -> (String, Value) {
             .map(ToString::to_string)
             .collect();
         let verb = if reply.plan.operation == "redo" { "redone" } else { "undone" };
-        lines.push(plain(&format!("{verb}: {} files ({})", reply.plan.files.len(), files.join(", "))));
+        let reverted = reply.reverted.as_deref().map(|reverted| format!("{reverted}: ")).unwrap_or_default();
+        lines.push(plain(&format!("{verb}: {reverted}{} files ({})", reply.plan.files.len(), files.join(", "))));
         lines.extend(reply.notices.iter().map(|notice| format!("notice: {notice}")));
     }
     let operations: Vec<_> = replies

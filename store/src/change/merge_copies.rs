@@ -2,6 +2,7 @@
 //!
 //! The common ancestor is looked for in git, among the before-images and in the backups. Without one, nothing is merged.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use crate::catalog_overlay::View;
@@ -14,14 +15,14 @@ use crate::upkeep::Upkeep;
 use crate::upkeep::conflicts::{ConflictCopies, ConflictCopy};
 use crate::upkeep::merge_driver::merge_with_git;
 use serde::Serialize;
+use sidenote_foundation::clock::Timestamp;
 use sidenote_foundation::error::{Error, Result};
-use sidenote_foundation::git::Repository;
+use sidenote_foundation::git::{CommittedFile, Repository};
 use sidenote_foundation::index::catalog::Filter;
+use sidenote_foundation::journal::event_id::id_millis;
 use sidenote_foundation::text::edit::{ChangeSet, Content, FileChange, FileLocation, Remark, single_edit};
-use sidenote_foundation::text::line::Lines;
-use sidenote_foundation::text::merge::{
-    Markers, Versions, count_changed_lines, first_conflict, has_every_line, merge,
-};
+use sidenote_foundation::text::line::{Lines, with_line_ends_of};
+use sidenote_foundation::text::merge::{Lineage, Markers, Versions, first_conflict, has_every_line, merge};
 use sidenote_foundation::text::path::NotePath;
 use sidenote_foundation::text::unified_diff::unified_diff;
 use sidenote_foundation::vault::undo_log::UndoLog;
@@ -71,6 +72,8 @@ pub struct MergeCopiesReply {
 struct EarlierVersion {
     text: String,
     origin: String,
+    /// A time at which the note was so.
+    at: Timestamp,
 }
 
 impl Changes<'_> {
@@ -119,9 +122,17 @@ impl CopyMerge<'_> {
                     return Err(Error::invalid(refusal.to_string()));
                 }
             }
-            let recorded = self.recorded_base(&copy.path)?;
-            let base = recorded.as_ref().or_else(|| nearest(&earlier, &text, &copy.text)).cloned();
-            let (result, outcome) = self.merge_copy(&text, &copy, base.as_ref())?;
+            let (result, outcome, base) = match self.recorded_base(&copy.path)? {
+                Some(base) => {
+                    let (result, outcome) = self.merge_copy(&text, &copy, Some(&base))?;
+                    (result, outcome, Some(base))
+                }
+                None => {
+                    let possible = possible_versions(&earlier, self.written(&copy.path));
+                    let (result, outcome, base) = self.merge_with_ancestor(&text, &copy, possible)?;
+                    (result, outcome, base.cloned())
+                }
+            };
             text = result;
             merged.push((copy, base, outcome));
         }
@@ -130,7 +141,8 @@ impl CopyMerge<'_> {
         let mut outcomes = Vec::new();
         for (copy, base, mut outcome) in merged {
             let base = base.as_ref().map_or("", |base| base.text.as_str());
-            outcome.trashed = outcome.base.is_some() && has_every_line(&copy.text, base, &text);
+            let theirs = with_line_ends_of(&copy.text, &text);
+            outcome.trashed = outcome.base.is_some() && has_every_line(&theirs, base, &text);
             if outcome.trashed {
                 let place = Planner::of(self.core).free_in_trash(&copy.path, &trash)?;
                 trash.insert(place.clone());
@@ -175,6 +187,38 @@ impl CopyMerge<'_> {
         Ok((named.clone(), copies))
     }
 
+    /// Returns when a file was last written, where the system tells.
+    fn written(&self, path: &NotePath) -> Option<Timestamp> {
+        let modified =
+            self.core.vault.disk_path(path).symlink_metadata().and_then(|file| file.modified()).ok()?;
+        let since = modified.duration_since(std::time::UNIX_EPOCH).ok()?;
+        Some(Timestamp::from_millis(i64::try_from(since.as_millis()).ok()?))
+    }
+
+    /// Merges one copy into a text with the version that it comes from. Where an older one may be that as well, and the merge
+    /// would leave out lines of the note, the older one counts: the lines stay, or are a conflict.
+    fn merge_with_ancestor<'v>(
+        &self,
+        text: &str,
+        copy: &Source,
+        versions: &'v [EarlierVersion],
+    ) -> Result<(String, MergedCopy, Option<&'v EarlierVersion>)> {
+        let theirs = with_line_ends_of(&copy.text, text);
+        let texts: Vec<Cow<'_, str>> =
+            versions.iter().map(|version| with_line_ends_of(&version.text, text)).collect();
+        let texts: Vec<&str> = texts.iter().map(AsRef::as_ref).collect();
+        let lineage = Lineage { versions: &texts, note: text, copy: &theirs };
+        let mut at = lineage.nearest();
+        loop {
+            let base = at.and_then(|at| versions.get(at));
+            let (result, outcome) = self.merge_copy(text, copy, base)?;
+            match at.and_then(|at| lineage.older_than_lost_lines(at, &result)) {
+                Some(older) => at = Some(older),
+                None => return Ok((result, outcome, base)),
+            }
+        }
+    }
+
     /// Merges one copy into a text. Returns the new text and what became of the copy.
     fn merge_copy(
         &self,
@@ -189,7 +233,8 @@ impl CopyMerge<'_> {
             trashed: false,
             difference: None,
         };
-        if copy.text == text {
+        let theirs = with_line_ends_of(&copy.text, text);
+        if theirs == text {
             outcome.base = Some("the note itself, which is the same".to_owned());
             return Ok((text.to_owned(), outcome));
         }
@@ -200,15 +245,16 @@ impl CopyMerge<'_> {
         let name = copy.path.name().to_owned();
         let markers =
             Markers { ours: "the note".to_owned(), base: base.origin.clone(), theirs: name, size: 7 };
-        let texts = Versions { base: &base.text, ours: text, theirs: &copy.text };
+        let ancestor = with_line_ends_of(&base.text, text);
+        let texts = Versions { base: &ancestor, ours: text, theirs: &theirs };
         let result = merge(texts, &|texts| merge_with_git(self.core.vault.root(), texts, &markers))?;
         outcome.base = Some(base.origin.clone());
         outcome.conflicts = result.conflicts;
         Ok((result.text, outcome))
     }
 
-    /// Lists earlier versions of a note: from git, the before-images and the backups, the oldest of each first. A source
-    /// that cannot be read is a remark.
+    /// Lists earlier versions of a note from git, the before-images and the backups, the oldest first. A source that cannot
+    /// be read is a remark.
     fn earlier_versions(&self, note: &NotePath, plan: &mut ChangeSet) -> Result<Vec<EarlierVersion>> {
         let sources = [
             ("git", self.versions_in_git(note)),
@@ -228,6 +274,8 @@ impl CopyMerge<'_> {
                 }),
             }
         }
+        versions.sort_by_key(|version| version.at);
+        versions.dedup_by(|later, version| later.text == version.text);
         Ok(versions)
     }
 
@@ -235,17 +283,19 @@ impl CopyMerge<'_> {
     fn recorded_base(&self, copy: &NotePath) -> Result<Option<EarlierVersion>> {
         let bytes = merge_base::find(&self.core.vault, copy)?;
         let text = bytes.and_then(|bytes| String::from_utf8(bytes).ok());
-        Ok(text.map(|text| EarlierVersion { text, origin: "the last synchronisation".to_owned() }))
+        let at = self.written(copy).unwrap_or_default();
+        Ok(text.map(|text| EarlierVersion { text, origin: "the last synchronisation".to_owned(), at }))
     }
 
     fn versions_in_git(&self, note: &NotePath) -> Result<Vec<EarlierVersion>> {
         let Some(repository) = Repository::discover(self.core.vault.root())? else { return Ok(Vec::new()) };
         let versions = repository.versions(note.as_str(), MAX_COMMITS)?;
-        let version = |bytes, origin| Some(EarlierVersion { text: String::from_utf8(bytes).ok()?, origin });
-        let found = versions.into_iter().rev();
-        Ok(found
-            .filter_map(|found| version(found.bytes, format!("commit {}", found.commit.short())))
-            .collect())
+        let version = |found: CommittedFile| {
+            let origin = format!("commit {}", found.commit.short());
+            let at = Timestamp::from_millis(found.committed_at.saturating_mul(1000));
+            Some(EarlierVersion { text: String::from_utf8(found.bytes).ok()?, origin, at })
+        };
+        Ok(versions.into_iter().rev().filter_map(version).collect())
     }
 
     fn versions_in_undo_log(&self, note: &NotePath) -> Result<Vec<EarlierVersion>> {
@@ -260,11 +310,10 @@ impl CopyMerge<'_> {
             let files = kept.record(&id)?.files.into_iter();
             let images =
                 files.filter(|file| file.from.as_ref() == Some(&place)).filter_map(|file| file.image);
+            let at = Timestamp::from_millis(id_millis(&id).unwrap_or_default());
             versions.extend(images.filter_map(|bytes| {
-                Some(EarlierVersion {
-                    text: String::from_utf8(bytes).ok()?,
-                    origin: format!("operation {id}"),
-                })
+                let origin = format!("operation {id}");
+                Some(EarlierVersion { text: String::from_utf8(bytes).ok()?, origin, at })
             }));
         }
         Ok(versions)
@@ -279,19 +328,20 @@ impl CopyMerge<'_> {
             };
             let bytes = backup::read(&path, &format!("notes/{note}"), file)?;
             let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-            versions.extend(String::from_utf8(bytes).ok().map(|text| EarlierVersion { text, origin: name }));
+            let at = Timestamp::parse(&manifest.at).unwrap_or_default();
+            let version = String::from_utf8(bytes).ok().map(|text| EarlierVersion { text, origin: name, at });
+            versions.extend(version);
         }
         Ok(versions)
     }
 }
 
-/// Finds the common ancestor of a note and its copy: the version that differs least from both together, the oldest of
-/// several. The note was changed after it, so its present text is none.
-fn nearest<'v>(versions: &'v [EarlierVersion], note: &str, copy: &str) -> Option<&'v EarlierVersion> {
-    let others = versions.iter().filter(|version| version.text != note);
-    others.min_by_key(|version| {
-        count_changed_lines(&version.text, note) + count_changed_lines(&version.text, copy)
-    })
+/// Returns the versions that a copy can come from: those that were not written after it. When a version was written is not
+/// known, but it was after the one before.
+fn possible_versions(versions: &[EarlierVersion], written: Option<Timestamp>) -> &[EarlierVersion] {
+    let Some(written) = written else { return versions };
+    let older = versions.partition_point(|version| version.at <= written);
+    versions.get(..=older).unwrap_or(versions)
 }
 
 /// Returns a remark on a copy that stays, or that brought conflicts.

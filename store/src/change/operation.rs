@@ -61,6 +61,9 @@ pub struct ChangeReply {
     /// What became of the change in git, if the settings ask for commits.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub commit: Option<CommitReply>,
+    /// Of an undo or redo: the operation that it took back or did again, such as `append of Plan.md`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reverted: Option<String>,
     /// Notices for the caller.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notices: Vec<String>,
@@ -78,6 +81,7 @@ impl ChangeReply {
             plan,
             diff: None,
             commit: None,
+            reverted: None,
             notices: Vec::new(),
             rows: Vec::new(),
         }

@@ -2,6 +2,8 @@
 //! evidence of the index, the journal and git, and the edits that follow from it.
 
 pub(crate) mod dead_link;
+mod commit_changes;
+mod content_owners;
 mod evidence;
 mod git_evidence;
 mod history_reader;
@@ -23,7 +25,7 @@ use crate::change::operation::ChangeReply;
 use crate::change::repair::evidence::{Clue, LinkMeaning};
 use crate::change::repair::git_evidence::GitEvidence;
 use crate::change::repair::history_reader::{HistoryProblem, no_evidence};
-use crate::change::repair::journal_evidence::journal_clues;
+use crate::change::repair::journal_evidence::{find_captured, journal_clues};
 use crate::change::repair::present::{LinkCase, Present};
 use crate::source::Source;
 use crate::sync::IndexSync;
@@ -119,6 +121,9 @@ pub struct RepairReply {
     /// Why nothing was repaired now, such as an unfinished merge.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub waits_for: Option<String>,
+    /// The number of files that were looked at for names and folders: a measure of the work.
+    #[serde(skip)]
+    pub work: usize,
 }
 
 impl Changes<'_> {
@@ -150,7 +155,14 @@ impl Changes<'_> {
         let waits_for = repository.as_ref().filter(|_| request.is_automatic).and_then(waits_for);
         if waits_for.is_some() {
             let change = ChangeReply::of(ChangeSet::new(OP_REPAIR));
-            return Ok(RepairReply { links: Vec::new(), unexplained: 0, repaired: 0, change, waits_for });
+            return Ok(RepairReply {
+                links: Vec::new(),
+                unexplained: 0,
+                repaired: 0,
+                change,
+                waits_for,
+                work: 0,
+            });
         }
         let view = View::new(self.core)?;
         // What the index just saw move is evidence.
@@ -196,7 +208,8 @@ impl Changes<'_> {
         self.add_dead_anchors(&present, &places, &mut links);
         let mut change = self.apply_planned(|_| Ok(plan), request.dry_run || is_report)?;
         change.notices.extend(notices);
-        Ok(RepairReply { links, unexplained, repaired, change, waits_for: None })
+        let work = present.work();
+        Ok(RepairReply { links, unexplained, repaired, change, waits_for: None, work })
     }
 
     /// Returns the repository around the vault. A notice says why one cannot be read.
@@ -229,6 +242,9 @@ impl Changes<'_> {
         {
             // What was found until then counts.
             notices.push(no_evidence(&error));
+        }
+        if !is_automatic {
+            find_captured(self.core, present)?;
         }
         let is_committed = |path: &NotePath| git.as_ref().is_some_and(|git| git.is_committed(path));
         for (case, found) in journal_clues(self.core, present, is_committed)? {
@@ -337,7 +353,7 @@ fn git_clues(
     clues: &mut BTreeMap<LinkCase, Vec<Clue>>,
     is_automatic: bool,
 ) -> Result<()> {
-    git.find_misled(present)?;
+    git.find_misled(present, !is_automatic)?;
     // They are strong at most, which an automatic repair leaves.
     if !is_automatic {
         git.find_moved_sections(present)?;
@@ -351,20 +367,23 @@ fn git_clues(
 
 /// Adds the new text of each link that a plan changes.
 fn add_new_links(present: &Present, plan: &ChangeSet, places: &[LinkPosition], links: &mut [RepairItem]) {
-    let mut edits: BTreeMap<&str, &[Edit]> = BTreeMap::new();
+    let mut edits: BTreeMap<&str, Vec<&Edit>> = BTreeMap::new();
     for file in &plan.files {
         if let (Some(FileLocation::Vault(path)), Content::Edits(found)) = (&file.from, &file.content) {
+            let mut found: Vec<&Edit> = found.iter().collect();
+            found.sort_by_key(|edit| edit.span.start);
             edits.insert(path.as_str(), found);
         }
     }
     for ((at, span, _), item) in places.iter().zip(links) {
         let Some(source) = present.sources.get(*at) else { continue };
-        let own = edits.get(source.path.as_str()).copied().unwrap_or_default();
-        let own = own.iter().filter(|edit| span.start <= edit.span.start && edit.span.end <= span.end);
+        let own = edits.get(source.path.as_str()).map_or(&[][..], Vec::as_slice);
+        let first = own.partition_point(|edit| edit.span.start < span.start);
+        let own = own.iter().skip(first).take_while(|edit| edit.span.end <= span.end);
         let own: Vec<Edit> = own
             .map(|edit| {
                 let within = Span::new(edit.span.start - span.start, edit.span.end - span.start);
-                Edit { span: within, ..edit.clone() }
+                Edit { span: within, ..(*edit).clone() }
             })
             .collect();
         if own.is_empty() {

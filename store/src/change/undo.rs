@@ -25,7 +25,7 @@ use sidenote_foundation::wording::Wording;
 const REDO: &str = "redo";
 
 /// The least number of characters of an id that identify an operation, if no other id begins with them.
-const SHORTEST_NAME: usize = 8;
+pub(crate) const SHORTEST_NAME: usize = 8;
 
 /// The largest number of files that a conflict names.
 const NAMED: usize = 10;
@@ -37,6 +37,8 @@ pub struct UndoRequest {
     pub id: Option<String>,
     /// The number of operations, at least 1.
     pub count: usize,
+    /// All operations of this session are undone, and no others.
+    pub session: Option<String>,
     /// Whether to skip operations that cannot be undone.
     pub skip: bool,
     /// Files that stay as they are.
@@ -77,15 +79,25 @@ impl Changes<'_> {
             let reply = self.undo_with(request, |journal| named(journal, id))?;
             return Ok(vec![reply]);
         }
-        let count = request.count.max(1);
-        let mut notices = self.passed(count)?;
+        let (count, mut notices) = match &request.session {
+            Some(session) => (self.count_of_session(session)?, Vec::new()),
+            None => {
+                let count = request.count.max(1);
+                (count, self.passed(count, request.skip)?)
+            }
+        };
         let mut replies: Vec<ChangeReply> = Vec::new();
         let mut skipped: HashSet<String> = HashSet::new();
         while replies.len() < count {
             let tried = RefCell::new(None);
             let next = |journal: &Journal| {
                 let is_next = |operation: &ActiveOperation| {
-                    operation.is_undoable && !skipped.contains(&operation.event.id)
+                    operation.is_undoable
+                        && !skipped.contains(&operation.event.id)
+                        && request
+                            .session
+                            .as_deref()
+                            .is_none_or(|session| session_of(&operation.event) == Some(session))
                 };
                 let found = journal.operation_history(is_next)?.active.into_iter().find(is_next);
                 let event = found.ok_or_else(nothing)?.event;
@@ -117,6 +129,9 @@ impl Changes<'_> {
                 }
             }
             if request.dry_run && !replies.is_empty() {
+                if request.session.is_some() && count > 1 {
+                    notices.push(format!("this is the first of {count} operations that would be undone"));
+                }
                 break;
             }
         }
@@ -134,12 +149,14 @@ impl Changes<'_> {
     #[tracing::instrument(skip_all)]
     pub fn redo(&self, dry_run: bool) -> Result<ChangeReply> {
         let request = UndoRequest { dry_run, ..UndoRequest::default() };
-        self.undo_with(&request, |journal| {
+        let again = self.redoable()?;
+        let reply = self.undo_with(&request, |journal| {
             undo_to_redo(journal)?.ok_or_else(|| {
                 Error::not_found("there is nothing to redo")
                     .with_hint("redo works until another operation follows the undo")
             })
-        })
+        })?;
+        Ok(ChangeReply { reverted: again.as_ref().map(shown), ..reply })
     }
 
     /// Returns the operation that a redo would do again.
@@ -158,8 +175,26 @@ impl Changes<'_> {
         Ok(None)
     }
 
+    /// Counts the operations of a session that can be undone.
+    fn count_of_session(&self, session: &str) -> Result<usize> {
+        let found = self.core.journal().operation_history(|_| false)?.active;
+        let own = found.iter().filter(|operation| session_of(&operation.event) == Some(session));
+        match own.filter(|operation| operation.is_undoable).count() {
+            0 => Err(Error::not_found(format!("the session {session:?} did nothing that can be undone"))
+                .with_hint(
+                    Wording::new("`sidenote history --json` lists the session of each operation", "")
+                        .with_tool("read_session", "read_session with the action audit lists what was done"),
+                )),
+            count => Ok(count),
+        }
+    }
+
     /// Returns a notice about operations that are newer than those that are undone, and stay.
-    fn passed(&self, count: usize) -> Result<Vec<String>> {
+    ///
+    /// # Errors
+    /// `Conflict` if the newest operation removed a file for good, and the caller did not ask to skip such ones: what would be
+    /// undone is another one than the caller has in mind.
+    fn passed(&self, count: usize, skip: bool) -> Result<Vec<String>> {
         let mut there = 0;
         let found = self.core.journal().operation_history(|operation| {
             there += usize::from(operation.is_undoable);
@@ -180,6 +215,22 @@ impl Changes<'_> {
                 && event.op != OP_MOVED
                 && !(event.files.is_empty() && event.folders.is_empty())
         };
+        let gone = found.active.iter().filter(stays).find(|operation| removes_for_good(&operation.event));
+        let next = found.active.iter().find(|operation| operation.is_undoable);
+        if let (Some(gone), Some(next), false) = (gone, next, skip) {
+            let (gone, shown_next, id) = (shown(&gone.event), shown(&next.event), &next.event.id);
+            return Err(Error::new(
+                ErrorKind::Conflict,
+                format!("{gone} cannot be undone: the file was removed for good; nothing was written"),
+            )
+            .with_hint(
+                Wording::new(
+                    format!("to undo the {shown_next} before it: sidenote undo {id}"),
+                    format!("ask the user whether to undo the {shown_next} before it, which has the id {id}"),
+                )
+                .with_tool("session", "give session that id as operation, with the action undo"),
+            ));
+        }
         let said = |operation: &ActiveOperation| {
             format!("{} is newer and stays: its before-images were removed", shown(&operation.event))
         };
@@ -199,14 +250,16 @@ impl Changes<'_> {
         request: &UndoRequest,
         choose: impl FnOnce(&Journal) -> Result<Event>,
     ) -> Result<ChangeReply> {
-        let notices = RefCell::new(Vec::new());
+        let (notices, reverted) = (RefCell::new(Vec::new()), RefCell::new(None));
         let plan = |_: Option<&WriteLock>| {
             let event = choose(&self.core.journal())?;
-            let (plan, said) = self.plan_undo(&event, &request.keep)?;
+            let (plan, said) = self.plan_undo(&event, request)?;
             *notices.borrow_mut() = said;
+            *reverted.borrow_mut() = Some(shown(&event));
             Ok(plan)
         };
         let mut reply = self.apply_planned(plan, request.dry_run)?;
+        reply.reverted = reverted.into_inner();
         reply.notices.splice(0..0, notices.into_inner());
         Ok(reply)
     }
@@ -222,9 +275,12 @@ impl Changes<'_> {
     }
 
     /// Plans the undo of an operation, and reports which of its files others changed since.
-    fn plan_undo(&self, event: &Event, keep: &[String]) -> Result<(ChangeSet, Vec<String>)> {
-        let PlannedUndo { plan, notices, conflicts, is_partial } = self.undo_of(event, keep)?;
-        if conflicts.is_empty() { Ok((plan, notices)) } else { Err(refusal(event, &conflicts, is_partial)) }
+    fn plan_undo(&self, event: &Event, request: &UndoRequest) -> Result<(ChangeSet, Vec<String>)> {
+        let PlannedUndo { plan, notices, conflicts, is_partial } = self.undo_of(event, &request.keep)?;
+        if conflicts.is_empty() {
+            return Ok((plan, notices));
+        }
+        Err(refusal(event, &conflicts, is_partial, request))
     }
 
     /// Plans the undo of each file of an operation.
@@ -392,7 +448,7 @@ impl Back {
 
 /// Returns the error that names what stands in the way of an undo, and says what to do. `is_partial` says whether the undo has
 /// something to do without the files that are in the way.
-fn refusal(event: &Event, conflicts: &[UndoConflict], is_partial: bool) -> Error {
+fn refusal(event: &Event, conflicts: &[UndoConflict], is_partial: bool, request: &UndoRequest) -> Error {
     let mut said: Vec<String> =
         conflicts.iter().take(NAMED).map(|found| format!("{} {}", found.path, found.reason)).collect();
     if conflicts.len() > NAMED {
@@ -433,8 +489,15 @@ fn refusal(event: &Event, conflicts: &[UndoConflict], is_partial: bool) -> Error
         let words: Vec<&str> = [event.id.as_str()].into_iter().chain(kept).collect();
         person.push(format!("leave these files as they are: {}", command(&words)));
     }
-    person.push(String::new());
-    let person = format!("{}pass over the operation: sidenote undo --skip", person.join("; or "));
+    // To pass over one operation that was named would undo another one.
+    person.push(match (&request.id, &request.session) {
+        (Some(_), _) => format!("see what it wrote: sidenote history {}", event.id),
+        (None, Some(session)) => {
+            format!("pass over the operation: {}", command(&["--session", session.as_str(), "--skip"]))
+        }
+        (None, None) => "pass over the operation: sidenote undo --skip".to_owned(),
+    });
+    let person = person.join("; or ");
     agent.push(
         "ask the user whether to leave these files as they are, or to pass over the operation".to_owned(),
     );
@@ -503,6 +566,16 @@ fn undone_already(journal: &Journal, wanted: &str) -> Result<Option<Error>> {
         }
     }
     Ok(None)
+}
+
+/// Returns the session of an operation.
+fn session_of(event: &Event) -> Option<&str> {
+    event.more.get("session").and_then(serde_json::Value::as_str)
+}
+
+/// Returns whether an operation removed a file without a way back.
+fn removes_for_good(event: &Event) -> bool {
+    event.undoes.is_none() && event.files.iter().any(|file| file.to.is_none() && file.after.is_none())
 }
 
 /// Describes an operation to a person.

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use serde::Serialize;
 
+use crate::upkeep::check::baseline::Baseline;
 use sidenote_foundation::atomic_file::AtomicFile;
 use sidenote_foundation::error::{Error, Result};
 use sidenote_foundation::git::Repository;
@@ -27,15 +28,18 @@ const ATTRIBUTES: [(&str, &str); 2] =
 /// The largest hook that is read, in bytes.
 const MAX_HOOK: u64 = 1 << 20;
 
+/// The file in the vault that records the problems which the hook lets pass.
+const BASELINE: &str = ".sidenote/check-baseline.json";
+
 /// What is prepared besides the ignore files.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct GitInitRequest {
     /// Whether lines are added to `.gitattributes`.
     pub attributes: bool,
     /// Whether the merge driver is set.
     pub driver: bool,
-    /// Whether a pre-commit hook is added.
-    pub hook: bool,
+    /// The problems of the vault, which a pre-commit hook lets pass; `None` if no hook is added.
+    pub hook: Option<Baseline>,
     /// Whether nothing is written.
     pub dry_run: bool,
 }
@@ -102,7 +106,8 @@ pub fn prepare_repository(vault: &Vault, request: &GitInitRequest) -> Result<Git
         }
         steps.push(driver);
     }
-    if request.hook {
+    if let Some(baseline) = &request.hook {
+        steps.push(preparation.baseline(baseline)?);
         steps.push(preparation.hook()?);
     }
     let adds = steps.iter().any(|step| step.state == GitInitState::Add);
@@ -206,11 +211,33 @@ impl Preparation<'_> {
         }
     }
 
+    /// Records the problems that the hook lets pass.
+    fn baseline(&self, baseline: &Baseline) -> Result<GitInitStep> {
+        let file = self.vault.root().join(BASELINE);
+        let lines = [format!("sidenote check --write-baseline {BASELINE}")];
+        let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+        if file.symlink_metadata().is_ok() {
+            return Ok(GitInitStep::new(BASELINE, GitInitState::Present, &lines));
+        }
+        if !self.dry_run {
+            let text = baseline.to_json()?;
+            AtomicFile::new(&file)
+                .write_bytes(text.as_bytes())
+                .map_err(|error| Error::io("write", &file, error))?;
+        }
+        let count = match baseline.count() {
+            1 => "1 problem".to_owned(),
+            count => format!("{count} problems"),
+        };
+        Ok(GitInitStep::new(BASELINE, GitInitState::Add, &lines)
+            .because(format!("the hook lets {count} of today pass")))
+    }
+
     /// Adds the hook that checks the notes of a commit.
     fn hook(&self) -> Result<GitInitStep> {
         let (folder, is_own) = self.repository.hooks_dir()?;
         let path = folder.join("pre-commit");
-        let command = self.hook_command();
+        let command = format!("{} || exit 1", self.hook_command());
         let target = path.display().to_string();
         let step = |state| GitInitStep::new(target.clone(), state, &[command.as_str()]);
         if let Some(hook) = read_hook(&path)? {
@@ -229,7 +256,8 @@ impl Preparation<'_> {
         if !self.dry_run {
             create_hooks_dir(&folder)?;
             let text = format!(
-                "#!/bin/sh\n# Refuses a commit with errors in its notes; `git commit --no-verify` skips it.\n{WITHOUT_PROGRAM}\n{command}\n"
+                "{HOOK_HEAD}\n{WITHOUT_PROGRAM}\n{} || {{ echo '{REFUSED}' >&2; exit 1; }}\n",
+                self.hook_command()
             );
             AtomicFile::new(&path)
                 .mode(0o755)
@@ -244,12 +272,21 @@ impl Preparation<'_> {
         let prefix = self.repository.prefix().trim_end_matches('/');
         let vault = match prefix {
             "" => ".".to_owned(),
-            prefix => format!("./{prefix}"),
+            prefix => format!("./{}", prefix.replace('\'', r"'\''")),
         };
-        format!("sidenote --vault '{}' check --staged --strict || exit 1", vault.replace('\'', r"'\''"))
+        format!(
+            "sidenote --vault '{vault}' check --staged --since HEAD --strict --baseline '{vault}/{BASELINE}'"
+        )
     }
 }
 
+/// The first lines of the hook.
+const HOOK_HEAD: &str = "#!/bin/sh
+# Refuses a commit that brings new errors into the notes that it changes, or into links to them.";
+/// What the hook says when it refuses a commit.
+const REFUSED: &str = "sidenote found new errors in what is staged. Correct them and stage the notes again, \
+     record them as known with `sidenote check --write-baseline .sidenote/check-baseline.json`, \
+     or skip the check with `git commit --no-verify`.";
 /// The line of a hook that lets commits pass where sidenote is not installed.
 const WITHOUT_PROGRAM: &str = "command -v sidenote >/dev/null 2>&1 || { echo 'sidenote is not on the PATH, so notes are not checked' >&2; exit 0; }";
 

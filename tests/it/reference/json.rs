@@ -125,9 +125,9 @@ const REPLIES: &[Reply] = &[
     Reply("redo", CHANGE, &[&["redo"]], ""),
     Reply(
         "history",
-        "Vec<Event>",
+        "Vec<ActivityEvent>",
         &[&["history"]],
-        "The newest first. With `--git` a NoteHistory. What an agent did has `client`, `tool`, `toolset` and mostly `session`.",
+        "The newest first. With the id of an operation an OperationView. With `--git` a NoteHistory. What an agent did has `client`, `tool`, `toolset` and mostly `session`.",
     ),
     Reply(
         "memory save",

@@ -17,7 +17,7 @@ use crate::change::repair::evidence::{Certainty, Clue, EvidenceKind, Fate};
 use crate::change::repair::git_evidence::line_history::trace_dead_links;
 use crate::change::repair::git_evidence::sections::MovedSections;
 use crate::change::repair::history_reader::{HistoryProblem, HistoryReader};
-use crate::change::repair::history_walk::{HistoryWalk, PathEventKind};
+use crate::change::repair::history_walk::{HistoryWalk, PathEventKind, keys_below};
 use crate::change::repair::moved_files::FileMove;
 use crate::change::repair::present::{LinkCase, Present, place_of};
 use crate::change::repair::working_tree::WorkingTreeMoves;
@@ -60,6 +60,8 @@ struct Followed {
     steps: Vec<Step>,
     /// The commit that deleted it, or the last one that touched the path at which its way ends; `None` for the working tree.
     deleted_by: Option<CommitIndex>,
+    /// The last commit that is known to have it, and its path there.
+    last: (CommitIndex, NotePath),
 }
 
 /// A state of a note with a link.
@@ -84,6 +86,8 @@ pub(super) struct GitEvidence<'a> {
     notes: HashMap<Origin, Option<Rc<Source>>>,
     /// The states of a note in which each dead link was written, the newest first.
     written: HashMap<LinkCase, Vec<Origin>>,
+    /// The states before the commits that renamed the note of a traced link, by the commit: the parent, and the path there.
+    note_paths: HashMap<usize, BTreeMap<CommitIndex, Origin>>,
     /// The states in which links were right that lead elsewhere now.
     /// Of each, how certain that can be at most.
     misled_since: HashMap<LinkCase, (Origin, Certainty)>,
@@ -91,9 +95,11 @@ pub(super) struct GitEvidence<'a> {
     sections: MovedSections,
     /// What is known of links that are alive, but for the heading that they name.
     section_clues: HashMap<LinkCase, Clue>,
-    /// A state with each file that was meant and deleted. Another file may be at its path now.
-    deleted: HashMap<NotePath, CommitIndex>,
+    /// The last state with each file that was meant and deleted. Another file may be at its path now.
+    deleted: HashMap<NotePath, (CommitIndex, NotePath)>,
     subjects: HashMap<CommitIndex, String>,
+    /// The present notes that are new since some commit, made when they are first asked for.
+    added_notes: Option<Rc<Vec<NotePath>>>,
     former: usize,
 }
 
@@ -106,7 +112,7 @@ impl<'a> GitEvidence<'a> {
         let head_files = walk.head_files()?;
         let mut reader = HistoryReader::new(repository.clone(), head);
         reader.set_head_blobs(head_files.values());
-        let working = WorkingTreeMoves::find(core, &head_files, present, &mut reader)?;
+        let working = WorkingTreeMoves::find(core, &head_files, present, &mut reader, &walk.owners)?;
         let mut evidence = Self {
             core,
             repository,
@@ -118,11 +124,13 @@ impl<'a> GitEvidence<'a> {
             followed: HashMap::new(),
             notes: HashMap::new(),
             written: HashMap::new(),
+            note_paths: HashMap::new(),
             misled_since: HashMap::new(),
             sections: MovedSections::default(),
             section_clues: HashMap::new(),
             deleted: HashMap::new(),
             subjects: HashMap::new(),
+            added_notes: None,
             former: 0,
         };
         trace_dead_links(&mut evidence, present)?;
@@ -136,7 +144,7 @@ impl<'a> GitEvidence<'a> {
 
     /// Returns what git could not tell.
     pub(super) fn problems(&self) -> Vec<HistoryProblem> {
-        let mut problems = self.walk.problems.clone();
+        let mut problems = self.walk.problems();
         problems.extend(self.reader.problems());
         problems
     }
@@ -168,16 +176,16 @@ impl<'a> GitEvidence<'a> {
                 LinkedPlace::File(target) => {
                     let followed = self.follow(origin.commit, &target)?;
                     let mut clue = self.clue_of_history(&origin, &target, &followed, source)?;
-                    if let Some((_, most)) = self.misled_since.get(case) {
+                    if let Some(most) = self.misled_since.get(case).map(|(_, most)| *most) {
                         let of_taken = self.certainty_of_taken(present, link, source, &target);
-                        clue.certainty = clue.certainty.min(of_taken).min(*most);
+                        clue.certainty = clue.certainty.min(of_taken).min(most);
                     }
                     let is_proven = clue.certainty == Certainty::Certain && matches!(clue.fate, Fate::At(_));
                     let by = followed.deleted_by;
                     clues.extend(self.add_section_clue(present, (source, link), &target, clue, by)?);
                     // What identifies the note is asked where its way is not certain, and where it may disagree.
                     if !is_proven && !self.misled_since.contains_key(case) {
-                        clues.extend(self.clues_of_content(present, &origin, &target)?);
+                        clues.extend(self.clues_of_content(present, &origin, &target, &followed)?);
                     }
                 }
                 LinkedPlace::Folder(folder) => clues.extend(self.clue_of_folder(&origin, &folder)?),
@@ -187,22 +195,27 @@ impl<'a> GitEvidence<'a> {
             }
         }
         if !clues.is_empty() && clues.iter().all(|clue| clue.target().is_none()) {
-            clues.extend(self.clue_of_successor(present, source, link)?);
+            clues.extend(self.clue_of_successor(present, case, source, link)?);
         }
         Ok(clues)
     }
 
-    /// Returns the clue that a new file took the path of the one that a link meant, which was deleted: perhaps it was written
-    /// anew.
-    fn clue_of_successor(&mut self, present: &Present, source: &Source, link: &Link) -> Result<Option<Clue>> {
+    /// Returns the clue that a new file was written at the path of the one that a link meant, which was deleted: the link led
+    /// to it until it moved.
+    fn clue_of_successor(
+        &mut self,
+        present: &Present,
+        case: &LinkCase,
+        source: &Source,
+        link: &Link,
+    ) -> Result<Option<Clue>> {
         let last = Origin { commit: HEAD, source: self.path_in_head(&source.path).clone() };
-        let Some(LinkedPlace::File(target)) = self.place_at(present, &last, link)? else { return Ok(None) };
-        if self.was_moved_to(&target) {
-            return Ok(None);
-        }
-        let followed = self.follow(HEAD, &target)?;
-        let clue = self.clue_of_history(&last, &target, &followed, source)?;
-        Ok(clue.target().is_some().then_some(Clue { certainty: Certainty::Weak, ..clue }))
+        let Some(state) = self.last_right_state(present, case, last, link)? else { return Ok(None) };
+        let Some(LinkedPlace::File(target)) = self.place_at(present, &state, link)? else { return Ok(None) };
+        let followed = self.follow(state.commit, &target)?;
+        let clue = self.clue_of_history(&state, &target, &followed, source)?;
+        let certainty = clue.certainty.min(Certainty::Strong);
+        Ok(clue.target().is_some().then_some(Clue { certainty, ..clue }))
     }
 
     /// Finds the states in which a link was right that is dead now: the newest state in which it was written and led
@@ -235,14 +248,78 @@ impl<'a> GitEvidence<'a> {
         {
             right.push(first.clone());
         }
-        if right.is_empty()
-            && let Some(LinkedPlace::File(target)) = self.place_at(present, &last, link)?
-            && !self.was_moved_to(&target)
-        {
-            // Its file was made after it. A file that was moved there is there by chance.
-            right.push(last);
+        if right.is_empty() {
+            // Its file was made after it.
+            right.extend(self.last_right_state(present, case, last, link)?);
         }
         Ok(right)
+    }
+
+    /// Finds the newest state since a link was written in which it led to a file that was made at the path, and not moved there
+    /// by chance: the last commit, or the one before the file or the note left its path.
+    fn last_right_state(
+        &mut self,
+        present: &Present,
+        case: &LinkCase,
+        last: Origin,
+        link: &Link,
+    ) -> Result<Option<Origin>> {
+        /// The most states that are looked at, so that a name that many files had takes little time.
+        const MOST: usize = 64;
+        let Some(written) = self.written.get(case).and_then(|states| states.last()).cloned() else {
+            return Ok(None);
+        };
+        let names = self.note_paths.get(&case.source).cloned().unwrap_or_default();
+        // The states before commits that took a file from a path that the link can mean, or renamed its note.
+        let mut states: BTreeSet<(CommitIndex, CommitIndex)> =
+            names.iter().map(|(commit, before)| (*commit, before.commit)).collect();
+        let mut sources: BTreeSet<NotePath> = names.into_values().map(|before| before.source).collect();
+        sources.insert(last.source.clone());
+        for source in &sources {
+            for path in self.paths_meant(present, source, link) {
+                let gone = self.walk.known_events_of(&path).iter();
+                let gone = gone.filter(|event| !matches!(event.kind, PathEventKind::Added));
+                states.extend(gone.map(|event| (event.commit, event.parent)));
+            }
+        }
+        let parents = states.into_iter().map(|(_, parent)| parent).take(MOST);
+        for commit in std::iter::once(HEAD).chain(parents) {
+            if !self.walk.contains(commit, written.commit) {
+                continue;
+            }
+            let state = Origin { commit, source: self.note_path_at(case, commit, &last.source) };
+            if let Some(LinkedPlace::File(target)) = self.place_at(present, &state, link)?
+                && !self.was_moved_to(&target, commit)
+            {
+                return Ok(Some(state));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Returns the path that the note of a link had in a commit.
+    fn note_path_at(&mut self, case: &LinkCase, commit: CommitIndex, in_head: &NotePath) -> NotePath {
+        let names = self.note_paths.get(&case.source).cloned().unwrap_or_default();
+        // The oldest rename that is not before the commit tells.
+        let older = names.into_values().rev().find(|before| self.walk.contains(before.commit, commit));
+        older.map_or_else(|| in_head.clone(), |before| before.source)
+    }
+
+    /// Lists the paths of files, present or past, that a link of a note can mean.
+    fn paths_meant(&mut self, present: &Present, source: &NotePath, link: &Link) -> BTreeSet<NotePath> {
+        if self.is_read_as_path(present, source, link) {
+            let places = link_places(present.names.dialects(), &link.path, source);
+            return places.iter().filter_map(|place| NotePath::from_disk(place)).collect();
+        }
+        self.add_names();
+        let keys = name_keys(&link.path);
+        keys.iter().filter_map(|key| self.by_name.get(key)).flatten().cloned().collect()
+    }
+
+    /// Returns whether a link of a note is read as a path, and not looked up by name.
+    fn is_read_as_path(&self, present: &Present, source: &NotePath, link: &Link) -> bool {
+        let unit = present.names.dialects().unit_of(source);
+        link.form.syntax() == LinkSyntax::Markdown && unit.dialect.follows_paths()
     }
 
     /// Returns clues for a link that leads nowhere in any commit that has it: another branch wrote it, and came as one commit.
@@ -255,13 +332,10 @@ impl<'a> GitEvidence<'a> {
         link: &Link,
     ) -> Result<Vec<Clue>> {
         // The folder of a note that was renamed is not the one from which the link was written.
+        let written = self.written.get(case).and_then(|states| states.last()).cloned();
         let is_renamed = self.working.moved_from.contains_key(&source.path)
             || !self.is_committed(&source.path)
-            || self
-                .written
-                .get(case)
-                .and_then(|states| states.last())
-                .is_none_or(|state| state.source != source.path);
+            || written.as_ref().is_none_or(|state| state.source != source.path);
         if is_renamed {
             return Ok(Vec::new());
         }
@@ -273,6 +347,10 @@ impl<'a> GitEvidence<'a> {
             let events = self.walk.all_events(&path);
             let last = events.iter().find(|event| matches!(event.kind, PathEventKind::Removed(_))).cloned();
             let Some(last) = last else { continue };
+            // A file that came to the path after the link, and left it, was there by chance.
+            if written.as_ref().is_some_and(|written| self.walk.contains(last.parent, written.commit)) {
+                continue;
+            }
             let origin = Origin { commit: last.parent, source: source.path.clone() };
             let followed = self.follow(origin.commit, &path)?;
             let mut clue = self.clue_of_history(&origin, &path, &followed, source)?;
@@ -299,7 +377,7 @@ impl<'a> GitEvidence<'a> {
             detail,
         };
         let Some(now) = &followed.at else {
-            self.deleted.entry(target.clone()).or_insert(origin.commit);
+            self.deleted.entry(target.clone()).or_insert_with(|| followed.last.clone());
             let by = self.named(followed.deleted_by)?;
             return Ok(clue(
                 Fate::Deleted(by.clone()),
@@ -365,11 +443,9 @@ impl<'a> GitEvidence<'a> {
 
     /// Lists the files below a folder in a commit.
     fn files_below(&mut self, commit: CommitIndex, folder: &NotePath) -> Result<Vec<NotePath>> {
-        let prefix = format!("{folder}/");
         self.walk.walk_past(commit);
-        let is_below = |path: &&NotePath| path.as_str().starts_with(&prefix);
-        let mut known: BTreeSet<NotePath> = self.head_files.keys().filter(is_below).cloned().collect();
-        known.extend(self.walk.paths().filter(is_below).cloned());
+        let mut known: BTreeSet<NotePath> = keys_below(&self.head_files, folder).cloned().collect();
+        known.extend(self.walk.paths_below(folder).cloned());
         let mut found = Vec::new();
         for path in known {
             if self.exists_at(commit, &path)? {
@@ -436,14 +512,15 @@ impl<'a> GitEvidence<'a> {
         Ok(format!("{} ({})", id.short(), self.subjects.get(&at).map_or("", String::as_str)))
     }
 
-    /// Returns a commit that is known to have a file which is gone.
-    fn last_state_with(&self, path: &NotePath) -> Option<CommitIndex> {
+    /// Returns the last commit that is known to have a file which is gone, and its path there.
+    fn last_state_with(&self, path: &NotePath) -> Option<(CommitIndex, NotePath)> {
         if let Some(state) = self.deleted.get(path) {
-            return Some(*state);
+            return Some(state.clone());
         }
         let mut events = self.walk.known_events_of(path).iter();
         let removal = events.find(|event| matches!(event.kind, PathEventKind::Removed(_)));
-        removal.map(|event| event.parent).or(self.is_committed(path).then_some(HEAD))
+        let commit = removal.map(|event| event.parent).or(self.is_committed(path).then_some(HEAD))?;
+        Some((commit, path.clone()))
     }
 
     /// Returns a note as it was in a commit.
@@ -482,17 +559,8 @@ impl<'a> GitEvidence<'a> {
     /// Returns whether a commit has a folder.
     fn has_folder_at(&mut self, commit: CommitIndex, folder: &str) -> Result<bool> {
         if commit == HEAD {
-            let Some(path) = NotePath::from_disk(&format!("{folder}/")).or(NotePath::from_disk(folder))
-            else {
-                return Ok(false);
-            };
-            let prefix = format!("{folder}/");
-            let mut after = self.head_files.range(path..).map(|(path, _)| path.as_str());
-            // Names such as `a-b` are between `a` and `a/b`.
-            return Ok(after
-                .by_ref()
-                .take_while(|path| path.starts_with(folder))
-                .any(|path| path.starts_with(&prefix)));
+            let Some(folder) = NotePath::from_disk(folder) else { return Ok(false) };
+            return Ok(keys_below(&self.head_files, &folder).next().is_some());
         }
         let Some(id) = self.walk.graph.id(commit).cloned() else { return Ok(false) };
         let path = format!("{}{folder}", self.repository.prefix());
@@ -516,9 +584,7 @@ impl<'a> GitEvidence<'a> {
     fn names_for(&mut self, present: &Present, origin: &Origin, link: &Link) -> Result<FileNames> {
         let mut names = present.names.empty_table();
         self.walk.walk_past(origin.commit);
-        let unit = present.names.dialects().unit_of(&origin.source);
-        let is_path = link.form.syntax() == LinkSyntax::Markdown && unit.dialect.follows_paths();
-        if is_path {
+        if self.is_read_as_path(present, &origin.source, link) {
             for place in link_places(present.names.dialects(), &link.path, &origin.source) {
                 let Some(path) = NotePath::from_disk(&place) else { continue };
                 if self.exists_at(origin.commit, &path)? {
@@ -530,11 +596,7 @@ impl<'a> GitEvidence<'a> {
             }
             return Ok(names);
         }
-        self.add_names();
-        let keys: BTreeSet<String> = name_keys(&link.path).into_iter().collect();
-        let candidates: Vec<NotePath> =
-            keys.iter().filter_map(|key| self.by_name.get(key)).flatten().cloned().collect();
-        for path in candidates {
+        for path in self.paths_meant(present, &origin.source, link) {
             if self.exists_at(origin.commit, &path)? {
                 names.insert(&path);
                 names.insert_folders_above(&path);

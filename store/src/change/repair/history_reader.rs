@@ -19,6 +19,8 @@ pub(super) enum HistoryProblem {
     NotFetched(usize),
     /// Some contents are damaged or gone.
     MissingContents(usize),
+    /// Git cannot read the contents that some commits removed or added, so it found no renames in them.
+    WithoutRenames(usize),
 }
 
 impl HistoryProblem {
@@ -35,6 +37,10 @@ impl HistoryProblem {
             ),
             Self::MissingContents(count) => format!(
                 "git cannot read {count} old versions of files, so they are no evidence; `git fsck` tells what is damaged"
+            ),
+            Self::WithoutRenames(count) => format!(
+                "git cannot read a content that {count} {} added or removed, so files that were renamed and changed there are not followed; `git fsck` tells what is damaged, and a clone without a filter has all contents",
+                if *count == 1 { "commit" } else { "commits" }
             ),
         }
     }

@@ -1,12 +1,13 @@
 //! The walk through the history of git, from the last commit backwards: which commits added, removed and renamed each path.
 //! Every commit is looked at once at most, whatever the number of links.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::ops::Bound;
 use std::rc::Rc;
 
+use crate::change::repair::commit_changes::CommitChanges;
+use crate::change::repair::content_owners::ContentOwners;
 use crate::change::repair::history_reader::HistoryProblem;
-use crate::change::repair::moved_files::{HashedFile, pair_equal};
-use crate::change::repair::working_tree::key_of;
 use sidenote_foundation::error::Result;
 use sidenote_foundation::git::{CommitGraph, CommitIndex, ObjectId, PathChange, Repository, TreeDiffs};
 use sidenote_foundation::text::path::NotePath;
@@ -53,29 +54,31 @@ struct Contained {
 #[derive(Debug, Clone)]
 pub(super) struct WalkedCommit {
     pub(super) commit: CommitIndex,
-    pub(super) changes: Vec<(CommitIndex, Rc<Vec<PathChange>>)>,
+    pub(super) changes: Vec<(CommitIndex, Rc<CommitChanges>)>,
 }
 
 /// The walk, and what it found so far.
 pub(super) struct HistoryWalk {
     pub(super) graph: CommitGraph,
+    repository: Repository,
     diffs: TreeDiffs,
     /// The commits before this one were looked at.
     looked_at: CommitIndex,
     waiting: VecDeque<WalkedCommit>,
     /// What happened to each path, the newest first.
-    events: HashMap<NotePath, Vec<PathEvent>>,
+    events: BTreeMap<NotePath, Vec<PathEvent>>,
     /// The paths of `events` that nobody asked for yet.
     new_paths: Vec<NotePath>,
     /// The changes of each commit that moved something, against a parent.
-    kept: HashMap<(CommitIndex, CommitIndex), Rc<Vec<PathChange>>>,
+    kept: HashMap<(CommitIndex, CommitIndex), Rc<CommitChanges>>,
     /// The recent commits, the newest first.
     recent: Vec<WalkedCommit>,
-    /// The files that a commit renamed to one of several equal files: nobody can tell to which one. Against which parent, in
-    /// which commit, and the path before.
-    unclear: HashSet<(CommitIndex, CommitIndex, String)>,
+    /// The files that had each content.
+    pub(super) owners: ContentOwners,
+    /// The number of comparisons of commits without their renames, because git cannot read a content.
+    unpaired: usize,
     contained: HashMap<CommitIndex, Contained>,
-    pub(super) problems: Vec<HistoryProblem>,
+    problems: Vec<HistoryProblem>,
 }
 
 impl HistoryWalk {
@@ -89,24 +92,38 @@ impl HistoryWalk {
         }
         Ok(Some(Self {
             graph,
+            repository: repository.clone(),
             diffs: repository.tree_diffs()?,
             looked_at: 0,
             waiting: VecDeque::new(),
-            events: HashMap::new(),
+            events: BTreeMap::new(),
             new_paths: Vec::new(),
             kept: HashMap::new(),
             recent: Vec::new(),
-            unclear: HashSet::new(),
+            owners: ContentOwners::default(),
+            unpaired: 0,
             contained: HashMap::new(),
             problems,
         }))
     }
 
     /// Lists the files of the last commit by path.
-    pub(super) fn head_files(&mut self) -> Result<std::collections::BTreeMap<NotePath, ObjectId>> {
+    pub(super) fn head_files(&mut self) -> Result<BTreeMap<NotePath, ObjectId>> {
         let Some(tree) = self.graph.tree(0).cloned() else { return Ok(Default::default()) };
         let files = self.diffs.files_of(&tree)?.into_iter().filter(|file| !file.is_link);
-        Ok(files.filter_map(|file| Some((NotePath::from_disk(&file.path)?, file.blob))).collect())
+        let files: BTreeMap<NotePath, ObjectId> =
+            files.filter_map(|file| Some((NotePath::from_disk(&file.path)?, file.blob))).collect();
+        files.iter().for_each(|(path, blob)| self.owners.add(path, blob));
+        Ok(files)
+    }
+
+    /// Returns what git could not tell.
+    pub(super) fn problems(&self) -> Vec<HistoryProblem> {
+        let mut problems = self.problems.clone();
+        if self.unpaired > 0 {
+            problems.push(HistoryProblem::WithoutRenames(self.unpaired));
+        }
+        problems
     }
 
     /// Looks at the next commit. Returns `None` after the last one, or where git cannot read the history.
@@ -134,15 +151,18 @@ impl HistoryWalk {
             .iter()
             .filter_map(|(parent, commit)| self.graph.id(*parent).zip(self.graph.id(*commit)))
             .collect();
-        let mut found = self.diffs.of_commits(&ids)?.into_iter();
+        let found = match self.diffs.of_commits(&ids) {
+            Ok(found) => found,
+            // Git ends at the first content that it cannot read to compare it with another one.
+            Err(_) => one_by_one(&self.repository, &mut self.diffs, &ids, &mut self.unpaired)?,
+        };
+        let mut found = found.into_iter();
         for commit in batch {
             let parents: Vec<CommitIndex> = self.graph.parents(commit).to_vec();
             let mut changes = Vec::with_capacity(parents.len());
             for parent in parents {
-                let Some(mut against) = found.next() else { break };
-                let unclear = pair_copies(&mut against);
-                self.unclear.extend(unclear.into_iter().map(|from| (parent, commit, from)));
-                changes.push((parent, Rc::new(against)));
+                let Some(against) = found.next() else { break };
+                changes.push((parent, Rc::new(CommitChanges::of(against))));
             }
             self.waiting.push_back(WalkedCommit { commit, changes });
         }
@@ -156,9 +176,13 @@ impl HistoryWalk {
         if commit < RECENT_COMMITS {
             self.recent.push(walked.clone());
         }
+        // What a merge brings was written in its branches.
+        if let [(_, changes)] = walked.changes.as_slice() {
+            self.owners.add_changes(changes);
+        }
         let mut found: HashMap<NotePath, (usize, PathEventKind)> = HashMap::new();
         for (parent, changes) in &walked.changes {
-            let events = path_events(changes);
+            let events = path_events(changes.all());
             let is_move = |kind: &PathEventKind| {
                 matches!(kind, PathEventKind::Removed(Some(_)) | PathEventKind::Replaced { .. })
             };
@@ -223,15 +247,13 @@ impl HistoryWalk {
         to: &NotePath,
         later: &[PathEvent],
     ) -> Option<(usize, CommitIndex)> {
-        let is_return = |change: &PathChange| {
-            matches!(change, PathChange::Renamed { from: Some(from), to: Some(at), .. }
-                if from == to.as_str() && at == path.as_str())
-        };
+        let is_return = |change: &PathChange| matches!(change, PathChange::Renamed { from: Some(from), .. } if from == to.as_str());
         let mut returns =
             later.iter().enumerate().filter(|(_, back)| matches!(back.kind, PathEventKind::Added));
         let (index, back) = returns.find(|(_, back)| {
             let changes = self.kept_changes(back.parent, back.commit);
-            changes.is_some_and(|all| all.iter().any(is_return)) && self.contains(back.parent, event.commit)
+            changes.is_some_and(|all| all.of_file_now_at(path.as_str()).is_some_and(is_return))
+                && self.contains(back.parent, event.commit)
         })?;
         Some((index, back.commit))
     }
@@ -266,9 +288,14 @@ impl HistoryWalk {
         self.events.get(path).map_or(&[], Vec::as_slice)
     }
 
-    /// Lists the paths of which something is known.
+    /// Lists the paths of which something is known, in order.
     pub(super) fn paths(&self) -> impl Iterator<Item = &NotePath> {
         self.events.keys()
+    }
+
+    /// Lists the paths below a folder of which something is known, in order.
+    pub(super) fn paths_below(&self, folder: &NotePath) -> impl Iterator<Item = &NotePath> {
+        keys_below(&self.events, folder)
     }
 
     /// Lists what is known so far to have happened to a path, the newest first.
@@ -291,92 +318,60 @@ impl HistoryWalk {
         self.recent.clone()
     }
 
-    /// Returns whether nobody can tell which of several equal files a renamed file became in a commit.
-    pub(super) fn is_unclear(&self, parent: CommitIndex, commit: CommitIndex, from: &str) -> bool {
-        !self.unclear.is_empty() && self.unclear.contains(&(parent, commit, from.to_owned()))
+    /// Returns whether a file that a commit renamed without a change is for certain the one at the new path: its content was
+    /// that file's alone at any time, or its name was, or its whole folder moved.
+    pub(super) fn is_clear_move(
+        &self,
+        (parent, commit): (CommitIndex, CommitIndex),
+        (from, to): (&NotePath, &NotePath),
+        blob: &ObjectId,
+    ) -> bool {
+        let Some(changes) = self.kept.get(&(parent, commit)) else { return false };
+        if changes.is_unclear(from.as_str()) {
+            return false;
+        }
+        let folders = changes.moved_folders(|blob| self.owners.is_of_one_file(blob));
+        self.owners.tells(blob, from, to, folders)
     }
 
     /// Returns the changes of a commit against a parent, if it moved something and was looked at.
-    pub(super) fn kept_changes(
-        &self,
-        parent: CommitIndex,
-        commit: CommitIndex,
-    ) -> Option<Rc<Vec<PathChange>>> {
+    pub(super) fn kept_changes(&self, parent: CommitIndex, commit: CommitIndex) -> Option<Rc<CommitChanges>> {
         self.kept.get(&(parent, commit)).map(Rc::clone)
     }
 }
 
-/// Pairs removed files with new ones of the same content anew where there are several: git takes any of them. They are told
-/// apart by their names and by where the files around them went. Returns the old paths of those that cannot be.
-fn pair_copies(changes: &mut Vec<PathChange>) -> Vec<String> {
-    type FileContent<'c> = (&'c String, &'c ObjectId);
-    let (mut gone, mut new): (Vec<FileContent<'_>>, Vec<FileContent<'_>>) = Default::default();
-    for change in changes.iter() {
-        match change {
-            PathChange::Removed { path, blob } => gone.push((path, blob)),
-            PathChange::Added { path, blob } => new.push((path, blob)),
-            PathChange::Renamed { from: Some(from), to: Some(to), before, percent: 100, .. } => {
-                gone.push((from, before));
-                new.push((to, before));
+/// Compares commits one after the other. Where git cannot read a content to find renames, files count as one where their
+/// content is the same.
+fn one_by_one(
+    repository: &Repository,
+    diffs: &mut TreeDiffs,
+    pairs: &[(&ObjectId, &ObjectId)],
+    unpaired: &mut usize,
+) -> Result<Vec<Vec<PathChange>>> {
+    let mut found = Vec::with_capacity(pairs.len());
+    *diffs = repository.tree_diffs()?;
+    for pair in pairs {
+        match diffs.of_commits(std::slice::from_ref(pair)) {
+            Ok(changes) => found.extend(changes),
+            Err(_) => {
+                *diffs = repository.tree_diffs()?;
+                found.push(repository.changes(pair.0, pair.1, false)?);
+                *unpaired += 1;
             }
-            _ => {}
         }
     }
-    let mut counts: HashMap<&ObjectId, (usize, usize)> = HashMap::new();
-    gone.iter().for_each(|(_, blob)| counts.entry(blob).or_default().0 += 1);
-    new.iter().for_each(|(_, blob)| counts.entry(blob).or_default().1 += 1);
-    let is_several =
-        |blob: &ObjectId| counts.get(blob).is_some_and(|(gone, new)| *gone > 0 && *new > 0 && gone + new > 2);
-    if !gone.iter().any(|(_, blob)| is_several(blob)) {
-        return Vec::new();
-    }
-    let hashed = |files: &[FileContent<'_>]| -> Vec<HashedFile> {
-        let one = |(path, blob): &FileContent<'_>| Some((NotePath::from_disk(path)?, key_of(blob)));
-        files.iter().filter_map(one).collect()
-    };
-    let moves = pair_equal(&hashed(&gone), &hashed(&new));
-    let mut paired: Vec<PathChange> = Vec::with_capacity(changes.len());
-    let mut unclear = Vec::new();
-    let (mut used, mut several_new): (HashSet<String>, Vec<(String, ObjectId)>) = Default::default();
-    for change in changes.iter() {
-        let (from, blob) = match change {
-            PathChange::Renamed { from: Some(from), to: Some(to), before, percent: 100, .. }
-                if is_several(before) =>
-            {
-                several_new.push((to.clone(), before.clone()));
-                (from, before)
-            }
-            PathChange::Removed { path, blob } if is_several(blob) => (path, blob),
-            PathChange::Added { path, blob } if is_several(blob) => {
-                several_new.push((path.clone(), blob.clone()));
-                continue;
-            }
-            _ => {
-                paired.push(change.clone());
-                continue;
-            }
-        };
-        let moved = NotePath::from_disk(from).and_then(|from| moves.get(&from));
-        match moved {
-            Some(moved) if used.insert(moved.to.as_str().to_owned()) => {
-                if !moved.is_clear {
-                    unclear.push(from.clone());
-                }
-                paired.push(PathChange::Renamed {
-                    from: Some(from.clone()),
-                    to: Some(moved.to.as_str().to_owned()),
-                    before: blob.clone(),
-                    after: blob.clone(),
-                    percent: 100,
-                });
-            }
-            _ => paired.push(PathChange::Removed { path: from.clone(), blob: blob.clone() }),
-        }
-    }
-    let added = several_new.into_iter().filter(|(path, _)| !used.contains(path));
-    paired.extend(added.map(|(path, blob)| PathChange::Added { path, blob }));
-    *changes = paired;
-    unclear
+    Ok(found)
+}
+
+/// Lists the paths below a folder that are keys of a map, in order.
+pub(super) fn keys_below<'m, T>(
+    map: &'m BTreeMap<NotePath, T>,
+    folder: &NotePath,
+) -> impl Iterator<Item = &'m NotePath> + use<'m, T> {
+    let prefix = format!("{folder}/");
+    let from = (Bound::Included(prefix.as_str()), Bound::Unbounded);
+    let paths = map.range::<str, _>(from).map(|(path, _)| path);
+    paths.take_while(move |path| path.as_str().starts_with(&prefix))
 }
 
 /// Lists the paths that are new, removed or another file's in some changes.

@@ -22,6 +22,37 @@ pub(super) struct FileMove {
     pub(super) is_clear: bool,
 }
 
+/// Folders that moved, by files that clearly moved from one to the other.
+#[derive(Debug, Default)]
+pub(super) struct MovedFolders(HashSet<(String, String)>);
+
+impl MovedFolders {
+    /// Adds the folders of a file that moved, and those above them as far as they are called the same below.
+    pub(super) fn add(&mut self, from: &str, to: &str) {
+        let pairs = pairs_above(folder_of(from), folder_of(to));
+        self.0.extend(pairs.map(|(from, to)| (from.to_owned(), to.to_owned())));
+    }
+
+    /// Returns whether a folder, or one above it, moved so that it is another one now.
+    pub(super) fn has(&self, from: &str, to: &str) -> bool {
+        from != to
+            && pairs_above(from, to).any(|(from, to)| self.0.contains(&(from.to_owned(), to.to_owned())))
+    }
+}
+
+/// Lists two folders, and the folders above them, as long as their names are the same.
+fn pairs_above<'f>(from: &'f str, to: &'f str) -> impl Iterator<Item = (&'f str, &'f str)> {
+    std::iter::successors(Some((from, to)), |(from, to)| {
+        let split = |folder: &'f str| folder.rsplit_once('/').unwrap_or(("", folder));
+        let ((above, name), (other_above, other_name)) = (split(from), split(to));
+        (!name.is_empty() && name == other_name && above != other_above).then_some((above, other_above))
+    })
+}
+
+fn folder_of(path: &str) -> &str {
+    path.rsplit_once('/').map_or("", |(folder, _)| folder)
+}
+
 /// A file that is gone or new: its path, and the hash of its content.
 pub(super) type HashedFile = (NotePath, blake3::Hash);
 

@@ -1,14 +1,14 @@
 //! The files as they are, and the links that are dead or lead elsewhere than they meant.
 
-use std::cell::OnceCell;
-use std::collections::{BTreeSet, HashMap};
+use std::cell::{Cell, OnceCell};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use crate::catalog_overlay::View;
 use crate::core::Core;
 use crate::source::Source;
 use sidenote_foundation::error::{Error, Result};
-use sidenote_foundation::index::catalog::{FileKind, FileRow, Filter, Hash};
-use sidenote_foundation::text::link::Link;
+use sidenote_foundation::index::catalog::{FileKind, FileRow, Filter, Hash, LinkGroup};
+use sidenote_foundation::text::link::{Link, LinkSyntax};
 use sidenote_foundation::text::path::{NotePath, clean, key};
 use sidenote_foundation::text::resolve::{FileNames, LinkTarget, name_keys};
 use sidenote_foundation::text::rewrite::LinkedPlace;
@@ -39,8 +39,12 @@ pub(super) struct Present {
     pub(super) dead: Vec<LinkCase>,
     /// The links that lead elsewhere than they meant, as far as they were found.
     pub(super) misled: Vec<LinkCase>,
-    /// The notes and folders that the request is limited to.
-    scope: Vec<String>,
+    /// The links that lead to a file which has the name of one that moved, as far as the journal tells.
+    pub(super) captured: Vec<LinkCase>,
+    /// The notes and folders that the request is limited to; empty without a limit.
+    scope: HashSet<String>,
+    /// The number of files that were looked at for names and folders: a measure of the work.
+    work: Cell<usize>,
 }
 
 impl Present {
@@ -67,7 +71,11 @@ impl Present {
         paths.extend(catalog.links().sources_of_links_above()?);
         drop(catalog);
         paths.extend(view.unindexed()?.filter(|path| FileKind::of(path) != FileKind::Attachment));
-        let scope = scope.iter().map(|path| scope_of(path, &files)).collect::<Result<Vec<_>>>()?;
+        let mut scope =
+            scope.iter().map(|path| scope_of(path, &names, &files)).collect::<Result<HashSet<_>>>()?;
+        if scope.contains("") {
+            scope.clear();
+        }
         let mut present = Self {
             names,
             files,
@@ -76,7 +84,9 @@ impl Present {
             by_content: OnceCell::new(),
             dead: Vec::new(),
             misled: Vec::new(),
+            captured: Vec::new(),
             scope,
+            work: Cell::new(0),
         };
         paths.retain(|path| present.is_in_scope(path));
         for source in view.sources(paths)? {
@@ -91,12 +101,19 @@ impl Present {
 
     /// Returns whether the links of a note are judged.
     pub(super) fn is_in_scope(&self, path: &NotePath) -> bool {
-        let is_below = |scope: &String| {
-            path.as_str()
-                .strip_prefix(scope.as_str())
-                .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-        };
-        self.scope.is_empty() || self.scope.iter().any(is_below)
+        let folders = path.as_str().match_indices('/').filter_map(|(at, _)| path.as_str().get(..at));
+        let mut places = folders.chain([path.as_str()]);
+        self.scope.is_empty() || places.any(|place| self.scope.contains(place))
+    }
+
+    /// Counts files that were looked at.
+    pub(super) fn count(&self, files: usize) {
+        self.work.set(self.work.get() + files);
+    }
+
+    /// Returns the number of files that were looked at for names and folders: a measure of the work.
+    pub(super) fn work(&self) -> usize {
+        self.work.get()
     }
 
     /// Adds a note, and returns its number.
@@ -183,11 +200,33 @@ impl Present {
     /// Lists the files that have the name of a link, in other folders.
     pub(super) fn namesakes(&self, case: &LinkCase) -> Vec<NotePath> {
         let Some(link) = self.link(case) else { return Vec::new() };
-        let wanted: BTreeSet<String> = name_keys(&link.path).into_iter().collect();
-        let mut found: Vec<NotePath> =
-            self.files.keys().filter(|path| wanted.contains(&key(path.name()))).cloned().collect();
-        found.sort();
-        found
+        let keys = name_keys(&link.path);
+        let named = keys.iter().flat_map(|key| self.names.with_name(key));
+        let found: BTreeSet<NotePath> = named.inspect(|_| self.count(1)).cloned().collect();
+        found.into_iter().collect()
+    }
+
+    /// Returns whether another file has the name that a file had before it moved.
+    pub(super) fn has_namesake(&self, from: &NotePath, to: &NotePath) -> bool {
+        let name = key(from.name());
+        // The moved file itself is not another one.
+        let own = usize::from(key(to.name()) == name);
+        self.names.with_name(&name).nth(own).is_some()
+    }
+
+    /// Lists the notes whose links were looked up by one of some names, given by their keys, and found a file.
+    pub(super) fn looking_up(&self, core: &Core, names: &BTreeSet<String>) -> Result<BTreeSet<NotePath>> {
+        let names: Vec<String> = names.iter().cloned().collect();
+        let affected = core.index.catalog().links().affected_by_names(&names)?;
+        let is_looked_up = |source: &NotePath, links: &LinkGroup| match links.syntax {
+            LinkSyntax::Lookup => true,
+            LinkSyntax::Markdown => !self.names.dialects().unit_of(source).dialect.follows_paths(),
+            LinkSyntax::Exact => false,
+        };
+        let found = affected.into_iter().filter(|(_, source, links)| {
+            links.target.is_some() && is_looked_up(source, links) && self.is_in_scope(source)
+        });
+        Ok(found.map(|(_, source, _)| source).collect())
     }
 
     /// Returns a file that a link of a note would lead to if it existed.
@@ -231,19 +270,17 @@ pub(super) fn place_of(names: &FileNames, link: &Link, source: &NotePath) -> Opt
 }
 
 /// Returns a note or folder of a request as a path.
-fn scope_of(given: &str, files: &HashMap<NotePath, Option<FileRow>>) -> Result<String> {
+fn scope_of(given: &str, names: &FileNames, files: &HashMap<NotePath, Option<FileRow>>) -> Result<String> {
     let trimmed = given.trim_end_matches('/');
     if matches!(trimmed, "" | ".") {
         return Ok(String::new());
     }
     let path = NotePath::parse(trimmed.strip_prefix("./").unwrap_or(trimmed))?;
-    let below = format!("{path}/");
-    let is_there = files.keys().any(|file| *file == path || file.as_str().starts_with(&below));
-    let as_note = || NotePath::parse(&format!("{path}.md")).ok().filter(|note| files.contains_key(note));
-    if is_there {
+    if files.contains_key(&path) || names.has_folder(path.as_str()) {
         return Ok(path.as_str().to_owned());
     }
-    as_note().map(|note| note.as_str().to_owned()).ok_or_else(|| {
+    let as_note = NotePath::parse(&format!("{path}.md")).ok().filter(|note| files.contains_key(note));
+    as_note.map(|note| note.as_str().to_owned()).ok_or_else(|| {
         Error::not_found(format!("{given} is no note or folder of the vault"))
             .with_hint("name a note by its path, or a folder, from the root of the vault")
     })

@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
+use crate::change::repair::content_owners::ContentOwners;
 use crate::change::repair::history_reader::HistoryReader;
-use crate::change::repair::moved_files::{FileMove, pair_equal, pair_similar};
+use crate::change::repair::moved_files::{FileMove, MovedFolders, pair_equal, pair_similar};
 use crate::change::repair::present::Present;
 use crate::core::Core;
 use sidenote_foundation::error::Result;
@@ -24,6 +25,8 @@ pub(super) struct WorkingTreeMoves {
     pub(super) moved_from: HashMap<NotePath, NotePath>,
     /// The paths that another file took, and whether that file was moved there, and so is not a new one.
     pub(super) taken: BTreeMap<NotePath, bool>,
+    /// The folders that moved, by the files in them whose content is theirs alone.
+    pub(super) folders: MovedFolders,
 }
 
 impl WorkingTreeMoves {
@@ -33,6 +36,7 @@ impl WorkingTreeMoves {
         head_files: &BTreeMap<NotePath, ObjectId>,
         present: &Present,
         reader: &mut HistoryReader,
+        owners: &ContentOwners,
     ) -> Result<Self> {
         let gone: Vec<&NotePath> = head_files.keys().filter(|path| !present.has(path)).collect();
         let mut new: Vec<&NotePath> =
@@ -56,6 +60,7 @@ impl WorkingTreeMoves {
             new_hashes.extend(finder.present_id(&path).map(|id| (path, key_of(&id))));
         }
         found.moved = pair_equal(&left_hashes, &new_hashes);
+        found.folders = doubt_shared(&mut found.moved, head_files, owners);
         let similar = finder.similar(&left, &new, &found.moved)?;
         found.moved.extend(similar);
         // A file that cannot be found elsewhere was rewritten in place.
@@ -65,6 +70,25 @@ impl WorkingTreeMoves {
         found.moved_from = clear.map(|(from, moved)| (moved.to.clone(), from.clone())).collect();
         Ok(found)
     }
+}
+
+/// Takes moves for unclear whose content other files have, unless the name or the folder tells the file. Returns the folders
+/// that moved.
+fn doubt_shared(
+    moved: &mut BTreeMap<NotePath, FileMove>,
+    head_files: &BTreeMap<NotePath, ObjectId>,
+    owners: &ContentOwners,
+) -> MovedFolders {
+    let mut folders = MovedFolders::default();
+    let is_own = |from: &NotePath| head_files.get(from).is_some_and(|blob| owners.is_of_one_file(blob));
+    for (from, moved) in moved.iter().filter(|(from, moved)| moved.is_clear && is_own(from)) {
+        folders.add(from.as_str(), moved.to.as_str());
+    }
+    for (from, moved) in moved {
+        let Some(blob) = head_files.get(from) else { continue };
+        moved.is_clear &= owners.tells(blob, from, &moved.to, &folders);
+    }
+    folders
 }
 
 struct Finder<'a> {
@@ -114,32 +138,37 @@ impl Finder<'_> {
         self.reader.is_head_blob(id)
     }
 
-    /// Finds the paths of files of the last commit that another file took: their content stands at a new path, or a file
-    /// that is gone was moved there.
+    /// Finds the paths of files of the last commit that another file took: their content stands at another path, and theirs
+    /// was moved there. A file whose content is a new one stands where it did, unless its own went to a path that was taken:
+    /// what stands at a new path is a copy then, such as the next note made from the same template.
     fn taken_paths(
         &mut self,
         gone: &[&NotePath],
         new_ids: &[(NotePath, ObjectId)],
     ) -> Result<BTreeMap<NotePath, bool>> {
-        let mut taken = BTreeMap::new();
+        let mut taken: BTreeMap<NotePath, bool> = BTreeMap::new();
         let ids: HashSet<&ObjectId> = new_ids.iter().map(|(_, id)| id).collect();
-        let gone_ids: HashSet<&ObjectId> =
-            gone.iter().filter_map(|path| self.head_files.get(*path)).collect();
-        let suspects: Vec<NotePath> = self
-            .head_files
-            .iter()
-            .filter(|(path, id)| ids.contains(id) && self.present.has(path))
-            .map(|(path, _)| path.clone())
-            .collect();
-        for path in suspects {
-            let Some((id, now)) = self.head_files.get(&path).zip(self.present_id(&path)) else { continue };
-            if *id == now {
-                // The new file is a copy.
-                continue;
-            }
-            let is_moved = gone_ids.contains(&now);
-            if is_moved || !self.is_rewritten(&path, id)? {
-                taken.insert(path, is_moved);
+        let mut by_id: HashMap<&ObjectId, Vec<&NotePath>> = HashMap::new();
+        for (path, id) in self.head_files {
+            by_id.entry(id).or_default().push(path);
+        }
+        // The contents that stand at another path now, and whether that was another file's before.
+        let mut open: Vec<(ObjectId, bool)> = ids.iter().map(|id| ((*id).clone(), false)).collect();
+        while let Some((id, made_room)) = open.pop() {
+            let paths: Vec<NotePath> = by_id.get(&id).into_iter().flatten().copied().cloned().collect();
+            for path in paths.into_iter().filter(|path| self.present.has(path)) {
+                if taken.contains_key(&path) {
+                    continue;
+                }
+                let Some(now) = self.present_id(&path).filter(|now| *now != id) else { continue };
+                // The content came from a file that is not there with it any more.
+                let left = by_id.get(&now).into_iter().flatten().copied();
+                let mut left = left.filter(|from| **from != path);
+                let is_moved = left.any(|from| self.present_id(from).as_ref() != Some(&now));
+                if is_moved || made_room && !self.is_rewritten(&path, &id)? {
+                    taken.insert(path, is_moved);
+                    open.push((now, true));
+                }
             }
         }
         // A file that is gone and stands at no new path was perhaps moved onto another one.

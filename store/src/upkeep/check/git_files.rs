@@ -89,24 +89,13 @@ impl CheckedRepository {
         files: &CheckedFiles<'_>,
         is_staged: bool,
     ) -> Result<VaultChanges> {
-        let Some(named) = self.repository.commit(revision)? else {
-            let message =
-                format!("git knows no revision {revision:?} in {}", self.repository.work_tree().display());
-            return Err(Error::not_found(message).with_hint(
-                "in a shallow clone, fetch it first; a checkout in CI often has one commit alone",
-            ));
+        let before: HashMap<NotePath, TreeFile> = match self.base_of(revision)? {
+            Some(base) => {
+                let files = self.repository.tree(&base)?.into_iter();
+                files.filter_map(|file| Some((NotePath::from_disk(&file.path)?, file))).collect()
+            }
+            None => HashMap::new(),
         };
-        let base = match self.repository.head()? {
-            // A shallow clone may lack the common ancestor.
-            Some(head) => self.repository.merge_base(&named, &head)?.unwrap_or(named),
-            None => named,
-        };
-        let before: HashMap<NotePath, TreeFile> = self
-            .repository
-            .tree(&base)?
-            .into_iter()
-            .filter_map(|file| Some((NotePath::from_disk(&file.path)?, file)))
-            .collect();
         let removed = before.keys().filter(|path| !files.has_file(path.as_str())).cloned().collect();
         let added = files.paths().iter().filter(|path| !before.contains_key(*path)).cloned();
         let mut changed: BTreeSet<NotePath> = added.collect();
@@ -115,6 +104,27 @@ impl CheckedRepository {
             false => self.changed_on_disk(&before, files)?,
         });
         Ok(VaultChanges { changed, removed })
+    }
+
+    /// Finds the commit at which the present branch left a revision. Returns `None` for HEAD before the first commit: all files
+    /// are new then.
+    fn base_of(&self, revision: &str) -> Result<Option<ObjectId>> {
+        let head = self.repository.head()?;
+        if head.is_none() && revision == "HEAD" {
+            return Ok(None);
+        }
+        let Some(named) = self.repository.commit(revision)? else {
+            let message =
+                format!("git knows no revision {revision:?} in {}", self.repository.work_tree().display());
+            return Err(Error::not_found(message).with_hint(
+                "in a shallow clone, fetch it first; a checkout in CI often has one commit alone",
+            ));
+        };
+        Ok(Some(match head {
+            // A shallow clone may lack the common ancestor.
+            Some(head) => self.repository.merge_base(&named, &head)?.unwrap_or(named),
+            None => named,
+        }))
     }
 
     /// Lists the files whose staged content differs from that of a commit.

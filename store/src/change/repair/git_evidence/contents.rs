@@ -1,8 +1,9 @@
 //! Clues from the content that the file of a link had then: its id, the same bytes, or most of them.
 
 use std::collections::BTreeSet;
+use std::rc::Rc;
 
-use super::{GitEvidence, LEAST_BODY, MAX_CANDIDATES, Origin};
+use super::{Followed, GitEvidence, LEAST_BODY, MAX_CANDIDATES, Origin};
 use crate::change::repair::evidence::{Certainty, Clue, EvidenceKind, Fate};
 use crate::change::repair::moved_files::LEAST_PERCENT;
 use crate::change::repair::present::Present;
@@ -20,9 +21,11 @@ impl GitEvidence<'_> {
         present: &Present,
         origin: &Origin,
         target: &NotePath,
+        followed: &Followed,
     ) -> Result<Vec<Clue>> {
         let Some(id) = self.walk.graph.id(origin.commit).cloned() else { return Ok(Vec::new()) };
-        let Some(bytes) = self.reader.file(&id, target.as_str())? else { return Ok(Vec::new()) };
+        let Some(blob) = self.reader.blob_at(&id, target.as_str())? else { return Ok(Vec::new()) };
+        let Some(bytes) = self.reader.blob(&blob)? else { return Ok(Vec::new()) };
         let mut clues = Vec::new();
         let clue = |kind, to: &NotePath, certainty, detail| Clue {
             kind,
@@ -48,10 +51,12 @@ impl GitEvidence<'_> {
         }
         if note.body().len() >= LEAST_BODY {
             let found = present.with_content(blake3::hash(&bytes).as_bytes());
-            // A copy that was there before is not where the note went.
+            // A copy that was there as well as the note is not where it went, and a content that other files had says nothing.
             if let [only] = found.as_slice()
                 && only != target
                 && !self.exists_at(origin.commit, only)?
+                && (followed.at.is_some() || !self.exists_at(followed.last.0, only)?)
+                && self.walk.owners.is_of(&blob, target, only)
             {
                 let detail = "it has the same content".to_owned();
                 clues.push(clue(EvidenceKind::Content, only, Certainty::Certain, detail));
@@ -68,32 +73,32 @@ impl GitEvidence<'_> {
         clue: &Clue,
     ) -> Result<Vec<Clue>> {
         let LinkedPlace::File(target) = &clue.target_then else { return Ok(Vec::new()) };
-        let Some(state) = self.last_state_with(target) else { return Ok(Vec::new()) };
+        let Some((state, path)) = self.last_state_with(target) else { return Ok(Vec::new()) };
         let Some(id) = self.walk.graph.id(state).cloned() else { return Ok(Vec::new()) };
-        let Some(bytes) = self.reader.file(&id, target.as_str())? else { return Ok(Vec::new()) };
+        let Some(bytes) = self.reader.file(&id, path.as_str())? else { return Ok(Vec::new()) };
         if !target.is_note() || bytes.len() < LEAST_BODY {
             return Ok(Vec::new());
         }
         let content = ContentPieces::of(&bytes);
-        let added: BTreeSet<NotePath> = self
-            .walk
-            .paths()
-            .filter(|path| path.is_note() && present.has(path))
-            .chain(present.files.keys().filter(|path| path.is_note() && !self.head_files.contains_key(*path)))
-            .cloned()
-            .collect();
+        let added = Rc::clone(self.added_notes.get_or_insert_with(|| {
+            let is_present = |path: &&NotePath| path.is_note() && present.has(path);
+            let is_new = |path: &&NotePath| path.is_note() && !self.head_files.contains_key(*path);
+            let walked = self.walk.paths().filter(is_present);
+            let added: BTreeSet<&NotePath> = walked.chain(present.files.keys().filter(is_new)).collect();
+            Rc::new(added.into_iter().cloned().collect())
+        }));
         let mut found = Vec::new();
-        for path in added.into_iter().filter(|path| path != target).take(MAX_CANDIDATES) {
-            if self.exists_at(state, &path)? {
+        for path in added.iter().filter(|path| *path != target).take(MAX_CANDIDATES) {
+            if self.exists_at(state, path)? {
                 continue;
             }
-            let Some(now) = read(self.core, &path) else { continue };
+            let Some(now) = read(self.core, path) else { continue };
             let percent = content.percent_in_common(&ContentPieces::of(&now));
             if percent >= LEAST_PERCENT {
                 let detail = format!("{percent} % of its content is the same");
                 found.push(Clue {
                     kind: EvidenceKind::Content,
-                    fate: Fate::At(LinkedPlace::File(path)),
+                    fate: Fate::At(LinkedPlace::File(path.clone())),
                     certainty: Certainty::Weak,
                     detail,
                     ..clue.clone()

@@ -1,6 +1,7 @@
 //! Following a file from a commit to the present, commit by commit.
 
-use super::{Followed, GitEvidence, MAX_CANDIDATES, Step};
+use super::{Followed, GitEvidence, HEAD, MAX_CANDIDATES, Step};
+use crate::change::repair::commit_changes::{CommitChanges, paths_of};
 use crate::change::repair::history_reader::HistoryReader;
 use crate::change::repair::history_walk::{HistoryWalk, PathEvent, PathEventKind};
 use crate::change::repair::moved_files::{FileMove, MARGIN};
@@ -24,7 +25,10 @@ enum NextMove {
         moved: FileMove,
         is_restored: bool,
     },
-    Deleted(CommitIndex),
+    Deleted {
+        by: CommitIndex,
+        parent: CommitIndex,
+    },
 }
 
 /// Whether the file at a path on another branch is the one that is followed.
@@ -62,7 +66,8 @@ impl GitEvidence<'_> {
             return Ok(known.clone());
         }
         let (mut at, mut since) = (path.clone(), commit);
-        let mut followed = Followed { at: None, steps: Vec::new(), deleted_by: None };
+        let mut followed =
+            Followed { at: None, steps: Vec::new(), deleted_by: None, last: (HEAD, path.clone()) };
         let mut is_deleted = false;
         // The steps from a path where much of the file is again, and the path: another file that is like it may be what was meant.
         let mut restored = Vec::new();
@@ -81,8 +86,9 @@ impl GitEvidence<'_> {
                     followed.steps.push(Step { commit: Some(by), moved });
                     since = by;
                 }
-                NextMove::Deleted(by) => {
+                NextMove::Deleted { by, parent } => {
                     followed.deleted_by = Some(by);
+                    followed.last = (parent, at.clone());
                     is_deleted = true;
                     break (100, true);
                 }
@@ -95,16 +101,20 @@ impl GitEvidence<'_> {
             }
         }
         if !is_deleted && self.is_committed(&at) {
+            followed.last = (HEAD, at.clone());
             let is_there = self.core.vault.disk_path(&at).symlink_metadata().is_ok();
             if is_there && !self.working.taken.contains_key(&at) {
                 followed.at = Some(at);
             } else if let Some(moved) = self.working.moved.get(&at) {
                 followed.at = Some(moved.to.clone());
-                followed.steps.push(Step { commit: None, moved: moved.clone() });
+                let mut moved = moved.clone();
+                moved.is_clear &= self.is_clear_in_tree(&at, &moved.to);
+                followed.steps.push(Step { commit: None, moved });
             }
         } else if !is_deleted {
             // A merge left it out, or it moved more often than it is followed.
             followed.deleted_by = self.walk.known_events_of(&at).first().map(|event| event.commit);
+            followed.last = (since, at.clone());
         }
         // Without a step, the link is right as it is.
         if let Some(Step { moved: last, .. }) = followed.steps.last_mut() {
@@ -113,6 +123,13 @@ impl GitEvidence<'_> {
         }
         self.followed.insert(wanted, followed.clone());
         Ok(followed)
+    }
+
+    /// Returns whether what the working tree moved without a change is for certain one file.
+    pub(super) fn is_clear_in_tree(&self, from: &NotePath, to: &NotePath) -> bool {
+        let is_same = self.working.moved.get(from).is_some_and(|moved| moved.percent == 100);
+        let blob = self.head_files.get(from).filter(|_| is_same);
+        blob.is_none_or(|blob| self.walk.owners.tells(blob, from, to, &self.working.folders))
     }
 
     /// Returns what the first commit that took a file from its path did with it. A commit has the file there.
@@ -152,13 +169,42 @@ impl GitEvidence<'_> {
             {
                 return Ok(NextMove::Stays { percent, is_clear });
             }
-            let Some(mut moved) = moved else { return Ok(NextMove::Deleted(event.commit)) };
+            let Some(mut moved) = moved else {
+                return Ok(NextMove::Deleted { by: event.commit, parent: event.parent });
+            };
             let later = events.get(number + 1..).unwrap_or_default();
             moved.is_clear &=
                 is_clear && self.commits().is_only_move(commit, path, event, &moved.to, later)?;
             return Ok(NextMove::Moved { by: event.commit, moved, is_restored: restored.is_some() });
         }
         Ok(NextMove::Stays { percent: 100, is_clear })
+    }
+
+    /// Returns the path in a commit of a file that its parent had at a path; `None` if the commit deleted it.
+    pub(super) fn path_after(
+        &mut self,
+        parent: CommitIndex,
+        commit: CommitIndex,
+        path: &NotePath,
+    ) -> Result<Option<NotePath>> {
+        let mut events = self.walk.known_events_of(path).iter();
+        let Some(event) = events.find(|event| event.commit == commit && event.parent == parent).cloned()
+        else {
+            return Ok(Some(path.clone()));
+        };
+        let moved = match &event.kind {
+            PathEventKind::Removed(_) => {
+                return Ok(self.commits().moved_by(&event, path)?.map(|moved| moved.to));
+            }
+            PathEventKind::Replaced { before, after } => {
+                self.commits().replaced_by(&event, path, before, after)?
+            }
+            PathEventKind::Added | PathEventKind::Merged => Replacement::Rewritten,
+        };
+        Ok(Some(match moved {
+            Replacement::Moved(moved) => moved.to,
+            Replacement::Rewritten | Replacement::Lost => path.clone(),
+        }))
     }
 
     /// Returns how much of a file that an event took from its path is there in the last commit, in percent, as after a revert;
@@ -256,90 +302,64 @@ impl CommitFiles<'_> {
         let Some(changes) = self.walk.kept_changes(event.parent, event.commit) else {
             return Ok(Replacement::Rewritten);
         };
-        let (mut gone_to, mut is_moved_onto) = (Vec::new(), false);
-        for change in changes.iter() {
-            match change {
-                PathChange::Added { path: to, blob } if blob == before => gone_to.push(to.clone()),
-                PathChange::Changed { path: to, before: old, after: new } if to != path.as_str() => {
-                    if new == before {
-                        gone_to.push(to.clone());
-                    }
-                    is_moved_onto |= old == after;
-                }
-                PathChange::Renamed { to, before: old, after: new, .. } => {
-                    if new == before {
-                        gone_to.extend(to.clone());
-                    }
-                    is_moved_onto |= old == after;
-                }
-                PathChange::Removed { blob, .. } => is_moved_onto |= blob == after,
-                _ => {}
-            }
-        }
-        let to = match gone_to.as_slice() {
-            [to] => NotePath::from_disk(to),
+        let is_elsewhere = |other: &&str| *other != path.as_str();
+        let mut gone_to =
+            changes.bringing(before).filter_map(|change| paths_of(change).1).filter(is_elsewhere);
+        let to = match (gone_to.next(), gone_to.next()) {
+            (Some(to), None) => NotePath::from_disk(to),
             _ => None,
         };
+        let mut left = changes.taking(after).filter_map(|change| paths_of(change).0);
+        let is_moved_onto = left.any(|from| from != path.as_str());
         let Some(to) = to else {
             return Ok(if is_moved_onto { Replacement::Lost } else { Replacement::Rewritten });
         };
-        if !is_moved_onto && self.reader.percent_in_common(before, after)? >= SAME_PERCENT {
-            return Ok(Replacement::Rewritten);
+        if !is_moved_onto {
+            // A file that stands at its path with a text of its own did not move: what has its old content is a copy, such as
+            // the next note made from the same template. If the file at the other path made room for it, it did.
+            let made_room = match changes.of_file_at(to.as_str()) {
+                Some(PathChange::Changed { before: old, .. }) => {
+                    changes.bringing(old).any(|change| paths_of(change).1 != Some(to.as_str()))
+                }
+                _ => false,
+            };
+            if !made_room || self.reader.percent_in_common(before, after)? >= SAME_PERCENT {
+                return Ok(Replacement::Rewritten);
+            }
         }
-        Ok(Replacement::Moved(FileMove { to, percent: 100, is_clear: true }))
+        let is_clear = self.walk.owners.is_of_one_file(before);
+        Ok(Replacement::Moved(FileMove { to, percent: 100, is_clear }))
     }
 
     /// Returns where a commit moved a file that it removed from its path.
     fn moved_by(&mut self, event: &PathEvent, path: &NotePath) -> Result<Option<FileMove>> {
         let Some(changes) = self.walk.kept_changes(event.parent, event.commit) else { return Ok(None) };
-        let renamed = changes.iter().find_map(|change| match change {
-            PathChange::Renamed { from: Some(from), to: Some(to), before, percent, .. }
-                if from == path.as_str() =>
-            {
-                Some((NotePath::from_disk(to)?, before.clone(), *percent))
+        let (renamed, own) = match changes.of_file_at(path.as_str()) {
+            Some(PathChange::Renamed { to, before, percent, .. }) => {
+                let to = to.as_deref().and_then(NotePath::from_disk);
+                (to.map(|to| (to, *percent)), before.clone())
             }
-            _ => None,
-        });
+            Some(PathChange::Removed { blob, .. }) => (None, blob.clone()),
+            _ => return Ok(None),
+        };
         // A file that took the path of another one is no rename for git.
-        let own = renamed.as_ref().map(|(_, before, _)| before.clone()).or_else(|| {
-            changes.iter().find_map(|change| match change {
-                PathChange::Removed { path: removed, blob } if removed == path.as_str() => Some(blob.clone()),
+        if renamed.as_ref().is_none_or(|(_, percent)| *percent < 100) {
+            let mut onto = changes.bringing(&own).filter_map(|change| match change {
+                PathChange::Changed { path, .. } => Some(path),
                 _ => None,
-            })
-        });
-        let onto: Vec<&String> = changes
-            .iter()
-            .filter_map(|change| match change {
-                PathChange::Changed { path, before, after }
-                    if before != after && Some(after) == own.as_ref() =>
-                {
-                    Some(path)
-                }
-                _ => None,
-            })
-            .collect();
-        if renamed.as_ref().is_none_or(|(_, _, percent)| *percent < 100)
-            && let [onto] = onto.as_slice()
-            && let Some(to) = NotePath::from_disk(onto)
-        {
-            return Ok(Some(FileMove { to, percent: 100, is_clear: true }));
+            });
+            if let (Some(onto), None) = (onto.next(), onto.next())
+                && let Some(to) = NotePath::from_disk(onto)
+            {
+                let is_clear = self.walk.owners.is_of_one_file(&own);
+                return Ok(Some(FileMove { to, percent: 100, is_clear }));
+            }
         }
-        let Some((to, before, percent)) = renamed else { return Ok(None) };
-        let new: Vec<(NotePath, ObjectId)> = changes
-            .iter()
-            .filter_map(|change| match change {
-                PathChange::Renamed { to: Some(to), after, .. } => Some((to, after)),
-                PathChange::Added { path, blob } => Some((path, blob)),
-                _ => None,
-            })
-            .filter_map(|(path, blob)| Some((NotePath::from_disk(path)?, blob.clone())))
-            .filter(|(other, _)| *other != to)
-            .collect();
-        if percent == 100 {
-            let is_clear = !self.walk.is_unclear(event.parent, event.commit, path.as_str());
-            return Ok(Some(FileMove { to, percent, is_clear }));
-        }
-        let is_clear = self.is_far_ahead(&before, percent, &to, &new)?;
+        let Some((to, percent)) = renamed else { return Ok(None) };
+        let is_clear = match percent {
+            100 => self.walk.is_clear_move((event.parent, event.commit), (path, &to), &own),
+            _ => self.is_far_ahead(&own, percent, &to, &changes)?,
+        };
         Ok(Some(FileMove { to, percent, is_clear }))
     }
 
@@ -349,15 +369,16 @@ impl CommitFiles<'_> {
         before: &ObjectId,
         percent: u8,
         to: &NotePath,
-        others: &[(NotePath, ObjectId)],
+        changes: &CommitChanges,
     ) -> Result<bool> {
-        let Some(content) = self.reader.blob(before)? else { return Ok(false) };
-        let content = ContentPieces::of(&content);
-        let alike = others.iter().filter(|(path, _)| path.extension() == to.extension());
-        let ids: Vec<ObjectId> = alike.map(|(_, blob)| blob.clone()).collect();
-        if ids.len() > MAX_CANDIDATES {
+        let others = changes.new_files(to.extension());
+        if others.len() > MAX_CANDIDATES {
             return Ok(false);
         }
+        let Some(content) = self.reader.blob(before)? else { return Ok(false) };
+        let content = ContentPieces::of(&content);
+        let others = others.into_iter().filter(|(path, _)| *path != to.as_str());
+        let ids: Vec<ObjectId> = others.map(|(_, blob)| blob.clone()).collect();
         let contents = self.reader.blobs(&ids)?;
         let nearest =
             contents.iter().flatten().map(|other| content.percent_in_common(&ContentPieces::of(other)));

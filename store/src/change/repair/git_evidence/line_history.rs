@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{GitEvidence, HEAD, Origin};
+use crate::change::repair::commit_changes::{CommitChanges, paths_of};
 use crate::change::repair::history_walk::{RECENT_COMMITS, WalkedCommit};
 use crate::change::repair::present::{LinkCase, Present};
 use crate::source::Source;
@@ -124,15 +125,13 @@ fn trace_through(
             git.written.entry(link.case).or_default().push(Origin { commit, source: path.clone() });
         }
     }
-    let change_of = |changes: &Vec<PathChange>| {
-        let own = changes.iter().find(|change| is_of(change, &path)).cloned();
+    let change_of = |changes: &CommitChanges| match changes.of_file_now_at(path.as_str()) {
         // A note whose path another file took in the same commit is new at its own one for git.
-        match own {
-            Some(PathChange::Added { path, blob }) => {
-                Some(moved_away(changes, &path, &blob).unwrap_or(PathChange::Added { path, blob }))
-            }
-            own => own,
-        }
+        Some(PathChange::Added { path, blob }) => Some(
+            moved_away(changes, path, blob)
+                .unwrap_or_else(|| PathChange::Added { path: path.clone(), blob: blob.clone() }),
+        ),
+        change => change.cloned(),
     };
     let changes: Vec<(CommitIndex, Option<PathChange>)> =
         walked.changes.iter().map(|(parent, changes)| (*parent, change_of(changes))).collect();
@@ -142,14 +141,22 @@ fn trace_through(
     for (parent, change) in changes {
         let (from, before, is_same) = match change {
             Some(PathChange::Changed { before, .. }) => (path.clone(), before, false),
-            Some(PathChange::Renamed { from: Some(from), before, percent, .. })
-                if !git.walk.is_unclear(parent, commit, &from) =>
-            {
+            Some(PathChange::Renamed { from: Some(from), before, percent, .. }) => {
                 let Some(from) = NotePath::from_disk(&from) else { continue };
-                (from, before, percent == 100)
+                let is_same = percent == 100;
+                if is_same && !git.walk.is_clear_move((parent, commit), (&from, &path), &before) {
+                    continue;
+                }
+                (from, before, is_same)
             }
             _ => continue,
         };
+        if from != path {
+            for link in &left {
+                let before = Origin { commit: parent, source: from.clone() };
+                git.note_paths.entry(link.case.source).or_default().insert(commit, before);
+            }
+        }
         if is_same {
             older.extend(left.drain(..).map(|link| (parent, from.clone(), link)));
             break;
@@ -179,11 +186,13 @@ fn trace_through(
     Ok(older)
 }
 
-/// Returns the rename of a file that is new at a path, if its content was at another path before, which has another content
-/// now.
-fn moved_away(changes: &[PathChange], to: &str, blob: &ObjectId) -> Option<PathChange> {
-    let mut sources = changes.iter().filter_map(|change| match change {
-        PathChange::Changed { path, before, after } if before == blob && after != blob => Some(path),
+/// Returns the rename of a file that is new at a path, if its content was at another path before, which a third file took.
+fn moved_away(changes: &CommitChanges, to: &str, blob: &ObjectId) -> Option<PathChange> {
+    let mut sources = changes.taking(blob).filter_map(|change| match change {
+        PathChange::Changed { path, after, .. } => {
+            let mut left = changes.taking(after).filter_map(|change| paths_of(change).0);
+            left.any(|from| from != path).then_some(path)
+        }
         _ => None,
     });
     let (from, more) = (sources.next()?, sources.next());
@@ -194,13 +203,4 @@ fn moved_away(changes: &[PathChange], to: &str, blob: &ObjectId) -> Option<PathC
         after: blob.clone(),
         percent: 100,
     })
-}
-
-/// Returns whether a change made, changed or renamed the file at a path.
-fn is_of(change: &PathChange, path: &NotePath) -> bool {
-    match change {
-        PathChange::Added { path: at, .. } | PathChange::Changed { path: at, .. } => at == path.as_str(),
-        PathChange::Renamed { to: Some(at), .. } => at == path.as_str(),
-        PathChange::Renamed { .. } | PathChange::Removed { .. } => false,
-    }
 }

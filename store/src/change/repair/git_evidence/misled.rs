@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use super::line_history::trace_recent;
 use super::{GitEvidence, HEAD, Origin};
+use crate::change::repair::commit_changes::{contents_of, paths_of};
 use crate::change::repair::evidence::Certainty;
 use crate::change::repair::history_walk::{PathEvent, PathEventKind, RECENT_COMMITS};
 use crate::change::repair::present::{LinkCase, Present, is_judged, place_of};
@@ -15,56 +16,87 @@ use sidenote_foundation::git::{CommitIndex, PathChange};
 use sidenote_foundation::index::catalog::FileKind;
 use sidenote_foundation::text::link::Link;
 use sidenote_foundation::text::link_lines::{LinkLines, positions};
-use sidenote_foundation::text::path::NotePath;
+use sidenote_foundation::text::path::{NotePath, key};
 use sidenote_foundation::text::rewrite::LinkedPlace;
 
-/// A note whose links may lead elsewhere since a state of it, because it moved, or another file took the path of a target.
+/// A note whose links may lead elsewhere since one step: a commit, or what the working tree changed since the last one.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Suspect {
+    /// The note before the step.
     then: Origin,
+    /// The note after the step; `None` in the working tree.
+    after: Option<Origin>,
+    /// The present path of the note.
     note: NotePath,
-    is_note_moved: bool,
+    cause: Cause,
+}
+
+/// Why the links of a note may lead elsewhere.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Cause {
+    /// The note moved.
+    NoteMoved,
+    /// Another file took the path of a target that moved.
+    PathTaken,
+    /// Another file has the name of a target that moved.
+    NameTaken,
 }
 
 impl GitEvidence<'_> {
-    /// Finds links that lead to a file, but to another one than before their note, or the file, moved.
-    pub(in crate::change::repair) fn find_misled(&mut self, present: &mut Present) -> Result<()> {
+    /// Finds links that lead to a file, but to another one than before their note, or the file, moved. `with_names` asks for
+    /// links that a file of the same name took, too.
+    pub(in crate::change::repair) fn find_misled(
+        &mut self,
+        present: &mut Present,
+        with_names: bool,
+    ) -> Result<()> {
         while self.walk.walked() < RECENT_COMMITS {
             if self.walk.step().is_none() {
                 break;
             }
         }
         let mut suspects: BTreeSet<Suspect> = BTreeSet::new();
-        let mut taken: Vec<(NotePath, CommitIndex)> = Vec::new();
+        // A path that was taken, with the commit before, and the one after.
+        let mut taken: Vec<(NotePath, CommitIndex, Option<CommitIndex>)> = Vec::new();
         let mut renamed: Vec<(NotePath, NotePath, PathEvent)> = Vec::new();
+        // The names of the files that moved in each step.
+        let mut names: BTreeMap<(CommitIndex, Option<CommitIndex>), BTreeSet<String>> = BTreeMap::new();
         let by_others = self.moves_by_others()?;
         for (now, from) in &self.working.moved_from {
-            if by_others.contains(&(from.clone(), now.clone())) {
+            if by_others.contains(&(from.clone(), now.clone())) && self.is_clear_in_tree(from, now) {
                 let then = Origin { commit: HEAD, source: from.clone() };
-                suspects.insert(Suspect { note: now.clone(), then, is_note_moved: true });
+                let cause = Cause::NoteMoved;
+                suspects.insert(Suspect { note: now.clone(), then, after: None, cause });
+                if present.has_namesake(from, now) {
+                    names.entry((HEAD, None)).or_default().insert(key(from.name()));
+                }
             }
         }
         for path in self.working.taken.keys() {
             let to = self.working.moved.get(path).map(|moved| moved.to.clone());
             if to.is_none_or(|to| by_others.contains(&(path.clone(), to))) {
-                taken.push((path.clone(), HEAD));
+                taken.push((path.clone(), HEAD, None));
             }
         }
         for (path, events) in self.walk.known_events() {
             for event in events.iter().filter(|event| event.commit < RECENT_COMMITS) {
+                let step = (event.parent, Some(event.commit));
                 match &event.kind {
-                    PathEventKind::Removed(Some((to, _))) => {
-                        let is_unclear = self.walk.is_unclear(event.parent, event.commit, path.as_str());
-                        if is_unclear || !by_others.contains(&(path.clone(), to.clone())) {
+                    PathEventKind::Removed(Some((to, percent))) => {
+                        let is_clear = *percent < 100 || self.is_clear_rename(path, to, event);
+                        if !is_clear || !by_others.contains(&(path.clone(), to.clone())) {
                             continue;
                         }
                         if present.has(path) {
-                            taken.push((path.clone(), event.parent));
+                            taken.push((path.clone(), step.0, step.1));
+                        }
+                        if present.has_namesake(path, to) {
+                            names.entry(step).or_default().insert(key(path.name()));
                         }
                         renamed.push((path.clone(), to.clone(), event.clone()));
                     }
                     PathEventKind::Replaced { .. } if present.has(path) => {
-                        taken.push((path.clone(), event.parent));
+                        taken.push((path.clone(), step.0, step.1));
                     }
                     _ => {}
                 }
@@ -75,15 +107,25 @@ impl GitEvidence<'_> {
         for (from, to, event) in renamed {
             if let Some(note) = self.follow(event.commit, &to)?.at {
                 let then = Origin { commit: event.parent, source: from };
-                suspects.insert(Suspect { note, then, is_note_moved: true });
+                let after = Some(Origin { commit: event.commit, source: to });
+                suspects.insert(Suspect { note, then, after, cause: Cause::NoteMoved });
             }
         }
-        for (path, commit) in taken {
-            for note in self.core.index.catalog().links().sources_of(std::slice::from_ref(&path))? {
-                let then = if commit == HEAD { self.path_in_head(&note).clone() } else { note.clone() };
-                let then = Origin { commit, source: then };
-                suspects.insert(Suspect { note, then, is_note_moved: false });
+        let mut linking: Vec<(NotePath, CommitIndex, Option<CommitIndex>, Cause)> = Vec::new();
+        for (path, before, after) in taken {
+            let sources = self.core.index.catalog().links().sources_of(std::slice::from_ref(&path))?;
+            linking.extend(sources.into_iter().map(|note| (note, before, after, Cause::PathTaken)));
+        }
+        for ((before, after), names) in names.iter().filter(|_| with_names) {
+            for note in present.looking_up(self.core, names)? {
+                linking.push((note, *before, *after, Cause::NameTaken));
             }
+        }
+        for (note, before, after, cause) in linking {
+            let path = if before == HEAD { self.path_in_head(&note).clone() } else { note.clone() };
+            let after = after.map(|commit| Origin { commit, source: note.clone() });
+            let then = Origin { commit: before, source: path };
+            suspects.insert(Suspect { note, then, after, cause });
         }
         suspects.retain(|suspect| is_text(&suspect.note) && present.is_in_scope(&suspect.note));
         let mut doubtful: BTreeMap<LinkCase, Certainty> = BTreeMap::new();
@@ -93,6 +135,15 @@ impl GitEvidence<'_> {
             }
         }
         self.judge(present, &doubtful)
+    }
+
+    /// Returns whether a file that a commit renamed without a change is for certain the one at the new path.
+    fn is_clear_rename(&self, from: &NotePath, to: &NotePath, event: &PathEvent) -> bool {
+        let Some(changes) = self.walk.kept_changes(event.parent, event.commit) else { return false };
+        let Some(blob) = changes.of_file_at(from.as_str()).and_then(|change| contents_of(change).0) else {
+            return false;
+        };
+        self.walk.is_clear_move((event.parent, event.commit), (from, to), blob)
     }
 
     /// Finds out which of some links lead elsewhere than in the commit that last wrote their line.
@@ -160,7 +211,7 @@ impl GitEvidence<'_> {
         Ok(self.core.journal().not_by_sidenote(moves)?.into_iter().collect())
     }
 
-    /// Finds the links of one note that led elsewhere in a state of it, and how certain it can be at most that they are wrong:
+    /// Finds the links of one note that led elsewhere before a step, and how certain it can be at most that they are wrong:
     /// only those whose line is as it was then. Of another one the author, or sidenote, has decided since.
     fn doubtful_links(
         &mut self,
@@ -178,10 +229,10 @@ impl GitEvidence<'_> {
         };
         let Some(source) = present.sources.get(number) else { return Ok(Vec::new()) };
         // A note that was edited since can be right as it is.
-        let most = match (then.text.lines().eq(source.text.lines()), suspect.is_note_moved) {
+        let most = match (then.text.lines().eq(source.text.lines()), suspect.cause) {
+            (_, Cause::NameTaken) | (false, Cause::PathTaken) => Certainty::Weak,
             (true, _) => Certainty::Certain,
-            (false, true) => Certainty::Strong,
-            (false, false) => Certainty::Weak,
+            (false, Cause::NoteMoved) => Certainty::Strong,
         };
         let mut found = Vec::new();
         for (at, link) in unchanged_links(&then, source) {
@@ -191,16 +242,84 @@ impl GitEvidence<'_> {
                 continue;
             }
             let Some(meant) = self.meant(present, origin, link)? else { continue };
-            if !self.is_right(present, source, link, &meant) {
-                found.push((LinkCase { source: number, link: at, is_dead: false }, most));
+            if self.is_right(present, source, link, &meant) {
+                continue;
+            }
+            if let Some(limit) = self.misled_by(present, suspect, link)? {
+                found.push((LinkCase { source: number, link: at, is_dead: false }, most.min(limit)));
             }
         }
         Ok(found)
     }
 
+    /// Returns whether a step let a link lead elsewhere than to the file that it led to before, wherever that file went in the
+    /// step, and how certain it can be at most that this was not meant.
+    fn misled_by(&mut self, present: &Present, suspect: &Suspect, link: &Link) -> Result<Option<Certainty>> {
+        let Some(before) = self.place_at(present, &suspect.then, link)? else { return Ok(None) };
+        let now = match &suspect.after {
+            Some(after) => self.place_at(present, after, link)?,
+            None => place_of(&present.names, link, &suspect.note),
+        };
+        let stays = self.place_after(suspect, &before)?;
+        if now.is_some() && now == stays {
+            return Ok(None);
+        }
+        if suspect.cause == Cause::PathTaken {
+            return Ok(Some(Certainty::Certain));
+        }
+        // Where the order of the paths decided, the link meant nothing for certain.
+        let mut limit = match self.is_tie_at(present, &suspect.then, link)? {
+            true => Certainty::Weak,
+            false => Certainty::Certain,
+        };
+        // What the same link leads to at the old path of its note tells whether the move of the note is the reason.
+        let from_old_path = match &suspect.after {
+            Some(after) => {
+                let old = Origin { commit: after.commit, source: suspect.then.source.clone() };
+                self.place_at(present, &old, link)?
+            }
+            None => place_of(&present.names, link, &suspect.then.source),
+        };
+        if now.is_some() && from_old_path == now {
+            let is_elsewhere =
+                stays.is_some() && stays.as_ref() != Some(&before) && now.as_ref() != Some(&before);
+            return Ok(is_elsewhere.then_some(Certainty::Weak));
+        }
+        if suspect.cause == Cause::NameTaken {
+            return Ok(None);
+        }
+        // A file that came with the move, and has the name, may be what the link means now.
+        if let Some(LinkedPlace::File(new)) = &now
+            && !self.is_read_as_path(present, &suspect.note, link)
+            && !self.exists_at(suspect.then.commit, new)?
+        {
+            limit = Certainty::Weak;
+        }
+        Ok(Some(limit))
+    }
+
+    /// Returns where a place is after the step of a suspect; `None` if the file was deleted in it.
+    fn place_after(&mut self, suspect: &Suspect, place: &LinkedPlace) -> Result<Option<LinkedPlace>> {
+        let LinkedPlace::File(path) = place else { return Ok(Some(place.clone())) };
+        let to = match &suspect.after {
+            Some(after) => self.path_after(suspect.then.commit, after.commit, path)?,
+            None => match self.working.moved.get(path) {
+                Some(moved) => Some(moved.to.clone()),
+                None => self.core.vault.disk_path(path).symlink_metadata().is_ok().then(|| path.clone()),
+            },
+        };
+        Ok(to.map(LinkedPlace::File))
+    }
+
+    /// Returns whether only the order of the paths decided what a link led to in a state.
+    fn is_tie_at(&mut self, present: &Present, origin: &Origin, link: &Link) -> Result<bool> {
+        let names = self.names_for(present, origin, link)?;
+        Ok(names.follow(link, &origin.source).is_some_and(|found| found.unstable))
+    }
+
     /// Returns how certain it can be at most that a link meant the file that had its path before another one took it.
     pub(super) fn certainty_of_taken(
-        &self,
+        &mut self,
         present: &Present,
         link: &Link,
         source: &Source,
@@ -221,35 +340,31 @@ impl GitEvidence<'_> {
             // A file that makes room again and again, such as a daily page, is meant by its path.
             return Certainty::Weak;
         }
-        if self.working.taken.get(target) == Some(&true) || self.was_moved_to(target) {
+        if self.working.taken.get(target) == Some(&true) || self.was_moved_to(target, HEAD) {
             return Certainty::Certain;
         }
         Certainty::Strong
     }
 
-    /// Returns whether the file at a path was moved there, and is not a new one.
-    pub(super) fn was_moved_to(&self, path: &NotePath) -> bool {
-        if self.working.moved_from.contains_key(path) {
+    /// Returns whether the file that a commit has at a path was moved there, and is not a new one. For the last commit, the
+    /// working tree counts, too.
+    pub(super) fn was_moved_to(&mut self, path: &NotePath, commit: CommitIndex) -> bool {
+        if commit == HEAD && self.working.moved_from.contains_key(path) {
             return true;
         }
-        let newest = self
-            .walk
-            .known_events_of(path)
-            .iter()
-            .find(|event| matches!(event.kind, PathEventKind::Added | PathEventKind::Replaced { .. }));
+        let events = self.walk.known_events_of(path).to_vec();
+        let arrives =
+            |event: &&PathEvent| matches!(event.kind, PathEventKind::Added | PathEventKind::Replaced { .. });
+        let newest = events.iter().filter(arrives).find(|event| self.walk.contains(commit, event.commit));
         let Some(event) = newest else { return false };
         let Some(changes) = self.walk.kept_changes(event.parent, event.commit) else { return false };
-        changes.iter().any(|change| match (change, &event.kind) {
-            (PathChange::Renamed { to: Some(to), .. }, _) if to == path.as_str() => true,
-            (
-                PathChange::Removed { blob, .. } | PathChange::Renamed { before: blob, .. },
-                PathEventKind::Replaced { after, .. },
-            ) => blob == after,
-            (PathChange::Changed { path: other, before, .. }, PathEventKind::Replaced { after, .. }) => {
-                before == after && other != path.as_str()
+        match (changes.of_file_now_at(path.as_str()), &event.kind) {
+            (Some(PathChange::Renamed { .. }), _) => true,
+            (_, PathEventKind::Replaced { after, .. }) => {
+                changes.taking(after).any(|change| paths_of(change).0 != Some(path.as_str()))
             }
             _ => false,
-        })
+        }
     }
 }
 

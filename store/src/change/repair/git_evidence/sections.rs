@@ -202,7 +202,7 @@ impl GitEvidence<'_> {
         for walked in self.walk.recent_commits() {
             // What a merge took is of the commits that it merged.
             let [(_, changes)] = walked.changes.as_slice() else { continue };
-            let changed = notes_of_commit(&mut self.reader, changes)?;
+            let changed = notes_of_commit(&mut self.reader, changes.all())?;
             for (from, heading, to) in moved_sections(&changed) {
                 sections.add(self, &changed, Some(walked.commit), (from, heading), to)?;
             }
