@@ -37,6 +37,8 @@ pub(super) fn message_for_agent(error: &Error, is_served: impl Fn(&str) -> bool)
         message.push('…');
     }
     match error.wording().map(|hint| hint.for_agent(is_served)).filter(|hint| !hint.is_empty()) {
+        // A suggestion ends with a question.
+        Some(hint) if message.ends_with('?') => format!("{message} {hint}"),
         Some(hint) => format!("{message}. {hint}"),
         None => message,
     }

@@ -47,8 +47,6 @@ pub(super) async fn serve(
     on_listening: OnListening<'_>,
 ) -> Result<()> {
     let gate = Gate::of(http)?;
-    let followers = servers.iter().map(|(_, server)| server.follow_files());
-    let _followers = followers.collect::<Result<Vec<_>>>()?;
     let mut router = Router::new();
     for (at, (path, server)) in servers.iter().enumerate() {
         tokio::spawn(server.clone().watch_other_writers());

@@ -130,6 +130,7 @@ pub(super) fn tools() -> Vec<Tool> {
             memory::session,
         )
         .with_structured_output()
+        .with_aliases(&[("context", "text"), ("steps", "count")])
         .strict(),
         Tool::new(
             "read_session",

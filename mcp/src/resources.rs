@@ -66,16 +66,21 @@ pub(super) fn path_of(uri: &str) -> Result<NotePath> {
     NotePath::parse(&path)
 }
 
-/// Replaces URIs of files by paths, in a string or an array of strings. Other strings stay as they are.
-pub(super) fn uris_to_paths(value: &mut Value) {
+/// Replaces URIs of files and absolute paths below `root` by paths from the root of the vault, in a string or an array of
+/// strings. Other strings stay as they are.
+pub(super) fn to_vault_paths(root: &str, value: &mut Value) {
     match value {
         Value::String(text) => {
             let path = text.trim().starts_with(SCHEME).then(|| path_of(text.trim()).ok()).flatten();
             if let Some(path) = path {
                 *text = path.to_string();
+            } else if let Some(inside) = text.strip_prefix(root).filter(|_| !root.is_empty())
+                && inside.starts_with(['/', '\\'])
+            {
+                *text = inside.trim_start_matches(['/', '\\']).to_owned();
             }
         }
-        Value::Array(items) => items.iter_mut().for_each(uris_to_paths),
+        Value::Array(items) => items.iter_mut().for_each(|item| to_vault_paths(root, item)),
         _ => {}
     }
 }

@@ -2,6 +2,7 @@
 //! answered with an error, and the connection stays open.
 
 use std::io;
+use std::time::Instant;
 
 use rmcp::RoleServer;
 use rmcp::model::{ErrorData, RequestId};
@@ -10,6 +11,7 @@ use rmcp::transport::Transport;
 use rmcp::transport::async_rw::AsyncRwTransport;
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt as _, BufReader, Empty, Stdin, Stdout};
+use tokio::sync::oneshot;
 
 /// The longest message, in bytes.
 const MAX_LINE: usize = 16 << 20;
@@ -26,6 +28,8 @@ pub(super) struct Stdio {
     is_skipping: bool,
     /// The transport for messages to the client. It reads nothing.
     output: AsyncRwTransport<RoleServer, Empty, Stdout>,
+    /// Says that the input has ended.
+    end: Option<oneshot::Sender<Instant>>,
 }
 
 /// The result of reading a line.
@@ -43,13 +47,23 @@ enum InvalidLine {
 }
 
 impl Stdio {
-    /// Creates the transport over standard input and output.
-    pub(super) fn new() -> Self {
-        Self {
+    /// Creates the transport over standard input and output, and a receiver that is told when the input has ended.
+    pub(super) fn new() -> (Self, oneshot::Receiver<Instant>) {
+        let (end, ended) = oneshot::channel();
+        let transport = Self {
             input: BufReader::new(tokio::io::stdin()),
             line: Vec::new(),
             is_skipping: false,
             output: AsyncRwTransport::new_server(tokio::io::empty(), tokio::io::stdout()),
+            end: Some(end),
+        };
+        (transport, ended)
+    }
+
+    /// Says that the input has ended.
+    fn tell_end(&mut self) {
+        if self.end.take().is_some_and(|end| end.send(Instant::now()).is_err()) {
+            tracing::debug!("the server is ending already");
         }
     }
 
@@ -128,9 +142,13 @@ impl Transport<RoleServer> for Stdio {
                     self.answer(ErrorData::invalid_request(message, None), None);
                     continue;
                 }
-                Ok(LineRead::End) => return None,
+                Ok(LineRead::End) => {
+                    self.tell_end();
+                    return None;
+                }
                 Err(error) => {
                     tracing::error!("standard input cannot be read: {error}");
+                    self.tell_end();
                     return None;
                 }
             }

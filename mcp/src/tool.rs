@@ -14,6 +14,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::arguments::{self, UnknownArgument};
 use crate::error_text::{self, ServedTools, message_for_agent, without_root};
 use crate::{reply_limit, resources};
 use sidenote_foundation::error::{Error, Result};
@@ -291,9 +292,34 @@ pub(super) fn to_json(value: &impl Serialize) -> Result<Value> {
         .map_err(|error| Error::internal("cannot write the reply as JSON").with_source(error))
 }
 
-/// The arguments of our tools that name notes.
-const NOTE_ARGUMENTS: [&str; 10] =
-    ["note", "notes", "from", "to", "a", "b", "around", "into", "path", "paths"];
+/// Other names of arguments, which agents know from other tools: pairs of alias and argument. They hold for each of our tools
+/// that has the argument, and none of the name of the alias.
+const COMMON_ALIASES: [(&str, &str); 20] = [
+    ("tag", "tags"),
+    ("note_type", "type"),
+    ("max_results", "limit"),
+    ("top_k", "limit"),
+    ("file", "note"),
+    ("note_path", "note"),
+    ("note_id", "note"),
+    ("folder", "path"),
+    ("path", "folder"),
+    ("heading", "section"),
+    ("section", "heading"),
+    ("property", "key"),
+    ("old_text", "old"),
+    ("old_string", "old"),
+    ("new_text", "text"),
+    ("new_string", "text"),
+    ("destination", "to"),
+    ("new_name", "to"),
+    ("start_line", "first_line"),
+    ("end_line", "last_line"),
+];
+
+/// The arguments of our tools that name notes or folders.
+const NOTE_ARGUMENTS: [&str; 11] =
+    ["note", "notes", "from", "to", "a", "b", "around", "into", "folder", "path", "paths"];
 
 /// Makes the title of a tool from its name.
 fn title_of(name: &str) -> String {
@@ -311,6 +337,7 @@ pub(super) struct Tool {
     pub(super) effect: Effect,
     description: &'static str,
     example: &'static str,
+    /// The schema of the arguments, with the keys of [`arguments`].
     input: Arc<JsonObject>,
     output: Option<Arc<JsonObject>>,
     aliases: &'static [(&'static str, &'static str)],
@@ -331,9 +358,9 @@ impl Tool {
         let input = Arc::new(schema_of::<I>());
         let schema = Arc::clone(&input);
         let parse_and_run = move |store: &Store, arguments: JsonObject| {
-            let input = I::deserialize(&arguments).map_err(|_| {
+            let input = I::deserialize(&arguments).map_err(|error| {
                 let mismatch = error_text::schema_mismatch(&schema, &arguments);
-                let mismatch = mismatch.unwrap_or_else(|| "the arguments do not match the schema".to_owned());
+                let mismatch = mismatch.unwrap_or_else(|| error.to_string());
                 Error::invalid(format!("{name}: {mismatch}")).with_hint(format!("A valid call: {example}"))
             })?;
             handler(store, input)
@@ -376,7 +403,8 @@ impl Tool {
 
     /// Returns the definition of the tool for clients.
     pub(super) fn definition(&self) -> rmcp::model::Tool {
-        let mut tool = rmcp::model::Tool::new(self.name, self.description, Arc::clone(&self.input));
+        let input = Arc::new(published(&self.input));
+        let mut tool = rmcp::model::Tool::new(self.name, self.description, input);
         tool.title = Some(title_of(self.name));
         tool.output_schema.clone_from(&self.output);
         tool.annotations = Some(self.effect.annotations());
@@ -392,12 +420,30 @@ impl Tool {
         operation_id: Option<String>,
         served: &ServedTools,
     ) -> Answer {
-        // Many clients send null for an argument that is not given.
-        arguments.retain(|_, value| !value.is_null());
+        let common: &arguments::Aliases = if self.is_strict { &COMMON_ALIASES } else { &[] };
+        let aliases = [self.aliases, common];
+        let root = store.root().to_str().unwrap_or_default();
+        if self.is_strict {
+            // A folder must be relative before it is normalized.
+            aliases.iter().for_each(|set| arguments::rename_aliases(&self.input, set, &mut arguments));
+            for name in NOTE_ARGUMENTS {
+                arguments.get_mut(name).into_iter().for_each(|value| resources::to_vault_paths(root, value));
+            }
+        }
+        arguments::normalize(&self.input, &aliases, &mut arguments);
+        if self.is_strict {
+            // Each edit of a batch names a note.
+            let edits = arguments.get_mut("edits").and_then(Value::as_array_mut).into_iter().flatten();
+            edits
+                .filter_map(|edit| edit.get_mut("note"))
+                .for_each(|value| resources::to_vault_paths(root, value));
+        }
         let is_read_only = self.effect == Effect::ReadOnly;
-        let argument = if is_read_only { None } else { arguments.remove(OPERATION_ARGUMENT) };
+        // A tool that reads can be called again anyway.
+        let argument = arguments.remove(OPERATION_ARGUMENT).filter(|_| !is_read_only);
         let operation_id = match argument {
-            Some(Value::String(id)) => Some(id),
+            Some(Value::String(id)) => Some(id).filter(|id| !id.is_empty()),
+            Some(Value::Number(id)) => Some(id.to_string()),
             Some(other) => {
                 return Answer::error(format!(
                     "{OPERATION_ARGUMENT} is {other}. Give a string, such as a UUID"
@@ -435,38 +481,32 @@ impl Tool {
         answer
     }
 
-    fn answer(&self, store: &Store, mut arguments: JsonObject, served: &ServedTools) -> Answer {
-        for (alias, name) in self.aliases {
-            if !arguments.contains_key(*name)
-                && let Some(value) = arguments.remove(*alias)
-            {
-                arguments.insert((*name).to_owned(), value);
-            }
+    fn answer(&self, store: &Store, arguments: JsonObject, served: &ServedTools) -> Answer {
+        let unknown = arguments::unknown_arguments(&self.input, &arguments);
+        if let Some(unknown) = unknown.first().filter(|_| self.is_strict) {
+            return (self.format_error)(&self.unknown_argument_error(unknown), served);
         }
-        if self.is_strict {
-            for name in NOTE_ARGUMENTS {
-                arguments.get_mut(name).into_iter().for_each(resources::uris_to_paths);
-            }
-            // Each edit of a batch names a note.
-            let edits = arguments.get_mut("edits").and_then(Value::as_array_mut).into_iter().flatten();
-            edits.filter_map(|edit| edit.get_mut("note")).for_each(resources::uris_to_paths);
-        }
-        self.reject_unknown_arguments(&arguments)
-            .and_then(|()| (self.handler)(store, arguments))
-            .unwrap_or_else(|error| (self.format_error)(&error, served))
+        let answer = (self.handler)(store, arguments);
+        let answer = answer.unwrap_or_else(|error| (self.format_error)(&error, served));
+        // Other servers ignore what they do not know, and so do the tools that take their place, but they say so.
+        answer.with_notices(unknown.iter().map(|unknown| {
+            format!(
+                "{} has no argument {:?}, so it was ignored{}",
+                self.name,
+                unknown.place,
+                unknown.suggestion()
+            )
+        }))
     }
 
-    fn reject_unknown_arguments(&self, arguments: &JsonObject) -> Result<()> {
-        let Some(Value::Object(fields)) = self.input.get("properties").filter(|_| self.is_strict) else {
-            return Ok(());
-        };
-        let Some(unknown) = arguments.keys().find(|name| !fields.contains_key(*name)) else { return Ok(()) };
-        let known: Vec<&str> = fields.keys().map(String::as_str).collect();
-        Err(Error::invalid(format!("{} has no argument {unknown:?}", self.name)).with_hint(format!(
+    fn unknown_argument_error(&self, unknown: &UnknownArgument) -> Error {
+        let UnknownArgument { place, known } = unknown;
+        let what = format!("{} has no argument {place:?}{}", self.name, unknown.suggestion());
+        Error::invalid(what).with_hint(format!(
             "It takes {}. A valid call: {}",
             known.join(", "),
             self.example
-        )))
+        ))
     }
 }
 
@@ -508,6 +548,39 @@ pub(super) fn within<T: PartialOrd + std::fmt::Display>(name: &str, value: T, mi
         return Ok(value);
     }
     Err(Error::invalid(format!("{name} is {value}")).with_hint(format!("Give a number from {min} to {max}")))
+}
+
+/// The keys of a schema that clients see, in their order.
+const SCHEMA_KEYS: [&str; 10] = [
+    "type",
+    "description",
+    "enum",
+    "properties",
+    "required",
+    "items",
+    "minimum",
+    "maximum",
+    "minItems",
+    "maxItems",
+];
+
+/// Returns a schema as clients see it.
+fn published(schema: &JsonObject) -> JsonObject {
+    let shown = |(key, value): (&&str, &Value)| {
+        let value = match (*key, value) {
+            ("properties", Value::Object(fields)) => fields
+                .iter()
+                .map(|(name, field)| {
+                    (name.clone(), field.as_object().map_or(Value::Null, |field| published(field).into()))
+                })
+                .collect::<JsonObject>()
+                .into(),
+            ("items", Value::Object(item)) => published(item).into(),
+            (_, value) => value.clone(),
+        };
+        ((*key).to_owned(), value)
+    };
+    SCHEMA_KEYS.iter().filter_map(|key| Some((key, schema.get(*key)?))).map(shown).collect()
 }
 
 /// Returns the schema of a type, as short as clients accept it.
@@ -573,24 +646,13 @@ fn simplify(schema: &mut JsonObject) {
     }
     if let Some(Value::Object(fields)) = schema.get_mut("properties") {
         for field in fields.values_mut() {
-            if *field == Value::Bool(true) {
-                // Some clients reject a list of tools with the schema `true`.
-                *field = Value::Object(JsonObject::new());
-            }
             if let Some(inner) = field.as_object_mut() {
                 simplify(inner);
             }
         }
     }
-    for name in ["items", "additionalProperties"] {
-        if let Some(Value::Object(inner)) = schema.get_mut(name) {
-            simplify(inner);
-        }
-    }
-    for name in ["anyOf", "oneOf"] {
-        if let Some(Value::Array(inner)) = schema.get_mut(name) {
-            inner.iter_mut().filter_map(Value::as_object_mut).for_each(simplify);
-        }
+    if let Some(Value::Object(inner)) = schema.get_mut("items") {
+        simplify(inner);
     }
 }
 

@@ -6,7 +6,7 @@ use super::args::{AsOfArgs, AtArgs};
 use super::search::FilterArgs;
 use super::{CommandContext, output};
 use crate::cli::format::ListFormat;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::store::{ListRequest, NoteItem, PropertyCondition, SortBy};
 
 /// List notes.
@@ -56,7 +56,7 @@ enum SortArg {
 pub(super) fn run(context: &CommandContext, args: &ListArgs) -> Result<()> {
     let mut filter = args.filter.filter(context.now())?;
     filter.folder.clone_from(&args.folder);
-    let property = args.property.as_deref().map(property_condition).transpose()?;
+    let property = args.property.as_deref().map(PropertyCondition::parse).transpose()?;
     let sort = match args.sort {
         SortArg::Created => SortBy::Created,
         SortArg::Updated => SortBy::Updated,
@@ -71,25 +71,13 @@ pub(super) fn run(context: &CommandContext, args: &ListArgs) -> Result<()> {
     let request = ListRequest { filter, as_of, property, sort, skip: 0, limit: args.limit };
     let notes = store.reads().list(&request)?.notes;
     if notes.is_empty() {
-        let name = request.property.as_ref().map(|property| property.name.as_str());
-        context.print_unmet_conditions(&store.reads().absent(&request.filter, name, None)?);
+        context.print_unmet_conditions(&store.reads().absent(
+            &request.filter,
+            request.property.as_ref(),
+            None,
+        )?);
     }
     args.format.reply(context.out, &notes, |notes| notes, |notes| show_notes(notes))
-}
-
-/// Parses `KEY` or `KEY=VALUE`.
-///
-/// # Errors
-/// `Invalid` for an empty key, and for a comparison such as `rating>4`, which only a query can express.
-fn property_condition(text: &str) -> Result<PropertyCondition> {
-    let property = PropertyCondition::from(text);
-    let key = property.name.split(['<', '>', '!']).next().unwrap_or_default();
-    if key == property.name && !key.trim().is_empty() {
-        return Ok(property);
-    }
-    let example = if key.trim().is_empty() { "rating" } else { key.trim() };
-    Err(Error::invalid(format!("--property {text:?} is neither KEY nor KEY=VALUE"))
-        .with_hint(format!("to compare values, use a query: sidenote search '[{example}:>4]'")))
 }
 
 /// Formats notes as rows: date of the last change, path, title and tags.

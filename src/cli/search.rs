@@ -198,7 +198,6 @@ pub(super) fn run(context: &CommandContext, args: &SearchArgs) -> Result<()> {
     let by_words =
         (args.at.at.is_some() && !is_by_words).then_some("--at searches by words; --mode is not used");
     let request = if by_words.is_some() { SearchRequest { mode: None, ..request } } else { request };
-    let (filter, path) = (request.filter.clone(), request.path.clone());
     // A program that reads the list must not get notes that do not meet the condition.
     let request =
         if args.format.is_given() { SearchRequest { fallback: Fallback::Never, ..request } } else { request };
@@ -208,9 +207,6 @@ pub(super) fn run(context: &CommandContext, args: &SearchArgs) -> Result<()> {
         ..request
     })?;
     reply.notes.extend(by_words.map(|text| text.to_owned().into()));
-    if reply.results.is_empty() {
-        reply.notes.extend(store.reads().absent(&filter, None, path.as_deref())?.into_iter().map(Into::into));
-    }
     if !context.out.is_json() {
         for note in &reply.notes {
             context.out.message(&format!("note: {note}"));

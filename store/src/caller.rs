@@ -114,6 +114,19 @@ pub fn person_of(event: &Event) -> Option<String> {
     text("name").map(str::to_owned).or_else(|| Some(format!("{}#{}", text("issuer")?, text("subject")?)))
 }
 
+/// Lists what an event is about: the folders and files of a change, as `a` or `a -> b`, or the notes that were used or voted
+/// for.
+pub fn names_of(event: &Event) -> Vec<String> {
+    let folders = event.folders.iter().map(|folder| format!("{}/ -> {}/", folder.from, folder.to));
+    let files = event.files.iter().map(|file| match &file.to {
+        Some(to) => format!("{} -> {to}", file.path),
+        None => file.path.to_string(),
+    });
+    let notes = event.more.get("notes").and_then(Value::as_array).into_iter().flatten();
+    let notes = notes.filter_map(|note| Some(note.get("path")?.as_str()?.to_owned()));
+    folders.chain(files).chain(notes).collect()
+}
+
 /// Returns who made the call of an event: the person where people log in, else the agent. Returns `None` for what a person
 /// did at the command line or the page.
 pub fn actor_of(event: &Event) -> Option<String> {

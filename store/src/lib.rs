@@ -33,6 +33,7 @@ mod parts;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicI64};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use lru::LruCache;
 
@@ -57,12 +58,12 @@ use sidenote_foundation::text::relation::RelationRules;
 use sidenote_foundation::vault::authority::{Authority, authority_of};
 use sidenote_foundation::vault::location::LocationReason;
 
-pub use crate::caller::{CallOrigin, Caller, OP_REFUSED, Role, actor_of, person_of, tool_of};
+pub use crate::caller::{CallOrigin, Caller, OP_REFUSED, Role, actor_of, names_of, person_of, tool_of};
 pub use crate::change::apply::plan_basis;
 pub use crate::change::commit::{CommitReply, UncommittedFile};
 pub use crate::change::create::{NewRequest, refuse_long_label};
 pub use crate::change::delete::{DanglingLinks, DeleteRequest};
-pub use crate::change::edit::{EditRequest, NoteEdit};
+pub use crate::change::edit::{EditRequest, NoteEdit, json_or_text};
 pub use crate::change::editor::Edited;
 pub use crate::change::fix_problems::FixRequest;
 pub use crate::change::link::{LinkRequest, display_text};
@@ -109,6 +110,7 @@ pub use crate::query::search::{
 pub use crate::query::verify::Verification;
 pub use crate::query::why::{Condition, WhyReply, WhyRequest};
 pub use crate::read::Reads;
+pub use crate::read::empty_filter::nearest;
 pub use crate::read::files::{FileContent, FileItem};
 pub use crate::read::graph::{Backlink, LineRef, LinkItem, LinksReply, PathReply, UnresolvedItem};
 pub use crate::read::list::{
@@ -414,6 +416,12 @@ impl Store {
     /// Returns whether this process writes the index.
     pub fn is_writer(&self) -> bool {
         self.core.index.is_writer()
+    }
+
+    /// Ends the writing of the index by this process, as its end does: seals the index, so that the next command need not check
+    /// it. Searches still work. Returns whether that was done in time; if not, the next command checks the index.
+    pub fn close(&self, limit: Duration) -> bool {
+        self.core.index.close(limit)
     }
 
     /// Returns the flag that stops long work.

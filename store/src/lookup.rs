@@ -2,6 +2,7 @@
 //!
 //! A reply about a change is made from the files on disk, never from the index.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
@@ -12,7 +13,7 @@ use sidenote_foundation::error::{Error, ErrorKind, Result};
 use sidenote_foundation::index::Drift;
 use sidenote_foundation::index::catalog::{FileKind, FileRow, Filter, Hash, path_id};
 use sidenote_foundation::parallel;
-use sidenote_foundation::text::path::{NotePath, key};
+use sidenote_foundation::text::path::{NotePath, key, typed_path};
 use sidenote_foundation::vault::apply_result::Applied;
 use sidenote_foundation::vault::authority::authority_of;
 use sidenote_foundation::wording::Wording;
@@ -158,18 +159,43 @@ impl Lookup<'_> {
         }
     }
 
-    /// Resolves symbolic links in the folder of a filter, so that it equals the paths of its notes.
+    /// Gives the folder of a filter the form of the paths of its notes: as [`typed_path`] normalizes it, in the case of the
+    /// only folder that differs in case alone, and without symbolic links.
     ///
     /// # Errors
     /// `Invalid` if a symbolic link on the way must not be followed; `Io` if the folder cannot be read.
     pub(crate) fn with_canonical_folder(&self, filter: &Filter) -> Result<Filter> {
         let mut filter = filter.clone();
-        if let Some(folder) = filter.folder.as_deref().map(|folder| folder.trim_matches('/'))
+        let typed = filter.folder.as_deref().map(typed_path);
+        // All of these mean the whole vault.
+        filter.folder = typed.filter(|folder| !matches!(folder.as_str(), "" | "*" | "**"));
+        if let Some(folder) = &filter.folder
             && let Some(inside) = NotePath::from_disk(&format!("{folder}/x"))
         {
-            filter.folder = Some(self.core.vault.canonical_path(&inside)?.folder().to_owned());
+            let canonical = self.core.vault.canonical_path(&inside)?.folder().to_owned();
+            filter.folder = Some(self.spelled_folder(canonical)?);
         }
         Ok(filter)
+    }
+
+    /// Returns the only folder of notes that differs from a folder in case alone, or the folder itself.
+    fn spelled_folder(&self, folder: String) -> Result<String> {
+        let here = NotePath::from_disk(&folder);
+        if here.is_none_or(|here| self.core.vault.disk_path(&here).is_dir()) {
+            return Ok(folder);
+        }
+        let wanted = key(&folder);
+        let depth = folder.split('/').count();
+        let paths = self.core.index.catalog().paths().all()?;
+        let beginnings = paths.iter().filter_map(|(path, _)| {
+            let end = path.as_str().match_indices('/').nth(depth - 1)?.0;
+            path.as_str().get(..end)
+        });
+        let spelled: BTreeSet<&str> = beginnings.filter(|known| key(known) == wanted).collect();
+        Ok(match spelled.first() {
+            Some(only) if spelled.len() == 1 => (*only).to_owned(),
+            _ => folder,
+        })
     }
 
     /// Stores the difference between the files and the index, and returns it. `None` means that they agree.

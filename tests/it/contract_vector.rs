@@ -94,7 +94,10 @@ fn an_invalid_memory_in_a_batch_stores_nothing() {
         (json!({ "memories": [{ "content": "fine" }, { "content": " \n" }] }), "there is no text to keep"),
         (json!({ "memories": [{ "content": "fine" }, {}] }), "content"),
         (json!({ "memories": [{ "content": "fine" }, { "content": "<private>all</private>" }] }), "no text"),
-        (json!({ "memories": [{ "content": 7 }] }), "memories[0].content is 7; expected a string"),
+        (
+            json!({ "memories": [{ "content": ["a", "b"] }] }),
+            "memories[0].content is an array; expected a string",
+        ),
         (json!({ "memories": [{ "content": "fine", "metadata": "x" }] }), "expected an object"),
     ] {
         let refusal = client.refusal("store_memories", arguments.clone());
@@ -342,8 +345,8 @@ fn a_handoff_is_stored_and_returned() {
         (json!({ "project": "x" }), "summary"),
         (json!({ "project": "x", "summary": " " }), "the handoff has no summary"),
         (
-            json!({ "project": "x", "summary": "x", "completed": "a" }),
-            r#"completed is "a"; expected an array"#,
+            json!({ "project": "x", "summary": "x", "completed": { "a": 1 } }),
+            "completed is an object; expected an array",
         ),
     ] {
         let refusal = client.refusal("store_handoff", arguments);

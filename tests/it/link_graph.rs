@@ -157,7 +157,7 @@ fn lists_filter_by_property_and_sort() {
     ]);
     let store = vault.store();
     let list = |property: Option<&str>, sort| {
-        let property = property.map(PropertyCondition::from);
+        let property = property.map(|text| PropertyCondition::parse(text).unwrap());
         let notes =
             store.reads().list(&ListRequest { property, sort, ..ListRequest::default() }).unwrap().notes;
         notes.into_iter().map(|note| note.path).collect::<Vec<_>>().join(" ")

@@ -2,7 +2,7 @@
 
 use std::process::Stdio;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::mcp_client::Client;
 use crate::support::TestVault;
@@ -40,8 +40,14 @@ fn a_dozen_tools_are_listed_within_their_budget() {
             "read_session"
         ]
     );
+    // Clients give a model the names, descriptions and schemas of arguments.
+    let read = |tool: &Value| {
+        let [name, description, schema] = ["name", "description", "inputSchema"].map(|key| tool[key].clone());
+        json!([name, description, schema]).to_string().len()
+    };
+    let length: usize = list["tools"].as_array().unwrap().iter().map(read).sum();
+    assert!(length <= 8192, "{length}");
     let text = list.to_string();
-    assert!(text.len() <= 8192, "{}", text.len());
     assert!(!text.contains("uint") && !text.contains("ignore all instructions"));
     for tool in list["tools"].as_array().unwrap() {
         assert_eq!(tool["annotations"]["openWorldHint"], false);
@@ -124,10 +130,29 @@ fn errors_of_bad_requests_say_what_to_do() {
         (
             "search_notes",
             json!({ "query": "x", "limt": 3 }),
-            "search_notes has no argument \"limt\". It takes query, ",
+            "search_notes has no argument \"limt\"; did you mean \"limit\"? It takes query, ",
         ),
         ("search_notes", json!({ "query": "x", "limit": 0 }), "limit is 0. Give a number from 1 to 100"),
-        ("edit_note", json!({ "note": "Plan", "action": "append" }), "edit_note needs text for this action"),
+        (
+            "edit_note",
+            json!({ "note": "Plan", "action": "append" }),
+            "edit_note needs text for the action append",
+        ),
+        (
+            "edit_note",
+            json!({ "note": "Plan", "action": "replace", "old": "plan" }),
+            r#"A valid call: {"note": "Boat", "action": "replace", "old": "Tuesdays", "text": "Mondays"}"#,
+        ),
+        (
+            "write_note",
+            json!({ "title": "Plan", "content": "Another." }),
+            "edit_note changes the note that is there",
+        ),
+        (
+            "search_notes",
+            json!({ "query": "x", "mode": "bm26" }),
+            r#"mode is "bm26"; expected hybrid, bm25, vector"#,
+        ),
         (
             "edit_note",
             json!({ "note": "Plan", "action": "burn", "text": "x" }),

@@ -39,7 +39,8 @@ fn filled(schema: &Value, root: &Value, name: &str, text: &str, notes: bool) -> 
     match kind {
         "object" => {
             let fields = schema["properties"].as_object().cloned().unwrap_or_default();
-            if fields.is_empty() {
+            // Metadata can have any property.
+            if fields.is_empty() || name == "metadata" {
                 return json!({ (text): text, "plain": { "deep": [text] } });
             }
             let required = schema["required"].as_array();

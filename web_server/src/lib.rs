@@ -17,6 +17,7 @@ mod sanitize;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Router;
 use axum::routing::any;
@@ -30,6 +31,9 @@ use sidenote_http::{runtime, shutdown, token};
 use sidenote_store::Store;
 
 pub use assets::Asset;
+
+/// The time that the end of the server waits for the writer of the index.
+const END_LIMIT: Duration = Duration::from_secs(2);
 
 /// The settings of the server.
 #[derive(Debug, Clone)]
@@ -70,6 +74,9 @@ pub fn serve(store: Store, web: &Web, on_listening: OnListening<'_>) -> Result<(
     let runtime = runtime()?;
     let served = runtime.block_on(serve_until_shutdown(store.clone(), web, &token, on_listening));
     store.changes().end_all_sessions();
+    if !store.close(END_LIMIT) {
+        tracing::warn!("the index is still being written, so the next command checks it");
+    }
     // A call that runs too long is not waited for; a change that it makes is completed by the next command.
     runtime.shutdown_background();
     served

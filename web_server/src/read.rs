@@ -178,10 +178,6 @@ fn in_query(request: &SearchRequest) -> impl FnOnce(sidenote_foundation::error::
 fn search(store: &Store, params: &Params) -> Result<Vec<u8>, ApiError> {
     let request = search_request(store, params)?;
     let mut reply = store.searches().search(&request).map_err(in_query(&request))?;
-    if reply.results.is_empty() {
-        let absent = store.reads().absent(&request.filter, None, request.path.as_deref())?;
-        reply.notes.extend(absent.into_iter().map(Into::into));
-    }
     for note in &mut reply.notes {
         *note = note.for_page().into();
     }

@@ -35,7 +35,7 @@ use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
-use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -346,10 +346,23 @@ pub struct Index {
 struct WriteSide {
     jobs: Sender<Job>,
     worker: JoinHandle<()>,
+    /// Is disconnected when the thread has ended.
+    ended: Mutex<Receiver<()>>,
     lock: File,
 }
 
 impl WriteSide {
+    /// Ends the write side like [`WriteSide::end`], unless that takes longer than `limit`. Returns whether it was ended.
+    fn end_within(self, limit: Duration) -> bool {
+        drop(self.jobs.send(Job::Stop));
+        let ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner).recv_timeout(limit);
+        if ended == Err(RecvTimeoutError::Timeout) {
+            return false;
+        }
+        self.end();
+        true
+    }
+
     /// Stops the thread, which writes the seal, and then releases the lock.
     fn end(self) {
         // Sending fails only if the thread has ended already.
@@ -439,6 +452,7 @@ impl Index {
     /// Starts the thread that writes the index.
     fn start(&self, writer: Writer, lock: File) -> Result<WriteSide> {
         let (jobs, receiver) = channel();
+        let (end, ended) = channel();
         let worker = WriterThread {
             writer,
             shared: Arc::clone(&self.shared),
@@ -450,9 +464,12 @@ impl Index {
         };
         let worker = std::thread::Builder::new()
             .name("sidenote-index".to_owned())
-            .spawn(move || worker.run(&receiver))
+            .spawn(move || {
+                worker.run(&receiver);
+                drop(end);
+            })
             .map_err(|error| Error::internal("cannot start the index thread").with_source(error))?;
-        Ok(WriteSide { jobs, worker, lock })
+        Ok(WriteSide { jobs, worker, ended: Mutex::new(ended), lock })
     }
 
     /// Takes the lock and becomes the process that writes the index, if no other process does. Returns whether this
@@ -559,6 +576,19 @@ impl Index {
     /// `Conflict` if another process holds the lock; the errors of the embedder.
     pub fn embed_all(&self, progress: Arc<Progress>) -> Result<EmbedReport> {
         self.submit(Patience::ENDLESS, |reply| Job::Embed(progress, reply)).map(Option::unwrap_or_default)
+    }
+
+    /// Ends the write side for good: stops its work, writes the seal and releases the lock. Returns whether that was done within
+    /// `limit`. If not, the thread goes on, and the next process checks the index if this one ends meanwhile.
+    pub fn close(&self, limit: Duration) -> bool {
+        self.take_write_side().is_none_or(|write_side| write_side.end_within(limit))
+    }
+
+    /// Stops the work of the writer thread, and takes the write side from the index, which gets no other one.
+    fn take_write_side(&self) -> Option<WriteSide> {
+        self.stop.store(true, Ordering::Relaxed);
+        self.urgent.store(true, Ordering::Relaxed);
+        self.write_side.write().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     /// Returns whether a vault has an index in `folder`, or in the default folder.
@@ -846,11 +876,8 @@ impl Index {
 
 impl Drop for Index {
     fn drop(&mut self) {
-        self.stop.store(true, Ordering::Relaxed);
-        self.urgent.store(true, Ordering::Relaxed);
         self.follower().end_requests();
-        let write_side = self.write_side.get_mut().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(write_side) = write_side {
+        if let Some(write_side) = self.take_write_side() {
             write_side.end();
         }
     }

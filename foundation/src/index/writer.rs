@@ -29,8 +29,8 @@ use crate::index::directory::{Identity, PACKED, STAGED, displaced, remove_packed
 use crate::index::service_vectors::ServiceVectors;
 use crate::index::shared_vectors::SharedVectors;
 use crate::index::vectors::VectorWriter;
-use crate::index::writer::dialects::Dialects;
 use crate::index::writer::arrivals::{Arrival, date_copied, note_creation};
+use crate::index::writer::dialects::Dialects;
 use crate::index::writer::passage_list::PassageList;
 use crate::index::writer::plan::{Method, Plan};
 use crate::index::writer::read::{FileRead, ReadContent, in_order, read_group};

@@ -42,6 +42,7 @@ use crate::search::related_first::put_related_first;
 use crate::search::relation_answer::{Evidence, RelationAnswer, RelationLookup};
 use crate::search::tie_order::best_first;
 use crate::search::validity_order::TimeReason;
+use crate::text::path::typed_path;
 
 /// The lists that a search ranks by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
@@ -604,7 +605,7 @@ fn vector_list(
 /// # Errors
 /// `Invalid` for a malformed glob; `Corrupt` if the catalog cannot be read.
 pub fn allowed_files(catalog: &CatalogReader, request: &Request<'_>) -> Result<Option<FileSet>> {
-    let glob = request.path.as_deref().map(path_glob).transpose()?;
+    let glob = path_filter(request.path.as_deref())?;
     if request.filter.is_unrestricted() && glob.is_none() {
         let put_away = catalog.inactive_files(request.filter.hidden)?;
         return Ok(match request.among {
@@ -628,8 +629,17 @@ const MAX_GLOB_BYTES: usize = 1_000;
 /// larger.
 const MAX_GLOB_BRACES: usize = 50;
 
+/// Compiles the path of a search. Returns `None` if it selects the whole vault, which also `*` does.
+///
+/// # Errors
+/// `Invalid` if [`path_glob`] refuses it.
+pub fn path_filter(path: Option<&str>) -> Result<Option<GlobSet>> {
+    let path = path.filter(|path| !matches!(typed_path(path).as_str(), "" | "*" | "**"));
+    path.map(path_glob).transpose()
+}
+
 /// Compiles a path glob: `*` stays within a folder, `**` does not, and case is ignored. A pattern without wildcards
-/// names a folder or a prefix of the path.
+/// names a folder or a prefix of the path. Slashes at its ends and `./` mean nothing, and a backslash is a slash.
 ///
 /// # Errors
 /// `Invalid` if the glob is malformed, is too long, or has too many groups.
@@ -644,11 +654,8 @@ pub fn path_glob(pattern: &str) -> Result<GlobSet> {
     if pattern.matches('{').count() > MAX_GLOB_BRACES {
         return Err(refused(format!("the path pattern has more than {MAX_GLOB_BRACES} opening braces")));
     }
-    let whole = if pattern.contains(['*', '?', '[', '{']) {
-        pattern.to_owned()
-    } else {
-        format!("{}{{,/**,*}}", pattern.trim_end_matches('/'))
-    };
+    let typed = typed_path(pattern);
+    let whole = if typed.contains(['*', '?', '[', '{']) { typed } else { format!("{typed}{{,/**,*}}") };
     let glob = GlobBuilder::new(&whole).literal_separator(true).case_insensitive(true).build();
     // A set reports a pattern that does not compile; a single matcher panics.
     let compiled = glob.and_then(|glob| GlobSet::builder().add(glob).build());

@@ -113,6 +113,19 @@ impl NotePath {
     }
 }
 
+/// Normalizes a folder, a path or a pattern that somebody typed: a backslash separates folders, unless it escapes a wildcard,
+/// and `./`, doubled slashes and slashes at the ends mean nothing. The result is empty for the root of the vault.
+pub fn typed_path(text: &str) -> String {
+    let mut slashed = String::with_capacity(text.len());
+    let mut rest = text.trim().chars().peekable();
+    while let Some(c) = rest.next() {
+        let escapes = rest.peek().is_some_and(|next| matches!(next, '*' | '?' | '[' | ']' | '{' | '}'));
+        slashed.push(if c == '\\' && !escapes { '/' } else { c });
+    }
+    let segments = slashed.split('/').filter(|segment| !matches!(*segment, "" | "."));
+    segments.collect::<Vec<_>>().join("/")
+}
+
 /// The settings of a vault that sidenote reads.
 pub const SETTINGS_FILES: [&str; 6] = [
     ".obsidian/app.json",

@@ -50,9 +50,11 @@ struct SaveInput {
     content: String,
     /// Anything else to keep with it, such as `{"project": "boat"}`.
     #[serde(default)]
+    #[schemars(extend("x-open-object" = true, "properties" = { "project": { "type": "string" } }))]
     metadata: Map<String, Value>,
     /// Tags.
     #[serde(default)]
+    #[schemars(extend("x-comma-list" = true))]
     tags: Vec<String>,
     /// How important it is (default 5); what is important fades more slowly.
     #[schemars(range(min = 1, max = 10))]
@@ -88,10 +90,13 @@ struct UpdateInput {
     /// The memory's id, a UUID.
     id: String,
     /// Its new text.
+    #[schemars(extend("x-empty-counts" = true))]
     content: Option<String>,
     /// Its new metadata, whole.
+    #[schemars(extend("x-open-object" = true, "properties" = { "project": { "type": "string" } }))]
     metadata: Option<Map<String, Value>>,
     /// Its new tags, all of them.
+    #[schemars(extend("x-comma-list" = true))]
     tags: Option<Vec<String>>,
     /// Its new importance.
     #[schemars(range(min = 1, max = 10))]
@@ -112,6 +117,7 @@ struct TypeSearchInput {
 #[derive(Debug, Deserialize, JsonSchema)]
 struct TagSearchInput {
     /// Memories with any of these tags.
+    #[schemars(extend("x-comma-list" = true))]
     tags: Vec<String>,
     /// At most this many (default 20).
     #[schemars(range(min = 1, max = 50))]

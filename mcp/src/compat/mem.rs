@@ -23,6 +23,7 @@ struct WriteInput {
     content: String,
     /// Tags.
     #[serde(default)]
+    #[schemars(extend("x-comma-list" = true))]
     tags: Vec<String>,
     /// What it belongs to, such as `work`.
     category: Option<String>,
@@ -54,8 +55,10 @@ struct EditInput {
     /// Its new text, whole.
     content: Option<String>,
     /// Its new tags, all of them.
+    #[schemars(extend("x-comma-list" = true))]
     tags: Option<Vec<String>>,
     /// Its new category.
+    #[schemars(extend("x-empty-counts" = true))]
     category: Option<String>,
 }
 
@@ -70,6 +73,7 @@ struct SearchInput {
     category: Option<String>,
     /// Only memories with all of these tags.
     #[serde(default)]
+    #[schemars(extend("x-comma-list" = true))]
     tags: Vec<String>,
 }
 

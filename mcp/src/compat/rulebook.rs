@@ -54,6 +54,7 @@ struct TimelineInput {
 #[derive(Debug, Deserialize, JsonSchema)]
 struct GetInput {
     /// Ids of memories.
+    #[schemars(extend("x-comma-list" = true))]
     ids: Vec<String>,
 }
 
@@ -67,6 +68,7 @@ struct SaveInput {
     /// Its text; what stands between <private> and </private> is never written.
     content: String,
     /// Its tags.
+    #[schemars(extend("x-comma-list" = true))]
     tags: Option<Vec<String>>,
 }
 

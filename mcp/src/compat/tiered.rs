@@ -36,13 +36,20 @@ enum KindInput {
 }
 
 impl KindInput {
-    /// Parses a type. An unknown one is factual.
-    fn parse(text: &str) -> Self {
+    /// Parses a type. An unknown one is factual, and `notices` says so.
+    fn parse(text: &str, notices: &mut Vec<String>) -> Self {
         match text.trim().to_ascii_lowercase().as_str() {
             "procedural" => Self::Procedural,
             "project" => Self::Project,
             "episodic" => Self::Episodic,
-            _ => Self::Factual,
+            "factual" => Self::Factual,
+            _ => {
+                notices.push(format!(
+                    "there is no type {text:?}, so the memory is factual; the types are procedural, factual, project and \
+                     episodic"
+                ));
+                Self::Factual
+            }
         }
     }
 
@@ -99,6 +106,7 @@ struct StoreInput {
     /// What it belongs to, such as `work`.
     category: Option<String>,
     /// Its tags.
+    #[schemars(extend("x-comma-list" = true))]
     tags: Option<Vec<String>>,
     /// Where it comes from.
     source: Option<String>,
@@ -432,6 +440,17 @@ fn preview_of(store: &Store, memory: &Memory) -> Result<String> {
 fn memory_store(store: &Store, input: StoreInput) -> Result<Answer> {
     let tier = input.tier.as_deref().map(str::trim).unwrap_or_default();
     let requested_tier = Tier::ALL.into_iter().find(|known| known.to_string().eq_ignore_ascii_case(tier));
+    let mut notices = Vec::new();
+    if requested_tier.is_none() && !tier.is_empty() {
+        notices.push(format!("there is no tier {tier:?}; the tiers are HOT, WARM, COLD and ARCHIVE"));
+    }
+    let importance = input.importance.map(|share| {
+        let within = share.clamp(0.0, 1.0);
+        if within != share {
+            notices.push(format!("importance is {share}, so {within} is taken; it goes from 0 to 1"));
+        }
+        within
+    });
     let mut properties = Map::new();
     if requested_tier == Some(Tier::Archive) {
         properties.insert("tier".to_owned(), Value::from("archive"));
@@ -447,9 +466,11 @@ fn memory_store(store: &Store, input: StoreInput) -> Result<Answer> {
     properties.extend(source.map(|source| ("source".to_owned(), Value::from(source))));
     let request = InsertRequest {
         text: input.text,
-        kind: Some(kind.as_deref().map(KindInput::parse).unwrap_or_default().name().to_owned()),
+        kind: Some(
+            kind.map(|kind| KindInput::parse(&kind, &mut notices)).unwrap_or_default().name().to_owned(),
+        ),
         tags: input.tags.unwrap_or_default(),
-        importance: input.importance.map(|share| from_share(share.clamp(0.0, 1.0))),
+        importance: importance.map(from_share),
         properties,
         ..InsertRequest::default()
     };
@@ -475,7 +496,9 @@ fn memory_store(store: &Store, input: StoreInput) -> Result<Answer> {
         ));
     }
     let output = MemoryOutput::of(&memory, content.text, &content.properties);
-    answer(text, StoreOutput { memory: output, is_duplicate: similarity.is_some(), similarity })
+    let answer =
+        answer(text, StoreOutput { memory: output, is_duplicate: similarity.is_some(), similarity })?;
+    Ok(answer.with_notices(notices))
 }
 
 fn memory_recall(store: &Store, input: RecallInput) -> Result<Answer> {

@@ -46,6 +46,7 @@ struct NewMemoryInput {
     /// A text that says in short what it is about; it is searched by meaning beside the content.
     embedding_text: Option<String>,
     /// Anything else to know of it.
+    #[schemars(extend("x-open-object" = true, "properties" = { "project": { "type": "string" } }))]
     metadata: Option<Map<String, Value>>,
 }
 
@@ -61,17 +62,20 @@ struct UpdateItemInput {
     /// The memory's id.
     id: String,
     /// The new text, in place of the whole old one.
+    #[schemars(extend("x-empty-counts" = true))]
     content: Option<String>,
     /// The new text for search by meaning; an empty one takes the old one away.
+    #[schemars(extend("x-empty-counts" = true))]
     embedding_text: Option<String>,
     /// The new metadata, in place of all of the old.
+    #[schemars(extend("x-open-object" = true, "properties" = { "project": { "type": "string" } }))]
     metadata: Option<Map<String, Value>>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
 struct IdsInput {
     /// Ids of memories.
-    #[schemars(length(min = 1))]
+    #[schemars(length(min = 1), extend("x-comma-list" = true))]
     ids: Vec<String>,
 }
 
@@ -116,8 +120,10 @@ struct HandoffInput {
     /// What comes next.
     next_steps: Option<Vec<String>>,
     /// Ids of memories that belong to it.
+    #[schemars(extend("x-comma-list" = true))]
     memory_ids: Option<Vec<String>>,
     /// Anything else to know of it.
+    #[schemars(extend("x-open-object" = true, "properties" = { "project": { "type": "string" } }))]
     metadata: Option<Map<String, Value>>,
 }
 
@@ -396,7 +402,12 @@ fn get_memories(store: &Store, input: IdsInput) -> Result<Answer> {
 fn report_memory_usefulness(store: &Store, input: VoteInput) -> Result<Answer> {
     store.index().refresh()?;
     let id = input.memory_id;
-    let Some(memory) = store.recalls().memory_by_id(&id)? else { return Ok(Answer::error(not_found(&id))) };
+    let found = match store.recalls().memory_by_id(&id)? {
+        // A search shows titles, too.
+        None => store.recalls().memories_by_name(&id)?,
+        found => found.into_iter().collect(),
+    };
+    let [memory] = found.as_slice() else { return Ok(Answer::error(not_found(&id))) };
     let score = store.memories().vote(&memory.path, input.useful)?.state.usefulness;
     let verdict = if input.useful { "useful" } else { "not useful" };
     Ok(Answer::text(format!("Memory {id} marked as {verdict}. New usefulness score: {score}")))

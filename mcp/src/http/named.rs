@@ -18,7 +18,7 @@ use super::gate::Gate;
 use super::metrics::Metrics;
 use super::rights::{Access, NO_VAULT};
 use crate::login::Login;
-use crate::{Server, Toolset};
+use crate::{END_LIMIT, Server, Toolset, end_within};
 use sidenote_foundation::error::{Error, ErrorKind, Result};
 use sidenote_store::{Role, Store};
 
@@ -319,11 +319,11 @@ impl NamedVaults {
 
     /// Ends the sessions of all vaults, and waits for their running calls.
     pub(super) fn end(&self) {
-        for slot in self.slots().values() {
-            if let Some(vault) = slot.vault.get() {
-                vault.server.end();
-            }
-        }
+        let slots = self.slots();
+        let open = slots.values().filter_map(|slot| slot.vault.get().map(|vault| vault.server.clone()));
+        let open: Vec<Server> = open.collect();
+        drop(slots);
+        end_within(open.into_iter().map(|server| (server, None)), END_LIMIT);
     }
 }
 

@@ -12,7 +12,7 @@ use sidenote_foundation::text::control::plain;
 use sidenote_foundation::text::path::NotePath;
 use sidenote_store::{
     ChangeReply, DanglingLinks, DeleteRequest, EditRequest, LinkRequest, MoveRequest, NewRequest, NoteEdit,
-    Operation, Store, WriteRequest,
+    Operation, Store, WriteRequest, json_or_text,
 };
 
 /// The largest number of changed files that a reply names.
@@ -23,13 +23,17 @@ pub(super) struct WriteInput {
     title: String,
     content: String,
     #[serde(default)]
+    #[schemars(extend("x-comma-list" = true))]
     tags: Vec<String>,
     category: Option<String>,
     #[serde(rename = "type")]
     note_type: Option<String>,
     #[schemars(range(min = 1, max = 10))]
     importance: Option<f64>,
+    /// Other properties
+    #[schemars(extend("x-open-object" = true, "properties" = { "status": { "type": "string" } }))]
     metadata: Option<Map<String, Value>>,
+    #[schemars(extend("x-place" = true))]
     folder: Option<String>,
     #[serde(default)]
     allow_duplicate: bool,
@@ -48,11 +52,36 @@ enum EditActionInput {
     Remove,
 }
 
+impl EditActionInput {
+    /// Returns the name of the action, and a valid call of it.
+    fn example(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Append => {
+                ("append", r#"{"note": "Boat", "action": "append", "text": "- oars", "heading": "To do"}"#)
+            }
+            Self::Prepend => {
+                ("prepend", r#"{"note": "Boat", "action": "prepend", "text": "- oars", "heading": "To do"}"#)
+            }
+            Self::Replace => (
+                "replace",
+                r#"{"note": "Boat", "action": "replace", "old": "Tuesdays", "text": "Mondays"}; an empty text removes what old names"#,
+            ),
+            Self::ReplaceSection => (
+                "replace_section",
+                r#"{"note": "Boat", "action": "replace_section", "heading": "To do", "text": "- [ ] oars"}"#,
+            ),
+            Self::Set => ("set", r#"{"note": "Boat", "action": "set", "key": "status", "value": "active"}"#),
+            Self::Remove => ("remove", r#"{"note": "Boat", "action": "remove", "key": "status"}"#),
+        }
+    }
+}
+
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(super) struct EditInput {
     note: String,
     /// set, remove: a frontmatter key
     action: EditActionInput,
+    #[schemars(extend("x-empty-counts" = true))]
     text: Option<String>,
     /// What text replaces
     old: Option<String>,
@@ -60,7 +89,9 @@ pub(super) struct EditInput {
     /// The section
     heading: Option<String>,
     key: Option<String>,
-    value: Option<Value>,
+    /// Text or JSON
+    #[schemars(extend("x-empty-counts" = true, "x-json-text" = true))]
+    value: Option<String>,
     expected_hash: Option<String>,
     #[serde(default)]
     dry_run: bool,
@@ -70,6 +101,7 @@ pub(super) struct EditInput {
 pub(super) struct MoveInput {
     from: String,
     /// New name, path or Folder/
+    #[schemars(extend("x-place" = true))]
     to: String,
     #[serde(default)]
     keep_alias: bool,
@@ -233,6 +265,14 @@ fn shorten_diff(diff: &str) -> String {
     shown
 }
 
+/// Returns a folder without the name of a note: a path to the new note stands for its folder.
+pub(super) fn folder_only(folder: String) -> String {
+    if !folder.to_lowercase().ends_with(".md") {
+        return folder;
+    }
+    folder.rsplit_once('/').map_or_else(|| "/".to_owned(), |(folder, _)| folder.to_owned())
+}
+
 pub(super) fn write(store: &Store, input: WriteInput) -> Result<Answer> {
     let mut properties: Vec<(String, Value)> = Vec::new();
     if let Some(importance) = input.importance {
@@ -247,7 +287,7 @@ pub(super) fn write(store: &Store, input: WriteInput) -> Result<Answer> {
     let new = NewRequest {
         title: input.title,
         content: input.content,
-        folder: input.folder,
+        folder: input.folder.map(folder_only),
         category: input.category,
         tags: input.tags.iter().map(without_sign).collect(),
         note_type: input.note_type,
@@ -276,9 +316,9 @@ pub(super) fn write(store: &Store, input: WriteInput) -> Result<Answer> {
 pub(super) fn edit(store: &Store, input: EditInput) -> Result<Answer> {
     store.index().refresh()?;
     let needs = |name: &str| {
-        Error::invalid(format!("edit_note needs {name} for this action")).with_hint(
-            r#"A valid call: {"note": "Boat", "action": "append", "text": "- oars", "heading": "To do"}"#,
-        )
+        let (action, example) = input.action.example();
+        Error::invalid(format!("edit_note needs {name} for the action {action}"))
+            .with_hint(format!("A valid call: {example}"))
     };
     let text = || input.text.clone().ok_or_else(|| needs("text"));
     let key = || input.key.clone().ok_or_else(|| needs("key"));
@@ -293,7 +333,9 @@ pub(super) fn edit(store: &Store, input: EditInput) -> Result<Answer> {
         EditActionInput::ReplaceSection => {
             NoteEdit::ReplaceSection(input.heading.clone().ok_or_else(|| needs("heading"))?, text()?)
         }
-        EditActionInput::Set => NoteEdit::Set(key()?, input.value.clone().ok_or_else(|| needs("value"))?),
+        EditActionInput::Set => {
+            NoteEdit::Set(key()?, json_or_text(input.value.as_deref().ok_or_else(|| needs("value"))?))
+        }
         EditActionInput::Remove => NoteEdit::Unset(key()?),
     };
     let expect = input.expected_hash.as_deref().map(str::parse).transpose()?;

@@ -38,13 +38,9 @@ const MAX_POSITION: usize = 1_000_000;
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "UPPERCASE")]
 enum TierInput {
-    #[serde(alias = "hot")]
     Hot,
-    #[serde(alias = "warm")]
     Warm,
-    #[serde(alias = "cold")]
     Cold,
-    #[serde(alias = "archive")]
     Archive,
 }
 
@@ -88,6 +84,7 @@ pub(super) struct SearchInput {
     mode: Option<ModeInput>,
     intent: Option<IntentInput>,
     #[serde(default)]
+    #[schemars(extend("x-comma-list" = true))]
     tags: Vec<String>,
     #[serde(rename = "type")]
     note_type: Option<String>,
@@ -186,19 +183,12 @@ struct FoundOutput {
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(super) struct ReadInput {
     /// Paths, ids, titles, aliases or wikilinks
-    notes: OneOrMany,
+    notes: Vec<String>,
     /// Heading or ^block
     section: Option<String>,
     first_line: Option<usize>,
     last_line: Option<usize>,
     first_column: Option<usize>,
-}
-
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(untagged)]
-enum OneOrMany {
-    One(String),
-    Many(Vec<String>),
 }
 
 #[derive(Debug, Default, Serialize)]
@@ -271,12 +261,18 @@ pub(super) struct ListInput {
     what: Option<ListKindInput>,
     folder: Option<String>,
     #[serde(default)]
+    #[schemars(extend("x-comma-list" = true))]
     tags: Vec<String>,
     #[serde(rename = "type")]
     note_type: Option<String>,
     tier: Option<TierInput>,
     /// status=active
     property: Option<String>,
+    created_after: Option<String>,
+    created_before: Option<String>,
+    /// today, 7d, 2026-11-21
+    updated_after: Option<String>,
+    updated_before: Option<String>,
     /// Made near this note
     around: Option<String>,
     window: Option<usize>,
@@ -304,6 +300,9 @@ pub(super) struct ListOutput {
     total: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
     next_cursor: Option<String>,
+    /// The filters that no note meets.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    notices: Vec<String>,
 }
 
 #[derive(Debug, Serialize)]
@@ -428,10 +427,11 @@ fn format_search(output: &SearchOutput) -> String {
 }
 
 pub(super) fn read(store: &Store, input: ReadInput) -> Result<Answer> {
-    let names = match input.notes {
-        OneOrMany::One(name) => vec![name],
-        OneOrMany::Many(names) => names,
-    };
+    let names = input.notes;
+    if names.is_empty() {
+        return Err(Error::invalid("read_note: notes is empty")
+            .with_hint(r#"Name at least one. A valid call: {"notes": ["Projects/Boat.md"]}"#));
+    }
     store.index().refresh()?;
     let lines = match (input.first_line, input.last_line) {
         (None, None) => None,
@@ -453,7 +453,13 @@ pub(super) fn read(store: &Store, input: ReadInput) -> Result<Answer> {
             }
             continue;
         }
-        let request = ReadRequest { note: name.clone(), section: input.section.clone(), lines };
+        let is_range_free = lines.is_none() && input.section.is_none();
+        let place = place_of(&name).filter(|_| is_range_free && store.lookup().find(&name).is_err());
+        let (note, lines) = match place {
+            Some((note, range)) => (note.to_owned(), Some(range)),
+            None => (name.clone(), lines),
+        };
+        let request = ReadRequest { note, section: input.section.clone(), lines };
         match read_item(store, &request, column, left) {
             Ok(ReadItem::Note(note)) => {
                 left = left.saturating_sub(json_length(&note.text));
@@ -490,6 +496,15 @@ pub(super) fn read(store: &Store, input: ReadInput) -> Result<Answer> {
         }
     }
     Ok(answer)
+}
+
+/// Splits a name such as `Plan.md:3-9`, as searches and links show places, into the note and its lines.
+fn place_of(name: &str) -> Option<(&str, (usize, usize))> {
+    let (note, range) = name.trim().rsplit_once(':')?;
+    let (first, last) = range.split_once('-').unwrap_or((range, range));
+    let line = |text: &str| text.parse().ok().filter(|line| (1..=MAX_POSITION).contains(line));
+    let (first, last) = (line(first)?, line(last)?);
+    (first <= last && !note.is_empty()).then_some((note, (first, last)))
 }
 
 /// A file that was read.
@@ -725,42 +740,53 @@ pub(super) fn list(store: &Store, input: ListInput) -> Result<Answer> {
         }
         (ListKindInput::Notes, None) => notes(store, &input, start, limit)?,
     };
-    let mut text = format_list(&output);
-    let is_notes = matches!(input.what.unwrap_or_default(), ListKindInput::Notes) && input.around.is_none();
-    if is_notes && output.total == 0 {
-        let filter = Filter {
-            folder: input.folder,
-            tags: input.tags,
-            note_type: input.note_type,
-            ..Filter::default()
-        };
-        text.push_str(&empty_list_reasons(store, filter, input.property.as_deref())?);
-    }
-    Answer::text(text).with_structured(&output)
+    let dates = input.shown_dates();
+    Answer::text(format_list(&output, dates)).with_structured(&output)
 }
 
-/// Returns a line for each filter of an empty list that matches no note at all, such as a folder that does not exist.
-pub(super) fn empty_list_reasons(
-    store: &Store,
-    mut filter: Filter,
-    property: Option<&str>,
-) -> Result<String> {
-    let property = property.map(PropertyCondition::from);
-    let name = property.as_ref().map(|property| property.name.as_str());
-    let missing = filter.folder.take().and_then(|folder| store.reads().refuse_missing_folder(&folder).err());
-    let mut reasons: Vec<String> = missing.iter().map(ToString::to_string).collect();
-    reasons.extend(store.reads().absent(&filter, name, None)?);
-    Ok(reasons.into_iter().map(|reason| format!("{reason}\n")).collect())
+/// The dates that a list shows of each note.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ShownDates {
+    None,
+    Created,
+    Updated,
+}
+
+impl ListInput {
+    fn filter(&self, now: Timestamp) -> Result<Filter> {
+        Ok(Filter {
+            folder: self.folder.clone(),
+            tags: self.tags.clone(),
+            note_type: self.note_type.clone(),
+            created_after: Searches::date_bound("created_after", self.created_after.as_deref(), now)?,
+            created_before: Searches::date_bound("created_before", self.created_before.as_deref(), now)?,
+            updated_after: Searches::date_bound("updated_after", self.updated_after.as_deref(), now)?,
+            updated_before: Searches::date_bound("updated_before", self.updated_before.as_deref(), now)?,
+            ..Filter::default()
+        })
+    }
+
+    /// Returns the dates that the order or a filter of the list is about.
+    fn shown_dates(&self) -> ShownDates {
+        let is_by_update = self.updated_after.is_some() || self.updated_before.is_some();
+        let is_by_creation = self.created_after.is_some() || self.created_before.is_some();
+        match self.sort {
+            Some(SortInput::Updated) => ShownDates::Updated,
+            Some(SortInput::Created) => ShownDates::Created,
+            _ if is_by_update => ShownDates::Updated,
+            _ if is_by_creation || self.around.is_some() => ShownDates::Created,
+            _ => ShownDates::None,
+        }
+    }
 }
 
 fn notes(store: &Store, input: &ListInput, start: usize, limit: usize) -> Result<ListOutput> {
-    let filter = Filter {
-        folder: input.folder.clone(),
-        tags: input.tags.clone(),
-        note_type: input.note_type.clone(),
-        ..Filter::default()
+    let filter = input.filter(store.now())?;
+    let property = input.property.as_deref().map(PropertyCondition::parse).transpose()?;
+    let absent = |total: usize| match total {
+        0 => store.reads().absent(&filter, property.as_ref(), None),
+        _ => Ok(Vec::new()),
     };
-    let property = input.property.as_deref().map(PropertyCondition::from);
     let (listed, total): (Vec<ListedOutput>, usize) = match input.tier {
         Some(tier) => {
             if input.property.is_some() || input.sort.is_some() {
@@ -768,7 +794,7 @@ fn notes(store: &Store, input: &ListInput, start: usize, limit: usize) -> Result
                     .with_hint("It is newest first; omit property and sort, or the tier"));
             }
             let request = MemoryListRequest {
-                filter,
+                filter: filter.clone(),
                 tier: Some(tier.tier()),
                 sort: MemorySort::Created,
                 ..MemoryListRequest::default()
@@ -779,8 +805,8 @@ fn notes(store: &Store, input: &ListInput, start: usize, limit: usize) -> Result
         }
         None => {
             let page = store.reads().list(&ListRequest {
-                filter,
-                property,
+                filter: filter.clone(),
+                property: property.clone(),
                 sort: match input.sort {
                     None | Some(SortInput::Path) => SortBy::Path,
                     Some(SortInput::Title) => SortBy::Title,
@@ -800,6 +826,7 @@ fn notes(store: &Store, input: &ListInput, start: usize, limit: usize) -> Result
         notes,
         total,
         next_cursor: (next < total).then(|| next.to_string()),
+        notices: absent(total)?,
         ..ListOutput::default()
     })
 }
@@ -846,14 +873,20 @@ impl ListedOutput {
     }
 }
 
-fn format_list(output: &ListOutput) -> String {
+fn format_list(output: &ListOutput, dates: ShownDates) -> String {
     let mut text = if output.counts.is_empty() { format!("{} notes\n", output.total) } else { String::new() };
     for note in &output.notes {
-        text.push_str(&text_line(&format!("{}  {}", note.path, note.title)));
+        let date = match dates {
+            ShownDates::None => String::new(),
+            ShownDates::Created => format!("  created {}", note.created),
+            ShownDates::Updated => format!("  updated {}", note.updated),
+        };
+        text.push_str(&text_line(&format!("{}  {}{date}", note.path, note.title)));
     }
     for count in &output.counts {
         text.push_str(&text_line(&format!("{}  {}", count.name, count.notes)));
     }
+    output.notices.iter().for_each(|notice| text.push_str(&format!("notice: {notice}\n")));
     if let Some(cursor) = &output.next_cursor {
         text.push_str(&format!("more with cursor {cursor}\n"));
     }

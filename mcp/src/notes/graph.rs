@@ -21,10 +21,14 @@ const MAX_DEPTH: usize = 5;
 #[serde(rename_all = "lowercase")]
 enum ExploreKindInput {
     #[default]
+    #[serde(alias = "backlinks", alias = "incoming", alias = "outgoing")]
     Links,
     Relations,
+    #[serde(alias = "neighbours", alias = "neighbors", alias = "neighborhood")]
     Around,
+    #[serde(alias = "shortest_path")]
     Path,
+    #[serde(alias = "broken", alias = "dangling")]
     Unresolved,
     Orphans,
 }

@@ -1,7 +1,5 @@
 //! The tools for memories: state and settings of a memory, recall for a prompt, and handoffs between sessions.
 
-use std::collections::BTreeMap;
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -12,14 +10,14 @@ use sidenote_foundation::error::{Error, ErrorKind, Result};
 use sidenote_foundation::memory::validity::Invalidity;
 use sidenote_foundation::text::control::plain;
 use sidenote_store::{
-    ChangeReply, EditRequest, Handoff, HandoffRequest, NoteEdit, Operation, RecallBudget, RecallReply,
-    RecallRequest, Searches, Store, UndoRequest, number, person_of, refuse_long_label, xml_block,
+    ChangeReply, EditRequest, Event, Handoff, HandoffRequest, NoteEdit, Operation, RecallBudget, RecallReply,
+    RecallRequest, Searches, Store, UndoRequest, names_of, number, person_of, refuse_long_label, xml_block,
 };
 
 /// The largest number of events of the audit trail in a reply.
 const MAX_EVENTS: usize = 50;
-/// The names of the lists of a handoff.
-const HANDOFF_LISTS: [&str; 5] = ["completed", "in_progress", "decisions", "next_steps", "memory_ids"];
+/// The largest number of names that the audit trail shows of one event.
+const MAX_EVENT_NAMES: usize = 3;
 /// The largest number of operations that one call undoes.
 const MAX_UNDONE: usize = 100;
 
@@ -227,15 +225,26 @@ pub(super) struct ReadSessionInput {
     note: Option<String>,
 }
 
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(default)]
+struct ListsInput {
+    completed: Vec<String>,
+    in_progress: Vec<String>,
+    decisions: Vec<String>,
+    next_steps: Vec<String>,
+    #[schemars(extend("x-comma-list" = true))]
+    memory_ids: Vec<String>,
+}
+
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(super) struct SessionInput {
     action: ActionInput,
     project: Option<String>,
     branch: Option<String>,
     summary: Option<String>,
-    /// Of a handoff: completed, in_progress, decisions, next_steps, memory_ids
+    /// Of a handoff
     #[serde(default)]
-    lists: BTreeMap<String, Vec<String>>,
+    lists: ListsInput,
     /// The context
     text: Option<String>,
     ttl_hours: Option<f64>,
@@ -341,19 +350,14 @@ fn missing_argument(name: &str, example: &str) -> Error {
         .with_hint(format!("A valid call: {example}"))
 }
 
-fn store_handoff(store: &Store, mut input: SessionInput) -> Result<(String, Value)> {
+fn store_handoff(store: &Store, input: SessionInput) -> Result<(String, Value)> {
     let example = r#"{"action": "handoff_store", "project": "boat", "summary": "The sail is sewn."}"#;
-    if let Some(name) = input.lists.keys().find(|name| !HANDOFF_LISTS.contains(&name.as_str())) {
-        return Err(Error::invalid(format!("a handoff has no list {name:?}"))
-            .with_hint(format!("It has {}", HANDOFF_LISTS.join(", "))));
-    }
-    let mut list = |name: &str| input.lists.remove(name).unwrap_or_default();
     let handoff = Handoff {
-        completed: list("completed"),
-        in_progress: list("in_progress"),
-        decisions: list("decisions"),
-        next: list("next_steps"),
-        memories: list("memory_ids"),
+        completed: input.lists.completed,
+        in_progress: input.lists.in_progress,
+        decisions: input.lists.decisions,
+        next: input.lists.next_steps,
+        memories: input.lists.memory_ids,
         project: input.project.ok_or_else(|| missing_argument("project", example))?,
         branch: input.branch,
         summary: input.summary.ok_or_else(|| missing_argument("summary", example))?,
@@ -377,14 +381,14 @@ fn audit(store: &Store, note: Option<&str>) -> Result<(String, Value)> {
     events.truncate(MAX_EVENTS);
     let mut text = String::new();
     for event in &events {
-        let files: Vec<String> = event.files.iter().take(3).map(|file| file.path.to_string()).collect();
+        let mut names = names_of(event);
+        let others = names.len().saturating_sub(MAX_EVENT_NAMES);
+        names.truncate(MAX_EVENT_NAMES);
+        let others = if others > 0 { format!(" and {others} more") } else { String::new() };
         let by = person_of(event).map_or_else(String::new, |person| format!("  by {person}"));
-        text.push_str(&text_line(&format!(
-            "{}  {}  {}{by}",
-            event.at.local_rfc3339(),
-            event.op,
-            files.join(", ")
-        )));
+        let Event { id, at, op, .. } = event;
+        let (at, names) = (at.local_rfc3339(), names.join(", "));
+        text.push_str(&text_line(&format!("{id}  {at}  {op}  {names}{others}{by}")));
     }
     if total > events.len() {
         text.push_str(&format!("and {} older ones\n", total - events.len()));
@@ -430,7 +434,11 @@ fn undone_output(replies: &[ChangeReply]) -> (String, Value) {
             .collect();
         let verb = if reply.plan.operation == "redo" { "redone" } else { "undone" };
         let reverted = reply.reverted.as_deref().map(|reverted| format!("{reverted}: ")).unwrap_or_default();
-        lines.push(plain(&format!("{verb}: {reverted}{} files ({})", reply.plan.files.len(), files.join(", "))));
+        lines.push(plain(&format!(
+            "{verb}: {reverted}{} files ({})",
+            reply.plan.files.len(),
+            files.join(", ")
+        )));
         lines.extend(reply.notices.iter().map(|notice| format!("notice: {notice}")));
     }
     let operations: Vec<_> = replies

@@ -2,19 +2,20 @@
 //! queries of properties, and checks.
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::notes::TARGET_LENGTH;
-use crate::notes::change::ChangeOutput;
-use crate::notes::find::{empty_list_reasons, parse_cursor};
+use crate::notes::change::{ChangeOutput, folder_only};
+use crate::notes::find::parse_cursor;
 use crate::tool::{Answer, Effect, Tool, text_line, within};
 use sidenote_foundation::error::{Error, Result};
 use sidenote_foundation::index::catalog::Filter;
+use sidenote_foundation::text::path::typed_path;
 use sidenote_store::{
     Certainty, CheckRequest, EditRequest, ExtractRequest, FieldsItem, ListRequest, MergeRequest, NewRequest,
     NoteEdit, Operation, PROBLEM_CODES, PartKind, PartRequest, Problem, PropertyCondition, RenameKind,
-    RenameRequest, RepairItem, RepairRequest, Severity, SortBy, Store,
+    RenameRequest, RepairItem, RepairRequest, Severity, SortBy, Store, json_or_text,
 };
 
 /// The largest number of edits of one call.
@@ -32,6 +33,7 @@ pub(crate) fn tools() -> Vec<Tool> {
             edit,
         )
         .with_structured_output()
+        .with_aliases(&[("path", "note"), ("id", "note"), ("content", "text"), ("new", "text")])
         .strict(),
         Tool::new(
             "rename_part",
@@ -51,6 +53,7 @@ pub(crate) fn tools() -> Vec<Tool> {
             merge,
         )
         .with_structured_output()
+        .with_aliases(&[("source", "from"), ("to", "into"), ("target", "into")])
         .strict(),
         Tool::new(
             "extract_section",
@@ -133,6 +136,7 @@ struct BatchEditInput {
     note: String,
     action: BatchActionInput,
     /// The new text; $1 is a group of replace_pattern
+    #[schemars(extend("x-empty-counts" = true))]
     text: Option<String>,
     /// The text or pattern that text replaces
     old: Option<String>,
@@ -142,11 +146,15 @@ struct BatchEditInput {
     /// Its line, or part of its text
     task: Option<String>,
     /// Of the task: x, a space, or another character; else it is toggled
-    status: Option<char>,
+    #[schemars(extend("x-empty-counts" = true))]
+    status: Option<String>,
     /// set, remove: a frontmatter key
     key: Option<String>,
-    value: Option<Value>,
+    /// Text, or JSON such as ["a", "b"]
+    #[schemars(extend("x-empty-counts" = true, "x-json-text" = true))]
+    value: Option<String>,
     #[serde(default)]
+    #[schemars(extend("x-comma-list" = true))]
     tags: Vec<String>,
     /// The note's hash before this call
     expected_hash: Option<String>,
@@ -190,13 +198,15 @@ impl BatchEditInput {
                 self.heading.ok_or_else(|| needs("heading"))?,
                 self.text.ok_or_else(|| needs("text"))?,
             ),
-            BatchActionInput::Set => NoteEdit::Set(
-                self.key.ok_or_else(|| needs("key"))?,
-                self.value.ok_or_else(|| needs("value"))?,
-            ),
+            BatchActionInput::Set => {
+                let value = self.value.ok_or_else(|| needs("value"))?;
+                NoteEdit::Set(self.key.ok_or_else(|| needs("key"))?, json_or_text(&value))
+            }
             BatchActionInput::Remove => NoteEdit::Unset(self.key.ok_or_else(|| needs("key"))?),
             BatchActionInput::ToggleTask => {
-                NoteEdit::Task { task: self.task.ok_or_else(|| needs("task"))?, status: self.status }
+                let status = self.status.filter(|status| !status.is_empty());
+                let status = status.map(|status| task_status(&status)).transpose()?;
+                NoteEdit::Task { task: self.task.ok_or_else(|| needs("task"))?, status }
             }
             BatchActionInput::AddTags | BatchActionInput::RemoveTags if self.tags.is_empty() => {
                 return Err(needs("tags"));
@@ -207,6 +217,19 @@ impl BatchEditInput {
         let expect = self.expected_hash.as_deref().map(str::parse).transpose()?;
         Ok(EditRequest { note: self.note, edit, expect })
     }
+}
+
+/// Parses the status of a task: one character.
+///
+/// # Errors
+/// `Invalid` if the text has several characters.
+fn task_status(status: &str) -> Result<char> {
+    let mut characters = status.chars();
+    characters.next().filter(|_| characters.next().is_none()).ok_or_else(|| {
+        Error::invalid(format!("status is {status:?}")).with_hint(
+            "Give the one character that is between the brackets of the task: x, or a space for open",
+        )
+    })
 }
 
 fn edit(store: &Store, input: BatchInput) -> Result<Answer> {
@@ -306,6 +329,7 @@ struct CreateInput {
     daily: bool,
     #[serde(default)]
     content: String,
+    #[schemars(extend("x-place" = true))]
     folder: Option<String>,
     #[serde(default)]
     dry_run: bool,
@@ -325,7 +349,7 @@ fn create(store: &Store, input: CreateInput) -> Result<Answer> {
     let new = NewRequest {
         title,
         content: input.content,
-        folder: input.folder,
+        folder: input.folder.map(folder_only),
         template: input.template,
         daily: input.daily,
         ..NewRequest::default()
@@ -415,9 +439,11 @@ enum OrderInput {
 #[derive(Debug, Deserialize, JsonSchema)]
 struct QueryInput {
     /// Property names; also tags, created, updated
+    #[schemars(extend("x-comma-list" = true))]
     fields: Vec<String>,
     folder: Option<String>,
     #[serde(default)]
+    #[schemars(extend("x-comma-list" = true))]
     tags: Vec<String>,
     #[serde(rename = "type")]
     note_type: Option<String>,
@@ -435,13 +461,16 @@ struct QueryOutput {
     total: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
     next_cursor: Option<String>,
+    /// The filters that no note meets.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    notices: Vec<String>,
 }
 
 fn query(store: &Store, input: QueryInput) -> Result<Answer> {
     let start = parse_cursor(input.cursor.as_deref())?;
     let limit = within("limit", input.limit.unwrap_or(100), 1, 500)?;
     store.index().refresh()?;
-    let property = input.property.as_deref().map(PropertyCondition::from);
+    let property = input.property.as_deref().map(PropertyCondition::parse).transpose()?;
     let filter =
         Filter { folder: input.folder, tags: input.tags, note_type: input.note_type, ..Filter::default() };
     let sort = match input.sort {
@@ -452,7 +481,7 @@ fn query(store: &Store, input: QueryInput) -> Result<Answer> {
     };
     let request = ListRequest {
         filter: filter.clone(),
-        property,
+        property: property.clone(),
         sort,
         skip: start,
         limit: Some(limit),
@@ -469,10 +498,12 @@ fn query(store: &Store, input: QueryInput) -> Result<Answer> {
     if notes.is_empty() {
         text.push_str(&format!("{total} notes\n"));
     }
-    if total == 0 {
-        text.push_str(&empty_list_reasons(store, filter, input.property.as_deref())?);
-    }
-    Answer::text(text).with_structured(&QueryOutput { notes, total, next_cursor })
+    let absent = match total {
+        0 => store.reads().absent(&filter, property.as_ref(), None)?,
+        _ => Vec::new(),
+    };
+    absent.iter().for_each(|notice| text.push_str(&format!("notice: {notice}\n")));
+    Answer::text(text).with_structured(&QueryOutput { notes, total, next_cursor, notices: absent })
 }
 
 fn shown(fields: &Map<String, Value>) -> String {
@@ -486,12 +517,14 @@ fn shown(fields: &Map<String, Value>) -> String {
 #[derive(Debug, Deserialize, JsonSchema)]
 struct CheckInput {
     #[serde(default)]
+    #[schemars(extend("x-comma-list" = true))]
     codes: Vec<String>,
     /// Notes or folders
-    #[serde(default, deserialize_with = "one_or_many")]
+    #[serde(default)]
     paths: Vec<String>,
     /// The least; info
     severity: Option<SeverityInput>,
+    limit: Option<usize>,
     cursor: Option<String>,
 }
 
@@ -513,20 +546,6 @@ impl From<SeverityInput> for Severity {
     }
 }
 
-/// Deserializes a list of texts, or one text as a list of one.
-fn one_or_many<'de, D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Vec<String>, D::Error> {
-    #[derive(Deserialize)]
-    #[serde(untagged)]
-    enum OneOrMany {
-        One(String),
-        Many(Vec<String>),
-    }
-    Ok(match OneOrMany::deserialize(deserializer)? {
-        OneOrMany::One(text) => vec![text],
-        OneOrMany::Many(texts) => texts,
-    })
-}
-
 #[derive(Debug, Serialize)]
 struct CheckOutput {
     problems: Vec<Problem>,
@@ -544,7 +563,7 @@ fn check(store: &Store, input: CheckInput) -> Result<Answer> {
         return Err(Error::invalid(format!("there is no problem code {unknown:?}"))
             .with_hint(format!("The codes are {}", codes.join(", "))));
     }
-    let paths: Vec<String> = input.paths.iter().map(|path| path.trim_matches('/').to_owned()).collect();
+    let paths = typed_paths(&input.paths);
     let request = CheckRequest { paths: (!paths.is_empty()).then_some(paths), ..CheckRequest::default() };
     let mut problems = store.upkeep().check_with(&request)?.problems;
     let least = input.severity.map_or(Severity::Info, Severity::from);
@@ -553,8 +572,13 @@ fn check(store: &Store, input: CheckInput) -> Result<Answer> {
         is_meant && problem.severity >= least
     });
     let total = problems.len();
-    let (problems, next_cursor) =
+    let (mut problems, mut next_cursor) =
         page(problems, start, |problem| problem.path.len() + problem.message.len() + 240);
+    let limit = input.limit.map(|limit| within("limit", limit, 1, 500)).transpose()?;
+    if let Some(limit) = limit.filter(|limit| *limit < problems.len()) {
+        problems.truncate(limit);
+        next_cursor = Some((start + limit).to_string());
+    }
     let lines = problems.iter().map(|problem| {
         text_line(&format!("{}:{}: {} ({})", problem.path, problem.line, problem.message, problem.code))
     });
@@ -607,7 +631,7 @@ struct RepairOutput {
 fn repair(store: &Store, input: RepairInput) -> Result<Answer> {
     let start = parse_cursor(input.cursor.as_deref())?;
     let request = RepairRequest {
-        paths: input.paths,
+        paths: typed_paths(&input.paths),
         apply: input.apply.map(|least| match least {
             LeastCertaintyInput::Certain => Certainty::Certain,
             LeastCertaintyInput::Strong => Certainty::Strong,
@@ -662,6 +686,12 @@ fn repair_line(item: &RepairItem) -> String {
             text_line(&format!("{place} could mean {}", targets.join(" or ")))
         }
     }
+}
+
+/// Normalizes the notes and folders to which a call is limited. The root of the vault is no limit.
+fn typed_paths(paths: &[String]) -> Vec<String> {
+    let typed: Vec<String> = paths.iter().map(|path| typed_path(path)).collect();
+    if typed.iter().any(String::is_empty) { Vec::new() } else { typed }
 }
 
 /// Returns the items from `start` on that a reply has room for, at least one, and the cursor of the next page.

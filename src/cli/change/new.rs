@@ -2,12 +2,11 @@
 
 use clap::Args;
 
-use super::property::json_or_text;
 use super::report;
 use crate::cli::args::{DryRunArgs, text_or_stdin, without_hash_signs};
 use crate::cli::{CommandContext, output};
 use crate::error::{Error, Result};
-use crate::store::{NewRequest, Operation};
+use crate::store::{NewRequest, Operation, json_or_text};
 
 /// Create a note and print its path.
 #[derive(Debug, Args)]

@@ -1,12 +1,10 @@
 //! `sidenote set`: changes a property of a note. `unset` and `add` are earlier names of two of its forms.
 
-use clap::Args;
-use serde_json::Value;
-
 use super::{EditOptions, apply_edit};
 use crate::cli::CommandContext;
 use crate::error::{Error, Result};
-use crate::store::NoteEdit;
+use crate::store::{NoteEdit, json_or_text};
+use clap::Args;
 
 /// Set, extend or remove a property of a note.
 ///
@@ -87,14 +85,4 @@ pub(super) fn unset(context: &CommandContext, args: UnsetArgs) -> Result<()> {
 pub(super) fn add(context: &CommandContext, args: AddArgs) -> Result<()> {
     let value = json_or_text(&args.value);
     apply_edit(context, args.note, NoteEdit::Add(args.key, value), args.options)
-}
-
-/// Parses a value as JSON if it is a number, a Boolean, null, a string or a list, and returns it as text otherwise.
-pub(super) fn json_or_text(argument: &str) -> Value {
-    match serde_json::from_str::<Value>(argument) {
-        // A number that JSON would write differently is text: a version such as 1.10, or an id with many digits.
-        Ok(Value::Number(number)) if number.to_string() != argument => Value::from(argument),
-        Ok(value) if !value.is_object() => value,
-        _ => Value::from(argument),
-    }
 }

@@ -102,9 +102,6 @@ pub(super) fn run(context: &CommandContext, args: &SearchArgs) -> Result<()> {
         context.out.message(&format!("did you mean: {}", output::plain(suggestion)));
     }
     let hits: Vec<MemoryHit> = reply.results.into_iter().filter_map(MemoryHit::of).collect();
-    if hits.is_empty() {
-        context.print_unmet_conditions(&store.reads().absent(&request.filter, None, None)?);
-    }
     context.out.reply(&hits, |hits| hits.iter().map(|hit| show_hit(hit, args.explain)).collect())
 }
 

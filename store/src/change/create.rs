@@ -23,6 +23,7 @@ use sidenote_foundation::text::tag_conversion::StoredTags;
 use sidenote_foundation::text::{body_edit, date_format, frontmatter};
 use sidenote_foundation::vault::Vault;
 use sidenote_foundation::vault::obsidian::FolderSetting;
+use sidenote_foundation::wording::Wording;
 
 /// The number of ids that are tried for a path and time.
 const NAMESAKES: i64 = 10_000;
@@ -322,8 +323,11 @@ impl Planner<'_> {
                 } else {
                     ("case-collision", format!("differs only in spelling from {held}, which exists already"))
                 };
-                return Err(Error::new(ErrorKind::Exists, format!("{path} {why} ({code})"))
-                    .with_hint("choose another name, or move that one away first"));
+                let mut hint = Wording::from("choose another name, or move that one away first");
+                if from.is_none() && path.ends_with(".md") && code == "target-exists" {
+                    hint = hint.with_tool("edit_note", "edit_note changes the note that is there");
+                }
+                return Err(Error::new(ErrorKind::Exists, format!("{path} {why} ({code})")).with_hint(hint));
             }
             match behind {
                 Some(behind) => (known, rest) = (path, behind),

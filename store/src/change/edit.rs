@@ -20,6 +20,16 @@ use sidenote_foundation::text::piece_table::PieceTable;
 use sidenote_foundation::text::tag::tag_name;
 use sidenote_foundation::text::tag_conversion::{ORIGINALS, StoredTags, sanitize};
 
+/// Parses the value of a property as JSON if it is valid JSON, and returns it as text otherwise.
+pub fn json_or_text(value: &str) -> Value {
+    match serde_json::from_str::<Value>(value) {
+        // A number that JSON would write differently is text: a version such as 1.10, or an id with many digits.
+        Ok(Value::Number(number)) if number.to_string() != value => Value::from(value),
+        Ok(parsed) => parsed,
+        Err(_) => Value::from(value),
+    }
+}
+
 /// A change of a note's text or properties.
 #[derive(Debug, Clone)]
 pub enum NoteEdit {

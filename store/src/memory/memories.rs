@@ -128,7 +128,8 @@ impl Memories<'_> {
     /// `Corrupt` if the catalog cannot be read; `Io` if the journal cannot be read.
     #[tracing::instrument(skip_all)]
     pub fn list(&self, request: &MemoryListRequest) -> Result<Vec<Memory>> {
-        let rows = self.core.index.catalog().select(&request.filter)?;
+        let filter = Lookup::of(self.core).with_canonical_folder(&request.filter)?;
+        let rows = self.core.index.catalog().select(&filter)?;
         let mut found = MemoryWeights::of(self.core).weigh(rows, self.core.clock.now())?;
         found.retain(|memory| {
             request.tier.is_none_or(|tier| memory.state.tier == tier)

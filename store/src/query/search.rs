@@ -13,6 +13,7 @@ use crate::query::dates::DatedQuery;
 use crate::query::memory_ranking::MemoryRanking;
 use crate::query::validity::{hits_below_replacements, invalidities, valid_as_of};
 use crate::query::verify::{SearchHits, Verification};
+use crate::read::Reads;
 use crate::sync::IndexSync;
 use sidenote_foundation::clock::Timestamp;
 use sidenote_foundation::error::{ErrorKind, Result};
@@ -55,6 +56,10 @@ impl Searches<'_> {
         }
         let mut reply = self.search_as_is(request)?;
         reply.stale = stale;
+        if reply.results.is_empty() {
+            let absent = Reads::of(self.core).absent(&request.filter, None, request.path.as_deref())?;
+            reply.notes.extend(absent.into_iter().map(Wording::from));
+        }
         if request.no_sync {
             reply.notes.push("the files were not compared with the index".into());
         }

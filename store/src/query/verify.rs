@@ -27,7 +27,7 @@ use sidenote_foundation::search::query_parser::{Field, QueryNode, TextUnit};
 use sidenote_foundation::search::relation_answer::RelationAnswer;
 use sidenote_foundation::search::typed_relations::TypedRelations;
 use sidenote_foundation::search::{
-    Components, FusedRanking, QueryVector, Request, SearchHit, allowed_files, path_glob, rank,
+    Components, FusedRanking, QueryVector, Request, SearchHit, allowed_files, path_filter, rank,
 };
 use sidenote_foundation::text::path::{NotePath, key};
 
@@ -120,7 +120,7 @@ impl Searches<'_> {
         let mut attachments = selector.attachments(condition);
         let allowed = allowed_files(&catalog, request)?;
         // Filters select notes; a path alone selects any file.
-        let glob = request.path.as_deref().map(path_glob).transpose()?;
+        let glob = path_filter(request.path.as_deref())?;
         let loose: FileSet = table
             .entries()
             .iter()

@@ -1,24 +1,45 @@
-//! Explains an empty result: names the folder, tag or property of a filter that does not exist.
+//! Explains an empty result: names what a filter asks for and no note has, with the nearest name that one has.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
 
 use crate::read::Reads;
+use crate::read::list::PropertyCondition;
 use sidenote_foundation::error::{Error, Result};
 use sidenote_foundation::index::catalog::Filter;
-use sidenote_foundation::search::path_glob;
-use sidenote_foundation::text::path::{NotePath, key};
+use sidenote_foundation::search::path_filter;
+use sidenote_foundation::text::path::{NotePath, key, typed_path};
 use sidenote_foundation::vault::symlinks::as_spelled_on_disk;
 
 /// The largest number of edits between a name and an existing one that is suggested for it.
 const SLIP: usize = 2;
+/// The largest number of names that are all listed where none of them is near.
+const MOST_LISTED: usize = 10;
 
 impl Reads<'_> {
-    /// Returns a sentence for each part of a filter that no note has: tags, type, category, a property, a path.
+    /// Returns a sentence for each part of a filter that no note meets, with the nearest name that one has: folder, tags, type,
+    /// category, dates, a property, a path.
     ///
     /// # Errors
-    /// `Invalid` for an invalid glob.
-    pub fn absent(&self, filter: &Filter, property: Option<&str>, path: Option<&str>) -> Result<Vec<String>> {
+    /// `Invalid` for an invalid glob; `Corrupt` if the catalog cannot be read.
+    pub fn absent(
+        &self,
+        filter: &Filter,
+        property: Option<&PropertyCondition>,
+        path: Option<&str>,
+    ) -> Result<Vec<String>> {
+        let mut told = Vec::new();
+        if let Some(folder) = &filter.folder
+            && let Err(error) = self.refuse_missing_folder(folder)
+        {
+            told.push(match error.hint() {
+                Some(hint) if hint.starts_with(SUGGESTION) => format!("{error}; {hint}"),
+                _ => error.to_string(),
+            });
+        }
         let catalog = self.core.index.catalog();
         let has_none = |only: Filter| -> Result<bool> { Ok(catalog.select_ids(&only)?.is_empty()) };
-        let mut told = Vec::new();
         let with = Filter { with_canvases: true, ..Filter::default() };
         for tag in &filter.tags {
             if has_none(Filter { tags: vec![tag.clone()], ..with.clone() })? {
@@ -30,28 +51,83 @@ impl Reads<'_> {
         if let Some(kind) = &filter.note_type
             && has_none(Filter { note_type: Some(kind.clone()), ..with.clone() })?
         {
-            told.push(format!("no note has the type {kind:?}"));
+            let rows = catalog.select(&with)?;
+            let near = nearest_or_all(kind, rows.iter().filter_map(|row| row.note_type.as_deref()));
+            told.push(format!("no note has the type {kind:?}{near}"));
         }
         if let Some(category) = &filter.category
             && has_none(Filter { category: Some(category.clone()), ..with.clone() })?
         {
-            told.push(format!("no note has the category {category:?}"));
+            let rows = catalog.select(&with)?;
+            let near = nearest_or_all(category, rows.iter().filter_map(|row| row.category.as_deref()));
+            told.push(format!("no note has the category {category:?}{near}"));
         }
-        if let Some(path) = path {
-            let glob = path_glob(path)?;
-            if !catalog.paths().all()?.iter().any(|(path, _)| glob.is_match(path.as_str())) {
-                told.push(format!("no path matches {path:?}"));
+        let now = self.core.clock.now();
+        for (what, after, before) in [
+            ("created", filter.created_after, filter.created_before),
+            ("updated", filter.updated_after, filter.updated_before),
+        ] {
+            match (after, before) {
+                (Some(after), Some(before)) if after >= before => {
+                    told.push(format!(
+                        "no note can be {what} after {} and before {}",
+                        after.rfc3339(),
+                        before.rfc3339()
+                    ));
+                }
+                (Some(after), _) if after > now => {
+                    told.push(format!(
+                        "{} is in the future, and no note was {what} after it",
+                        after.rfc3339()
+                    ));
+                }
+                _ => {}
             }
         }
-        drop(catalog);
+        if let Some(path) = path
+            && let Some(glob) = path_filter(Some(path))?
+        {
+            let paths = catalog.paths().all()?;
+            if !paths.iter().any(|(path, _)| glob.is_match(path.as_str())) {
+                let folders = paths.iter().flat_map(|(path, _)| above(path.folder()));
+                told.push(format!("no path matches {path:?}{}", nearest_folder(&typed_path(path), folders)));
+            }
+        }
         if let Some(property) = property {
-            let known = self.properties()?;
-            if !known.iter().any(|known| key(&known.property) == key(property)) {
-                let near = nearest(property, known.iter().map(|known| known.property.as_str()));
-                told.push(format!("no note has the property {property:?}{near}"));
-            }
+            told.extend(self.absent_property(property)?);
         }
         Ok(told)
+    }
+
+    /// Returns a sentence if no note has a property, or none has the value of it.
+    fn absent_property(&self, property: &PropertyCondition) -> Result<Option<String>> {
+        let (mut names, mut values) = (BTreeSet::new(), BTreeSet::new());
+        let mut is_met = false;
+        self.core.index.catalog().properties().each(|_, map| {
+            is_met |= property.is_met_by(&map);
+            for (name, value) in map {
+                if key(&name) == key(&property.name) {
+                    let items = if let Value::Array(items) = value { items } else { vec![value] };
+                    values.extend(items.iter().take(MOST_VALUES.saturating_sub(values.len())).map(shown));
+                }
+                names.insert(name);
+            }
+        })?;
+        if is_met {
+            return Ok(None);
+        }
+        let name = &property.name;
+        let value = property.value.as_deref().filter(|_| names.iter().any(|known| key(known) == key(name)));
+        Ok(Some(match value {
+            Some(value) => {
+                let near = nearest_or_all(value, values.iter().map(String::as_str));
+                format!("no note has the value {value:?} of the property {name:?}{near}")
+            }
+            None => {
+                let near = nearest(name, names.iter().map(String::as_str));
+                format!("no note has the property {name:?}{near}")
+            }
+        }))
     }
 
     /// Returns an error for a folder that does not exist, so that an empty list means an empty folder.
@@ -59,23 +135,60 @@ impl Reads<'_> {
     /// # Errors
     /// `NotFound` if there is no such folder, with a similar name if there is one; `Invalid` for an invalid path.
     pub fn refuse_missing_folder(&self, folder: &str) -> Result<()> {
-        let wanted = folder.trim_matches('/');
-        if wanted.is_empty() {
+        let wanted = typed_path(folder);
+        if matches!(wanted.as_str(), "" | "*" | "**") {
             return Ok(());
         }
-        let path = as_spelled_on_disk(&self.core.vault, &NotePath::parse(wanted)?);
+        let path = as_spelled_on_disk(&self.core.vault, &NotePath::parse(&wanted)?);
         if self.core.vault.disk_path(&path).is_dir() {
             return Ok(());
         }
         let paths = self.core.index.catalog().paths().all()?;
-        let mut folders: Vec<&str> = paths.iter().flat_map(|(path, _)| above(path.folder())).collect();
-        folders.sort_unstable();
-        folders.dedup();
-        let near = nearest(wanted, folders.into_iter());
+        let folders = || paths.iter().flat_map(|(path, _)| above(path.folder()));
+        if folders().any(|known| key(known) == key(&wanted)) {
+            return Ok(());
+        }
+        let near = nearest_folder(&wanted, folders());
         let error = Error::not_found(format!("there is no folder {wanted:?} in the vault"));
         let hint = near.strip_prefix("; ").unwrap_or("a folder is a path from the vault's root");
         Err(error.with_hint(hint))
     }
+}
+
+/// The beginning of a suggestion.
+const SUGGESTION: &str = "did you mean ";
+/// The largest number of values of a property that are compared with a wanted one.
+const MOST_VALUES: usize = 1_000;
+
+/// Returns a scalar as text.
+fn shown(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+/// Returns a suggestion with the nearest folder: one that is spelled like the wanted one, or the only one whose last part is.
+fn nearest_folder<'a>(wanted: &str, folders: impl Iterator<Item = &'a str>) -> String {
+    let folders: BTreeSet<&str> = folders.collect();
+    let by_path = nearest(wanted, folders.iter().copied());
+    if !by_path.is_empty() {
+        return by_path;
+    }
+    let is_last = |folder: &&&str| folder.rsplit('/').next().is_some_and(|last| key(last) == key(wanted));
+    let mut ends = folders.iter().filter(is_last);
+    match (ends.next(), ends.next()) {
+        (Some(only), None) => format!("; {SUGGESTION}{only:?}?"),
+        _ => String::new(),
+    }
+}
+
+/// Returns a suggestion with the nearest name, or all names if none is near and there are few.
+fn nearest_or_all<'a>(wanted: &str, known: impl Iterator<Item = &'a str>) -> String {
+    let known: BTreeSet<&str> = known.filter(|name| !name.is_empty()).collect();
+    let near = nearest(wanted, known.iter().copied());
+    if !near.is_empty() || known.is_empty() || known.len() > MOST_LISTED {
+        return near;
+    }
+    let listed: Vec<String> = known.iter().map(|name| format!("{name:?}")).collect();
+    format!("; there is {}", listed.join(", "))
 }
 
 /// Lists a folder and its parents.
@@ -88,11 +201,11 @@ fn above(folder: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Returns a suggestion with the nearest name, or `None` if no name is near enough.
-fn nearest<'a>(wanted: &str, known: impl Iterator<Item = &'a str>) -> String {
+/// Returns a question with the nearest name, such as `; did you mean "boat"?`, or an empty text if no name is near.
+pub fn nearest<'a>(wanted: &str, known: impl Iterator<Item = &'a str>) -> String {
     let wanted = key(wanted);
     let distance = |name: &str| strsim::osa_distance(&wanted, &key(name));
     let most = SLIP.min(wanted.chars().count() / 2);
     let near = known.map(|name| (distance(name), name)).filter(|(distance, _)| *distance <= most).min();
-    near.map(|(_, name)| format!("; did you mean {name:?}?")).unwrap_or_default()
+    near.map(|(_, name)| format!("; {SUGGESTION}{name:?}?")).unwrap_or_default()
 }

@@ -10,10 +10,11 @@ use crate::memory_weights::MemoryWeights;
 use crate::query::validity::valid_as_of;
 use crate::read::Reads;
 use sidenote_foundation::clock::Timestamp;
-use sidenote_foundation::error::Result;
+use sidenote_foundation::error::{Error, Result};
 use sidenote_foundation::index::catalog::{FileId, FileRow, Filter};
 use sidenote_foundation::text::path::key;
 use sidenote_foundation::text::tag::tag_name;
+use sidenote_foundation::wording::Wording;
 
 /// The order of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -105,15 +106,56 @@ pub struct PropertyCondition {
     pub name: String,
     /// The value, if a certain one is required.
     pub value: Option<String>,
+    /// The name with its colon, which the condition is instead if a note has such a property.
+    whole: Option<String>,
 }
 
-impl From<&str> for PropertyCondition {
-    /// Splits `NAME` or `NAME=VALUE` at the first `=`.
-    fn from(text: &str) -> Self {
-        match text.split_once('=') {
-            Some((name, value)) => Self { name: name.to_owned(), value: Some(value.to_owned()) },
-            None => Self { name: text.to_owned(), value: None },
+impl PropertyCondition {
+    /// Parses `NAME`, `NAME=VALUE` or `NAME:VALUE`, with or without spaces, quotes around the value and the brackets of a query.
+    ///
+    /// # Errors
+    /// `Invalid` for an empty name, and for a comparison such as `rating>4`, which only a query can express.
+    pub fn parse(text: &str) -> Result<Self> {
+        let text = text.trim();
+        let bare = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(text);
+        let (name, value) = match bare.split_once('=').or_else(|| bare.split_once(':')) {
+            Some((name, value)) => (name, Some(value.trim_start_matches('=').trim())),
+            None => (bare, None),
+        };
+        let quoted = |value: &str, quote: char| -> Option<String> {
+            Some(value.strip_prefix(quote)?.strip_suffix(quote)?.to_owned())
+        };
+        let value = value.map(|value| {
+            quoted(value, '"').or_else(|| quoted(value, '\'')).unwrap_or_else(|| value.to_owned())
+        });
+        let name = name.trim();
+        let compared = value.as_deref().is_some_and(|value| value.starts_with(['<', '>']));
+        if !name.is_empty() && !name.contains(['<', '>', '!']) && !compared {
+            // A name can have a colon.
+            let whole = Some(bare.to_owned()).filter(|_| !bare.contains('='));
+            return Ok(Self { name: name.to_owned(), value, whole });
         }
+        let name = name.split(['<', '>', '!']).next().unwrap_or_default().trim();
+        let name = if name.is_empty() { "rating" } else { name };
+        Err(Error::invalid(format!("the property condition {text:?} is neither KEY nor KEY=VALUE"))
+            .with_hint(
+                Wording::new(format!("to compare values, use a query: sidenote search '[{name}:>4]'"), "")
+                    .with_tool(
+                        "search_notes",
+                        format!("to compare values, give search_notes the query [{name}:>4]"),
+                    ),
+            ))
+    }
+
+    /// Returns whether properties have the name and, if given, the value. A list has the value of each of its items.
+    pub(super) fn is_met_by(&self, properties: &Map<String, Value>) -> bool {
+        let wanted = key(&self.name);
+        let whole = self.whole.as_deref().map(key);
+        properties.iter().any(|(name, held)| {
+            let name = key(name);
+            let has_value = || self.value.as_deref().is_none_or(|value| holds(held, value));
+            (name == wanted && has_value()) || whole.as_ref() == Some(&name)
+        })
     }
 }
 
@@ -147,10 +189,10 @@ impl Reads<'_> {
     fn selected(&self, filter: &Filter, request: &ListRequest) -> Result<Vec<FileRow>> {
         let catalog = self.core.index.catalog();
         let mut rows = catalog.select(filter)?;
-        if let Some(PropertyCondition { name, value }) = &request.property {
+        if let Some(property) = &request.property {
             let mut holding: HashSet<FileId> = HashSet::new();
             catalog.properties().each(|file, map| {
-                if has_property(&map, name, value.as_deref()) {
+                if property.is_met_by(&map) {
                     holding.insert(file);
                 }
             })?;
@@ -275,14 +317,6 @@ pub(super) fn note_item(tags: Vec<String>, row: FileRow) -> NoteItem {
         note_type: row.note_type,
         category: row.category,
     }
-}
-
-/// Returns whether properties contain a name and, if given, a value. A list contains each of its items.
-fn has_property(map: &Map<String, Value>, name: &str, value: Option<&str>) -> bool {
-    let wanted = key(name);
-    map.iter()
-        .filter(|(found, _)| key(found) == wanted)
-        .any(|(_, held)| value.is_none_or(|value| holds(held, value)))
 }
 
 fn holds(held: &Value, value: &str) -> bool {
