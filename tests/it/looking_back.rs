@@ -322,7 +322,7 @@ fn a_date_means_the_last_commit_before_the_end_of_that_day() {
 #[test]
 fn a_commit_is_read_with_its_own_settings_and_in_its_own_folder() {
     let vault = TestVault::new(&[
-        ("docs/a.md", "[b](/docs/b.md) [c](c)\n"),
+        ("docs/a.md", "[b](/docs/b.md) [c](C.md)\n"),
         ("docs/b.md", "b\n"),
         ("docs/c.md", "c\n"),
     ]);
@@ -345,7 +345,7 @@ fn a_commit_is_read_with_its_own_settings_and_in_its_own_folder() {
         let links = inner(&["links", "a", "--at", revision]);
         links["outgoing"].as_array().unwrap().iter().map(|link| link["resolved"].clone()).collect::<Vec<_>>()
     };
-    // GitHub begins at the root of the repository, and knows no file named c.
+    // GitHub begins at the root of the repository, and knows no file named C.md.
     assert_eq!(targets("v1"), ["b.md"]);
     assert_eq!(targets("HEAD"), ["c.md"]);
     let diff = inner(&["diff", "v1", "HEAD"]);
