@@ -56,7 +56,8 @@ pub(super) fn run(context: &CommandContext, args: &HistoryArgs) -> Result<()> {
     }
     let store = context.store()?;
     let views = store.views();
-    if let Some(id) = args.note.as_deref().map(|name| views.operation_id(name)).transpose()?.flatten() {
+    let changes = store.changes();
+    if let Some(id) = args.note.as_deref().map(|name| changes.operation_id(name)).transpose()?.flatten() {
         return context.out.reply(&views.operation(&id)?, show_operation);
     }
     let bound = |text: &String| Timestamp::parse_bound_at("--since", text, context.now());

@@ -25,7 +25,7 @@ use sidenote_foundation::wording::Wording;
 const REDO: &str = "redo";
 
 /// The least number of characters of an id that identify an operation, if no other id begins with them.
-pub(crate) const SHORTEST_NAME: usize = 8;
+const SHORTEST_NAME: usize = 8;
 
 /// The largest number of files that a conflict names.
 const NAMED: usize = 10;
@@ -173,6 +173,29 @@ impl Changes<'_> {
             }
         }
         Ok(None)
+    }
+
+    /// Finds the id of the one change of files whose id begins with some characters. Returns `None` if there is none.
+    ///
+    /// # Errors
+    /// `Exists` if several begin so; `Io` if the journal cannot be read.
+    pub fn operation_id(&self, start: &str) -> Result<Option<String>> {
+        let start = start.trim().to_ascii_lowercase();
+        if start.len() < SHORTEST_NAME || !start.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+            return Ok(None);
+        }
+        let mut found: Vec<String> = Vec::new();
+        for event in self.core.journal().events(ReadOrder::NewestFirst)?.of_changes() {
+            let event = event?;
+            if event.id.starts_with(&start) {
+                found.push(event.id);
+            }
+        }
+        match found.len() {
+            0 | 1 => Ok(found.pop()),
+            count => Err(Error::new(ErrorKind::Exists, format!("{count} operations begin with {start:?}"))
+                .with_hint("give more of the id")),
+        }
     }
 
     /// Counts the operations of a session that can be undone.
@@ -490,13 +513,14 @@ fn refusal(event: &Event, conflicts: &[UndoConflict], is_partial: bool, request:
         person.push(format!("leave these files as they are: {}", command(&words)));
     }
     // To pass over one operation that was named would undo another one.
-    person.push(match (&request.id, &request.session) {
-        (Some(_), _) => format!("see what it wrote: sidenote history {}", event.id),
+    let last = match (&request.id, &request.session) {
+        (Some(_), _) => Wording::new(format!("see what it wrote: sidenote history {}", event.id), ""),
         (None, Some(session)) => {
-            format!("pass over the operation: {}", command(&["--session", session.as_str(), "--skip"]))
+            Wording::new(format!("pass over the operation: sidenote undo --session '{session}' --skip"), "")
         }
-        (None, None) => "pass over the operation: sidenote undo --skip".to_owned(),
-    });
+        (None, None) => Wording::new("pass over the operation: sidenote undo --skip", ""),
+    };
+    person.push(last.for_person().to_owned());
     let person = person.join("; or ");
     agent.push(
         "ask the user whether to leave these files as they are, or to pass over the operation".to_owned(),

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::call_context::is_answer;
 use crate::change::Changes;
-use crate::change::undo::{SHORTEST_NAME, UndoRequest};
+use crate::change::undo::UndoRequest;
 use crate::change::undo_conflict::{LaterChanges, LaterOperation, later_of};
 use crate::lookup::Lookup;
 use crate::view::Views;
@@ -357,29 +357,6 @@ impl Views<'_> {
             }
         }
         Ok(found)
-    }
-
-    /// Finds the id of the one change of files whose id begins with some characters. Returns `None` if there is none.
-    ///
-    /// # Errors
-    /// `Exists` if several begin so; `Io` if the journal cannot be read.
-    pub fn operation_id(&self, start: &str) -> Result<Option<String>> {
-        let start = start.trim().to_ascii_lowercase();
-        if start.len() < SHORTEST_NAME || !start.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-            return Ok(None);
-        }
-        let mut found: Vec<String> = Vec::new();
-        for event in self.core.journal().events(ReadOrder::NewestFirst)?.of_changes() {
-            let event = event?;
-            if event.id.starts_with(&start) {
-                found.push(event.id);
-            }
-        }
-        match found.len() {
-            0 | 1 => Ok(found.pop()),
-            count => Err(Error::new(ErrorKind::Exists, format!("{count} operations begin with {start:?}"))
-                .with_hint("give more of the id")),
-        }
     }
 
     /// Returns one operation with what it changed, and whether it can be undone.

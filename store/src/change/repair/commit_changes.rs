@@ -3,8 +3,7 @@
 use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};
 
-use crate::change::repair::moved_files::{HashedFile, MovedFolders, pair_equal};
-use crate::change::repair::working_tree::key_of;
+use crate::change::repair::moved_files::{HashedFile, MovedFolders, key_of, pair_equal};
 use sidenote_foundation::git::{ObjectId, PathChange};
 use sidenote_foundation::text::path::NotePath;
 

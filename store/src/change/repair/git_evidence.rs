@@ -73,6 +73,7 @@ struct Origin {
 }
 
 /// What git knows of the vault's files.
+// size: all questions of a repair about the history, in a file for each topic.
 pub(super) struct GitEvidence<'a> {
     core: &'a Core,
     repository: Repository,

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
+use sidenote_foundation::git::ObjectId;
 use sidenote_foundation::text::content_similarity::ContentPieces;
 use sidenote_foundation::text::path::NotePath;
 
@@ -55,6 +56,11 @@ fn folder_of(path: &str) -> &str {
 
 /// A file that is gone or new: its path, and the hash of its content.
 pub(super) type HashedFile = (NotePath, blake3::Hash);
+
+/// Returns a key by which equal contents are paired.
+pub(super) fn key_of(id: &ObjectId) -> blake3::Hash {
+    blake3::hash(id.as_str().as_bytes())
+}
 
 /// Pairs files that are gone with new files of the same content. Copies are told apart by their names, and by where the
 /// files around them went.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use crate::change::repair::content_owners::ContentOwners;
 use crate::change::repair::history_reader::HistoryReader;
-use crate::change::repair::moved_files::{FileMove, MovedFolders, pair_equal, pair_similar};
+use crate::change::repair::moved_files::{FileMove, MovedFolders, key_of, pair_equal, pair_similar};
 use crate::change::repair::present::Present;
 use crate::core::Core;
 use sidenote_foundation::error::Result;
@@ -225,9 +225,4 @@ impl Finder<'_> {
 /// Reads a file; `None` if it cannot be read now.
 pub(super) fn read(core: &Core, path: &NotePath) -> Option<Vec<u8>> {
     core.vault.read(path).inspect_err(|error| core.warn_unless_gone(error)).ok()
-}
-
-/// Returns a key by which equal contents are paired.
-pub(super) fn key_of(id: &ObjectId) -> blake3::Hash {
-    blake3::hash(id.as_str().as_bytes())
 }

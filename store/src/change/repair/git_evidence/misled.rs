@@ -42,6 +42,30 @@ enum Cause {
     NameTaken,
 }
 
+/// A step of the history: a commit, and the one after it, or `None` for the working tree.
+type HistoryStep = (CommitIndex, Option<CommitIndex>);
+
+/// The recent moves that sidenote did not make.
+#[derive(Default)]
+struct RecentMoves {
+    /// In the working tree: the path before, and the present one.
+    in_tree: Vec<(NotePath, NotePath)>,
+    /// In commits: the path before, the one after, and the event.
+    renamed: Vec<(NotePath, NotePath, PathEvent)>,
+    /// The paths that another file has now.
+    taken: Vec<(NotePath, HistoryStep)>,
+    /// The names of moved files that another file has, by key.
+    names: BTreeMap<HistoryStep, BTreeSet<String>>,
+}
+
+impl RecentMoves {
+    fn add_name(&mut self, present: &Present, step: HistoryStep, from: &NotePath, to: &NotePath) {
+        if present.has_namesake(from, to) {
+            self.names.entry(step).or_default().insert(key(from.name()));
+        }
+    }
+}
+
 impl GitEvidence<'_> {
     /// Finds links that lead to a file, but to another one than before their note, or the file, moved. `with_names` asks for
     /// links that a file of the same name took, too.
@@ -55,73 +79,31 @@ impl GitEvidence<'_> {
                 break;
             }
         }
-        let mut suspects: BTreeSet<Suspect> = BTreeSet::new();
-        // A path that was taken, with the commit before, and the one after.
-        let mut taken: Vec<(NotePath, CommitIndex, Option<CommitIndex>)> = Vec::new();
-        let mut renamed: Vec<(NotePath, NotePath, PathEvent)> = Vec::new();
-        // The names of the files that moved in each step.
-        let mut names: BTreeMap<(CommitIndex, Option<CommitIndex>), BTreeSet<String>> = BTreeMap::new();
-        let by_others = self.moves_by_others()?;
-        for (now, from) in &self.working.moved_from {
-            if by_others.contains(&(from.clone(), now.clone())) && self.is_clear_in_tree(from, now) {
-                let then = Origin { commit: HEAD, source: from.clone() };
-                let cause = Cause::NoteMoved;
-                suspects.insert(Suspect { note: now.clone(), then, after: None, cause });
-                if present.has_namesake(from, now) {
-                    names.entry((HEAD, None)).or_default().insert(key(from.name()));
-                }
-            }
-        }
-        for path in self.working.taken.keys() {
-            let to = self.working.moved.get(path).map(|moved| moved.to.clone());
-            if to.is_none_or(|to| by_others.contains(&(path.clone(), to))) {
-                taken.push((path.clone(), HEAD, None));
-            }
-        }
-        for (path, events) in self.walk.known_events() {
-            for event in events.iter().filter(|event| event.commit < RECENT_COMMITS) {
-                let step = (event.parent, Some(event.commit));
-                match &event.kind {
-                    PathEventKind::Removed(Some((to, percent))) => {
-                        let is_clear = *percent < 100 || self.is_clear_rename(path, to, event);
-                        if !is_clear || !by_others.contains(&(path.clone(), to.clone())) {
-                            continue;
-                        }
-                        if present.has(path) {
-                            taken.push((path.clone(), step.0, step.1));
-                        }
-                        if present.has_namesake(path, to) {
-                            names.entry(step).or_default().insert(key(path.name()));
-                        }
-                        renamed.push((path.clone(), to.clone(), event.clone()));
-                    }
-                    PathEventKind::Replaced { .. } if present.has(path) => {
-                        taken.push((path.clone(), step.0, step.1));
-                    }
-                    _ => {}
-                }
-            }
-        }
+        let mut moves = self.recent_moves(present)?;
         let is_text = |path: &NotePath| FileKind::of(path) != FileKind::Attachment;
-        renamed.retain(|(_, to, _)| is_text(to));
-        for (from, to, event) in renamed {
+        let mut suspects: BTreeSet<Suspect> = BTreeSet::new();
+        for (from, now) in &moves.in_tree {
+            let then = Origin { commit: HEAD, source: from.clone() };
+            suspects.insert(Suspect { note: now.clone(), then, after: None, cause: Cause::NoteMoved });
+        }
+        moves.renamed.retain(|(_, to, _)| is_text(to));
+        for (from, to, event) in moves.renamed {
             if let Some(note) = self.follow(event.commit, &to)?.at {
                 let then = Origin { commit: event.parent, source: from };
                 let after = Some(Origin { commit: event.commit, source: to });
                 suspects.insert(Suspect { note, then, after, cause: Cause::NoteMoved });
             }
         }
-        let mut linking: Vec<(NotePath, CommitIndex, Option<CommitIndex>, Cause)> = Vec::new();
-        for (path, before, after) in taken {
+        let mut linking: Vec<(NotePath, HistoryStep, Cause)> = Vec::new();
+        for (path, step) in moves.taken {
             let sources = self.core.index.catalog().links().sources_of(std::slice::from_ref(&path))?;
-            linking.extend(sources.into_iter().map(|note| (note, before, after, Cause::PathTaken)));
+            linking.extend(sources.into_iter().map(|note| (note, step, Cause::PathTaken)));
         }
-        for ((before, after), names) in names.iter().filter(|_| with_names) {
-            for note in present.looking_up(self.core, names)? {
-                linking.push((note, *before, *after, Cause::NameTaken));
-            }
+        for (step, names) in moves.names.iter().filter(|_| with_names) {
+            let notes = present.looking_up(self.core, names)?;
+            linking.extend(notes.into_iter().map(|note| (note, *step, Cause::NameTaken)));
         }
-        for (note, before, after, cause) in linking {
+        for (note, (before, after), cause) in linking {
             let path = if before == HEAD { self.path_in_head(&note).clone() } else { note.clone() };
             let after = after.map(|commit| Origin { commit, source: note.clone() });
             let then = Origin { commit: before, source: path };
@@ -135,6 +117,48 @@ impl GitEvidence<'_> {
             }
         }
         self.judge(present, &doubtful)
+    }
+
+    /// Lists the moves of the recent commits and of the working tree that sidenote did not make, and the paths and names that
+    /// other files took.
+    fn recent_moves(&self, present: &Present) -> Result<RecentMoves> {
+        let mut moves = RecentMoves::default();
+        let by_others = self.moves_by_others()?;
+        for (now, from) in &self.working.moved_from {
+            if by_others.contains(&(from.clone(), now.clone())) && self.is_clear_in_tree(from, now) {
+                moves.in_tree.push((from.clone(), now.clone()));
+                moves.add_name(present, (HEAD, None), from, now);
+            }
+        }
+        for path in self.working.taken.keys() {
+            let to = self.working.moved.get(path).map(|moved| moved.to.clone());
+            if to.is_none_or(|to| by_others.contains(&(path.clone(), to))) {
+                moves.taken.push((path.clone(), (HEAD, None)));
+            }
+        }
+        for (path, events) in self.walk.known_events() {
+            for event in events.iter().filter(|event| event.commit < RECENT_COMMITS) {
+                let step = (event.parent, Some(event.commit));
+                match &event.kind {
+                    PathEventKind::Removed(Some((to, percent))) => {
+                        let is_clear = *percent < 100 || self.is_clear_rename(path, to, event);
+                        if !is_clear || !by_others.contains(&(path.clone(), to.clone())) {
+                            continue;
+                        }
+                        if present.has(path) {
+                            moves.taken.push((path.clone(), step));
+                        }
+                        moves.add_name(present, step, path, to);
+                        moves.renamed.push((path.clone(), to.clone(), event.clone()));
+                    }
+                    PathEventKind::Replaced { .. } if present.has(path) => {
+                        moves.taken.push((path.clone(), step));
+                    }
+                    _ => {}
+                }
+            }
+        }
+        Ok(moves)
     }
 
     /// Returns whether a file that a commit renamed without a change is for certain the one at the new path.
