@@ -588,6 +588,7 @@ impl Index {
     fn take_write_side(&self) -> Option<WriteSide> {
         self.stop.store(true, Ordering::Relaxed);
         self.urgent.store(true, Ordering::Relaxed);
+        self.follower().end_requests();
         self.write_side.write().unwrap_or_else(PoisonError::into_inner).take()
     }
 
@@ -876,7 +877,6 @@ impl Index {
 
 impl Drop for Index {
     fn drop(&mut self) {
-        self.follower().end_requests();
         if let Some(write_side) = self.take_write_side() {
             write_side.end();
         }
