@@ -274,7 +274,10 @@ impl NamedVaults {
                     self.failing().remove(name);
                     return Ok(None);
                 }
-                self.failing().insert(name.to_owned());
+                // An outage is no fault of the vault, and ends by itself.
+                if !self.source.is_away() {
+                    self.failing().insert(name.to_owned());
+                }
                 Err(error)
             }
         }
@@ -354,6 +357,20 @@ async fn handle_named(
 }
 
 impl NamedVaults {
+    /// Tries to open a vault again where none is open, because nobody asks for one at a server that is not ready.
+    async fn try_failing(&self) {
+        let names: Vec<String> = match self.counts() {
+            (0, failing) if failing > 0 => self.failing().iter().cloned().collect(),
+            _ => return,
+        };
+        for name in names {
+            match self.lease(&name).await {
+                Ok(_) => return,
+                Err(error) => tracing::debug!("the vault {name} cannot be opened: {error}"),
+            }
+        }
+    }
+
     /// Answers that the server is ready, and says what is not as it should be without naming a vault: whoever asks needs no token.
     /// The server is not ready if no vault could be opened.
     fn how_ready(&self) -> Response {
@@ -407,7 +424,10 @@ async fn ready(State(vaults): State<NamedVaults>, request: Request) -> Response 
     let source = Arc::clone(&vaults.source);
     let checked = tokio::task::spawn_blocking(move || source.check());
     let why = match tokio::time::timeout(PATIENCE, checked).await {
-        Ok(Ok(Ok(()))) => return vaults.how_ready(),
+        Ok(Ok(Ok(()))) => {
+            vaults.try_failing().await;
+            return vaults.how_ready();
+        }
         Ok(Ok(Err(error))) => error.to_string(),
         Ok(Err(error)) => error.to_string(),
         Err(_) => "the check takes more than 5 s".to_owned(),
