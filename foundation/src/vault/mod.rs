@@ -395,7 +395,7 @@ impl Vault {
     /// Says whether a file contains any of `texts`. The file is read in chunks and may be of any size.
     ///
     /// # Errors
-    /// `Io` if it cannot be read.
+    /// `Invalid` for a sparse file, whose size says nothing about what it holds; `Io` if it cannot be read.
     pub fn holds_any(&self, path: &NotePath, texts: &[&str]) -> Result<bool> {
         const PIECE: usize = 1 << 20;
         let failed = |error| Error::io("read", path.as_str(), error);
@@ -406,6 +406,9 @@ impl Vault {
             .collect();
         let overlap = texts.iter().map(|text| text.len()).max().unwrap_or(0).saturating_sub(1);
         let mut file = self.open_file(path).map_err(failed)?;
+        if platform::file_metadata(&file).is_ok_and(|found| !safe_open::is_regular(&found)) {
+            return Err(Error::invalid(format!("{path} is a sparse file, which is not read")));
+        }
         let mut piece = Vec::with_capacity(PIECE + overlap);
         loop {
             let read = file.by_ref().take(PIECE as u64).read_to_end(&mut piece).map_err(failed)?;
