@@ -359,7 +359,8 @@ fn edits_are_reverted_where_their_text_is_unchanged() {
 fn listed(vault: &TestVault, args: &[&str]) -> Vec<String> {
     let said = run(vault, NOW, &[&["history"], args].concat());
     let subject = |line: &str| {
-        line.split("  ").skip(1).filter(|cell| !cell.is_empty()).take(2).collect::<Vec<_>>().join(" ")
+        let cells = line.split("  ").skip(1).map(str::trim).filter(|cell| !cell.is_empty());
+        cells.take(2).collect::<Vec<_>>().join(" ")
     };
     said.lines().map(subject).collect()
 }
@@ -369,7 +370,7 @@ fn an_undo_names_what_it_took_back_and_the_history_marks_it() {
     let vault = TestVault::new(&[("a.md", "x\n")]);
     run(&vault, NOW, &["append", "a", "one"]);
     let id = last(&vault);
-    assert_eq!(run(&vault, NOW, &["undo"]), "undone: append of a.md\na.md changed\n");
+    assert!(run(&vault, NOW, &["undo"]).starts_with("undone: append of a.md\na.md changed\n"));
     assert_eq!(listed(&vault, &[]), ["undo a.md", "append (undone) a.md"]);
     assert!(run(&vault, NOW, &["redo"]).starts_with("done again: append of a.md\n"));
     assert_eq!(listed(&vault, &[]), ["redo a.md", "undo (undone) a.md", "append a.md"]);
