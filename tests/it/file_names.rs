@@ -107,7 +107,7 @@ fn notes_of_unusual_names_move_with_their_links_and_come_back() {
             "d/Brücke.md",
             &[("[[Über den Fluß]]", "[[Brücke]]"), ("[[U\u{308}ber den Fluß|", "[[Brücke|")],
         ),
-        ("e/boat.md", "e/BOAT.md", &[("(e/boat.md)", "(e/BOAT.md)")]),
+        ("e/boat.md", "e/BOAT.md", &[("[boat](e/boat.md)", "[BOAT](e/BOAT.md)")]),
     ];
     for (from, to, links) in steps {
         run(&vault, NOW, &["move", from, to]);
