@@ -32,6 +32,7 @@ fn check(cases: &[Case<'_>], count: usize) {
 
 const OBSIDIAN: (&str, &str) = (".obsidian/app.json", "{}");
 const BOOK: (&str, &str) = ("book.toml", "");
+const GITHUB: (&str, &str) = (".sidenote/config.toml", "[links]\ndialect = \"github\"\n");
 
 #[test]
 fn links_follow_a_heading_that_changes_with_a_link_in_it() {
@@ -150,8 +151,9 @@ fn links_to_parts_follow_them_to_another_note() {
                 None,
             ),
             (
-                "slugs",
+                "slugs where only these count",
                 &[
+                    GITHUB,
                     (
                         "Big.md",
                         "# Top\n\n[a](#sec-a) [s](#sub)\n\n## Sec A\n\n[t](#sub-1) [u](#top)\n\n### Sub\n\n## Sub\n",
@@ -161,13 +163,27 @@ fn links_to_parts_follow_them_to_another_note() {
                 &["extract", "Big", "--section", "Sec A", "--to", "Ext"],
                 &[
                     ("s.md", "[x](Ext.md#sec-a) [y](./Ext.md#sub) [z](Big.md#sub) [w](Big.md#top)\n"),
-                    ("Big.md", "# Top\n\n[a](Ext.md#sec-a) [s](Ext.md#sub)\n\n[[Ext]]\n\n## Sub\n"),
+                    ("Big.md", "# Top\n\n[a](Ext.md#sec-a) [s](Ext.md#sub)\n\n[Ext](Ext.md)\n\n## Sub\n"),
+                ],
+                None,
+            ),
+            (
+                "slugs where the text of a heading counts first",
+                &[
+                    ("Big.md", "# Top\n\n[a](#sec-a)\n\n## Sec A\n\n### Sub a\n\n## Sub a\n"),
+                    ("s.md", "[x](Big.md#sec-a) [y](Big.md#sub-a) [z](Big.md#sub-a-1) [w](Big.md#Sec%20A)\n"),
+                ],
+                &["extract", "Big", "--section", "Sec A", "--to", "Ext"],
+                &[
+                    ("s.md", "[x](Ext.md#sec-a) [y](Ext.md#sub-a) [z](Big.md#sub-a) [w](Ext.md#Sec%20A)\n"),
+                    ("Big.md", "# Top\n\n[a](Ext.md#sec-a)\n\n[[Ext]]\n\n## Sub a\n"),
                 ],
                 None,
             ),
             (
                 "a counted slug of a merged note",
                 &[
+                    GITHUB,
                     ("From.md", "# head\n\n[x](#head)\n"),
                     ("Into.md", "# head\n\n[y](#head) [z](From.md#head)\n"),
                     ("s.md", "[a](From.md#head) [b](Into.md#head)\n"),
@@ -180,7 +196,7 @@ fn links_to_parts_follow_them_to_another_note() {
                 Some("part-twice"),
             ),
         ],
-        3,
+        4,
     );
     let text = text_after_extract();
     assert!(text.contains("[t](Big.md#sub) [u](Big.md#top)"), "{text}");
@@ -321,9 +337,9 @@ fn files_that_html_and_includes_name_follow() {
             ),
             (
                 "an anchor in HTML",
-                &[("n.md", "# Old\n"), ("s.md", "<a href=\"n.md#old\">x</a>\n")],
-                &["rename-heading", "n", "Old", "New"],
-                &[("s.md", "<a href=\"n.md#new\">x</a>\n")],
+                &[OBSIDIAN, ("n.md", "# Old\n"), ("s.md", "<a href=\"n.md#old\">x</a> [x](n.md#Old)\n")],
+                &["rename-heading", "n", "Old", "New one"],
+                &[("s.md", "<a href=\"n.md#new-one\">x</a> [x](n.md#New%20one)\n")],
                 None,
             ),
             (

@@ -167,6 +167,9 @@ impl Planner<'_> {
         sources.push(view.source(&path)?);
         let files = view.names(&sources, keys)?;
         let part = Note::parse(section.of(&own.text));
+        let dialects: BTreeSet<LinkDialect> =
+            sources.iter().map(|source| view.dialects().unit_of(&source.path).dialect).collect();
+        let dialects = dialects.into_iter();
         let mut extraction = Extraction {
             own: &own,
             new: &new,
@@ -177,6 +180,9 @@ impl Planner<'_> {
             part: SubpathTable::new(&part),
             settings: self.core.vault.settings(),
             options: self.core.rewrite_options(),
+            anchors: dialects
+                .map(|dialect| (dialect, AnchorTable::new(dialect, &own.text, &own.note)))
+                .collect(),
             changes: BTreeMap::new(),
         };
         // Where the headings are in the two texts is known when they were made once.
@@ -314,6 +320,8 @@ struct Extraction<'a> {
     part: SubpathTable<'a>,
     settings: Settings,
     options: RewriteOptions,
+    /// For each dialect of a linking note, the anchors of the whole note.
+    anchors: BTreeMap<LinkDialect, AnchorTable>,
     /// For each dialect, the parts of the section in the new note, and the other parts in what is left, when both texts are
     /// known.
     changes: BTreeMap<LinkDialect, (PartChanges, PartChanges)>,
@@ -333,22 +341,26 @@ impl Extraction<'_> {
         self.section.encloses(span)
     }
 
-    /// Returns whether the subpath of a link to the note names something inside the section.
-    fn names_part(&self, link: &Link, anchors: Option<&AnchorTable>) -> bool {
+    /// Returns whether the subpath of a link to the note, from one of this dialect, names something inside the section.
+    ///
+    /// A Markdown link names a part by its anchor where no text fits, or where only anchors count.
+    fn names_part(&self, link: &Link, dialect: LinkDialect) -> bool {
         let note = &self.own.note;
         let heading = |at: usize| note.headings.get(at).map(|heading| heading.span.start);
-        let start = match (anchors, self.parts.find(&link.subpath)) {
-            (Some(anchors), _) => match anchors.find(&link.subpath) {
-                Some(AnchorTarget::Heading(at)) => heading(at),
-                Some(AnchorTarget::Other(at)) => anchors.start_of_other(at),
-                None => None,
-            },
-            (None, Some(SubpathTarget::Heading(at))) => heading(at),
-            (None, Some(SubpathTarget::Block(at))) => note.blocks.get(at).map(|block| block.id_span.start),
-            (None, Some(SubpathTarget::Footnote(at))) => {
-                note.footnotes.get(at).map(|footnote| footnote.span.start)
+        let is_markdown = link.form.syntax() == LinkSyntax::Markdown;
+        let is_only_by_anchor = is_markdown && dialect.follows_paths();
+        let by_text = self.parts.find(&link.subpath).filter(|_| !is_only_by_anchor);
+        let start = match by_text {
+            Some(SubpathTarget::Heading(at)) => heading(at),
+            Some(SubpathTarget::Block(at)) => note.blocks.get(at).map(|block| block.id_span.start),
+            Some(SubpathTarget::Footnote(at)) => note.footnotes.get(at).map(|footnote| footnote.span.start),
+            None => {
+                let anchors = self.anchors.get(&dialect).filter(|_| is_markdown);
+                anchors.and_then(|anchors| match anchors.find(&link.subpath)? {
+                    AnchorTarget::Heading(at) => heading(at),
+                    AnchorTarget::Other(at) => anchors.start_of_other(at),
+                })
             }
-            (None, None) => None,
         };
         start.is_some_and(|start| self.section.contains(start))
     }
@@ -356,11 +368,6 @@ impl Extraction<'_> {
     /// Returns whether a link of a note leads to the note that has the section.
     fn leads_here(&self, link: &Link, from: &NotePath) -> bool {
         self.before.follow(link, from).is_some_and(|found| *found.path == self.own.path)
-    }
-
-    /// Returns the anchors of the note, if links of a note with this dialect can name them alone.
-    fn anchors_for(&self, dialect: LinkDialect) -> Option<AnchorTable> {
-        dialect.follows_paths().then(|| AnchorTable::new(dialect, &self.own.text, &self.own.note))
     }
 
     /// Compares the parts of the note with those of the two texts that it becomes.
@@ -373,7 +380,7 @@ impl Extraction<'_> {
             if self.changes.contains_key(&dialect) {
                 continue;
             }
-            let anchors = AnchorTable::new(dialect, &own.text, &own.note);
+            let Some(anchors) = self.anchors.get(&dialect) else { continue };
             let others = anchors.others_before(self.section.start)..anchors.others_before(self.section.end);
             let before = (own.text.as_str(), &own.note);
             let changes = |path: &NotePath, text: &str| {
@@ -393,14 +400,14 @@ impl Extraction<'_> {
     }
 
     /// Plans the new anchors of links in a text to the note, whose parts are in two texts now.
-    fn new_anchors(&self, source: &Source, dialect: LinkDialect, anchors: Option<&AnchorTable>) -> Vec<Edit> {
+    fn new_anchors(&self, source: &Source, dialect: LinkDialect) -> Vec<Edit> {
         let Some((moved, rest)) = self.changes.get(&dialect) else { return Vec::new() };
         let linking = (&source.path, source.text.as_str(), &source.note);
         let is_target = |inside: bool| {
             move |link: &Link| {
                 link.form.syntax() == LinkSyntax::Markdown
                     && self.leads_here(link, &source.path)
-                    && self.names_part(link, anchors) == inside
+                    && self.names_part(link, dialect) == inside
             }
         };
         let follow = |changes: &PartChanges, inside: bool| {
@@ -454,7 +461,6 @@ impl Extraction<'_> {
             options: self.options,
         };
         let dialect = view.dialects().unit_of(path).dialect;
-        let anchors = self.anchors_for(dialect);
         let all = context.retarget(path, &own.text, &own.note);
         let mut moved: Vec<Edit> = all.edits.into_iter().filter(|edit| self.encloses(edit.span)).collect();
         // Links of the section that change, each with its new text.
@@ -462,9 +468,8 @@ impl Extraction<'_> {
         let (mut inside, mut outside): (Vec<&Link>, Vec<&Link>) = (Vec::new(), Vec::new());
         let to_part = |link: &&Link| !link.subpath.is_empty() && self.leads_here(link, path);
         for link in own.note.links.iter().filter(to_part) {
-            let anchors = anchors.as_ref().filter(|_| link.form.syntax() == LinkSyntax::Markdown);
             let is_bare = link.path.is_empty();
-            match (self.encloses(link.span), self.names_part(link, anchors)) {
+            match (self.encloses(link.span), self.names_part(link, dialect)) {
                 (true, false) if is_bare => anew.extend(self.named(link, &own.text, path, self.new)),
                 (true, true) if is_bare => {
                     anew.extend(outer_part(link, &own.text, &self.part).map(Edit::remove));
@@ -482,10 +487,8 @@ impl Extraction<'_> {
         moved.append(&mut redirected);
         moved.append(&mut anew);
         let (mut left, more) = self.redirected(own, path, &outside);
-        let (here, there): (Vec<Edit>, Vec<Edit>) = self
-            .new_anchors(own, dialect, anchors.as_ref())
-            .into_iter()
-            .partition(|edit| self.encloses(edit.span));
+        let (here, there): (Vec<Edit>, Vec<Edit>) =
+            self.new_anchors(own, dialect).into_iter().partition(|edit| self.encloses(edit.span));
         moved.extend(here);
         left.extend(there);
         remarks.extend(more);
@@ -496,14 +499,10 @@ impl Extraction<'_> {
     /// Plans the edits of links of another note to parts of the section.
     fn edits_elsewhere(&self, view: &View<'_>, source: &Source) -> (Vec<Edit>, Vec<Remark>) {
         let dialect = view.dialects().unit_of(&source.path).dialect;
-        let anchors = self.anchors_for(dialect);
-        let is_part = |link: &&Link| {
-            let anchors = anchors.as_ref().filter(|_| link.form.syntax() == LinkSyntax::Markdown);
-            self.leads_here(link, &source.path) && self.names_part(link, anchors)
-        };
+        let is_part = |link: &&Link| self.leads_here(link, &source.path) && self.names_part(link, dialect);
         let links: Vec<&Link> = source.note.links.iter().filter(is_part).collect();
         let (mut edits, remarks) = self.redirected(source, &source.path, &links);
-        edits.extend(self.new_anchors(source, dialect, anchors.as_ref()));
+        edits.extend(self.new_anchors(source, dialect));
         (edits, remarks)
     }
 

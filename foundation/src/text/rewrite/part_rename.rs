@@ -68,9 +68,12 @@ pub fn rename_parts(
     let mut rewritten = LinkRewrite::default();
     let attributes =
         note.mentions.iter().filter(|mention| mention.kind == UnlinkedReferenceKind::HtmlAttribute);
-    let links = note.links.iter().chain(attributes.map(|mention| &mention.link));
-    for link in links.filter(|link| !link.subpath.is_empty() && is_target(link)) {
-        let by_text = !changes.is_only_by_anchor(link) && table.find(&link.subpath).is_some();
+    let links = note.links.iter().map(|link| (link, false));
+    let links = links.chain(attributes.map(|mention| (&mention.link, true)));
+    for (link, is_html) in links.filter(|(link, _)| !link.subpath.is_empty() && is_target(link)) {
+        // A browser follows HTML, and knows anchors alone.
+        let is_anchor = is_html && changes.before.find(&link.subpath).is_some();
+        let by_text = !is_anchor && !changes.is_only_by_anchor(link) && table.find(&link.subpath).is_some();
         let renamed = match by_text {
             true => renamed_segments(link, text, &table, &segments),
             false => changes.renamed(link, text).into_iter().collect(),
