@@ -190,6 +190,26 @@ export function fileName(path: string): string {
   return (path.split('/').pop() ?? path).replace(/\.md$/i, '');
 }
 
+/** The name of a note as every view shows it: its title, or its file name where a reply has no title. */
+export function shownName(path: string, title?: string | null): string {
+  return title || fileName(path);
+}
+
+/** A name with slashes as what stands before its last part, and that part, which tells it from its neighbours. */
+export function splitName(name: string): [before: string, last: string] {
+  const end = name.replace(/\/+$/, '').lastIndexOf('/') + 1;
+  return [name.slice(0, end), name.slice(end)];
+}
+
+/** Letters of the scripts that are written from right to left. */
+const RIGHT_TO_LEFT = /[\p{Script=Hebrew}\p{Script=Arabic}\p{Script=Syriac}\p{Script=Thaana}\p{Script=Nko}\p{Script=Samaritan}\p{Script=Mandaic}\p{Script=Adlam}\p{Script=Hanifi_Rohingya}]/u;
+
+/** The direction of a text by its first letter, or null where it has none. */
+export function directionOf(text: string): 'ltr' | 'rtl' | null {
+  const letter = /\p{L}/u.exec(text)?.[0];
+  return letter === undefined ? null : RIGHT_TO_LEFT.test(letter) ? 'rtl' : 'ltr';
+}
+
 export function folderOf(path: string): string {
   const end = path.lastIndexOf('/');
   return end < 0 ? '' : path.slice(0, end);

@@ -55,6 +55,46 @@ describe('live', () => {
     await one.context.close();
   });
 
+  test('six tabs stay open, and 48 typed addresses load in them without a stall', { timeout: 300_000 }, async () => {
+    write(vault, 'Six tabs.md', '# Six tabs\n\nThe first text.\n');
+    const first = await open(browser, server, '/note/Six%20tabs.md');
+    const streams = new Set();
+    const isStream = (request) => new URL(request.url()).pathname === '/api/v1/events';
+    first.context.on('request', (request) => isStream(request) && streams.add(request));
+    for (const ended of ['requestfinished', 'requestfailed']) first.context.on(ended, (request) => streams.delete(request));
+    const tabs = [first.page];
+    while (tabs.length < 6) tabs.push(await first.context.newPage());
+    const addresses = ['/', '/search?q=river', '/note/Inbox.md', '/graph', '/memory', '/activity', '/health', '/status'];
+    let loads = 0;
+    for (const address of addresses) {
+      for (const tab of tabs) {
+        // A browser allows six connections to a server: a load that finds none waits for ever.
+        await tab.goto(server.base + address, { timeout: 20_000 });
+        await tab.waitForSelector('main h1, main .failure', { state: 'attached', timeout: 20_000 });
+        await tab.waitForFunction(() => !document.querySelector('.skeleton, [aria-busy="true"]'), null, { timeout: 20_000 });
+        assert.equal(await tab.locator('.failure').count(), 0, address);
+        loads += 1;
+      }
+    }
+    assert.equal(loads, 48);
+    // The one tab that has the stream tells the others what changed.
+    for (const tab of tabs) {
+      await tab.goto(`${server.base}/note/Six%20tabs.md`, { timeout: 20_000 });
+      await tab.waitForSelector('.prose >> text=The first text', { timeout: 20_000 });
+    }
+    write(vault, 'Six tabs.md', '# Six tabs\n\nThe second text.\n');
+    for (const tab of tabs) await tab.waitForSelector('.prose >> text=The second text', { timeout: 20_000 });
+    assert.equal(streams.size, 1, 'one tab has the stream of events');
+    // The tab that has it is closed, whichever that is: another one takes it over.
+    const holder = tabs.findIndex((tab) => [...streams][0].frame().page() === tab);
+    await tabs[holder].close();
+    tabs.splice(holder, 1);
+    write(vault, 'Six tabs.md', '# Six tabs\n\nThe third text.\n');
+    for (const tab of tabs) await tab.waitForSelector('.prose >> text=The third text', { timeout: 20_000 });
+    assert.deepEqual(first.seen.errors, []);
+    await first.context.close();
+  });
+
   test('a tab recovers when the server was killed and is back', async () => {
     const { page, context, seen } = await open(browser, server, '/search?q=river');
     const results = await page.locator('.result').count();

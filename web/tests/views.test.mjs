@@ -81,6 +81,20 @@ describe('the example vault', () => {
     await context.close();
   });
 
+  test('Status fits a narrow screen, settings included', async () => {
+    const { page, context } = await open(browser, server, '/status', SCREENS.narrow);
+    await page.waitForSelector('.table.settings tbody tr');
+    const outside = await page.$$eval('.table.settings th[scope="row"], .table.settings td, .facts dd', (cells) =>
+      cells.filter((cell) => {
+        const box = cell.getBoundingClientRect();
+        return box.left < 0 || box.right > 360;
+      }).map((cell) => cell.textContent),
+    );
+    assert.deepEqual(outside, []);
+    assert.equal(await page.getByRole('columnheader', { name: 'Value' }).count(), 1, 'it is still a table');
+    await context.close();
+  });
+
   test('a view names itself in the title, and the address leads back to it', async () => {
     const { page, context } = await open(browser, server, '/memory?tab=away');
     assert.match(await page.title(), /Memory/);

@@ -5,7 +5,7 @@ import { formatAgo, formatNumber } from '../format';
 import { now } from '../live';
 import { go, noteAddress } from '../router';
 import { strings } from '../strings';
-import { fileName } from '../text';
+import { shownName } from '../text';
 import { colour, colours } from '../theme';
 import type { MemoryPoints } from '../types';
 import { NoteLink } from '../ui/parts';
@@ -120,7 +120,7 @@ export function Scatter({ points }: { points: MemoryPoints }) {
         .slice(0, 30),
     [points],
   );
-  const title = (index: number) => points.titles[index] || fileName(points.paths[index] ?? '');
+  const title = (index: number) => shownName(points.paths[index] ?? '', points.titles[index]);
   return (
     <figure class="scatter">
       <div class="scatter-box">

@@ -1,7 +1,7 @@
 // The graph of the server as arrays for drawing: which nodes and edges are shown, where they begin, and their colours.
 
 import { strings } from '../strings';
-import { fileName, folderOf } from '../text';
+import { folderOf, shownName } from '../text';
 import { colour, darkNow } from '../theme';
 import type { GraphReply, Positions } from '../types';
 
@@ -26,7 +26,7 @@ export function nodeCount(graph: GraphReply): number {
 
 export function nodeTitle(graph: GraphReply, node: number): string {
   if (node >= graph.paths.length) return graph.unresolved[node - graph.paths.length] ?? '';
-  return graph.titles[node] || fileName(graph.paths[node] ?? '');
+  return shownName(graph.paths[node] ?? '', graph.titles[node]);
 }
 
 /** Two indices for each edge that is shown, without loops. */

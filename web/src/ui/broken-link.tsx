@@ -4,9 +4,10 @@ import { signal } from '@preact/signals';
 import { useEffect, useState } from 'preact/hooks';
 import { ask, canWrite } from '../actions';
 import { get } from '../api';
+import { titlesOf } from '../names';
 import { useResource } from '../resource';
 import { strings } from '../strings';
-import { fileName, folderOf } from '../text';
+import { fileName, folderOf, shownName } from '../text';
 import type { SearchReply, Suggestions, Trashed, TrashMatches } from '../types';
 import { Dialog } from './dialog';
 import { Icon } from './icons';
@@ -49,8 +50,9 @@ interface Found {
 async function notesFor(text: string, from: string, signal: AbortSignal): Promise<Found[]> {
   const [named, found] = await Promise.all([get<Suggestions>('suggest', { q: text, limit: 7 }, signal), get<SearchReply>('search', { q: text, limit: 9 }, signal).catch(() => null)]);
   const titles = new Map<string, string>();
-  for (const path of named.paths) titles.set(path, fileName(path));
-  for (const result of found?.results ?? []) titles.set(result.path, result.title || fileName(result.path));
+  const known = await titlesOf(named.paths, signal).catch(() => new Map<string, string>());
+  for (const path of named.paths) titles.set(path, shownName(path, known.get(path)));
+  for (const result of found?.results ?? []) titles.set(result.path, shownName(result.path, result.title));
   titles.delete(from);
   return [...titles].slice(0, 10).map(([path, title]) => ({ path, title }));
 }
@@ -121,6 +123,9 @@ function Choice({ broken }: { broken: BrokenLink }) {
         class="input"
         // The dialog gives the focus to it when it opens.
         autofocus
+        // The first key replaces the name of the link.
+        onFocus={(event) => event.currentTarget.select()}
+        dir="auto"
         value={text}
         list={undefined}
         role="combobox"
@@ -151,8 +156,8 @@ function Choice({ broken }: { broken: BrokenLink }) {
         <ul class="targets" id="link-targets" role="listbox" aria-label={words.resolveSearch}>
           {list.map((note, index) => (
             <li key={note.path} id={`link-target-${index}`} role="option" aria-selected={index === at && current !== undefined} onPointerMove={() => setAt(index)} onClick={() => choose(note)}>
-              <span>{note.title}</span>
-              <span class="note-folder">{folderOf(note.path)}</span>
+              <bdi>{note.title}</bdi>
+              <bdi class="note-folder">{folderOf(note.path)}</bdi>
             </li>
           ))}
         </ul>

@@ -60,7 +60,7 @@ export function Dialog(props: { title: string; onClose: () => void; children: Co
     >
       <div class="dialog-box">
         <header class="dialog-head">
-          <h2 id={title}>{props.title}</h2>
+          <h2 id={title} dir="auto">{props.title}</h2>
           <Button kind="quiet" icon="close" label={strings.close} onClick={props.onClose} />
         </header>
         <div class="dialog-body" tabIndex={-1}>

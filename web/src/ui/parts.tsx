@@ -4,9 +4,10 @@ import type { ComponentChildren } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import { ApiError } from '../api';
 import { formatAgo, formatFull } from '../format';
+import { nameOf } from '../names';
 import { noteAddress } from '../router';
 import { strings } from '../strings';
-import { fileName, folderOf, isNotePath, sentence, splitMarks } from '../text';
+import { folderOf, isNotePath, sentence, splitMarks } from '../text';
 import type { Severity, Tier } from '../types';
 import { Icon, type IconName } from './icons';
 
@@ -133,18 +134,18 @@ export function Time({ at }: { at: string | number }) {
 /** A link to a note with its folder in a soft tone. */
 export function NoteLink(props: { path: string; title?: string | undefined; line?: number; tab?: string; item?: boolean; bare?: boolean }) {
   const folder = folderOf(props.path);
-  const title = props.title || fileName(props.path);
+  const title = nameOf(props.path, props.title);
   const options = { ...(props.line === undefined ? {} : { line: props.line }), ...(props.tab === undefined ? {} : { tab: props.tab }) };
   return (
     <span class="note-link">
       {props.path.startsWith('.trash/') ? (
-        <span class="note-gone">{title}</span>
+        <bdi class="note-gone">{title}</bdi>
       ) : (
-        <a href={noteAddress(props.path, options)} data-item={props.item ? '' : undefined}>
+        <a href={noteAddress(props.path, options)} dir="auto" data-item={props.item ? '' : undefined}>
           {title}
         </a>
       )}
-      {folder && !props.bare ? <span class="note-folder">{folder}</span> : null}
+      {folder && !props.bare ? <bdi class="note-folder">{folder}</bdi> : null}
     </span>
   );
 }

@@ -6,10 +6,10 @@ import { get } from '../api';
 import { agentName, nameText } from '../event-names';
 import { dayBounds, formatClock, formatFull, formatLongDay, localDate } from '../format';
 import { now } from '../live';
+import { nameOf } from '../names';
 import { useResource } from '../resource';
 import { location, setQuery } from '../router';
 import { strings } from '../strings';
-import { fileName } from '../text';
 import type { ActivityReply, JournalEvent } from '../types';
 import { Operation, shortSession, Subject, verbOf, Who } from '../ui/events';
 import { Icon } from '../ui/icons';
@@ -130,7 +130,7 @@ export default function ActivityView() {
         </label>
         {note ? (
           <Button small icon="close" onClick={() => setQuery({ note: null })}>
-            {fileName(note)}
+            {nameOf(note)}
           </Button>
         ) : null}
       </div>

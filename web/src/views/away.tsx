@@ -74,7 +74,7 @@ function DeletedRow({ item }: { item: Trashed }) {
         <span class="note-link">
           <button type="button" class="event-toggle" data-item aria-expanded={open} onClick={() => setOpen(!open)}>
             <Icon name="chevron" size={14} />
-            <span>{item.title}</span>
+            <bdi>{item.title}</bdi>
           </button>
           {folder ? <span class="note-folder">{folder}</span> : null}
         </span>

@@ -11,7 +11,7 @@ import { useKeys } from '../keys';
 import { useResource } from '../resource';
 import { go, location, noteAddress, setQuery, withQuery } from '../router';
 import { strings } from '../strings';
-import { fileName } from '../text';
+import { nameOf } from '../names';
 import { colour, colours } from '../theme';
 import type { GraphMatches, GraphReply, Positions } from '../types';
 import { Button, Empty, Failure, Loading, Segments, TierBadge } from '../ui/parts';
@@ -95,6 +95,7 @@ function Jump({ graph, onPick }: { graph: GraphReply; onPick: (node: number) => 
           setAt(0);
           setOpen(true);
         }}
+        onFocus={(event) => event.currentTarget.select()}
         onBlur={() => window.setTimeout(() => setOpen(false), 150)}
         onKeyDown={(event) => {
           if (event.key === 'ArrowDown' || event.key === 'ArrowUp') {
@@ -107,7 +108,7 @@ function Jump({ graph, onPick }: { graph: GraphReply; onPick: (node: number) => 
         <ul id="jump-list" role="listbox" aria-label={words.jump} class="jump-list">
           {found.map((node, index) => (
             <li key={node} id={`jump-${index}`} role="option" aria-selected={index === at} onPointerDown={() => pick(node)}>
-              <span>{nodeTitle(graph, node)}</span>
+              <bdi>{nodeTitle(graph, node)}</bdi>
               <span class="note-folder">{graph.paths[node] ?? words.unresolvedNode}</span>
             </li>
           ))}
@@ -578,7 +579,7 @@ export default function GraphView() {
     <div class="graph-view">
       <div class={`graph-panel${panel ? ' open' : ''}`}>
         <div class="graph-title">
-          <h1 tabIndex={-1}>{around ? words.aroundTitle(fileName(around)) : words.title}</h1>
+          <h1 tabIndex={-1}>{around ? words.aroundTitle(nameOf(around)) : words.title}</h1>
           <Button small kind="quiet" icon={panel ? 'close' : 'menu'} label={panel ? words.hidePanel : words.showPanel} expanded={panel} onClick={() => setPanel(!panel)} />
         </div>
         {panel ? (

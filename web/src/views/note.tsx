@@ -1,5 +1,6 @@
 // One note: its text, what it is linked with, its weight and its history, and what can be done with it.
 
+import { render } from 'preact';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { ask, canWrite, vote } from '../actions';
 import { ApiError, get, rawAddress } from '../api';
@@ -11,7 +12,7 @@ import { session } from '../live';
 import { useResource } from '../resource';
 import { location, noteAddress, noteOfAddress, setQuery, withQuery } from '../router';
 import { strings } from '../strings';
-import { fileName } from '../text';
+import { directionOf, fileName, shownName } from '../text';
 import type { ActivityReply, CanvasNode, GitHistory, JournalEvent, LinksReply, MentionsReply, Note, RelatedReply, RelationsReply, Weight } from '../types';
 import { askBrokenLink } from '../ui/broken-link';
 import { Operation, subjectText, verbOf, Who } from '../ui/events';
@@ -32,8 +33,10 @@ function Rendered({ note }: { note: Note }) {
     // The page has the title above the text already.
     const heading = root.firstElementChild;
     if (heading?.tagName === 'H1' && heading.textContent?.trim() === note.title.trim()) heading.classList.add('same-title');
+    direct(root);
     linkFootnotes(root);
     enableTasks(root, note);
+    const cancel = drawCanvases(root);
     enableBrokenLinks(root, note);
     // A change of the note leaves the reader where they are.
     const first = shown.current !== note.path;
@@ -42,6 +45,7 @@ function Rendered({ note }: { note: Note }) {
     void enhance(root).then(() => {
       if (first) scrollToTarget(root);
     });
+    return cancel;
   }, [note.html, note.path]);
   const { query, hash } = location.value;
   const line = query.get('line');
@@ -49,6 +53,43 @@ function Rendered({ note }: { note: Note }) {
     if (box.current) scrollToTarget(box.current);
   }, [line, hash]);
   return <div class="prose" ref={box} />;
+}
+
+/** Gives each block the direction of its text. What has blocks in it, such as a list, has the direction of the first. */
+function direct(root: HTMLElement): void {
+  for (const block of root.querySelectorAll<HTMLElement>('p, h1, h2, h3, h4, h5, h6, td, th, summary, .callout-title, .embed-title')) block.dir = 'auto';
+  for (const block of root.querySelectorAll<HTMLElement>('ul, ol, li, blockquote, table, .callout, .footnotes')) {
+    const direction = directionOf(block.textContent ?? '');
+    if (direction) block.dir = direction;
+  }
+}
+
+/** Draws the canvases that a note embeds, with their cards below as they are shown on their own page. Gives what ends it. */
+function drawCanvases(root: HTMLElement): () => void {
+  const ended = new AbortController();
+  const drawn: Element[] = [];
+  const draw = async (embed: HTMLElement, path: string) => {
+    const board = await get<Note>('note', { name: path }, ended.signal);
+    if (!board.canvas || board.canvas.nodes.length === 0) return;
+    const box = document.createElement('div');
+    box.className = 'canvas-embed';
+    render(<Drawing canvas={board.canvas} />, box);
+    drawn.push(box);
+    const cards = document.createElement('div');
+    // The cards are sanitised HTML of the server, as the note itself.
+    cards.innerHTML = board.html;
+    direct(cards);
+    embed.replaceChildren(...embed.querySelectorAll(':scope > .embed-title'), box, cards);
+  };
+  for (const embed of root.querySelectorAll<HTMLElement>('.embed[data-path]')) {
+    const path = embed.dataset.path ?? '';
+    // Without an answer, the texts of the cards are there.
+    if (/\.canvas$/i.test(path)) void draw(embed, path).catch(() => undefined);
+  }
+  return () => {
+    ended.abort();
+    for (const box of drawn) render(null, box);
+  };
 }
 
 /** Links the numbers of footnotes in embeds and cards with their texts. Several of these can have the same numbers. */
@@ -91,6 +132,7 @@ function enableTasks(root: HTMLElement, note: Note): void {
     if (!/^[ xX]?$/.test(status)) {
       input.checked = false;
       input.indeterminate = true;
+      input.dataset.status = status;
       input.title = words.taskStatus(status);
     }
     const line = Number(item.dataset.line);
@@ -165,8 +207,16 @@ function endOf(node: CanvasNode, side: string | undefined): { x: number; y: numb
 }
 
 function Canvas({ note }: { note: Note }) {
-  const canvas = note.canvas;
-  if (!canvas || canvas.nodes.length === 0) return <Rendered note={note} />;
+  return (
+    <>
+      {note.canvas && note.canvas.nodes.length > 0 ? <Drawing canvas={note.canvas} /> : null}
+      <Rendered note={note} />
+    </>
+  );
+}
+
+/** The cards of a canvas and the edges between them. */
+function Drawing({ canvas }: { canvas: NonNullable<Note['canvas']> }) {
   const left = Math.min(...canvas.nodes.map((node) => node.x));
   const top = Math.min(...canvas.nodes.map((node) => node.y));
   const width = Math.max(...canvas.nodes.map((node) => node.x + node.width)) - left;
@@ -178,32 +228,29 @@ function Canvas({ note }: { note: Note }) {
     return from && to ? [{ from: endOf(from, edge.fromSide), to: endOf(to, edge.toSide), label: edge.label }] : [];
   });
   return (
-    <>
-      <svg class="canvas-drawing" viewBox={`${left - 20} ${top - 20} ${width + 40} ${height + 40}`} role="img" aria-label={words.canvasLabel(canvas.nodes.length)}>
-        {edges.map((edge, index) => (
-          <line key={index} x1={edge.from.x} y1={edge.from.y} x2={edge.to.x} y2={edge.to.y} />
-        ))}
-        {canvas.nodes.map((node) => (
-          <g key={node.id}>
-            <rect class={node.type} x={node.x} y={node.y} width={node.width} height={node.height} rx="10" />
-            {/* What a narrow card has no room for is cut at its edge. */}
-            <svg x={node.x} y={node.y} width={Math.max(0, node.width - 10)} height={node.height} overflow="hidden">
-              <text x={14} y={28}>
-                {(node.label ?? cardText(node.html)).slice(0, Math.max(4, Math.floor(node.width / 8)))}
-              </text>
-            </svg>
-          </g>
-        ))}
-        {edges.map((edge, index) =>
-          edge.label ? (
-            <text key={index} class="edge-label" x={(edge.from.x + edge.to.x) / 2} y={(edge.from.y + edge.to.y) / 2 + 7}>
-              {edge.label}
+    <svg class="canvas-drawing" viewBox={`${left - 20} ${top - 20} ${width + 40} ${height + 40}`} role="img" aria-label={words.canvasLabel(canvas.nodes.length)}>
+      {edges.map((edge, index) => (
+        <line key={index} x1={edge.from.x} y1={edge.from.y} x2={edge.to.x} y2={edge.to.y} />
+      ))}
+      {canvas.nodes.map((node) => (
+        <g key={node.id}>
+          <rect class={node.type} x={node.x} y={node.y} width={node.width} height={node.height} rx="10" />
+          {/* What a narrow card has no room for is cut at its edge. */}
+          <svg x={node.x} y={node.y} width={Math.max(0, node.width - 10)} height={node.height} overflow="hidden">
+            <text x={14} y={28}>
+              {(node.label ?? cardText(node.html)).slice(0, Math.max(4, Math.floor(node.width / 8)))}
             </text>
-          ) : null,
-        )}
-      </svg>
-      <Rendered note={note} />
-    </>
+          </svg>
+        </g>
+      ))}
+      {edges.map((edge, index) =>
+        edge.label ? (
+          <text key={index} class="edge-label" x={(edge.from.x + edge.to.x) / 2} y={(edge.from.y + edge.to.y) / 2 + 7}>
+            {edge.label}
+          </text>
+        ) : null,
+      )}
+    </svg>
   );
 }
 
@@ -213,7 +260,7 @@ function PropertyValue({ html }: { html: string }) {
     // The value is sanitised HTML of the server, as the note itself.
     if (box.current) box.current.innerHTML = html;
   }, [html]);
-  return <dd ref={box} />;
+  return <dd ref={box} dir="auto" />;
 }
 
 /** The headings as the text shows them: without the signs of Markdown, and without the numbers of footnotes. */
@@ -236,7 +283,7 @@ function About({ note }: { note: Note }) {
           <ul class="outline">
             {outline.map((item) => (
               <li key={item.id + item.line} class={`level-${Math.min(4, item.level - least + 1)}`}>
-                <a href={`#${encodeURIComponent(item.id)}`}>{headings.get(item.id) || headings.get(`h-${item.id}`) || item.text}</a>
+                <a href={`#${encodeURIComponent(item.id)}`} dir="auto">{headings.get(item.id) || headings.get(`h-${item.id}`) || item.text}</a>
               </li>
             ))}
           </ul>
@@ -249,7 +296,7 @@ function About({ note }: { note: Note }) {
         <dl class="properties">
           {note.properties.map((property) => (
             <div key={property.key}>
-              <dt>{property.key}</dt>
+              <dt dir="auto">{property.key}</dt>
               <PropertyValue html={property.html} />
             </div>
           ))}
@@ -333,7 +380,7 @@ function Links({ note }: { note: Note }) {
               {links.data.backlinks.slice(0, 200).map((link) => (
                 <li key={`${link.path}:${link.line}`}>
                   <NoteLink path={link.path} line={link.line} />
-                  <p>{link.text}</p>
+                  <p dir="auto">{link.text}</p>
                 </li>
               ))}
             </ul>
@@ -373,7 +420,7 @@ function Links({ note }: { note: Note }) {
                   {relation.from === note.path ? <span>{words.thisNote}</span> : <NoteLink path={relation.from} bare />} <span class="chip">{relation.type}</span> {relation.to === note.path ? <span>{words.thisNote}</span> : <NoteLink path={relation.to} bare />}
                   {relation.inferred ? <span class="chip soft">{words.inferred}</span> : null}
                 </span>
-                <p>{relation.evidence}</p>
+                <p dir="auto">{relation.evidence}</p>
               </li>
             ))}
           </ul>
@@ -390,7 +437,7 @@ function Links({ note }: { note: Note }) {
           {mentions.data?.mentions.map((mention, index) => (
             <li key={index}>
               <NoteLink path={mention.path} line={mention.line} />
-              <p>
+              <p dir="auto">
                 <MarkedName text={mention.text} name={mention.name} />
               </p>
             </li>
@@ -601,11 +648,11 @@ function Crumbs({ path }: { path: string }) {
     <nav class="crumbs" aria-label={words.place}>
       {parts.slice(0, -1).map((part, index) => (
         <span key={index}>
-          <a href={withQuery('/search', { q: `path:"${parts.slice(0, index + 1).join('/')}/"` })}>{part}</a>
+          <a href={withQuery('/search', { q: `path:"${parts.slice(0, index + 1).join('/')}/"` })}><bdi>{part}</bdi></a>
           <span aria-hidden="true"> / </span>
         </span>
       ))}
-      <span>{parts[parts.length - 1]}</span>
+      <bdi>{parts[parts.length - 1]}</bdi>
     </nav>
   );
 }
@@ -620,7 +667,7 @@ export default function NoteView() {
   const note = useResource(name ? `note ${name}` : null, (signal) => get<Note>('note', { name }, signal));
 
   useEffect(() => {
-    if (note.data) document.title = strings.pageTitle(note.data.title || fileName(note.data.path));
+    if (note.data) document.title = strings.pageTitle(shownName(note.data.path, note.data.title));
   }, [note.data?.title]);
 
   const choose = (value: Tab) => setQuery({ tab: value === 'about' && wide ? null : value === 'note' && !wide ? null : value });
@@ -661,7 +708,7 @@ export default function NoteView() {
     <div class="view note-view">
       <header class="note-head">
         <Crumbs path={data.path} />
-        <h1 tabIndex={-1}>{data.title || fileName(data.path)}</h1>
+        <h1 tabIndex={-1} dir="auto">{shownName(data.path, data.title)}</h1>
         <p class="note-meta">
           {data.memory ? (
             <a class="tier-link" href={noteAddress(data.path, { tab: 'weight' })}>

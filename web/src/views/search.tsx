@@ -10,7 +10,7 @@ import { session } from '../live';
 import { useResource } from '../resource';
 import { cameBack, location, noteAddress, setQuery, withQuery } from '../router';
 import { strings } from '../strings';
-import { fileName, folderOf } from '../text';
+import { fileName, folderOf, shownName, splitName } from '../text';
 import type { ActivityReply, FacetName, Facets, InactiveCounts, MemoryChanges, Mode, SearchReply, SearchResult, Status, Suggestions, TrashMatches, WhyReply } from '../types';
 import { EventLine } from '../ui/events';
 import { Button, Card, Coded, Empty, Failure, Loading, Marked, NoteLink, Notices, Segments, TierBadge, Time } from '../ui/parts';
@@ -112,8 +112,8 @@ function Result({ result, above, rank, most, open, toggle }: { result: SearchRes
       </span>
       <div class="result-main">
         <h2 class="result-title">
-          <a href={noteAddress(result.path, result.lines[0] > 1 ? { line: result.lines[0] } : {})} data-item data-rank={rank} data-path={result.path} onClick={() => (opened = result.path)}>
-            {result.title || fileName(result.path)}
+          <a href={noteAddress(result.path, result.lines[0] > 1 ? { line: result.lines[0] } : {})} dir="auto" data-item data-rank={rank} data-path={result.path} onClick={() => (opened = result.path)}>
+            {shownName(result.path, result.title)}
           </a>
           {result.tier ? <TierBadge tier={result.tier} /> : null}
           {rank === 1 ? (
@@ -123,17 +123,19 @@ function Result({ result, above, rank, most, open, toggle }: { result: SearchRes
           ) : null}
         </h2>
         <p class="result-place">
-          <span class="path">{folder ? `${folder}/` : ''}</span>
+          <bdi class="path">{folder ? `${folder}/` : ''}</bdi>
           {result.heading ? (
             <span>
-              <Coded text={result.heading} />
+              <bdi>
+                <Coded text={result.heading} />
+              </bdi>
             </span>
           ) : null}
           <span>{words.lines(result.lines[0], result.lines[1])}</span>
           {result.updated ? <Time at={result.updated} /> : null}
         </p>
         {result.snippet ? (
-          <p class="snippet">
+          <p class="snippet" dir="auto">
             <Marked text={result.plain?.text ?? result.snippet} marks={result.plain?.marks ?? result.marks} />
           </p>
         ) : null}
@@ -170,6 +172,17 @@ function Result({ result, above, rank, most, open, toggle }: { result: SearchRes
   );
 }
 
+/** A value of a facet. Where there is no room for it, what stands before its last part is cut. */
+function FacetText({ value }: { value: string }) {
+  const [before, last] = splitName(value);
+  return (
+    <span class="facet-value">
+      {before ? <span class="facet-before">{before}</span> : null}
+      <bdi class="facet-last">{last}</bdi>
+    </span>
+  );
+}
+
 function FacetList({ name, facets, chosen, toggle }: { name: FacetName; facets: Facets | null; chosen: string[]; toggle: (value: string) => void }) {
   const [all, setAll] = useState(false);
   const values = facets?.[name] ?? [];
@@ -183,8 +196,8 @@ function FacetList({ name, facets, chosen, toggle }: { name: FacetName; facets: 
       <ul>
         {shown.map((item) => (
           <li key={item.value}>
-            <button type="button" aria-pressed={chosen.includes(item.value)} onClick={() => toggle(item.value)}>
-              <span class="facet-value">{item.value || words.rootFolder}</span>
+            <button type="button" aria-pressed={chosen.includes(item.value)} title={item.value || undefined} onClick={() => toggle(item.value)}>
+              <FacetText value={item.value || words.rootFolder} />
               <span class="facet-count">{formatCount(item.notes)}</span>
             </button>
           </li>
@@ -216,7 +229,7 @@ function AskWhy({ q, shown }: { q: string; shown: string[] }) {
           if (name.trim()) setAsked(name.trim());
         }}
       >
-        <input type="text" list="ask-why-names" value={name} onInput={(event) => setName(event.currentTarget.value)} placeholder={words.missingPlaceholder} aria-label={words.missingPlaceholder} autocomplete="off" />
+        <input type="text" list="ask-why-names" dir="auto" value={name} onFocus={(event) => event.currentTarget.select()} onInput={(event) => setName(event.currentTarget.value)} placeholder={words.missingPlaceholder} aria-label={words.missingPlaceholder} autocomplete="off" />
         <datalist id="ask-why-names">
           {(suggestions.data?.paths ?? []).map((path) => (
             <option key={path} value={path} />

@@ -34,22 +34,22 @@ function Settings() {
         <input type="search" class="input" data-filter-field value={filter} onInput={(event) => setFilter(event.currentTarget.value)} placeholder={words.filter} aria-label={words.filter} />
       </div>
       <div class="table-scroll" tabIndex={0} role="group" aria-label={words.settings}>
-        <table class="table settings">
-          <thead>
-            <tr>
-              <th scope="col">{words.setting}</th>
-              <th scope="col">{words.value}</th>
-              <th scope="col">{words.origin}</th>
+        <table class="table settings stacks" role="table">
+          <thead role="rowgroup">
+            <tr role="row">
+              <th role="columnheader" scope="col">{words.setting}</th>
+              <th role="columnheader" scope="col">{words.value}</th>
+              <th role="columnheader" scope="col">{words.origin}</th>
             </tr>
           </thead>
-          <tbody>
+          <tbody role="rowgroup">
             {shown.map((setting) => (
-              <tr key={setting.key} class={setting.origin === 'default' ? '' : 'changed'}>
-                <th scope="row" class="mono">
+              <tr key={setting.key} role="row" class={setting.origin === 'default' ? '' : 'changed'}>
+                <th role="rowheader" scope="row" class="mono">
                   {setting.key}
                 </th>
-                <td class="mono wrap">{setting.value}</td>
-                <td class="wrap">{setting.origin}</td>
+                <td role="cell" class="mono wrap">{setting.value}</td>
+                <td role="cell" class="wrap stacks-last">{setting.origin}</td>
               </tr>
             ))}
           </tbody>
