@@ -156,8 +156,8 @@ function Choice({ broken }: { broken: BrokenLink }) {
         <ul class="targets" id="link-targets" role="listbox" aria-label={words.resolveSearch}>
           {list.map((note, index) => (
             <li key={note.path} id={`link-target-${index}`} role="option" aria-selected={index === at && current !== undefined} onPointerMove={() => setAt(index)} onClick={() => choose(note)}>
-              <bdi>{note.title}</bdi>
-              <bdi class="note-folder">{folderOf(note.path)}</bdi>
+              <span dir="auto">{note.title}</span>
+              <span class="note-folder" dir="auto">{folderOf(note.path)}</span>
             </li>
           ))}
         </ul>

@@ -108,7 +108,7 @@ function Jump({ graph, onPick }: { graph: GraphReply; onPick: (node: number) => 
         <ul id="jump-list" role="listbox" aria-label={words.jump} class="jump-list">
           {found.map((node, index) => (
             <li key={node} id={`jump-${index}`} role="option" aria-selected={index === at} onPointerDown={() => pick(node)}>
-              <bdi>{nodeTitle(graph, node)}</bdi>
+              <span dir="auto">{nodeTitle(graph, node)}</span>
               <span class="note-folder">{graph.paths[node] ?? words.unresolvedNode}</span>
             </li>
           ))}
