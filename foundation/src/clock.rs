@@ -37,7 +37,8 @@ impl Timestamp {
     pub fn from_millis(millis: i64) -> Self {
         /// The beginning of the year 0.
         const FIRST: i64 = -62_167_219_200_000;
-        Self(millis.clamp(FIRST, Instant::MAX.as_millisecond()))
+        // The last second alone: not all of its parts can be written.
+        Self(millis.clamp(FIRST, Instant::MAX.as_second() * 1000))
     }
 
     /// Creates a timestamp from nanoseconds since the Unix epoch, as file systems report them.

@@ -362,7 +362,7 @@ impl<'a> View<'a> {
         };
         let known: HashSet<String> = files.files.iter().map(|path| path.as_str().to_owned()).collect();
         for (at, place) in places.iter().filter(|place| !known.contains(*place)).enumerate() {
-            self.check_cancelled_after(if at % GROUP == 0 { GROUP } else { 0 })?;
+            self.check_cancelled_after(if at > 0 && at.is_multiple_of(GROUP) { GROUP } else { 0 })?;
             match self.file_at(place)? {
                 Some(path) => files.files.push(path),
                 None if self.has_folder(place)? => drop(files.folders.insert(place.clone())),

@@ -166,7 +166,12 @@ impl Lookup<'_> {
     /// `Invalid` if a symbolic link on the way must not be followed; `Io` if the folder cannot be read.
     pub(crate) fn with_canonical_folder(&self, filter: &Filter) -> Result<Filter> {
         let mut filter = filter.clone();
-        let typed = filter.folder.as_deref().map(typed_path);
+        // A folder that another program made can have a backslash in its name.
+        let is_there = |folder: &str| {
+            NotePath::from_disk(folder).is_some_and(|folder| self.core.vault.disk_path(&folder).is_dir())
+        };
+        let typed = |folder: &str| if is_there(folder) { folder.to_owned() } else { typed_path(folder) };
+        let typed = filter.folder.as_deref().map(typed);
         // All of these mean the whole vault.
         filter.folder = typed.filter(|folder| !matches!(folder.as_str(), "" | "*" | "**"));
         if let Some(folder) = &filter.folder

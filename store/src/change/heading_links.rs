@@ -103,7 +103,7 @@ fn changed_headings(
     let paths: BTreeSet<&NotePath> = planned.keys().chain(added.keys()).collect();
     let edited = paths.into_iter().filter(|path| path.is_note() && !handled.contains(path));
     for (at, path) in edited.enumerate() {
-        view.check_cancelled_after(if at % GROUP == 0 { GROUP } else { 0 })?;
+        view.check_cancelled_after(if at > 0 && at.is_multiple_of(GROUP) { GROUP } else { 0 })?;
         let edits: Vec<Edit> =
             [planned, added].iter().filter_map(|edits| edits.get(path)).flatten().cloned().collect();
         if !view.raw_text(path)?.is_some_and(|text| edits_headings(&text, &edits)) {
