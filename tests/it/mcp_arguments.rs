@@ -16,18 +16,18 @@ fn vault() -> TestVault {
     TestVault::new(&[
         (
             "Projects/Boat.md",
-            "---\nid: 550e8400-e29b-41d4-a716-446655440001\ntags: [sport]\nstatus: active\ntype: fact\ncategory: work\n---\n\
+            "---\nid: 550e8400-e29b-41d4-a716-446655440001\ntags: [sport]\nstatus: active\ntype: fact\ncategory: work\ncreated: 2026-01-01\n---\n\
              # Boat\n\nThe boat leaks. See [[River]].\n\n## To do\n\n- [ ] oars\n",
         ),
         (
             "River.md",
-            "---\nid: 550e8400-e29b-41d4-a716-446655440002\n---\nThe level of the river is three metres.\n",
+            "---\nid: 550e8400-e29b-41d4-a716-446655440002\ncreated: 2026-01-02\n---\nThe level of the river is three metres.\n",
         ),
         (
             "Memories/Tea.md",
-            "---\nid: 550e8400-e29b-41d4-a716-446655440003\ntype: preference\ntags: [tea]\n---\nAnna prefers green tea.\n",
+            "---\nid: 550e8400-e29b-41d4-a716-446655440003\ntype: preference\ntags: [tea]\ncreated: 2026-01-03\n---\nAnna prefers green tea.\n",
         ),
-        ("Templates/Event.md", "An event.\n"),
+        ("Templates/Event.md", "---\ncreated: 2026-01-04\n---\nAn event.\n"),
     ])
 }
 
@@ -409,7 +409,7 @@ fn texts_hold_what_the_next_call_needs() {
     let events = trail["structuredContent"]["result"]["events"].as_array().unwrap();
     let text = trail["content"][0]["text"].as_str().unwrap();
     let line = |op: &str| text.lines().find(|line| line.contains(&format!("  {op}  "))).unwrap();
-    assert!(line("move").contains("Projects/ -> Work/"), "{text}");
+    assert!(line("rename").contains("Projects/ -> Work/"), "{text}");
     assert!(line("use").ends_with("River.md") && line("vote").ends_with("Memories/Tea.md"), "{text}");
     let id = events.iter().find(|event| event["op"] == "new").unwrap()["id"].as_str().unwrap();
     assert!(line("new").starts_with(id), "{text}");

@@ -634,7 +634,9 @@ const MAX_GLOB_BRACES: usize = 50;
 /// # Errors
 /// `Invalid` if [`path_glob`] refuses it.
 pub fn path_filter(path: Option<&str>) -> Result<Option<GlobSet>> {
-    let path = path.filter(|path| !matches!(typed_path(path).as_str(), "" | "*" | "**"));
+    let is_everything =
+        |path: &str| path.len() <= MAX_GLOB_BYTES && matches!(typed_path(path).as_str(), "" | "*" | "**");
+    let path = path.filter(|path| !is_everything(path));
     path.map(path_glob).transpose()
 }
 
@@ -655,7 +657,12 @@ pub fn path_glob(pattern: &str) -> Result<GlobSet> {
         return Err(refused(format!("the path pattern has more than {MAX_GLOB_BRACES} opening braces")));
     }
     let typed = typed_path(pattern);
-    let whole = if typed.contains(['*', '?', '[', '{']) { typed } else { format!("{typed}{{,/**,*}}") };
+    let whole = match typed.contains(['*', '?', '[', '{']) {
+        // A glob such as `**/` is complete with its slash.
+        true if pattern.trim_end().ends_with('/') => format!("{typed}/"),
+        true => typed,
+        false => format!("{typed}{{,/**,*}}"),
+    };
     let glob = GlobBuilder::new(&whole).literal_separator(true).case_insensitive(true).build();
     // A set reports a pattern that does not compile; a single matcher panics.
     let compiled = glob.and_then(|glob| GlobSet::builder().add(glob).build());
