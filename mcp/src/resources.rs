@@ -77,7 +77,8 @@ pub(super) fn to_vault_paths(root: &str, value: &mut Value) {
             } else if let Some(inside) = text.strip_prefix(root).filter(|_| !root.is_empty())
                 && inside.starts_with(['/', '\\'])
             {
-                *text = inside.trim_start_matches(['/', '\\']).to_owned();
+                // The slash says that the path begins at the root of the vault.
+                *text = inside.replace('\\', "/");
             }
         }
         Value::Array(items) => items.iter_mut().for_each(|item| to_vault_paths(root, item)),

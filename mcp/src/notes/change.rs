@@ -9,7 +9,7 @@ use super::TARGET_LENGTH;
 use crate::reply_limit::truncate;
 use sidenote_foundation::error::{Error, Result};
 use sidenote_foundation::text::control::plain;
-use sidenote_foundation::text::path::NotePath;
+use sidenote_foundation::text::path::{NotePath, typed_path};
 use sidenote_store::{
     ChangeReply, DanglingLinks, DeleteRequest, EditRequest, LinkRequest, MoveRequest, NewRequest, NoteEdit,
     Operation, Store, WriteRequest, json_or_text,
@@ -101,7 +101,6 @@ pub(super) struct EditInput {
 pub(super) struct MoveInput {
     from: String,
     /// New name, path or Folder/
-    #[schemars(extend("x-place" = true))]
     to: String,
     #[serde(default)]
     keep_alias: bool,
@@ -357,12 +356,13 @@ pub(super) fn move_note(store: &Store, input: MoveInput) -> Result<Answer> {
     // A bare name is a new name, as in a file manager, unless it names a folder to move into.
     let given = input.to.trim();
     let is_folder = || NotePath::parse(given).is_ok_and(|to| store.root().join(to.as_str()).is_dir());
-    // A slash alone is the root.
-    let to = Some(given.trim_start_matches('/')).filter(|to| !to.is_empty()).unwrap_or(given);
+    let typed = typed_path(given);
+    // A slash at the end says that a folder is meant, and alone the root.
+    let slash = if typed.is_empty() || given.ends_with(['/', '\\']) { "/" } else { "" };
     let request = MoveRequest {
         from: input.from,
-        in_place: !given.contains('/') && !is_folder(),
-        to: to.to_owned(),
+        in_place: !given.contains(['/', '\\']) && !is_folder(),
+        to: if given.is_empty() { String::new() } else { format!("{typed}{slash}") },
         keep_alias: input.keep_alias,
         ..MoveRequest::default()
     };
