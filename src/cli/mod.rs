@@ -65,6 +65,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use clap::{ArgMatches, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use crate::cli::args::{AtArgs, path_from_home};
+use crate::cli::change::ChangeCommand;
 use crate::clock::{self, Clock, Timestamp};
 use crate::error::{Error, ErrorKind, Result};
 use crate::platform;
@@ -128,8 +129,10 @@ struct Global {
     /// The folder of the index. Default: .sidenote/index in the vault.
     #[arg(long, global = true, hide_short_help = true, env = "SIDENOTE_INDEX", value_name = "FOLDER", value_parser = path_from_home())]
     index: Option<PathBuf>,
-    /// The name of the session. The journal records it with each change, and eviction spares notes of the session.
-    #[arg(long, global = true, hide_short_help = true, env = "SIDENOTE_SESSION", value_name = "NAME")]
+    /// The name of the session, in place of that in `SIDENOTE_SESSION`. The journal records it with each change, and eviction
+    /// spares notes of the session.
+    // The variable is read apart: as a part of this option, it would also choose what `undo` and `history` are about.
+    #[arg(long, global = true, hide_short_help = true, value_name = "NAME")]
     session: Option<String>,
     /// Print the reply as JSON.
     #[arg(long, global = true)]
@@ -496,10 +499,15 @@ fn run(cli: Cli, call: CommandCall, out: Output, has_changed: Arc<AtomicBool>) -
         return Err(Error::invalid("--vault is given more than once")
             .with_hint("only mcp --http takes several vaults; run the command once for each"));
     }
+    // The option of these commands names the session that they are about.
+    let own_session = match &cli.command {
+        Command::Change(ChangeCommand::Undo(_) | ChangeCommand::History(_)) => None,
+        _ => cli.global.session,
+    };
     let open = Open {
         vault: vaults.first().cloned(),
         index: cli.global.index,
-        session: cli.global.session,
+        session: own_session.or_else(|| std::env::var("SIDENOTE_SESSION").ok()),
         verb: call.verb,
         makes_vault: cli.command.makes_vault() && !call.is_dry_run,
         clock: Clock::from_env()?,

@@ -30,7 +30,7 @@ pub(crate) fn part(note: &Note, path: &NotePath, name: &str) -> Result<SubpathTa
             let clear: Vec<String> = clear.collect();
             let what = if matches!(several, [SubpathTarget::Heading(_), ..]) { "headings" } else { "blocks" };
             let hint = if what == "headings" {
-                format!("give one of: {} (a number is the line of a heading)", clear.join(" / "))
+                format!("give one of: {}", clear.join(" / "))
             } else {
                 format!("give each its own id first: {}", clear.join(" / "))
             };

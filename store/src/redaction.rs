@@ -3,7 +3,6 @@
 use serde_json::Value;
 
 use crate::core::Core;
-use sidenote_foundation::error::{Error, Result};
 use sidenote_foundation::memory::privacy::without_passages;
 use sidenote_foundation::memory::secrets::without_secrets;
 
@@ -16,8 +15,6 @@ pub(crate) struct Cleaned {
     pub(crate) passages: usize,
     /// Whether the last passage had no end mark.
     pub(crate) is_open: bool,
-    /// Whether a text has a NUL character, which is not removed.
-    pub(crate) has_nul: bool,
 }
 
 impl std::ops::AddAssign for Cleaned {
@@ -25,7 +22,6 @@ impl std::ops::AddAssign for Cleaned {
         self.keys += other.keys;
         self.passages += other.passages;
         self.is_open |= other.is_open;
-        self.has_nul |= other.has_nul;
     }
 }
 
@@ -38,20 +34,6 @@ impl std::iter::Sum for Cleaned {
 }
 
 impl Cleaned {
-    /// Refuses texts with a NUL character, which editors and git take for a binary file.
-    ///
-    /// # Errors
-    /// `Invalid` if there is one.
-    pub(crate) fn refuse_nul(self) -> Result<Self> {
-        if self.has_nul {
-            return Err(Error::invalid(
-                "the text has a NUL character, so that other programs would not read the note as text",
-            )
-            .with_hint("remove it, or write \\0"));
-        }
-        Ok(self)
-    }
-
     /// Returns notices about what was removed.
     pub(crate) fn notices(self) -> Vec<String> {
         let mut told = Vec::new();
@@ -91,7 +73,7 @@ impl Core {
         if *clean != *text {
             *text = clean.into_owned();
         }
-        Cleaned { keys, passages, is_open, has_nul: text.contains('\0') }
+        Cleaned { keys, passages, is_open }
     }
 
     pub(crate) fn clean_value(&self, value: &mut Value) -> Cleaned {

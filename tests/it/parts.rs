@@ -25,7 +25,7 @@ const NAMES: [(&str, Option<&str>); 17] = [
     ("#C x", Some("sharp ^b1")),
     ("Caf\u{e9}", Some("coffee")),
     ("Cafe\u{301}", Some("coffee")),
-    ("27", Some("one")),
+    ("line 27", Some("one")),
     ("line 31", Some("two")),
     ("Done", None),
     ("Twins", None),
@@ -69,7 +69,7 @@ fn readers_and_writers_find_the_same_part() {
 #[test]
 fn an_ambiguous_part_is_refused_with_names_that_are_clear() {
     let vault = vault();
-    let cases = [("Done", "A#Done / B#Done"), ("Twins", "27 / 31")];
+    let cases = [("Done", "A#Done / B#Done"), ("Twins", "line 27 / line 31")];
     for (name, clear) in cases {
         let calls: [&[&str]; 5] = [
             &["read", "Log", "--section", name],

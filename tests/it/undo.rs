@@ -413,3 +413,23 @@ fn a_session_is_listed_and_undone_as_a_whole() {
     assert!(text_of(&vault, "b.md").contains("other") && text_of(&vault, "b.md").contains("by hand"));
     check_refused(&vault, &["undo", "--session", "one"], 3, &["did nothing that can be undone"]);
 }
+
+/// The variable names the session of what a command does, and not the one that an undo takes back.
+#[test]
+fn the_session_of_the_environment_does_not_widen_an_undo() {
+    let vault = TestVault::new(&[("a.md", "a\n"), ("b.md", "b\n")]);
+    let run = |args: &[&str]| {
+        let done = vault.command(args).env("SIDENOTE_SESSION", "one").output().unwrap();
+        assert!(done.status.success(), "{args:?}: {done:?}");
+        String::from_utf8_lossy(&done.stdout).into_owned()
+    };
+    run(&["append", "a", "more"]);
+    run(&["append", "b", "more"]);
+    assert!(vault.run(&["append", "a", "last"]).status.success());
+    assert_eq!(run(&["history", "--json"]).matches("\"op\"").count(), 3);
+    run(&["undo"]);
+    assert!(vault.read("a.md").contains("more") && !vault.read("a.md").contains("last"));
+    assert!(vault.read("b.md").contains("more"));
+    run(&["undo", "--session", "one"]);
+    assert_eq!((vault.read("a.md").as_str(), vault.read("b.md").as_str()), ("a\n", "b\n"));
+}

@@ -10,8 +10,8 @@ use crate::text::subpath::SubpathTarget;
 /// Returns the parts that a name means, in the order of the note: none, one, or several that have the name.
 ///
 /// The forms, the first that fits counts: `^block`, `[^footnote]`, the text of a heading, headings below each other joined
-/// by `#`, a text that differs from a heading in case or punctuation alone, and the line of a heading, as `12` or
-/// `line 12`. The signs of a heading may stand before its text; with a space after them, their number is its level.
+/// by `#`, a text that differs from a heading in case or punctuation alone, and the line of a heading, as
+/// `line 12`. A bare number is a text. The signs of a heading may stand before its text; with a space after them, their number is its level.
 pub fn parts_named(note: &Note, name: &str) -> Vec<SubpathTarget> {
     let name = clean(name);
     let inner = name.trim_start_matches('#');
@@ -42,7 +42,7 @@ pub fn parts_named(note: &Note, name: &str) -> Vec<SubpathTarget> {
     let above = if chains.is_empty() { Vec::new() } else { parents(note) };
     let is_alike =
         |(_, heading): &(usize, &Heading)| !whole.is_empty() && heading_key(&heading.text) == whole;
-    let line: Option<usize> = inner.strip_prefix("line ").unwrap_or(inner).parse().ok();
+    let line: Option<usize> = inner.strip_prefix("line ").and_then(|line| line.parse().ok());
     let is_at = |(_, heading): &(usize, &Heading)| Some(heading.line) == line;
     let all = || note.headings.iter().enumerate();
     let mut found: Vec<(usize, &Heading)> = all().filter(is_exact).collect();
@@ -78,8 +78,7 @@ pub fn clear_name(note: &Note, heading: usize) -> String {
         inner = above;
     }
     let Some(held) = note.headings.get(heading).filter(|_| !means_it(&name)) else { return name };
-    let line = held.line.to_string();
-    if means_it(&line) { line } else { format!("line {line}") }
+    format!("line {}", held.line)
 }
 
 /// The largest number of pieces between the signs of a name that is read as headings below each other.

@@ -96,7 +96,7 @@ impl Vault {
         }
         let mut notices = match carry_out(self, &mut tree, &draft, lock, (&pending, &folder)) {
             Ok(notices) => notices,
-            Err(CommitError::RolledBack(error) | CommitError::Incomplete(error))
+            Err(CommitError::RolledBack(error) | CommitError::Incomplete { error, .. })
                 if authority_of(self).is_shared() =>
             {
                 // The change is committed, so an error would tell the caller something wrong.
@@ -105,11 +105,11 @@ impl Vault {
             }
             Err(CommitError::RolledBack(error)) => return Err(error),
             // The same here: a caller that made the change again would make it twice.
-            Err(CommitError::Incomplete(error)) => {
-                let notice = format!(
+            Err(CommitError::Incomplete { error, mut notices }) => {
+                notices.push(format!(
                     "the change is made, but a part of it is not written yet; the next command writes it: {error}"
-                );
-                return Ok(Applied::of(&draft.manifest, vec![notice]));
+                ));
+                return Ok(Applied::of(&draft.manifest, notices));
             }
         };
         if let Some(undone) = &plan.undoes
@@ -155,12 +155,23 @@ fn carry_out(
         let rolled_back = roll_back(tree, &draft.manifest, pending);
         return Err(CommitError::RolledBack(with_rollback_result(error, rolled_back)));
     }
-    let seen = draft.files.iter().map(|file| file.found.as_ref().map(|found| found.entry)).collect();
-    match commit(vault, tree, &draft.manifest, lock, pending, Some(seen)) {
+    let seen: Vec<_> = draft.files.iter().map(|file| file.found.as_ref().map(|found| found.entry)).collect();
+    match commit(vault, tree, &draft.manifest, lock, pending, Some(seen.clone()), true) {
         // All steps can be made again, and most failures pass.
-        Err(CommitError::Incomplete(error)) => {
+        Err(CommitError::Incomplete { error, mut notices }) => {
             tracing::debug!("a committed change is carried out again: {error}");
-            commit(vault, tree, &draft.manifest, lock, pending, None)
+            let again = commit(vault, tree, &draft.manifest, lock, pending, Some(seen), false);
+            match again {
+                Ok(later) => {
+                    notices.extend(later);
+                    Ok(notices)
+                }
+                Err(CommitError::Incomplete { error, notices: later }) => {
+                    notices.extend(later);
+                    Err(CommitError::Incomplete { error, notices })
+                }
+                rolled_back => rolled_back,
+            }
         }
         done => done,
     }

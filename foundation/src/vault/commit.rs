@@ -24,7 +24,12 @@ pub(crate) enum CommitError {
     /// A rename failed, and the transaction is no longer committed. What is left of it, the next command rolls back.
     RolledBack(Error),
     /// Only a part is done. The transaction stays committed, and the next command finishes the rest.
-    Incomplete(Error),
+    Incomplete {
+        /// Why.
+        error: Error,
+        /// One sentence for each file that another program changed meanwhile, as far as the transaction came.
+        notices: Vec<String>,
+    },
 }
 
 /// Rolls back a transaction before its commit point: removes temporary files, new folders and its records.
@@ -46,7 +51,7 @@ pub(crate) fn roll_back(tree: &mut DirTree, manifest: &Manifest, pending: &Dir) 
 }
 
 /// Carries out a committed transaction. `seen` holds the metadata of the files when they were compared; without it
-/// every file is read again. Returns one sentence for each file that another program changed meanwhile.
+/// every file is read again. `is_first` says whether no step of it was done before. Returns one sentence for each file that another program changed meanwhile.
 pub(crate) fn commit(
     vault: &Vault,
     tree: &mut DirTree,
@@ -54,10 +59,11 @@ pub(crate) fn commit(
     lock: &WriteLock,
     pending: &Dir,
     seen: Option<Vec<Option<FileMetadata>>>,
+    is_first: bool,
 ) -> Result<Vec<String>, CommitError> {
     let (file_renames, removals) = manifest.file_renames();
     let folder_renames = manifest.folder_renames();
-    if let Err(error) = rename_all(tree, &folder_renames, &file_renames, seen.is_some()) {
+    if let Err(error) = rename_all(tree, &folder_renames, &file_renames, is_first) {
         // While a rename is missing, no content has been replaced, so the transaction can still be rolled back.
         let withdrawn = undo_renames(tree, folder_renames.iter().chain(&file_renames)).and_then(|()| {
             let failed = |error| Error::io("reopen the records of", &manifest.id, error);
@@ -70,7 +76,7 @@ pub(crate) fn commit(
             }
             Err(second) => {
                 tracing::debug!("a change that cannot be carried out stays committed: {second}");
-                CommitError::Incomplete(error)
+                CommitError::Incomplete { error, notices: Vec::new() }
             }
         });
     }
@@ -78,7 +84,7 @@ pub(crate) fn commit(
     let mut commit = Commit { vault, tree, manifest, lock, seen, replaced, notices: Vec::new() };
     match commit.replace_all().and_then(|()| commit.remove_all(&removals)).and_then(|()| commit.sync()) {
         Ok(()) => Ok(commit.notices),
-        Err(error) => Err(CommitError::Incomplete(error)),
+        Err(error) => Err(CommitError::Incomplete { error, notices: commit.notices }),
     }
 }
 

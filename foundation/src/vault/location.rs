@@ -54,7 +54,8 @@ impl Location {
     /// that the user has is below them.
     ///
     /// # Errors
-    /// `Invalid` if the folder is one of these two, and no vault is above it.
+    /// `Invalid` if the folder is one of these two, and no vault is above it; `NotFound` if a folder above has an index and no
+    /// marker.
     pub fn from(start: &Path, home: Option<&Path>) -> Result<Self> {
         let start = platform::canonicalize(start).unwrap_or_else(|_| start.to_owned());
         let home = home.map(|home| platform::canonicalize(home).unwrap_or_else(|_| home.to_owned()));
@@ -76,9 +77,24 @@ impl Location {
                 "ask the user to start the server for the folder of the notes",
             ));
         }
-        let has_index = start.join(STATE_DIR).join(INDEX).is_dir();
-        let reason = if has_index { LocationReason::Indexed } else { LocationReason::Unmarked };
-        Ok(Self { root: start, reason })
+        let has_index = |folder: &Path| folder.join(STATE_DIR).join(INDEX).is_dir();
+        if has_index(&start) {
+            return Ok(Self { root: start, reason: LocationReason::Indexed });
+        }
+        // It may be the vault of the user's notes, in which another one would be made.
+        if let Some(above) = start.ancestors().find(|folder| !is_reserved(folder) && has_index(folder)) {
+            let (start, above) = (start.display(), above.display());
+            return Err(Error::not_found(format!(
+                "{start} is in {above}, which has an index, but no marker of a vault"
+            ))
+            .with_hints(
+                format!(
+                    "run `sidenote index` in {above} to make it the vault, or name the vault: --vault FOLDER"
+                ),
+                "ask the user to start the server for the folder of the notes",
+            ));
+        }
+        Ok(Self { root: start, reason: LocationReason::Unmarked })
     }
 
     /// Returns the folder whose settings hold: the vault, or else the current folder.

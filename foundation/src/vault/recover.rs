@@ -72,7 +72,7 @@ fn end_transaction(
             ));
             return Ok(());
         };
-        return match commit(vault, &mut tree, &manifest, lock, pending, None) {
+        return match commit(vault, &mut tree, &manifest, lock, pending, None, false) {
             Ok(notices) => {
                 if let Some(undone) = &manifest.undoes
                     && let Err(error) = remove_created_dirs(&mut tree, lock, undone)
@@ -92,7 +92,7 @@ fn end_transaction(
                     .push(format!("an unfinished {operation} could not be finished and was undone: {error}"));
                 Ok(())
             }
-            Err(CommitError::Incomplete(error)) => Err(error),
+            Err(CommitError::Incomplete { error, .. }) => Err(error),
         };
     }
     match read_manifest(&folder, MANIFEST, id).map_err(records)? {

@@ -577,11 +577,12 @@ impl EventCollector {
     }
 
     fn run(mut self, messages: &Receiver<Message>) {
-        let mut asked = Instant::now();
+        let (mut asked, mut polled) = (Instant::now(), Instant::now());
         loop {
-            let is_blind = self.watcher.is_none();
+            // Where the system tells of some changes alone, such as those of this machine, the watches stay.
+            let is_blind = self.watcher.is_none() || self.shared.lock().blind.is_some();
             let message = if is_blind {
-                messages.recv_timeout(POLL_INTERVAL)
+                messages.recv_timeout(POLL_INTERVAL.saturating_sub(polled.elapsed()))
             } else if self.shared.lock().links.is_empty() {
                 messages.recv().map_err(|_| RecvTimeoutError::Disconnected)
             } else {
@@ -595,7 +596,8 @@ impl EventCollector {
                 Ok(Message::Stop) | Err(RecvTimeoutError::Disconnected) => break,
                 Err(RecvTimeoutError::Timeout) if !is_blind => self.check_link_targets(),
                 Err(RecvTimeoutError::Timeout) => {
-                    if asked.elapsed() >= RETRY_INTERVAL {
+                    polled = Instant::now();
+                    if self.watcher.is_none() && asked.elapsed() >= RETRY_INTERVAL {
                         asked = Instant::now();
                         self.begin();
                     }

@@ -18,7 +18,7 @@ use sidenote_foundation::index::catalog::{FileKind, Hash};
 use sidenote_foundation::index::{Patience, SyncScope, silent};
 use sidenote_foundation::journal::Journal;
 use sidenote_foundation::journal::event::Event;
-use sidenote_foundation::text::edit::{ChangeSet, Content, FileLocation, apply};
+use sidenote_foundation::text::edit::{ChangeSet, Content, FileChange, FileLocation, apply};
 use sidenote_foundation::text::path::NotePath;
 use sidenote_foundation::text::unified_diff::unified_diff;
 use sidenote_foundation::vault::Vault;
@@ -44,7 +44,7 @@ impl Changes<'_> {
     /// `NotFound`, `Exists`, `Conflict` or `Invalid` if the operation cannot be made.
     #[tracing::instrument(skip_all)]
     pub fn plan(&self, operation: &Operation) -> Result<ChangeSet> {
-        self.plan_clean(&self.clean_operation(operation)?.0)
+        self.plan_clean(&self.clean_operation(operation).0)
     }
 
     /// Plans like [`Changes::plan`], and counts the files that the plan read and the links and names that it looked up.
@@ -53,7 +53,7 @@ impl Changes<'_> {
     /// Those of [`Changes::plan`].
     pub fn plan_with_work(&self, operation: &Operation) -> Result<(ChangeSet, usize)> {
         let view = View::new(self.core)?;
-        let plan = self.plan_in(&view, &self.clean_operation(operation)?.0)?;
+        let plan = self.plan_in(&view, &self.clean_operation(operation).0)?;
         Ok((plan, view.work()))
     }
 
@@ -121,7 +121,7 @@ impl Changes<'_> {
         dry_run: bool,
         prepare: impl FnOnce(&View<'_>, &mut Operation) -> Result<()>,
     ) -> Result<ChangeReply> {
-        let (mut operation, cleaned) = self.clean_operation(operation)?;
+        let (mut operation, cleaned) = self.clean_operation(operation);
         let waits = !is_edit(&operation);
         let plan = |_: Option<&WriteLock>| {
             let view = self.view_for(&operation)?;
@@ -157,6 +157,7 @@ impl Changes<'_> {
         if dry_run {
             let plan = plan(None)?;
             self.check_permission(&plan)?;
+            refuse_nul(&plan)?;
             // A dry run reports the same errors as the operation.
             self.core.vault.check(&plan)?;
             let diff = Some(self.diff(&plan)?);
@@ -170,6 +171,7 @@ impl Changes<'_> {
         Calls::of(self.core).refuse_repeated()?;
         let plan = plan(Some(&lock))?;
         self.check_permission(&plan)?;
+        refuse_nul(&plan)?;
         self.refuse_unexpected(&plan)?;
         self.apply_locked(plan, lock, notices)
     }
@@ -337,6 +339,27 @@ impl Changes<'_> {
             out.push_str(&unified_diff((&from, old), (&to, new)));
         }
         Ok(out)
+    }
+}
+
+/// Refuses a plan that writes a NUL character into a note, which editors and git would then take for a binary file. What gives
+/// earlier bytes back may.
+fn refuse_nul(plan: &ChangeSet) -> Result<()> {
+    if plan.undoes.is_some() || plan.operation.starts_with("restore") {
+        return Ok(());
+    }
+    let has_nul = |change: &FileChange| match &change.content {
+        Content::Keep => false,
+        Content::Whole(bytes) => change.from.is_none() && bytes.contains(&0),
+        Content::Edits(edits) => edits.iter().any(|edit| edit.text.contains('\0')),
+    };
+    let place = |change: &FileChange| change.to.as_ref().and_then(FileLocation::in_vault).cloned();
+    match plan.files.iter().filter(|change| has_nul(change)).find_map(place).filter(NotePath::is_note) {
+        Some(path) => Err(Error::invalid(format!(
+            "the text for {path} has a NUL character, so that other programs would not read the note as text"
+        ))
+        .with_hint("remove the character from the text")),
+        None => Ok(()),
     }
 }
 

@@ -95,7 +95,7 @@ impl Changes<'_> {
                 None => plan.files.push(FileChange::edit(path, source.hash, edits)),
             }
         }
-        follow_headings(&View::new(self.core)?, &mut plan, &[])?;
+        follow_headings(&View::new(self.core)?, &mut plan, &[], &[])?;
         Ok((plan, overlapping))
     }
 }

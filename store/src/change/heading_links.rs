@@ -28,7 +28,13 @@ struct ChangedHeadings {
 /// Adds to a plan the edits of links to headings that it changes. A link that cannot follow is named by a remark.
 ///
 /// The headings of the notes in `handled` are left out, because their links follow already.
-pub(crate) fn follow_headings(view: &View<'_>, plan: &mut ChangeSet, handled: &[NotePath]) -> Result<()> {
+/// Links in the notes `rewritten` are named by a remark, because the plan has another text for these notes.
+pub(crate) fn follow_headings(
+    view: &View<'_>,
+    plan: &mut ChangeSet,
+    handled: &[NotePath],
+    rewritten: &[NotePath],
+) -> Result<()> {
     let planned: FileEdits = edits_of(plan);
     let (mut added, mut remarks) = (FileEdits::new(), Vec::new());
     for _ in 0..LONGEST_CHAIN {
@@ -45,6 +51,12 @@ pub(crate) fn follow_headings(view: &View<'_>, plan: &mut ChangeSet, handled: &[
         }
     }
     for (path, edits) in added {
+        // The text of such a note was written anew, so these places are not in it any more.
+        if rewritten.contains(&path) {
+            let message = "a heading changed that this note links to; look at the link".to_owned();
+            remarks.push(Remark { code: "heading-changed".to_owned(), path, line: 1, column: 1, message });
+            continue;
+        }
         let source = view.source(&path)?;
         if let Some(refusal) = source.refusal() {
             remarks.push(refusal);

@@ -114,7 +114,8 @@ impl Planner<'_> {
         let (source, hash) = (&linking[kept].0, linking[moved].0.hash);
         let edits = single_edit(&source.text, &text).into_iter().collect();
         add_edits(&mut plan, source, None, edits, Vec::new());
-        follow_headings(view, &mut plan, &[from.clone(), into])?;
+        let merged_notes = [from.clone(), into];
+        follow_headings(view, &mut plan, &merged_notes, &merged_notes)?;
         plan.remarks.extend(self.unread(&[&from])?);
         let to = Some(FileLocation::Trash(self.free_in_trash(&from, &BTreeSet::new())?));
         plan.files.push(FileChange {
@@ -197,7 +198,7 @@ impl Planner<'_> {
         add_body(&mut plan, &extraction.moved_text(moved)?, property::line_end(&own.text));
         add_edits(&mut plan, &own, None, extraction.remaining(left)?, remarks);
         plan.files.sort_by(|a, b| a.from.cmp(&b.from));
-        follow_headings(view, &mut plan, std::slice::from_ref(&path))?;
+        follow_headings(view, &mut plan, std::slice::from_ref(&path), &[])?;
         Ok(plan)
     }
 }

@@ -301,7 +301,7 @@ impl Planner<'_> {
             add_edits(&mut plan, &source, None, rewritten.edits, rewritten.remarks);
         }
         plan.files.sort_by(|a, b| a.from.cmp(&b.from));
-        follow_headings(view, &mut plan, std::slice::from_ref(&path))?;
+        follow_headings(view, &mut plan, std::slice::from_ref(&path), &[])?;
         Ok(plan)
     }
 }
@@ -459,7 +459,7 @@ pub(crate) fn follow(
         add_edits(plan, &source, Some(to), rewritten.edits, rewritten.remarks);
     }
     plan.files.sort_by(|a, b| a.from.cmp(&b.from));
-    follow_headings(view, plan, &[])
+    follow_headings(view, plan, &[], &[])
 }
 
 /// What happens if the name of a new note captures links: they would lead to it, and mean another note.

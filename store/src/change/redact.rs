@@ -4,14 +4,10 @@ use crate::change::Changes;
 use crate::change::edit::NoteEdit;
 use crate::change::operation::Operation;
 use crate::redaction::Cleaned;
-use sidenote_foundation::error::Result;
 
 impl Changes<'_> {
     /// Removes private passages and secrets from all texts of an operation.
-    ///
-    /// # Errors
-    /// `Invalid` if a text has a NUL character.
-    pub(crate) fn clean_operation(&self, operation: &Operation) -> Result<(Operation, Cleaned)> {
+    pub(crate) fn clean_operation(&self, operation: &Operation) -> (Operation, Cleaned) {
         let mut operation = operation.clone();
         let cleaned = match &mut operation {
             Operation::New(new) => {
@@ -47,7 +43,7 @@ impl Changes<'_> {
                 Cleaned::default()
             }
         };
-        Ok((operation, cleaned.refuse_nul()?))
+        (operation, cleaned)
     }
 
     fn clean_edit(&self, edit: &mut NoteEdit) -> Cleaned {

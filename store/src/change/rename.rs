@@ -99,7 +99,7 @@ impl Planner<'_> {
             }));
         }
         plan.files.sort_by(|a, b| a.from.cmp(&b.from));
-        follow_headings(view, &mut plan, &[])?;
+        follow_headings(view, &mut plan, &[], &[])?;
         Ok(plan)
     }
 

@@ -200,7 +200,7 @@ impl Changes<'_> {
         }
         let unmerged = self.unmerged(repository.as_ref(), &relinks, &mut notices);
         let (mut plan, repaired) = self.repair_plan(&present, &relinks, &unmerged)?;
-        follow_headings(&view, &mut plan, &[])?;
+        follow_headings(&view, &mut plan, &[], &[])?;
         drop(view);
         let places: Vec<LinkPosition> =
             meanings.iter().map(|meaning| (meaning.source, meaning.span, meaning.relink())).collect();

@@ -111,7 +111,7 @@ impl Changes<'_> {
                     let Some(event) = tried else {
                         // The operations that were undone before an error stay undone, and the error says so.
                         if error.kind() != ErrorKind::NotFound || replies.is_empty() && skipped.is_empty() {
-                            return Err(error);
+                            return Err(after_some(error, &replies));
                         }
                         if replies.is_empty() {
                             let said = format!("nothing can be taken back: {}", notices.join("; "));
@@ -467,6 +467,18 @@ impl Back {
     fn blocked(why: Hindrance) -> Self {
         Self::Conflict(why, None)
     }
+}
+
+/// Adds to the error of an undo which operations were undone before it.
+fn after_some(error: Error, replies: &[ChangeReply]) -> Error {
+    let done: Vec<&str> = replies.iter().filter_map(|reply| reply.reverted.as_deref()).collect();
+    if done.is_empty() {
+        return error;
+    }
+    let message = error.message().replace("nothing was written", "nothing of it was written");
+    let said = format!("{message}; undone before it, and stays so: {}", done.join("; "));
+    let hint = error.wording().cloned().unwrap_or_default();
+    Error::new(error.kind(), said).with_hint(hint).with_source(error)
 }
 
 /// Returns the error that names what stands in the way of an undo, and says what to do. `is_partial` says whether the undo has

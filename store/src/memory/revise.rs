@@ -45,7 +45,7 @@ impl MemoryWrites<'_> {
         request: &ReviseRequest,
         known: impl FnOnce() -> Result<Option<Memory>>,
     ) -> Result<InsertOutcome> {
-        let (operation, _) = Changes::of(self.core).clean_operation(&Operation::Revise(request.clone()))?;
+        let (operation, _) = Changes::of(self.core).clean_operation(&Operation::Revise(request.clone()));
         let Operation::Revise(clean) = operation else {
             return Err(Error::internal("a redacted revision has another type"));
         };
