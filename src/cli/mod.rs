@@ -499,15 +499,10 @@ fn run(cli: Cli, call: CommandCall, out: Output, has_changed: Arc<AtomicBool>) -
         return Err(Error::invalid("--vault is given more than once")
             .with_hint("only mcp --http takes several vaults; run the command once for each"));
     }
-    // The option of these commands names the session that they are about.
-    let own_session = match &cli.command {
-        Command::Change(ChangeCommand::Undo(_) | ChangeCommand::History(_)) => None,
-        _ => cli.global.session,
-    };
     let open = Open {
         vault: vaults.first().cloned(),
         index: cli.global.index,
-        session: own_session.or_else(|| std::env::var("SIDENOTE_SESSION").ok()),
+        session: own_session(&cli.command, cli.global.session),
         verb: call.verb,
         makes_vault: cli.command.makes_vault() && !call.is_dry_run,
         clock: Clock::from_env()?,
@@ -573,6 +568,13 @@ fn run(cli: Cli, call: CommandCall, out: Output, has_changed: Arc<AtomicBool>) -
         Command::Dump => status::dump(&context),
     };
     done.map(|()| Outcome::Done)
+}
+
+/// Returns the session of what a command does: that of the option, or of the variable.
+fn own_session(command: &Command, option: Option<String>) -> Option<String> {
+    // The option of these commands names the session that they are about.
+    let is_about = matches!(command, Command::Change(ChangeCommand::Undo(_) | ChangeCommand::History(_)));
+    option.filter(|_| !is_about).or_else(|| std::env::var("SIDENOTE_SESSION").ok())
 }
 
 /// Returns the command tree, from which the parser, completions, manual pages and the reference are generated.

@@ -63,7 +63,7 @@ fn a_call_over_http_names_its_tool_without_a_session() {
         "name": "write_note", "arguments": { "title": "Heron", "content": "It stands." },
     } });
     let headers = ["Accept: application/json, text/event-stream", "Content-Type: application/json"];
-    let reply = server.send("POST", "/mcp", &headers, &call.to_string());
+    let reply = server.send("POST", "/mcp", &headers, call.to_string());
     assert_ne!(reply.json()["result"]["isError"], true, "{}", reply.text);
     server.stop();
     assert_eq!(history(&vault), ["new mcp write_note notes"]);

@@ -90,7 +90,7 @@ impl Server {
     }
 
     pub(crate) fn post_to(&self, path: &str, headers: &[&str], message: &Value) -> Reply {
-        self.send("POST", path, &[&[BOTH, TYPE], headers].concat(), &message.to_string())
+        self.send("POST", path, &[&[BOTH, TYPE], headers].concat(), message.to_string())
     }
 
     /// Says hello and gives the session.
@@ -516,7 +516,7 @@ fn a_call_without_a_session_is_answered_as_json_whatever_else_is_accepted() {
             list(),
             hello(),
         ] {
-            let reply = server.send("POST", "/mcp", &[*accept, &[TYPE]].concat(), &message.to_string());
+            let reply = server.send("POST", "/mcp", &[*accept, &[TYPE]].concat(), message.to_string());
             assert_eq!(reply.status, 200, "{accept:?}: {}", reply.text);
             assert_eq!(reply.header("content-type"), Some("application/json"), "{accept:?}");
             let result = serde_json::from_str::<Value>(&reply.text).unwrap()["result"].clone();
@@ -528,11 +528,11 @@ fn a_call_without_a_session_is_answered_as_json_whatever_else_is_accepted() {
     assert_eq!(answered, 30);
     // A client that accepts anything is answered in a session; a stream needs a client that accepts streams.
     let session = server.hello(&[]);
-    let asked = server.send("POST", "/mcp", &["Accept: */*", TYPE, &session], &list().to_string());
+    let asked = server.send("POST", "/mcp", &["Accept: */*", TYPE, &session], list().to_string());
     assert_eq!(asked.status, 200);
     let (headers, listen) = modern("subscriptions/listen", "", &json!({ "notifications": {} }));
     let headers = ["Accept: application/json", TYPE, &headers[0], &headers[1]];
-    assert_eq!(server.send("POST", "/mcp", &headers, &listen.to_string()).status, 406);
+    assert_eq!(server.send("POST", "/mcp", &headers, listen.to_string()).status, 406);
 }
 
 #[test]
@@ -792,7 +792,7 @@ fn requests_without_the_token_are_refused() {
             assert!(!reply.text.contains(&token));
         }
     }
-    let in_address = server.send("POST", &format!("/mcp?token={token}"), &[BOTH, TYPE], &list().to_string());
+    let in_address = server.send("POST", &format!("/mcp?token={token}"), &[BOTH, TYPE], list().to_string());
     assert_eq!(in_address.status, 401);
     assert_eq!(server.send("GET", "/mcp", &["Accept: text/event-stream", &session], "").status, 401);
     assert_eq!(server.send("DELETE", "/mcp", &[&session], "").status, 401);

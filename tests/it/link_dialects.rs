@@ -683,6 +683,7 @@ fn only_what_can_be_judged_is_an_error() {
 }
 
 #[test]
+#[expect(clippy::type_complexity, reason = "a table of cases")]
 fn the_pages_of_each_generator_are_found() {
     let docusaurus =
         |docs: &str| format!("module.exports = {{ presets: [['classic', {{ docs: {{ {docs} }} }}]] }};\n");
@@ -764,6 +765,7 @@ fn the_pages_of_each_generator_are_found() {
 
 /// A move leaves no address of a page dead.
 #[test]
+#[expect(clippy::type_complexity, reason = "a table of cases")]
 fn an_address_on_a_site_follows_its_page() {
     let docusaurus = "docs: { path: '../handbook', routeBasePath: 'guide' }";
     let vitepress = [(".vitepress/config.ts", ""), ("a.md", "")];
@@ -807,7 +809,7 @@ fn a_link_to_a_folder_is_not_unresolved() {
 fn check_heading(config: &[(&str, &str)], target: &str, links: &str, expect: &str) {
     let files = [config, &[("t.md", target), ("s.md", links)]].concat();
     let vault = TestVault::new(&files);
-    run(&vault, NOW, &["rename-heading", "t.md", "1", "New & other"]);
+    run(&vault, NOW, &["rename-heading", "t.md", "line 1", "New & other"]);
     assert_eq!(text_of(&vault, "s.md"), expect);
     run(&vault, NOW, &["undo"]);
     assert_eq!(text_of(&vault, "s.md"), links);

@@ -22,6 +22,7 @@ fn object<'v>(schema: &'v Value, place: &str) -> Result<&'v Map<String, Value>, 
 }
 
 /// Calls `check` with the schema of an object, its properties and the items of its lists, and the place and depth of each.
+#[expect(clippy::type_complexity, reason = "a check of one place of a schema")]
 fn each(
     schema: &Value,
     place: &str,

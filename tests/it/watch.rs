@@ -569,7 +569,7 @@ fn a_reader_relies_on_the_process_that_follows_the_files() {
     assert!(!reader.index().is_following());
     // Each edit is found at once, though the file is written right before the search.
     for at in 0..20 {
-        vault.write("b.md", &format!("quagga{at}\n"));
+        vault.write("b.md", format!("quagga{at}\n"));
         assert!(writer(), "edit {at}");
         assert_eq!(find(&reader, &format!("quagga{at}")), ["b.md"]);
     }

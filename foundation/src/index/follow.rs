@@ -39,6 +39,7 @@ pub struct Followed {
 
 /// The result of catching up with the files.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "there is one for each call, and it is not kept")]
 pub enum CatchUp {
     /// The index is up to date.
     Done(SyncReport),

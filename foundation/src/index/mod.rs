@@ -328,6 +328,7 @@ enum Job {
 }
 
 /// An open index.
+// size: what other layers ask of the index: opening, sync, snapshots, vectors and its end.
 pub struct Index {
     shared: Arc<IndexState>,
     vault: Arc<Vault>,

@@ -55,7 +55,7 @@ pub fn format(pattern: &str, at: DateTime) -> Result<String, UnknownToken> {
             out.push_str(inside);
             rest = behind.strip_prefix(']').unwrap_or(behind);
         } else if let Some(token) = UNKNOWN.iter().find(|token| rest.starts_with(**token)) {
-            return Err(UnknownToken(*token));
+            return Err(UnknownToken(token));
         } else if let Some(token) = TOKENS.iter().find(|token| rest.starts_with(**token)) {
             out.push_str(&write(token, at));
             rest = rest.strip_prefix(*token).unwrap_or_default();

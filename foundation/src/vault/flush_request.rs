@@ -128,7 +128,7 @@ impl FlushRequester {
         let last = *self.last.lock().unwrap_or_else(PoisonError::into_inner);
         #[expect(clippy::disallowed_methods, reason = "the sidecar's own file")]
         let remove = |kind: &&str| fs::remove_file(folder.join(self.marker(kind, last))).is_ok();
-        if last > 0 && ![ANSWER, REQUEST].iter().any(|kind| remove(&kind)) {
+        if last > 0 && ![ANSWER, REQUEST].iter().any(remove) {
             tracing::debug!("the marker of a request could not be removed");
         }
     }
@@ -143,7 +143,7 @@ impl FlushRequester {
         let next = folder.join(self.marker(REQUEST, number));
         #[expect(clippy::disallowed_methods, reason = "the sidecar's own file")]
         let rename = |kind: &&str| fs::rename(folder.join(self.marker(kind, last)), &next).is_ok();
-        if last == 0 || ![ANSWER, REQUEST].iter().any(|kind| rename(&kind)) {
+        if last == 0 || ![ANSWER, REQUEST].iter().any(rename) {
             // The first marker, or another process took the last one for that of a process that was killed.
             safe_open::create(&next).ok()?;
         }

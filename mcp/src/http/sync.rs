@@ -195,7 +195,7 @@ fn commit_reply(server: &Server, reply: &CommitReply) -> Response {
     let status = if reply.conflicts.is_empty() { StatusCode::OK } else { StatusCode::CONFLICT };
     match line(reply) {
         Ok(text) => (status, [(header::CONTENT_TYPE, "application/json")], text).into_response(),
-        Err(error) => refusal(&server, &error),
+        Err(error) => refusal(server, &error),
     }
 }
 

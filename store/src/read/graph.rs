@@ -112,10 +112,10 @@ impl Reads<'_> {
                 Some(target) => self.core.index.catalog().rows(&[target])?.pop(),
                 None => None,
             };
-            if let Some(target) = target.as_ref().filter(|target| target.path.is_note()) {
-                if let Some(part) = LinkPart::of(&link, unit) {
-                    named.entry(target.id).or_default().push((outgoing.len(), part.into_owned()));
-                }
+            if let Some(target) = target.as_ref().filter(|target| target.path.is_note())
+                && let Some(part) = LinkPart::of(&link, unit)
+            {
+                named.entry(target.id).or_default().push((outgoing.len(), part.into_owned()));
             }
             let resolved = match target {
                 Some(target) => Some(target.path.as_str().to_owned()),

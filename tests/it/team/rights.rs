@@ -636,7 +636,7 @@ fn ten_thousand_calls_with_tokens_of_other_vaults_leak_nothing() {
         let with_session = [&headers[..], &[session.as_str(), "X-Vault: a"]].concat();
         let headers = if random.below(2) == 0 { &headers[..] } else { &with_session[..] };
         let path = *random.of(&paths);
-        let reply = team.server.send(method, path, headers, &message.to_string());
+        let reply = team.server.send(method, path, headers, message.to_string());
         assert!(
             [401, 404, 405].contains(&reply.status),
             "{at}: {method} {path}: {} {}",
