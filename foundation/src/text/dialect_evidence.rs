@@ -115,7 +115,8 @@ impl DialectCounts {
     }
 
     /// Chooses the dialect under which most links lead to a file. Where several are nearly equal, the simplest that publishes is
-    /// taken in a repository, and Obsidian's elsewhere. The `settled` dialect stays until another one leads clearly.
+    /// taken in a repository, and Obsidian's elsewhere. In a repository, GitHub's is taken where at least half of the links lead
+    /// by it and no other path dialect finds as many as Obsidian's. The `settled` dialect stays until another one leads clearly.
     pub fn choose(&self, settled: Option<LinkDialect>, in_repository: bool) -> DialectChoice {
         let most = LinkDialect::ALL.into_iter().map(|dialect| self.of(dialect)).max().unwrap_or(0);
         let behind = |dialect: LinkDialect| most - self.of(dialect);
@@ -126,9 +127,12 @@ impl DialectCounts {
         let near_path = paths.into_iter().find(|dialect| is_near(*dialect));
         let is_assumed = is_near(LinkDialect::Obsidian) && near_path.is_some();
         let is_overtaken = |dialect: LinkDialect| leads_by(behind(dialect), CHANGE_PERCENT);
+        // Files that moved without sidenote leave links that only a lookup by name finds.
+        let is_published = in_repository && self.github * 2 >= self.links;
         let dialect = match (settled.filter(|settled| !is_overtaken(*settled)), near_path) {
             (Some(settled), _) => settled,
             (None, Some(near)) if in_repository || !is_near(LinkDialect::Obsidian) => near,
+            (None, None) if is_published => LinkDialect::Github,
             (None, _) => LinkDialect::Obsidian,
         };
         DialectChoice { dialect, is_assumed }

@@ -92,7 +92,6 @@ pub(super) struct EditInput {
     /// Text or JSON
     #[schemars(extend("x-empty-counts" = true, "x-json-text" = true))]
     value: Option<String>,
-    #[schemars(extend("x-empty-counts" = true))]
     expected_hash: Option<String>,
     #[serde(default)]
     dry_run: bool,

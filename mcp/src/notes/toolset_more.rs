@@ -157,7 +157,6 @@ struct BatchEditInput {
     #[schemars(extend("x-comma-list" = true))]
     tags: Vec<String>,
     /// The note's hash before this call
-    #[schemars(extend("x-empty-counts" = true))]
     expected_hash: Option<String>,
 }
 

@@ -135,6 +135,11 @@ impl Reads<'_> {
     /// # Errors
     /// `NotFound` if there is no such folder, with a similar name if there is one; `Invalid` for an invalid path.
     pub fn refuse_missing_folder(&self, folder: &str) -> Result<()> {
+        // A folder that another program made can have a backslash in its name.
+        let is_there = |folder: &NotePath| self.core.vault.disk_path(folder).is_dir();
+        if NotePath::from_disk(folder).as_ref().is_some_and(is_there) {
+            return Ok(());
+        }
         let wanted = typed_path(folder);
         if matches!(wanted.as_str(), "" | "*" | "**") {
             return Ok(());
