@@ -211,8 +211,7 @@ fn a_link_means_the_file_that_it_led_to_when_it_was_written() {
         (
             "deleted, another one there, the note moves",
             vec![gone, y_there, note],
-            // The link leads to a file where it stands now, and nothing replaces a deleted one.
-            vec![],
+            vec!["d/a.md:1 [X](x.md) -> - - deleted".to_owned()],
         ),
         (
             "elsewhere, another one there, the note moves",

@@ -80,6 +80,8 @@ pub struct FileNames {
     /// The folders that are known to hold files.
     folders: HashSet<Box<str>>,
     dialects: Arc<LinkDialects>,
+    /// Whether paths are followed by the rules of their dialect alone.
+    is_strict: bool,
 }
 
 /// A file of the table.
@@ -184,10 +186,18 @@ impl FileNames {
         self
     }
 
-    /// Creates an empty table with the same dialects.
+    /// Follows paths by the rules of their dialect alone. A path that only other rules follow is then broken, as it is on the page.
+    #[must_use]
+    pub fn strictly(mut self) -> Self {
+        self.is_strict = true;
+        self
+    }
+
+    /// Creates an empty table with the same dialects and rules.
     #[must_use]
     pub fn empty_table(&self) -> Self {
-        Self::default().with_dialects(Arc::clone(&self.dialects))
+        let names = Self::default().with_dialects(Arc::clone(&self.dialects));
+        Self { is_strict: self.is_strict, ..names }
     }
 
     /// Returns the dialects of the vault.
@@ -424,6 +434,9 @@ impl FileNames {
             }
         };
         let by_other_rules = |path: &str| {
+            if self.is_strict {
+                return None;
+            }
             let mut files = unit.files_by_other_rules(path, source).into_iter();
             let found = files.find_map(|path| self.pick(self.spelled(&path)))?;
             Some(LinkTarget::File(found, Some(PathSpelling::ByOtherRules)))
@@ -668,6 +681,17 @@ fn looked_up_path(linkpath: &str) -> &str {
 /// Lists the paths of files and folders that a Markdown link in `source` can mean where it is read as a path. The list
 /// is empty where it is looked up by name.
 pub fn link_places(dialects: &LinkDialects, linkpath: &str, source: &NotePath) -> Vec<String> {
+    let mut places = strict_places(dialects, linkpath, source);
+    for path in paths_before_query(linkpath) {
+        places.extend(dialects.unit_of(source).files_by_other_rules(path, source));
+    }
+    places.sort_unstable();
+    places.dedup();
+    places
+}
+
+/// Lists the places of [`link_places`] by the rules of the dialect alone.
+pub fn strict_places(dialects: &LinkDialects, linkpath: &str, source: &NotePath) -> Vec<String> {
     let unit = dialects.unit_of(source);
     if !unit.dialect.follows_paths() || linkpath.is_empty() {
         return Vec::new();
@@ -675,7 +699,6 @@ pub fn link_places(dialects: &LinkDialects, linkpath: &str, source: &NotePath) -
     let mut places = Vec::new();
     for path in paths_before_query(linkpath) {
         add_places(unit, path, source, &mut places);
-        places.extend(unit.files_by_other_rules(path, source));
     }
     places.sort_unstable();
     places.dedup();

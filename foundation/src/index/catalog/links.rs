@@ -277,6 +277,12 @@ impl LinkQueries<'_> {
         Ok(groups.into_iter().map(|(_, path, _)| path).collect())
     }
 
+    /// Lists the paths of the files with a link that leads to a file by the rules of some dialects, and not of all.
+    pub fn sources_by_some_dialects(&self) -> Result<Vec<NotePath>> {
+        let groups = self.groups("WHERE l.target IS NOT NULL AND (l.evidence & 15) BETWEEN 1 AND 14")?;
+        Ok(groups.into_iter().map(|(_, path, _)| path).collect())
+    }
+
     /// Counts the unresolved links of all files.
     pub(super) fn count_unresolved(&self) -> Result<usize> {
         Ok(self.without_target("AND l.count > 0")?.iter().map(|(_, links)| links.positions.len()).sum())

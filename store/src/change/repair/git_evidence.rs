@@ -28,7 +28,7 @@ use sidenote_foundation::git::{CommitIndex, ObjectId, Repository};
 use sidenote_foundation::text::dialect::{LinkPlace, split_query};
 use sidenote_foundation::text::link::{Link, LinkSyntax};
 use sidenote_foundation::text::path::{NotePath, key};
-use sidenote_foundation::text::resolve::{FileNames, link_places, name_keys};
+use sidenote_foundation::text::resolve::{FileNames, name_keys, strict_places};
 use sidenote_foundation::text::rewrite::LinkedPlace;
 
 /// The least share of common content of a strong rename, in percent.
@@ -309,7 +309,7 @@ impl<'a> GitEvidence<'a> {
     /// Lists the paths of files, present or past, that a link of a note can mean.
     fn paths_meant(&mut self, present: &Present, source: &NotePath, link: &Link) -> BTreeSet<NotePath> {
         if self.is_read_as_path(present, source, link) {
-            let places = link_places(present.names.dialects(), &link.path, source);
+            let places = strict_places(present.names.dialects(), &link.path, source);
             return places.iter().filter_map(|place| NotePath::from_disk(place)).collect();
         }
         self.add_names();
@@ -586,7 +586,7 @@ impl<'a> GitEvidence<'a> {
         let mut names = present.names.empty_table();
         self.walk.walk_past(origin.commit);
         if self.is_read_as_path(present, &origin.source, link) {
-            for place in link_places(present.names.dialects(), &link.path, &origin.source) {
+            for place in strict_places(present.names.dialects(), &link.path, &origin.source) {
                 let Some(path) = NotePath::from_disk(&place) else { continue };
                 if self.exists_at(origin.commit, &path)? {
                     names.insert(&path);

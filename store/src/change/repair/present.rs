@@ -59,7 +59,8 @@ impl Present {
                 *known = Some(row);
             }
         }
-        let mut names = FileNames::with_capacity(files.len()).with_dialects(view.dialects().clone());
+        let mut names =
+            FileNames::with_capacity(files.len()).with_dialects(view.dialects().clone()).strictly();
         for path in files.keys() {
             names.insert(path);
             names.insert_folders_above(path);
@@ -69,6 +70,7 @@ impl Present {
         let by_id: HashMap<_, _> = files.values().flatten().map(|row| (row.id, row.path.clone())).collect();
         let mut paths: BTreeSet<NotePath> = ids.iter().filter_map(|id| by_id.get(id).cloned()).collect();
         paths.extend(catalog.links().sources_of_links_above()?);
+        paths.extend(catalog.links().sources_by_some_dialects()?);
         drop(catalog);
         paths.extend(view.unindexed()?.filter(|path| FileKind::of(path) != FileKind::Attachment));
         let mut scope =
