@@ -149,8 +149,7 @@ pub struct Options {
     pub read_only: bool,
     /// Whether missing vectors are made in the background.
     pub fill: bool,
-    /// The command that this process runs, without its arguments. It is shown to a process that finds the lock
-    /// held.
+    /// The command that this process runs, without its arguments. It is shown to a process that finds the lock held.
     pub verb: String,
     /// The configured model, if there is one.
     pub embedder: Option<Arc<dyn Embed>>,
