@@ -26,7 +26,12 @@ fn metric(server: &HttpServer, name: &str, headers: &[&str]) -> f64 {
 fn failed_calls_count_as_failures_and_times_are_counted_by_tool() {
     let (_cluster, _home, server) = served(&["v"], "", &[]);
     for at in 0..3 {
-        call(&server, "v", "write_note", &json!({ "title": format!("Note {at}"), "content": "text" }));
+        call(
+            &server,
+            "v",
+            "write_note",
+            &json!({ "title": format!("Note {at}"), "content": format!("text {at}") }),
+        );
     }
     for _ in 0..10 {
         let arguments = json!({ "note": "Missing", "action": "append", "text": "x" });
@@ -135,7 +140,7 @@ fn damage_is_named_and_all_else_exported() {
     let cluster = Cluster::new();
     let vault = TestVault::new(&[("Good.md", "good\n"), ("Sub/Bad.md", "bad\n"), ("Twin.md", "bad\n")]);
     create(&cluster, Some(vault.root()));
-    note(&Server::new(&cluster).store(), "Good", "good, and another version");
+    note(&Server::new(&cluster).store(), "Another", "another note");
     let home = TempDir::new().unwrap();
     let config = home.path().join("team.toml");
     fs::write(&config, format!("[team]\ndatabase = {:?}\ncache = \"/nowhere\"\n", cluster.app())).unwrap();
