@@ -140,7 +140,13 @@ fn damage_is_named_and_all_else_exported() {
     let cluster = Cluster::new();
     let vault = TestVault::new(&[("Good.md", "good\n"), ("Sub/Bad.md", "bad\n"), ("Twin.md", "bad\n")]);
     create(&cluster, Some(vault.root()));
-    note(&Server::new(&cluster).store(), "Another", "another note");
+    let server = Server::new(&cluster);
+    let store = server.store();
+    // The earlier version stays, which is more than what the two equal notes save.
+    note(&store, "Long", &"a long text ".repeat(20));
+    let edit = sidenote::store::NoteEdit::Append("more".to_owned(), None);
+    let request = sidenote::store::EditRequest { note: "Long".to_owned(), edit, expect: None };
+    store.changes().change(&sidenote::store::Operation::Edit(request), false).unwrap();
     let home = TempDir::new().unwrap();
     let config = home.path().join("team.toml");
     fs::write(&config, format!("[team]\ndatabase = {:?}\ncache = \"/nowhere\"\n", cluster.app())).unwrap();
