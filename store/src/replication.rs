@@ -21,7 +21,7 @@ use sidenote_foundation::vault::authority::{SharedChanges, SharedContents, Share
 use sidenote_foundation::vault::copy::{SharedFiles, SharedPath};
 
 /// The name of the operation in the journal.
-const OP_SYNC: &str = "sync";
+pub(crate) const OP_SYNC: &str = "sync";
 /// How often a change is tried whose files in the copy were not as the authority has them, and were put right.
 const ATTEMPTS: usize = 3;
 

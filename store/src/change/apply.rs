@@ -11,6 +11,7 @@ use crate::change::operation::{ChangeReply, Operation};
 use crate::change::{Changes, Planner};
 use crate::idempotency::Calls;
 use crate::lookup::Lookup;
+use crate::replication::OP_SYNC;
 use crate::sync::IndexSync;
 use sidenote_foundation::clock::Timestamp;
 use sidenote_foundation::error::{Error, ErrorKind, Result};
@@ -343,9 +344,9 @@ impl Changes<'_> {
 }
 
 /// Refuses a plan that writes a NUL character into a note, which editors and git would then take for a binary file. What gives
-/// earlier bytes back may.
+/// earlier bytes back may, and what brings the bytes that a file has elsewhere.
 fn refuse_nul(plan: &ChangeSet) -> Result<()> {
-    if plan.undoes.is_some() || plan.operation.starts_with("restore") {
+    if plan.undoes.is_some() || plan.operation.starts_with("restore") || plan.operation == OP_SYNC {
         return Ok(());
     }
     let has_nul = |change: &FileChange| match &change.content {

@@ -164,8 +164,8 @@ fn store_unchecked(cluster: &Cluster, content: &[u8]) {
     // The id has the time of the event before, and another end.
     let end = if event.ends_with('0') { "1" } else { "0" };
     let new = format!("{}{end}", &event[..event.len() - 1]);
-    let after = file["after"].as_str().unwrap().to_owned();
-    let line = line.replace(&event, &new).replace(&after, &hash.to_hex());
+    let (before, after) = (file["before"].as_str().unwrap(), file["after"].as_str().unwrap());
+    let line = line.replace(&event, &new).replace(after, &hash.to_hex()).replace(before, after);
     let bytes = hash.as_bytes().as_slice();
     client
         .execute(
