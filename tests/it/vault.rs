@@ -384,9 +384,7 @@ fn the_vault_is_the_nearest_folder_with_a_marker() {
         ("home/a", "home/a", Marked),
         ("home/a/b", "home/a", Above),
         ("home/c/d", "home/c", Above),
-        // An index alone says nothing about the folders below.
         ("home/e", "home/e", Indexed),
-        ("home/e/f", "home/e/f", Unmarked),
         ("home/g/h", "home/g", Above),
         ("home/i", "home/i", Marked),
         // The home folder is passed over, whatever it holds.
@@ -396,7 +394,12 @@ fn the_vault_is_the_nearest_folder_with_a_marker() {
         let found = Location::from(&real.join(start), Some(&real.join("home"))).unwrap();
         assert_eq!(found, Location { root: real.join(expect), reason }, "{start}");
     }
-    assert_eq!(cases.len(), 8);
+    assert_eq!(cases.len(), 7);
+    // An index alone is no marker, but what is below it may be a part of the user's vault.
+    let below = Location::from(&real.join("home/e/f"), Some(&real.join("home"))).unwrap_err();
+    assert_eq!(below.kind(), ErrorKind::NotFound);
+    assert!(below.to_string().contains("has an index, but no marker of a vault"), "{below}");
+    assert!(below.hint().unwrap().contains("--vault FOLDER"), "{below}");
     for (start, home, what) in
         [(real.join("home"), real.join("home"), "home folder"), ("/".into(), real, "root")]
     {

@@ -149,10 +149,19 @@ fn an_index_alone_is_no_marker() {
     fs::remove_dir_all(home.root().join("a/.sidenote/local")).unwrap();
     // In the folder itself, the index answers.
     assert!(run_in(home.root(), "a", &["status"]).status.success());
-    assert_eq!(run_in(home.root(), "a/b", &["status"]).status.code(), Some(3));
-    let made = run_in(home.root(), "a/b", &["new", "Lost note"]);
+    // Below it, no second vault is made inside what may be the vault of the user's notes.
+    for args in [&["status"][..], &["new", "Lost note"]] {
+        let refused = run_in(home.root(), "a/b", args);
+        assert_eq!(refused.status.code(), Some(3), "{args:?}: {}", stderr(&refused));
+        assert!(stderr(&refused).contains("has an index, but no marker"), "{args:?}: {}", stderr(&refused));
+        assert!(stderr(&refused).contains("run `sidenote index` in "), "{args:?}: {}", stderr(&refused));
+    }
+    assert_eq!(state_folders(home.root()), ["a/.sidenote"]);
+    // The remedy makes it the vault.
+    assert!(run_in(home.root(), "a", &["index"]).status.success());
+    let made = run_in(home.root(), "a/b", &["new", "Kept note"]);
     assert!(made.status.success(), "{}", stderr(&made));
-    assert!(home.root().join("a/b/Lost note.md").exists());
+    assert!(home.root().join("a/Kept note.md").exists());
 }
 
 #[test]
