@@ -6,7 +6,7 @@ use std::io::Write as _;
 use sidenote::journal::Journal;
 use sidenote::journal::event::Event;
 use sidenote::journal::reader::ReadOrder;
-use sidenote::store::{EditRequest, NoteEdit, Operation};
+use sidenote::store::{DanglingLinks, DeleteRequest, EditRequest, NoteEdit, Operation};
 use sidenote::text::edit::{Edit, apply, single_edit};
 use sidenote::text::revert::revert_edits;
 use sidenote::vault::Vault;
@@ -384,7 +384,7 @@ fn an_undo_names_what_it_took_back_and_the_history_marks_it() {
 
 #[test]
 fn a_session_is_listed_and_undone_as_a_whole() {
-    let vault = TestVault::new(&[("a.md", "x\n"), ("b.md", "y\n")]);
+    let vault = TestVault::new(&[("a.md", "x\n"), ("b.md", "y\n"), ("gone.md", "z\n")]);
     let edit = |session: &str, name: &str, text: &str| {
         let store = vault.store().in_session(session);
         let edit = EditRequest {
@@ -405,10 +405,14 @@ fn a_session_is_listed_and_undone_as_a_whole() {
         [4, 0]
     );
     assert_eq!(listed(&vault, &["--since", "2999-01-01"]), Vec::<String>::new());
+    let gone = DeleteRequest { note: "gone".to_owned(), permanent: true, links: DanglingLinks::Leave };
+    let gone = Operation::Delete(gone);
     let said = stderr(&vault.run(&["undo", "--session", "one", "--dry-run"]));
-    assert!(said.contains("the first of 2 operations"), "{said}");
+    assert!(said.contains("the first of 2 operations") && said.contains("append of a.md"), "{said}");
+    vault.store().in_session("one").changes().change(&gone, false).unwrap();
     let undone = json(&vault, NOW, &["undo", "--session", "one"]);
     assert_eq!(undone.as_array().unwrap().len(), 2);
+    assert!(undone[0]["notices"].to_string().contains("gone.md stays: the file was removed for good"));
     assert_eq!(text_of(&vault, "a.md"), "x\n");
     assert!(text_of(&vault, "b.md").contains("other") && text_of(&vault, "b.md").contains("by hand"));
     check_refused(&vault, &["undo", "--session", "one"], 3, &["did nothing that can be undone"]);

@@ -80,7 +80,7 @@ impl Changes<'_> {
             return Ok(vec![reply]);
         }
         let (count, mut notices) = match &request.session {
-            Some(session) => (self.count_of_session(session)?, Vec::new()),
+            Some(session) => self.operations_of_session(session, request.dry_run)?,
             None => {
                 let count = request.count.max(1);
                 (count, self.passed(count, request.skip)?)
@@ -128,10 +128,8 @@ impl Changes<'_> {
                     skipped.insert(event.id);
                 }
             }
+            // The plan of the next one follows from the files that this one leaves.
             if request.dry_run && !replies.is_empty() {
-                if request.session.is_some() && count > 1 {
-                    notices.push(format!("this is the first of {count} operations that would be undone"));
-                }
                 break;
             }
         }
@@ -198,18 +196,44 @@ impl Changes<'_> {
         }
     }
 
-    /// Counts the operations of a session that can be undone.
-    fn count_of_session(&self, session: &str) -> Result<usize> {
+    /// Counts the operations of a session that can be undone. Notices name those that stay, and, in a dry run, those that would
+    /// be undone after the first.
+    fn operations_of_session(&self, session: &str, dry_run: bool) -> Result<(usize, Vec<String>)> {
         let found = self.core.journal().operation_history(|_| false)?.active;
-        let own = found.iter().filter(|operation| session_of(&operation.event) == Some(session));
-        match own.filter(|operation| operation.is_undoable).count() {
-            0 => Err(Error::not_found(format!("the session {session:?} did nothing that can be undone"))
-                .with_hint(
-                    Wording::new("`sidenote history --json` lists the session of each operation", "")
-                        .with_tool("read_session", "read_session with the action audit lists what was done"),
-                )),
-            count => Ok(count),
+        let own: Vec<&ActiveOperation> =
+            found.iter().filter(|operation| session_of(&operation.event) == Some(session)).collect();
+        let undoable: Vec<&Event> =
+            own.iter().filter(|operation| operation.is_undoable).map(|operation| &operation.event).collect();
+        let mut notices: Vec<String> = own
+            .iter()
+            .filter(|operation| stays(operation))
+            .map(|operation| {
+                let why = if removes_for_good(&operation.event) {
+                    "the file was removed for good"
+                } else {
+                    "its before-images were removed"
+                };
+                format!("{} stays: {why}", shown(&operation.event))
+            })
+            .collect();
+        if undoable.is_empty() {
+            notices.insert(0, format!("the session {session:?} did nothing that can be undone"));
+            return Err(Error::not_found(notices.join("; ")).with_hint(
+                Wording::new("`sidenote history --json` lists the session of each operation", "")
+                    .with_tool("read_session", "read_session with the action audit lists what was done"),
+            ));
         }
+        if let (true, [_, others @ ..]) = (dry_run, &undoable[..])
+            && !others.is_empty()
+        {
+            let others: Vec<String> = others.iter().map(|event| shown(event)).collect();
+            notices.push(format!(
+                "this is the first of {} operations that would be undone; the others are: {}",
+                undoable.len(),
+                others.join("; ")
+            ));
+        }
+        Ok((undoable.len(), notices))
     }
 
     /// Returns a notice about operations that are newer than those that are undone, and stay.
@@ -232,12 +256,7 @@ impl Changes<'_> {
                 ));
         }
         // A file that cannot be restored must not be reported as restored.
-        let stays = |operation: &&ActiveOperation| {
-            let event = &operation.event;
-            !operation.is_undoable
-                && event.op != OP_MOVED
-                && !(event.files.is_empty() && event.folders.is_empty())
-        };
+        let stays = |operation: &&ActiveOperation| stays(operation);
         let gone = found.active.iter().filter(stays).find(|operation| removes_for_good(&operation.event));
         let next = found.active.iter().find(|operation| operation.is_undoable);
         if let (Some(gone), Some(next), false) = (gone, next, skip) {
@@ -607,6 +626,12 @@ fn undone_already(journal: &Journal, wanted: &str) -> Result<Option<Error>> {
 /// Returns the session of an operation.
 fn session_of(event: &Event) -> Option<&str> {
     event.more.get("session").and_then(serde_json::Value::as_str)
+}
+
+/// Says whether an operation changed files and can never be undone.
+fn stays(operation: &ActiveOperation) -> bool {
+    let event = &operation.event;
+    !operation.is_undoable && event.op != OP_MOVED && !(event.files.is_empty() && event.folders.is_empty())
 }
 
 /// Returns whether an operation removed a file without a way back.
