@@ -476,13 +476,16 @@ impl CatalogReader {
                 .map(|number| number as usize)
                 .map_err(sql("read"))
         };
+        let kept = |name: &str| -> Result<usize> {
+            self.meta(name).map(|number| number.and_then(|number| number.try_into().ok()).unwrap_or(0))
+        };
         Ok(Counts {
             notes: count(FileKind::Note),
             canvases: count(FileKind::Canvas),
             attachments: count(FileKind::Attachment),
             excluded: one("SELECT count(*) FROM files WHERE excluded")?,
-            passages: one("SELECT ifnull(sum(length(passages)), 0) / 8 FROM details")?,
-            links: one("SELECT ifnull(sum(count), 0) FROM links")?,
+            passages: kept(dialects::PASSAGES)?,
+            links: kept(dialects::LINKS)?,
             unresolved: self.links().count_unresolved()?,
         })
     }

@@ -40,6 +40,8 @@ const META_NAMES: &[&str] = &[
     super::dialects::COUNTS[2],
     super::dialects::COUNTS[3],
     super::dialects::COUNTS[4],
+    super::dialects::LINKS,
+    super::dialects::PASSAGES,
     "schema",
     "generation",
     "pending",

@@ -1,12 +1,12 @@
-//! The link dialects of the vault's folders, as the targets of the links in this catalog were found by them, and how many links
-//! speak for each.
+//! The link dialects of the vault's folders, as the targets of the links in this catalog were found by them, how many links
+//! speak for each, and the other numbers that are kept by difference.
 
 use std::cell::Cell;
 
 use rusqlite::params;
 
-use super::CatalogWriter;
 use super::links::{LinkQueries, read_evidence};
+use super::{CatalogReader, CatalogWriter};
 use crate::error::Result;
 use crate::text::dialect::{DialectUnit, LinkDialects};
 use crate::text::dialect_evidence::{DialectCounts, LinkEvidence};
@@ -56,20 +56,40 @@ impl LinkQueries<'_> {
     }
 }
 
+/// The name in `meta` of the number of links.
+pub(super) const LINKS: &str = "links";
+/// The name in `meta` of the number of passages.
+pub(super) const PASSAGES: &str = "passages";
+
+/// Numbers of the whole vault that a batch changes by difference, so that nobody has to read all rows for them.
+#[derive(Debug, Default, Clone, Copy)]
+pub(super) struct KeptCounts {
+    by_dialect: DialectCounts,
+    links: i64,
+    passages: i64,
+}
+
 /// What a batch changes in the counts.
 #[derive(Debug, Default)]
-pub(super) struct EvidenceChange(Cell<DialectCounts>);
+pub(super) struct CountChange(Cell<KeptCounts>);
 
-impl EvidenceChange {
+impl CountChange {
     /// Adds a link so many times. A negative number takes it away.
-    pub(super) fn add(&self, evidence: LinkEvidence, times: i64) {
+    pub(super) fn add_links(&self, evidence: LinkEvidence, times: i64) {
         let mut counts = self.0.get();
-        counts.add(evidence, times);
+        counts.by_dialect.add(evidence, times);
+        counts.links += times;
         self.0.set(counts);
     }
 
+    /// Adds so many passages. A negative number takes them away.
+    pub(super) fn add_passages(&self, number: i64) {
+        let counts = self.0.get();
+        self.0.set(KeptCounts { passages: counts.passages + number, ..counts });
+    }
+
     /// Returns the change, and begins a new one.
-    pub(super) fn take(&self) -> DialectCounts {
+    pub(super) fn take(&self) -> KeptCounts {
         self.0.take()
     }
 }
@@ -90,26 +110,50 @@ impl CatalogWriter {
         Ok(())
     }
 
-    /// Stores the counts with what this batch changed in them, and returns them. If `anew` is set, all links are counted.
+    /// Stores the counts with what this batch changed in them, and returns how many links lead to a file under each dialect. If
+    /// `anew` is set, all rows are counted.
     ///
     /// # Errors
     /// Returns `Corrupt` or `Io` if the catalog cannot be read or written.
-    pub fn settle_dialect_counts(&self, anew: bool) -> Result<DialectCounts> {
-        let change = self.evidence.take();
-        let counts = if anew {
-            let groups = self.reader().collect(
-                "SELECT evidence, sum(count) FROM links GROUP BY evidence",
-                [],
-                |row| Ok((read_evidence(row, 0)?, row.get::<_, i64>(1)?)),
-            )?;
-            let mut counts = DialectCounts::default();
-            groups.into_iter().for_each(|(evidence, count)| counts.add(evidence, count));
-            counts
-        } else {
-            self.reader().links().dialect_counts()?.plus(change)
+    pub fn settle_counts(&self, anew: bool) -> Result<DialectCounts> {
+        let change = self.counts.take();
+        let counts = match anew {
+            true => KeptCounts::counted(self.reader())?,
+            false => KeptCounts::stored(self.reader(), change)?,
         };
-        let numbers = [counts.links, counts.obsidian, counts.github, counts.mdbook, counts.site];
+        let KeptCounts { by_dialect: of, links, passages } = counts;
+        let numbers = [of.links, of.obsidian, of.github, of.mdbook, of.site];
         COUNTS.iter().zip(numbers).try_for_each(|(name, number)| self.set_meta(name, number))?;
-        Ok(counts)
+        self.set_meta(LINKS, links)?;
+        self.set_meta(PASSAGES, passages)?;
+        Ok(of)
+    }
+}
+
+impl KeptCounts {
+    /// Returns the stored numbers with a change.
+    fn stored(reader: &CatalogReader, change: Self) -> Result<Self> {
+        let kept = |name: &str| reader.meta(name).map(Option::unwrap_or_default);
+        Ok(Self {
+            by_dialect: reader.links().dialect_counts()?.plus(change.by_dialect),
+            links: kept(LINKS)? + change.links,
+            passages: kept(PASSAGES)? + change.passages,
+        })
+    }
+
+    /// Counts all rows.
+    fn counted(reader: &CatalogReader) -> Result<Self> {
+        let counts = CountChange::default();
+        let groups =
+            reader.collect("SELECT evidence, sum(count) FROM links GROUP BY evidence", [], |row| {
+                Ok((read_evidence(row, 0)?, row.get::<_, i64>(1)?))
+            })?;
+        groups.into_iter().for_each(|(evidence, count)| counts.add_links(evidence, count));
+        let passages =
+            reader.collect("SELECT ifnull(sum(length(passages)), 0) / 8 FROM details", [], |row| {
+                row.get::<_, i64>(0)
+            })?;
+        passages.into_iter().for_each(|number| counts.add_passages(number));
+        Ok(counts.take())
     }
 }

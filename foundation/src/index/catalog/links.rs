@@ -33,7 +33,7 @@ impl CatalogWriter {
         let row = |links: &LinkGroup| -> Result<[Value; 6]> {
             let linkpath = self.linkpath(&links.linkpath, links.syntax)?;
             let count = links.positions.len() as i64;
-            self.evidence.add(links.evidence, count);
+            self.counts.add_links(links.evidence, count);
             let target = links.target.map_or(Value::Null, Value::Integer);
             Ok([
                 source.into(),
@@ -99,8 +99,8 @@ impl CatalogWriter {
             |row| Ok((read_evidence(row, 0)?, row.get::<_, i64>(1)?)),
         )?;
         for (old, count) in before {
-            self.evidence.add(old, -count);
-            self.evidence.add(evidence, count);
+            self.counts.add_links(old, -count);
+            self.counts.add_links(evidence, count);
         }
         self.run(
             "UPDATE links SET target = ?3, evidence = ?4 WHERE source = ?1 AND linkpath = ?2",
@@ -402,8 +402,10 @@ fn syntax_of(code: i64) -> LinkSyntax {
 /// path of a link can end. It has one form of the Greek sigma, because adding or removing `.md` changes which sigma is
 /// final.
 pub(super) fn link_key(text: &str) -> String {
-    let text = text.trim_end_matches('/');
-    let name = text.rsplit('/').next().unwrap_or(text);
+    let mut segments = text.trim_end_matches('/').rsplit('/');
+    let last = segments.next().unwrap_or(text);
+    // A query can follow the path of a folder.
+    let name = segments.find(|name| last.starts_with('?') && !name.is_empty()).unwrap_or(last);
     let name = name.find(['#', '?']).filter(|&at| at > 0).and_then(|at| name.get(..at)).unwrap_or(name);
     key(name).replace('ς', "σ")
 }

@@ -8,7 +8,7 @@ use rusqlite::{Connection, OpenFlags, Row, params};
 use crate::clock::Timestamp;
 use crate::error::Result;
 use crate::index::catalog::delta_encoding::pack_ascending;
-use crate::index::catalog::dialects::EvidenceChange;
+use crate::index::catalog::dialects::CountChange;
 use crate::index::catalog::folders::FolderChanges;
 use crate::index::catalog::inserts::Inserts;
 use crate::index::catalog::links::{LinkpathIds, read_evidence};
@@ -57,8 +57,8 @@ pub struct CatalogWriter {
     pub(super) is_loading: Cell<bool>,
     /// How the files of folders changed in this batch.
     pub(super) folders: FolderChanges,
-    /// How the evidence of links for dialects changed in this batch.
-    pub(super) evidence: EvidenceChange,
+    /// How the numbers that are kept by difference changed in this batch.
+    pub(super) counts: CountChange,
 }
 
 impl CatalogWriter {
@@ -98,7 +98,7 @@ impl CatalogWriter {
             property_names: RefCell::default(),
             is_loading: Cell::new(false),
             folders: FolderChanges::default(),
-            evidence: EvidenceChange::default(),
+            counts: CountChange::default(),
         }
     }
 
@@ -132,7 +132,7 @@ impl CatalogWriter {
         self.linkpaths.take();
         self.property_names.borrow_mut().clear();
         self.folders.borrow_mut().clear();
-        self.evidence.take();
+        self.counts.take();
         self.reader.db.execute_batch("BEGIN IMMEDIATE").map_err(sql("write"))
     }
 
@@ -292,14 +292,16 @@ impl CatalogWriter {
     }
 
     fn remove_details(&self, id: FileId) -> Result<()> {
-        for passage in self.reader.passages().of(id)? {
+        let passages = self.reader.passages().of(id)?;
+        self.counts.add_passages(-(passages.len() as i64));
+        for passage in passages {
             self.run("DELETE FROM passages WHERE key = ?1 AND file = ?2", params![passage, id])?;
         }
         let evidence =
             self.reader.collect("SELECT evidence, count FROM links WHERE source = ?1", [id], |row| {
                 Ok((read_evidence(row, 0)?, row.get::<_, i64>(1)?))
             })?;
-        evidence.into_iter().for_each(|(evidence, count)| self.evidence.add(evidence, -count));
+        evidence.into_iter().for_each(|(evidence, count)| self.counts.add_links(evidence, -count));
         for statement in [
             "DELETE FROM details WHERE file = ?1",
             "DELETE FROM names WHERE file = ?1",
@@ -380,6 +382,7 @@ impl CatalogWriter {
         if row.kind == FileKind::Attachment {
             return Ok(());
         }
+        self.counts.add_passages(record.passages.len() as i64);
         let passages: Vec<u8> = record.passages.iter().flat_map(|passage| passage.to_le_bytes()).collect();
         let properties = self.pack_properties(&record.properties)?;
         self.run(

@@ -71,7 +71,7 @@ impl Writer {
         let (rules, markers) = (DialectRules::of(&self.vault), self.indexed_markers()?);
         let starts_empty = plan.is_staged();
         let settled = if starts_empty { None } else { settled(&dialects.before) };
-        let mut counts = self.catalog.settle_dialect_counts(plan.is_bulk() || starts_empty)?;
+        let mut counts = self.catalog.settle_counts(plan.is_bulk() || starts_empty)?;
         // In an empty index, the targets were found by the dialects that were decided before the links were known.
         let mut found_by = if starts_empty { (*dialects.now).clone() } else { dialects.before.clone() };
         // The links of changed files were found by the dialects that were decided before.
@@ -91,7 +91,7 @@ impl Writer {
                 self.find_target(&targets, source, &path, &links)?;
             }
             // Other folders can be those of books and sites now, so that other links count.
-            counts = self.catalog.settle_dialect_counts(false)?;
+            counts = self.catalog.settle_counts(false)?;
         }
         self.catalog.set_dialects(&found_by)?;
         let (before, now) = (dialects.before.vault(), found_by.vault());
@@ -105,9 +105,10 @@ impl Writer {
     }
 }
 
-/// Returns the dialect of the vault if its links chose it.
+/// Returns the dialect of the vault if its links chose it. One that was only assumed follows what it was assumed for, so that an
+/// index that is built anew has the same.
 fn settled(dialects: &LinkDialects) -> Option<LinkDialect> {
-    dialects.chosen_by_links().map(|choice| choice.dialect)
+    dialects.chosen_by_links().filter(|choice| !choice.is_assumed).map(|choice| choice.dialect)
 }
 
 /// Returns whether links have the same targets under two tables of dialects, which can have different reasons.
