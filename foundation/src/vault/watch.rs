@@ -12,7 +12,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use notify::event::{AccessKind, AccessMode, EventKind, MetadataKind, ModifyKind, RenameMode};
-use notify::{RecommendedWatcher, RecursiveMode, Watcher as _};
+use notify::{Config, EventKindMask, RecommendedWatcher, RecursiveMode, Watcher as _};
 
 use crate::error::{Error, Result};
 use crate::platform;
@@ -429,7 +429,9 @@ impl EventCollector {
         let messages = self.messages.clone();
         // The receiver may be dropped shortly before the watcher.
         let hear = move |event| drop(messages.send(Message::Event(event)));
-        let blind = match notify::recommended_watcher(hear) {
+        // Whoever only reads the files causes no event.
+        let changes = Config::default().with_event_kinds(EventKindMask::CORE | EventKindMask::ACCESS_CLOSE);
+        let blind = match RecommendedWatcher::new(hear, changes) {
             Ok(watcher) => {
                 self.watcher = Some(watcher);
                 self.watch_all().err()
