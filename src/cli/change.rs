@@ -41,6 +41,7 @@ struct EditOptions {
 
 #[derive(Debug, Subcommand)]
 pub(super) enum ChangeCommand {
+    #[command(alias = "create")]
     New(new::NewArgs),
     #[command(hide = true)]
     Daily(new::DailyArgs),

@@ -3,6 +3,7 @@
 use clap::Args;
 use console::style;
 
+use super::terminal::wrapped_cell;
 use super::{CommandContext, Outcome, client_check, output};
 use crate::error::Result;
 use crate::store::{Diagnosis, Finding, Level};
@@ -40,17 +41,18 @@ fn label(level: Level) -> String {
 }
 
 fn show(diagnosis: &Diagnosis) -> String {
+    /// The width of a level and of the gaps beside a name.
+    const AROUND: usize = 11;
+    const ARROW: &str = "-> ";
     let width = diagnosis.findings.iter().map(|finding| finding.check.len()).max().unwrap_or(0);
+    let start = width + AROUND;
     let mut text = String::new();
     for Finding { check, level, state, advice } in &diagnosis.findings {
-        text.push_str(&format!("{}  {check:width$}  {}\n", label(*level), output::plain(state)));
+        let state = wrapped_cell(&output::plain(state), start);
+        text.push_str(&format!("{}  {check:width$}  {state}\n", label(*level)));
         if let Some(advice) = advice {
-            text.push_str(&format!(
-                "{:width$}-> {}\n",
-                "",
-                output::plain(advice.for_person()),
-                width = width + 11
-            ));
+            let advice = wrapped_cell(&output::plain(advice.for_person()), start + ARROW.len());
+            text.push_str(&format!("{:start$}{ARROW}{advice}\n", ""));
         }
     }
     let count = |level: Level, what: &str| {

@@ -153,6 +153,7 @@ enum Command {
     Index(index::IndexArgs),
     #[command(aliases = ["find", "grep"])]
     Search(search::SearchArgs),
+    #[command(aliases = ["show", "cat"])]
     Read(read::ReadArgs),
     #[command(alias = "ls")]
     List(list::ListArgs),
@@ -161,6 +162,7 @@ enum Command {
     Recent(recent::RecentArgs),
     Random(random::RandomArgs),
     Outline(outline::OutlineArgs),
+    #[command(aliases = ["todo", "todos"])]
     Tasks(tasks::TasksArgs),
     Links(links::LinksArgs),
     Backlinks(links::BacklinksArgs),

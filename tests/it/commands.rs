@@ -143,7 +143,11 @@ fn the_help_of_search_fits_a_screen_and_says_the_limit() {
 #[test]
 fn other_names_lead_to_the_right_command() {
     // What people type, or typed in earlier versions, and the command that does it.
-    let pairs: [(&[&str], &[&str]); 17] = [
+    let pairs: [(&[&str], &[&str]); 21] = [
+        (&["show", "A"], &["read", "A"]),
+        (&["cat", "A"], &["read", "A"]),
+        (&["todo"], &["tasks"]),
+        (&["create", "B", "--dry-run"], &["new", "B", "--dry-run"]),
         (&["find", "heron"], &["search", "heron"]),
         (&["grep", "heron"], &["search", "heron"]),
         (&["ls"], &["list"]),
@@ -175,7 +179,7 @@ fn other_names_lead_to_the_right_command() {
         assert_eq!(typed_done.status.code(), done.status.code(), "{typed:?}");
         assert!(!stderr(&done).contains("unrecognized"), "{typed:?}: {}", stderr(&done));
     }
-    assert_eq!(pairs.len(), 17);
+    assert_eq!(pairs.len(), 21);
     for wrong in [&["rename", "A", "b", "c"][..], &["rename", "--heading", "A", "H"], &["set", "A", "k"]] {
         assert_eq!(TestVault::new(&[("A.md", text)]).run(wrong).status.code(), Some(2), "{wrong:?}");
     }

@@ -280,16 +280,22 @@ impl RecallItem {
     /// Formats the memory as a line of the block.
     fn line(&self) -> String {
         let Self { id, path, title, kind, tier, text, .. } = self;
-        let [id, path, title, kind, text] = [id, path, title, kind, text].map(|text| escape_xml(text));
-        let dated = self.date.iter().map(|date| format!(" date=\"{}\"", escape_xml(date)));
+        let [id, path, title, kind] = [id, path, title, kind].map(|text| escape_attribute(text));
+        let text = escape_xml(text);
+        let dated = self.date.iter().map(|date| format!(" date=\"{}\"", escape_attribute(date)));
         let invalid = self.invalidity.reasons().into_iter();
-        let invalid =
-            invalid.map(|(name, value)| format!(" {}=\"{}\"", name.replace('_', "-"), escape_xml(&value)));
+        let invalid = invalid
+            .map(|(name, value)| format!(" {}=\"{}\"", name.replace('_', "-"), escape_attribute(&value)));
         let more: String = dated.chain(invalid).collect();
         format!(
             "<memory id=\"{id}\" path=\"{path}\" title=\"{title}\" type=\"{kind}\" tier=\"{tier}\"{more}>{text}</memory>"
         )
     }
+}
+
+/// Escapes the value of an attribute for XML, so that it stays in its line.
+fn escape_attribute(text: &str) -> String {
+    escape_xml(text).replace('\n', "&#10;").replace('\t', "&#9;")
 }
 
 /// Escapes a text for XML. Control characters that XML forbids become spaces.

@@ -35,7 +35,12 @@ impl ValidityPeriod {
 /// Returns the first instant after a `valid_until`: a date is valid to the end of its day, a time ends the period itself.
 pub fn end_of(text: &str) -> Option<Timestamp> {
     let start = Timestamp::parse(text)?;
-    if is_date(text) { Some(Timestamp::day_range(start.date())?.1) } else { Some(start) }
+    if !is_date(text) {
+        return Some(start);
+    }
+    // The calendar has no day after the last one of the year 9999, which people write for "without an end".
+    let last = || Timestamp::from_millis(start.millis() + 24 * 60 * 60 * 1_000);
+    Some(Timestamp::day_range(start.date()).map_or_else(last, |(_, end)| end))
 }
 
 /// Returns the instant that a date stands for when it is asked what was valid then: the last millisecond of a day. A time
