@@ -13,7 +13,7 @@ use sidenote_foundation::error::{Error, ErrorKind, Result};
 use sidenote_foundation::index::Drift;
 use sidenote_foundation::index::catalog::{FileKind, FileRow, Filter, Hash, path_id};
 use sidenote_foundation::parallel;
-use sidenote_foundation::text::path::{NotePath, key, typed_path};
+use sidenote_foundation::text::path::{NotePath, key, typed_folder};
 use sidenote_foundation::vault::apply_result::Applied;
 use sidenote_foundation::vault::authority::authority_of;
 use sidenote_foundation::wording::Wording;
@@ -159,7 +159,7 @@ impl Lookup<'_> {
         }
     }
 
-    /// Gives the folder of a filter the form of the paths of its notes: as [`typed_path`] normalizes it, in the case of the
+    /// Gives the folder of a filter the form of the paths of its notes: as [`typed_folder`] normalizes it, in the case of the
     /// only folder that differs in case alone, and without symbolic links.
     ///
     /// # Errors
@@ -170,10 +170,9 @@ impl Lookup<'_> {
         let is_there = |folder: &str| {
             NotePath::from_disk(folder).is_some_and(|folder| self.core.vault.disk_path(&folder).is_dir())
         };
-        let typed = |folder: &str| if is_there(folder) { folder.to_owned() } else { typed_path(folder) };
+        let typed = |folder: &str| if is_there(folder) { folder.to_owned() } else { typed_folder(folder) };
         let typed = filter.folder.as_deref().map(typed);
-        // All of these mean the whole vault.
-        filter.folder = typed.filter(|folder| !matches!(folder.as_str(), "" | "*" | "**"));
+        filter.folder = typed.filter(|folder| !folder.is_empty());
         if let Some(folder) = &filter.folder
             && let Some(inside) = NotePath::from_disk(&format!("{folder}/x"))
         {

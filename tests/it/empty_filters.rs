@@ -53,6 +53,7 @@ fn a_form_that_can_mean_only_one_thing_means_it_in_every_tool() {
         ("folder", json!("journal"), 2),
         ("folder", json!("Journal\\2026"), 2),
         ("folder", json!("/Journal//2026/"), 2),
+        ("folder", json!("Journal/**"), 2),
         ("type", json!(""), 3),
         ("type", json!("LOG"), 2),
         ("tags", json!(""), 3),
@@ -79,7 +80,7 @@ fn a_form_that_can_mean_only_one_thing_means_it_in_every_tool() {
             checked += 1;
         }
     }
-    assert_eq!(checked, 68);
+    assert_eq!(checked, 71);
     client.finish();
 }
 

@@ -153,7 +153,7 @@ fn lists_filter_by_property_and_sort() {
     let vault = TestVault::new(&[
         ("a.md", "---\nstatus: active\ncreated: 2026-01-02\nrating: 4\n---\n"),
         ("b.md", "---\nStatus: [Active, later]\ncreated: 2026-01-03\n---\n"),
-        ("c.md", "---\ntitle: AAA\n---\n"),
+        ("c.md", "---\ntitle: AAA\nsource: https://x.org/?a=1\ndc:type: book\n---\n"),
     ]);
     let store = vault.store();
     let list = |property: Option<&str>, sort| {
@@ -165,6 +165,20 @@ fn lists_filter_by_property_and_sort() {
     assert_eq!(list(Some("status"), SortBy::Path), "a.md b.md");
     assert_eq!(list(Some("status=active"), SortBy::Created), "b.md a.md");
     assert_eq!(list(Some("rating=4"), SortBy::Path), "a.md");
+    // A name can have a colon, and a value either sign.
+    let of_c = [
+        "source:https://x.org/?a=1",
+        "source=https://x.org/?a=1",
+        "dc:type",
+        "dc:type=book",
+        "dc:type=\"book\"",
+    ];
+    for condition in of_c {
+        assert_eq!(list(Some(condition), SortBy::Path), "c.md", "{condition}");
+    }
+    for condition in ["source:https://x.org/?a=2", "dc:type=film", "dc=book"] {
+        assert_eq!(list(Some(condition), SortBy::Path), "", "{condition}");
+    }
     assert_eq!(list(None, SortBy::Title), "a.md c.md b.md");
     let properties: Vec<(String, String, usize)> = store
         .reads()

@@ -126,6 +126,19 @@ pub fn typed_path(text: &str) -> String {
     segments.collect::<Vec<_>>().join("/")
 }
 
+/// Normalizes a folder that somebody typed, like [`typed_path`]. Everything below it is meant in any case, so that `Journal/**`
+/// is `Journal`, and `*` the root of the vault.
+pub fn typed_folder(text: &str) -> String {
+    let typed = typed_path(text);
+    let mut folder = typed.as_str();
+    while let Some(above) = folder.strip_suffix("**").or_else(|| folder.strip_suffix('*'))
+        && (above.is_empty() || above.ends_with('/'))
+    {
+        folder = above.trim_end_matches('/');
+    }
+    folder.to_owned()
+}
+
 /// The settings of a vault that sidenote reads.
 pub const SETTINGS_FILES: [&str; 6] = [
     ".obsidian/app.json",

@@ -9,7 +9,7 @@ use crate::read::list::PropertyCondition;
 use sidenote_foundation::error::{Error, Result};
 use sidenote_foundation::index::catalog::Filter;
 use sidenote_foundation::search::path_filter;
-use sidenote_foundation::text::path::{NotePath, key, typed_path};
+use sidenote_foundation::text::path::{NotePath, key, typed_folder, typed_path};
 use sidenote_foundation::vault::symlinks::as_spelled_on_disk;
 
 /// The largest number of edits between a name and an existing one that is suggested for it.
@@ -71,14 +71,14 @@ impl Reads<'_> {
                 (Some(after), Some(before)) if after >= before => {
                     told.push(format!(
                         "no note can be {what} after {} and before {}",
-                        after.rfc3339(),
-                        before.rfc3339()
+                        after.local_rfc3339(),
+                        before.local_rfc3339()
                     ));
                 }
                 (Some(after), _) if after > now => {
                     told.push(format!(
                         "{} is in the future, and no note was {what} after it",
-                        after.rfc3339()
+                        after.local_rfc3339()
                     ));
                 }
                 _ => {}
@@ -140,8 +140,8 @@ impl Reads<'_> {
         if NotePath::from_disk(folder).as_ref().is_some_and(is_there) {
             return Ok(());
         }
-        let wanted = typed_path(folder);
-        if matches!(wanted.as_str(), "" | "*" | "**") {
+        let wanted = typed_folder(folder);
+        if wanted.is_empty() {
             return Ok(());
         }
         let path = as_spelled_on_disk(&self.core.vault, &NotePath::parse(&wanted)?);

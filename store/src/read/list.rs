@@ -106,8 +106,8 @@ pub struct PropertyCondition {
     pub name: String,
     /// The value, if a certain one is required.
     pub value: Option<String>,
-    /// The name with its colon, which the condition is instead if a note has such a property.
-    whole: Option<String>,
+    /// The name with its colon, and the value behind `=`: what the condition may mean instead.
+    whole: Option<(String, Option<String>)>,
 }
 
 impl PropertyCondition {
@@ -118,21 +118,28 @@ impl PropertyCondition {
     pub fn parse(text: &str) -> Result<Self> {
         let text = text.trim();
         let bare = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(text);
-        let (name, value) = match bare.split_once('=').or_else(|| bare.split_once(':')) {
+        // A value can have either sign, so that the first one ends the name.
+        let (name, value) = match bare.split_once(['=', ':']) {
             Some((name, value)) => (name, Some(value.trim_start_matches('=').trim())),
             None => (bare, None),
         };
         let quoted = |value: &str, quote: char| -> Option<String> {
             Some(value.strip_prefix(quote)?.strip_suffix(quote)?.to_owned())
         };
-        let value = value.map(|value| {
+        let unquoted = |value: &str| {
             quoted(value, '"').or_else(|| quoted(value, '\'')).unwrap_or_else(|| value.to_owned())
-        });
+        };
+        let value = value.map(unquoted);
         let name = name.trim();
         let compared = value.as_deref().is_some_and(|value| value.starts_with(['<', '>']));
         if !name.is_empty() && !name.contains(['<', '>', '!']) && !compared {
-            // A name can have a colon.
-            let whole = Some(bare.to_owned()).filter(|_| !bare.contains('='));
+            // A name can have a colon, too.
+            let whole = match bare.split_once('=') {
+                Some((name, value)) => (name.trim(), Some(unquoted(value.trim_start_matches('=').trim()))),
+                None => (bare, None),
+            };
+            let whole = Some(whole).filter(|(whole, _)| *whole != name);
+            let whole = whole.map(|(name, value)| (name.to_owned(), value));
             return Ok(Self { name: name.to_owned(), value, whole });
         }
         let name = name.split(['<', '>', '!']).next().unwrap_or_default().trim();
@@ -149,13 +156,14 @@ impl PropertyCondition {
 
     /// Returns whether properties have the name and, if given, the value. A list has the value of each of its items.
     pub(super) fn is_met_by(&self, properties: &Map<String, Value>) -> bool {
-        let wanted = key(&self.name);
-        let whole = self.whole.as_deref().map(key);
-        properties.iter().any(|(name, held)| {
-            let name = key(name);
-            let has_value = || self.value.as_deref().is_none_or(|value| holds(held, value));
-            (name == wanted && has_value()) || whole.as_ref() == Some(&name)
-        })
+        let is_met = |wanted: &str, value: &Option<String>| {
+            let wanted = key(wanted);
+            properties.iter().any(|(name, held)| {
+                key(name) == wanted && value.as_deref().is_none_or(|value| holds(held, value))
+            })
+        };
+        is_met(&self.name, &self.value)
+            || self.whole.as_ref().is_some_and(|(name, value)| is_met(name, value))
     }
 }
 
