@@ -31,8 +31,9 @@ const MAX_CONNECTIONS: usize = 512;
 #[expect(dead_code, reason = "the permits are only held, for their destructor")]
 pub struct BodyReservation(Arc<Vec<OwnedSemaphorePermit>>);
 
-/// The number of requests that are larger than [`MAX_BODY`] at a time, of all senders together.
-const MAX_HUGE_BODIES: usize = 4;
+/// The limit of the bytes of all requests together that are larger than [`MAX_BODY`]. One that is larger than this alone waits
+/// until no other is there.
+const HUGE_MEMORY: usize = 256 << 20;
 /// The time that such a request waits. Who stalls is cut off after [`BODY_TIMEOUT`], and clients repeat a request that is turned
 /// away a few times.
 const HUGE_TIMEOUT: Duration = Duration::from_secs(10);
@@ -41,7 +42,7 @@ const HUGE_TIMEOUT: Duration = Duration::from_secs(10);
 #[derive(Debug, Clone)]
 pub struct Admission {
     memory: Arc<Semaphore>,
-    /// The right to send a request that is larger than [`MAX_BODY`], to an address that takes such.
+    /// The memory for requests that are larger than [`MAX_BODY`], to an address that takes such.
     huge: Arc<Semaphore>,
     /// The right of each sender to send one such request at a time, as long as somebody has it or waits for it.
     huge_senders: Arc<Mutex<HashMap<String, Arc<Semaphore>>>>,
@@ -54,7 +55,7 @@ impl Default for Admission {
         let connections = files.map_or(MAX_CONNECTIONS, |files| (files / 2).clamp(8, MAX_CONNECTIONS));
         Self {
             memory: Arc::new(Semaphore::new(BODY_MEMORY)),
-            huge: Arc::new(Semaphore::new(MAX_HUGE_BODIES)),
+            huge: Arc::new(Semaphore::new(HUGE_MEMORY)),
             huge_senders: Arc::default(),
             connections: Arc::new(Semaphore::new(connections)),
         }
@@ -85,8 +86,8 @@ impl Admission {
     }
 
     /// Reads the body of a request as [`Self::read`] does, but of up to `most` bytes, for an address that takes files. Of those
-    /// that are larger than [`MAX_BODY`], a sender has one at a time, and all senders have a few, so that the memory of all stays
-    /// bounded and nobody takes the place of everybody. Such a request must announce its length.
+    /// that are larger than [`MAX_BODY`], a sender has one at a time, and those of all senders share a limit of bytes, so that the
+    /// memory of all stays bounded and nobody takes the place of everybody. Such a request must announce its length.
     ///
     /// # Errors
     /// The response for a request that is too large, too slow or incomplete, or for which no memory is free.
@@ -144,7 +145,7 @@ impl Admission {
                 let acquired = async { Ok(vec![memory.acquire_many_owned(share).await?]) };
                 tokio::time::timeout(MEMORY_TIMEOUT, acquired).await
             }
-            _ => tokio::time::timeout(HUGE_TIMEOUT, self.huge_turn(sender)).await,
+            _ => tokio::time::timeout(HUGE_TIMEOUT, self.huge_turn(bytes, sender)).await,
         };
         match permits {
             Ok(Ok(permits)) => Ok(BodyReservation(Arc::new(permits))),
@@ -157,14 +158,15 @@ impl Admission {
     }
 
     /// Waits for the turn of a sender first, so that whoever sends many waits for no place that others could have.
-    async fn huge_turn(&self, sender: &str) -> Result<Vec<OwnedSemaphorePermit>, AcquireError> {
+    async fn huge_turn(&self, bytes: usize, sender: &str) -> Result<Vec<OwnedSemaphorePermit>, AcquireError> {
         let own = {
             let mut senders = self.huge_senders.lock().unwrap_or_else(PoisonError::into_inner);
             senders.retain(|_, turn| Arc::strong_count(turn) > 1);
             Arc::clone(senders.entry(sender.to_owned()).or_insert_with(|| Arc::new(Semaphore::new(1))))
         };
         let own = own.acquire_owned().await?;
-        Ok(vec![own, Arc::clone(&self.huge).acquire_owned().await?])
+        let share = u32::try_from(bytes.min(HUGE_MEMORY)).unwrap_or(u32::MAX);
+        Ok(vec![own, Arc::clone(&self.huge).acquire_many_owned(share).await?])
     }
 }
 

@@ -128,26 +128,29 @@ impl Plan {
 /// A plan that loses so few files needs no consent: the reply names each of them.
 const FEW: usize = 10;
 
-/// Returns whether a plan loses more than half of the files of a side, without their bytes going on under another name there. A
-/// folder that is not mounted looks like this, a state that came without its files, and a vault that somebody emptied.
+/// Returns whether a plan loses more than half of the files of a side, or all of a few, without their bytes going on under another
+/// name there. A folder that is not mounted looks like this, a state that came without its files, and a vault that somebody
+/// emptied.
 pub fn loses_most(plan: &Plan, files: &BTreeMap<SharedPath, FileStates>) -> bool {
     let local = |states: &FileStates| match states.local {
         LocalFile::Present(hash) => Some(hash),
         LocalFile::Absent | LocalFile::LeftOut(_) => None,
     };
-    let here: Vec<ContentHash> = files.values().filter_map(local).collect();
-    let there: Vec<ContentHash> = files.values().filter_map(|states| states.remote).collect();
+    // Settings alone are nothing that a person would miss.
+    let files = || files.iter().filter(|(path, _)| !path.is_settings()).map(|(_, states)| states);
+    let here: Vec<ContentHash> = files().filter_map(local).collect();
+    let there: Vec<ContentHash> = files().filter_map(|states| states.remote).collect();
     let removed_here = |step: &Step| if let Step::RemoveHere(hash) = step { Some(*hash) } else { None };
     let removed_there = |step: &Step| if let Step::RemoveThere(hash) = step { Some(*hash) } else { None };
-    let is_most = |removed: &dyn Fn(&Step) -> Option<ContentHash>,
-                   own: &[ContentHash],
-                   other: &[ContentHash]| {
-        // What the other side has somewhere is there, or comes.
-        let other: HashSet<[u8; 32]> = other.iter().map(|hash| hash.to_bytes()).collect();
-        let lost = plan.steps.values().filter_map(removed).filter(|hash| !other.contains(&hash.to_bytes()));
-        let lost = lost.count();
-        lost > FEW && lost > own.len() / 2
-    };
+    let is_most =
+        |removed: &dyn Fn(&Step) -> Option<ContentHash>, own: &[ContentHash], other: &[ContentHash]| {
+            // What the other side has somewhere is there, or comes.
+            let other: HashSet<[u8; 32]> = other.iter().map(|hash| hash.to_bytes()).collect();
+            let steps = plan.steps.iter().filter(|(path, _)| !path.is_settings()).map(|(_, step)| step);
+            let lost = steps.filter_map(removed).filter(|hash| !other.contains(&hash.to_bytes())).count();
+            // The removal of a single file is what people do every day.
+            lost > FEW && lost > own.len() / 2 || lost > 1 && lost == own.len()
+        };
     is_most(&removed_here, &here, &there) || is_most(&removed_there, &there, &here)
 }
 
