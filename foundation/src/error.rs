@@ -4,6 +4,7 @@
 
 use std::error::Error as StdError;
 use std::fmt;
+use std::time::Duration;
 
 use crate::platform;
 use crate::wording::Wording;
@@ -22,6 +23,8 @@ pub enum ErrorKind {
     Conflict,
     /// The request is malformed.
     Invalid,
+    /// The change would exceed a quota of the vault.
+    Quota,
     /// The operating system returned an error.
     Io,
     /// A file of sidenote's own state is damaged.
@@ -38,6 +41,7 @@ impl ErrorKind {
             Self::Exists => "exists",
             Self::Conflict => "conflict",
             Self::Invalid => "invalid",
+            Self::Quota => "quota",
             Self::Io => "io",
             Self::Corrupt => "corrupt",
             Self::Internal => "internal",
@@ -53,13 +57,15 @@ pub struct Error {
     hint: Option<Box<Wording>>,
     /// The bytes of the input that are wrong, if the error is about a text that somebody wrote.
     place: Option<(usize, usize)>,
+    /// The time after which the request may succeed, if that is known.
+    retry_after: Option<Duration>,
     source: Option<Box<dyn StdError + Send + Sync + 'static>>,
 }
 
 impl Error {
     /// Creates an error of `kind` whose message is one sentence that names the path.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), hint: None, place: None, source: None }
+        Self { kind, message: message.into(), hint: None, place: None, retry_after: None, source: None }
     }
 
     /// Creates a [`ErrorKind::NotFound`] error.
@@ -137,6 +143,18 @@ impl Error {
     pub fn with_place(mut self, start: usize, end: usize) -> Self {
         self.place = Some((start, end));
         self
+    }
+
+    /// Adds the time after which the request may succeed.
+    #[must_use]
+    pub fn with_retry_after(mut self, time: Duration) -> Self {
+        self.retry_after = Some(time);
+        self
+    }
+
+    /// Returns the time after which the request may succeed, if that is known.
+    pub fn retry_after(&self) -> Option<Duration> {
+        self.retry_after
     }
 
     /// Returns the bytes of the input that are wrong, if they are known.

@@ -34,6 +34,10 @@ pub struct Reply {
     pub retry_after: Option<Duration>,
     /// What the server says about how to log in (`WWW-Authenticate`).
     pub challenge: Option<String>,
+    /// The kind of the error, as another sidenote names it.
+    pub error_kind: Option<String>,
+    /// Where the server says that the resource is (`Location`).
+    pub location: Option<String>,
     /// The body.
     pub body: Vec<u8>,
 }
@@ -232,13 +236,16 @@ fn read(mut response: Response<ureq::Body>, max: u64) -> Result<Reply, HttpError
     let challenges = response.headers().get_all("www-authenticate").into_iter();
     let challenges: Vec<&str> = challenges.filter_map(|value| value.to_str().ok()).collect();
     let challenge = Some(challenges.join(", ")).filter(|challenge| !challenge.is_empty());
+    let text =
+        |name: &str| response.headers().get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
+    let (error_kind, location) = (text("sidenote-error"), text("location"));
     let mut reader = response.body_mut().with_config().limit(max).reader();
     let mut pace = Pace::start();
     let (mut body, mut buffer) = (Vec::new(), vec![0; 1 << 16]);
     loop {
         let count = pace.read(&mut reader, &mut buffer)?;
         if count == 0 {
-            return Ok(Reply { status, retry_after, challenge, body });
+            return Ok(Reply { status, retry_after, challenge, error_kind, location, body });
         }
         body.extend_from_slice(buffer.get(..count).unwrap_or_default());
     }

@@ -45,7 +45,7 @@ use sidenote_store::{CallOrigin, Event, Follower, Role, Store};
 use tool::{Answer, Effect, Tool};
 
 pub use http::Http;
-pub use http::named::VaultSource;
+pub use http::named::{VaultSource, VaultState};
 
 /// The instructions for clients where our own tools are served. They hold no text of notes.
 const INSTRUCTIONS: &str = "sidenote searches and edits a folder of Markdown notes that a person keeps, often in \
@@ -396,7 +396,7 @@ impl Server {
     /// Records that a call was refused. A failure is logged.
     async fn record_refusal(&self, member: &http::Member, tool: &'static str) {
         let origin = self.origin(tool, Some(member));
-        let recorded = self.run(move |store| store.for_tool(origin).calls().record_refusal()).await;
+        let recorded = self.run(move |store| store.for_tool(origin).calls().record_refusal(None)).await;
         if let Err(error) = recorded {
             tracing::warn!("a refused call of {tool} is not recorded: {error}");
         }
@@ -478,8 +478,7 @@ impl Server {
 
     /// Waits for all running calls, so that no write ends half-done, ends all sessions, and seals the index.
     fn end(&self) {
-        drop(self.shared.running_calls.write().unwrap_or_else(PoisonError::into_inner));
-        self.shared.store.changes().end_all_sessions();
+        self.end_calls();
         if !self.shared.store.close(END_LIMIT) {
             tracing::warn!("the index is still being written, so the next command checks it");
         }

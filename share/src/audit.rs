@@ -70,11 +70,16 @@ impl AuditEvent {
         self.text("tool").unwrap_or_default()
     }
 
-    /// Returns what it was done to: the person and role of a grant, or all files and folders.
+    /// Returns what it was done to: the person and role of a grant, the reason of a refusal, or all files and folders.
     pub fn object(&self) -> String {
         match (self.text("who"), self.text("role").or_else(|| self.text("role_before"))) {
             (Some(who), Some(role)) => format!("{who} {role}"),
             (Some(who), None) => who.to_owned(),
+            _ if let Some(name) = self.text("name_before") => {
+                format!("{name} -> {}", self.text("name").unwrap_or_default())
+            }
+            _ if let Some(quotas) = self.event.more.get("quotas") => quotas.to_string(),
+            _ if let Some(reason) = self.text("reason") => reason.to_owned(),
             _ => self.places().join(", "),
         }
     }

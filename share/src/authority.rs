@@ -9,8 +9,9 @@ use uuid::Uuid;
 
 use crate::copy::VaultCopy;
 use crate::postgres::Database;
-use crate::postgres::tables;
+use crate::postgres::tables::{self, VaultFacts};
 use crate::postgres::turn::RowLock;
+use crate::quota::Quotas;
 use sidenote_foundation::error::{Error, ErrorKind, Result};
 use sidenote_foundation::journal::event::Event;
 use sidenote_foundation::text::edit::ContentHash;
@@ -47,6 +48,8 @@ pub struct VaultLimits {
     pub max_file: u64,
     /// How long reads go on while the database cannot be reached.
     pub stale_time: Duration,
+    /// The quotas, where none are set for the vault.
+    pub quotas: Quotas,
 }
 
 /// When the database was last reached.
@@ -120,6 +123,16 @@ impl SharedVault {
     /// Returns the id of the vault.
     pub(crate) fn id(&self) -> Uuid {
         self.id
+    }
+
+    /// Returns what the database said of the vault when it was last asked.
+    pub(crate) fn facts(&self) -> Option<VaultFacts> {
+        self.copy().facts().cloned()
+    }
+
+    /// Returns the quotas of the vault, as far as they are known.
+    pub(crate) fn quotas(&self) -> Quotas {
+        self.facts().map_or(self.limits.quotas, |facts| facts.quotas.or(self.limits.quotas))
     }
 
     /// Returns the generation that the copy has.
@@ -247,7 +260,7 @@ impl Authority for SharedVault {
     }
 
     fn turn(&self, patience: Duration) -> Result<Box<dyn Turn>> {
-        let lock = RowLock::take(&self.database, self.id, patience)?;
+        let lock = RowLock::take(&self.database, self.id, patience, self.limits.quotas)?;
         Ok(Box::new(SharedTurn { vault: self.clone(), lock }))
     }
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::postgres::tables::{self, FileEntry, Head, JournalLine};
+use crate::postgres::tables::{self, FileEntry, Head, JournalLine, VaultFacts};
 use crate::postgres::{Database, Reading};
 use sidenote_foundation::atomic_file::AtomicFile;
 use sidenote_foundation::error::{Error, Result};
@@ -67,6 +67,8 @@ pub(crate) struct VaultCopy {
     vault: Vault,
     position_file: PathBuf,
     position: Option<Position>,
+    /// What the database said of the vault when it was last asked.
+    facts: Option<VaultFacts>,
     /// Whether the journal may have lines that the position does not count, because a process was killed.
     may_repeat: bool,
     /// Files that are not as the database has them, because somebody changed them here.
@@ -90,7 +92,7 @@ impl VaultCopy {
         drop(lock);
         let position_file = folder.join(POSITION);
         let position = read_position(&position_file)?;
-        Ok(Self { vault, position_file, position, may_repeat: true, wrong: BTreeSet::new() })
+        Ok(Self { vault, position_file, position, facts: None, may_repeat: true, wrong: BTreeSet::new() })
     }
 
     /// Returns the folder with the files.
@@ -101,6 +103,11 @@ impl VaultCopy {
     /// Returns the generation that the copy has.
     pub(crate) fn generation(&self) -> i64 {
         self.position.as_ref().map_or(0, |position| position.generation)
+    }
+
+    /// Returns what the database said of the vault when it was last asked.
+    pub(crate) fn facts(&self) -> Option<&VaultFacts> {
+        self.facts.as_ref()
     }
 
     /// Lists the hashes that a file had, by the journal of the copy, the newest first.
@@ -143,6 +150,7 @@ impl VaultCopy {
         database.read(Some(id), |transaction| {
             let pending = self.position.as_ref().and_then(|position| position.pending.as_deref());
             let head = tables::head(transaction, id, self.generation(), pending)?;
+            self.facts = Some(head.facts.clone());
             let known = self.position.clone().filter(|known| known.leads_to(&head));
             if let Some(known) = &known
                 && known.is_at(&head)

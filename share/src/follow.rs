@@ -9,7 +9,7 @@ use uuid::Uuid;
 use crate::authority::SharedVault;
 use crate::host::Host;
 use crate::postgres::listener::{Commit, Listener};
-use sidenote_foundation::error::Result;
+use sidenote_foundation::error::{ErrorKind, Result};
 use sidenote_store::Store;
 
 /// How long one call waits for a notification.
@@ -32,13 +32,19 @@ pub struct Follower {
     /// The newest generation that was heard of each vault, until a copy has it. A vault that is just being opened or closed is
     /// looked at in a later call.
     heard: HashMap<Uuid, i64>,
+    /// The vaults that an operator has changed, until that was looked after.
+    changed: BTreeSet<Uuid>,
 }
 
 impl Follower {
     fn remember(&mut self, commits: Vec<Commit>) {
         for commit in commits {
+            let Some(generation) = commit.generation else {
+                self.changed.insert(commit.vault);
+                continue;
+            };
             let newest = self.heard.entry(commit.vault).or_default();
-            *newest = commit.generation.max(*newest);
+            *newest = generation.max(*newest);
         }
     }
 }
@@ -48,11 +54,16 @@ impl Host {
     /// subscribers are told. It is called again and again.
     pub fn follow(&self, follower: &mut Follower) {
         let commits = self.hear(follower);
-        let heard: BTreeSet<Uuid> = commits.iter().map(|commit| commit.vault).collect();
+        let with_files = commits.iter().filter(|commit| commit.generation.is_some());
+        let heard: BTreeSet<Uuid> = with_files.map(|commit| commit.vault).collect();
+        let has_changed = commits.iter().any(|commit| commit.generation.is_none());
         follower.remember(commits);
         let is_due = follower.polled.is_none_or(|at| at.elapsed() >= POLL_INTERVAL);
         if is_due && !self.is_away() {
             follower.polled = Some(Instant::now());
+        }
+        if has_changed || is_due {
+            self.look_after_changed(follower);
         }
         let opened = self.opened_vaults();
         if !follower.is_cache_checked && !self.is_away() {
@@ -78,6 +89,17 @@ impl Host {
         }
     }
 
+    /// Looks after the vaults that an operator has changed: at once, and again at intervals those that are still open.
+    fn look_after_changed(&self, follower: &mut Follower) {
+        follower.changed.retain(|id| match self.look_after(*id) {
+            Ok(is_done) => !is_done,
+            Err(error) => {
+                self.log_failure(&format!("a vault that was changed is not looked after yet: {error}"));
+                true
+            }
+        });
+    }
+
     fn is_done(&self, what: &str, done: Result<()>) -> bool {
         if let Err(error) = &done {
             self.log_failure(&format!("{what}: {error}"));
@@ -88,6 +110,10 @@ impl Host {
     /// Brings a copy up. What asks next is told of an error, too.
     fn bring_up(&self, shared: &SharedVault, store: &Store) {
         if let Err(error) = store.index().refresh() {
+            if error.kind() == ErrorKind::NotFound {
+                // It was deleted, and is closed by the next request of any vault.
+                return tracing::debug!("a vault is not brought up: {error}");
+            }
             let copy = shared.root();
             self.log_failure(&format!("{} is not brought up to the database yet: {error}", copy.display()));
         }

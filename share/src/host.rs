@@ -1,7 +1,7 @@
 //! The open vaults of a server: each with its copy, its index and its store, and one embedder for all.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Duration;
 
@@ -13,6 +13,8 @@ use crate::copy::{VaultCopy, copy_origin};
 use crate::members::Members;
 use crate::postgres::Database;
 use crate::postgres::listener::Listener;
+use crate::postgres::tables::VaultFacts;
+use crate::quota::{Quota, Quotas};
 use crate::settings::TeamSettings;
 use sidenote_foundation::config::{Config, VAULT_FILE};
 use sidenote_foundation::error::{Error, ErrorKind, Result};
@@ -41,12 +43,14 @@ impl HostedVault {
     }
 }
 
-/// The vaults of this process by name.
+/// The vaults of this process by id: a name may become another one.
 #[derive(Debug, Default)]
 struct Hosted {
-    open: BTreeMap<String, Arc<HostedVault>>,
+    open: BTreeMap<Uuid, Arc<HostedVault>>,
     /// Vaults that are not served any more. Calls of them may still be running.
-    closing: BTreeMap<String, Arc<HostedVault>>,
+    closing: BTreeMap<Uuid, Arc<HostedVault>>,
+    /// The vaults by the names under which they were asked for.
+    names: BTreeMap<String, Uuid>,
 }
 
 /// The vaults that are open in this process.
@@ -58,6 +62,8 @@ pub struct Host {
     /// The options with which every store is opened.
     open: Open,
     hosted: Mutex<Hosted>,
+    /// Whether an operator has renamed, deleted or removed a vault since that was last asked about.
+    has_news: AtomicBool,
     /// Dropped last, when no copy is open any more.
     _cache_lock: CacheLock,
 }
@@ -74,7 +80,15 @@ impl Host {
         database.check_role()?;
         database.log_outages();
         let members = Members::new(Arc::clone(&database), Duration::from_secs(settings.stale_s));
-        Ok(Self { database, members, settings, open, hosted: Mutex::default(), _cache_lock: cache_lock })
+        Ok(Self {
+            database,
+            members,
+            settings,
+            open,
+            hosted: Mutex::default(),
+            has_news: AtomicBool::new(false),
+            _cache_lock: cache_lock,
+        })
     }
 
     fn hosted(&self) -> MutexGuard<'_, Hosted> {
@@ -86,11 +100,13 @@ impl Host {
     /// # Errors
     /// `NotFound` if the database has no such vault; the errors of [`SharedVault::open`] and [`Store::open`].
     pub fn store(&self, name: &str) -> Result<Store> {
+        let id = self.database.vault_id(name)?;
         let vault = {
             let mut hosted = self.hosted();
             // Two stores of one copy would stand in each other's way.
-            let closing = hosted.closing.remove(name);
-            Arc::clone(hosted.open.entry(name.to_owned()).or_insert_with(|| closing.unwrap_or_default()))
+            let closing = hosted.closing.remove(&id);
+            hosted.names.insert(name.to_owned(), id);
+            Arc::clone(hosted.open.entry(id).or_insert_with(|| closing.unwrap_or_default()))
         };
         let mut opened = vault.opened();
         if let Some((_, store)) = opened.as_ref() {
@@ -103,20 +119,22 @@ impl Host {
             }
             Err(error) => {
                 drop(opened);
-                self.forget_unopened(name, &vault);
+                self.forget_unopened(id, &vault);
                 Err(error)
             }
         }
     }
 
-    /// Keeps nothing of a name whose vault is not open, unless somebody else is about to open it. Two hold it otherwise: this
-    /// call, and the list.
-    fn forget_unopened(&self, name: &str, vault: &Arc<HostedVault>) {
+    /// Keeps nothing of a vault that is not open, unless somebody else is about to open it. Two hold it otherwise: this call, and
+    /// the list.
+    fn forget_unopened(&self, id: Uuid, vault: &Arc<HostedVault>) {
         let is_open = |own: &Arc<HostedVault>| own.try_opened().is_none_or(|opened| opened.is_some());
         let mut hosted = self.hosted();
-        hosted.open.retain(|own, held| {
-            own != name || !Arc::ptr_eq(held, vault) || Arc::strong_count(held) > 2 || is_open(held)
+        let Hosted { open, closing, names } = &mut *hosted;
+        open.retain(|own, held| {
+            *own != id || !Arc::ptr_eq(held, vault) || Arc::strong_count(held) > 2 || is_open(held)
         });
+        names.retain(|_, own| open.contains_key(own) || closing.contains_key(own));
     }
 
     fn open(&self, name: &str) -> Result<(SharedVault, Store)> {
@@ -124,6 +142,7 @@ impl Host {
             lock_time: Duration::from_secs(self.settings.lock_s),
             max_file: self.settings.max_file(),
             stale_time: Duration::from_secs(self.settings.stale_s),
+            quotas: self.settings.quotas(),
         };
         let vault = SharedVault::open(&self.database, name, self.settings.cache()?, limits)?;
         let store = Store::open(Open {
@@ -174,17 +193,17 @@ impl Host {
     pub(crate) fn begin_outdated_anew(&self, id: Uuid) -> Result<()> {
         let folder = self.settings.cache()?.join(id.to_string());
         let Some(origin) = copy_origin(&folder)? else { return Ok(()) };
-        let Some((name, present)) = self.database.name_and_origin(id)? else { return Ok(()) };
+        let Some((_, present, _)) = self.database.look_at(id)? else { return Ok(()) };
         if origin == present {
             return Ok(());
         }
         let vault = {
             let mut hosted = self.hosted();
-            if hosted.closing.contains_key(&name) {
+            if hosted.closing.contains_key(&id) {
                 // It is still in use, and is brought up to the database.
                 return Ok(());
             }
-            Arc::clone(hosted.open.entry(name.clone()).or_default())
+            Arc::clone(hosted.open.entry(id).or_default())
         };
         let opened = vault.opened();
         let begun = match opened.as_ref() {
@@ -192,11 +211,54 @@ impl Host {
             None => VaultCopy::open(&folder, self.settings.max_file()).and_then(|mut copy| copy.begin_anew()),
         };
         drop(opened);
-        self.forget_unopened(&name, &vault);
+        self.forget_unopened(id, &vault);
         begun
     }
 
-    /// Does that for all copies in the cache, some of which may be of an earlier run.
+    /// Notes that an operator has changed a vault itself, and removes the copy of one that is not in the database any more. Returns
+    /// whether that is done: a vault that is open is closed first.
+    pub(crate) fn look_after(&self, id: Uuid) -> Result<bool> {
+        self.has_news.store(true, Ordering::Relaxed);
+        if self.database.look_at(id)?.is_some() {
+            return Ok(true);
+        }
+        let hosted = self.hosted();
+        if hosted.open.contains_key(&id) || hosted.closing.contains_key(&id) {
+            return Ok(false);
+        }
+        // Nobody can ask for the vault any more, so nobody opens it meanwhile.
+        drop(hosted);
+        let folder = self.settings.cache()?.join(id.to_string());
+        #[expect(clippy::disallowed_methods, reason = "the folder of a copy belongs to this server")]
+        match std::fs::remove_dir_all(&folder) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                Err(Error::io("remove", &folder, error))
+            }
+            _ => Ok(true),
+        }
+    }
+
+    /// Returns whether an operator has renamed, deleted or removed a vault since this was last asked.
+    pub fn take_news(&self) -> bool {
+        self.has_news.swap(false, Ordering::Relaxed)
+    }
+
+    /// Returns whether a vault had one of some names before it had this one.
+    ///
+    /// # Errors
+    /// `Io` if the database cannot be reached.
+    pub fn was_named(&self, name: &str, former: &[String]) -> Result<bool> {
+        let Some(found) = self.database.find_vault(name)? else { return Ok(false) };
+        for former in former {
+            if self.database.find_vault(former)?.is_some_and(|other| other.id == found.id) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Does [`Self::begin_outdated_anew`] for all copies in the cache, some of which may be of an earlier run, and removes those of
+    /// vaults that were removed.
     ///
     /// # Errors
     /// `Io` if the cache cannot be read or written, or the database not be reached.
@@ -207,6 +269,7 @@ impl Host {
             let name = entry.map_err(failed)?.file_name();
             if let Some(id) = name.to_str().and_then(|name| name.parse().ok()) {
                 self.begin_outdated_anew(id)?;
+                self.look_after(id)?;
             }
         }
         Ok(())
@@ -216,8 +279,13 @@ impl Host {
     /// written ([`Self::tend`]).
     pub fn close(&self, name: &str) {
         let mut hosted = self.hosted();
-        if let Some(vault) = hosted.open.remove(name) {
-            hosted.closing.insert(name.to_owned(), vault);
+        let Some(id) = hosted.names.remove(name) else { return };
+        // It may be served under another name, too.
+        if hosted.names.values().any(|other| *other == id) {
+            return;
+        }
+        if let Some(vault) = hosted.open.remove(&id) {
+            hosted.closing.insert(id, vault);
         }
     }
 
@@ -259,7 +327,7 @@ impl Host {
     pub fn tend(&self) {
         let (open, closing): (Vec<_>, Vec<_>) = {
             let hosted = self.hosted();
-            (hosted.open.values().cloned().collect(), hosted.closing.keys().cloned().collect())
+            (hosted.open.values().cloned().collect(), hosted.closing.keys().copied().collect())
         };
         for vault in open {
             let shared = vault.opened().as_ref().map(|(shared, _)| shared.clone());
@@ -267,8 +335,8 @@ impl Host {
                 self.write_deeds(&shared);
             }
         }
-        for name in closing {
-            let Some(vault) = self.hosted().closing.get(&name).cloned() else { continue };
+        for id in closing {
+            let Some(vault) = self.hosted().closing.get(&id).cloned() else { continue };
             // The database may not answer for a while. No other vault waits for that.
             let mut opened = vault.opened();
             let is_done = match opened.as_ref() {
@@ -284,10 +352,10 @@ impl Host {
                 // hold it otherwise.
                 let is_empty =
                     |own: &Arc<HostedVault>| own.try_opened().is_some_and(|opened| opened.is_none());
-                if hosted.closing.get(&name).is_some_and(|own| {
+                if hosted.closing.get(&id).is_some_and(|own| {
                     Arc::ptr_eq(own, &vault) && Arc::strong_count(own) == 2 && is_empty(own)
                 }) {
-                    hosted.closing.remove(&name);
+                    hosted.closing.remove(&id);
                 }
             }
         }
@@ -321,7 +389,39 @@ impl Host {
             ("sidenote_turn_wait_seconds_total", "counter", count(&turns.waited) / 1e6),
             ("sidenote_conflicts_total", "counter", count(&turns.conflicts)),
         ];
-        values.iter().map(|(name, kind, value)| format!("# TYPE {name} {kind}\n{name} {value}\n")).collect()
+        let mut text: String = values
+            .iter()
+            .map(|(name, kind, value)| format!("# TYPE {name} {kind}\n{name} {value}\n"))
+            .collect();
+        text.push_str("# TYPE sidenote_quota_refusals_total counter\n");
+        for quota in Quota::ALL {
+            let refused = turns.over_quota(quota).load(Ordering::Relaxed);
+            text += &format!("sidenote_quota_refusals_total{{quota=\"{}\"}} {refused}\n", quota.name());
+        }
+        text + &self.sizes()
+    }
+
+    /// Returns lines for Prometheus about how much each open vault holds, and the limits that count for it.
+    fn sizes(&self) -> String {
+        let vaults: Vec<(VaultFacts, Quotas)> = self
+            .opened_vaults()
+            .iter()
+            .filter_map(|(vault, _)| Some((vault.facts()?, vault.quotas())))
+            .collect();
+        let mut text = String::new();
+        let mut add = |name: &str, value: &dyn Fn(&VaultFacts, &Quotas) -> Option<u64>| {
+            text += &format!("# TYPE {name} gauge\n");
+            for (facts, quotas) in &vaults {
+                if let Some(value) = value(facts, quotas) {
+                    text += &format!("{name}{{vault=\"{}\"}} {value}\n", facts.name);
+                }
+            }
+        };
+        add("sidenote_vault_bytes", &|facts, _| Some(facts.usage.bytes));
+        add("sidenote_vault_bytes_quota", &|_, quotas| quotas.bytes);
+        add("sidenote_vault_notes", &|facts, _| Some(facts.usage.notes));
+        add("sidenote_vault_notes_quota", &|_, quotas| quotas.notes);
+        text
     }
 
     /// Returns the number of vaults that are open and not served any more.

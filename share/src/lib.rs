@@ -12,6 +12,7 @@ pub mod host;
 pub mod members;
 pub mod oauth;
 mod postgres;
+pub mod quota;
 mod refusal_text;
 pub mod replica;
 pub mod settings;

@@ -8,7 +8,10 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::postgres::Database;
+use crate::postgres::members::StoredRoles;
 pub use crate::postgres::members::VaultSize;
+pub use crate::postgres::tables::Deletion;
+use crate::quota::QuotaSettings;
 use sidenote_foundation::clock::Timestamp;
 use sidenote_foundation::error::{Error, ErrorKind, Result};
 use sidenote_foundation::journal::event::Event;
@@ -76,6 +79,11 @@ pub struct VaultRoles {
     /// How much it has in the database.
     #[serde(flatten)]
     pub size: VaultSize,
+    /// What is set for its quotas.
+    pub quotas: QuotaSettings,
+    /// When it was deleted, if it was.
+    #[serde(flatten)]
+    pub deletion: Option<Deletion>,
 }
 
 /// A role of a person or group.
@@ -87,20 +95,21 @@ pub struct GrantedRole {
     pub role: Role,
 }
 
-/// Lists the vaults with the roles in each, and who is blocked.
+/// Lists the vaults with the roles in each, or those that were deleted, and who is blocked.
 ///
 /// # Errors
 /// `Invalid` if the role of the connection does not own the tables; `Io` if the database cannot be reached.
-pub fn list(database: &Database) -> Result<VaultList> {
+pub fn list(database: &Database, deleted: bool) -> Result<VaultList> {
     database.check_owner("list the vaults")?;
-    let (vaults, blocked) = database.list_roles()?;
+    let (vaults, blocked) = database.list_roles(deleted)?;
     let mut list = VaultList { vaults: Vec::new(), blocked };
-    for stored in vaults {
+    for mut stored in vaults {
         let mut roles = Vec::new();
-        for (who, role) in stored.roles {
+        for (who, role) in std::mem::take(&mut stored.roles) {
             roles.extend(parse_role(Some(role))?.map(|role| GrantedRole { who, role }));
         }
-        list.vaults.push(VaultRoles { name: stored.vault, roles, size: stored.size });
+        let StoredRoles { vault: name, size, quotas, deletion, .. } = stored;
+        list.vaults.push(VaultRoles { name, roles, size, quotas, deletion });
     }
     Ok(list)
 }
@@ -254,6 +263,29 @@ fn parse_role(name: Option<String>) -> Result<Option<Role>> {
 /// The vault and the names of a person, by which roles are remembered.
 type Asked = (String, Vec<String>);
 
+/// What became of a vault that a request names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum VaultState {
+    /// It has the name.
+    Present,
+    /// It has another name now.
+    Renamed(String),
+    /// It was deleted.
+    Deleted,
+}
+
+impl VaultState {
+    fn of(asked: &str, name: String, is_deleted: bool) -> Self {
+        if is_deleted {
+            Self::Deleted
+        } else if name == asked {
+            Self::Present
+        } else {
+            Self::Renamed(name)
+        }
+    }
+}
+
 /// Asks for the roles of people. Where the database cannot be reached, the last answer counts for a while.
 #[derive(Debug)]
 pub struct Members {
@@ -268,26 +300,37 @@ impl Members {
         Self { database, stale_time, known: Mutex::default() }
     }
 
-    /// Returns the role that a person has in a vault under one of some names. Returns `None` if there is no such vault, or
-    /// the person has no role in it or is blocked.
+    /// Returns the role that a person has in a vault under one of some names, and what became of the vault. Returns `None` if
+    /// there is no such vault, or the person has no role in it or is blocked.
     ///
     /// # Errors
     /// `Io` if the database cannot be reached and was not asked lately.
-    pub fn role(&self, vault: &str, names: &[String]) -> Result<Option<Role>> {
+    pub fn role(&self, vault: &str, names: &[String]) -> Result<Option<(Role, VaultState)>> {
         let asked = (vault.to_owned(), names.to_vec());
         match self.database.rights(vault, names) {
             Ok(rights) => {
                 let role = if rights.is_blocked { None } else { parse_role(rights.role)? };
-                self.remember(asked, role);
-                Ok(role)
+                let state = rights.name.map(|name| VaultState::of(vault, name, rights.is_deleted));
+                let is_present = state == Some(VaultState::Present);
+                self.remember(asked, role.filter(|_| is_present));
+                Ok(role.zip(state))
             }
             Err(error) if error.kind() == ErrorKind::Io => {
                 let known = self.known();
                 let known = known.get(&asked).filter(|(_, at)| at.elapsed() < self.stale_time);
-                known.map(|(role, _)| Some(*role)).ok_or(error)
+                known.map(|(role, _)| Some((*role, VaultState::Present))).ok_or(error)
             }
             Err(error) => Err(error),
         }
+    }
+
+    /// Returns what became of the vault that has or had a name; `None` if there is none.
+    ///
+    /// # Errors
+    /// `Io` if the database cannot be reached.
+    pub fn state(&self, vault: &str) -> Result<Option<VaultState>> {
+        let found = self.database.find_vault(vault)?;
+        Ok(found.map(|found| VaultState::of(vault, found.name, found.deleted.is_some())))
     }
 
     fn known(&self) -> MutexGuard<'_, HashMap<Asked, (Role, Instant)>> {

@@ -9,6 +9,7 @@ pub(crate) mod forget;
 pub(crate) mod import;
 pub(crate) mod listener;
 pub(crate) mod members;
+pub(crate) mod names;
 pub(crate) mod restore;
 pub(crate) mod schema;
 pub(crate) mod tables;
@@ -29,6 +30,7 @@ use uuid::Uuid;
 
 pub(crate) use self::failure::failed;
 use self::failure::{Outage, unreachable};
+use crate::quota::Quota;
 use sidenote_foundation::error::{Error, Result};
 use sidenote_foundation::http_client::is_loopback_name;
 use sidenote_foundation::vault::failpoint;
@@ -70,6 +72,20 @@ pub(crate) struct TurnCounts {
     pub(crate) waited: AtomicU64,
     /// The changes that were refused because a file was not as they expected it.
     pub(crate) conflicts: AtomicU64,
+    /// The changes that were refused because they would have exceeded a quota, in the order of [`Quota::ALL`].
+    over_quota: [AtomicU64; Quota::ALL.len()],
+}
+
+impl TurnCounts {
+    /// Returns the number of changes that would have exceeded a quota.
+    pub(crate) fn over_quota(&self, quota: Quota) -> &AtomicU64 {
+        let [bytes, notes, changes] = &self.over_quota;
+        match quota {
+            Quota::Bytes => bytes,
+            Quota::Notes => notes,
+            Quota::Changes => changes,
+        }
+    }
 }
 
 impl fmt::Debug for Database {

@@ -618,6 +618,8 @@ impl Replica {
             self.lost = self.fetch_lost(request)?;
         }
         let committed = self.remote.commit(request)?;
+        let removals = request.files.iter().filter(|file| file.content == NewContent::Removed);
+        let removals: Vec<CommittedContent> = removals.cloned().collect();
         self.state.sent = before.filter(|before| before.is_done);
         match committed {
             Committed::Done { is_new } => {
@@ -652,7 +654,14 @@ impl Replica {
                 }
                 Ok(is_whole)
             }
-            Committed::Refused(error) | Committed::Forbidden(error) => {
+            // What is removed is taken, and what does not fit is not tried file by file.
+            Committed::OverQuota(_) if removals.len() < request.files.len() && !removals.is_empty() => {
+                let operation = event_id(self.options.clock.now()).simple().to_string();
+                let removals = CommitRequest { operation, files: removals };
+                self.send(&removals, plan, reply)?;
+                Ok(false)
+            }
+            Committed::Refused(error) | Committed::Forbidden(error) | Committed::OverQuota(error) => {
                 self.store()?;
                 for file in &request.files {
                     reply.leave_out(file.path.as_str().to_owned(), error.to_string());

@@ -4,10 +4,13 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Deserializer};
 
+use crate::quota::Quotas;
 use sidenote_foundation::config::Secret;
 use sidenote_foundation::error::{Error, Result};
 use sidenote_foundation::{platform, safe_open};
 
+/// The bytes of a megabyte.
+pub const MEGABYTE: u64 = 1_000_000;
 /// The maximum size of the file in bytes.
 const MAX_FILE: u64 = 1 << 20;
 
@@ -38,12 +41,27 @@ pub struct TeamSettings {
     /// The largest file in megabytes.
     #[serde(default = "default_max_file_mb")]
     pub max_file_mb: u64,
+    /// The quotas of vaults for which none are set, from a table of their own.
+    #[serde(skip)]
+    pub quota: QuotaDefaults,
     /// The settings of login, from a table of their own; `None` where nobody logs in.
     #[serde(skip)]
     pub login: Option<LoginSettings>,
     /// The settings of the audit, from a table of their own.
     #[serde(skip)]
     pub audit: AuditSettings,
+}
+
+/// The quotas of vaults for which none are set. Without a number there is no limit.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct QuotaDefaults {
+    /// The size of all files of a vault in megabytes.
+    pub size_mb: Option<u64>,
+    /// The number of its notes.
+    pub notes: Option<u64>,
+    /// The changes of a person in a minute.
+    pub changes: Option<u64>,
 }
 
 /// The settings of login: whose access tokens are accepted, and how they are read.
@@ -126,6 +144,8 @@ fn default_max_file_mb() -> u64 {
 struct TeamFile {
     #[serde(default)]
     team: TeamSettings,
+    #[serde(default)]
+    quota: QuotaDefaults,
     login: Option<LoginSettings>,
     #[serde(default)]
     audit: AuditSettings,
@@ -141,6 +161,7 @@ impl Default for TeamSettings {
             stale_s: default_stale_s(),
             lock_s: default_lock_s(),
             max_file_mb: default_max_file_mb(),
+            quota: QuotaDefaults::default(),
             login: None,
             audit: AuditSettings::default(),
         }
@@ -211,11 +232,17 @@ impl TeamSettings {
             .map_err(|_| Error::invalid(format!("{} is not UTF-8", path.display())))?;
         let file: TeamFile =
             toml::from_str(&text).map_err(|error| Error::invalid(format!("{}: {error}", path.display())))?;
-        Ok(Self { login: file.login, audit: file.audit, ..file.team })
+        Ok(Self { quota: file.quota, login: file.login, audit: file.audit, ..file.team })
     }
 
     /// Returns the largest file in bytes.
     pub fn max_file(&self) -> u64 {
-        self.max_file_mb.saturating_mul(1_000_000)
+        self.max_file_mb.saturating_mul(MEGABYTE)
+    }
+
+    /// Returns the quotas of vaults for which none are set.
+    pub fn quotas(&self) -> Quotas {
+        let QuotaDefaults { size_mb, notes, changes } = self.quota;
+        Quotas { bytes: size_mb.map(|size| size.saturating_mul(MEGABYTE)), notes, changes }
     }
 }

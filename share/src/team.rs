@@ -1,5 +1,5 @@
 //! What an operator does with vaults of a team: create one from a folder, write one into a folder, restore one from a folder,
-//! remove old contents, and check one.
+//! remove old contents, check one, rename and delete one, and set its quotas.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -9,6 +9,8 @@ use uuid::Uuid;
 
 use crate::postgres::Database;
 use crate::postgres::import::Import;
+use crate::postgres::tables::Deletion;
+use crate::quota::{QuotaSetting, QuotaSettings, Usage};
 use sidenote_foundation::clock::Timestamp;
 use sidenote_foundation::config::{Config, VAULT_FILE};
 use sidenote_foundation::error::{Error, ErrorKind, Result};
@@ -23,6 +25,11 @@ const OP_IMPORT: &str = "import-vault";
 const OP_RESTORE: &str = "restore-vault";
 /// The name of the operation that removed contents.
 const OP_CLEAN: &str = "clean-vault";
+/// The names of the operations that changed a vault itself.
+const OP_RENAME: &str = "rename-vault";
+const OP_DELETE: &str = "delete-vault";
+const OP_UNDELETE: &str = "undelete-vault";
+const OP_QUOTA: &str = "set-quota";
 /// The longest name of a vault, in bytes.
 const MAX_NAME: usize = 64;
 
@@ -84,10 +91,7 @@ pub fn create(
     dry_run: bool,
 ) -> Result<TransferReply> {
     check_name(name)?;
-    if database.find_vault(name)?.is_some() {
-        return Err(Error::new(ErrorKind::Exists, format!("there is a vault {name:?} already"))
-            .with_hint("choose another name"));
-    }
+    database.check_free(name)?;
     let mut reply = TransferReply {
         name: name.to_owned(),
         id: None,
@@ -241,7 +245,7 @@ pub fn restore(
     Ok(VaultRestoreReply { name: name.to_owned(), written, removed, unchanged, event, applied })
 }
 
-/// Contents that were removed from the database.
+/// Contents that were removed from the database, or a whole vault.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct CleanReply {
     /// The name of the vault.
@@ -250,28 +254,67 @@ pub struct CleanReply {
     pub contents: usize,
     /// Their size in bytes.
     pub bytes: u64,
+    /// Whether the vault was deleted before, and is removed for good.
+    pub is_removal: bool,
     /// Whether anything was removed.
     pub applied: bool,
 }
 
 /// Removes the contents of a vault that no file has now and no change since a time names. Changes before that cannot be undone
-/// any more. With `dry_run`, they are only counted.
+/// any more. A vault that was deleted and whose time is over is removed for good. Without a name, this is done to all vaults, and
+/// deleted ones whose time is not over are left. With `dry_run`, contents are only counted.
 ///
 /// # Errors
-/// `Invalid` if the role of the connection does not own the tables; `NotFound` if there is no such vault; `Conflict` if a
-/// server is changing the vault all the time; `Io` if the database cannot be reached.
+/// `Invalid` if the role of the connection does not own the tables, or if the time of the named vault is not over; `NotFound` if
+/// there is no such vault; `Conflict` if a server is changing the vault all the time; `Io` if the database cannot be reached.
 pub fn clean(
     database: &Database,
-    name: &str,
+    name: Option<&str>,
     since: Timestamp,
     now: Timestamp,
     dry_run: bool,
-) -> Result<CleanReply> {
+) -> Result<Vec<CleanReply>> {
     database.check_owner("remove contents")?;
-    let id = database.vault_id(name)?;
-    let found = database.clean(id, since, dry_run, &mut Event::new(OP_CLEAN, now))?;
-    let applied = !dry_run && found.count > 0;
-    Ok(CleanReply { name: name.to_owned(), contents: found.count, bytes: found.bytes, applied })
+    let deleted = database.deleted_vaults()?;
+    let mut replies = Vec::new();
+    for found in deleted.iter().filter(|found| name.is_none_or(|name| found.name == name)) {
+        match found.deleted {
+            Some(deletion) if deletion.removable_at > now && name.is_some() => {
+                return Err(Error::invalid(format!(
+                    "the vault {} was deleted, and is kept until {}",
+                    found.name,
+                    deletion.removable_at.local_rfc3339()
+                ))
+                .with_hints(
+                    "`sidenote team undelete` brings it back; `sidenote team delete --now` removes it for good",
+                    "tell the user",
+                ));
+            }
+            Some(deletion) if deletion.removable_at > now => {}
+            _ => replies.push(remove(database, found.id, &found.name, dry_run)?),
+        }
+    }
+    let names = match name {
+        Some(_) if !replies.is_empty() => Vec::new(),
+        name => vaults(database, name)?,
+    };
+    for name in names {
+        let id = database.vault_id(&name)?;
+        let found = database.clean(id, since, dry_run, &mut Event::new(OP_CLEAN, now))?;
+        let applied = !dry_run && found.count > 0;
+        let (contents, bytes) = (found.count, found.bytes);
+        replies.push(CleanReply { name, contents, bytes, is_removal: false, applied });
+    }
+    Ok(replies)
+}
+
+/// Removes a vault for good.
+fn remove(database: &Database, id: Uuid, name: &str, dry_run: bool) -> Result<CleanReply> {
+    let (contents, bytes) = database.stored(id)?;
+    if !dry_run {
+        database.remove_vault(id)?;
+    }
+    Ok(CleanReply { name: name.to_owned(), contents, bytes, is_removal: true, applied: !dry_run })
 }
 
 /// Returns the name of a vault, or without one those of all vaults.
@@ -296,4 +339,166 @@ pub fn check(database: &Database, name: &str) -> Result<TeamCheck> {
     let id = database.vault_id(name)?;
     let (problems, files) = database.check_vault(id)?;
     Ok(TeamCheck { name: name.to_owned(), files, problems })
+}
+
+/// A vault that got another name.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct RenameReply {
+    /// The name before.
+    pub from: String,
+    /// The name now, or as it would be.
+    pub to: String,
+    /// Whether anything was written.
+    pub applied: bool,
+}
+
+/// Gives a vault another name. Files, rights and history stay, and clients of the former name are told the new one. With `dry_run`,
+/// it is only checked.
+///
+/// # Errors
+/// `Invalid` if the new name cannot be one, or if the role of the connection does not own the tables; `NotFound` if there is no
+/// such vault; `Exists` if another vault has the new name, or had it; `Io` if the database cannot be reached.
+pub fn rename(
+    database: &Database,
+    from: &str,
+    to: &str,
+    now: Timestamp,
+    dry_run: bool,
+) -> Result<RenameReply> {
+    check_name(to)?;
+    database.check_owner("rename a vault")?;
+    let id = database.vault_id(from)?;
+    if database.find_vault(to)?.is_none_or(|found| found.id != id || found.name == to) {
+        database.check_free(to)?;
+    }
+    if !dry_run {
+        let mut event = Event::new(OP_RENAME, now);
+        for (key, name) in [("name_before", from), ("name", to)] {
+            event.more.insert(key.to_owned(), name.into());
+        }
+        database.rename_vault(id, from, to, &mut event)?;
+    }
+    Ok(RenameReply { from: from.to_owned(), to: to.to_owned(), applied: !dry_run })
+}
+
+/// A vault that was deleted, or brought back.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct DeleteReply {
+    /// The name of the vault.
+    pub name: String,
+    /// When it was deleted, and how long it is kept; `None` if it was brought back.
+    #[serde(flatten)]
+    pub deletion: Option<Deletion>,
+    /// Whether anything was written.
+    pub applied: bool,
+}
+
+/// Deletes a vault: nobody gets to it from then on, and it can be brought back until it is removed for good by [`clean`], which may
+/// be from `removable_at` on. With `dry_run`, it is only checked.
+///
+/// # Errors
+/// `Invalid` if the role of the connection does not own the tables; `NotFound` if there is no such vault, or if it was deleted;
+/// `Io` if the database cannot be reached.
+pub fn delete(
+    database: &Database,
+    name: &str,
+    removable_at: Timestamp,
+    now: Timestamp,
+    dry_run: bool,
+) -> Result<DeleteReply> {
+    database.check_owner("delete a vault")?;
+    let id = database.vault_id(name)?;
+    let deletion = Some(Deletion { deleted_at: now, removable_at });
+    if !dry_run {
+        database.set_deleted(id, deletion, &mut Event::new(OP_DELETE, now))?;
+    }
+    Ok(DeleteReply { name: name.to_owned(), deletion, applied: !dry_run })
+}
+
+/// Removes a vault for good at once, whether it was deleted before or not. With `dry_run`, its contents are only counted.
+///
+/// # Errors
+/// `Invalid` if the role of the connection does not own the tables; `NotFound` if there is no such vault; `Io` if the database
+/// cannot be reached.
+pub fn delete_now(database: &Database, name: &str, dry_run: bool) -> Result<CleanReply> {
+    database.check_owner("delete a vault")?;
+    let deleted = database.find_vault(name)?.filter(|found| found.name == name && found.deleted.is_some());
+    let id = deleted.map_or_else(|| database.vault_id(name), |found| Ok(found.id))?;
+    remove(database, id, name, dry_run)
+}
+
+/// Brings a vault back that was deleted. With `dry_run`, it is only checked.
+///
+/// # Errors
+/// `Invalid` if the role of the connection does not own the tables; `NotFound` if no vault of this name was deleted, or if it was
+/// removed for good; `Io` if the database cannot be reached.
+pub fn undelete(database: &Database, name: &str, now: Timestamp, dry_run: bool) -> Result<DeleteReply> {
+    database.check_owner("bring a vault back")?;
+    let found = database.find_vault(name)?.filter(|found| found.name == name && found.deleted.is_some());
+    let found = found.ok_or_else(|| {
+        Error::not_found(format!("no vault {name:?} was deleted, or it was removed for good")).with_hints(
+            "`sidenote team list --deleted` lists those that can be brought back",
+            "tell the user",
+        )
+    })?;
+    if !dry_run {
+        database.set_deleted(found.id, None, &mut Event::new(OP_UNDELETE, now))?;
+    }
+    Ok(DeleteReply { name: name.to_owned(), deletion: None, applied: !dry_run })
+}
+
+/// The quotas of a vault.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct QuotaReply {
+    /// The name of the vault.
+    pub name: String,
+    /// How much it holds.
+    pub usage: Usage,
+    /// What is set for its quotas, or would be.
+    pub quotas: QuotaSettings,
+    /// Whether anything was written.
+    pub applied: bool,
+}
+
+/// What is to be set for the quotas of a vault. Those that are not named stay as they are.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct QuotaRequest {
+    /// The size of all files in bytes.
+    pub bytes: Option<QuotaSetting>,
+    /// The number of notes.
+    pub notes: Option<QuotaSetting>,
+    /// The changes of a person in a minute.
+    pub changes: Option<QuotaSetting>,
+}
+
+/// Sets quotas of a vault, and says how much it holds. They count from the next change on, at all servers. With `dry_run`, they are
+/// only read.
+///
+/// # Errors
+/// `Invalid` if something is to be set and the role of the connection does not own the tables; `NotFound` if there is no such vault;
+/// `Io` if the database cannot be reached.
+pub fn quota(
+    database: &Database,
+    name: &str,
+    request: QuotaRequest,
+    now: Timestamp,
+    dry_run: bool,
+) -> Result<QuotaReply> {
+    let id = database.vault_id(name)?;
+    let (usage, before) = database.quotas_of(id)?;
+    let quotas = QuotaSettings {
+        bytes: request.bytes.unwrap_or(before.bytes),
+        notes: request.notes.unwrap_or(before.notes),
+        changes: request.changes.unwrap_or(before.changes),
+    };
+    let applied = !dry_run && quotas != before;
+    if applied {
+        database.check_owner("set quotas")?;
+        let mut event = Event::new(OP_QUOTA, now);
+        let settings = serde_json::to_value(quotas)
+            .map_err(|error| Error::internal("quotas cannot be serialized").with_source(error))?;
+        event.more.insert("quotas".to_owned(), settings);
+        database.set_quotas(id, quotas, &mut event)?;
+    }
+    Ok(QuotaReply { name: name.to_owned(), usage, quotas, applied })
 }

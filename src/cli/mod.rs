@@ -93,10 +93,10 @@ const EXAMPLES: &str = "Examples:
 
 Exit codes: 0 done, 1 internal error, 2 wrong usage or invalid input,
 3 not found, 4 exists or ambiguous, 5 conflict or locked, 6 input/output,
-7 damaged index, 8 problems found, 130 interrupted.";
+7 damaged index, 8 problems found, 9 over a quota, 130 interrupted.";
 
 /// Every exit code: the number, its name in `--help`, and when a command ends with it.
-pub const EXIT_CODES: [(u8, &str, &str); 10] = [
+pub const EXIT_CODES: [(u8, &str, &str); 11] = [
     (0, "done", "The command succeeded."),
     (
         1,
@@ -113,6 +113,11 @@ pub const EXIT_CODES: [(u8, &str, &str); 10] = [
         8,
         "problems found",
         "`check --strict` found a problem of the given severity or above, `doctor` found a problem, a step of `self-check` failed, or `sync` left a file out.",
+    ),
+    (
+        9,
+        "over a quota",
+        "A change would exceed a quota of a vault of a team: its size, its notes, or the changes of a person in a minute.",
     ),
     (130, "interrupted", "Ctrl-C stopped the command before it was done."),
 ];
@@ -443,6 +448,7 @@ pub fn exit_code(kind: ErrorKind) -> u8 {
         ErrorKind::Conflict => 5,
         ErrorKind::Io => 6,
         ErrorKind::Corrupt => 7,
+        ErrorKind::Quota => 9,
     }
 }
 

@@ -1,6 +1,8 @@
 //! `sidenote team`: vaults that several servers share, in a PostgreSQL database.
 
 mod args;
+mod deletion;
+mod quota;
 mod restore;
 mod rights;
 
@@ -12,6 +14,8 @@ use std::time::Duration;
 use clap::{Args, Subcommand};
 
 use self::args::{DatabaseArgs, SettingsArgs};
+use self::deletion::{DeleteArgs, RenameArgs, UndeleteArgs};
+use self::quota::QuotaArgs;
 use self::restore::{CleanArgs, RestoreArgs};
 use self::rights::{AuditArgs, BlockArgs, ForgetArgs, GrantArgs, ListArgs, RevokeArgs, UnblockArgs};
 use crate::cli::args::DryRunArgs;
@@ -20,9 +24,10 @@ use crate::cli::sync::{self, SyncArgs};
 use crate::cli::{CommandContext, Outcome, output};
 use crate::error::{Error, ErrorKind, Result};
 use crate::mcp::login::{KeyTimes, Login, LoginOptions};
-use crate::mcp::{Http, Toolset, VaultSource};
+use crate::mcp::{Http, Toolset, VaultSource, VaultState};
 use crate::share::follow::Follower;
 use crate::share::host::Host;
+use crate::share::members;
 use crate::share::settings::TeamSettings;
 use crate::share::team::{self, TeamCheck};
 use crate::store::{Role, Store};
@@ -42,6 +47,9 @@ const STORE_USES: Duration = Duration::from_secs(1);
   sidenote team export handbook ~/handbook-copy
   sidenote team restore handbook ~/handbook-copy --dry-run
   sidenote team clean handbook --dry-run
+  sidenote team quota handbook --notes 50000
+  sidenote team rename handbook manual
+  sidenote team delete handbook --dry-run
   sidenote team grant handbook group:staff writer
   sidenote team list --database postgres:///notes
   sidenote team audit handbook --since 7d
@@ -66,6 +74,10 @@ enum TeamCommand {
     Export(ExportArgs),
     Restore(RestoreArgs),
     Clean(CleanArgs),
+    Quota(QuotaArgs),
+    Rename(RenameArgs),
+    Delete(DeleteArgs),
+    Undelete(UndeleteArgs),
     Check(CheckArgs),
     Grant(GrantArgs),
     Revoke(RevokeArgs),
@@ -183,6 +195,10 @@ pub(super) fn run(context: &mut CommandContext, args: TeamArgs) -> Result<Outcom
         TeamCommand::Export(args) => return export(context, &args),
         TeamCommand::Restore(args) => restore::restore(context, &args)?,
         TeamCommand::Clean(args) => restore::clean(context, &args)?,
+        TeamCommand::Quota(args) => quota::run(context, &args)?,
+        TeamCommand::Rename(args) => deletion::rename(context, &args)?,
+        TeamCommand::Delete(args) => deletion::delete(context, &args)?,
+        TeamCommand::Undelete(args) => deletion::undelete(context, &args)?,
         TeamCommand::Check(args) => return check(context, &args),
         TeamCommand::Grant(args) => rights::grant(context, &args)?,
         TeamCommand::Revoke(args) => rights::revoke(context, &args)?,
@@ -264,15 +280,21 @@ struct TeamVaults {
 }
 
 impl TeamVaults {
-    fn serves(&self, name: &str) -> bool {
-        let is_served = self.names.is_empty() || self.names.iter().any(|served| served == name);
-        is_served && team::check_name(name).is_ok()
+    /// Returns whether a vault is served: all are, or it is one of those that are, or was when it had another name.
+    fn serves(&self, name: &str) -> Result<bool> {
+        if team::check_name(name).is_err() {
+            return Ok(false);
+        }
+        if self.names.is_empty() || self.names.iter().any(|served| served == name) {
+            return Ok(true);
+        }
+        self.host.was_named(name, &self.names)
     }
 }
 
 impl VaultSource for TeamVaults {
     fn open(&self, name: &str) -> Result<Option<Store>> {
-        if !self.serves(name) {
+        if !self.serves(name)? {
             return Ok(None);
         }
         match self.host.store(name) {
@@ -287,11 +309,23 @@ impl VaultSource for TeamVaults {
         }
     }
 
-    fn role(&self, name: &str, who: &[String]) -> Result<Option<Role>> {
-        if !self.serves(name) {
+    fn role(&self, name: &str, who: &[String]) -> Result<Option<(Role, VaultState)>> {
+        if !self.serves(name)? {
             return Ok(None);
         }
-        self.host.members().role(name, who)
+        let found = self.host.members().role(name, who)?;
+        Ok(found.map(|(role, state)| (role, told(state))))
+    }
+
+    fn state(&self, name: &str) -> Result<Option<VaultState>> {
+        if !self.serves(name)? {
+            return Ok(None);
+        }
+        Ok(self.host.members().state(name)?.map(told))
+    }
+
+    fn take_news(&self) -> bool {
+        self.host.take_news()
     }
 
     fn close(&self, name: &str) {
@@ -320,6 +354,15 @@ impl VaultSource for TeamVaults {
 
     fn metrics(&self) -> String {
         self.host.metrics()
+    }
+}
+
+/// Converts what became of a vault to what the server of clients is told.
+fn told(state: members::VaultState) -> VaultState {
+    match state {
+        members::VaultState::Present => VaultState::Present,
+        members::VaultState::Renamed(name) => VaultState::Renamed(name),
+        members::VaultState::Deleted => VaultState::Deleted,
     }
 }
 

@@ -1,6 +1,7 @@
 //! The state that the services of a store share.
 
 use sidenote_foundation::wording::Wording;
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicI64};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -188,6 +189,8 @@ pub(super) struct SharedState {
     pub(crate) looked_in_batch: Mutex<u64>,
     /// The changes of sessions that are not committed in git yet.
     pub(crate) session_commits: Mutex<SessionCommits>,
+    /// The files that a change of this process left, each with the hash of its bytes, until the index has them.
+    pub(crate) changing: Mutex<HashMap<NotePath, Option<[u8; 32]>>>,
     /// The refused calls of the last minute.
     pub(crate) refusals: Mutex<Refusals>,
     /// The lock that a call with an operation id holds while it runs.

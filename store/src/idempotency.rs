@@ -120,11 +120,11 @@ impl Calls<'_> {
         std::mem::take(&mut self.core.call.uncommitted.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Records that this call was refused because its caller lacks the right to it.
+    /// Records that this call was refused because its caller lacks the right to it, or for another reason that is given.
     ///
     /// # Errors
     /// `Io` if the journal cannot be written.
-    pub fn record_refusal(&self) -> Result<()> {
+    pub fn record_refusal(&self, reason: Option<&str>) -> Result<()> {
         let who = self.core.origin.as_ref().and_then(|origin| origin.caller.as_ref()).map(Caller::who);
         if let Some(who) = &who
             && !self.core.state.refusals.lock().unwrap_or_else(PoisonError::into_inner).admit(who)
@@ -133,6 +133,7 @@ impl Calls<'_> {
         }
         let mut event = Event::new(OP_REFUSED, self.core.clock.now());
         event.more.extend(self.signature());
+        event.more.extend(reason.map(|reason| ("reason".to_owned(), reason.into())));
         self.core.journal().append(&event)
     }
 

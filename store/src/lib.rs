@@ -271,6 +271,7 @@ impl Store {
             unindexed_files: Mutex::default(),
             looked_in_batch: Mutex::default(),
             session_commits: Mutex::default(),
+            changing: Mutex::default(),
             refusals: Mutex::default(),
             named_call_lock: Mutex::default(),
         };

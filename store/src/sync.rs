@@ -11,7 +11,7 @@ use crate::core::{Core, former_of};
 use crate::lookup::Lookup;
 use sidenote_foundation::clock::Timestamp;
 use sidenote_foundation::config::CommitPolicy;
-use sidenote_foundation::error::{ErrorKind, Result};
+use sidenote_foundation::error::{Error, ErrorKind, Result};
 use sidenote_foundation::index::catalog::Counts;
 use sidenote_foundation::index::follow::CatchUp;
 use sidenote_foundation::index::{
@@ -42,13 +42,20 @@ impl Core {
         if !authority.is_shared() {
             return read;
         }
-        let known = self.index.catalog().row_at(path.as_str())?.and_then(|row| row.hash);
-        let is_as_known = match (&read, known) {
-            (Ok(bytes), Some(hash)) => ContentHash::of(bytes).to_bytes() == hash,
-            (Err(_), Some(_)) => false,
-            (_, None) => true,
+        let is_missing = |error: &Error| error.kind() == ErrorKind::NotFound;
+        if read.as_ref().is_err_and(|error| !is_missing(error)) {
+            // A file that is not read, such as one over the limit, is not compared either.
+            return read;
+        }
+        let present = read.as_ref().ok().map(|bytes| ContentHash::of(bytes).to_bytes());
+        // Callers may have a read transaction.
+        let known = self.index.nested_catalog()?.row_at(path.as_str())?.and_then(|row| row.hash);
+        // The index does not know yet what this process is changing.
+        let is_own = || {
+            let changing = self.state.changing.lock().unwrap_or_else(PoisonError::into_inner);
+            changing.get(path).is_some_and(|own| *own == present)
         };
-        if is_as_known {
+        if known.is_none() || known == present || is_own() {
             return read;
         }
         authority.distrust(path);

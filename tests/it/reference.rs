@@ -92,6 +92,7 @@ fn exit_codes_of_the_reference_are_those_of_the_program() {
         ErrorKind::Conflict,
         ErrorKind::Io,
         ErrorKind::Corrupt,
+        ErrorKind::Quota,
     ];
     for kind in kinds {
         let number = cli::exit_code(kind);

@@ -8,10 +8,12 @@ mod following;
 mod limits;
 #[cfg(target_os = "linux")]
 mod network;
+mod lifecycle;
 mod observing;
 mod operating;
 #[cfg(unix)]
 mod proxy;
+mod quotas;
 mod rights;
 mod serving;
 mod sessions;
@@ -32,6 +34,7 @@ use sidenote::error::ErrorKind;
 use sidenote::share::Database;
 use sidenote::share::authority::VaultLimits;
 use sidenote::share::host::Host;
+use sidenote::share::quota::Quotas;
 use sidenote::share::settings::TeamSettings;
 use sidenote::share::team;
 use sidenote::store::{MoveRequest, NewRequest, Open, Operation, Store};
@@ -171,10 +174,10 @@ fn init_makes_tables_whose_policies_bind_the_role_of_servers() {
         serde_json::from_str::<serde_json::Value>(&stdout(&done)).unwrap()
     };
     let app = Database::new(&cluster.app_before_init()).unwrap();
-    assert_eq!(init(&["--dry-run"]), serde_json::json!({ "from": 0, "to": 2, "applied": false }));
+    assert_eq!(init(&["--dry-run"]), serde_json::json!({ "from": 0, "to": 3, "applied": false }));
     assert!(app.check_role().is_err());
-    assert_eq!(init(&[]), serde_json::json!({ "from": 0, "to": 2, "applied": true }));
-    assert_eq!(init(&[]), serde_json::json!({ "from": 2, "to": 2, "applied": false }));
+    assert_eq!(init(&[]), serde_json::json!({ "from": 0, "to": 3, "applied": true }));
+    assert_eq!(init(&[]), serde_json::json!({ "from": 3, "to": 3, "applied": false }));
     app.check_role().unwrap();
     let owner = Database::new(&cluster.owner()).unwrap();
     let refused = owner.check_role().unwrap_err();
@@ -521,7 +524,12 @@ fn child_keeps_the_turn() {
         &database,
         "v",
         Path::new(&cache),
-        VaultLimits { lock_time: Duration::from_secs(15), max_file: 50_000_000, stale_time: Duration::ZERO },
+        VaultLimits {
+            lock_time: Duration::from_secs(15),
+            max_file: 50_000_000,
+            stale_time: Duration::ZERO,
+            quotas: Quotas::default(),
+        },
     )
     .unwrap();
     let vault = sidenote::vault::authority::with_authority(

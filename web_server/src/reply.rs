@@ -137,6 +137,7 @@ impl From<Error> for ApiError {
             ErrorKind::NotFound => StatusCode::NOT_FOUND,
             ErrorKind::Exists | ErrorKind::Conflict => StatusCode::CONFLICT,
             ErrorKind::Invalid => StatusCode::BAD_REQUEST,
+            ErrorKind::Quota => StatusCode::PAYLOAD_TOO_LARGE,
             ErrorKind::Io | ErrorKind::Corrupt | ErrorKind::Internal => StatusCode::INTERNAL_SERVER_ERROR,
         };
         let hint = error.wording().map(|hint| hint.for_page().to_owned()).filter(|hint| !hint.is_empty());

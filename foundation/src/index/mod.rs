@@ -249,10 +249,6 @@ impl IndexState {
         *self.catalog.write().unwrap_or_else(PoisonError::into_inner) = pool;
     }
 
-    fn catalog(&self) -> ReadTransaction {
-        self.pool().read()
-    }
-
     /// Returns whether the index folder contains another index than the open one, or none.
     pub(super) fn is_displaced(&self) -> bool {
         self.identity.is_displaced()
@@ -798,9 +794,14 @@ impl Index {
         Ok(Arc::clone(snapshot.validity.get_or_init(|| table)))
     }
 
-    /// Begins a read transaction on the catalog. A thread must not hold two at a time.
+    /// Begins a read transaction on the catalog. A thread must not hold two at a time, but for [`Self::nested_catalog`].
     pub fn catalog(&self) -> ReadTransaction {
-        self.shared.catalog()
+        self.shared.pool().read()
+    }
+
+    /// Begins a read transaction on the catalog for a caller that may have one already.
+    pub fn nested_catalog(&self) -> Result<ReadTransaction> {
+        self.shared.pool().read_nested()
     }
 
     /// Returns the moves of files that were found since the last call.
@@ -842,8 +843,7 @@ impl Index {
             catalog.paths().all()?.into_iter().map(|(path, id)| (id, path.as_str().to_owned())).collect();
         let name = |id: i64| paths.get(&id).cloned().unwrap_or_else(|| format!("#{id}"));
         let mut lines = Vec::new();
-        let ids: Vec<i64> = paths.keys().copied().collect();
-        for row in catalog.rows(&ids)? {
+        for row in catalog.rows(&paths.keys().copied().collect::<Vec<i64>>())? {
             let path = row.path.as_str();
             let hash =
                 row.hash.map_or_else(String::new, |hash| blake3::Hash::from_bytes(hash).to_hex().to_string());

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::extract::{Path, Request, State};
-use axum::http::{StatusCode, header};
+use axum::http::{StatusCode, Uri, header};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{any, get};
 use tokio::sync::OnceCell;
@@ -16,6 +16,7 @@ use tokio::task::JoinHandle;
 use super::endpoint::{Endpoint, handle_authorized};
 use super::gate::Gate;
 use super::metrics::Metrics;
+pub use super::rights::VaultState;
 use super::rights::{Access, NO_VAULT};
 use crate::login::Login;
 use crate::{END_LIMIT, Server, Toolset, end_within};
@@ -30,12 +31,21 @@ pub trait VaultSource: Send + Sync {
     /// An error that says why the vault cannot be opened now.
     fn open(&self, name: &str) -> Result<Option<Store>>;
 
-    /// Returns the role that a person has in a vault under one of some names. Returns `None` if there is no such vault, or
-    /// the person has no role in it. Without login it is never asked for.
+    /// Returns the role that a person has in a vault under one of some names, and what became of the vault. Returns `None` if
+    /// there is no such vault, or the person has no role in it. Without login it is never asked for.
     ///
     /// # Errors
     /// An error that says why it cannot be read now.
-    fn role(&self, name: &str, who: &[String]) -> Result<Option<Role>>;
+    fn role(&self, name: &str, who: &[String]) -> Result<Option<(Role, VaultState)>>;
+
+    /// Returns what became of a vault; `None` if there is none.
+    ///
+    /// # Errors
+    /// An error that says why it cannot be read now.
+    fn state(&self, name: &str) -> Result<Option<VaultState>>;
+
+    /// Returns whether vaults were renamed or deleted since this was last asked.
+    fn take_news(&self) -> bool;
 
     /// Takes back a vault that is not served any more. Calls of it may still be running.
     fn close(&self, name: &str);
@@ -60,6 +70,15 @@ pub trait VaultSource: Send + Sync {
 
     /// Returns lines for `/metrics`.
     fn metrics(&self) -> String;
+}
+
+impl Server {
+    /// Waits for all running calls, so that no write ends half-done, and ends all sessions. The store can still be used: a vault that
+    /// is asked for while it is being closed goes on with it.
+    pub(crate) fn end_calls(&self) {
+        drop(self.shared.running_calls.write().unwrap_or_else(PoisonError::into_inner));
+        self.shared.store.changes().end_all_sessions();
+    }
 }
 
 /// A vault that is served.
@@ -170,12 +189,32 @@ impl NamedVaults {
         request: Request,
         handle: impl FnOnce(Request) -> F,
     ) -> Response {
-        let Some(access) = &self.access else { return self.gate.answer(request, handle).await };
+        let Some(access) = &self.access else {
+            let checked = |request: Request| async {
+                match self.state(name).await {
+                    Ok(Some(VaultState::Present)) => handle(request).await,
+                    Ok(Some(state)) => self.not_here(name, &state, request.uri()),
+                    Ok(None) => {
+                        self.retire(name);
+                        no_vault()
+                    }
+                    Err(error) => {
+                        // A vault that is open is served for a while.
+                        tracing::debug!("it is not known whether the vault {name} has this name: {error}");
+                        handle(request).await
+                    }
+                }
+            };
+            return self.gate.answer(request, checked).await;
+        };
         let admitted = |mut request: Request| async {
-            let (identity, member) = match access.admit(name, request.headers()).await {
+            let (identity, member, state) = match access.admit(name, request.headers()).await {
                 Ok(admitted) => admitted,
                 Err(refusal) => return refusal,
             };
+            if state != VaultState::Present {
+                return self.not_here(name, &state, request.uri());
+            }
             let method = request.method().clone();
             request.extensions_mut().insert(member);
             access.limit_stream(name, identity, &method, handle(request).await)
@@ -183,13 +222,66 @@ impl NamedVaults {
         self.gate.answer_without_token(request, admitted).await
     }
 
+    /// Asks what became of a vault; `None` if there is none.
+    async fn state(&self, name: &str) -> Result<Option<VaultState>> {
+        let (source, name) = (Arc::clone(&self.source), name.to_owned());
+        let asked = tokio::task::spawn_blocking(move || source.state(&name)).await;
+        asked.map_err(|error| Error::internal("the look at a vault ended").with_source(error))?
+    }
+
+    /// Returns the answer for a vault that has another name now or was deleted, and closes it here.
+    fn not_here(&self, name: &str, state: &VaultState, uri: &Uri) -> Response {
+        self.retire(name);
+        let VaultState::Renamed(new) = state else {
+            let text = format!(
+                "the vault {name} was deleted; the operator of the service can bring it back for a while\n"
+            );
+            return (StatusCode::GONE, text).into_response();
+        };
+        // What follows the name in the address, such as `mcp` or `blob/HASH`.
+        let rest = uri.path().splitn(4, '/').nth(3).unwrap_or_default();
+        let up = "../".repeat(rest.matches('/').count() + 1);
+        let query = uri.query().map(|query| format!("?{query}")).unwrap_or_default();
+        let place = format!("{up}{new}/{rest}{query}");
+        let text = format!("the vault {name} is called {new} now\n");
+        (StatusCode::PERMANENT_REDIRECT, [(header::LOCATION, place)], text).into_response()
+    }
+
+    /// Closes the vaults that have another name now or were deleted, if there is news of such.
+    async fn retire_changed(&self) {
+        if !self.source.take_news() {
+            return;
+        }
+        let names: Vec<String> = self.slots().keys().cloned().collect();
+        for name in names {
+            match self.state(&name).await {
+                Ok(Some(VaultState::Present)) => {}
+                Ok(_) => self.retire(&name),
+                // The next request of the vault finds it out.
+                Err(error) => tracing::debug!("it is not known whether the vault {name} is there: {error}"),
+            }
+        }
+    }
+
+    /// Closes a vault, whoever uses it.
+    fn retire(&self, name: &str) {
+        let retired = self.slots().remove_entry(name);
+        if let Some((name, slot)) = retired {
+            self.close(name, slot);
+        }
+    }
+
     /// Opens the vaults that are to be open before the server is ready. A vault that cannot be opened is logged, and opened
     /// by the first request of it.
     pub(super) async fn warm_up(self) {
-        for name in self.source.warm().to_vec() {
+        for mut name in self.source.warm().to_vec() {
+            if let Ok(Some(VaultState::Renamed(new))) = self.state(&name).await {
+                tracing::warn!("the vault {name}, which is opened at the start, is called {new} now");
+                name = new;
+            }
             match self.lease(&name).await {
                 Ok(Some(_)) => {}
-                Ok(None) => tracing::warn!("the vault {name} of team.warm does not exist"),
+                Ok(None) => tracing::warn!("the vault {name}, which is opened at the start, does not exist"),
                 Err(error) => self.log_failure(&format!("the vault {name} cannot be opened yet: {error}")),
             }
         }
@@ -263,6 +355,7 @@ impl NamedVaults {
             Ok(_) => {
                 self.failing().remove(name);
                 self.close_idle();
+                self.retire_changed().await;
                 Ok(Some(lease))
             }
             Err(error) => {
@@ -288,22 +381,27 @@ impl NamedVaults {
     fn close_idle(&self) {
         while let Some((name, slot)) = self.take_idle() {
             self.metrics.count_closed();
-            let source = Arc::clone(&self.source);
-            tokio::spawn(async move {
-                let Some(vault) = slot.vault.get() else { return };
-                vault.endpoint.close_sessions().await;
-                let server = vault.server.clone();
-                let ended = tokio::task::spawn_blocking(move || {
-                    server.end();
-                    drop(server);
-                    drop(slot);
-                    source.close(&name);
-                });
-                if let Err(error) = ended.await {
-                    tracing::warn!("a vault was not closed in order: {error}");
-                }
-            });
+            self.close(name, slot);
         }
+    }
+
+    /// Closes a vault that is not in the list any more.
+    fn close(&self, name: String, slot: Arc<Slot>) {
+        let source = Arc::clone(&self.source);
+        tokio::spawn(async move {
+            let Some(vault) = slot.vault.get() else { return };
+            vault.endpoint.close_sessions().await;
+            let server = vault.server.clone();
+            let ended = tokio::task::spawn_blocking(move || {
+                server.end_calls();
+                drop(server);
+                drop(slot);
+                source.close(&name);
+            });
+            if let Err(error) = ended.await {
+                tracing::warn!("a vault was not closed in order: {error}");
+            }
+        });
     }
 
     fn take_idle(&self) -> Option<(String, Arc<Slot>)> {
@@ -426,6 +524,7 @@ async fn ready(State(vaults): State<NamedVaults>, request: Request) -> Response 
     let why = match tokio::time::timeout(PATIENCE, checked).await {
         Ok(Ok(Ok(()))) => {
             vaults.try_failing().await;
+            vaults.retire_changed().await;
             return vaults.how_ready();
         }
         Ok(Ok(Err(error))) => error.to_string(),

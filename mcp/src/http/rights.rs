@@ -52,8 +52,19 @@ impl Member {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Listening;
 
-/// Returns the role that a person has in a vault under one of some names. It may block.
-type RoleLookup = dyn Fn(&str, &[String]) -> Result<Option<Role>> + Send + Sync;
+/// What became of a vault that a request names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum VaultState {
+    /// It has the name.
+    Present,
+    /// It has another name now.
+    Renamed(String),
+    /// It was deleted, and can still be brought back.
+    Deleted,
+}
+
+/// Returns the role that a person has in a vault under one of some names, and what became of the vault. It may block.
+type RoleLookup = dyn Fn(&str, &[String]) -> Result<Option<(Role, VaultState)>> + Send + Sync;
 
 /// Admits requests to vaults by access tokens and roles.
 #[derive(Clone)]
@@ -66,7 +77,7 @@ pub(super) struct Access {
 }
 
 impl Access {
-    /// Checks the token of a request, and the role of its person in the vault.
+    /// Checks the token of a request, and the role of its person in the vault. Also says what became of the vault.
     ///
     /// # Errors
     /// The response that refuses the request.
@@ -74,7 +85,7 @@ impl Access {
         &self,
         vault: &str,
         headers: &HeaderMap,
-    ) -> Result<(Identity, Member), Response> {
+    ) -> Result<(Identity, Member, VaultState), Response> {
         let metadata: Arc<str> = self.login.metadata_address(vault).into();
         let Some(token) = bearer_token(headers) else {
             return Err(unauthorized(&metadata, "", &self.how_to_log_in(vault)));
@@ -103,8 +114,8 @@ impl Access {
         let Some(allowed) = identity.allowed else {
             return Err(insufficient_scope(&metadata, Role::Reader));
         };
-        let role = match self.role(vault, &identity).await {
-            Ok(Some(role)) => role,
+        let (role, state) = match self.role(vault, &identity).await {
+            Ok(Some(found)) => found,
             Ok(None) => {
                 tracing::warn!("{} has no role in a vault {vault:?}", identity.caller.who());
                 return Err((StatusCode::NOT_FOUND, NO_VAULT).into_response());
@@ -119,7 +130,7 @@ impl Access {
             }
         };
         let (caller, records_reads) = (identity.caller.clone(), self.login.records_reads);
-        Ok((identity, Member { caller, role, allowed, records_reads, metadata }))
+        Ok((identity, Member { caller, role, allowed, records_reads, metadata }, state))
     }
 
     /// Says to somebody without a token that counts what to do.
@@ -133,13 +144,13 @@ impl Access {
         )
     }
 
-    async fn role(&self, vault: &str, identity: &Identity) -> Result<Option<Role>> {
+    async fn role(&self, vault: &str, identity: &Identity) -> Result<Option<(Role, VaultState)>> {
         let (role, vault, names) = (Arc::clone(&self.role), vault.to_owned(), identity.names.clone());
         let asked = tokio::task::spawn_blocking(move || role(&vault, &names)).await;
         asked.map_err(|error| Error::internal("the reading of rights ended").with_source(error))?
     }
 
-    /// Lets a stream of events end when the person loses the role, or, unless it is the answer to one call, when the token
+    /// Lets a stream of events end when the person loses the role or the vault its name, or, unless it is the answer to one call, when the token
     /// expires. A call that has begun is answered.
     pub(super) fn limit_stream(
         &self,
@@ -161,7 +172,8 @@ impl Access {
                     return;
                 }
                 tokio::time::sleep(if expires { left.min(RECHECK) } else { RECHECK }).await;
-                if matches!(access.role(&vault, &identity).await, Ok(None)) {
+                let found = access.role(&vault, &identity).await;
+                if found.is_ok_and(|found| found.is_none_or(|(_, state)| state != VaultState::Present)) {
                     return;
                 }
             }

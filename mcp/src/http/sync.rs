@@ -9,7 +9,7 @@ use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::extract::{Path, Request, State};
 use axum::http::request::Parts;
-use axum::http::{StatusCode, header};
+use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{get, post};
 use percent_encoding::percent_decode_str;
@@ -23,7 +23,7 @@ use sidenote_foundation::vault::authority::{SharedChanges, SharedPosition};
 use sidenote_http::body::channel_body;
 use sidenote_store::Role;
 use sidenote_store::replication::protocol::{
-    CHANGES_TYPE, ChangedFile, ChangesHead, CommitReply, CommitRequest, MAX_COMMIT_HEAD, line,
+    CHANGES_TYPE, ChangedFile, ChangesHead, CommitReply, CommitRequest, ERROR_HEADER, MAX_COMMIT_HEAD, line,
 };
 
 /// What a commit is called where repeated calls are recognised.
@@ -205,6 +205,7 @@ fn refusal(server: &Server, error: &Error) -> Response {
     let status = match error.kind() {
         ErrorKind::NotFound => StatusCode::NOT_FOUND,
         ErrorKind::Invalid | ErrorKind::Exists => StatusCode::BAD_REQUEST,
+        ErrorKind::Quota => return over_quota(error, text),
         ErrorKind::Conflict | ErrorKind::Io => {
             tracing::warn!("a request of a synchronised folder failed: {error}");
             return (StatusCode::SERVICE_UNAVAILABLE, [(header::RETRY_AFTER, "1")], text).into_response();
@@ -212,6 +213,19 @@ fn refusal(server: &Server, error: &Error) -> Response {
         ErrorKind::Corrupt | ErrorKind::Internal => StatusCode::INTERNAL_SERVER_ERROR,
     };
     (status, text).into_response()
+}
+
+/// Returns the answer for a change over a quota. The header tells it from a request that is too large for a proxy.
+fn over_quota(error: &Error, text: String) -> Response {
+    let status = if error.retry_after().is_some() {
+        StatusCode::TOO_MANY_REQUESTS
+    } else {
+        StatusCode::PAYLOAD_TOO_LARGE
+    };
+    let mut response = (status, [(ERROR_HEADER, error.kind().name())], text).into_response();
+    let seconds = error.retry_after().map(|time| (header::RETRY_AFTER, HeaderValue::from(time.as_secs())));
+    response.headers_mut().extend(seconds);
+    response
 }
 
 /// Reads the state from which changes are asked for; `None` if all files are.

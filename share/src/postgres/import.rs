@@ -6,10 +6,11 @@ use postgres::Client;
 use postgres::types::Type;
 use uuid::Uuid;
 
+use super::names::insert_vault;
 use super::tables::{each_content, files, set_vault, store_event};
 use super::turn::{MAX_SENT, send};
 use super::{Database, failed};
-use sidenote_foundation::error::{Error, ErrorKind, Result};
+use sidenote_foundation::error::Result;
 use sidenote_foundation::journal::event::Event;
 use sidenote_foundation::text::edit::ContentHash;
 use sidenote_foundation::vault::copy::{SharedFiles, SharedPath};
@@ -29,15 +30,8 @@ impl Import {
         let vault = Uuid::new_v4();
         client.batch_execute("begin").map_err(|error| failed("begin", error))?;
         set_vault(&mut client, vault)?;
-        let inserted = client.execute_typed(
-            "insert into sidenote.vault (id, name, head, origin) values ($1, $2, 1, $3) on conflict do nothing",
-            &[(&vault, Type::UUID), (&name, Type::TEXT), (&Uuid::new_v4(), Type::UUID)],
-        );
-        match inserted.map_err(|error| failed("create the vault", error))? {
-            1 => Ok(Self { client, vault, waiting: Vec::new(), size: 0 }),
-            _ => Err(Error::new(ErrorKind::Exists, format!("there is a vault {name:?} already"))
-                .with_hint("choose another name")),
-        }
+        insert_vault(&mut client, vault, name, 1)?;
+        Ok(Self { client, vault, waiting: Vec::new(), size: 0 })
     }
 
     /// Adds a file.
@@ -74,6 +68,15 @@ impl Import {
         if !self.waiting.is_empty() {
             self.send()?;
         }
+        let summed = self.client.execute_typed(
+            "update sidenote.vault v set (bytes, notes) = (
+                select coalesce(sum(octet_length(b.bytes)), 0), count(*) filter (where sidenote.is_note(f.path))
+                from sidenote.file f join sidenote.blob b on b.vault = f.vault and b.hash = f.hash
+                where f.vault = $1
+            ) where v.id = $1",
+            &[(&self.vault, Type::UUID)],
+        );
+        summed.map_err(|error| failed("measure the files", error))?;
         store_event(&mut self.client, self.vault, 1, event)?;
         self.client.batch_execute("commit").map_err(|error| failed("create the vault", error))?;
         Ok(self.vault)

@@ -15,14 +15,16 @@ use sidenote_foundation::error::Result;
 
 /// The channel of all vaults of a database.
 const LISTEN: &str = "listen sidenote_commit";
+/// What stands in the place of the generation where an operator changed the vault itself.
+const OF_VAULT: &str = "vault";
 const NOTIFY: &str = "select pg_notify('sidenote_commit', $1)";
 
 /// A commit of a vault that somebody made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Commit {
     pub(crate) vault: Uuid,
-    /// The generation of the vault after the commit.
-    pub(crate) generation: i64,
+    /// The generation of the vault after the commit; `None` if an operator changed the vault itself, such as its name.
+    pub(crate) generation: Option<i64>,
 }
 
 /// Has the transaction tell all servers of its commit. Nothing is sent if it is rolled back.
@@ -32,6 +34,11 @@ pub(super) fn notify(
     generation: i64,
 ) -> Result<(), postgres::Error> {
     client.query_typed(NOTIFY, &[(&format!("{vault} {generation}"), Type::TEXT)]).map(drop)
+}
+
+/// Has the transaction tell all servers that an operator changed the vault itself, such as its name.
+pub(super) fn notify_of_vault(client: &mut impl GenericClient, vault: Uuid) -> Result<(), postgres::Error> {
+    client.query_typed(NOTIFY, &[(&format!("{vault} {OF_VAULT}"), Type::TEXT)]).map(drop)
 }
 
 /// A connection on which commits are heard of.
@@ -77,8 +84,9 @@ impl Listener {
     }
 }
 
-/// Reads what [`notify`] sends. What somebody else sent on the channel is `None`.
+/// Reads what [`notify`] and [`notify_of_vault`] send. What somebody else sent on the channel is `None`.
 fn parse(payload: &str) -> Option<Commit> {
     let (vault, generation) = payload.split_once(' ')?;
-    Some(Commit { vault: vault.parse().ok()?, generation: generation.parse().ok()? })
+    let generation = if generation == OF_VAULT { None } else { Some(generation.parse().ok()?) };
+    Some(Commit { vault: vault.parse().ok()?, generation })
 }

@@ -6,8 +6,9 @@ use postgres::types::Type;
 use serde::Serialize;
 use uuid::Uuid;
 
-use super::tables::add_deeds;
+use super::tables::{Deletion, add_deeds, deletion_of, usage_of};
 use super::{Database, SET_VAULT, failed};
+use crate::quota::QuotaSettings;
 use sidenote_foundation::clock::Timestamp;
 use sidenote_foundation::error::{Error, Result};
 use sidenote_foundation::journal::event::Event;
@@ -21,6 +22,10 @@ pub(crate) struct Rights {
     pub(crate) role: Option<String>,
     /// Whether the person, or a group of the person, is blocked in all vaults.
     pub(crate) is_blocked: bool,
+    /// The name that the vault has now.
+    pub(crate) name: Option<String>,
+    /// Whether the vault was deleted.
+    pub(crate) is_deleted: bool,
 }
 
 /// The roles in a vault.
@@ -31,6 +36,8 @@ pub(crate) struct StoredRoles {
     /// Names of persons or groups, each with the name of the role.
     pub(crate) roles: Vec<(String, String)>,
     pub(crate) size: VaultSize,
+    pub(crate) quotas: QuotaSettings,
+    pub(crate) deletion: Option<Deletion>,
 }
 
 /// How much a vault has in the database.
@@ -38,6 +45,8 @@ pub(crate) struct StoredRoles {
 pub struct VaultSize {
     /// The number of files.
     pub files: u64,
+    /// The number of notes among them.
+    pub notes: u64,
     /// Their size in bytes.
     pub bytes: u64,
     /// The size in bytes of all contents, also of earlier versions.
@@ -45,14 +54,20 @@ pub struct VaultSize {
 }
 
 impl Database {
-    /// Reads the names of all vaults, each with the roles in it, and the names that are blocked, in one state. The connection
-    /// must have a role that owns the tables.
-    pub(crate) fn list_roles(&self) -> Result<(Vec<StoredRoles>, Vec<String>)> {
+    /// Reads all vaults, or those that were deleted, each with the roles in it, and the names that are blocked, in one state. The
+    /// connection must have a role that owns the tables.
+    pub(crate) fn list_roles(&self, deleted: bool) -> Result<(Vec<StoredRoles>, Vec<String>)> {
         self.read(None, |transaction| {
             failpoint();
             let read = |error| failed("list the vaults", error);
             let vaults = transaction
-                .query_typed("select id, name from sidenote.vault order by name", &[])
+                .query_typed(
+                    "select id, name, bytes, notes, max_bytes, max_notes, max_changes,
+                        (extract(epoch from deleted_at) * 1000)::bigint,
+                        (extract(epoch from removable_at) * 1000)::bigint
+                    from sidenote.vault where (deleted_at is not null) = $1 order by name",
+                    &[(&deleted, Type::BOOL)],
+                )
                 .map_err(read)?;
             let mut found = Vec::new();
             for vault in vaults {
@@ -67,16 +82,21 @@ impl Database {
                 let roles = roles.iter().map(|row| (row.get(0), row.get(1))).collect();
                 let size = transaction
                     .query_typed_one(
-                        "select count(f.path), coalesce(sum(octet_length(b.bytes)), 0)::bigint,
-                            (select coalesce(sum(octet_length(bytes)), 0)::bigint from sidenote.blob where vault = $1)
-                        from sidenote.file f join sidenote.blob b on b.vault = f.vault and b.hash = f.hash
-                        where f.vault = $1",
+                        "select (select count(*) from sidenote.file where vault = $1 and hash is not null),
+                            coalesce(sum(octet_length(bytes)), 0)::bigint from sidenote.blob where vault = $1",
                         &[(&id, Type::UUID)],
                     )
                     .map_err(read)?;
                 let number = |at| size.get::<_, i64>(at).unsigned_abs();
-                let size = VaultSize { files: number(0), bytes: number(1), stored: number(2) };
-                found.push(StoredRoles { vault: vault.get(1), roles, size });
+                let (usage, quotas) = usage_of(&vault, 2);
+                let size = VaultSize {
+                    files: number(0),
+                    notes: usage.notes,
+                    bytes: usage.bytes,
+                    stored: number(1),
+                };
+                let deletion = deletion_of(&vault, 7);
+                found.push(StoredRoles { vault: vault.get(1), roles, size, quotas, deletion });
             }
             let blocked = transaction
                 .query_typed(
@@ -101,11 +121,12 @@ impl Database {
             failpoint();
             // The function sets the vault for row-level security; the statement is a transaction of its own.
             let asked = client.query_typed_one(
-                "select role, is_blocked from sidenote.rights_of($1, $2)",
+                "select role, is_blocked, present_name, coalesce(is_deleted, false)
+                from sidenote.rights_of($1, $2)",
                 &[(&vault, Type::TEXT), (&names, Type::TEXT_ARRAY)],
             );
             let row = asked.map_err(|error| failed("read the rights of a person", error))?;
-            Ok(Rights { role: row.get(0), is_blocked: row.get(1) })
+            Ok(Rights { role: row.get(0), is_blocked: row.get(1), name: row.get(2), is_deleted: row.get(3) })
         })?;
         self.put_back(client);
         Ok(rights)

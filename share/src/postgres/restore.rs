@@ -9,7 +9,7 @@ use uuid::Uuid;
 use super::listener::notify;
 use super::members::name_operator;
 use super::tables::{files, store_event};
-use super::turn::{MAX_SENT, lock_row, send, store_rows};
+use super::turn::{MAX_SENT, Row, difference, lock_row, send, store_rows};
 use super::{Database, failed};
 use sidenote_foundation::error::{Error, Result};
 use sidenote_foundation::journal::event::{Event, TouchedFile};
@@ -45,7 +45,9 @@ impl Database {
             send_files(transaction, vault, &changes, read)?;
             let paths: Vec<String> = changes.iter().map(|change| change.path.to_string()).collect();
             let hashes = changes.iter().map(|change| change.after);
-            store_rows(transaction, vault, generation, paths.iter().map(String::as_str).zip(hashes))?;
+            let rows: Vec<Row<'_>> = paths.iter().map(String::as_str).zip(hashes).collect();
+            let difference = difference(transaction, vault, &rows, &HashMap::new())?;
+            store_rows(transaction, vault, generation, &rows)?;
             event.files.clone_from(&changes);
             name_operator(transaction, event)?;
             store_event(transaction, vault, generation, event)?;
@@ -53,8 +55,15 @@ impl Database {
             failpoint();
             transaction
                 .execute_typed(
-                    "update sidenote.vault set head = $2, origin = $3 where id = $1",
-                    &[(&vault, Type::UUID), (&generation, Type::INT8), (&Uuid::new_v4(), Type::UUID)],
+                    "update sidenote.vault set head = $2, origin = $3, bytes = bytes + $4, notes = notes + $5
+                    where id = $1",
+                    &[
+                        (&vault, Type::UUID),
+                        (&generation, Type::INT8),
+                        (&Uuid::new_v4(), Type::UUID),
+                        (&difference.bytes, Type::INT8),
+                        (&difference.notes, Type::INT8),
+                    ],
                 )
                 .map_err(write)?;
             notify(transaction, vault, generation).map_err(write)?;

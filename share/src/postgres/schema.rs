@@ -7,7 +7,8 @@ use super::{Database, failed};
 use sidenote_foundation::error::{Error, Result};
 
 /// The migrations, oldest first. One that was released never changes.
-const MIGRATIONS: [&str; 2] = [include_str!("schema/1.sql"), include_str!("schema/2.sql")];
+const MIGRATIONS: [&str; 3] =
+    [include_str!("schema/1.sql"), include_str!("schema/2.sql"), include_str!("schema/3.sql")];
 
 /// What [`Database::init`] did or would do.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]

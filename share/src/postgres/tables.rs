@@ -5,9 +5,12 @@ use std::collections::HashMap;
 use postgres::fallible_iterator::FallibleIterator as _;
 use postgres::types::Type;
 use postgres::{GenericClient, Transaction};
+use serde::Serialize;
 use uuid::Uuid;
 
 use super::{Database, SET_VAULT, failed};
+use crate::quota::{QuotaSetting, QuotaSettings, Usage};
+use sidenote_foundation::clock::Timestamp;
 use sidenote_foundation::error::{Error, ErrorKind, Result};
 use sidenote_foundation::journal::event::Event;
 use sidenote_foundation::text::edit::ContentHash;
@@ -30,6 +33,26 @@ pub(crate) struct Head {
     pub(crate) has_pending: bool,
     /// The number of the last deed.
     pub(crate) deeds: i64,
+    pub(crate) facts: VaultFacts,
+}
+
+/// What the database says of a vault besides its files.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct VaultFacts {
+    /// The name that it has now.
+    pub(crate) name: String,
+    /// How much its files are.
+    pub(crate) usage: Usage,
+    /// What is set for its quotas.
+    pub(crate) quotas: QuotaSettings,
+}
+
+/// Reads how much a vault holds and what is set for its quotas from five columns of a row, the first of which is at `at`.
+pub(super) fn usage_of(row: &postgres::Row, at: usize) -> (Usage, QuotaSettings) {
+    let used = |at| row.get::<_, i64>(at).unsigned_abs();
+    let set = |at| QuotaSetting::of_stored(row.get(at));
+    let usage = Usage { bytes: used(at), notes: used(at + 1) };
+    (usage, QuotaSettings { bytes: set(at + 2), notes: set(at + 3), changes: set(at + 4) })
 }
 
 /// A file of a vault in the database.
@@ -52,6 +75,21 @@ pub(crate) struct JournalLine {
     pub(crate) line: String,
 }
 
+/// When a vault was deleted, and how long it is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Deletion {
+    /// When it was deleted.
+    pub deleted_at: Timestamp,
+    /// From when on `sidenote team clean` removes it for good.
+    pub removable_at: Timestamp,
+}
+
+/// Reads a deletion from two columns, of milliseconds since 1970.
+pub(super) fn deletion_of(row: &postgres::Row, at: usize) -> Option<Deletion> {
+    let time = |at| row.get::<_, Option<i64>>(at).map(Timestamp::from_millis);
+    Some(Deletion { deleted_at: time(at)?, removable_at: time(at + 1)? })
+}
+
 /// Reads the state of a vault. `known` is the generation whose event is asked for, and `pending` the id of an event that may
 /// be there.
 pub(crate) fn head(
@@ -65,23 +103,37 @@ pub(crate) fn head(
         "select v.head, v.origin,
             (select e.id from sidenote.event e where e.vault = v.id and e.gen = $2 limit 1),
             coalesce((select max(d.seq) from sidenote.deed d where d.vault = v.id), 0),
-            exists (select from sidenote.event e where e.vault = v.id and e.id = $3)
+            exists (select from sidenote.event e where e.vault = v.id and e.id = $3),
+            v.deleted_at is not null, v.name, v.bytes, v.notes, v.max_bytes, v.max_notes, v.max_changes
         from sidenote.vault v where v.id = $1",
         &[(&vault, Type::UUID), (&known, Type::INT8), (&pending, Type::TEXT)],
     );
     let row = asked.map_err(|error| failed("read the head of the vault", error))?.ok_or_else(gone)?;
+    if row.get(5) {
+        return Err(deleted(row.get(6)));
+    }
+    let (usage, quotas) = usage_of(&row, 7);
     Ok(Head {
         generation: row.get(0),
         origin: row.get(1),
         event: row.get(2),
         deeds: row.get(3),
         has_pending: row.get(4),
+        facts: VaultFacts { name: row.get(6), usage, quotas },
     })
 }
 
 /// Returns the error for a vault that is not in the database.
 pub(crate) fn gone() -> Error {
     Error::not_found("the vault is not in the database any more")
+}
+
+/// Returns the error for a vault that was deleted and can still be brought back.
+pub(crate) fn deleted(name: &str) -> Error {
+    Error::not_found(format!("the vault {name} was deleted")).with_hints(
+        "bring it back with `sidenote team undelete`, which `sidenote team list --deleted` says until when",
+        "tell the user, who can ask the operator of the service to bring it back",
+    )
 }
 
 /// Lists the files that changed after a generation. After generation 0, these are all files that exist.
@@ -294,79 +346,16 @@ pub(crate) fn add_deeds(
 }
 
 impl Database {
-    /// Returns the id of the vault with a name.
-    ///
-    /// # Errors
-    /// `NotFound` if there is none; `Io` if the database cannot be reached.
-    pub fn vault_id(&self, name: &str) -> Result<Uuid> {
-        self.find_vault(name)?.ok_or_else(|| {
-            Error::not_found(format!("there is no vault {name:?} in the database"))
-                .with_hints("create it with `sidenote team create`", "ask the user for the name of the vault")
-        })
-    }
-
-    /// Returns the id of the vault with a name, if there is one.
-    ///
-    /// # Errors
-    /// `Io` if the database cannot be reached.
-    pub fn find_vault(&self, name: &str) -> Result<Option<Uuid>> {
-        self.read(None, |transaction| {
-            let find = |error| failed("find the vault", error);
-            transaction
-                .query_typed("select set_config('sidenote.name', $1, true)", &[(&name, Type::TEXT)])
-                .map_err(find)?;
-            let row = transaction
-                .query_typed_opt("select id from sidenote.vault where name = $1", &[(&name, Type::TEXT)])
-                .map_err(find)?;
-            Ok(row.map(|row| row.get(0)))
-        })
-    }
-
-    /// Lists the names of all vaults. The connection must have a role that owns the tables.
+    /// Lists the names of all vaults that are not deleted. The connection must have a role that owns the tables.
     ///
     /// # Errors
     /// `Io` if the database cannot be reached.
     pub(crate) fn vault_names(&self) -> Result<Vec<String>> {
         self.read(None, |transaction| {
             let rows = transaction
-                .query_typed("select name from sidenote.vault order by name", &[])
+                .query_typed("select name from sidenote.vault where deleted_at is null order by name", &[])
                 .map_err(|error| failed("list the vaults", error))?;
             Ok(rows.iter().map(|row| row.get(0)).collect())
-        })
-    }
-
-    /// Returns the name and the origin of a vault, if it exists.
-    ///
-    /// # Errors
-    /// `Io` if the database cannot be reached.
-    pub(crate) fn name_and_origin(&self, id: Uuid) -> Result<Option<(String, Uuid)>> {
-        self.read(Some(id), |transaction| {
-            let row = transaction
-                .query_typed_opt(
-                    "select name, origin from sidenote.vault where id = $1",
-                    &[(&id, Type::UUID)],
-                )
-                .map_err(|error| failed("find the vault", error))?;
-            Ok(row.map(|row| (row.get(0), row.get(1))))
-        })
-    }
-
-    /// Creates a vault without files.
-    ///
-    /// # Errors
-    /// `Exists` if there is one with this name; `Io` if the database cannot be reached.
-    pub fn create_vault(&self, name: &str) -> Result<Uuid> {
-        let (id, origin) = (Uuid::new_v4(), Uuid::new_v4());
-        self.write(Some(id), |transaction| {
-            let inserted = transaction.execute_typed(
-                "insert into sidenote.vault (id, name, origin) values ($1, $2, $3) on conflict do nothing",
-                &[(&id, Type::UUID), (&name, Type::TEXT), (&origin, Type::UUID)],
-            );
-            match inserted.map_err(|error| failed("create the vault", error))? {
-                1 => Ok(id),
-                _ => Err(Error::new(ErrorKind::Exists, format!("there is a vault {name:?} already"))
-                    .with_hint("choose another name")),
-            }
         })
     }
 
@@ -378,7 +367,8 @@ impl Database {
     pub fn check_vault(&self, vault: Uuid) -> Result<(Vec<String>, usize)> {
         self.read(Some(vault), |transaction| {
             let mut problems = Vec::new();
-            let head = head(transaction, vault, 0, None)?.generation;
+            let Head { generation: head, facts: VaultFacts { usage, .. }, .. } =
+                head(transaction, vault, 0, None)?;
             let events = events(transaction, vault, 0)?;
             for (expected, event) in (1..).zip(&events) {
                 if event.position != expected {
@@ -403,6 +393,7 @@ impl Database {
                 problems.push(format!("{} files are newer than the head", row.get::<_, i64>(0)));
             }
             let files = files(transaction, vault, 0)?;
+            problems.extend(wrong_sums(transaction, vault, usage)?);
             let mut wanted: Vec<ContentHash> = files.iter().filter_map(|file| file.hash).collect();
             wanted.sort_unstable_by_key(|hash| hash.to_bytes());
             wanted.dedup();
@@ -419,6 +410,27 @@ impl Database {
             Ok((problems, files.len()))
         })
     }
+}
+
+/// Compares the sums by which quotas are checked with the files, and says if they differ.
+fn wrong_sums(transaction: &mut Transaction<'_>, vault: Uuid, kept: Usage) -> Result<Option<String>> {
+    failpoint();
+    let row = transaction
+        .query_typed_one(
+            "select coalesce(sum(octet_length(b.bytes)), 0)::bigint, count(*) filter (where sidenote.is_note(f.path))
+            from sidenote.file f join sidenote.blob b on b.vault = f.vault and b.hash = f.hash
+            where f.vault = $1",
+            &[(&vault, Type::UUID)],
+        )
+        .map_err(|error| failed("measure the files", error))?;
+    let sum = |at| row.get::<_, i64>(at).unsigned_abs();
+    let present = Usage { bytes: sum(0), notes: sum(1) };
+    Ok((kept != present).then(|| {
+        format!(
+            "the sums for quotas are {} bytes and {} notes, and the files are {} bytes and {} notes",
+            kept.bytes, kept.notes, present.bytes, present.notes
+        )
+    }))
 }
 
 /// Selects the vault in a transaction that was begun by hand.

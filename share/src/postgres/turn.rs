@@ -12,13 +12,14 @@ use postgres::{Client, GenericClient, Transaction};
 use uuid::Uuid;
 
 use super::listener::notify;
-use super::tables::{gone, store_event};
+use super::tables::{deleted, gone, store_event, usage_of};
 use super::{Database, failed};
+use crate::quota::{Difference, Quota, QuotaSettings, Quotas, Usage, WINDOW, too_much, too_often};
 use sidenote_foundation::error::{Error, ErrorKind, Result};
 use sidenote_foundation::journal::event::Event;
-use sidenote_foundation::text::edit::ContentHash;
+use sidenote_foundation::text::edit::{ContentHash, FileLocation};
 use sidenote_foundation::text::path::is_below;
-use sidenote_foundation::vault::apply_result::Applied;
+use sidenote_foundation::vault::apply_result::{Applied, CommittedFile};
 use sidenote_foundation::vault::failpoint;
 
 /// After this time without a statement, the database ends a transaction, so that a server that was cut off does not keep the
@@ -39,6 +40,9 @@ pub(crate) struct RowLock {
     vault: Uuid,
     /// The generation when the lock was taken, and until the commit.
     pub(crate) head: i64,
+    /// How much the vault held then.
+    usage: Usage,
+    quotas: Quotas,
     /// The connection, until the transaction has ended.
     client: Arc<Mutex<Option<Client>>>,
     /// Ends the thread that keeps the turn, when it is dropped.
@@ -71,8 +75,13 @@ impl Drop for RowLock {
 }
 
 impl RowLock {
-    /// Waits at most `patience` for the row lock of a vault.
-    pub(crate) fn take(database: &Arc<Database>, vault: Uuid, patience: Duration) -> Result<Self> {
+    /// Waits at most `patience` for the row lock of a vault. `quotas` count where none are set for the vault.
+    pub(crate) fn take(
+        database: &Arc<Database>,
+        vault: Uuid,
+        patience: Duration,
+        quotas: Quotas,
+    ) -> Result<Self> {
         let patience = format!("{}ms", patience.as_millis().max(1));
         let started = Instant::now();
         let taken = database.with_client(|client| begin(client, vault, &patience));
@@ -80,7 +89,7 @@ impl RowLock {
         count.fetch_add(1, Ordering::Relaxed);
         let waited = u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX);
         database.turns.waited.fetch_add(waited, Ordering::Relaxed);
-        let (client, head) = taken?;
+        let (client, row) = taken?;
         let client = Arc::new(Mutex::new(Some(client)));
         let (keeper, dropped) = channel::<()>();
         let kept = Arc::clone(&client);
@@ -99,14 +108,22 @@ impl RowLock {
             .name("sidenote-turn".to_owned())
             .spawn(keep)
             .map_err(|error| Error::internal("no thread can be started").with_source(error))?;
-        Ok(Self { database: Arc::clone(database), vault, head, client, keeper: Some(keeper) })
+        Ok(Self {
+            database: Arc::clone(database),
+            vault,
+            head: row.head,
+            usage: row.usage,
+            quotas: row.quotas.or(quotas),
+            client,
+            keeper: Some(keeper),
+        })
     }
 
     /// Commits a change: files, contents, event and head are one transaction.
     ///
     /// # Errors
-    /// `Conflict` if a file in the database is not as the change expects it, which names the file; `Io` if the change
-    /// cannot be committed.
+    /// `Conflict` if a file in the database is not as the change expects it, which names the file; `Quota` if the change would
+    /// exceed a quota of the vault; `Io` if it cannot be committed.
     pub(crate) fn commit(
         &mut self,
         applied: &Applied,
@@ -118,7 +135,7 @@ impl RowLock {
         let Some(mut open) = client.take() else {
             return Err(Error::internal("a turn was used for a second change"));
         };
-        let written = write_change(&mut open, self.vault, self.head, applied, contents, event);
+        let written = self.write_change(&mut open, applied, contents, event);
         if let Err(error) = written {
             if error.kind() == ErrorKind::Conflict {
                 self.database.turns.conflicts.fetch_add(1, Ordering::Relaxed);
@@ -143,6 +160,67 @@ impl RowLock {
         }
     }
 
+    /// Writes a change in the transaction, without the commit.
+    fn write_change(
+        &self,
+        client: &mut Client,
+        applied: &Applied,
+        contents: &[Option<&[u8]>],
+        event: &Event,
+    ) -> Result<()> {
+        let (vault, generation) = (self.vault, self.head + 1);
+        let rows = rows_of(client, vault, applied)?;
+        let rows: Vec<Row<'_>> = rows.iter().map(|(path, hash)| (path.as_str(), *hash)).collect();
+        let sizes = applied.files.iter().zip(contents);
+        let sizes = sizes.filter_map(|(file, bytes)| Some((file.after?, bytes.as_ref()?.len()))).collect();
+        let difference = difference(client, vault, &rows, &sizes)?;
+        self.refuse_over_quota(client, applied, event, difference)?;
+        send_contents(client, vault, applied, contents)?;
+        store_rows(client, vault, generation, &rows)?;
+        let write = |error| failed("store the change", error);
+        store_event(client, vault, generation, event)?;
+        failpoint();
+        notify(client, vault, generation).map_err(write)?;
+        failpoint();
+        let moved = client
+            .execute_typed(
+                "update sidenote.vault set head = $2, bytes = bytes + $3, notes = notes + $4
+                where id = $1 and head = $2 - 1",
+                &[
+                    (&vault, Type::UUID),
+                    (&generation, Type::INT8),
+                    (&difference.bytes, Type::INT8),
+                    (&difference.notes, Type::INT8),
+                ],
+            )
+            .map_err(write)?;
+        if moved == 1 { Ok(()) } else { Err(Error::internal("the head of the vault moved during a turn")) }
+    }
+
+    /// Refuses a change that would exceed a quota. Every change of a person passes here, in the transaction that numbers it.
+    fn refuse_over_quota(
+        &self,
+        client: &mut Client,
+        applied: &Applied,
+        event: &Event,
+        difference: Difference,
+    ) -> Result<()> {
+        let count = |quota| self.database.turns.over_quota(quota).fetch_add(1, Ordering::Relaxed);
+        if let Some(quota) = self.quotas.exceeded(self.usage, difference) {
+            count(quota);
+            let limit = self.quotas.limit(quota).unwrap_or(u64::MAX);
+            return Err(too_much(quota, limit, self.usage, difference));
+        }
+        let Some(limit) = self.quotas.changes.filter(|_| !only_removes(applied)) else { return Ok(()) };
+        match wait_for_change(client, self.vault, event, limit)? {
+            None => Ok(()),
+            Some(wait) => {
+                count(Quota::Changes);
+                Err(too_often(limit, wait))
+            }
+        }
+    }
+
     /// Asks over a new connection whether a commit whose answer was lost was carried out. The row lock is taken first: the
     /// transaction that had it has ended then.
     fn ask_after_lost_answer(&self, event: &str, lost: Error) -> Result<()> {
@@ -162,11 +240,22 @@ impl RowLock {
     }
 }
 
-/// Begins a transaction and takes the row lock. Returns the head. Where it fails, the transaction is rolled back.
-fn begin(client: &mut Client, vault: Uuid, patience: &str) -> Result<i64> {
+/// The row of a vault under the lock.
+struct LockedRow {
+    head: i64,
+    usage: Usage,
+    quotas: QuotaSettings,
+    /// The name of a vault that was deleted.
+    deleted: Option<String>,
+}
+
+/// Begins a transaction and takes the row lock. Where it fails, the transaction is rolled back.
+fn begin(client: &mut Client, vault: Uuid, patience: &str) -> Result<LockedRow> {
     failpoint();
     client.batch_execute("begin").map_err(|error| failed("begin a change of the vault", error))?;
     let locked = take_row(client, vault, patience, Some(CUT_OFF));
+    let locked =
+        locked.and_then(|row| row.deleted.as_deref().map_or(Ok(()), |name| Err(deleted(name))).map(|()| row));
     if locked.is_err()
         && let Err(error) = client.batch_execute("rollback")
     {
@@ -177,17 +266,17 @@ fn begin(client: &mut Client, vault: Uuid, patience: &str) -> Result<i64> {
 
 /// Takes the row lock of a vault in a transaction of an operator. Returns the head.
 pub(super) fn lock_row(transaction: &mut Transaction<'_>, vault: Uuid) -> Result<i64> {
-    take_row(transaction, vault, OPERATOR_WAITS, None)
+    Ok(take_row(transaction, vault, OPERATOR_WAITS, None)?.head)
 }
 
 /// Takes the row lock of a vault, and waits at most `patience`. With `cut_off`, the database ends the transaction after this
-/// time without a statement. Returns the head.
+/// time without a statement.
 fn take_row(
     client: &mut impl GenericClient,
     vault: Uuid,
     patience: &str,
     cut_off: Option<&str>,
-) -> Result<i64> {
+) -> Result<LockedRow> {
     let waits = |error| failed("lock the vault for a change", error);
     failpoint();
     client
@@ -201,49 +290,106 @@ fn take_row(
     failpoint();
     let row = client
         .query_typed_opt(
-            "select head from sidenote.vault where id = $1 for no key update",
+            "select head, bytes, notes, max_bytes, max_notes, max_changes,
+                case when deleted_at is not null then name end
+            from sidenote.vault where id = $1 for no key update",
             &[(&vault, Type::UUID)],
         )
         .map_err(waits)?;
-    Ok(row.ok_or_else(gone)?.get(0))
+    let row = row.ok_or_else(gone)?;
+    let (usage, quotas) = usage_of(&row, 1);
+    Ok(LockedRow { head: row.get(0), usage, quotas, deleted: row.get(6) })
 }
 
-/// Writes a change in the transaction, without the commit.
-fn write_change(
-    client: &mut Client,
-    vault: Uuid,
-    head: i64,
-    applied: &Applied,
-    contents: &[Option<&[u8]>],
-    event: &Event,
-) -> Result<()> {
-    let generation = head + 1;
-    let rows = rows_of(client, vault, applied)?;
-    send_contents(client, vault, applied, contents)?;
-    store_rows(client, vault, generation, rows.iter().map(|(path, hash)| (path.as_str(), *hash)))?;
-    let write = |error| failed("store the change", error);
-    store_event(client, vault, generation, event)?;
+/// Returns whether a change removes files, or moves them to the trash, and does nothing else.
+fn only_removes(applied: &Applied) -> bool {
+    let is_removal = |file: &CommittedFile| matches!(file.to, None | Some(FileLocation::Trash(_)));
+    applied.folders.is_empty() && applied.files.iter().all(is_removal)
+}
+
+/// Returns how long a person has to wait until another change is within the quota; `None` if it is now. No more events are read
+/// than the quota allows.
+fn wait_for_change(client: &mut Client, vault: Uuid, event: &Event, limit: u64) -> Result<Option<Duration>> {
+    let caller = |name: &str| event.more.get("caller")?.get(name)?.as_str();
+    let (issuer, subject) = (caller("issuer").unwrap_or_default(), caller("subject").unwrap_or_default());
+    let now = event.at.millis();
+    let window = i64::try_from(WINDOW.as_millis()).unwrap_or(i64::MAX);
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
     failpoint();
-    notify(client, vault, generation).map_err(write)?;
-    failpoint();
-    let moved = client
-        .execute_typed(
-            "update sidenote.vault set head = $2 where id = $1 and head = $2 - 1",
-            &[(&vault, Type::UUID), (&generation, Type::INT8)],
+    let row = client
+        .query_typed_one(
+            "select count(*), (extract(epoch from min(at)) * 1000)::bigint from (
+                select at from sidenote.event
+                where vault = $1 and coalesce(issuer, '') = $2 and coalesce(subject, '') = $3
+                and at > to_timestamp($4::bigint / 1000.0) order by at desc limit $5
+            ) newest",
+            &[
+                (&vault, Type::UUID),
+                (&issuer, Type::TEXT),
+                (&subject, Type::TEXT),
+                (&now.saturating_sub(window), Type::INT8),
+                (&limit, Type::INT8),
+            ],
         )
-        .map_err(write)?;
-    if moved == 1 { Ok(()) } else { Err(Error::internal("the head of the vault moved during a turn")) }
+        .map_err(|error| failed("count the changes of a person", error))?;
+    if row.get::<_, i64>(0) < limit {
+        return Ok(None);
+    }
+    let oldest = row.get::<_, Option<i64>>(1).unwrap_or(now);
+    let wait = oldest.saturating_add(window).saturating_sub(now).clamp(0, window);
+    // A part of a second is waited for as a whole one.
+    Ok(Some(Duration::from_secs(wait.unsigned_abs().div_ceil(1_000))))
 }
 
-/// Writes the rows of files that change with a generation: the path of each, and its hash, or `None` if it is removed.
-pub(super) fn store_rows<'r>(
+/// The row of a file that a change writes: its path, and its hash, or `None` if it is removed.
+pub(super) type Row<'r> = (&'r str, Option<ContentHash>);
+
+fn columns<'r>(rows: &[Row<'r>]) -> (Vec<&'r str>, Vec<Option<Vec<u8>>>) {
+    rows.iter().map(|(path, hash)| (*path, hash.map(|hash| hash.to_bytes().to_vec()))).unzip()
+}
+
+/// Returns by how much rows make the files of a vault more, before they are written. `sizes` has the sizes of contents that may not
+/// be stored yet.
+pub(super) fn difference(
+    client: &mut impl GenericClient,
+    vault: Uuid,
+    rows: &[Row<'_>],
+    sizes: &HashMap<ContentHash, usize>,
+) -> Result<Difference> {
+    let (paths, hashes) = columns(rows);
+    let size = |(_, hash): &Row<'_>| hash.and_then(|hash| i64::try_from(*sizes.get(&hash)?).ok());
+    let sizes: Vec<Option<i64>> = rows.iter().map(size).collect();
+    failpoint();
+    let row = client
+        .query_typed_one(
+            "select coalesce(sum(
+                    coalesce(new.size, octet_length(next.bytes), 0) - coalesce(octet_length(now.bytes), 0)
+                ), 0)::bigint,
+                coalesce(sum((new.hash is not null)::int - (f.hash is not null)::int)
+                    filter (where sidenote.is_note(new.path)), 0)::bigint
+            from unnest($2, $3, $4) as new (path, hash, size)
+            left join sidenote.file f on f.vault = $1 and f.path = new.path
+            left join sidenote.blob now on now.vault = $1 and now.hash = f.hash
+            left join sidenote.blob next on next.vault = $1 and next.hash = new.hash and new.size is null",
+            &[
+                (&vault, Type::UUID),
+                (&paths, Type::TEXT_ARRAY),
+                (&hashes, Type::BYTEA_ARRAY),
+                (&sizes, Type::INT8_ARRAY),
+            ],
+        )
+        .map_err(|error| failed("measure the change", error))?;
+    Ok(Difference { bytes: row.get(0), notes: row.get(1) })
+}
+
+/// Writes the rows of files that change with a generation.
+pub(super) fn store_rows(
     client: &mut impl GenericClient,
     vault: Uuid,
     generation: i64,
-    rows: impl Iterator<Item = (&'r str, Option<ContentHash>)>,
+    rows: &[Row<'_>],
 ) -> Result<()> {
-    let (paths, hashes): (Vec<&str>, Vec<Option<Vec<u8>>>) =
-        rows.map(|(path, hash)| (path, hash.map(|hash| hash.to_bytes().to_vec()))).unzip();
+    let (paths, hashes) = columns(rows);
     failpoint();
     client
         .execute_typed(

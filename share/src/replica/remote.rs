@@ -9,6 +9,7 @@ use sidenote_foundation::config::Secret;
 use sidenote_foundation::error::{Error, ErrorKind, Result};
 use sidenote_foundation::http_client::{Http, HttpError, Reply};
 use sidenote_foundation::safe_open::MAX_IN_MEMORY;
+use sidenote_foundation::text::control::plain;
 use sidenote_foundation::text::edit::ContentHash;
 use sidenote_foundation::vault::authority::SharedPosition;
 use sidenote_foundation::vault::failpoint;
@@ -47,6 +48,8 @@ pub(crate) enum Committed {
     Forbidden(Error),
     /// Nothing was changed, because the service does not take a file.
     Refused(Error),
+    /// Nothing was changed, because the vault would exceed a quota of its size.
+    OverQuota(Error),
 }
 
 impl Remote {
@@ -115,6 +118,7 @@ impl Remote {
                 Ok(told) if !told.conflicts.is_empty() => Ok(Committed::Conflicts(told.conflicts)),
                 _ => Err(Error::corrupt("the service names no file of a conflict")),
             },
+            413 if is_over_quota(&reply) => Ok(Committed::OverQuota(self.refusal(&reply))),
             400..=499 if !matches!(reply.status, 401 | 404 | 408 | 429) => {
                 Ok(Committed::Refused(self.refusal(&reply)))
             }
@@ -191,7 +195,21 @@ impl Remote {
                 .with_hint(self.hint_for_rights(reply.challenge.as_deref().unwrap_or_default())),
             404 => Error::not_found(format!("{} is no vault, or you have no right to it", self.url()))
                 .with_hint("check the name in the address; ask the operator of the service"),
+            413 | 429 if is_over_quota(reply) => {
+                let text = String::from_utf8_lossy(&reply.body);
+                let error = Error::new(ErrorKind::Quota, plain(text.lines().next().unwrap_or_default()));
+                match reply.retry_after {
+                    Some(pause) => error.with_hint(format!("try again in {} s", pause.as_secs())),
+                    None => error.with_hint("remove files, also those in the trash, or ask the operator of the service for a higher quota"),
+                }
+            }
             413 => Error::invalid(format!("{host} does not take so large a file{said}")),
+            410 => Error::not_found(format!("{} is no vault any more{said}", self.url()))
+                .with_hint("the folder stays as it is; stop synchronising it, or ask the operator of the service"),
+            308 if let Some(url) = self.renamed_to(reply) => {
+                Error::not_found(format!("{} has another address now{said}", self.url()))
+                    .with_hint(format!("the folder stays as it is; go on with `sidenote sync {url}`, and log in there first if you log in"))
+            }
             301..=308 => Error::invalid(format!("{host} names another address for the vault"))
                 .with_hint("open the address in a browser, and use the one that it leads to"),
             400..=499 => Error::invalid(format!("{host} refuses the request{said}"))
@@ -199,6 +217,15 @@ impl Remote {
             status => Error::new(ErrorKind::Io, format!("{host} cannot answer now ({status}){said}"))
                 .with_hint("try again; if it fails again, ask the operator of the service"),
         }
+    }
+
+    /// Returns the address of a vault that was renamed: the place that the answer names has the new name where this has the former.
+    fn renamed_to(&self, reply: &Reply) -> Option<String> {
+        let place = reply.location.as_deref()?;
+        let name = place.strip_prefix("../")?.trim_start_matches("../").split('/').next()?;
+        let (start, _) = self.url().rsplit_once('/')?;
+        let is_name = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c));
+        is_name.then(|| format!("{start}/{name}"))
     }
 
     /// Returns the error for a request whose token does not count.
@@ -227,4 +254,9 @@ impl Remote {
             _ => "ask an admin of the vault for the right".to_owned(),
         }
     }
+}
+
+/// Returns whether an answer refuses a change because it would exceed a quota.
+fn is_over_quota(reply: &Reply) -> bool {
+    reply.error_kind.as_deref() == Some(ErrorKind::Quota.name())
 }

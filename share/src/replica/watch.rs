@@ -111,7 +111,7 @@ impl Replica {
 
 /// Says whether an error may be gone when it is tried again: the network, the disk, or another process.
 fn is_temporary(error: &Error) -> bool {
-    matches!(error.kind(), ErrorKind::Io | ErrorKind::Conflict | ErrorKind::Corrupt)
+    matches!(error.kind(), ErrorKind::Io | ErrorKind::Conflict | ErrorKind::Corrupt | ErrorKind::Quota)
 }
 
 /// Waits for an interval, or until the folder changes, unless the service is away. Returns whether the folder has changed.

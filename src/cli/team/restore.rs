@@ -9,12 +9,12 @@ use super::args::OwnerArgs;
 use crate::cli::{CommandContext, output};
 use crate::clock::Timestamp;
 use crate::error::{Error, Result};
-use crate::share::team;
+use crate::share::team::{self, CleanReply};
 
 /// The most files of one kind that are named to a person.
 const MAX_NAMED: usize = 20;
 /// The milliseconds of a day.
-const DAY: i64 = 86_400_000;
+pub(super) const DAY: i64 = 86_400_000;
 
 /// Give a vault the files of a folder and no others, such as those that `team export` wrote.
 ///
@@ -37,13 +37,16 @@ pub(super) struct RestoreArgs {
 ///
 /// Changes before that stay in the journal, and cannot be undone any more. The files of the database do not shrink by it:
 /// PostgreSQL uses the space for new contents, or gives it back to the disk after `VACUUM FULL sidenote.blob`.
+///
+/// A vault that `team delete` deleted and whose time is over is removed for good, with its history and rights.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   sidenote team clean handbook --dry-run
+  sidenote team clean --database postgres:///notes
   sidenote team clean handbook --days 365 --database postgres:///notes")]
 pub(super) struct CleanArgs {
-    /// The name of the vault.
-    name: String,
+    /// The name of the vault. Without it, all vaults of the database, and those that were deleted and whose time is over.
+    name: Option<String>,
     /// The days whose changes can still be undone afterwards. With less than undo.days of the settings of servers, undo ends
     /// sooner.
     #[arg(long, value_name = "DAYS", default_value_t = 90)]
@@ -86,16 +89,24 @@ pub(super) fn clean(context: &CommandContext, args: &CleanArgs) -> Result<()> {
     let now = context.now();
     let since = now.millis().checked_sub(i64::from(args.days) * DAY).map(Timestamp::from_millis);
     let since = since.ok_or_else(|| Error::invalid("--days is too large"))?;
-    let reply = team::clean(&database, &args.name, since, now, args.owner.dry_run.is_set())?;
-    context.out.reply(&reply, |reply| {
-        let found = format!("{}, {}", output::count(reply.contents, "content"), output::bytes(reply.bytes));
-        match (reply.applied, reply.contents) {
-            (_, 0) => format!("{}: nothing to remove\n", reply.name),
-            (true, _) => format!(
-                "{}: {found} removed; PostgreSQL uses the space again after its next VACUUM, and gives it back to the disk after VACUUM FULL sidenote.blob, during which nobody can read\n",
-                reply.name
-            ),
-            (false, _) => format!("{}: {found} would be removed\n", reply.name),
-        }
-    })
+    let name = args.name.as_deref();
+    let replies = team::clean(&database, name, since, now, args.owner.dry_run.is_set())?;
+    match (replies.as_slice(), name) {
+        ([reply], Some(_)) => context.out.reply(reply, cleaned),
+        _ => context.out.reply(&replies, |replies| replies.iter().map(cleaned).collect()),
+    }
+}
+
+/// Says what was removed of a vault.
+pub(super) fn cleaned(reply: &CleanReply) -> String {
+    let contents = format!("{}, {}", output::count(reply.contents, "content"), output::bytes(reply.bytes));
+    let what = if reply.is_removal { format!("the whole vault ({contents})") } else { contents };
+    match (reply.applied, reply.is_removal || reply.contents > 0) {
+        (_, false) => format!("{}: nothing to remove\n", reply.name),
+        (true, true) => format!(
+            "{}: {what} removed; PostgreSQL uses the space again after its next VACUUM, and gives it back to the disk after VACUUM FULL sidenote.blob, during which nobody can read\n",
+            reply.name
+        ),
+        (false, true) => format!("{}: {what} would be removed\n", reply.name),
+    }
 }

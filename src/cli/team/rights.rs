@@ -5,12 +5,14 @@ use std::collections::HashSet;
 use clap::{Args, ValueEnum};
 
 use super::args::{DatabaseArgs, OwnerArgs, SettingsArgs};
+use super::quota;
 use crate::cli::{CommandContext, output};
 use crate::clock::Timestamp;
 use crate::error::Result;
 use crate::share::Database;
 use crate::share::audit::{AuditEvent, AuditRequest, audit};
 use crate::share::members::{self, BlockReply, RoleReply, VaultList};
+use crate::share::quota::QuotaSettings;
 use crate::share::settings::TeamSettings;
 use crate::share::team;
 use crate::store::Role;
@@ -109,12 +111,16 @@ pub(super) struct ForgetArgs {
     owner: OwnerArgs,
 }
 
-/// List the vaults of the database with their sizes, who has which role in each, and who is blocked.
+/// List the vaults of the database with their sizes and quotas, who has which role in each, and who is blocked.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   sidenote team list --database postgres:///notes
+  sidenote team list --deleted --database postgres:///notes
   sidenote team list --database postgres:///notes --json")]
 pub(super) struct ListArgs {
+    /// Only the vaults that were deleted and not removed for good yet.
+    #[arg(long)]
+    deleted: bool,
     #[command(flatten)]
     settings: SettingsArgs,
     /// The database, with a role that owns the tables. Default: team.database of the settings, whose role servers have; it
@@ -207,7 +213,7 @@ fn set_blocked(context: &CommandContext, args: &BlockArgs, database: &Database, 
 
 pub(super) fn list(context: &CommandContext, args: &ListArgs) -> Result<()> {
     let (_, database) = args.settings.open(args.database.as_deref())?;
-    context.out.reply(&members::list(&database)?, |list: &VaultList| {
+    context.out.reply(&members::list(&database, args.deleted)?, |list: &VaultList| {
         let mut rows = Vec::new();
         for vault in &list.vaults {
             let size = &vault.size;
@@ -215,11 +221,21 @@ pub(super) fn list(context: &CommandContext, args: &ListArgs) -> Result<()> {
                 vault.name.clone(),
                 output::count(usize::try_from(size.files).unwrap_or(usize::MAX), "file"),
                 format!(
-                    "{}, with earlier versions {}",
+                    "{}, {}, with earlier versions {}",
+                    output::count(usize::try_from(size.notes).unwrap_or(usize::MAX), "note"),
                     output::bytes(size.bytes),
                     output::bytes(size.stored)
                 ),
             ]);
+            if vault.quotas != QuotaSettings::default() {
+                let quotas = quota::shown(&vault.quotas);
+                rows.push(vec![String::new(), "quota".to_owned(), quotas]);
+            }
+            if let Some(deletion) = vault.deletion {
+                let (at, until) = (deletion.deleted_at, deletion.removable_at);
+                let text = format!("{}, kept until {}", at.local_rfc3339(), until.local_rfc3339());
+                rows.push(vec![String::new(), "deleted".to_owned(), text]);
+            }
             let roles = vault.roles.iter();
             rows.extend(
                 roles.map(|role| vec![String::new(), role.role.name().to_owned(), output::plain(&role.who)]),
@@ -233,7 +249,8 @@ pub(super) fn list(context: &CommandContext, args: &ListArgs) -> Result<()> {
             vec![place.to_owned(), "blocked".to_owned(), output::plain(who)]
         });
         rows.extend(blocked);
-        if rows.is_empty() { "there are no vaults\n".to_owned() } else { output::columns(&rows) }
+        let none = if args.deleted { "no vault was deleted\n" } else { "there are no vaults\n" };
+        if rows.is_empty() { none.to_owned() } else { output::columns(&rows) }
     })
 }
 

@@ -209,7 +209,16 @@ impl Changes<'_> {
             &plan,
             self.core.clock.now(),
             Calls::of(self.core).signature(),
-        )?;
+        );
+        let applied = applied.inspect_err(|error| {
+            if error.kind() == ErrorKind::Quota {
+                self.record_refusal(Some(error.message()));
+            }
+        })?;
+        let changing = || self.core.state.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        if authority_of(&self.core.vault).is_shared() {
+            changing().extend(final_files(&applied));
+        }
         self.core.state.has_changed.store(true, Ordering::Relaxed);
         Calls::of(self.core).own(&applied.id);
         notices.extend(applied.notices.iter().cloned());
@@ -242,6 +251,9 @@ impl Changes<'_> {
                 Lookup::of(self.core).add_unindexed(&final_files(&applied));
                 notices.push(format!("the index does not show the change yet: {error}"));
             }
+        }
+        for (path, _) in final_files(&applied) {
+            changing().remove(&path);
         }
         Ok(ChangeReply {
             applied: true,

@@ -27,15 +27,20 @@ impl Changes<'_> {
             (None, true) => Role::Reader,
         };
         if self.core.right < needed {
-            if let Err(error) = Calls::of(self.core).record_refusal() {
-                tracing::warn!("a refused change is not recorded: {error}");
-            }
+            self.record_refusal(None);
             return Err(self.lacks(needed, settings.clone().flat_map(FileChange::places).next()));
         }
         if authority_of(&self.core.vault).is_shared() {
             settings.into_iter().try_for_each(|file| self.check_settings(file))?;
         }
         Ok(())
+    }
+
+    /// Records that a change was refused. A failure is logged.
+    pub(crate) fn record_refusal(&self, reason: Option<&str>) {
+        if let Err(error) = Calls::of(self.core).record_refusal(reason) {
+            tracing::warn!("a refused change is not recorded: {error}");
+        }
     }
 
     fn lacks(&self, needed: Role, settings: Option<&FileLocation>) -> Error {

@@ -21,6 +21,9 @@ pub const COMMIT_TYPE: &str = "application/vnd.sidenote.commit";
 /// The media type of a list of changes.
 pub const CHANGES_TYPE: &str = "application/x-ndjson";
 
+/// The header of an answer that names the kind of the error, where the status does not say enough.
+pub const ERROR_HEADER: &str = "sidenote-error";
+
 /// The first line of a list of changes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChangesHead {

@@ -194,7 +194,11 @@ const REPLIES: &[Reply] = &[
     Reply("team create", "TransferReply", &[], ""),
     Reply("team export", "TransferReply", &[], ""),
     Reply("team restore", "VaultRestoreReply", &[], ""),
-    Reply("team clean", "CleanReply", &[], ""),
+    Reply("team clean", "CleanReply", &[], "Without a name an array of them, one for each vault."),
+    Reply("team quota", "QuotaReply", &[], ""),
+    Reply("team rename", "RenameReply", &[], ""),
+    Reply("team delete", "DeleteReply", &[], "With `--now` a CleanReply."),
+    Reply("team undelete", "DeleteReply", &[], ""),
     Reply("team check", "TeamCheck", &[], "Without a name an array of them, one for each vault."),
     Reply("team grant", "RoleReply", &[], ""),
     Reply("team revoke", "RoleReply", &[], ""),
@@ -260,7 +264,7 @@ const OTHERS: [(&str, &str); 6] = [
 ];
 
 /// Types that write themselves, with the kind of JSON value that they are and what it says.
-const LEAVES: [(&str, &str, &str); 13] = [
+const LEAVES: [(&str, &str, &str); 14] = [
     ("Timestamp", "string", "string (RFC 3339)"),
     ("NotePath", "string", "string"),
     ("Uuid", "string", "string (UUID)"),
@@ -273,6 +277,7 @@ const LEAVES: [(&str, &str, &str); 13] = [
     ("LineRef", "any", "array of a vault path and a line"),
     ("Wording", "string", "string"),
     ("Content", "any", "`keep`, or object with `edits` (array of [Edit](#edit)) or `whole` (string)"),
+    ("QuotaSetting", "any", "`default`, `none`, or number"),
     ("Value", "any", "any"),
 ];
 
@@ -732,7 +737,7 @@ With `--json` an error is one object on standard error, and standard output is e
 
 | Field | Type | Meaning |
 | --- | --- | --- |
-| `error.kind` | string | `internal`, `invalid`, `not-found`, `exists`, `conflict`, `io` or `corrupt` |
+| `error.kind` | string | `internal`, `invalid`, `not-found`, `exists`, `conflict`, `quota`, `io` or `corrupt` |
 | `error.message` | string | what is wrong |
 | `error.hint` | string or null | what to do |
 

@@ -53,9 +53,9 @@ fn an_address_of_the_database_is_all_that_an_administrator_needs() {
     }
     let (listed, _) = administer(&home, &owner, &["list"]);
     let expected = "\
-empty         0 files 0 B, with earlier versions 0 B
+empty         0 files 0 notes, 0 B, with earlier versions 0 B
               -       nobody has a role
-handbook      1 file  7 B, with earlier versions 7 B
+handbook      1 file  1 note, 7 B, with earlier versions 7 B
               reader  group:staff
               writer  https://login.example#anna
 in all vaults blocked group:former
@@ -64,9 +64,10 @@ in all vaults blocked group:former
     assert_eq!(spaced(&listed), spaced(expected), "{listed}");
     let (listed, _) = administer(&home, &owner, &["list", "--json"]);
     let roles = json!([{ "who": "group:staff", "role": "reader" }, { "who": anna, "role": "writer" }]);
+    let quotas = json!({ "bytes": "default", "notes": "default", "changes": "default" });
     let vaults = json!([
-        { "name": "empty", "roles": [], "files": 0, "bytes": 0, "stored": 0 },
-        { "name": "handbook", "roles": roles, "files": 1, "bytes": 7, "stored": 7 },
+        { "name": "empty", "roles": [], "files": 0, "notes": 0, "bytes": 0, "stored": 0, "quotas": quotas },
+        { "name": "handbook", "roles": roles, "files": 1, "notes": 1, "bytes": 7, "stored": 7, "quotas": quotas },
     ]);
     let listed: Value = serde_json::from_str(&listed).unwrap();
     assert_eq!(listed, json!({ "vaults": vaults, "blocked": ["group:former"] }));

@@ -117,7 +117,7 @@ fn errors_of_the_database_say_the_cause_once_and_what_to_do() {
     let socket = socket.parent().unwrap().to_str().unwrap().replace('/', "%2F");
     let proxy = Proxy::start(&operator.cluster.socket());
     let cases: [(String, &[&str]); 8] = [
-        (app.clone(), &["relation \"sidenote.vault\" does not exist", "run `sidenote team init`"]),
+        (app.clone(), &["schema \"sidenote\" does not exist", "run `sidenote team init`"]),
         (app.replace("/notes?", "/nowhere?"), &["database \"nowhere\" does not exist", "createdb"]),
         (app.replace("postgres@", "nobody@"), &["role \"nobody\" does not exist", "pg_hba.conf"]),
         (

@@ -193,7 +193,9 @@ fn a_vault_with_bad_settings_is_served_with_the_last_good_ones() {
     let (one, two, bad) =
         (&b"[memory]\nfolder = \"One\"\n"[..], &b"[memory]\nfolder = \"Two\"\n"[..], b"[serch]\nlimit = 1\n");
     let send = |server: &crate::http::Server, base: Option<&[u8]>, content: &[u8]| {
-        let body = commit(CONFIG, base, content, &blake3::hash(content).to_hex());
+        // What was sent once is sent again as another operation.
+        let operation = blake3::hash(&[base.unwrap_or_default(), content].concat()).to_hex();
+        let body = commit(CONFIG, base, content, &operation);
         let reply = server.send("POST", "/v/v/commit", &[], &body);
         assert_eq!(reply.status, 200, "{}", reply.text);
     };

@@ -9,6 +9,7 @@ use sidenote::index::embed::Embed;
 use sidenote::index::{EmbedReport, Index, Options, SyncScope, silent};
 use sidenote::share::Database;
 use sidenote::share::authority::{SharedVault, VaultLimits};
+use sidenote::share::quota::Quotas;
 use sidenote::vault::Vault;
 use sidenote::vault::authority::with_authority;
 
@@ -19,8 +20,12 @@ use crate::support::TestVault;
 
 /// Opens the index of the copy of a new server, and embeds what no server has embedded.
 fn fill(database: &Arc<Database>, cache: &Path, model: &Arc<Counter>) -> (usize, usize) {
-    let limits =
-        VaultLimits { lock_time: Duration::from_secs(5), max_file: 1_000_000, stale_time: Duration::ZERO };
+    let limits = VaultLimits {
+        lock_time: Duration::from_secs(5),
+        max_file: 1_000_000,
+        stale_time: Duration::ZERO,
+        quotas: Quotas::default(),
+    };
     let shared = SharedVault::open(database, "v", cache, limits).unwrap();
     let vault = with_authority(Vault::open(shared.root()).unwrap(), Arc::new(shared));
     let embedder: Arc<dyn Embed> = Arc::<Counter>::clone(model);

@@ -50,6 +50,24 @@ impl ReaderPool {
         ReadTransaction { pool: Arc::clone(self), reader: Some(reader) }
     }
 
+    /// Begins a read transaction for a caller that may have one already. It never waits: where all connections are in use, one
+    /// more is opened, which is closed when the transaction ends.
+    ///
+    /// # Errors
+    /// Returns the errors of [`CatalogReader::open`].
+    pub(in crate::index) fn read_nested(self: &Arc<Self>) -> Result<ReadTransaction> {
+        let mut connections = self.lock();
+        let idle = connections.idle.pop();
+        connections.open += usize::from(idle.is_none());
+        drop(connections);
+        let opened = idle.map_or_else(|| CatalogReader::open(&self.path), Ok);
+        let reader = opened.inspect_err(|_| self.lock().open -= 1)?;
+        if let Err(error) = reader.begin() {
+            tracing::debug!("the catalog is read without a transaction: {error}");
+        }
+        Ok(ReadTransaction { pool: Arc::clone(self), reader: Some(reader) })
+    }
+
     /// Takes an idle connection out of the pool, opens one, or waits for one.
     fn acquire(&self) -> CatalogReader {
         let mut connections = self.lock();
@@ -74,9 +92,15 @@ impl ReaderPool {
         }
     }
 
-    /// Returns a connection to the pool.
+    /// Returns a connection to the pool, which closes it if it has too many.
     fn release(&self, reader: CatalogReader) {
-        self.lock().idle.push(reader);
+        let mut connections = self.lock();
+        if connections.open > MAX_CONNECTIONS {
+            connections.open -= 1;
+            return;
+        }
+        connections.idle.push(reader);
+        drop(connections);
         self.returned.notify_one();
     }
 
