@@ -13,6 +13,7 @@ mod first_commits;
 mod history;
 mod merge_file;
 mod objects;
+mod process;
 mod revision;
 mod settings;
 mod state;
@@ -38,6 +39,7 @@ pub use crate::git::file_state::{FileState, FileStates};
 pub use crate::git::history::{BlamedLine, CommitInfo, FileStep, PathChange};
 pub use crate::git::merge_file::{ConflictMarkers, FileVersions, MergedFile, merge_file};
 pub use crate::git::objects::{Objects, TreeFile};
+pub use crate::git::process::is_silence;
 pub use crate::git::revision::NamedCommit;
 pub use crate::git::state::Unfinished;
 pub use crate::git::tree_diffs::TreeDiffs;
@@ -111,7 +113,7 @@ pub struct Repository {
     prefix: String,
     /// Whether the caller is a hook of git, whose `GIT_*` variables name the index to read.
     is_in_hook: bool,
-    /// Whether git is known to be there and new enough.
+    /// Whether its data is known to have no pipe and no device.
     is_checked: Arc<AtomicBool>,
 }
 

@@ -6,6 +6,7 @@ use std::process::Command;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use sidenote::clock::Timestamp;
+use sidenote::git::{Repository, is_silence};
 
 use crate::git::{git, init};
 use crate::support::{TestVault, json, run, stderr};
@@ -158,6 +159,9 @@ fn git_tells_when_copied_notes_were_created() {
     }
     init(&vault);
     vault.write("docs/ü late.md", "A late note of the boat\n");
+    // Git prints such a name in quotes, unless it is asked not to.
+    #[cfg(unix)]
+    vault.write("docs/a \"b\".md", "A quoted note of the boat\n");
     git(vault.root(), &["add", "docs"]);
     git(vault.root(), &["commit", "-q", "--amend", "-m", "first", "--date", "2020-05-01T00:00:00Z"]);
     // A clone has the time of the commit only in its history.
@@ -171,4 +175,13 @@ fn git_tells_when_copied_notes_were_created() {
     assert!(dated.status.success(), "{}", stderr(&dated));
     assert_eq!(created(&vault, "docs/n3.md"), "2020-05-01");
     assert_eq!(created(&vault, "docs/ü late.md"), "2020-05-01");
+    #[cfg(unix)]
+    assert_eq!(created(&vault, "docs/a \"b\".md"), "2020-05-01");
+    // Git gets a limited time for it, and is not asked about the notes of others.
+    let repository = Repository::discover(vault.root()).unwrap().unwrap();
+    let first = repository.first_commits(&["docs/n3.md", "gone.md"], Duration::from_secs(600)).unwrap();
+    assert_eq!(first.keys().collect::<Vec<_>>(), ["docs/n3.md"]);
+    let error = repository.first_commits(&["docs/n3.md"], Duration::ZERO).unwrap_err();
+    assert_eq!(error.to_string(), "cannot run git: git did not answer within 0 seconds and was ended");
+    assert!(is_silence(&error) && error.hint().unwrap().contains("git status"), "{error:?}");
 }

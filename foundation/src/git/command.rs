@@ -1,13 +1,14 @@
 //! How git is run: which arguments and variables every call has, and what its failures mean.
 
 use std::ffi::OsStr;
-use std::io::Write as _;
+use std::io::{Read as _, Write as _};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::atomic::Ordering;
 
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::git::Repository;
+use crate::git::process::{GitProcess, TimeLimit, cannot_run};
 use crate::parallel::no_thread;
 use crate::platform::{self, FileKind};
 
@@ -25,6 +26,9 @@ const SAFE_SETTINGS: [&str; 8] = [
     "log.showSignature=false",
     "protocol.allow=never",
 ];
+
+/// The exit code of git for an option that it does not know.
+pub(super) const USAGE: i32 = 129;
 
 /// What a call of git printed, and how it ended.
 #[derive(Debug, Clone)]
@@ -72,15 +76,11 @@ impl Repository {
         command
     }
 
-    /// Checks once that git is installed and new enough.
+    /// Checks that git is new enough. This is asked where git does not know an option, so that other calls need no second one.
     ///
     /// # Errors
     /// `NotFound` if there is no git; `Invalid` if it is too old.
     pub(super) fn check_version(&self) -> Result<()> {
-        if self.is_checked.load(Ordering::Relaxed) {
-            return Ok(());
-        }
-        self.refuse_special_files()?;
         let said = output(self.bare_command().arg("version"), None)?;
         let text = String::from_utf8_lossy(&said.stdout).into_owned();
         let version = text.trim().strip_prefix("git version ").unwrap_or_default();
@@ -91,8 +91,26 @@ impl Repository {
             return Err(Error::invalid(format!("git {version} is too old"))
                 .with_hint(format!("install git {major}.{minor} or newer")));
         }
-        self.is_checked.store(true, Ordering::Relaxed);
         Ok(())
+    }
+
+    /// Runs a call of git to its end. It may go on as long as it answers.
+    ///
+    /// # Errors
+    /// `NotFound` if there is no git; `Invalid` if it is too old for the call, or would wait for a file of the repository; `Io`
+    /// if it cannot be run.
+    pub(super) fn run(
+        &self,
+        command: &mut Command,
+        input: Option<&[u8]>,
+        limit: TimeLimit,
+    ) -> Result<GitOutput> {
+        self.refuse_special_files()?;
+        let said = output_within(command, input, limit)?;
+        if said.code == USAGE {
+            self.check_version()?;
+        }
+        Ok(said)
     }
 
     /// Runs a plumbing command that only reads, and returns what it printed. A path among the arguments is one from the top
@@ -114,33 +132,22 @@ impl Repository {
         arguments: impl IntoIterator<Item = S>,
         input: Option<&[u8]>,
     ) -> Result<GitOutput> {
-        self.check_version()?;
-        output(self.plumbing().args(arguments), input)
-    }
-
-    /// Runs a plumbing command that every version of git has, and returns how it ended, too.
-    ///
-    /// # Errors
-    /// `NotFound` if there is no git; `Io` if it cannot be run.
-    pub(super) fn read_unchecked<S: AsRef<OsStr>>(
-        &self,
-        arguments: impl IntoIterator<Item = S>,
-    ) -> Result<GitOutput> {
-        if !self.is_checked.load(Ordering::Relaxed) {
-            self.refuse_special_files()?;
-        }
-        output(self.plumbing().args(arguments), None)
+        self.run(self.plumbing().args(arguments), input, TimeLimit::WhileAnswering)
     }
 
     /// Refuses a repository that has a pipe or a device among its data: git would wait for one, or read from it without end.
+    /// This is looked at once.
     ///
     /// # Errors
     /// `Invalid` naming it.
-    fn refuse_special_files(&self) -> Result<()> {
+    pub(super) fn refuse_special_files(&self) -> Result<()> {
         /// The folders of other repositories and programs, which the calls do not read.
         const OTHERS: [&str; 3] = ["annex", "lfs", "modules"];
         /// The socket of git's own file monitor, which is never used.
         const MONITOR: &str = "fsmonitor--daemon.ipc";
+        if self.is_checked.load(Ordering::Relaxed) {
+            return Ok(());
+        }
         let common = self.common_dir();
         let own = (!self.git_dir.starts_with(&common)).then(|| self.git_dir.clone());
         let mut folders: Vec<PathBuf> = own.into_iter().chain([common.clone()]).collect();
@@ -165,6 +172,7 @@ impl Repository {
                 }
             }
         }
+        self.is_checked.store(true, Ordering::Relaxed);
         Ok(())
     }
 
@@ -184,37 +192,37 @@ impl Repository {
     }
 }
 
-/// Returns the error that git cannot be started.
-pub(super) fn cannot_start(error: std::io::Error) -> Error {
-    if error.kind() == std::io::ErrorKind::NotFound {
-        return Error::new(ErrorKind::NotFound, "git is not installed, or not on the PATH")
-            .with_hint("install git 2.38 or newer; everything but git's own history works without it");
-    }
-    Error::io("run", "git", error)
-}
-
 /// Runs a call to its end, and gives it input meanwhile.
 pub(super) fn output(command: &mut Command, input: Option<&[u8]>) -> Result<GitOutput> {
+    output_within(command, input, TimeLimit::WhileAnswering)
+}
+
+fn output_within(command: &mut Command, input: Option<&[u8]>, limit: TimeLimit) -> Result<GitOutput> {
     if input.is_some() {
         command.stdin(Stdio::piped());
     }
-    let mut child = command.spawn().map_err(cannot_start)?;
-    let pipe = child.stdin.take();
-    let ended = std::thread::scope(|scope| {
+    let (process, (pipe, stdout, stderr)) = GitProcess::start(command, limit)?;
+    std::thread::scope(|scope| {
         let write = std::thread::Builder::new().spawn_scoped(scope, move || {
             if let (Some(mut pipe), Some(input)) = (pipe, input) {
                 // Git may end before it has read everything. What it says then counts.
                 drop(pipe.write_all(input));
             }
         });
-        // Without a thread the pipe is closed, and git ends.
-        let ended = child.wait_with_output();
+        let errors = std::thread::Builder::new().spawn_scoped(scope, move || {
+            let mut said = Vec::new();
+            if let Some(mut stderr) = stderr {
+                // What was read until an error counts.
+                drop(stderr.read_to_end(&mut said));
+            }
+            String::from_utf8_lossy(&said).into_owned()
+        });
+        let mut printed = Vec::new();
+        let read = stdout.map_or(Ok(0), |mut stdout| stdout.read_to_end(&mut printed));
+        let ended = read.and_then(|_| process.wait()).map_err(cannot_run);
+        // Without a thread its pipe is closed, and git ends.
         drop(write.map_err(no_thread)?.join());
-        ended.map_err(|error| Error::io("run", "git", error))
-    })?;
-    Ok(GitOutput {
-        code: ended.status.code().unwrap_or(-1),
-        stdout: ended.stdout,
-        stderr: String::from_utf8_lossy(&ended.stderr).into_owned(),
+        let said = errors.map_err(no_thread)?.join().unwrap_or_default();
+        Ok(GitOutput { code: ended?.code().unwrap_or(-1), stdout: printed, stderr: said })
     })
 }

@@ -34,10 +34,9 @@ impl Repository {
     pub fn commit_graph(&self, limit: usize) -> Result<Option<CommitGraph>> {
         let count = format!("--max-count={limit}");
         let format = "--format=%H %T %P";
-        // The version is checked where a call of git fails, or needs a newer one: this may be the only call.
         let list = |order| {
             // The count comes first, because it takes `--no-walk` back.
-            self.read_unchecked(["rev-list", &count, order, "--no-commit-header", format, "HEAD", "--"])
+            self.try_read(["rev-list", &count, order, "--no-commit-header", format, "HEAD", "--"], None)
         };
         let said = list("--topo-order")?;
         // A branch without commits is no failure.

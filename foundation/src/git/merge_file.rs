@@ -5,11 +5,9 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::git::command::{GitOutput, output};
+use crate::git::command::{GitOutput, USAGE, output};
 use crate::git::temporary::TemporaryFolder;
 
-/// The exit code of git for an option that it does not know.
-const USAGE: i32 = 129;
 /// The most conflicts that the exit code tells.
 const MAX_CONFLICTS: i32 = 127;
 

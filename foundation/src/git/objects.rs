@@ -2,10 +2,11 @@
 
 use std::collections::{BTreeSet, VecDeque};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+use std::process::Stdio;
 
 use crate::error::{Error, Result};
-use crate::git::command::cannot_start;
+use crate::git::command::USAGE;
+use crate::git::process::{GitInput, GitOutputPipe, GitProcess, TimeLimit, cannot_run};
 use crate::git::{ObjectId, Repository};
 
 /// So many requests to a process are under way at a time. A pipe holds them, so neither side waits for the other.
@@ -145,23 +146,23 @@ impl Repository {
     /// # Errors
     /// Those of running git.
     pub fn objects(&self) -> Result<Objects> {
-        self.check_version()?;
+        self.refuse_special_files()?;
         let mut command = self.plumbing();
         command.args(["cat-file", "--batch-command", "-z"]).stdin(Stdio::piped()).stderr(Stdio::null());
-        let mut child = command.spawn().map_err(cannot_start)?;
-        let pipes = child.stdin.take().zip(child.stdout.take());
-        let (input, output) = pipes.ok_or_else(|| Error::internal("git has no pipes"))?;
-        Ok(Objects { child, input: Some(input), output: BufReader::new(output), prefix: self.prefix.clone() })
+        let (process, (input, output, _)) = GitProcess::start(&mut command, TimeLimit::WhileAnswering)?;
+        let output = output.ok_or_else(|| Error::internal("git has no pipes"))?;
+        Ok(Objects { repository: self.clone(), input, output: BufReader::new(output), process })
     }
 }
 
 /// A running `git cat-file`. It ends when this is dropped.
 #[derive(Debug)]
 pub struct Objects {
-    child: Child,
-    input: Option<ChildStdin>,
-    output: BufReader<ChildStdout>,
-    prefix: String,
+    repository: Repository,
+    /// Git ends when this is closed, so it stands before the process.
+    input: Option<GitInput>,
+    output: BufReader<GitOutputPipe>,
+    process: GitProcess,
 }
 
 impl Objects {
@@ -170,7 +171,7 @@ impl Objects {
     /// # Errors
     /// `Io` if git ends.
     pub fn file(&mut self, commit: &ObjectId, path: &str) -> Result<Option<Vec<u8>>> {
-        let name = format!("{commit}:{}{path}", self.prefix);
+        let name = format!("{commit}:{}{path}", self.repository.prefix);
         self.ask("contents", &name)
     }
 
@@ -179,7 +180,7 @@ impl Objects {
     /// # Errors
     /// `Io` if git ends.
     pub fn blob_at(&mut self, commit: &ObjectId, path: &str) -> Result<Option<ObjectId>> {
-        let name = format!("{commit}:{}{path}", self.prefix);
+        let name = format!("{commit}:{}{path}", self.repository.prefix);
         if !is_name(&name) {
             return Ok(None);
         }
@@ -284,17 +285,22 @@ impl Objects {
 
     fn send(&mut self, command: &str, name: &str) -> Result<()> {
         let input = self.input.as_mut().ok_or_else(|| Error::internal("git has no input"))?;
-        input
-            .write_all(format!("{command} {name}\0").as_bytes())
-            .map_err(|error| Error::io("ask", "git cat-file", error))
+        match input.write_all(format!("{command} {name}\0").as_bytes()) {
+            // What git said before it ended is read.
+            Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(cannot_run(error)),
+            _ => Ok(()),
+        }
     }
 
     /// Reads the first line of an answer: the id, the kind and the size. Returns `None` for a missing object.
     fn header(&mut self) -> Result<Option<(ObjectId, String, usize)>> {
-        let failed = |error| Error::io("read from", "git cat-file", error);
         let mut line = Vec::new();
-        self.output.read_until(b'\n', &mut line).map_err(failed)?;
+        self.output.read_until(b'\n', &mut line).map_err(cannot_run)?;
         if line.is_empty() {
+            self.input = None;
+            if self.process.wait().map_err(cannot_run)?.code() == Some(USAGE) {
+                self.repository.check_version()?;
+            }
             return Err(Error::io("read from", "git cat-file", std::io::ErrorKind::UnexpectedEof.into()));
         }
         let line = String::from_utf8_lossy(&line);
@@ -314,10 +320,9 @@ impl Objects {
 
     /// Reads the content of an answer, and the line end after it.
     fn bytes(&mut self, size: usize) -> Result<Vec<u8>> {
-        let failed = |error| Error::io("read from", "git cat-file", error);
         let mut content = vec![0; size];
-        self.output.read_exact(&mut content).map_err(failed)?;
-        self.output.read_exact(&mut [0]).map_err(failed)?;
+        self.output.read_exact(&mut content).map_err(cannot_run)?;
+        self.output.read_exact(&mut [0]).map_err(cannot_run)?;
         Ok(content)
     }
 }
@@ -325,14 +330,4 @@ impl Objects {
 /// Returns whether a name can be asked for. One with a line break would be answered in several lines.
 fn is_name(name: &str) -> bool {
     !name.contains(['\0', '\n'])
-}
-
-impl Drop for Objects {
-    fn drop(&mut self) {
-        // Git ends when its input is closed.
-        self.input = None;
-        if let Err(error) = self.child.wait() {
-            tracing::debug!("git cat-file has no end: {error}");
-        }
-    }
 }

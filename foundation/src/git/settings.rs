@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use crate::error::{Error, Result};
 use crate::git::Repository;
-use crate::git::command::output;
+use crate::git::process::TimeLimit;
 use crate::platform;
 
 impl Repository {
@@ -14,9 +14,9 @@ impl Repository {
         &self,
         arguments: impl IntoIterator<Item = S>,
     ) -> Result<(i32, String, String)> {
-        self.check_version()?;
         // The settings that a reading call overrides would hide those of the repository.
-        let said = output(self.bare_command().arg("config").args(arguments), None)?;
+        let mut command = self.bare_command();
+        let said = self.run(command.arg("config").args(arguments), None, TimeLimit::WhileAnswering)?;
         let printed = String::from_utf8_lossy(&said.stdout).trim_end_matches(['\n', '\r']).to_owned();
         Ok((said.code, printed, said.stderr))
     }

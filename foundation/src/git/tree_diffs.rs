@@ -1,12 +1,12 @@
 //! Differences between trees of the repository, asked one after the other from one long-lived `git diff-tree`.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+use std::process::Stdio;
 use std::thread::JoinHandle;
 
 use crate::error::{Error, Result};
-use crate::git::command::cannot_start;
 use crate::git::history::{RENAME_LIMIT, RENAME_SHARE};
+use crate::git::process::{GitInput, GitOutputPipe, GitProcess, TimeLimit};
 use crate::git::{ObjectId, PathChange, Repository, TreeFile};
 use crate::parallel::no_thread;
 
@@ -24,11 +24,12 @@ const EMPTY_TREES: [&str; 2] = [
 #[derive(Debug)]
 pub struct TreeDiffs {
     repository: Repository,
-    child: Child,
-    input: Option<ChildStdin>,
-    output: BufReader<ChildStdout>,
+    input: Option<GitInput>,
+    output: BufReader<GitOutputPipe>,
     /// Reads what git says of errors.
     errors: Option<JoinHandle<String>>,
+    /// Git ends when its input is closed, so that stands before it.
+    _process: GitProcess,
 }
 
 impl Repository {
@@ -42,9 +43,8 @@ impl Repository {
         command.args(["--no-ext-diff", "--no-textconv", "--no-relative"]);
         command.args([RENAME_SHARE, RENAME_LIMIT]);
         command.stdin(Stdio::piped());
-        let mut child = command.spawn().map_err(cannot_start)?;
-        let (input, output) = (child.stdin.take(), child.stdout.take());
-        let errors = child.stderr.take().map(|mut stderr| {
+        let (process, (input, output, errors)) = GitProcess::start(&mut command, TimeLimit::WhileAnswering)?;
+        let errors = errors.map(|mut stderr| {
             std::thread::Builder::new().spawn(move || {
                 let mut said = Vec::new();
                 // What was read until an error counts.
@@ -55,7 +55,13 @@ impl Repository {
         // Without the thread, git ends when its input is closed.
         let errors = errors.transpose().map_err(no_thread)?;
         let output = output.ok_or_else(|| Error::internal("git has no pipes"))?;
-        Ok(TreeDiffs { repository: self.clone(), child, input, output: BufReader::new(output), errors })
+        Ok(TreeDiffs {
+            repository: self.clone(),
+            input,
+            output: BufReader::new(output),
+            errors,
+            _process: process,
+        })
     }
 }
 
@@ -150,15 +156,5 @@ impl TreeDiffs {
             ));
         }
         self.repository.refusal(&said)
-    }
-}
-
-impl Drop for TreeDiffs {
-    fn drop(&mut self) {
-        // Git ends when its input is closed.
-        self.input = None;
-        if let Err(error) = self.child.wait() {
-            tracing::debug!("git diff-tree has no end: {error}");
-        }
     }
 }

@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 
 use crate::error::{Error, Result};
 use crate::git::Repository;
-use crate::git::command::{cannot_start, output};
+use crate::git::command::USAGE;
+use crate::git::process::{TimeLimit, cannot_start};
 use crate::git::temporary::{TemporaryFolder, read_start};
 use crate::platform;
 
@@ -98,9 +99,9 @@ impl<'r> UserCall<'r> {
     /// # Errors
     /// As [`UserCall::read`].
     pub(super) fn read_or(mut self, input: &[u8], codes: &[i32]) -> Result<Vec<u8>> {
-        self.repository.check_version()?;
         self.command.env("GIT_OPTIONAL_LOCKS", "0");
-        let said = output(&mut self.command, (!input.is_empty()).then_some(input))?;
+        let input = (!input.is_empty()).then_some(input);
+        let said = self.repository.run(&mut self.command, input, TimeLimit::WhileAnswering)?;
         if codes.contains(&said.code) { Ok(said.stdout) } else { Err(self.repository.refusal(&said.stderr)) }
     }
 
@@ -110,7 +111,7 @@ impl<'r> UserCall<'r> {
     /// # Errors
     /// `NotFound` if there is no git; `Invalid` if it is too old; `Io` if it cannot be run.
     pub(super) fn run(self, input: &[u8], limit: Duration) -> Result<Ended> {
-        self.repository.check_version()?;
+        self.repository.refuse_special_files()?;
         let failed = |error| Error::io("run", "git", error);
         // Standard error goes to a file, because a program that a hook leaves running would keep a pipe open. The file
         // stays open, because a hook may empty the folder of temporary files.
@@ -134,6 +135,9 @@ impl<'r> UserCall<'r> {
             }
         };
         let Some(status) = status.map_err(failed)? else { return Ok(Ended::TimedOut) };
+        if status.code() == Some(USAGE) {
+            self.repository.check_version()?;
+        }
         Ok(Ended::Status(status, read_start(&path, log)?))
     }
 }

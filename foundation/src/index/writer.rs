@@ -29,7 +29,7 @@ use crate::index::directory::{Identity, PACKED, STAGED, displaced, remove_packed
 use crate::index::service_vectors::ServiceVectors;
 use crate::index::shared_vectors::SharedVectors;
 use crate::index::vectors::VectorWriter;
-use crate::index::writer::arrivals::{Arrival, date_copied, note_creation};
+use crate::index::writer::arrivals::{Arrival, date_copied, first_commits, note_creation};
 use crate::index::writer::dialects::Dialects;
 use crate::index::writer::passage_list::PassageList;
 use crate::index::writer::plan::{Method, Plan};
@@ -232,6 +232,8 @@ impl Writer {
         stop: &AtomicBool,
     ) -> Result<bool> {
         let FileChanges { changed, removed, report } = changes;
+        // Git is asked before anything is locked.
+        let first_commits = first_commits(&self.vault, changed);
         self.open_vectors()?;
         self.open_full_text(plan.method == Method::BulkUpdate)?;
         let generation = self.catalog.reader().generation()?.max(self.bm25.generation()?) + 1;
@@ -253,7 +255,7 @@ impl Writer {
             return Ok(false);
         }
         progress(Phase::Commit, 0, 0);
-        date_copied(&self.catalog, &self.vault, std::mem::take(&mut batch.arrivals))?;
+        date_copied(&self.catalog, &first_commits, std::mem::take(&mut batch.arrivals))?;
         // The rest needs memory of its own.
         batch.targets = None;
         if plan.is_staged() {

@@ -2,12 +2,14 @@
 //! that the times of their files tell nothing.
 
 use std::collections::HashMap;
+use std::time::Duration;
 
 use crate::clock::Timestamp;
 use crate::error::Result;
 use crate::git::Repository;
 use crate::index::catalog::{CatalogWriter, CreationSource, FileId, FileKind, FileRow};
 use crate::index::diff::ChangedFile;
+use crate::index::writer::read::birth_of;
 use crate::text::path::NotePath;
 use crate::vault::Vault;
 
@@ -15,6 +17,9 @@ use crate::vault::Vault;
 const MIN_COPIED: usize = 20;
 /// The most time between the files of one copying, in milliseconds.
 const MAX_GAP_MILLIS: i64 = 10_000;
+/// The most time that git gets for the first commits. Git reads some 100,000 commits in it; without an answer the notes count as
+/// copied.
+const GIT_TIME: Duration = Duration::from_secs(5);
 
 /// A new note that does not say when it was created.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,20 +55,41 @@ pub(super) fn note_creation(
     Ok(())
 }
 
-/// Finds when the notes were created that were copied to the vault together, as a clone of a repository does it. The times of
-/// their files are those of the copying, so git is asked for their first commits.
-pub(super) fn date_copied(catalog: &CatalogWriter, vault: &Vault, arrivals: Vec<Arrival>) -> Result<()> {
-    let copied = copied_together(arrivals);
-    if copied.is_empty() {
-        return Ok(());
+/// Asks git for the first commits of the new files of a batch that were copied to the vault together, as a clone of a repository
+/// does it: the times of their files are those of the copying. This may take a moment, so nothing may be locked meanwhile.
+pub(super) fn first_commits(vault: &Vault, files: &[ChangedFile]) -> HashMap<String, Timestamp> {
+    let is_text = |path: &NotePath| FileKind::of(path) != FileKind::Attachment;
+    let new = files.iter().filter(|file| file.is_new && is_text(&file.stat.path));
+    let new: Vec<&ChangedFile> = new.collect();
+    if new.len() < MIN_COPIED {
+        return HashMap::new();
     }
-    let repository = Repository::discover(vault.root());
-    let first = repository.and_then(|found| found.map_or(Ok(HashMap::new()), |git| git.first_commits()));
-    let first = first.unwrap_or_else(|error| {
+    let arrivals = new.into_iter().map(|file| {
+        let path = file.stat.path.clone();
+        let written = Timestamp::from_millis(file.stat.mtime_ns / 1_000_000);
+        let at = birth_of(vault, &path).map_or(written, |born| born.min(written));
+        Arrival { file: file.id, path, at }
+    });
+    let copied = copied_together(arrivals.collect());
+    if copied.is_empty() {
+        return HashMap::new();
+    }
+    let paths: Vec<&str> = copied.iter().map(|arrival| arrival.path.as_str()).collect();
+    let first = Repository::discover(vault.root())
+        .and_then(|found| found.map_or(Ok(HashMap::new()), |git| git.first_commits(&paths, GIT_TIME)));
+    first.unwrap_or_else(|error| {
         tracing::debug!("git does not tell when the copied notes were created: {error}");
         HashMap::new()
-    });
-    for Arrival { file, path, at } in copied {
+    })
+}
+
+/// Sets when the notes were created that were copied to the vault together. `first` has the times of their first commits.
+pub(super) fn date_copied(
+    catalog: &CatalogWriter,
+    first: &HashMap<String, Timestamp>,
+    arrivals: Vec<Arrival>,
+) -> Result<()> {
+    for Arrival { file, path, at } in copied_together(arrivals) {
         match first.get(path.as_str()) {
             Some(&commit) => catalog.set_creation(file, commit.min(at), CreationSource::Git)?,
             None => catalog.set_creation(file, at, CreationSource::Copy)?,

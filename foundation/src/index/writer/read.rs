@@ -149,7 +149,7 @@ fn read_changed_file(
 
 /// Returns when a file was created on this disk, where the system knows it. A program that replaces files to save them creates
 /// a new one each time.
-fn birth_of(vault: &Vault, path: &NotePath) -> Option<Timestamp> {
+pub(super) fn birth_of(vault: &Vault, path: &NotePath) -> Option<Timestamp> {
     let born = std::fs::symlink_metadata(vault.disk_path(path)).ok()?.created().ok()?;
     let since = born.duration_since(std::time::UNIX_EPOCH).ok()?;
     Some(Timestamp::from_millis(i64::try_from(since.as_millis()).ok()?))
