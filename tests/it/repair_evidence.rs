@@ -142,6 +142,206 @@ fn a_tie_between_two_files_is_weak() {
     check_told("tie", &vault, &["a1/notes/n.md:24 ![[p.png]] -> x1/files/p.png weak [\"git\"]"]);
 }
 
+/// One commit replaces some files by others: what a link to a file that went away may mean is told by the names and contents of
+/// all of them.
+#[test]
+fn a_file_that_may_be_another_one_as_well_is_weak() {
+    let template = page("Day");
+    let filled = |title: &str| format!("{}{}", template.replace("# Day", title), page("Done").repeat(3));
+    type Files<'f> = &'f [(&'f str, &'f str)];
+    let (day, other, done) = (filled("# Day"), filled("# The 27th"), page("Done"));
+    let next = template.replace("# Day", "# The 28th");
+    let first: Files<'_> = &[("27.md", &template)];
+    let cases: [(&str, Files<'_>, Files<'_>, &str); 12] = [
+        (
+            "filled and renamed, and the next one made",
+            first,
+            &[("27b.md", &day), ("28.md", &template)],
+            "28.md weak",
+        ),
+        ("with another title", first, &[("27b.md", &other), ("28.md", &template)], "28.md weak"),
+        ("both with another title", first, &[("27b.md", &other), ("28.md", &next)], "28.md weak"),
+        (
+            "filled as a note that was there",
+            &[("27.md", &template), ("log.md", &done)],
+            &[("log.md", &day), ("28.md", &template)],
+            "28.md weak",
+        ),
+        (
+            "filled beside a page that goes away",
+            &[("27.md", &template), ("26.md", &day)],
+            &[("27b.md", &other), ("28.md", &template)],
+            "28.md weak",
+        ),
+        (
+            "a folder for each day",
+            &[("27/day.md", &template)],
+            &[("27b/day.md", &day), ("28/day.md", &template)],
+            "28/day.md weak",
+        ),
+        (
+            "a new page of other words comes with it",
+            first,
+            &[("28.md", &template), ("new.md", &done)],
+            "28.md certain",
+        ),
+        (
+            "the name tells it",
+            &[("a/27.md", &template)],
+            &[("b/27.md", &template), ("27b.md", &day)],
+            "b/27.md certain",
+        ),
+        (
+            "two copies of one name, one of them beside its neighbour",
+            &[("a/c.md", &template), ("a/p.png", &done)],
+            &[("b/c.md", &template), ("d/c.md", &template), ("d/p.png", &done)],
+            "d/c.md weak",
+        ),
+        (
+            "two copies of other names, one of them beside its neighbour",
+            &[("a/c.md", &template), ("a/p.png", &done)],
+            &[("b/e.md", &template), ("d/e.md", &template), ("d/p.png", &done)],
+            "d/e.md weak",
+        ),
+        (
+            "two copies of one name",
+            &[("a/c.md", &template)],
+            &[("b/c.md", &template), ("d/c.md", &template)],
+            "b/c.md weak",
+        ),
+        (
+            "one of two copies has the name",
+            &[("a/c.md", &template)],
+            &[("b/c.md", &template), ("d/e.md", &template)],
+            "b/c.md certain",
+        ),
+    ];
+    assert_eq!(cases.len(), 12);
+    for (name, before, after, expected) in cases {
+        let (target, _) = before[0];
+        let index = with_line("Index", &format!("[x]({target})"));
+        for is_committed in [false, true] {
+            // Before the commit, a note that was there is not looked at: what changed in it would have to be read of all notes.
+            if !is_committed && after.iter().any(|(path, _)| before.iter().any(|(old, _)| old == path)) {
+                continue;
+            }
+            let vault = repository(&[before, &[("index.md", &index)]].concat());
+            for (path, _) in before {
+                vault.remove(path);
+            }
+            for (path, text) in after {
+                vault.write(path, *text);
+            }
+            if is_committed {
+                commit(&vault, name);
+            }
+            let expected = format!("index.md:24 [x]({target}) -> {expected} [\"git\"]");
+            check_told(&format!("{name}, committed: {is_committed}"), &vault, &[&expected]);
+        }
+    }
+}
+
+/// The next page is made from the template only after the one before was filled and renamed.
+#[test]
+fn a_later_file_with_the_content_of_a_filled_one_is_another() {
+    let filled = format!("{}{}", page("Day"), page("Done").repeat(3));
+    for is_committed in [false, true] {
+        let vault = repository(&[("27.md", &page("Day")), ("index.md", &with_line("Index", "[x](27.md)"))]);
+        vault.remove("27.md");
+        vault.write("27b.md", &filled);
+        commit(&vault, "fill and rename");
+        vault.write("28.md", page("Day"));
+        if is_committed {
+            commit(&vault, "the next day");
+        }
+        let expected = "index.md:24 [x](27.md) -> 28.md weak [\"content\"]";
+        check_told(&format!("committed: {is_committed}"), &vault, &[expected]);
+    }
+}
+
+#[test]
+fn a_link_of_a_note_that_did_not_move_is_weak_at_most() {
+    type Change = fn(&TestVault);
+    let cases: [(&str, Change, &str); 4] = [
+        (
+            "a new file has the path of one that moved before",
+            |vault| {
+                mv(vault, "x.md", "2025.md");
+                commit(vault, "archive");
+                vault.write("x.md", page("Another year"));
+            },
+            "2025.md",
+        ),
+        (
+            "two files changed places",
+            |vault| {
+                mv(vault, "x.md", "t.md");
+                mv(vault, "y.md", "x.md");
+                mv(vault, "t.md", "y.md");
+            },
+            "y.md",
+        ),
+        (
+            "a file was moved to the path of one that moved",
+            |vault| {
+                mv(vault, "x.md", "z.md");
+                mv(vault, "y.md", "x.md");
+            },
+            "z.md",
+        ),
+        (
+            "the same in two steps",
+            |vault| {
+                mv(vault, "x.md", "z.md");
+                commit(vault, "away");
+                mv(vault, "y.md", "x.md");
+            },
+            "z.md",
+        ),
+    ];
+    assert_eq!(cases.len(), 4);
+    for (name, change, expected) in cases {
+        for is_committed in [false, true] {
+            // Before the commit nothing shows that two files changed places.
+            if !is_committed && name == "two files changed places" {
+                continue;
+            }
+            let line = "[x](x.md) and [[x]]";
+            let vault =
+                repository(&[("x.md", &page("X")), ("y.md", &page("Y")), ("i.md", &with_line("I", line))]);
+            change(&vault);
+            if is_committed {
+                commit(&vault, name);
+            }
+            let told =
+                ["[x](x.md)", "[[x]]"].map(|link| format!("i.md:24 {link} -> {expected} weak [\"git\"]"));
+            let told: Vec<&str> = told.iter().map(String::as_str).collect();
+            check_told(&format!("{name}, committed: {is_committed}"), &vault, &told);
+            assert_eq!(vault.read("i.md"), with_line("I", line), "{name}");
+        }
+    }
+}
+
+#[test]
+fn a_file_that_came_to_the_new_place_of_a_note_may_be_meant() {
+    for (is_with_the_move, expected) in [(true, "weak"), (false, "certain")] {
+        for is_committed in [false, true] {
+            let vault = repository(&[("d/n.md", &with_line("N", "[x](x.md)")), ("d/x.md", &page("X"))]);
+            if !is_with_the_move {
+                vault.write("e/x.md", page("Y"));
+                commit(&vault, "before");
+            }
+            mv(&vault, "d/n.md", "e/n.md");
+            vault.write("e/x.md", page("Y"));
+            if is_committed {
+                commit(&vault, "move");
+            }
+            let expected = format!("e/n.md:24 [x](x.md) -> d/x.md {expected} [\"git\"]");
+            check_told(&format!("{is_with_the_move}, committed: {is_committed}"), &vault, &[&expected]);
+        }
+    }
+}
+
 #[test]
 fn a_deleted_file_is_not_replaced_by_one_of_the_same_content() {
     let deleted = "index.md:24 [[27]] -> - - [] deleted";

@@ -32,15 +32,22 @@ impl ContentPieces {
 
     /// Returns the share of common content in percent, from 0 to 100. Two empty contents share nothing.
     pub fn percent_in_common(&self, other: &Self) -> u8 {
-        let longer = self.len.max(other.len);
-        if longer == 0 {
-            return 0;
-        }
-        let common: usize = self
-            .bytes
-            .iter()
-            .map(|(piece, count)| (*count).min(other.bytes.get(piece).copied().unwrap_or(0)))
-            .sum();
-        u8::try_from(common * 100 / longer).unwrap_or(100).min(100)
+        percent(self.bytes_in(other), self.len.max(other.len))
     }
+
+    /// Returns the share of this content that another one has, too, in percent, however long the other one is.
+    pub fn percent_in(&self, other: &Self) -> u8 {
+        percent(self.bytes_in(other), self.len)
+    }
+
+    /// Returns the number of bytes whose pieces another content has, too.
+    fn bytes_in(&self, other: &Self) -> usize {
+        let pieces = self.bytes.iter();
+        pieces.map(|(piece, count)| (*count).min(other.bytes.get(piece).copied().unwrap_or(0))).sum()
+    }
+}
+
+fn percent(part: usize, whole: usize) -> u8 {
+    let share = (part * 100).checked_div(whole).unwrap_or(0);
+    u8::try_from(share).unwrap_or(100).min(100)
 }

@@ -3,9 +3,9 @@
 use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};
 
-use crate::change::repair::moved_files::{HashedFile, MovedFolders, key_of, pair_equal};
+use crate::change::repair::moved_files::{HashedFile, MovedFolders, is_rival, key_of, pair_equal};
 use sidenote_foundation::git::{ObjectId, PathChange};
-use sidenote_foundation::text::path::NotePath;
+use sidenote_foundation::text::path::{NotePath, key};
 
 /// The changes of a commit against one parent. A path is looked up in them without going through all of them.
 #[derive(Debug)]
@@ -30,6 +30,10 @@ struct ChangeIndex {
     new: HashMap<ObjectId, Vec<usize>>,
     /// By the extension of a file that is new at its path.
     new_files: HashMap<String, Vec<usize>>,
+    /// By the extension of a file with a content that no path had before.
+    written: HashMap<String, Vec<usize>>,
+    /// The same by the key of the file's name.
+    written_by_name: HashMap<String, Vec<usize>>,
 }
 
 impl CommitChanges {
@@ -78,6 +82,29 @@ impl CommitChanges {
         changes.filter_map(|change| paths_of(change).1.zip(contents_of(change).1)).collect()
     }
 
+    /// Lists the contents that the commit wrote at other paths than `to`, where the file that it renamed from a path may be as
+    /// well, each with the content before it that has to be another one.
+    pub(super) fn rivals(&self, from: &NotePath, to: &NotePath) -> Vec<(Option<&ObjectId>, &ObjectId)> {
+        let index = self.index();
+        let name = key(from.name());
+        let found = match key(to.name()) == name {
+            true => index.written_by_name.get(&name),
+            false => index.written.get(from.extension()),
+        };
+        let changes = found.into_iter().flatten().filter_map(|number| self.all.get(*number));
+        let rivals = changes.filter(|change| {
+            let (old, path) = paths_of(change);
+            let is_own = old == Some(from.as_str());
+            !is_own && path.and_then(NotePath::from_disk).is_some_and(|path| is_rival(from, to, &path))
+        });
+        let contents = rivals.filter_map(|change| {
+            let (before, after) = contents_of(change);
+            let is_changed = matches!(change, PathChange::Changed { .. });
+            Some((before.filter(|_| is_changed), after?))
+        });
+        contents.collect()
+    }
+
     /// Returns the folders that moved, by the files in them whose content is theirs alone.
     pub(super) fn moved_folders(&self, is_own: impl Fn(&ObjectId) -> bool) -> &MovedFolders {
         self.folders.get_or_init(|| {
@@ -113,6 +140,11 @@ impl CommitChanges {
                 }
                 // A file that only changed its mode or its path brought no content.
                 let is_same_place = matches!(change, PathChange::Changed { .. }) && old == new;
+                let is_kept = matches!(change, PathChange::Renamed { percent: 100, .. }) || is_same_place;
+                if let Some(path) = to.and_then(NotePath::from_disk).filter(|_| !is_kept) {
+                    index.written.entry(path.extension().to_owned()).or_default().push(number);
+                    index.written_by_name.entry(key(path.name())).or_default().push(number);
+                }
                 if !is_same_place {
                     old.into_iter().for_each(|old| index.gone.entry(old.clone()).or_default().push(number));
                     new.into_iter().for_each(|new| index.new.entry(new.clone()).or_default().push(number));

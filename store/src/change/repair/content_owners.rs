@@ -89,10 +89,11 @@ impl ContentOwners {
         }
     }
 
-    /// Notes a content that is new at a path: written there, or moved there from another path that it left.
+    /// Notes a content that is new at a path: written there, or moved there from another path that it left. Where the file
+    /// that had it was renamed to a third path, this one has a copy.
     fn arrived(&mut self, changes: &CommitChanges, path: &str, blob: &ObjectId) {
         let Some(path) = NotePath::from_disk(path) else { return };
-        let is_moved = changes.taking(blob).next().is_some();
+        let is_moved = changes.taking(blob).any(|change| !matches!(change, PathChange::Renamed { .. }));
         self.update(blob, Owner { is_written: !is_moved, is_moved, ..Owner::of(&path) });
     }
 

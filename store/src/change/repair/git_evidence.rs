@@ -177,9 +177,8 @@ impl<'a> GitEvidence<'a> {
                 LinkedPlace::File(target) => {
                     let followed = self.follow(origin.commit, &target)?;
                     let mut clue = self.clue_of_history(&origin, &target, &followed, source)?;
-                    if let Some(most) = self.misled_since.get(case).map(|(_, most)| *most) {
-                        let of_taken = self.certainty_of_taken(present, link, source, &target);
-                        clue.certainty = clue.certainty.min(of_taken).min(most);
+                    if let Some((_, most)) = self.misled_since.get(case) {
+                        clue.certainty = clue.certainty.min(*most);
                     }
                     let is_proven = clue.certainty == Certainty::Certain && matches!(clue.fate, Fate::At(_));
                     let by = followed.deleted_by;

@@ -1,9 +1,11 @@
 //! Contents of the repository as a repair reads them. What git cannot read is noted, and said in the reply.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::rc::Rc;
 
-use sidenote_foundation::error::{Error, Result};
-use sidenote_foundation::git::{ObjectId, Objects, Repository};
+use crate::change::repair::moved_files::{MAX_COMPARED, is_mostly_in};
+use sidenote_foundation::error::{Error, ErrorKind, Result};
+use sidenote_foundation::git::{ObjectId, Objects, Repository, is_silence};
 use sidenote_foundation::text::content_similarity::ContentPieces;
 
 /// A part of the history that is no evidence.
@@ -61,11 +63,23 @@ pub(super) struct HistoryReader {
     /// The last commit.
     head: ObjectId,
     missing: HashSet<String>,
+    /// The pieces of the contents that were compared.
+    pieces: HashMap<ObjectId, Rc<ContentPieces>>,
+    /// How many contents were compared with one that moved.
+    compared: usize,
 }
 
 impl HistoryReader {
     pub(super) fn new(repository: Repository, head: ObjectId) -> Self {
-        Self { repository, objects: None, head_blobs: HashSet::new(), head, missing: HashSet::new() }
+        Self {
+            repository,
+            objects: None,
+            head_blobs: HashSet::new(),
+            head,
+            missing: HashSet::new(),
+            pieces: HashMap::new(),
+            compared: 0,
+        }
     }
 
     pub(super) fn set_head_blobs<'o>(&mut self, blobs: impl Iterator<Item = &'o ObjectId>) {
@@ -90,6 +104,8 @@ impl HistoryReader {
         let Some(objects) = &mut self.objects else { return Ok(None) };
         match ask(objects) {
             Ok(found) => Ok(Some(found)),
+            // Whatever is asked next, it will not be answered.
+            Err(error) if error.kind() == ErrorKind::Invalid || is_silence(&error) => Err(error),
             Err(error) => {
                 tracing::debug!("git cannot read {what}: {error}");
                 self.objects = None;
@@ -143,10 +159,56 @@ impl HistoryReader {
         if one == other {
             return Ok(100);
         }
-        let (Some(one), Some(other)) = (self.blob(one)?, self.blob(other)?) else {
-            return Ok(0);
-        };
-        Ok(ContentPieces::of(&one).percent_in_common(&ContentPieces::of(&other)).min(99))
+        let found = self.pieces_of(&[one, other])?;
+        let [Some(one), Some(other)] = found.as_slice() else { return Ok(0) };
+        Ok(one.percent_in_common(other).min(99))
+    }
+
+    /// Returns the pieces of some contents, in order. What was cut once is kept.
+    pub(super) fn pieces_of(&mut self, ids: &[&ObjectId]) -> Result<Vec<Option<Rc<ContentPieces>>>> {
+        /// The most contents whose pieces are kept.
+        const MOST: usize = 4_096;
+        if self.pieces.len() > MOST {
+            self.pieces.clear();
+        }
+        let unknown: BTreeSet<&ObjectId> =
+            ids.iter().copied().filter(|id| !self.pieces.contains_key(*id)).collect();
+        let unknown: Vec<ObjectId> = unknown.into_iter().cloned().collect();
+        if !unknown.is_empty() {
+            let contents = self.blobs(&unknown)?;
+            let cut = unknown.into_iter().zip(contents);
+            let cut = cut.filter_map(|(id, content)| Some((id, Rc::new(ContentPieces::of(&content?)))));
+            self.pieces.extend(cut);
+        }
+        Ok(ids.iter().map(|id| self.pieces.get(*id).cloned()).collect())
+    }
+
+    /// Returns whether a content is for the most part in one of some others, and was not in what these were before. Where that
+    /// would take too long, it may be.
+    pub(super) fn is_mostly_in_one(
+        &mut self,
+        content: &ObjectId,
+        others: &[(Option<&ObjectId>, &ObjectId)],
+    ) -> Result<bool> {
+        if others.is_empty() {
+            return Ok(false);
+        }
+        self.compared += others.len();
+        if self.compared > MAX_COMPARED {
+            return Ok(true);
+        }
+        let Some(content) = self.pieces_of(&[content])?.pop().flatten() else { return Ok(true) };
+        let after: Vec<&ObjectId> = others.iter().map(|(_, after)| *after).collect();
+        for ((before, _), after) in others.iter().zip(self.pieces_of(&after)?) {
+            if !after.is_some_and(|after| is_mostly_in(&content, &after)) {
+                continue;
+            }
+            let before = before.map_or(Ok(Vec::new()), |before| self.pieces_of(&[before]))?;
+            if !before.into_iter().flatten().any(|before| is_mostly_in(&content, &before)) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Returns whether a commit has a folder of this path from the top of the repository.

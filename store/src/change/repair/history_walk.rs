@@ -69,12 +69,15 @@ pub(super) struct HistoryWalk {
     events: BTreeMap<NotePath, Vec<PathEvent>>,
     /// The paths of `events` that nobody asked for yet.
     new_paths: Vec<NotePath>,
-    /// The changes of each commit that moved something, against a parent.
+    /// The changes of each commit that took a file from its path, against a parent.
     kept: HashMap<(CommitIndex, CommitIndex), Rc<CommitChanges>>,
     /// The recent commits, the newest first.
     recent: Vec<WalkedCommit>,
     /// The files that had each content.
     pub(super) owners: ContentOwners,
+    /// Whether what a commit renamed without a change is for certain one file, by parent, commit and path before, as far as it
+    /// was asked.
+    pub(super) clear_moves: HashMap<(CommitIndex, CommitIndex, NotePath), bool>,
     /// The number of comparisons of commits without their renames, because git cannot read a content.
     unpaired: usize,
     contained: HashMap<CommitIndex, Contained>,
@@ -101,6 +104,7 @@ impl HistoryWalk {
             kept: HashMap::new(),
             recent: Vec::new(),
             owners: ContentOwners::default(),
+            clear_moves: HashMap::new(),
             unpaired: 0,
             contained: HashMap::new(),
             problems,
@@ -183,10 +187,10 @@ impl HistoryWalk {
         let mut found: HashMap<NotePath, (usize, PathEventKind)> = HashMap::new();
         for (parent, changes) in &walked.changes {
             let events = path_events(changes.all());
-            let is_move = |kind: &PathEventKind| {
-                matches!(kind, PathEventKind::Removed(Some(_)) | PathEventKind::Replaced { .. })
+            let is_left = |kind: &PathEventKind| {
+                matches!(kind, PathEventKind::Removed(_) | PathEventKind::Replaced { .. })
             };
-            if events.iter().any(|(_, kind)| is_move(kind)) {
+            if events.iter().any(|(_, kind)| is_left(kind)) {
                 self.kept.insert((*parent, commit), Rc::clone(changes));
             }
             for (path, kind) in events {
@@ -318,9 +322,9 @@ impl HistoryWalk {
         self.recent.clone()
     }
 
-    /// Returns whether a file that a commit renamed without a change is for certain the one at the new path: its content was
+    /// Returns whether its content tells that a file which a commit renamed without a change is the one at the new path: it was
     /// that file's alone at any time, or its name was, or its whole folder moved.
-    pub(super) fn is_clear_move(
+    pub(super) fn content_tells(
         &self,
         (parent, commit): (CommitIndex, CommitIndex),
         (from, to): (&NotePath, &NotePath),
@@ -334,7 +338,12 @@ impl HistoryWalk {
         self.owners.tells(blob, from, to, folders)
     }
 
-    /// Returns the changes of a commit against a parent, if it moved something and was looked at.
+    /// Returns a commit with its first parent before it.
+    pub(super) fn first_step(&self, commit: CommitIndex) -> Option<(CommitIndex, CommitIndex)> {
+        self.graph.parents(commit).first().map(|parent| (*parent, commit))
+    }
+
+    /// Returns the changes of a commit against a parent, if it took a file from its path and was looked at.
     pub(super) fn kept_changes(&self, parent: CommitIndex, commit: CommitIndex) -> Option<Rc<CommitChanges>> {
         self.kept.get(&(parent, commit)).map(Rc::clone)
     }

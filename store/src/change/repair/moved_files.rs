@@ -4,14 +4,14 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use sidenote_foundation::git::ObjectId;
 use sidenote_foundation::text::content_similarity::ContentPieces;
-use sidenote_foundation::text::path::NotePath;
+use sidenote_foundation::text::path::{NotePath, key};
 
 /// The least share of common content of a file that moved and changed, in percent (spec/git.md 3).
 pub(super) const LEAST_PERCENT: u8 = 50;
 /// How many points the next candidate has to be behind.
 pub(super) const MARGIN: u8 = 15;
 /// The most pairs of files whose contents are compared.
-const MAX_COMPARED: usize = 250_000;
+pub(super) const MAX_COMPARED: usize = 250_000;
 
 /// Where a file went.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,6 +52,19 @@ fn pairs_above<'f>(from: &'f str, to: &'f str) -> impl Iterator<Item = (&'f str,
 
 fn folder_of(path: &str) -> &str {
     path.rsplit_once('/').map_or("", |(folder, _)| folder)
+}
+
+/// Returns whether another new file can be the one that is gone from a path as well as the file at `to`, as far as the names
+/// tell.
+pub(super) fn is_rival(from: &NotePath, to: &NotePath, other: &NotePath) -> bool {
+    let has_name = |path: &NotePath| key(path.name()) == key(from.name());
+    other != to && other.extension() == from.extension() && (has_name(other) || !has_name(to))
+}
+
+/// Returns whether a content is for the most part in another one, which may be longer, as a template is in a page that was made
+/// from it and filled.
+pub(super) fn is_mostly_in(content: &ContentPieces, other: &ContentPieces) -> bool {
+    content.percent_in(other) >= LEAST_PERCENT
 }
 
 /// A file that is gone or new: its path, and the hash of its content.
@@ -96,7 +109,11 @@ pub(super) fn pair_equal(gone: &[HashedFile], new: &[HashedFile]) -> BTreeMap<No
     };
     for (gone, new) in copies {
         let mut taken: HashSet<&NotePath> = HashSet::new();
-        for from in gone {
+        // How many of the new files have a name, less those that had it.
+        let mut surplus: HashMap<&str, isize> = HashMap::new();
+        new.iter().for_each(|to| *surplus.entry(to.name()).or_default() += 1);
+        gone.iter().for_each(|from| *surplus.entry(from.name()).or_default() -= 1);
+        for from in gone.iter().copied() {
             let free = || new.iter().copied().filter(|to| !taken.contains(to));
             let in_usual = || free().filter(|to| usual(from.folder()) == Some(to.folder()));
             let same_name: Vec<&NotePath> = free().filter(|to| to.name() == from.name()).collect();
@@ -108,7 +125,12 @@ pub(super) fn pair_equal(gone: &[HashedFile], new: &[HashedFile]) -> BTreeMap<No
             });
             match choice {
                 Some(to) => {
-                    add(from, to, true);
+                    // A new file more than went away, in a place that is as likely, is the file as well.
+                    let is_clear = match to.name() == from.name() {
+                        true => surplus.get(to.name()).is_none_or(|more| *more <= 0),
+                        false => new.len() <= gone.len(),
+                    };
+                    add(from, to, is_clear);
                     taken.insert(to);
                 }
                 None => {
@@ -156,6 +178,12 @@ pub(super) fn pair_similar(
         let [first, second] = best.get(&side).copied().unwrap_or_default();
         if first == percent { second } else { first }
     };
+    let contents: HashMap<&NotePath, &ContentPieces> =
+        gone.iter().map(|(path, content)| (path, content)).collect();
+    let has_rival = |from: &NotePath, to: &NotePath| {
+        let Some(content) = contents.get(from) else { return false };
+        new.iter().any(|(other, found)| is_rival(from, to, other) && is_mostly_in(content, found))
+    };
     let mut moves: BTreeMap<NotePath, FileMove> = BTreeMap::new();
     let mut taken: HashSet<&NotePath> = HashSet::new();
     for (percent, from, to) in scores.iter().filter(|(percent, ..)| *percent >= LEAST_PERCENT) {
@@ -163,7 +191,7 @@ pub(super) fn pair_similar(
             continue;
         }
         let next = next_of((false, *from), *percent).max(next_of((true, *to), *percent));
-        let is_clear = next.saturating_add(MARGIN) <= *percent;
+        let is_clear = next.saturating_add(MARGIN) <= *percent && !has_rival(from, to);
         taken.insert(to);
         moves.insert((*from).clone(), FileMove { to: (*to).clone(), percent: (*percent).min(99), is_clear });
     }

@@ -4,14 +4,16 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use crate::change::repair::content_owners::ContentOwners;
 use crate::change::repair::history_reader::HistoryReader;
-use crate::change::repair::moved_files::{FileMove, MovedFolders, key_of, pair_equal, pair_similar};
+use crate::change::repair::moved_files::{
+    FileMove, MAX_COMPARED, MovedFolders, is_mostly_in, is_rival, key_of, pair_equal, pair_similar,
+};
 use crate::change::repair::present::Present;
 use crate::core::Core;
 use sidenote_foundation::error::Result;
 use sidenote_foundation::git::ObjectId;
 use sidenote_foundation::index::catalog::FileKind;
 use sidenote_foundation::text::content_similarity::ContentPieces;
-use sidenote_foundation::text::path::NotePath;
+use sidenote_foundation::text::path::{NotePath, key};
 
 /// The least share of common content with which a file that was rewritten in place is still the same one, in percent.
 pub(super) const SAME_PERCENT: u8 = 50;
@@ -25,6 +27,8 @@ pub(super) struct WorkingTreeMoves {
     pub(super) moved_from: HashMap<NotePath, NotePath>,
     /// The paths that another file took, and whether that file was moved there, and so is not a new one.
     pub(super) taken: BTreeMap<NotePath, bool>,
+    /// The notes and canvases that the last commit does not have, and that no file is known to have become.
+    pub(super) new: Vec<NotePath>,
     /// The folders that moved, by the files in them whose content is theirs alone.
     pub(super) folders: MovedFolders,
 }
@@ -61,8 +65,13 @@ impl WorkingTreeMoves {
         }
         found.moved = pair_equal(&left_hashes, &new_hashes);
         found.folders = doubt_shared(&mut found.moved, head_files, owners);
+        finder.doubt_contested(&new, &mut found.moved)?;
         let similar = finder.similar(&left, &new, &found.moved)?;
         found.moved.extend(similar);
+        let used: HashSet<&NotePath> = found.moved.values().map(|moved| &moved.to).collect();
+        let is_text = |path: &&NotePath| FileKind::of(path) != FileKind::Attachment;
+        let free = new.iter().copied().filter(is_text).filter(|path| !used.contains(*path));
+        found.new = free.cloned().collect();
         // A file that cannot be found elsewhere was rewritten in place.
         let moved = &found.moved;
         found.taken.retain(|path, _| moved.contains_key(path));
@@ -193,6 +202,41 @@ impl Finder<'_> {
         let Some(before) = self.reader.blob(then)? else { return Ok(true) };
         let Some(now) = read(self.core, path) else { return Ok(true) };
         Ok(ContentPieces::of(&before).percent_in_common(&ContentPieces::of(&now)) >= SAME_PERCENT)
+    }
+
+    /// Takes moves for unclear where another new file has most of the content, and may be the one that moved.
+    fn doubt_contested(&mut self, new: &[&NotePath], moved: &mut BTreeMap<NotePath, FileMove>) -> Result<()> {
+        let is_text = |path: &NotePath| FileKind::of(path) != FileKind::Attachment;
+        let used: HashSet<NotePath> = moved.values().map(|moved| moved.to.clone()).collect();
+        let free = new.iter().copied().filter(|path| is_text(path) && !used.contains(*path));
+        let free: Vec<&NotePath> = free.collect();
+        let mut by_name: HashMap<String, Vec<&NotePath>> = HashMap::new();
+        free.iter().for_each(|path| by_name.entry(key(path.name())).or_default().push(path));
+        let mut contents: HashMap<&NotePath, Option<ContentPieces>> = HashMap::new();
+        let mut compared = 0;
+        for (from, moved) in moved.iter_mut().filter(|(from, moved)| moved.is_clear && is_text(from)) {
+            let name = key(from.name());
+            let others = match key(moved.to.name()) == name {
+                true => by_name.get(&name).map_or(&[][..], Vec::as_slice),
+                false => free.as_slice(),
+            };
+            let rivals: Vec<&NotePath> =
+                others.iter().copied().filter(|other| is_rival(from, &moved.to, other)).collect();
+            if rivals.is_empty() {
+                continue;
+            }
+            compared += rivals.len();
+            let blob = self.head_files.get(from).filter(|_| compared <= MAX_COMPARED);
+            let content = blob.map_or(Ok(Vec::new()), |blob| self.reader.pieces_of(&[blob]))?.pop().flatten();
+            moved.is_clear = content.is_some_and(|content| {
+                !rivals.into_iter().any(|other| {
+                    let of_other = || read(self.core, other).map(|bytes| ContentPieces::of(&bytes));
+                    let found = contents.entry(other).or_insert_with(of_other);
+                    found.as_ref().is_some_and(|found| is_mostly_in(&content, found))
+                })
+            });
+        }
+        Ok(())
     }
 
     /// Pairs the files that are left with new ones of similar content.

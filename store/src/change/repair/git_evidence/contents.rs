@@ -5,11 +5,12 @@ use std::rc::Rc;
 
 use super::{Followed, GitEvidence, LEAST_BODY, MAX_CANDIDATES, Origin};
 use crate::change::repair::evidence::{Certainty, Clue, EvidenceKind, Fate};
-use crate::change::repair::moved_files::LEAST_PERCENT;
+use crate::change::repair::moved_files::{LEAST_PERCENT, is_mostly_in, is_rival};
 use crate::change::repair::present::Present;
 use crate::change::repair::working_tree::read;
 use crate::source::Source;
 use sidenote_foundation::error::Result;
+use sidenote_foundation::git::ObjectId;
 use sidenote_foundation::text::content_similarity::ContentPieces;
 use sidenote_foundation::text::path::NotePath;
 use sidenote_foundation::text::rewrite::LinkedPlace;
@@ -57,12 +58,46 @@ impl GitEvidence<'_> {
                 && !self.exists_at(origin.commit, only)?
                 && (followed.at.is_some() || !self.exists_at(followed.last.0, only)?)
                 && self.walk.owners.is_of(&blob, target, only)
+                && !self.is_contested(followed, &blob, (target, only))?
             {
                 let detail = "it has the same content".to_owned();
                 clues.push(clue(EvidenceKind::Content, only, Certainty::Certain, detail));
             }
         }
         Ok(clues)
+    }
+
+    /// Returns whether a file whose content another one has may be a third one: what moved it, or took it away, wrote most of its
+    /// content elsewhere, too.
+    fn is_contested(
+        &mut self,
+        followed: &Followed,
+        blob: &ObjectId,
+        (from, to): (&NotePath, &NotePath),
+    ) -> Result<bool> {
+        let mut path = from;
+        for step in &followed.steps {
+            let is_contested = match step.commit.and_then(|commit| self.walk.first_step(commit)) {
+                Some(commits) => self.has_rival(commits, (path, &step.moved.to), blob)?,
+                None => !step.moved.is_clear,
+            };
+            if is_contested {
+                return Ok(true);
+            }
+            path = &step.moved.to;
+        }
+        if followed.at.is_some() {
+            return Ok(false);
+        }
+        match followed.deleted_by {
+            Some(commit) => self.has_rival((followed.last.0, commit), (from, to), blob),
+            None => {
+                let Some(content) = self.reader.pieces_of(&[blob])?.pop().flatten() else { return Ok(true) };
+                let new = self.working.new.iter().filter(|other| is_rival(from, to, other));
+                let has_most = |bytes: &Vec<u8>| is_mostly_in(&content, &ContentPieces::of(bytes));
+                Ok(new.filter_map(|other| read(self.core, other)).any(|bytes| has_most(&bytes)))
+            }
+        }
     }
 
     /// Finds the notes that are new since a dead link was right and have most of the content of its file: where nothing

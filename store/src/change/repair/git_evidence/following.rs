@@ -8,7 +8,7 @@ use crate::change::repair::moved_files::{FileMove, MARGIN};
 use crate::change::repair::working_tree::SAME_PERCENT;
 use sidenote_foundation::error::Result;
 use sidenote_foundation::git::{CommitIndex, ObjectId, PathChange};
-use sidenote_foundation::text::content_similarity::ContentPieces;
+use sidenote_foundation::index::catalog::FileKind;
 use sidenote_foundation::text::path::NotePath;
 
 /// What happened next to a file that is followed.
@@ -215,6 +215,29 @@ impl GitEvidence<'_> {
         Ok(Some(self.reader.percent_in_common(&now, &then)?).filter(|percent| *percent >= SAME_PERCENT))
     }
 
+    /// Returns whether a file that a commit renamed without a change is for certain the one at the new path.
+    pub(super) fn is_clear_move(
+        &mut self,
+        step: (CommitIndex, CommitIndex),
+        paths: (&NotePath, &NotePath),
+        blob: &ObjectId,
+    ) -> Result<bool> {
+        self.commits().is_clear_move(step, paths, blob)
+    }
+
+    /// Returns whether a commit wrote most of the content of a file that it took away elsewhere than to a path.
+    pub(super) fn has_rival(
+        &mut self,
+        (parent, commit): (CommitIndex, CommitIndex),
+        paths: (&NotePath, &NotePath),
+        blob: &ObjectId,
+    ) -> Result<bool> {
+        match self.walk.kept_changes(parent, commit) {
+            Some(changes) => self.commits().has_rival(&changes, paths, blob),
+            None => Ok(false),
+        }
+    }
+
     fn commits(&mut self) -> CommitFiles<'_> {
         CommitFiles { walk: &mut self.walk, reader: &mut self.reader }
     }
@@ -327,7 +350,8 @@ impl CommitFiles<'_> {
                 return Ok(Replacement::Rewritten);
             }
         }
-        let is_clear = self.walk.owners.is_of_one_file(before);
+        let is_clear =
+            self.walk.owners.is_of_one_file(before) && !self.has_rival(&changes, (path, &to), before)?;
         Ok(Replacement::Moved(FileMove { to, percent: 100, is_clear }))
     }
 
@@ -351,16 +375,55 @@ impl CommitFiles<'_> {
             if let (Some(onto), None) = (onto.next(), onto.next())
                 && let Some(to) = NotePath::from_disk(onto)
             {
-                let is_clear = self.walk.owners.is_of_one_file(&own);
+                let is_clear =
+                    self.walk.owners.is_of_one_file(&own) && !self.has_rival(&changes, (path, &to), &own)?;
                 return Ok(Some(FileMove { to, percent: 100, is_clear }));
             }
         }
         let Some((to, percent)) = renamed else { return Ok(None) };
         let is_clear = match percent {
-            100 => self.walk.is_clear_move((event.parent, event.commit), (path, &to), &own),
-            _ => self.is_far_ahead(&own, percent, &to, &changes)?,
+            100 => self.is_clear_move((event.parent, event.commit), (path, &to), &own)?,
+            _ => {
+                self.is_far_ahead(&own, percent, &to, &changes)?
+                    && !self.has_rival(&changes, (path, &to), &own)?
+            }
         };
         Ok(Some(FileMove { to, percent, is_clear }))
+    }
+
+    /// Returns whether a file that a commit renamed without a change is for certain the one at the new path: its content tells
+    /// it, and no other file that the commit wrote has most of it.
+    fn is_clear_move(
+        &mut self,
+        (parent, commit): (CommitIndex, CommitIndex),
+        (from, to): (&NotePath, &NotePath),
+        blob: &ObjectId,
+    ) -> Result<bool> {
+        let known = (parent, commit, from.clone());
+        if let Some(is_clear) = self.walk.clear_moves.get(&known) {
+            return Ok(*is_clear);
+        }
+        let is_clear = self.walk.content_tells((parent, commit), (from, to), blob)
+            && match self.walk.kept_changes(parent, commit) {
+                Some(changes) => !self.has_rival(&changes, (from, to), blob)?,
+                None => false,
+            };
+        self.walk.clear_moves.insert(known, is_clear);
+        Ok(is_clear)
+    }
+
+    /// Returns whether another file that a commit wrote has most of the content of one that the commit renamed: it may be that
+    /// one, filled, and what is at the new path the next one made from the same template.
+    fn has_rival(
+        &mut self,
+        changes: &CommitChanges,
+        (from, to): (&NotePath, &NotePath),
+        blob: &ObjectId,
+    ) -> Result<bool> {
+        if FileKind::of(from) == FileKind::Attachment {
+            return Ok(false);
+        }
+        self.reader.is_mostly_in_one(blob, &changes.rivals(from, to))
     }
 
     /// Returns whether no other new file of a commit comes near the one that git takes for a renamed file.
@@ -375,13 +438,11 @@ impl CommitFiles<'_> {
         if others.len() > MAX_CANDIDATES {
             return Ok(false);
         }
-        let Some(content) = self.reader.blob(before)? else { return Ok(false) };
-        let content = ContentPieces::of(&content);
+        let Some(content) = self.reader.pieces_of(&[before])?.pop().flatten() else { return Ok(false) };
         let others = others.into_iter().filter(|(path, _)| *path != to.as_str());
-        let ids: Vec<ObjectId> = others.map(|(_, blob)| blob.clone()).collect();
-        let contents = self.reader.blobs(&ids)?;
-        let nearest =
-            contents.iter().flatten().map(|other| content.percent_in_common(&ContentPieces::of(other)));
+        let ids: Vec<&ObjectId> = others.map(|(_, blob)| blob).collect();
+        let contents = self.reader.pieces_of(&ids)?;
+        let nearest = contents.iter().flatten().map(|other| content.percent_in_common(other));
         Ok(nearest.max().unwrap_or(0).saturating_add(MARGIN) <= percent)
     }
 }

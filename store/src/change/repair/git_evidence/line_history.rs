@@ -144,7 +144,7 @@ fn trace_through(
             Some(PathChange::Renamed { from: Some(from), before, percent, .. }) => {
                 let Some(from) = NotePath::from_disk(&from) else { continue };
                 let is_same = percent == 100;
-                if is_same && !git.walk.is_clear_move((parent, commit), (&from, &path), &before) {
+                if is_same && !git.is_clear_move((parent, commit), (&from, &path), &before)? {
                     continue;
                 }
                 (from, before, is_same)

@@ -28,18 +28,6 @@ struct Suspect {
     after: Option<Origin>,
     /// The present path of the note.
     note: NotePath,
-    cause: Cause,
-}
-
-/// Why the links of a note may lead elsewhere.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Cause {
-    /// The note moved.
-    NoteMoved,
-    /// Another file took the path of a target that moved.
-    PathTaken,
-    /// Another file has the name of a target that moved.
-    NameTaken,
 }
 
 /// A step of the history: a commit, and the one after it, or `None` for the working tree.
@@ -67,12 +55,13 @@ impl RecentMoves {
 }
 
 impl GitEvidence<'_> {
-    /// Finds links that lead to a file, but to another one than before their note, or the file, moved. `with_names` asks for
-    /// links that a file of the same name took, too.
+    /// Finds links that lead to a file, but to another one than before their note moved. `with_taken` asks for links of notes
+    /// that did not move, too, where another file took the path or the name of the one that they led to: these are weak, since
+    /// they may mean what they lead to.
     pub(in crate::change::repair) fn find_misled(
         &mut self,
         present: &mut Present,
-        with_names: bool,
+        with_taken: bool,
     ) -> Result<()> {
         while self.walk.walked() < RECENT_COMMITS {
             if self.walk.step().is_none() {
@@ -84,30 +73,30 @@ impl GitEvidence<'_> {
         let mut suspects: BTreeSet<Suspect> = BTreeSet::new();
         for (from, now) in &moves.in_tree {
             let then = Origin { commit: HEAD, source: from.clone() };
-            suspects.insert(Suspect { note: now.clone(), then, after: None, cause: Cause::NoteMoved });
+            suspects.insert(Suspect { note: now.clone(), then, after: None });
         }
         moves.renamed.retain(|(_, to, _)| is_text(to));
         for (from, to, event) in moves.renamed {
             if let Some(note) = self.follow(event.commit, &to)?.at {
                 let then = Origin { commit: event.parent, source: from };
                 let after = Some(Origin { commit: event.commit, source: to });
-                suspects.insert(Suspect { note, then, after, cause: Cause::NoteMoved });
+                suspects.insert(Suspect { note, then, after });
             }
         }
-        let mut linking: Vec<(NotePath, HistoryStep, Cause)> = Vec::new();
-        for (path, step) in moves.taken {
+        let mut linking: Vec<(NotePath, HistoryStep)> = Vec::new();
+        for (path, step) in moves.taken.into_iter().filter(|_| with_taken) {
             let sources = self.core.index.catalog().links().sources_of(std::slice::from_ref(&path))?;
-            linking.extend(sources.into_iter().map(|note| (note, step, Cause::PathTaken)));
+            linking.extend(sources.into_iter().map(|note| (note, step)));
         }
-        for (step, names) in moves.names.iter().filter(|_| with_names) {
+        for (step, names) in moves.names.iter().filter(|_| with_taken) {
             let notes = present.looking_up(self.core, names)?;
-            linking.extend(notes.into_iter().map(|note| (note, *step, Cause::NameTaken)));
+            linking.extend(notes.into_iter().map(|note| (note, *step)));
         }
-        for (note, (before, after), cause) in linking {
+        for (note, (before, after)) in linking {
             let path = if before == HEAD { self.path_in_head(&note).clone() } else { note.clone() };
             let after = after.map(|commit| Origin { commit, source: note.clone() });
             let then = Origin { commit: before, source: path };
-            suspects.insert(Suspect { note, then, after, cause });
+            suspects.insert(Suspect { note, then, after });
         }
         suspects.retain(|suspect| is_text(&suspect.note) && present.is_in_scope(&suspect.note));
         let mut doubtful: BTreeMap<LinkCase, Certainty> = BTreeMap::new();
@@ -121,7 +110,7 @@ impl GitEvidence<'_> {
 
     /// Lists the moves of the recent commits and of the working tree that sidenote did not make, and the paths and names that
     /// other files took.
-    fn recent_moves(&self, present: &Present) -> Result<RecentMoves> {
+    fn recent_moves(&mut self, present: &Present) -> Result<RecentMoves> {
         let mut moves = RecentMoves::default();
         let by_others = self.moves_by_others()?;
         for (now, from) in &self.working.moved_from {
@@ -136,38 +125,49 @@ impl GitEvidence<'_> {
                 moves.taken.push((path.clone(), (HEAD, None)));
             }
         }
-        for (path, events) in self.walk.known_events() {
-            for event in events.iter().filter(|event| event.commit < RECENT_COMMITS) {
-                let step = (event.parent, Some(event.commit));
-                match &event.kind {
-                    PathEventKind::Removed(Some((to, percent))) => {
-                        let is_clear = *percent < 100 || self.is_clear_rename(path, to, event);
-                        if !is_clear || !by_others.contains(&(path.clone(), to.clone())) {
-                            continue;
-                        }
-                        if present.has(path) {
-                            moves.taken.push((path.clone(), step));
-                        }
-                        moves.add_name(present, step, path, to);
-                        moves.renamed.push((path.clone(), to.clone(), event.clone()));
+        for (path, event) in self.recent_events() {
+            let step = (event.parent, Some(event.commit));
+            match &event.kind {
+                PathEventKind::Removed(Some((to, percent))) => {
+                    let is_clear = *percent < 100 || self.is_clear_rename(&path, to, &event)?;
+                    if !is_clear || !by_others.contains(&(path.clone(), to.clone())) {
+                        continue;
                     }
-                    PathEventKind::Replaced { .. } if present.has(path) => {
+                    if present.has(&path) {
                         moves.taken.push((path.clone(), step));
                     }
-                    _ => {}
+                    moves.add_name(present, step, &path, to);
+                    moves.renamed.push((path.clone(), to.clone(), event.clone()));
                 }
+                PathEventKind::Replaced { .. } if present.has(&path) => {
+                    moves.taken.push((path, step));
+                }
+                _ => {}
             }
         }
         Ok(moves)
     }
 
-    /// Returns whether a file that a commit renamed without a change is for certain the one at the new path.
-    fn is_clear_rename(&self, from: &NotePath, to: &NotePath, event: &PathEvent) -> bool {
-        let Some(changes) = self.walk.kept_changes(event.parent, event.commit) else { return false };
-        let Some(blob) = changes.of_file_at(from.as_str()).and_then(|change| contents_of(change).0) else {
-            return false;
+    /// Lists what the recent commits removed, renamed or replaced, with its path.
+    fn recent_events(&self) -> Vec<(NotePath, PathEvent)> {
+        let is_move = |event: &&PathEvent| {
+            matches!(event.kind, PathEventKind::Removed(Some(_)) | PathEventKind::Replaced { .. })
         };
-        self.walk.is_clear_move((event.parent, event.commit), (from, to), blob)
+        let mut found = Vec::new();
+        for (path, events) in self.walk.known_events() {
+            let recent = events.iter().filter(|event| event.commit < RECENT_COMMITS).filter(is_move);
+            found.extend(recent.map(|event| (path.clone(), event.clone())));
+        }
+        found
+    }
+
+    /// Returns whether a file that a commit renamed without a change is for certain the one at the new path.
+    fn is_clear_rename(&mut self, from: &NotePath, to: &NotePath, event: &PathEvent) -> Result<bool> {
+        let Some(changes) = self.walk.kept_changes(event.parent, event.commit) else { return Ok(false) };
+        match changes.of_file_at(from.as_str()).and_then(|change| contents_of(change).0) {
+            Some(blob) => self.is_clear_move((event.parent, event.commit), (from, to), blob),
+            None => Ok(false),
+        }
     }
 
     /// Finds out which of some links lead elsewhere than in the commit that last wrote their line.
@@ -222,13 +222,10 @@ impl GitEvidence<'_> {
     fn moves_by_others(&self) -> Result<HashSet<(NotePath, NotePath)>> {
         let mut moves: Vec<(NotePath, NotePath)> =
             self.working.moved.iter().map(|(from, moved)| (from.clone(), moved.to.clone())).collect();
-        for (path, events) in self.walk.known_events() {
-            for event in events.iter().filter(|event| event.commit < RECENT_COMMITS) {
-                if let PathEventKind::Removed(Some((to, _))) = &event.kind {
-                    moves.push((path.clone(), to.clone()));
-                }
-            }
-        }
+        moves.extend(self.recent_events().into_iter().filter_map(|(path, event)| match event.kind {
+            PathEventKind::Removed(to) => to.map(|(to, _)| (path, to)),
+            _ => None,
+        }));
         if moves.is_empty() {
             return Ok(HashSet::new());
         }
@@ -253,10 +250,9 @@ impl GitEvidence<'_> {
         };
         let Some(source) = present.sources.get(number) else { return Ok(Vec::new()) };
         // A note that was edited since can be right as it is.
-        let most = match (then.text.lines().eq(source.text.lines()), suspect.cause) {
-            (_, Cause::NameTaken) | (false, Cause::PathTaken) => Certainty::Weak,
-            (true, _) => Certainty::Certain,
-            (false, Cause::NoteMoved) => Certainty::Strong,
+        let most = match then.text.lines().eq(source.text.lines()) {
+            true => Certainty::Certain,
+            false => Certainty::Strong,
         };
         let mut found = Vec::new();
         for (at, link) in unchanged_links(&then, source) {
@@ -288,15 +284,8 @@ impl GitEvidence<'_> {
         if now.is_some() && now == stays {
             return Ok(None);
         }
-        if suspect.cause == Cause::PathTaken {
-            return Ok(Some(Certainty::Certain));
-        }
-        // Where the order of the paths decided, the link meant nothing for certain.
-        let mut limit = match self.is_tie_at(present, &suspect.then, link)? {
-            true => Certainty::Weak,
-            false => Certainty::Certain,
-        };
-        // What the same link leads to at the old path of its note tells whether the move of the note is the reason.
+        // What the same link leads to at the old path of its note tells whether the move of the note is the reason: it leads there
+        // to what it meant, wherever that is now.
         let from_old_path = match &suspect.after {
             Some(after) => {
                 let old = Origin { commit: after.commit, source: suspect.then.source.clone() };
@@ -304,22 +293,21 @@ impl GitEvidence<'_> {
             }
             None => place_of(&present.names, link, &suspect.then.source),
         };
-        if now.is_some() && from_old_path == now {
-            let is_elsewhere =
-                stays.is_some() && stays.as_ref() != Some(&before) && now.as_ref() != Some(&before);
-            return Ok(is_elsewhere.then_some(Certainty::Weak));
+        if from_old_path == now {
+            // Another file took the path or the name of the one that moved. The link may mean that one now.
+            let is_taken = stays.is_some() && stays.as_ref() != Some(&before);
+            return Ok(is_taken.then_some(Certainty::Weak));
         }
-        if suspect.cause == Cause::NameTaken {
-            return Ok(None);
+        if from_old_path != stays || self.is_tie_at(present, &suspect.then, link)? {
+            // Another file is there, too, or the order of the paths decided: the link meant nothing for certain.
+            return Ok(Some(Certainty::Weak));
         }
-        // A file that came with the move, and has the name, may be what the link means now.
-        if let Some(LinkedPlace::File(new)) = &now
-            && !self.is_read_as_path(present, &suspect.note, link)
-            && !self.exists_at(suspect.then.commit, new)?
-        {
-            limit = Certainty::Weak;
-        }
-        Ok(Some(limit))
+        // A file that came with the move, or after it, may be what the link means now.
+        let leads_to = now.or_else(|| place_of(&present.names, link, &suspect.note));
+        Ok(Some(match leads_to {
+            Some(LinkedPlace::File(new)) if !self.exists_at(suspect.then.commit, &new)? => Certainty::Weak,
+            _ => Certainty::Certain,
+        }))
     }
 
     /// Returns where a place is after the step of a suspect; `None` if the file was deleted in it.
@@ -339,35 +327,6 @@ impl GitEvidence<'_> {
     fn is_tie_at(&mut self, present: &Present, origin: &Origin, link: &Link) -> Result<bool> {
         let names = self.names_for(present, origin, link)?;
         Ok(names.follow(link, &origin.source).is_some_and(|found| found.unstable))
-    }
-
-    /// Returns how certain it can be at most that a link meant the file that had its path before another one took it.
-    pub(super) fn certainty_of_taken(
-        &mut self,
-        present: &Present,
-        link: &Link,
-        source: &Source,
-        target: &NotePath,
-    ) -> Certainty {
-        let is_taken =
-            place_of(&present.names, link, &source.path).as_ref() == Some(&LinkedPlace::File(target.clone()));
-        if !is_taken {
-            return Certainty::Certain;
-        }
-        let events = self.walk.known_events_of(target);
-        let is_move = |event: &&PathEvent| {
-            matches!(event.kind, PathEventKind::Removed(Some(_)) | PathEventKind::Replaced { .. })
-        };
-        let moves =
-            events.iter().filter(is_move).count() + usize::from(self.working.taken.contains_key(target));
-        if moves > 1 {
-            // A file that makes room again and again, such as a daily page, is meant by its path.
-            return Certainty::Weak;
-        }
-        if self.working.taken.get(target) == Some(&true) || self.was_moved_to(target, HEAD) {
-            return Certainty::Certain;
-        }
-        Certainty::Strong
     }
 
     /// Returns whether the file that a commit has at a path was moved there, and is not a new one. For the last commit, the
