@@ -7,7 +7,7 @@ use std::process::Command;
 use serde_json::Value;
 use sidenote::text::line_list::{missing_lines, with_lines};
 
-use crate::git::git;
+use crate::git::{git, init};
 use crate::support::{TestVault, clean_env, json, program, stderr, stdout, symlink};
 
 const ALL: [&str; 5] = ["git", "init", "--attributes", "--driver", "--hook"];
@@ -224,4 +224,37 @@ fn the_hook_judges_what_a_commit_changes_and_lets_known_problems_pass() {
         let (is_made, said) = try_commit(&vault);
         assert!(!is_made && said.contains("new.md:1:5"), "{has_commits}: {said}");
     }
+}
+
+#[cfg(unix)]
+#[test]
+fn the_hook_lets_a_rename_pass_in_a_vault_below_the_top() {
+    let vault = TestVault::new(&[(".gitignore", ".home/\n")]);
+    let notes = vault.root().join("it's notes");
+    std::fs::create_dir_all(&notes).unwrap();
+    vault.write("it's notes/a.md", "See [[Drift#^none]] and [[b]].\n");
+    vault.write("it's notes/Drift.md", "# Drift\n\nIt drifts.\n");
+    vault.write("it's notes/b.md", "See [[a]].\n");
+    init(&vault);
+    let run = |args: &[&str]| {
+        let args = [&["--vault", notes.to_str().unwrap()], args].concat();
+        let mut command = Command::new(program());
+        clean_env(&mut command, &vault.root().join(".home")).args(&args).current_dir(vault.root());
+        let done = command.output().unwrap();
+        assert!(done.status.success(), "{}", stderr(&done));
+        stdout(&done)
+    };
+    let command = r"sidenote --vault './it'\''s notes' check --write-baseline './it'\''s notes/.sidenote/check-baseline.json'";
+    let said = run(&ALL);
+    assert!(said.contains(command), "{said}");
+    let (is_made, said) = try_commit(&vault);
+    assert!(is_made, "{said}");
+    run(&["rename", "Drift", "Drift of the sensor"]);
+    assert!(vault.read("it's notes/a.md").contains("[[Drift of the sensor#^none]]"));
+    let (is_made, said) = try_commit(&vault);
+    assert!(is_made, "{said}");
+    vault.write("it's notes/b.md", "See [[a#^none]].\n");
+    let (is_made, said) = try_commit(&vault);
+    assert!(!is_made && said.contains("b.md:1:5"), "{said}");
+    assert!(said.contains(command), "{said}");
 }

@@ -214,8 +214,8 @@ impl Preparation<'_> {
     /// Records the problems that the hook lets pass.
     fn baseline(&self, baseline: &Baseline) -> Result<GitInitStep> {
         let file = self.vault.root().join(BASELINE);
-        let lines = [format!("sidenote check --write-baseline {BASELINE}")];
-        let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+        let command = self.baseline_command();
+        let lines = [command.as_str()];
         if file.symlink_metadata().is_ok() {
             return Ok(GitInitStep::new(BASELINE, GitInitState::Present, &lines));
         }
@@ -256,8 +256,9 @@ impl Preparation<'_> {
         if !self.dry_run {
             create_hooks_dir(&folder)?;
             let text = format!(
-                "{HOOK_HEAD}\n{WITHOUT_PROGRAM}\n{} || {{ echo '{REFUSED}' >&2; exit 1; }}\n",
-                self.hook_command()
+                "{HOOK_HEAD}\n{WITHOUT_PROGRAM}\n{} || {{ echo {} >&2; exit 1; }}\n",
+                self.hook_command(),
+                quoted(&self.refusal())
             );
             AtomicFile::new(&path)
                 .mode(0o755)
@@ -267,15 +268,37 @@ impl Preparation<'_> {
         Ok(step(GitInitState::Add))
     }
 
-    /// Returns the command of the hook. Hooks run at the top of the working tree, which may not be the vault.
-    fn hook_command(&self) -> String {
-        let prefix = self.repository.prefix().trim_end_matches('/');
-        let vault = match prefix {
+    /// Returns the path of the vault from the top of the working tree, where hooks run.
+    fn vault_from_top(&self) -> String {
+        match self.repository.prefix().trim_end_matches('/') {
             "" => ".".to_owned(),
-            prefix => format!("./{}", prefix.replace('\'', r"'\''")),
-        };
+            prefix => format!("./{prefix}"),
+        }
+    }
+
+    /// Returns the command of the hook.
+    fn hook_command(&self) -> String {
+        let vault = self.vault_from_top();
+        let (baseline, vault) = (quoted(&format!("{vault}/{BASELINE}")), quoted(&vault));
+        format!("sidenote --vault {vault} check --staged --since HEAD --strict --baseline {baseline}")
+    }
+
+    /// Returns the command that records the problems anew, for the top of the working tree.
+    fn baseline_command(&self) -> String {
+        let vault = self.vault_from_top();
+        if vault == "." {
+            return format!("sidenote check --write-baseline {BASELINE}");
+        }
+        let (baseline, vault) = (quoted(&format!("{vault}/{BASELINE}")), quoted(&vault));
+        format!("sidenote --vault {vault} check --write-baseline {baseline}")
+    }
+
+    /// Returns what the hook says when it refuses a commit.
+    fn refusal(&self) -> String {
         format!(
-            "sidenote --vault '{vault}' check --staged --since HEAD --strict --baseline '{vault}/{BASELINE}'"
+            "sidenote found new errors in what is staged. Correct them and stage the notes again, or skip the check with \
+             `git commit --no-verify`. To record them as known, run this in the top folder of the repository: {}",
+            self.baseline_command()
         )
     }
 }
@@ -283,12 +306,13 @@ impl Preparation<'_> {
 /// The first lines of the hook.
 const HOOK_HEAD: &str = "#!/bin/sh
 # Refuses a commit that brings new errors into the notes that it changes, or into links to them.";
-/// What the hook says when it refuses a commit.
-const REFUSED: &str = "sidenote found new errors in what is staged. Correct them and stage the notes again, \
-     record them as known with `sidenote check --write-baseline .sidenote/check-baseline.json`, \
-     or skip the check with `git commit --no-verify`.";
 /// The line of a hook that lets commits pass where sidenote is not installed.
 const WITHOUT_PROGRAM: &str = "command -v sidenote >/dev/null 2>&1 || { echo 'sidenote is not on the PATH, so notes are not checked' >&2; exit 0; }";
+
+/// Returns a text as one word of a shell.
+fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
 
 /// Reads a hook. Returns `None` if there is none.
 fn read_hook(path: &Path) -> Result<Option<String>> {
