@@ -437,14 +437,14 @@ pub struct TypeConfig {
     pub protected: bool,
 }
 
-/// Refuses types that cannot be reckoned with.
+/// Refuses types whose numbers are out of range.
 fn checked(types: BTreeMap<String, TypeConfig>) -> Result<BTreeMap<String, TypeConfig>> {
     for (name, kind) in &types {
         let fits = kind.half_life_days.is_finite()
             && kind.half_life_days > 0.0
             && (1.0..=10.0).contains(&kind.floor);
         if !fits {
-            return Err(Error::invalid(format!("types.{name} cannot be reckoned with"))
+            return Err(Error::invalid(format!("types.{name} has a number that is out of range"))
                 .with_hint("half_life_days is above 0, and floor is 1 to 10"));
         }
     }
@@ -920,7 +920,7 @@ fn merge(
             return Err(git::only_for_one_vault(&format!("{} sets {key}", path.display()), &key));
         }
         if refused.contains(&key.as_str()) {
-            return Err(Error::invalid(format!("{} sets {key}, which a vault may not", path.display()))
+            return Err(Error::invalid(format!("{} sets {key}, which only your own settings can do", path.display()))
                 .with_hints(
                     "set it in your own file; `sidenote config show` tells where that is",
                     "ask the user to set it in their own file",

@@ -20,17 +20,17 @@ pub(crate) const GIVEN: &str = "SIDENOTE_BENCH_VECTORS";
 /// How many vectors are made.
 const VECTORS: usize = 60_000;
 const DIMENSIONS: usize = 384;
-/// Made vectors lie near a surface of so many dimensions, as those of texts do,
+/// Made vectors lie near a surface of so many dimensions, as those of texts do.
 const LATENT: usize = 40;
-/// around so many topics.
+/// Made vectors lie around so many topics.
 const TOPICS: usize = 600;
 /// How many are asked with; they are not in the graph.
 const ASKED: usize = 300;
 /// A search for ten notes asks for so many passages.
 const COUNT: usize = 100;
-/// So many of them are compared with the exact answer,
+/// So many of them are compared with the exact answer.
 const FIRST: usize = 10;
-/// of which at least this share must be found.
+/// At least this share of the exact answer must be found.
 const LEAST: f64 = 0.97;
 
 /// Times searches as they are made for ten notes, and compares what they find with all vectors compared one by one.

@@ -607,7 +607,7 @@ fn the_user_names_the_vaults_that_are_committed() {
     assert_eq!(policy("git.commit"), "\"off\"");
     // Neither the vault nor a line for all vaults can turn commits on.
     for (path, says) in [
-        (vault.root().join(".sidenote/config.toml"), "sets git.commit, which a vault may not"),
+        (vault.root().join(".sidenote/config.toml"), "sets git.commit, which only your own settings can do"),
         (file, "sets git.commit, which is set for single vaults"),
     ] {
         let before = fs::read_to_string(&path).ok();

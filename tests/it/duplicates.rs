@@ -21,9 +21,9 @@ struct Written {
     body: String,
     /// The vector of the body, as a query has it.
     whole: usize,
-    /// Vectors of the passages as the index has them, under the note's own title,
+    /// Vectors of the passages as the index has them, under the note's own title.
     titled: Vec<usize>,
-    /// and under the title that a memory gets where none is given.
+    /// Vectors of the passages under the title that a memory gets where none is given.
     plain: Vec<usize>,
 }
 

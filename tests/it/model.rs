@@ -217,7 +217,7 @@ fn vault_settings_cannot_name_models_or_endpoints() {
         let bench = Bench::new(&[]);
         bench.vault.write(".sidenote/config.toml", format!("[{section}]\n{line}\n"));
         let said = bench.fail(&["status"]);
-        assert!(said.contains("which a vault may not"), "{line}: {said}");
+        assert!(said.contains("which only your own settings can do"), "{line}: {said}");
     }
 }
 

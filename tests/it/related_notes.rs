@@ -63,7 +63,7 @@ fn without_vectors_only_links_relate_notes_and_the_reply_says_so() {
     let says = |args: &[&str]| stderr(&vault.run(args));
     assert_eq!(
         says(&["related", "a"]),
-        "note: a.md has no vector, so links alone answer; `sidenote model use minilm` sets one\n"
+        "note: a.md has no vector, so only links are used; `sidenote model use minilm` sets one\n"
     );
     assert_eq!(
         says(&["related", "a", "--by", "vector"]),

@@ -16,11 +16,11 @@ const SECRET: &str = "pangolin";
 /// What a vault that was downloaded may have in the place of a file of ours.
 #[derive(Debug, Clone, Copy)]
 enum Trap {
-    /// A link to a file of the user,
+    /// A link to a file of the user.
     File,
-    /// to a name that is free,
+    /// A link to a name that is free.
     Free,
-    /// or to a folder of the user.
+    /// A link to a folder of the user.
     Folder,
     /// A second name of a file of the user.
     HardLink,
@@ -276,7 +276,7 @@ fn a_folder_beside_the_catalog_is_a_problem_for_doctor() {
 fn a_vault_cannot_turn_automatic_backups_on() {
     let vault = TestVault::new(&[("a.md", "a\n"), (".sidenote/config.toml", "[backup]\nauto = true\n")]);
     let said = stderr(&vault.run(&["search", "a"]));
-    assert!(said.contains("sets backup.auto, which a vault may not"), "{said}");
+    assert!(said.contains("sets backup.auto, which only your own settings can do"), "{said}");
 }
 
 #[test]

@@ -161,7 +161,7 @@ impl Searches<'_> {
             let near = near(&catalog, &snapshot, &row, &others)?;
             if near.is_none() {
                 let so =
-                    if request.by == Kinship::Both { "links alone answer" } else { "meaning finds nothing" };
+                    if request.by == Kinship::Both { "only links are used" } else { "no note is found by meaning" };
                 notes.push(self.missing_vectors_notice(&format!("{} has no vector, so {so}", row.path)));
             }
             near.unwrap_or_default()
