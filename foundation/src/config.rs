@@ -920,11 +920,14 @@ fn merge(
             return Err(git::only_for_one_vault(&format!("{} sets {key}", path.display()), &key));
         }
         if refused.contains(&key.as_str()) {
-            return Err(Error::invalid(format!("{} sets {key}, which only your own settings can do", path.display()))
-                .with_hints(
-                    "set it in your own file; `sidenote config show` tells where that is",
-                    "ask the user to set it in their own file",
-                ));
+            return Err(Error::invalid(format!(
+                "{} sets {key}, which only your own settings can do",
+                path.display()
+            ))
+            .with_hints(
+                "set it in your own file; `sidenote config show` tells where that is",
+                "ask the user to set it in their own file",
+            ));
         }
         put(values, &key, value, origin.clone())?;
     }

@@ -41,7 +41,15 @@ pub(super) fn tools() -> Vec<Tool> {
             change::write,
         )
         .with_structured_output()
-        .with_aliases(&[("text", "content"), ("body", "content")])
+        .with_aliases(&[
+            ("text", "content"),
+            ("body", "content"),
+            // A title can be a path. Beside a title, a path is the folder.
+            ("path", "title"),
+            ("name", "title"),
+            ("properties", "metadata"),
+            ("frontmatter", "metadata"),
+        ])
         .strict(),
         Tool::new(
             "edit_note",
@@ -51,7 +59,14 @@ pub(super) fn tools() -> Vec<Tool> {
             change::edit,
         )
         .with_structured_output()
-        .with_aliases(&[("path", "note"), ("id", "note"), ("content", "text"), ("new", "text")])
+        .with_aliases(&[
+            ("path", "note"),
+            ("id", "note"),
+            ("content", "text"),
+            ("new", "text"),
+            ("replacement", "text"),
+            ("find", "old"),
+        ])
         .strict(),
         Tool::new(
             "move_note",

@@ -240,7 +240,10 @@ fn vault_settings_cannot_allow_following_outside() {
     fs::create_dir_all(place.vault().join(".sidenote")).unwrap();
     fs::write(place.vault().join(".sidenote/config.toml"), "[vault]\nfollow_outside = true\n").unwrap();
     let error = Store::open(Open { vault: Some(place.vault()), ..Open::default() }).unwrap_err();
-    assert!(error.to_string().contains("sets vault.follow_outside, which only your own settings can do"), "{error}");
+    assert!(
+        error.to_string().contains("sets vault.follow_outside, which only your own settings can do"),
+        "{error}"
+    );
 }
 
 /// A folder is replaced by a link to another folder, and back, in a loop, while notes in it are written.

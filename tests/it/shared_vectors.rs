@@ -302,7 +302,11 @@ fn only_the_user_decides_whether_vectors_are_shared() {
         vault.write(".sidenote/config.toml", format!("[embed]\nshare = {share}\n"));
         let refused = run(None);
         assert!(!refused.status.success());
-        assert!(stderr(&refused).contains("sets embed.share, which only your own settings can do"), "{}", stderr(&refused));
+        assert!(
+            stderr(&refused).contains("sets embed.share, which only your own settings can do"),
+            "{}",
+            stderr(&refused)
+        );
     }
     assert!(!has_name(home.path(), "vectors"));
 }

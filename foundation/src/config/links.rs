@@ -43,8 +43,11 @@ impl LinksConfig {
         let name = self.section.trim();
         if name != self.section || name.contains(['\n', '\r', '#', '*', '[', ']', '`']) || name.ends_with(':')
         {
-            return Err(Error::invalid(format!("links.section {:?} is not a valid name of a section", self.section))
-                .with_hint("give one line of plain text, such as Related"));
+            return Err(Error::invalid(format!(
+                "links.section {:?} is not a valid name of a section",
+                self.section
+            ))
+            .with_hint("give one line of plain text, such as Related"));
         }
         let is_known = |name: &str| LINK_DIALECTS.contains(&name);
         if self.dialect != "auto" && !is_known(&self.dialect) {

@@ -160,8 +160,11 @@ impl Searches<'_> {
         } else {
             let near = near(&catalog, &snapshot, &row, &others)?;
             if near.is_none() {
-                let so =
-                    if request.by == Kinship::Both { "only links are used" } else { "no note is found by meaning" };
+                let so = if request.by == Kinship::Both {
+                    "only links are used"
+                } else {
+                    "no note is found by meaning"
+                };
                 notes.push(self.missing_vectors_notice(&format!("{} has no vector, so {so}", row.path)));
             }
             near.unwrap_or_default()

@@ -70,7 +70,11 @@ fn may_vault_set(setting: &Setting) -> bool {
     match Config::load(vault.root(), &[]) {
         Ok(_) => true,
         Err(error) => {
-            assert!(error.to_string().contains("which only your own settings can do"), "{}: {error}", setting.key);
+            assert!(
+                error.to_string().contains("which only your own settings can do"),
+                "{}: {error}",
+                setting.key
+            );
             false
         }
     }
