@@ -80,6 +80,7 @@ pub use crate::change::repair::{
 pub use crate::change::revise::ReviseRequest;
 pub use crate::change::undo::UndoRequest;
 pub use crate::change::undo_conflict::{LaterOperation, UndoConflict};
+pub use crate::change::undo_session::{SessionOperation, SessionOutlook};
 pub use crate::change::{Changes, Planner};
 pub use crate::idempotency::{Calls, EarlierCall};
 pub use crate::lookup::Lookup;
@@ -153,13 +154,16 @@ pub use crate::view::activity::{
     ActivityEvent, ActivityReply, ActivityRequest, EventName, OperationView, UndoOutlook,
 };
 pub use crate::view::curve::{FallReason, TierSpan, WeightCurve, WeightEvent, WeightPoint};
+pub use crate::view::day::{DailyNote, DayNote, DayNotes, DayTasks, DayView};
 pub use crate::view::facets::{FacetValue, Facets};
+pub use crate::view::folder::{FolderNote, FolderView, Subfolder, Templates};
 pub use crate::view::inactive::{InactiveCounts, InactiveNote, InactiveNotes, InactiveSince};
 pub use crate::view::memory_board::{
     DuplicatePair, DuplicatePairs, MemoryPoints, PairKind, PairSide, TierFall, TierFalls, TierMonths,
 };
 pub use crate::view::note_page::{CanvasNode, CanvasView, NotePage, OutlineItem, PropertyView};
 pub use crate::view::page_links::note_address;
+pub use crate::view::task_board::{BoardTask, TaskBoard, TaskBoardRequest, TaskDue};
 pub use crate::view::trash::{TrashMatches, TrashedFile, TrashedText};
 pub use crate::view::vault_graph::{EdgeColumns, GraphMatches, GraphPositions, TagColumn, VaultGraph};
 pub use sidenote_foundation::journal::event::Event;

@@ -148,5 +148,6 @@ mod watch;
 mod web;
 mod web_api;
 mod web_assets;
+mod web_edit;
 mod web_hostile;
 mod web_notes;

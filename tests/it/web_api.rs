@@ -121,7 +121,11 @@ fn replies_are_what_the_commands_print() {
         ("settings", &["config", "show"]),
     ];
     for (path, args) in pairs {
-        assert_eq!(page.read(path), command(&vault, args), "{path}");
+        let mut shown = page.read(path);
+        if let Some(fields) = shown.as_object_mut() {
+            fields.remove("titles");
+        }
+        assert_eq!(shown, command(&vault, args), "{path}");
     }
     let (mut found, mut printed) =
         (page.read("search?q=garden&explain=1"), command(&vault, &["search", "garden", "--explain"]));

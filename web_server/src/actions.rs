@@ -4,16 +4,20 @@ use axum::http::Method;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::read::day_of;
 use crate::reply::{ApiError, to_json, to_json_with};
+use crate::sanitize::sanitized;
 use sidenote_foundation::error::Error;
 use sidenote_foundation::text::edit::{ContentHash, FileLocation};
 use sidenote_store::{
-    Certainty, ChangeReply, DeadLinkRequest, EditRequest, FixRequest, GraphPositions, NewRequest, NoteEdit,
-    Operation, RepairReply, RepairRequest, Store, UndoRequest, plan_basis,
+    Certainty, ChangeReply, DeadLinkRequest, EditRequest, FixRequest, GraphPositions, MoveRequest,
+    NewRequest, NoteEdit, Operation, RepairReply, RepairRequest, Store, UndoRequest, plan_basis,
 };
 
 /// The address of the positions of the graph, which are no part of the notes.
 const POSITIONS: &str = "graph/positions";
+/// The address that renders a source which is not written.
+const PREVIEW: &str = "preview";
 /// The beginning of the addresses of actions.
 const ACTIONS: &str = "actions/";
 /// The most files of a conflict that are given with their texts.
@@ -45,13 +49,31 @@ struct Action {
     status: Option<char>,
     /// What a broken link names.
     link: Option<String>,
-    /// The path of the file that it has to lead to.
+    /// The path of the file that it has to lead to, or that a note moves to.
     to: Option<String>,
+    /// The source of a note, as an editor made it.
+    text: Option<String>,
+    /// The template of a new note.
+    template: Option<String>,
+    /// The day of a daily note.
+    day: Option<String>,
+    /// The session to undo.
+    session: Option<String>,
+}
+
+/// A source to render.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Preview {
+    /// The note that has another source now.
+    name: String,
+    text: String,
 }
 
 /// Returns whether an address can be changed by a method.
 pub(crate) fn is_action(name: &str, method: &Method) -> bool {
-    (name == POSITIONS && method == Method::PUT) || (name.starts_with(ACTIONS) && method == Method::POST)
+    (name == POSITIONS && method == Method::PUT)
+        || ((name == PREVIEW || name.starts_with(ACTIONS)) && method == Method::POST)
 }
 
 /// Carries out an action, or plans it.
@@ -64,6 +86,15 @@ pub(crate) fn reply(store: &Store, name: &str, body: &[u8]) -> Result<Vec<u8>, A
         let positions: GraphPositions = parsed(body)?;
         store.views().set_graph_positions(&positions)?;
         return to_json(&json!({"stored": positions.ids.len()}));
+    }
+    if name == PREVIEW {
+        let preview: Preview = parsed(body)?;
+        store.index().refresh()?;
+        let mut page = store.views().preview(&preview.name, &preview.text)?;
+        page.each_html(|html| *html = sanitized(html));
+        // The caller has the source.
+        page.text = None;
+        return to_json(&page);
     }
     if store.is_read_only() {
         return Err(ApiError::read_only());
@@ -83,13 +114,19 @@ pub(crate) fn reply(store: &Store, name: &str, body: &[u8]) -> Result<Vec<u8>, A
             let places: Vec<Value> = repaired.map(|link| json!([link.path, link.line])).collect();
             (done.change, json!({"repaired": places}))
         }),
+        "undo-session" => undo_session(&expecting, &action),
         _ => carried_out(&expecting, name, &action, action.dry_run).map(|reply| (reply, json!({}))),
     };
     match done {
         Ok((reply, mut more)) => {
             more["expect_hash"] = plan_basis(&reply.plan).into();
+            if name == "write" {
+                // The next change of the same editor is based on it.
+                more["hash"] = reply.hash().map(|hash| hash.to_string()).into();
+            }
             to_json_with(&reply, more)
         }
+        Err(error) if error.is_taken() => Err(with_holder(store, name, &action, error)),
         Err(error) => Err(with_files(store, name, &action, error)),
     }
 }
@@ -100,6 +137,25 @@ fn repair(store: &Store, action: &Action, dry_run: bool) -> Result<RepairReply, 
     let request =
         RepairRequest { paths, apply: Some(Certainty::Certain), dry_run, ..RepairRequest::default() };
     Ok(store.changes().repair(&request)?)
+}
+
+/// Undoes all operations of a session that can be undone, or plans the first of them.
+fn undo_session(store: &Store, action: &Action) -> Result<(ChangeReply, Value), ApiError> {
+    let session = required(&action.session, "session")?.to_owned();
+    let outlook = match action.dry_run {
+        true => serde_json::to_value(store.changes().session_outlook(&session)?).unwrap_or_default(),
+        false => json!({}),
+    };
+    let request =
+        UndoRequest { session: Some(session), skip: true, dry_run: action.dry_run, ..UndoRequest::default() };
+    let replies = store.changes().undo_by(&request)?;
+    let undone: Vec<&str> = replies.iter().filter_map(|reply| reply.reverted.as_deref()).collect();
+    let more = match action.dry_run {
+        true => json!({"session": outlook}),
+        false => json!({"undone": undone}),
+    };
+    let first = replies.into_iter().next().ok_or_else(|| Error::internal("an undo has no reply"))?;
+    Ok((first, more))
 }
 
 fn parsed<'b, T: Deserialize<'b>>(body: &'b [u8]) -> Result<T, ApiError> {
@@ -208,8 +264,27 @@ fn carried_out(store: &Store, name: &str, action: &Action, dry_run: bool) -> Res
                 Some((folder, title)) => (Some(folder.to_owned()), title.to_owned()),
                 None => (None, note()?.to_owned()),
             };
-            let new = NewRequest { title, folder, ..NewRequest::default() };
+            let template = action.template.clone();
+            let new = NewRequest { title, folder, template, ..NewRequest::default() };
             Ok(store.changes().change(&Operation::New(new), dry_run)?)
+        }
+        "daily" => {
+            let day = day_of(action.day.as_deref())?;
+            let new = NewRequest { daily: true, day, ..NewRequest::default() };
+            Ok(store.changes().change(&Operation::New(new), dry_run)?)
+        }
+        "move" => {
+            let (from, to) = (note()?.to_owned(), required(&action.to, "to")?.to_owned());
+            let moved = MoveRequest { from, to, ..MoveRequest::default() };
+            Ok(store.changes().change(&Operation::Move(moved), dry_run)?)
+        }
+        "write" => {
+            let text = required(&action.text, "text")?.to_owned();
+            // Without it, another text than the one that was edited would be replaced.
+            if !dry_run {
+                required(&action.hash, "hash")?;
+            }
+            edit(store, action, NoteEdit::Source(text), dry_run)
         }
         "set" => {
             let property = required(&action.property, "property")?.to_owned();
@@ -224,6 +299,20 @@ fn carried_out(store: &Store, name: &str, action: &Action, dry_run: bool) -> Res
             edit(store, action, NoteEdit::Task { task: line.to_string(), status: action.status }, dry_run)
         }
         _ => Err(ApiError::not_found(&format!("there is no action {name:?}"))),
+    }
+}
+
+/// Adds to the refusal of a name the note that has it.
+fn with_holder(store: &Store, name: &str, action: &Action, error: ApiError) -> ApiError {
+    let wanted = match name {
+        "create" => &action.name,
+        "move" => &action.to,
+        _ => &None,
+    };
+    let holder = wanted.as_ref().and_then(|wanted| store.lookup().find(wanted).ok());
+    match holder {
+        Some(row) => error.with("taken", json!({"path": row.path, "title": row.title})),
+        None => error,
     }
 }
 

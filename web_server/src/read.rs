@@ -1,33 +1,39 @@
 //! The parts of the API that only read: each address with the call of the store that answers it.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
 use axum::body::Bytes;
-use serde_json::json;
+use serde::Serialize;
+use serde_json::{Value, json};
 
 use crate::params::Params;
 use crate::reply::{ApiError, packed, to_json, to_json_with};
 use crate::reply_cache::ReplyCache;
 use crate::sanitize::sanitized;
 use sidenote_foundation::clock::Timestamp;
-use sidenote_foundation::error::ErrorKind;
+use sidenote_foundation::error::{Error, ErrorKind};
 use sidenote_foundation::index::catalog::Filter;
 use sidenote_foundation::search::Mode;
+use sidenote_foundation::text::path::NotePath;
 use sidenote_store::{
     ActivityRequest, Fallback, MemoryListRequest, MemorySort, NoteHistory, PROBLEM_CODES, RelatedRequest,
-    RelationsRequest, SearchRequest, Store, Tier, WhyRequest,
+    RelationsRequest, SearchRequest, Store, TaskBoardRequest, TaskDue, TaskItem, TasksRequest, Tier,
+    WhyRequest,
 };
 
 /// What answers an address.
 type Reader = fn(&Store, &Params) -> Result<Vec<u8>, ApiError>;
 
 /// The addresses below `/api/v1/`.
-const READERS: [(&str, Reader); 31] = [
+const READERS: [(&str, Reader); 33] = [
     ("session", session),
     ("search", search),
     ("facets", facets),
     ("suggest", suggest),
     ("why", why),
     ("note", note),
-    ("links", |store, params| to_json(&store.reads().links(params.required("name")?)?)),
+    ("links", |store, params| with_titles(store, &store.reads().links(params.required("name")?)?)),
     ("relations", relations),
     ("mentions", mentions),
     ("related", related),
@@ -61,6 +67,8 @@ const READERS: [(&str, Reader); 31] = [
     ("settings", |store, _| to_json(&store.settings())),
     ("tags", |store, _| to_json(&store.reads().tags()?)),
     ("properties", |store, _| to_json(&store.reads().properties()?)),
+    ("folder", folder),
+    ("templates", |store, _| to_json(&store.views().templates()?)),
 ];
 
 /// The points of a scatter that are given unless more are asked for.
@@ -110,6 +118,8 @@ pub(crate) fn reply(
         "graph" => return graph(cache, store, params),
         "check" => return check(cache, store),
         "memory/duplicates" => return Ok(duplicates(cache, store, params)?.into()),
+        "tasks" => return Ok(tasks(cache, store, params)?.into()),
+        "day" => return Ok(day(cache, store, params)?.into()),
         _ => {}
     }
     if let Some(id) = name.strip_prefix("operations/") {
@@ -207,18 +217,97 @@ fn note(store: &Store, params: &Params) -> Result<Vec<u8>, ApiError> {
     to_json(&page)
 }
 
+/// The most notes of one reply whose titles are added to it. The page looks up others that it shows.
+const MOST_TITLES: usize = 500;
+
+/// Writes a reply as JSON with the titles of the notes whose paths it has.
+fn with_titles(store: &Store, reply: &impl Serialize) -> Result<Vec<u8>, ApiError> {
+    let value = serde_json::to_value(reply)
+        .map_err(|error| Error::internal("a reply cannot be written as JSON").with_source(error))?;
+    let mut paths = BTreeSet::new();
+    add_paths(&value, &mut paths);
+    let titles = store.views().titles(paths.into_iter().take(MOST_TITLES))?;
+    to_json_with(&value, json!({"titles": titles}))
+}
+
+/// Collects the texts of a reply that are paths of notes or canvases.
+fn add_paths<'v>(value: &'v Value, paths: &mut BTreeSet<&'v str>) {
+    match value {
+        Value::Array(items) => items.iter().for_each(|item| add_paths(item, paths)),
+        Value::Object(fields) => {
+            for (name, value) in fields {
+                match value.as_str() {
+                    Some(path) if PATH_FIELDS.contains(&name.as_str()) => {
+                        let is_shown =
+                            NotePath::parse(path).is_ok_and(|path| path.is_note() || path.is_canvas());
+                        paths.extend(is_shown.then_some(path));
+                    }
+                    _ => add_paths(value, paths),
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+/// The fields of replies that have paths.
+const PATH_FIELDS: [&str; 5] = ["path", "to", "from", "resolved", "subject"];
+
+fn folder(store: &Store, params: &Params) -> Result<Vec<u8>, ApiError> {
+    let (path, skip) = (params.get("path").unwrap_or(""), params.number("skip")?.unwrap_or(0));
+    to_json(&store.views().folder(path, skip, params.number("limit")?)?)
+}
+
+/// Returns all tasks of the vault, which every note is read for.
+fn all_tasks(cache: &ReplyCache, store: &Store) -> Result<Arc<[TaskItem]>, ApiError> {
+    cache.tasks.get(store, || {
+        let generation = store.index().generation()?;
+        Ok((generation, store.reads().tasks(&TasksRequest::default())?.into()))
+    })
+}
+
+fn tasks(cache: &ReplyCache, store: &Store, params: &Params) -> Result<Vec<u8>, ApiError> {
+    let status = params.get("status").map(|status| status.chars().next().unwrap_or(' '));
+    let request = TaskBoardRequest {
+        done: params.get("done").map(|_| params.is_set("done")),
+        status,
+        folder: params.get("folder").map(str::to_owned),
+        due: params.get("due").map(TaskDue::parse).transpose()?,
+        text: params.get("q").map(str::to_owned),
+        skip: params.number("skip")?.unwrap_or(0),
+        limit: params.number("limit")?,
+    };
+    to_json(&store.views().task_board(&all_tasks(cache, store)?, &request)?)
+}
+
+fn day(cache: &ReplyCache, store: &Store, params: &Params) -> Result<Vec<u8>, ApiError> {
+    let day = day_of(params.get("day"))?.unwrap_or_else(|| store.now());
+    to_json(&store.views().day(day, &all_tasks(cache, store)?)?)
+}
+
+/// Reads a day.
+///
+/// # Errors
+/// `invalid` if the text is no day.
+pub(crate) fn day_of(text: Option<&str>) -> Result<Option<Timestamp>, ApiError> {
+    let Some(text) = text else { return Ok(None) };
+    let day = Timestamp::parse(text).filter(|_| text.len() == "2026-11-21".len());
+    let day = day.ok_or_else(|| ApiError::invalid(&format!("{text:?} is no day, such as 2026-11-21")))?;
+    Ok(Some(day))
+}
+
 fn relations(store: &Store, params: &Params) -> Result<Vec<u8>, ApiError> {
     let request = RelationsRequest {
         note: params.required("name")?.to_owned(),
         kind: params.get("type").map(str::to_owned),
         depth: params.number("depth")?,
     };
-    to_json(&store.reads().relations(&request)?)
+    with_titles(store, &store.reads().relations(&request)?)
 }
 
 fn mentions(store: &Store, params: &Params) -> Result<Vec<u8>, ApiError> {
     let limit = params.number("limit")?.unwrap_or(100);
-    to_json(&store.searches().unlinked_mentions(params.required("name")?, limit)?)
+    with_titles(store, &store.searches().unlinked_mentions(params.required("name")?, limit)?)
 }
 
 fn related(store: &Store, params: &Params) -> Result<Vec<u8>, ApiError> {
@@ -337,7 +426,7 @@ fn activity(store: &Store, params: &Params) -> Result<Vec<u8>, ApiError> {
         all: params.is_set("all"),
         brief: params.is_set("brief"),
     };
-    to_json(&store.views().activity(&request)?)
+    with_titles(store, &store.views().activity(&request)?)
 }
 
 fn check(cache: &ReplyCache, store: &Store) -> Result<Bytes, ApiError> {

@@ -120,6 +120,11 @@ impl ApiError {
         self.0.kind == ErrorKind::Conflict.name()
     }
 
+    /// Returns whether a name is taken.
+    pub(crate) fn is_taken(&self) -> bool {
+        self.0.kind == ErrorKind::Exists.name()
+    }
+
     /// Converts the error to an answer in JSON.
     pub(crate) fn into_response(self) -> Response {
         let ErrorReply { status, kind, message, hint, more } = *self.0;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use axum::body::Bytes;
 
 use crate::reply::ApiError;
-use sidenote_store::{RepeatedTexts, Store};
+use sidenote_store::{RepeatedTexts, Store, TaskItem};
 
 /// The interval at which a request that waits for another one looks whether its client is gone.
 const CANCELLATION_INTERVAL: Duration = Duration::from_millis(100);
@@ -35,6 +35,8 @@ pub(crate) struct ReplyCache {
     pub(crate) check: Cached<Bytes>,
     /// The notes with the same or about the same text.
     pub(crate) repeated_texts: Cached<Arc<RepeatedTexts>>,
+    /// The tasks of all notes.
+    pub(crate) tasks: Cached<Arc<[TaskItem]>>,
 }
 
 impl<T> Default for Cached<T> {

@@ -75,8 +75,11 @@ fn create(context: &CommandContext, request: NewRequest, dry_run: &DryRunArgs) -
     let (dry_run, daily) = (dry_run.is_set(), request.daily);
     let store = context.store()?;
     let reply = store.changes().change(&Operation::New(request), dry_run)?;
-    let existing_daily_note =
-        if daily && !dry_run && reply.made().is_none() { Some(store.planner().daily_note()?) } else { None };
+    let existing_daily_note = if daily && !dry_run && reply.made().is_none() {
+        Some(store.planner().daily_note(None)?)
+    } else {
+        None
+    };
     context.out.reply(&reply, |reply| match &existing_daily_note {
         Some(path) => format!("{}\n", output::plain(path.as_str())),
         None => report::show_change(reply),

@@ -48,8 +48,10 @@ pub struct NewRequest {
     pub properties: Vec<(String, Value)>,
     /// The template to start from, by any of its names.
     pub template: Option<String>,
-    /// Whether to create today's daily note. If it exists, the text is appended to it.
+    /// Whether to create a daily note: today's, or that of `day`. If it exists, the text is appended to it.
     pub daily: bool,
+    /// A time of the day that a daily note is for. Without it, today.
+    pub day: Option<Timestamp>,
     /// Whether the file gets a number if another note has its name.
     pub numbered: bool,
     /// Whether the text is used as it is: frontmatter and a heading at its beginning are not read as properties and
@@ -77,7 +79,8 @@ impl Planner<'_> {
         refuse_long_label("type", request.note_type.as_deref())?;
         refuse_long_label("category", request.category.as_deref())?;
         let settings = self.core.vault.settings();
-        let local = now.local();
+        // The template of a daily note is filled in for its day.
+        let local = request.day.filter(|_| request.daily).unwrap_or(now).local();
         let named = self.name(view, request, now)?;
         let path = named.path.clone();
         if request.daily && view.holds(&path)? {
@@ -163,13 +166,14 @@ impl Planner<'_> {
         Ok(plan)
     }
 
-    /// Returns the path of today's daily note.
+    /// Returns the path of the daily note of the day that a time is in; without one, of today.
     ///
     /// # Errors
     /// `Invalid` if Obsidian's settings give an invalid path.
-    pub fn daily_note(&self) -> Result<NotePath> {
+    pub fn daily_note(&self, day: Option<Timestamp>) -> Result<NotePath> {
         let daily = &self.core.vault.settings().daily_notes;
-        let name = date_format::format(&daily.format, self.core.clock.now().local())
+        let day = day.unwrap_or_else(|| self.core.clock.now());
+        let name = date_format::format(&daily.format, day.local())
             .map_err(|unknown| unsupported("Obsidian's format of daily notes", unknown))?;
         let path = if daily.folder.is_empty() { name } else { format!("{}/{name}", daily.folder) };
         self.core.vault.new_path(&format!("{path}.md"), NameRules::default())
@@ -232,7 +236,7 @@ impl Planner<'_> {
             return Ok(Named { path, title, id, is_memory });
         }
         let (path, title) = if request.daily {
-            let path = self.daily_note()?;
+            let path = self.daily_note(request.day)?;
             let title = path.stem().to_owned();
             (path, title)
         } else {

@@ -17,6 +17,7 @@ use sidenote_foundation::text::frontmatter::edit::Refusal;
 use sidenote_foundation::text::note::{Note, Task};
 use sidenote_foundation::text::path::key;
 use sidenote_foundation::text::piece_table::PieceTable;
+use sidenote_foundation::text::source_edit::source_edits;
 use sidenote_foundation::text::tag::tag_name;
 use sidenote_foundation::text::tag_conversion::{ORIGINALS, StoredTags, sanitize};
 
@@ -77,6 +78,9 @@ pub enum NoteEdit {
         /// The tags to remove.
         remove: Vec<String>,
     },
+    /// Replaces the whole source, properties included, by what an editor made of it. The line ends of the note are kept where
+    /// the new source has no carriage return.
+    Source(String),
 }
 
 /// An edit of a note.
@@ -101,6 +105,7 @@ impl NoteEdit {
             Self::Add(..) => "add",
             Self::Task { .. } => "task",
             Self::Tags { .. } => "tag",
+            Self::Source(_) => "edit",
         }
     }
 }
@@ -237,6 +242,7 @@ fn edits_of(source: &Source, edit: &NoteEdit) -> Result<Vec<Edit>> {
         NoteEdit::Add(name, value) => edit::add(text, name, &[without_signs(name, value)]),
         NoteEdit::Task { task, status } => return Ok(vec![task_edit(source, task, *status)?]),
         NoteEdit::Tags { add, remove } => return tags(source, add, remove),
+        NoteEdit::Source(new) => return Ok(source_edits(text, new)),
     };
     planned.map_err(|refusal| refused(source, &refusal))
 }

@@ -26,6 +26,7 @@ pub(super) mod revise;
 pub(super) mod trash;
 pub(super) mod undo;
 pub(super) mod undo_conflict;
+pub(super) mod undo_session;
 
 use crate::core::Core;
 

@@ -12,7 +12,7 @@ use crate::change::move_files::{MoveRequest, PartRequest};
 use crate::change::rename::RenameRequest;
 use crate::change::revise::ReviseRequest;
 use sidenote_foundation::index::catalog::FileRow;
-use sidenote_foundation::text::edit::{ChangeSet, FileLocation};
+use sidenote_foundation::text::edit::{ChangeSet, ContentHash, FileLocation};
 
 /// An operation that changes a vault.
 #[derive(Debug, Clone)]
@@ -101,6 +101,11 @@ impl ChangeReply {
 }
 
 impl ChangeReply {
+    /// Returns the hash of the first note that the operation left.
+    pub fn hash(&self) -> Option<ContentHash> {
+        self.rows.first()?.hash.map(ContentHash::from_bytes)
+    }
+
     /// Returns the current path of the first file of the plan.
     pub fn changed(&self) -> Option<String> {
         let file = self.plan.files.first()?;

@@ -57,7 +57,8 @@ impl Changes<'_> {
                 [self.core.clean(name), self.core.clean_value(value)].into_iter().sum()
             }
             NoteEdit::Tags { add, .. } => add.iter_mut().map(|tag| self.core.clean(tag)).sum(),
-            NoteEdit::Unset(_) | NoteEdit::Task { .. } => Cleaned::default(),
+            // Who edits the whole source sees what is in it, as in any other editor.
+            NoteEdit::Unset(_) | NoteEdit::Task { .. } | NoteEdit::Source(_) => Cleaned::default(),
         }
     }
 }

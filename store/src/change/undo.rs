@@ -624,7 +624,7 @@ fn undone_already(journal: &Journal, wanted: &str) -> Result<Option<Error>> {
 }
 
 /// Returns the session of an operation.
-fn session_of(event: &Event) -> Option<&str> {
+pub(super) fn session_of(event: &Event) -> Option<&str> {
     event.more.get("session").and_then(serde_json::Value::as_str)
 }
 

@@ -9,6 +9,7 @@ use sidenote_foundation::index::catalog::{FileRow, Filter};
 use sidenote_foundation::parallel;
 use sidenote_foundation::text::decode::decode;
 use sidenote_foundation::text::note::Note;
+use sidenote_foundation::text::task_due::due_day;
 
 /// The selection of a list of tasks.
 #[derive(Debug, Clone, Default)]
@@ -36,6 +37,9 @@ pub struct TaskItem {
     pub done: bool,
     /// The text of its first line.
     pub text: String,
+    /// The day on which it is due, if its text says so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub due: Option<String>,
 }
 
 impl Reads<'_> {
@@ -70,6 +74,7 @@ impl Reads<'_> {
             line: task.line,
             status: task.status,
             done: task.status != ' ',
+            due: due_day(&task.text),
             text: task.text,
         };
         tasks.into_iter().map(item).filter(|task| done.is_none_or(|done| done == task.done)).collect()

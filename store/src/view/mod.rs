@@ -2,17 +2,24 @@
 
 pub(super) mod activity;
 pub(super) mod curve;
+pub(super) mod day;
 pub(super) mod facets;
+pub(super) mod folder;
 pub(super) mod inactive;
 pub(super) mod memory_board;
 pub(super) mod note_page;
 pub(super) mod page_links;
+pub(super) mod task_board;
 pub(super) mod trash;
 pub(super) mod vault_graph;
 
+use std::collections::BTreeMap;
+
 use crate::core::Core;
+use sidenote_foundation::error::Result;
 
 /// Prepares what a page for people shows. Nothing is changed.
+// size: a method for each address of the page that reads, in a file for each view.
 #[derive(Debug, Clone, Copy)]
 pub struct Views<'a> {
     pub(crate) core: &'a Core,
@@ -21,6 +28,19 @@ pub struct Views<'a> {
 impl<'a> Views<'a> {
     pub(crate) fn of(core: &'a Core) -> Self {
         Self { core }
+    }
+
+    /// Returns the titles of notes by path. Files that the index does not have are left out.
+    ///
+    /// # Errors
+    /// `Corrupt` if the index cannot be read.
+    pub fn titles<'p>(&self, paths: impl Iterator<Item = &'p str>) -> Result<BTreeMap<String, String>> {
+        let catalog = self.core.index.catalog();
+        let mut titles = BTreeMap::new();
+        for path in paths {
+            titles.extend(catalog.row_at(path)?.map(|row| (path.to_owned(), row.title)));
+        }
+        Ok(titles)
     }
 }
 

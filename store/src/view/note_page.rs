@@ -2,15 +2,20 @@
 //!
 //! The HTML is not sanitized yet. Whoever serves it does that, by [`NotePage::each_html`].
 
+use std::collections::BTreeSet;
+
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use crate::catalog_overlay::View;
 use crate::lookup::Lookup;
 use crate::memory_weights::{Memory, MemoryWeights};
+use crate::read::Reads;
+use crate::source::Source;
 use crate::view::Views;
 use crate::view::page_links::{EmbedRoom, PageLinks, raw_address, search_address, web_address};
 use sidenote_foundation::clock::Timestamp;
-use sidenote_foundation::error::Result;
+use sidenote_foundation::error::{Error, Result};
 use sidenote_foundation::index::catalog::{FileKind, FileRow};
 use sidenote_foundation::index::indexed_document::ParsedNote;
 use sidenote_foundation::text::frontmatter::kind_of;
@@ -137,10 +142,42 @@ impl Views<'_> {
             return self.attachment(row);
         }
         let bytes = self.core.read_bytes(&row.path)?;
-        let hash = blake3::hash(&bytes).to_hex().to_string();
-        let parsed = ParsedNote::new(&row.path, bytes);
+        let (hash, parsed) = (blake3::hash(&bytes), ParsedNote::new(&row.path, bytes));
+        let targets = Reads::of(self.core).resolved_links(&row, &parsed.note)?;
+        self.page_of(row, hash, parsed, targets)
+    }
+
+    /// Renders a note as it would be with another source, which is not written.
+    ///
+    /// # Errors
+    /// `NotFound` if no file has the name; `Exists` if several have it; `Invalid` if it is no note.
+    #[tracing::instrument(skip_all)]
+    pub fn preview(&self, name: &str, source: &str) -> Result<NotePage> {
+        let row = Lookup::of(self.core).find(name)?;
+        if row.kind != FileKind::Note {
+            return Err(Error::invalid(format!("{} is not a Markdown note", row.path)));
+        }
+        // The index does not know the links of this text, so they are looked up as a plan does it.
+        let view = View::for_edits(self.core)?;
+        let unsaved = Source::unplaced(row.path.clone(), source.as_bytes());
+        let names = view.names(std::slice::from_ref(&unsaved), BTreeSet::new())?.table();
+        let parsed = ParsedNote::new(&row.path, source.as_bytes());
+        let target = |link: &Link| names.follow(link, &row.path).map(|found| found.path.to_string());
+        let targets = parsed.note.links.iter().map(target).collect();
+        self.page_of(row, blake3::hash(source.as_bytes()), parsed, targets)
+    }
+
+    /// Renders a note or canvas whose links lead to these files.
+    fn page_of(
+        &self,
+        row: FileRow,
+        hash: blake3::Hash,
+        parsed: ParsedNote,
+        targets: Vec<Option<String>>,
+    ) -> Result<NotePage> {
+        let hash = hash.to_hex().to_string();
         let room = EmbedRoom::default();
-        let links = PageLinks::of(self.core, &row, &parsed, vec![row.path.clone()], &room)?;
+        let links = PageLinks::of(self.core, row.path.clone(), targets, vec![row.path.clone()], &room);
         let note = &parsed.note;
         let canvas = parsed.is_canvas().then(|| canvas_of(&parsed, &links));
         let html = match &canvas {

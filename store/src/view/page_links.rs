@@ -7,7 +7,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use crate::core::Core;
 use crate::read::Reads;
 use sidenote_foundation::error::Result;
-use sidenote_foundation::index::catalog::{FileKind, FileRow};
+use sidenote_foundation::index::catalog::FileKind;
 use sidenote_foundation::index::indexed_document::ParsedNote;
 use sidenote_foundation::text::canvas;
 use sidenote_foundation::text::link::Link;
@@ -97,16 +97,15 @@ impl EmbedRoom {
 }
 
 impl<'a> PageLinks<'a> {
-    /// Prepares the links of a note, or of a note that others embed.
+    /// Prepares the links of a note, or of a note that others embed, from the files that they lead to.
     pub(crate) fn of(
         core: &'a Core,
-        row: &FileRow,
-        parsed: &ParsedNote,
+        path: NotePath,
+        targets: Vec<Option<String>>,
         around: Vec<NotePath>,
         room: &'a EmbedRoom,
-    ) -> Result<Self> {
-        let targets = Reads::of(core).resolved_links(row, &parsed.note)?;
-        Ok(Self { core, path: row.path.clone(), targets, around, room })
+    ) -> Self {
+        Self { core, path, targets, around, room }
     }
 
     /// Returns the path that a link leads to.
@@ -135,7 +134,8 @@ impl<'a> PageLinks<'a> {
         };
         let mut around = self.around.clone();
         around.push(row.path.clone());
-        let inner = PageLinks::of(self.core, &row, &parsed, around, self.room)?;
+        let targets = Reads::of(self.core).resolved_links(&row, &parsed.note)?;
+        let inner = PageLinks::of(self.core, row.path.clone(), targets, around, self.room);
         let shown = if parsed.is_canvas() {
             canvas::texts(&parsed.text).iter().map(|text| format!("<p>{}</p>\n", escape_text(text))).collect()
         } else {

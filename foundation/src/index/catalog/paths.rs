@@ -2,7 +2,7 @@
 
 use rusqlite::OptionalExtension;
 
-use super::{CatalogReader, FileId, read_path, sql};
+use super::{CatalogReader, FileId, FileKind, read_path, sql};
 use crate::error::Result;
 use crate::text::path::NotePath;
 
@@ -47,6 +47,20 @@ impl PathQueries<'_> {
             [folder],
             |row| read_path(row, 0),
         )
+    }
+
+    /// Visits the path, id and kind of each file below a folder, in the order of paths; an empty folder is the whole vault.
+    pub fn each_below(&self, folder: &str, mut visit: impl FnMut(&str, FileId, FileKind)) -> Result<()> {
+        let range = if folder.is_empty() { "?1 = ''" } else { "path > ?1 || '/' AND path < ?1 || '0'" };
+        let select = format!("SELECT path, id, kind FROM files WHERE {range} ORDER BY path");
+        let mut statement = self.0.db.prepare_cached(&select).map_err(sql("read"))?;
+        let mut rows = statement.query([folder]).map_err(sql("read"))?;
+        while let Some(row) = rows.next().map_err(sql("read"))? {
+            let path = row.get_ref(0).and_then(|path| Ok(path.as_str()?)).map_err(sql("read"))?;
+            let (id, kind) = (row.get(1).map_err(sql("read"))?, row.get(2).map_err(sql("read"))?);
+            visit(path, id, FileKind::from_code(kind));
+        }
+        Ok(())
     }
 
     /// Returns whether a folder holds a file, directly or below.

@@ -1,0 +1,98 @@
+//! What the undo of a session would take back, and what it cannot take back.
+
+use std::collections::HashSet;
+
+use serde::Serialize;
+
+use crate::change::Changes;
+use crate::change::undo::session_of;
+use crate::change::undo_conflict::later_of;
+use sidenote_foundation::clock::Timestamp;
+use sidenote_foundation::error::{ErrorKind, Result};
+use sidenote_foundation::journal::event::Event;
+
+/// An operation of a session.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct SessionOperation {
+    /// The id of the operation, as `history` lists it.
+    pub id: String,
+    /// The time of the operation.
+    pub at: Timestamp,
+    /// The name of the operation.
+    pub op: String,
+    /// What it was about.
+    pub subject: Option<String>,
+    /// Why it cannot be taken back, if it cannot.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+impl SessionOperation {
+    fn new(event: &Event, reason: Option<String>) -> Self {
+        let (id, op) = (event.id.clone(), event.op.clone());
+        Self { id, at: event.at, op, subject: event.subject(), reason }
+    }
+}
+
+/// What the undo of a session would do, as the files are now.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct SessionOutlook {
+    /// The operations that would be taken back, the newest first.
+    pub operations: Vec<SessionOperation>,
+    /// The operations that would stay, the newest first, each with the reason.
+    pub stays: Vec<SessionOperation>,
+}
+
+impl Changes<'_> {
+    /// Lists what the undo of a session would take back, with what stands in the way of the rest. Operations of the session that
+    /// are undone before another one do not stand in its way.
+    ///
+    /// # Errors
+    /// `Io` if the journal cannot be read.
+    #[tracing::instrument(skip_all)]
+    pub fn session_outlook(&self, session: &str) -> Result<SessionOutlook> {
+        let active = self.core.journal().operation_history(|_| false)?.active;
+        let mut outlook = SessionOutlook::default();
+        let mut undone_before: HashSet<String> = HashSet::new();
+        for operation in active {
+            let event = operation.event;
+            if session_of(&event) != Some(session) || event.files.is_empty() && event.folders.is_empty() {
+                continue;
+            }
+            self.core.check_cancelled()?;
+            let reason = match operation.is_undoable {
+                true => self.in_the_way(&event, &undone_before)?,
+                false => Some("its before-images were removed".to_owned()),
+            };
+            if reason.is_none() {
+                undone_before.insert(event.id.clone());
+                outlook.operations.push(SessionOperation::new(&event, None));
+            } else {
+                outlook.stays.push(SessionOperation::new(&event, reason));
+            }
+        }
+        Ok(outlook)
+    }
+
+    /// Says what stands in the way of the undo of an operation after others were undone.
+    fn in_the_way(&self, event: &Event, undone_before: &HashSet<String>) -> Result<Option<String>> {
+        let mut conflicts = match self.undo_obstacles(&event.id) {
+            Ok(conflicts) => conflicts,
+            Err(error) if error.kind() == ErrorKind::Io => return Err(error),
+            Err(error) => return Ok(Some(error.message().to_owned())),
+        };
+        conflicts.retain(|conflict| {
+            let is_free = !conflict.is_outside
+                && !conflict.later.is_empty()
+                && conflict.later.iter().all(|later| undone_before.contains(&later.id));
+            !is_free
+        });
+        if conflicts.is_empty() {
+            return Ok(None);
+        }
+        let mut said: Vec<String> =
+            conflicts.iter().map(|conflict| format!("{} {}", conflict.path, conflict.reason)).collect();
+        said.extend(later_of(&conflicts).iter().map(|later| format!("in the way: {}", later.described())));
+        Ok(Some(said.join("; ")))
+    }
+}
