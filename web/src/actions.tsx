@@ -15,19 +15,29 @@ import { Dialog } from './ui/dialog';
 import { Diff } from './ui/diff';
 import { Button, Failure, Loading, Notices, Time } from './ui/parts';
 
-interface Asked {
+/** What is said of a change, before it and after it. */
+interface Words {
   title: string;
   about?: string;
   button: string;
-  done: string;
+  done: string | ((reply: ChangeReply) => string);
+  /** What an undo is about. */
+  subject?: string;
+  /** What is shown in place of the diff of the plan. */
+  instead?: (plan: ChangeReply) => ComponentChildren;
+  /** What is said above the plan, made of the reply. */
+  above?: (plan: ChangeReply) => ComponentChildren;
+  /** What is said below the plan, made of the reply. */
+  below?: (plan: ChangeReply) => ComponentChildren;
+  /** What follows the change; it offers no link to the note then. */
+  then?: (reply: ChangeReply) => void;
+}
+
+interface Asked extends Words {
   action: string;
   body: Record<string, unknown>;
   plan: ChangeReply | null;
   error: ApiError | null;
-  /** What an undo is about. */
-  subject?: string;
-  /** What is said below the plan, made of the reply. */
-  below?: (plan: ChangeReply) => ComponentChildren;
 }
 
 interface Toast {
@@ -63,7 +73,7 @@ function dismiss(id: number): void {
 }
 
 /** Plans a change and asks whether to apply it. */
-export function ask(action: string, body: Record<string, unknown>, words: { title: string; about?: string; button: string; done: string; subject?: string; below?: (plan: ChangeReply) => ComponentChildren }): void {
+export function ask(action: string, body: Record<string, unknown>, words: Words): void {
   asked.value = { ...words, action, body, plan: null, error: null };
   void plan(asked.value);
 }
@@ -84,7 +94,21 @@ function changeOf(reply: ChangeReply | ChangeReply[] | { change: ChangeReply; ex
   return reply;
 }
 
-function asError(error: unknown): ApiError {
+/** How many files a change makes, and how many it changes or moves. */
+export function countsOf(reply: ChangeReply): { made: number; changed: number } {
+  const files = reply.plan?.files ?? [];
+  const made = files.filter((file) => file.from === undefined || file.from === null).length;
+  return { made, changed: files.length - made };
+}
+
+/** The note that a change made or moved: where it is now. */
+export function placeOf(reply: ChangeReply): string | null {
+  const files = reply.plan?.files ?? [];
+  const file = files.find((file) => file.to?.vault !== undefined && file.to.vault !== file.from?.vault);
+  return file?.to?.vault ?? null;
+}
+
+export function asError(error: unknown): ApiError {
   return error instanceof ApiError ? error : new ApiError(0, { message: String(error) });
 }
 
@@ -216,8 +240,9 @@ export function AskDialog() {
     try {
       const reply = changeOf(await post<ChangeReply>(`actions/${request.action}`, { ...request.body, ...(change?.expect_hash ? { expect_hash: change.expect_hash } : {}) }));
       asked.value = null;
-      say(request.done, { undo: request.action === 'undo' || request.action === 'redo' ? null : (reply.id ?? null), open: broughtBack(reply) });
+      say(typeof request.done === 'string' ? request.done : request.done(reply), { undo: /^(undo|redo)/.test(request.action) ? null : (reply.id ?? null), open: request.then ? null : broughtBack(reply) });
       changes.value += 1;
+      request.then?.(reply);
     } catch (cause) {
       asked.value = { ...request, error: asError(cause) };
     }
@@ -250,7 +275,8 @@ export function AskDialog() {
         <>
           <Notices notices={change.notices} />
           <Notices notices={change.plan?.remarks?.map((remark) => `${remark.path}:${remark.line}: ${remark.message}`)} />
-          {empty ? request.below ? null : <p>{strings.actions.nothingToDo}</p> : <Diff diff={change.diff ?? ''} planned />}
+          {request.above?.(change)}
+          {request.instead ? request.instead(change) : empty ? request.below ? null : <p>{strings.actions.nothingToDo}</p> : <Diff diff={change.diff ?? ''} planned />}
           {request.below?.(change)}
         </>
       ) : null}

@@ -1,6 +1,6 @@
 // Calls of the API. Every error becomes an ApiError that says what is wrong and what to do.
 
-import type { ConflictFile } from './types';
+import type { ConflictFile, FolderNote } from './types';
 import { strings } from './strings';
 
 export class ApiError extends Error {
@@ -9,16 +9,22 @@ export class ApiError extends Error {
   readonly status: number;
   readonly utf16: { start: number; end: number } | null;
   readonly files: ConflictFile[];
+  /** The note that has a name already. */
+  readonly taken: FolderNote | null;
 
-  constructor(status: number, body: { kind?: string; message?: string; hint?: string | null; utf16?: { start: number; end: number }; files?: ConflictFile[] }) {
+  constructor(status: number, body: { taken?: FolderNote; kind?: string; message?: string; hint?: string | null; utf16?: { start: number; end: number }; files?: ConflictFile[] }) {
     super(body.message ?? strings.errors.unknown(status));
     this.status = status;
     this.kind = body.kind ?? 'internal';
     this.hint = body.hint ?? null;
     this.utf16 = body.utf16 ?? null;
     this.files = body.files ?? [];
+    this.taken = body.taken ?? null;
   }
 }
+
+/** The titles that replies had, by path. */
+export const knownTitles = new Map<string, string>();
 
 type Value = string | number | boolean | null | undefined;
 export type Parameters = Record<string, Value | readonly string[]>;
@@ -47,6 +53,8 @@ async function call<T>(url: string, init: RequestInit): Promise<T> {
     throw new ApiError(response.status, error);
   }
   if (body === null) throw new ApiError(response.status, { message: strings.errors.notJson });
+  const { titles } = body as { titles?: Record<string, string> | string[] };
+  if (titles && !Array.isArray(titles)) for (const [path, title] of Object.entries(titles)) knownTitles.set(path, title);
   return body as T;
 }
 
@@ -54,11 +62,11 @@ export function get<T>(path: string, parameters: Parameters = {}, signal?: Abort
   return call<T>(address(path, parameters), signal ? { signal } : {});
 }
 
-function send<T>(method: string, path: string, body: unknown): Promise<T> {
-  return call<T>(address(path), { method, headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(body) });
+function send<T>(method: string, path: string, body: unknown, signal?: AbortSignal): Promise<T> {
+  return call<T>(address(path), { method, headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(body), ...(signal ? { signal } : {}) });
 }
 
-export const post = <T>(path: string, body: unknown) => send<T>('POST', path, body);
+export const post = <T>(path: string, body: unknown, signal?: AbortSignal) => send<T>('POST', path, body, signal);
 export const put = <T>(path: string, body: unknown) => send<T>('PUT', path, body);
 
 /** The address of a file of the vault as it is. */

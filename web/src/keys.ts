@@ -45,7 +45,7 @@ export function useKeys(handler: Handler): void {
   }, []);
 }
 
-const views: Record<string, string> = { s: '/', g: '/graph', m: '/memory', a: '/activity', h: '/health', t: '/status' };
+const views: Record<string, string> = { s: '/', n: '/notes', d: '/day', k: '/tasks', g: '/graph', m: '/memory', a: '/activity', h: '/health', t: '/status' };
 let goPressed = 0;
 
 function isField(target: EventTarget | null): boolean {

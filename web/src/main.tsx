@@ -4,10 +4,11 @@ import { Component, render, type ComponentType } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { AskDialog, Toasts } from './actions';
 import { ApiError } from './api';
+import { drafts, isDirty } from './drafts';
 import { formatCount } from './format';
 import { helpOpen, openSearch, shortcuts, setShortcuts, startKeys } from './keys';
 import { listen, loadSession, online, session, sessionError, vectors } from './live';
-import { followLinks, location } from './router';
+import { followLinks, location, noteAddress, noteOfAddress, withQuery } from './router';
 import { strings } from './strings';
 import './styles/base.css';
 import './styles/page.css';
@@ -16,6 +17,7 @@ import { BrokenLinkDialog } from './ui/broken-link';
 import { Dialog } from './ui/dialog';
 import { Icon, type IconName } from './ui/icons';
 import { Coded, Failure, Loading, ViewHead } from './ui/parts';
+import { askNew, PlaceDialog } from './ui/place-note';
 import SearchView from './views/search';
 
 type Load = () => Promise<{ default: ComponentType }>;
@@ -30,12 +32,15 @@ interface View {
 
 const views: View[] = [
   { name: 'search', icon: 'search', address: '/', matches: (path) => path === '/' || path === '/search', load: () => Promise.resolve({ default: SearchView }) },
+  { name: 'notes', icon: 'folder', address: '/notes', matches: (path) => path === '/notes', load: () => import('./views/notes') },
+  { name: 'day', icon: 'day', address: '/day', matches: (path) => path === '/day', load: () => import('./views/day') },
   { name: 'graph', icon: 'graph', address: '/graph', matches: (path) => path === '/graph', load: () => import('./views/graph') },
   { name: 'memory', icon: 'memory', address: '/memory', matches: (path) => path === '/memory', load: () => import('./views/memory') },
   { name: 'activity', icon: 'activity', address: '/activity', matches: (path) => path === '/activity', load: () => import('./views/activity') },
   { name: 'health', icon: 'health', address: '/health', matches: (path) => path === '/health', load: () => import('./views/health') },
   { name: 'status', icon: 'status', address: '/status', matches: (path) => path === '/status', load: () => import('./views/status') },
 ];
+const tasksView = { matches: (path: string) => path === '/tasks', load: (() => import('./views/tasks')) as Load };
 const noteView = { matches: (path: string) => path.startsWith('/note/'), load: (() => import('./views/note')) as Load };
 
 /** Shows an error of a view instead of an empty page. */
@@ -118,7 +123,7 @@ function Nav() {
         <ul>
           {views.map((view) => (
             <li key={view.name}>
-              <a href={view.address} aria-current={view.matches(path) ? 'page' : undefined} onClick={view.name === 'search' ? followToSearch : undefined}>
+              <a href={view.address} aria-current={view.matches(path) ? 'page' : view.name === 'day' && tasksView.matches(path) ? 'true' : undefined} onClick={view.name === 'search' ? followToSearch : undefined}>
                 <Icon name={view.icon} size={20} />
                 <span>{strings.nav[view.name] as string}</span>
               </a>
@@ -127,6 +132,11 @@ function Nav() {
         </ul>
       </nav>
       <div class="nav-foot">
+        {session.value && !session.value.read_only ? (
+          <button type="button" class="nav-help" onClick={() => askNew()}>
+            <Icon name="plus" size={18} /> <span>{strings.place.new}</span>
+          </button>
+        ) : null}
         {pending > 0 ? (
           <a class="nav-vectors" href="/status">
             <span class="working" aria-hidden="true" />
@@ -138,6 +148,23 @@ function Nav() {
         </button>
       </div>
     </header>
+  );
+}
+
+/** Names the notes whose drafts are not shown, so that none is forgotten. */
+function Unsaved({ path }: { path: string }) {
+  const shown = path.startsWith('/note/') ? noteOfAddress(path) : null;
+  const others = [...drafts.value.values()].filter((draft) => isDirty(draft) && draft.path !== shown);
+  if (others.length === 0) return null;
+  return (
+    <p class="banner unsaved" role="status">
+      {strings.editor.unsavedIn}{' '}
+      {others.map((draft) => (
+        <a key={draft.path} href={withQuery(noteAddress(draft.path), { edit: '1' })} dir="auto">
+          {draft.name}
+        </a>
+      ))}
+    </p>
   );
 }
 
@@ -174,9 +201,11 @@ function Help() {
 function Page() {
   const { path } = location.value;
   const view = views.find((item) => item.matches(path));
-  const load = view?.load ?? (noteView.matches(path) ? noteView.load : null);
+  const isTasks = tasksView.matches(path);
+  const load = view?.load ?? (isTasks ? tasksView.load : noteView.matches(path) ? noteView.load : null);
   useEffect(() => {
     if (view) document.title = strings.pageTitle(strings.nav[view.name] as string);
+    else if (isTasks) document.title = strings.pageTitle(strings.tasks.title);
     else if (!load) document.title = strings.pageTitle(strings.notFound.title);
   }, [path]);
   const first = useRef(true);
@@ -208,10 +237,11 @@ function Page() {
             {strings.nav.offline}
           </p>
         )}
+        <Unsaved path={path} />
         {error ? error.status === 401 ? <p class="banner" role="alert"><Coded text={strings.nav.signIn} /></p> : <Failure error={error} retry={() => void loadSession()} /> : null}
         {load && !(error?.status === 401 && !session.value) ? (
           <Guard at={path}>
-            <Lazy load={load} key={view?.name ?? 'note'} />
+            <Lazy load={load} key={view?.name ?? (isTasks ? 'tasks' : 'note')} />
           </Guard>
         ) : load ? null : (
           <div class="view">
@@ -224,6 +254,7 @@ function Page() {
       </main>
       <AskDialog />
       <BrokenLinkDialog />
+      <PlaceDialog />
       <Help />
       <Toasts />
     </div>

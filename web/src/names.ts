@@ -1,7 +1,7 @@
 // The names of notes. Replies that have paths alone get the titles of these, so that a note has one name in all views.
 
 import { signal } from '@preact/signals';
-import { get } from './api';
+import { get, knownTitles } from './api';
 import { changes } from './live';
 import { fileName, isNotePath, shownName } from './text';
 import type { SearchReply } from './types';
@@ -12,6 +12,9 @@ const titles = signal<ReadonlyMap<string, string>>(new Map());
 const asked = new Set<string>();
 let wanted: string[] = [];
 let generation = 0;
+
+// The views ask again after a change, and their replies have the titles of then.
+changes.subscribe(() => knownTitles.clear());
 
 /** The most paths in one query. */
 const AT_ONCE = 40;
@@ -47,6 +50,8 @@ async function ask(): Promise<void> {
 /** The name of a note that a view shows. Where its reply has no title, the title is looked up, and the view follows. */
 export function nameOf(path: string, title?: string | null): string {
   if (title || !isNotePath(path)) return shownName(path, title);
+  const known = knownTitles.get(path);
+  if (known) return shownName(path, known);
   if (generation !== changes.value) {
     generation = changes.value;
     asked.clear();

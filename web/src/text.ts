@@ -224,3 +224,15 @@ export function isNotePath(path: string): boolean {
 export function sentence(text: string): string {
   return /^[a-z]+[ ,;:]/.test(text) ? text.charAt(0).toUpperCase() + text.slice(1) : text;
 }
+
+/** The words of a line of Markdown: links by what they show, without the signs of emphasis, code and days. */
+export function plainInline(text: string): string {
+  return text
+    .replace(/!?\[\[([^\]|]+)(?:\|([^\]]+))?\]\]/g, (_, target: string, shown?: string) => shown ?? target.split('#')[0]?.split('/').pop() ?? target)
+    .replace(/!?\[([^\]]*)\]\([^)\s]*\)/g, '$1')
+    .replace(/[📅📆🗓]\uFE0F?\s*\d{4}-\d{2}-\d{2}/gu, '')
+    .replace(/[[(]?\bdue::\s*\d{4}-\d{2}-\d{2}[\])]?/gi, '')
+    .replace(/(\*\*|__|==|~~|`)/g, '')
+    .replace(/\s+/g, ' ')
+    .trim();
+}

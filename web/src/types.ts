@@ -539,6 +539,76 @@ export interface ChangeReply {
   /** Of a repair: the path and line of each link that is repaired. */
   repaired?: [string, number][];
   expect_hash?: string;
+  /** Of a write: the hash of the note after it. */
+  hash?: string | null;
+  /** Of the undo of a session: what would be taken back, and what would stay. */
+  session?: { operations: SessionOperation[]; stays: SessionOperation[] };
+  /** Of the undo of a session: what was taken back. */
+  undone?: string[];
+}
+
+export interface SessionOperation {
+  id: string;
+  at: string;
+  op: string;
+  subject: string | null;
+  reason?: string;
+}
+
+export interface FolderNote {
+  path: string;
+  title: string;
+}
+
+export interface FolderView {
+  path: string;
+  folders: { path: string; notes: number; has_folders: boolean }[];
+  notes: FolderNote[];
+  own: number;
+  total: number;
+}
+
+export interface Templates {
+  folder: string;
+  templates: FolderNote[];
+}
+
+export interface Task {
+  path: string;
+  title: string;
+  line: number;
+  status: string;
+  done: boolean;
+  text: string;
+  due?: string;
+}
+
+export interface TaskBoard {
+  total: number;
+  open: number;
+  done: number;
+  overdue: number;
+  statuses: Record<string, number>;
+  folders: Record<string, number>;
+  today: string;
+  tasks: Task[];
+}
+
+export interface DayNotes {
+  total: number;
+  notes: { path: string; title: string; at: string }[];
+}
+
+export interface Day {
+  day: string;
+  today: string;
+  previous: string;
+  next: string;
+  daily: { path: string; title: string | null } | null;
+  daily_error: string | null;
+  created: DayNotes;
+  changed: DayNotes;
+  tasks: { total: number; tasks: Task[] };
 }
 
 export interface ConflictFile {

@@ -207,6 +207,11 @@ export function Failure({ error, retry }: { error: ApiError; retry?: (() => void
       <div>
         <p class="failure-title">{coded(sentence(rest.length > 0 ? first.replace(/:$/, '') : first))}</p>
         {rest.length > 0 ? <pre tabIndex={0}>{rest.join('\n').trimEnd()}</pre> : null}
+        {error.taken ? (
+          <p>
+            {strings.errors.taken} <NoteLink path={error.taken.path} title={error.taken.title} />
+          </p>
+        ) : null}
         {error.hint ? <p>{coded(sentence(error.hint))}</p> : null}
         {retry ? (
           <Button small onClick={retry}>

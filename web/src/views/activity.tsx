@@ -10,10 +10,12 @@ import { nameOf } from '../names';
 import { useResource } from '../resource';
 import { location, setQuery } from '../router';
 import { strings } from '../strings';
-import type { ActivityReply, JournalEvent } from '../types';
+import { sentence } from '../text';
+import type { ActivityReply, JournalEvent, OperationReply, SessionOperation } from '../types';
+import { Diff } from '../ui/diff';
 import { Operation, shortSession, Subject, verbOf, Who } from '../ui/events';
 import { Icon } from '../ui/icons';
-import { Button, Coded, Empty, Failure, Loading, Segments, ViewHead } from '../ui/parts';
+import { Button, Coded, Empty, Failure, Loading, Segments, Time, ViewHead } from '../ui/parts';
 
 const words = strings.activity;
 const PAGE = 60;
@@ -69,6 +71,64 @@ function Choice({ label, value, options, onChange, format }: { label: string; va
   );
 }
 
+/** An operation that the undo of a session takes back, or leaves. */
+function SessionRow({ operation }: { operation: SessionOperation }) {
+  const [open, setOpen] = useState(false);
+  return (
+    <li>
+      <button type="button" class="event-toggle" aria-expanded={open} onClick={() => setOpen(!open)}>
+        <Icon name="chevron" size={14} />
+        <span>{nameText(operation)}</span>
+      </button>{' '}
+      <Time at={operation.at} />
+      {operation.reason ? <p class="about">{sentence(operation.reason)}</p> : null}
+      {open ? <OperationDiff id={operation.id} /> : null}
+    </li>
+  );
+}
+
+/** What an operation changed. */
+function OperationDiff({ id }: { id: string }) {
+  const operation = useResource(`operation ${id}`, (signal) => get<OperationReply>(`operations/${encodeURIComponent(id)}`, {}, signal));
+  if (operation.error) return <Failure error={operation.error} retry={operation.reload} />;
+  if (!operation.data) return <Loading lines={3} />;
+  return operation.data.diff ? <Diff diff={operation.data.diff} /> : <p class="about">{operation.data.diff_missing ?? words.noDiff}</p>;
+}
+
+/** Asks to undo all that a session did. */
+function askUndoSession(session: string): void {
+  ask(
+    'undo-session',
+    { session },
+    {
+      title: words.undoSessionTitle(shortSession(session)),
+      about: words.undoSessionAbout,
+      button: words.undoSessionButton,
+      done: (reply) => words.sessionUndone(reply.undone?.length ?? 0),
+      instead: ({ session: found }) => (
+        <>
+          <h3>{words.takenBack(found?.operations.length ?? 0)}</h3>
+          <ol class="plain-list session-list">
+            {found?.operations.map((operation) => (
+              <SessionRow key={operation.id} operation={operation} />
+            ))}
+          </ol>
+          {found && found.stays.length > 0 ? (
+            <>
+              <h3>{words.staysAsIs(found.stays.length)}</h3>
+              <ol class="plain-list session-list">
+                {found.stays.map((operation) => (
+                  <SessionRow key={operation.id} operation={operation} />
+                ))}
+              </ol>
+            </>
+          ) : null}
+        </>
+      ),
+    },
+  );
+}
+
 export default function ActivityView() {
   const { query } = location.value;
   const day = query.get('day') ?? '';
@@ -100,6 +160,11 @@ export default function ActivityView() {
   return (
     <div class="view activity-view">
       <ViewHead title={words.title} about={words.about}>
+        {canWrite() && session ? (
+          <Button icon="undo" onClick={() => askUndoSession(session)}>
+            {words.undoSession}
+          </Button>
+        ) : null}
         {canWrite() && redo ? (
           <Button icon="redo" onClick={() => ask('redo', {}, { title: words.redoTitle(nameText(redo)), button: words.redoButton, done: words.redone(nameText(redo)) })}>
             {words.redo}

@@ -1,20 +1,22 @@
 // One note: its text, what it is linked with, its weight and its history, and what can be done with it.
 
-import { render } from 'preact';
+import { render, type ComponentType } from 'preact';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { ask, canWrite, vote } from '../actions';
 import { ApiError, get, rawAddress } from '../api';
 import { WeightChart } from '../charts/weight';
+import { drafts, dropDraft, isDirty } from '../drafts';
 import { enhance } from '../enhance';
 import { formatBytes, formatNumber } from '../format';
 import { useKeys } from '../keys';
 import { session } from '../live';
 import { useResource } from '../resource';
-import { location, noteAddress, noteOfAddress, setQuery, withQuery } from '../router';
+import { go, location, noteAddress, noteOfAddress, setQuery, withQuery } from '../router';
 import { strings } from '../strings';
 import { directionOf, fileName, shownName } from '../text';
 import type { ActivityReply, CanvasNode, GitHistory, JournalEvent, LinksReply, MentionsReply, Note, RelatedReply, RelationsReply, Weight } from '../types';
 import { askBrokenLink } from '../ui/broken-link';
+import { askMove } from '../ui/place-note';
 import { Operation, subjectText, verbOf, Who } from '../ui/events';
 import { Icon } from '../ui/icons';
 import { Button, Coded, Empty, Failure, Loading, MarkedName, NoteLink, Notices, TabPanel, Tabs, TierBadge, Time } from '../ui/parts';
@@ -23,7 +25,8 @@ const words = strings.note;
 const TABS = ['note', 'about', 'links', 'weight', 'history'] as const;
 type Tab = (typeof TABS)[number];
 
-function Rendered({ note }: { note: Note }) {
+/** The text of a note. A preview shows a text that is not written, of which nothing can be changed by a click. */
+export function Rendered({ note, preview = false }: { note: Note; preview?: boolean }) {
   const box = useRef<HTMLDivElement>(null);
   const shown = useRef('');
   useEffect(() => {
@@ -35,9 +38,9 @@ function Rendered({ note }: { note: Note }) {
     if (heading?.tagName === 'H1' && heading.textContent?.trim() === note.title.trim()) heading.classList.add('same-title');
     direct(root);
     linkFootnotes(root);
-    enableTasks(root, note);
+    enableTasks(root, note, preview);
     const cancel = drawCanvases(root);
-    enableBrokenLinks(root, note);
+    if (!preview) enableBrokenLinks(root, note);
     // A change of the note leaves the reader where they are.
     const first = shown.current !== note.path;
     shown.current = note.path;
@@ -122,7 +125,7 @@ function linkFootnotes(root: HTMLElement): void {
 }
 
 /** Lets a click on a checkbox of the note plan the change of its task. */
-function enableTasks(root: HTMLElement, note: Note): void {
+function enableTasks(root: HTMLElement, note: Note, preview: boolean): void {
   for (const item of root.querySelectorAll<HTMLElement>('li.task')) {
     const input = item.querySelector<HTMLInputElement>('input[type="checkbox"]');
     if (!input) continue;
@@ -136,7 +139,7 @@ function enableTasks(root: HTMLElement, note: Note): void {
       input.title = words.taskStatus(status);
     }
     const line = Number(item.dataset.line);
-    if (!canWrite() || item.closest('.embed') || !line) continue;
+    if (preview || !canWrite() || item.closest('.embed') || !line) continue;
     input.disabled = false;
     input.addEventListener('click', (event) => {
       event.preventDefault();
@@ -598,6 +601,16 @@ function Actions({ note }: { note: Note }) {
   const actions = strings.actions;
   return (
     <div class="note-actions" role="toolbar" aria-label={words.actions}>
+      {note.kind === 'note' && canWrite() ? (
+        <Button icon="edit" onClick={() => editNote(note.path)}>
+          {words.edit}
+        </Button>
+      ) : null}
+      {canWrite() ? (
+        <Button icon="move" onClick={() => askMove({ path: note.path, title: shownName(note.path, note.title), hash: note.hash })}>
+          {words.move}
+        </Button>
+      ) : null}
       {memory && canWrite() ? (
         <>
           {memory.pinned ? (
@@ -642,13 +655,34 @@ function Actions({ note }: { note: Note }) {
   );
 }
 
+/** Shows the editor of a note. */
+function editNote(path: string): void {
+  go(withQuery(noteAddress(path), { edit: '1' }));
+}
+
+/** The editor is loaded when it is used. */
+function LazyEditor({ note, path }: { note: Note | null; path: string }) {
+  const [Shown, setShown] = useState<ComponentType<{ note: Note | null; path: string }> | null>(null);
+  const [error, setError] = useState<ApiError | null>(null);
+  const load = () => {
+    setError(null);
+    import('./editor').then(
+      (module) => setShown(() => module.default),
+      (cause: unknown) => setError(new ApiError(0, { message: strings.errors.noPart, hint: String(cause) })),
+    );
+  };
+  useEffect(load, []);
+  if (error) return <Failure error={error} retry={load} />;
+  return Shown ? <Shown note={note} path={path} /> : <Loading lines={12} />;
+}
+
 function Crumbs({ path }: { path: string }) {
   const parts = path.split('/');
   return (
     <nav class="crumbs" aria-label={words.place}>
       {parts.slice(0, -1).map((part, index) => (
         <span key={index}>
-          <a href={withQuery('/search', { q: `path:"${parts.slice(0, index + 1).join('/')}/"` })}><bdi>{part}</bdi></a>
+          <a href={withQuery('/notes', { folder: parts.slice(0, index + 1).join('/') })}><bdi>{part}</bdi></a>
           <span aria-hidden="true"> / </span>
         </span>
       ))}
@@ -672,6 +706,10 @@ export default function NoteView() {
 
   const choose = (value: Tab) => setQuery({ tab: value === 'about' && wide ? null : value === 'note' && !wide ? null : value });
   useKeys((event) => {
+    if (event.key === 'e' && note.data?.kind === 'note' && canWrite() && query.get('edit') !== '1') {
+      editNote(note.data.path);
+      return true;
+    }
     const index = Number(event.key);
     const tabs = TABS.filter((item) => !wide || item !== 'note');
     const wanted = tabs[index - 1];
@@ -681,6 +719,10 @@ export default function NoteView() {
   });
 
   if (!name) return <Empty title={words.noName} icon="note" />;
+  const draft = drafts.value.get(note.data?.path ?? name);
+  if (query.get('edit') === '1' && canWrite() && (note.data?.kind === 'note' || (draft && note.error && !note.data))) {
+    return <LazyEditor note={note.data} path={note.data?.path ?? name} />;
+  }
   if (note.error && !note.data) {
     return (
       <div class="view">
@@ -699,9 +741,20 @@ export default function NoteView() {
   const data = note.data;
   const article = (
     <article class="note-text">
+      {isDirty(draft) && canWrite() ? (
+        <p class="draft-hint" role="status">
+          <span>{words.hasDraft}</span>{' '}
+          <Button small icon="edit" onClick={() => editNote(data.path)}>
+            {words.editOn}
+          </Button>
+          <Button small onClick={() => dropDraft(data.path)}>
+            {strings.editor.discard}
+          </Button>
+        </p>
+      ) : null}
       <Notices notices={data.notices} />
       {data.kind === 'canvas' ? <Canvas note={data} /> : <Rendered note={data} />}
-      {data.html.trim() === '' ? <Empty title={words.emptyNote}>{words.emptyAdvice}</Empty> : null}
+      {data.html.trim() === '' ? <Empty title={words.emptyNote}>{data.kind === 'note' && canWrite() ? <Button icon="edit" onClick={() => editNote(data.path)}>{words.edit}</Button> : words.emptyAdvice}</Empty> : null}
     </article>
   );
   return (
@@ -755,7 +808,7 @@ export default function NoteView() {
 const wideQuery = window.matchMedia('(min-width: 1100px)');
 
 /** Whether the note and its side stand beside each other. */
-function useWide(): boolean {
+export function useWide(): boolean {
   const [wide, setWide] = useState(wideQuery.matches);
   useEffect(() => {
     const follow = () => setWide(wideQuery.matches);
