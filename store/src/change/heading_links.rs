@@ -1,6 +1,6 @@
 //! Links to headings whose text a plan changes, because it changes a link or a tag in them: they follow.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use crate::catalog_overlay::{GROUP, View};
 use crate::change::properties::applied;
@@ -50,6 +50,7 @@ pub(crate) fn follow_headings(
             break;
         }
     }
+    let places = PlannedPlaces::of(plan);
     for (path, edits) in added {
         // The text of such a note was written anew, so these places are not in it any more.
         if rewritten.contains(&path) {
@@ -62,17 +63,17 @@ pub(crate) fn follow_headings(
             remarks.push(refusal);
             continue;
         }
-        let place = FileLocation::Vault(path.clone());
-        match plan.files.iter_mut().find(|change| change.from.as_ref() == Some(&place)) {
+        match places.numbers.get(&path).and_then(|number| plan.files.get_mut(*number)) {
             Some(FileChange { content: Content::Edits(own), .. }) => own.extend(edits),
             Some(change) => {
                 change.before = Some(source.hash);
                 change.content = Content::Edits(edits);
             }
             None => {
-                let to = Some(FileLocation::Vault(path_after(plan, &path)?));
+                let to = Some(FileLocation::Vault(places.path_after(plan, &path)));
+                let from = Some(FileLocation::Vault(path));
                 let content = Content::Edits(edits);
-                plan.files.push(FileChange { from: Some(place), to, before: Some(source.hash), content });
+                plan.files.push(FileChange { from, to, before: Some(source.hash), content });
             }
         }
     }
@@ -90,18 +91,33 @@ fn edits_of(plan: &ChangeSet) -> FileEdits {
     edits.collect()
 }
 
-/// Returns the path of a file after a plan.
-fn path_after(plan: &ChangeSet, path: &NotePath) -> Result<NotePath> {
-    let place = FileLocation::Vault(path.clone());
-    let own = plan.files.iter().find(|change| change.from.as_ref() == Some(&place));
-    if let Some(FileLocation::Vault(to)) = own.and_then(|change| change.to.as_ref()) {
-        return Ok(to.clone());
+/// Where the files of a plan stand in it, by their paths before.
+struct PlannedPlaces {
+    numbers: HashMap<NotePath, usize>,
+}
+
+impl PlannedPlaces {
+    fn of(plan: &ChangeSet) -> Self {
+        let numbers = plan.files.iter().enumerate().filter_map(|(number, change)| match &change.from {
+            Some(FileLocation::Vault(path)) => Some((path.clone(), number)),
+            _ => None,
+        });
+        // The first of a path counts.
+        Self { numbers: numbers.rev().collect() }
     }
-    let moved = plan.folders.iter().find_map(|folder| {
-        let rest = path.as_str().strip_prefix(folder.from.as_str())?;
-        rest.starts_with('/').then(|| format!("{}{rest}", folder.to))
-    });
-    Ok(moved.and_then(|moved| NotePath::from_disk(&moved)).unwrap_or_else(|| path.clone()))
+
+    /// Returns the path of a file after the plan.
+    fn path_after(&self, plan: &ChangeSet, path: &NotePath) -> NotePath {
+        let own = self.numbers.get(path).and_then(|number| plan.files.get(*number));
+        if let Some(FileLocation::Vault(to)) = own.and_then(|change| change.to.as_ref()) {
+            return to.clone();
+        }
+        let moved = plan.folders.iter().find_map(|folder| {
+            let rest = path.as_str().strip_prefix(folder.from.as_str())?;
+            rest.starts_with('/').then(|| format!("{}{rest}", folder.to))
+        });
+        moved.and_then(|moved| NotePath::from_disk(&moved)).unwrap_or_else(|| path.clone())
+    }
 }
 
 /// Finds the notes whose headings the edits change. Only notes with an edit in what looks like a heading are parsed.
@@ -112,6 +128,7 @@ fn changed_headings(
     handled: &[NotePath],
 ) -> Result<Vec<ChangedHeadings>> {
     let mut changed = Vec::new();
+    let places = PlannedPlaces::of(plan);
     let paths: BTreeSet<&NotePath> = planned.keys().chain(added.keys()).collect();
     let edited = paths.into_iter().filter(|path| path.is_note() && !handled.contains(path));
     for (at, path) in edited.enumerate() {
@@ -124,7 +141,7 @@ fn changed_headings(
         let own = view.source(path)?;
         // What cannot be edited together is left to the plan.
         let Ok(text_after) = applied(&own.text, &edits) else { continue };
-        let path_after = path_after(plan, path)?;
+        let path_after = places.path_after(plan, path);
         let after = sidenote_foundation::text::rewrite::parse(&path_after, &text_after);
         let differs = || {
             let pairs = own.note.headings.iter().zip(&after.headings);
