@@ -38,7 +38,7 @@ pub use crate::git::file_history::{FileCommit, FileVersion};
 pub use crate::git::file_state::{FileState, FileStates};
 pub use crate::git::history::{BlamedLine, CommitInfo, FileStep, PathChange};
 pub use crate::git::merge_file::{ConflictMarkers, FileVersions, MergedFile, merge_file};
-pub use crate::git::objects::{Objects, TreeFile};
+pub use crate::git::objects::{Objects, TreeEntry, TreeFile};
 pub use crate::git::process::is_silence;
 pub use crate::git::revision::NamedCommit;
 pub use crate::git::state::Unfinished;

@@ -771,11 +771,17 @@ fn git_calls(vault: &TestVault) -> usize {
     fs::create_dir_all(&folder).unwrap();
     let log = vault.root().join(".home/calls");
     drop(fs::remove_file(&log));
-    let script =
-        format!("#!/bin/sh\necho \"call $*\" >> '{}'\nexec '{}' \"$@\"\n", log.display(), real.display());
+    let (calls, real, asked) = (log.display(), real.display(), vault.root().join(".home/asked"));
+    let asked = asked.display();
+    let script = format!(
+        "#!/bin/sh\necho \"call $*\" >> '{calls}'\ncase \"$*\" in\n*cat-file*) /usr/bin/env tee '{asked}' | '{real}' \"$@\";;\n*) exec '{real}' \"$@\";;\nesac\n"
+    );
     fs::write(folder.join("git"), script).unwrap();
     crate::support::set_mode(folder.join("git"), 0o755);
-    let done = vault.command(&["repair"]).env("PATH", &folder).output().unwrap();
+    let path = std::env::var_os("PATH").unwrap();
+    let path =
+        std::env::join_paths(std::iter::once(folder.clone()).chain(std::env::split_paths(&path))).unwrap();
+    let done = vault.command(&["repair"]).env("PATH", &path).output().unwrap();
     assert!(done.status.success(), "{done:?}");
     fs::read_to_string(&log).map_or(0, |calls| calls.lines().count())
 }
@@ -811,6 +817,29 @@ fn the_calls_of_git_do_not_grow_with_the_dead_links() {
     // The index asks once when the twenty new notes were first committed.
     let calls = git_calls(&few);
     assert!(calls <= 4, "{calls} calls of git: {}", few.read(".home/calls"));
+}
+
+/// Git would read the trees on the way to a path for each link anew.
+#[cfg(unix)]
+#[test]
+fn the_contents_that_git_is_asked_for_do_not_grow_with_the_links_of_a_note() {
+    let asked_with = |links: usize| {
+        let mut files: Vec<(String, String)> =
+            (0..links).map(|at| (format!("docs/a{at}.md"), page(&format!("A{at}")))).collect();
+        let index: String = (0..links).map(|at| format!("[a](docs/a{at}.md)\n\n")).collect();
+        files.push(("index.md".to_owned(), index));
+        let files: Vec<(&str, &str)> =
+            files.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
+        let vault = repository(&files);
+        git(vault.root(), &["mv", "docs", "notes"]);
+        commit(&vault, "move");
+        git_calls(&vault);
+        let asked = vault.read(".home/asked");
+        asked.split('\0').filter(|asked| asked.starts_with("contents ")).count()
+    };
+    let few = asked_with(10);
+    assert!(few > 0, "the calls are not seen");
+    assert_eq!(asked_with(80), few);
 }
 
 /// Kills `repair --apply certain` at random moments of its run. Each note is as before or as after, all together; the next

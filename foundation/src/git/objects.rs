@@ -23,6 +23,17 @@ pub struct TreeFile {
     pub is_link: bool,
 }
 
+/// A file or folder in a tree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TreeEntry {
+    /// Its name.
+    pub name: String,
+    /// The id of its content, or of its own tree.
+    pub id: ObjectId,
+    /// Whether it is a folder.
+    pub is_folder: bool,
+}
+
 impl Repository {
     /// Returns the id of the commit that a revision names: anything that `git rev-parse` takes. Returns `None` if it names
     /// none.
@@ -189,29 +200,30 @@ impl Objects {
         Ok((kind == "blob").then_some(id))
     }
 
-    /// Returns whether the tree of a commit has a folder of this path from the top of the repository. The top itself is one.
+    /// Reads the tree of a commit, with its id. Returns `None` if there is no such commit.
     ///
     /// # Errors
     /// `Io` if git ends.
-    pub fn has_folder(&mut self, commit: &ObjectId, path: &str) -> Result<bool> {
-        Ok(self.kind_at(commit, path)?.as_deref() == Some("tree"))
+    pub fn tree_of(&mut self, commit: &ObjectId) -> Result<Option<(ObjectId, Vec<TreeEntry>)>> {
+        self.ask_tree(&format!("{commit}^{{tree}}"))
     }
 
-    /// Returns whether the tree of a commit has a file of this path from the top of the repository.
+    /// Reads a tree by its id. Returns `None` if there is no such tree.
     ///
     /// # Errors
     /// `Io` if git ends.
-    pub fn has_file_at_top(&mut self, commit: &ObjectId, path: &str) -> Result<bool> {
-        Ok(self.kind_at(commit, path)?.as_deref() == Some("blob"))
+    pub fn tree(&mut self, id: &ObjectId) -> Result<Option<Vec<TreeEntry>>> {
+        Ok(self.ask_tree(id.as_str())?.map(|(_, entries)| entries))
     }
 
-    fn kind_at(&mut self, commit: &ObjectId, path: &str) -> Result<Option<String>> {
-        let name = format!("{commit}:{path}");
-        if !is_name(&name) {
-            return Ok(None);
-        }
-        self.send("info", &name)?;
-        Ok(self.header()?.map(|(_, kind, _)| kind))
+    fn ask_tree(&mut self, name: &str) -> Result<Option<(ObjectId, Vec<TreeEntry>)>> {
+        self.send("contents", name)?;
+        let Some((id, kind, size)) = self.header()? else { return Ok(None) };
+        let content = self.bytes(size)?;
+        Ok((kind == "tree").then(|| {
+            let entries = tree_entries(&content, id.as_str().len() / 2);
+            (id, entries)
+        }))
     }
 
     /// Returns the first line of a commit's message. It is empty if the commit cannot be read.
@@ -325,6 +337,32 @@ impl Objects {
         self.output.read_exact(&mut [0]).map_err(cannot_run)?;
         Ok(content)
     }
+}
+
+/// Reads the entries of a tree: the mode, a space, the name, a null byte, and the bytes of the id. What is neither a file nor a
+/// folder is left out.
+fn tree_entries(content: &[u8], id_length: usize) -> Vec<TreeEntry> {
+    let mut entries = Vec::new();
+    let mut rest = content;
+    while let Some(end) = rest.iter().position(|byte| *byte == 0) {
+        let (head, after) = rest.split_at(end);
+        let Some((id, next)) = after.get(1..).and_then(|after| after.split_at_checked(id_length)) else {
+            break;
+        };
+        rest = next;
+        let Some((mode, name)) = std::str::from_utf8(head).ok().and_then(|head| head.split_once(' ')) else {
+            continue;
+        };
+        let is_folder = match mode {
+            "40000" => true,
+            // The commit of a submodule.
+            "160000" => continue,
+            _ => false,
+        };
+        let id: String = id.iter().map(|byte| format!("{byte:02x}")).collect();
+        entries.push(TreeEntry { name: name.to_owned(), id: ObjectId(id), is_folder });
+    }
+    entries
 }
 
 /// Returns whether a name can be asked for. One with a line break would be answered in several lines.

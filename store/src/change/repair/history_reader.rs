@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use crate::change::repair::moved_files::{MAX_COMPARED, is_mostly_in};
 use sidenote_foundation::error::{Error, ErrorKind, Result};
-use sidenote_foundation::git::{ObjectId, Objects, Repository, is_silence};
+use sidenote_foundation::git::{ObjectId, Objects, Repository, TreeEntry, is_silence};
 use sidenote_foundation::text::content_similarity::ContentPieces;
 
 /// A part of the history that is no evidence.
@@ -54,6 +54,9 @@ pub(super) fn no_evidence(error: &Error) -> String {
     format!("git is no evidence: {error}{hint}")
 }
 
+/// The files and folders of a tree by name: the id of each, and whether it is a folder.
+type Tree = HashMap<String, (ObjectId, bool)>;
+
 /// Reads contents by one process of git, which is started when it is first needed.
 pub(super) struct HistoryReader {
     repository: Repository,
@@ -63,6 +66,12 @@ pub(super) struct HistoryReader {
     /// The last commit.
     head: ObjectId,
     missing: HashSet<String>,
+    /// The trees of the commits that were asked for.
+    roots: HashMap<ObjectId, Option<ObjectId>>,
+    /// The trees that were read, by their ids.
+    trees: HashMap<ObjectId, Rc<Tree>>,
+    /// How many entries they have.
+    tree_entries: usize,
     /// The pieces of the contents that were compared.
     pieces: HashMap<ObjectId, Rc<ContentPieces>>,
     /// How many contents were compared with one that moved.
@@ -77,6 +86,9 @@ impl HistoryReader {
             head_blobs: HashSet::new(),
             head,
             missing: HashSet::new(),
+            roots: HashMap::new(),
+            trees: HashMap::new(),
+            tree_entries: 0,
             pieces: HashMap::new(),
             compared: 0,
         }
@@ -149,8 +161,72 @@ impl HistoryReader {
 
     /// Returns the id of a file's content in a commit; `None` if it has no such file.
     pub(super) fn blob_at(&mut self, commit: &ObjectId, path: &str) -> Result<Option<ObjectId>> {
-        let what = format!("{commit}:{path}");
-        Ok(self.ask(&what, |objects| objects.blob_at(commit, path))?.flatten())
+        let top = format!("{}{path}", self.repository.prefix());
+        Ok(self.entry_at(commit, &top)?.filter(|(_, is_folder)| !is_folder).map(|(id, _)| id))
+    }
+
+    /// Returns whether a commit has a folder of this path from the top of the repository.
+    pub(super) fn has_folder(&mut self, commit: &ObjectId, path: &str) -> Result<bool> {
+        Ok(self.entry_at(commit, path)?.is_some_and(|(_, is_folder)| is_folder))
+    }
+
+    /// Returns whether a commit has a file of this path from the top of the repository.
+    pub(super) fn has_file_at_top(&mut self, commit: &ObjectId, path: &str) -> Result<bool> {
+        Ok(self.entry_at(commit, path)?.is_some_and(|(_, is_folder)| !is_folder))
+    }
+
+    /// Returns the id of what a commit has at a path from the top of the repository, and whether it is a folder. Git would read
+    /// all trees on the way for each path, so they are kept.
+    fn entry_at(&mut self, commit: &ObjectId, path: &str) -> Result<Option<(ObjectId, bool)>> {
+        let root = match self.roots.get(commit) {
+            Some(root) => root.clone(),
+            None => {
+                let found = self.ask(commit.as_str(), |objects| objects.tree_of(commit))?.flatten();
+                let root = found.map(|(id, entries)| {
+                    self.keep(&id, entries);
+                    id
+                });
+                self.roots.insert(commit.clone(), root.clone());
+                root
+            }
+        };
+        let Some(root) = root else { return Ok(None) };
+        let mut at = (root, true);
+        for name in path.split('/').filter(|name| !name.is_empty()) {
+            if !at.1 {
+                return Ok(None);
+            }
+            let Some(tree) = self.tree(&at.0)? else { return Ok(None) };
+            let Some(found) = tree.get(name) else { return Ok(None) };
+            at = found.clone();
+        }
+        Ok(Some(at))
+    }
+
+    /// Reads a tree by its id. Commits share those of folders that did not change.
+    fn tree(&mut self, id: &ObjectId) -> Result<Option<Rc<Tree>>> {
+        if let Some(tree) = self.trees.get(id) {
+            return Ok(Some(Rc::clone(tree)));
+        }
+        let found = self.ask(id.as_str(), |objects| objects.tree(id))?.flatten();
+        if found.is_none() {
+            self.missing.insert(id.as_str().to_owned());
+        }
+        Ok(found.map(|entries| self.keep(id, entries)))
+    }
+
+    fn keep(&mut self, id: &ObjectId, entries: Vec<TreeEntry>) -> Rc<Tree> {
+        /// The most entries of trees that are kept: some 30 MB.
+        const MOST: usize = 200_000;
+        self.tree_entries += entries.len();
+        if self.tree_entries > MOST {
+            self.trees.clear();
+            self.tree_entries = entries.len();
+        }
+        let tree = entries.into_iter().map(|entry| (entry.name, (entry.id, entry.is_folder)));
+        let tree = Rc::new(tree.collect::<Tree>());
+        self.trees.insert(id.clone(), Rc::clone(&tree));
+        tree
     }
 
     /// Returns how much of their content two objects have in common, in percent: 100 only if they are the same, and 0 if one
@@ -209,18 +285,6 @@ impl HistoryReader {
             }
         }
         Ok(false)
-    }
-
-    /// Returns whether a commit has a folder of this path from the top of the repository.
-    pub(super) fn has_folder(&mut self, commit: &ObjectId, path: &str) -> Result<bool> {
-        let what = format!("{commit}:{path}");
-        Ok(self.ask(&what, |objects| objects.has_folder(commit, path))?.unwrap_or(false))
-    }
-
-    /// Returns whether a commit has a file of this path from the top of the repository.
-    pub(super) fn has_file_at_top(&mut self, commit: &ObjectId, path: &str) -> Result<bool> {
-        let what = format!("{commit}:{path}");
-        Ok(self.ask(&what, |objects| objects.has_file_at_top(commit, path))?.unwrap_or(false))
     }
 
     /// Returns the first line of a commit's message.

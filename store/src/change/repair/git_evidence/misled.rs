@@ -240,7 +240,6 @@ impl GitEvidence<'_> {
         suspect: &Suspect,
     ) -> Result<Vec<(LinkCase, Certainty)>> {
         let (path, origin) = (&suspect.note, &suspect.then);
-        let Some(then) = self.note(origin)? else { return Ok(Vec::new()) };
         let number = match present.number_of(path) {
             Some(number) => number,
             None => {
@@ -249,6 +248,11 @@ impl GitEvidence<'_> {
             }
         };
         let Some(source) = present.sources.get(number) else { return Ok(Vec::new()) };
+        // A note without links to files needs no look into the history.
+        if !source.note.links.iter().any(is_judged) {
+            return Ok(Vec::new());
+        }
+        let Some(then) = self.note(origin)? else { return Ok(Vec::new()) };
         // A note that was edited since can be right as it is.
         let most = match then.text.lines().eq(source.text.lines()) {
             true => Certainty::Certain,
