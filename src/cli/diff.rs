@@ -14,7 +14,7 @@ const MAX_VALUE: usize = 60;
 
 /// Compare the notes of two git revisions, or of one with the files as they are.
 ///
-/// The result tells which notes were made, removed and renamed, which links were added, removed, retargeted and are dead
+/// The result tells which notes were made, removed and renamed, which links were added, removed, retargeted and are broken
 /// now, and what changed in tags, properties, headings, tasks and words. A revision is a branch, a tag, a commit, HEAD~3,
 /// or a date such as 2026-01-01, yesterday or 7d, which means the last commit before the end of that day. Links are
 /// followed by the settings of each revision. No index is needed, and nothing is written.
@@ -120,7 +120,7 @@ fn show_totals(reply: &DiffReply) -> String {
         (totals.links_removed, "removed"),
         (totals.links_retargeted, "retargeted"),
         (totals.links_rewritten, "rewritten"),
-        (totals.links_dead, "dead"),
+        (totals.links_dead, "broken"),
         (totals.links_revived, "revived"),
     ];
     let list = |counts: &[(usize, &str)]| {
@@ -157,10 +157,10 @@ fn show_note(note: &NoteChange) -> String {
     format!("{head}\n{text}")
 }
 
-/// Formats a note that is new or gone: the links that are dead in it, and the number of its words and links.
+/// Formats a note that is new or gone: the links that are broken in it, and the number of its words and links.
 pub(super) fn show_whole(diff: &NoteDiff) -> String {
     let dead = diff.links.added.iter().filter(|link| link.dead);
-    let mut text: String = dead.map(|link| show_link("dead", link)).collect();
+    let mut text: String = dead.map(|link| show_link("broken", link)).collect();
     let links = diff.links.added.len() + diff.links.removed.len();
     let mut parts = vec![format!("words +{} -{}", diff.words.added, diff.words.removed)];
     if links > 0 {
@@ -194,14 +194,14 @@ pub(super) fn show_difference(diff: &NoteDiff) -> String {
     let mut text = String::new();
     for (what, list) in [("link +", &links.added), ("link -", &links.removed)] {
         for link in list {
-            let what = if link.dead && what == "link +" { "link + dead" } else { what };
+            let what = if link.dead && what == "link +" { "link + broken" } else { what };
             text.push_str(&show_link(what, link));
         }
     }
     let changes = [
         ("retargeted", &links.retargeted),
         ("rewritten", &links.rewritten),
-        ("dead", &links.dead),
+        ("broken", &links.dead),
         ("revived", &links.revived),
     ];
     for (what, list) in changes {

@@ -173,21 +173,21 @@ fn two_revisions_are_compared_in_the_terms_of_notes() {
     vault.write("New.md", "A new note: [[Handbook]], [[Nowhere]].\n");
     let expected = "\
 + New.md
-    dead       [[Nowhere]] (line 1)
+    broken     [[Nowhere]] (line 1)
     words +5 -0, 2 links
 - Old.md
     words +0 -2
 > Guide.md → Handbook.md
 ~ Index.md
     rewritten  [[Guide]] → [[Handbook]] (line 6)
-    dead       [[Old]] led to Old.md (line 6)
+    broken     [[Old]] led to Old.md (line 6)
     property   status: draft → done
     heading +  ## More
     task       [ ] → [x] write it
     words      +2 -1
 ! Reader.md
-    dead       [[Guide]] led to Guide.md (line 1)
-    dead       [[Old]] led to Old.md (line 1)
+    broken     [[Guide]] led to Guide.md (line 1)
+    broken     [[Old]] led to Old.md (line 1)
 ";
     let body = |shown: String| {
         let lines: Vec<&str> = shown.lines().collect();
@@ -202,7 +202,7 @@ fn two_revisions_are_compared_in_the_terms_of_notes() {
         (notes.concat(), lines[lines.len() - 1].to_owned())
     };
     let totals = "notes: 1 added, 1 removed, 1 renamed, 1 changed, 1 affected by other notes; \
-                  links: 2 added, 1 rewritten, 4 dead; words: +7 -3";
+                  links: 2 added, 1 rewritten, 4 broken; words: +7 -3";
     // The files as they are, before git knows of them, and then two commits.
     assert_eq!(body(say(&vault, &["diff"])), (expected.to_owned(), totals.to_owned()));
     commit(&vault, "second");

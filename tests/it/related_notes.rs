@@ -67,7 +67,7 @@ fn without_vectors_only_links_relate_notes_and_the_reply_says_so() {
     );
     assert_eq!(
         says(&["related", "a", "--by", "vector"]),
-        "note: a.md has no vector, so meaning finds nothing; `sidenote model use minilm` sets one\n"
+        "note: a.md has no vector, so no note is found by meaning; `sidenote model use minilm` sets one\n"
     );
 }
 

@@ -456,7 +456,7 @@ fn a_shallow_clone_is_named_where_evidence_is_missing() {
     git(clone.root(), &["clone", "-q", "--depth", "1", &address, "."]);
     let said = clone.run(&["repair"]);
     assert!(stderr(&said).contains("only the last part of its history"), "{said:?}");
-    assert!(stdout(&said).contains("found: 1 dead link without evidence"), "{said:?}");
+    assert!(stdout(&said).contains("found: 1 broken link without evidence"), "{said:?}");
 }
 
 #[test]

@@ -106,7 +106,7 @@ pub(crate) fn tools() -> Vec<Tool> {
         Tool::new(
             "repair_links",
             Effect::IdempotentDestructive,
-            "Repair links that are dead because files moved without this server, as by git mv. Without apply, lists what each link meant, with the evidence. A certain meaning is proven, a strong one very likely.",
+            "Repair links that are broken because files moved without this server, as by git mv. Without apply, lists what each link meant, with the evidence. A certain meaning is proven, a strong one very likely.",
             r#"{"apply": "certain", "paths": ["Projects"], "dry_run": true}"#,
             repair,
         )

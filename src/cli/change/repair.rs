@@ -1,4 +1,4 @@
-//! `sidenote repair`: repairs links that are dead, or lead elsewhere than they meant, after files moved without sidenote.
+//! `sidenote repair`: repairs links that are broken, or lead elsewhere than they meant, after files moved without sidenote.
 
 use std::io::{BufRead as _, IsTerminal as _};
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ use crate::cli::{CommandContext, output};
 use crate::error::{Error, Result};
 use crate::store::{Certainty, ChosenTarget, RepairItem, RepairReply, RepairRequest};
 
-/// Repair links that are dead because files moved without sidenote.
+/// Repair links that are broken because files moved without sidenote.
 ///
 /// After `git mv`, a rename in a file manager or a merge, links can lead to nothing, or to another file than they meant.
 /// What each link meant is found out from the index, the journal and the history of git. Without --apply and --choose,
@@ -193,7 +193,7 @@ fn summary(reply: &RepairReply) -> String {
         counts.push(format!("{deleted} to deleted files"));
     }
     if reply.unexplained > 0 {
-        counts.push(format!("{} without evidence", output::count(reply.unexplained, "dead link")));
+        counts.push(format!("{} without evidence", output::count(reply.unexplained, "broken link")));
     }
     if counts.is_empty() { String::new() } else { format!("found: {}\n", counts.join(", ")) }
 }
