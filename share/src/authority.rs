@@ -186,10 +186,15 @@ impl SharedVault {
         }
     }
 
+    /// Forgets the deeds that wait, because the vault is not in the database any more.
+    pub(crate) fn forget_deeds(&self) {
+        *self.waiting.lock().unwrap_or_else(PoisonError::into_inner) = Waiting::default();
+    }
+
     /// Writes the deeds that wait, if they have waited long enough or `now` is set.
     ///
     /// # Errors
-    /// `Io` if the database cannot be reached. The deeds wait on.
+    /// `NotFound` if the vault is not in the database any more; `Io` if it cannot be reached. The deeds wait on.
     pub fn write_deeds(&self, now: bool) -> Result<()> {
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         let is_due = now || waiting.since.is_some_and(|since| since.elapsed() >= BATCH);

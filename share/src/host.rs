@@ -364,6 +364,11 @@ impl Host {
     /// Returns whether no uses wait any more.
     fn write_deeds(&self, vault: &SharedVault) -> bool {
         let written = vault.write_deeds(true);
+        if written.as_ref().is_err_and(|error| error.kind() == ErrorKind::NotFound) {
+            // The vault was removed for good, and its uses with it.
+            vault.forget_deeds();
+            return true;
+        }
         if let Err(error) = &written {
             self.log_failure(&format!("uses of memories are not stored yet, and will be: {error}"));
         }

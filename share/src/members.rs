@@ -329,8 +329,8 @@ impl Members {
     /// # Errors
     /// `Io` if the database cannot be reached.
     pub fn state(&self, vault: &str) -> Result<Option<VaultState>> {
-        let found = self.database.find_vault(vault)?;
-        Ok(found.map(|found| VaultState::of(vault, found.name, found.deleted.is_some())))
+        let found = self.database.rights(vault, &[])?;
+        Ok(found.name.map(|name| VaultState::of(vault, name, found.is_deleted)))
     }
 
     fn known(&self) -> MutexGuard<'_, HashMap<Asked, (Role, Instant)>> {

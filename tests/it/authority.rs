@@ -13,7 +13,7 @@ use sidenote::index::silent;
 use sidenote::journal::Journal;
 use sidenote::journal::event::Event;
 use sidenote::journal::reader::ReadOrder;
-use sidenote::store::{NewRequest, Open, Operation, Store};
+use sidenote::store::{NewRequest, Open, Operation, ReadRequest, Store};
 use sidenote::text::path::NotePath;
 use sidenote::vault::Vault;
 use sidenote::vault::authority::{Alone, Authority, Deed, ReadyChange, Turn, with_authority};
@@ -81,6 +81,10 @@ impl Authority for Recorder {
 
     fn is_cut_off(&self) -> bool {
         false
+    }
+
+    fn distrust(&self, path: &NotePath) {
+        self.note(format!("distrust {path}"));
     }
 
     fn catch_up(&self) -> Result<Option<Vec<NotePath>>, Error> {
@@ -261,6 +265,37 @@ fn a_copy_is_indexed_as_its_authority_tells() {
     // Where the folder is the truth, a look at the disk finds what nobody told.
     *recorder.0.changed.lock().unwrap() = None;
     assert_eq!(paths(&store, "cherry"), ["a.md"]);
+}
+
+#[test]
+fn a_read_of_a_copy_asks_only_about_a_file_that_was_changed_or_removed() {
+    let notes = [("Same.md", "same"), ("Sparse.md", "small"), ("Changed.md", "before"), ("Gone.md", "gone")];
+    let vault = TestVault::new(&notes);
+    let recorder = Recorder::of(&vault);
+    *recorder.0.is_shared.lock().unwrap() = true;
+    *recorder.0.changed.lock().unwrap() = Some(Vec::new());
+    let store = recorder.store();
+    // The first look scans everything.
+    assert_eq!(paths(&store, "same"), ["Same.md"]);
+    recorder.asked();
+    vault.write("Changed.md", "after");
+    fs::remove_file(vault.root().join("Gone.md")).unwrap();
+    let sparse = fs::OpenOptions::new().write(true).open(vault.root().join("Sparse.md")).unwrap();
+    sparse.set_len(1 << 30).unwrap();
+    for (note, expected) in [
+        ("Same", &[][..]),
+        // What is not read is not compared either.
+        ("Sparse", &[]),
+        ("Changed", &["distrust Changed.md"]),
+        ("Gone", &["distrust Gone.md"]),
+    ] {
+        let request = ReadRequest { note: note.to_owned(), ..ReadRequest::default() };
+        let read = store.reads().read(&request);
+        assert_eq!(read.is_ok(), matches!(note, "Same" | "Changed"), "{note}: {read:?}");
+        let mut asked = recorder.asked();
+        asked.dedup();
+        assert_eq!(asked, expected, "{note}");
+    }
 }
 
 #[test]

@@ -1,9 +1,13 @@
 //! Tests that an index after many updates answers like a rebuilt one.
 
+use std::sync::Arc;
+
 use sidenote::clock::{Clock, Timestamp};
-use sidenote::index::silent;
+use sidenote::index::catalog::CatalogReader;
+use sidenote::index::{Index, Options, SyncScope, silent};
 use sidenote::search::Mode;
 use sidenote::store::{Open, RelatedRequest, SearchRequest, Store, UnresolvedItem};
+use sidenote::vault::Vault;
 
 use crate::support::TestVault;
 
@@ -226,4 +230,18 @@ fn a_catalog_that_cannot_be_packed_is_used_as_it_is() {
     let store = anew(&vault, &index);
     assert_eq!(scored(&store, "heron", 5).len(), 1);
     assert!(!index.join("catalog.packed").exists() && !index.join("catalog.new").exists());
+}
+
+#[test]
+fn a_reader_that_has_a_transaction_gets_another_one_without_waiting() {
+    let vault = TestVault::new(&[("a.md", "apple")]);
+    let index = Index::open(Arc::new(Vault::open(vault.root()).unwrap()), Options::default()).unwrap();
+    index.sync(SyncScope::All, silent()).unwrap();
+    for _ in 0..2 {
+        // As many as there are at most, each of a thread that reads a file meanwhile.
+        let held: Vec<_> = (0..8).map(|_| index.catalog()).collect();
+        let nested: Vec<_> = (0..8).map(|_| index.nested_catalog().unwrap()).collect();
+        let sees = |reader: &CatalogReader| reader.row_at("a.md").unwrap().is_some();
+        assert!(held.iter().all(|reader| sees(reader)) && nested.iter().all(|reader| sees(reader)));
+    }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
-use sidenote::share::replica::plan::{FileStates, LocalFile, Plan, Rules, Step, decide, plan};
+use sidenote::share::replica::plan::{FileStates, LocalFile, Plan, Rules, Step, decide, loses_most, plan};
 use sidenote::text::conflict_copy::{conflict_mark, conflict_names, marked_path};
 use sidenote::text::edit::{ContentHash, FileLocation};
 use sidenote::text::path::{NotePath, SettingsPath, check_shared_name};
@@ -302,6 +302,42 @@ fn any_side() -> impl Strategy<Value = Side> {
         }
         side
     })
+}
+
+#[test]
+fn a_plan_that_loses_most_files_of_a_side_or_all_of_several_needs_consent() {
+    // How many notes both sides had, how many of them one side has no more, and whether a person is asked.
+    let cases = [
+        (1, 1, false),
+        (2, 1, false),
+        (2, 2, true),
+        (10, 9, false),
+        (10, 10, true),
+        (12, 11, true),
+        (41, 10, false),
+        (41, 20, false),
+        (41, 21, true),
+    ];
+    assert_eq!(cases.len(), 9);
+    let rules = Rules { mark: "conflict".to_owned(), tells_case_apart: true, is_possible_name: |_| true };
+    for (all, lost, expected) in cases {
+        for is_lost_here in [true, false] {
+            // Settings stay where a vault was emptied by hand.
+            let mut files = BTreeMap::from([(
+                path(".obsidian/app.json"),
+                FileStates { base: hash("{}"), local: local_file(hash("{}")), remote: hash("{}") },
+            )]);
+            for at in 0..all {
+                let present = hash(&format!("text {at}"));
+                let gone = if at < lost { None } else { present };
+                let (local, remote) = if is_lost_here { (gone, present) } else { (present, gone) };
+                let states = FileStates { base: present, local: local_file(local), remote };
+                files.insert(path(&format!("Note {at}.md")), states);
+            }
+            let plan = plan(&files, &rules);
+            assert_eq!(loses_most(&plan, &files), expected, "{lost} of {all}, here: {is_lost_here}");
+        }
+    }
 }
 
 proptest! {

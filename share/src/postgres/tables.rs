@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use postgres::error::SqlState;
 use postgres::fallible_iterator::FallibleIterator as _;
 use postgres::types::Type;
 use postgres::{GenericClient, Transaction};
@@ -341,8 +342,12 @@ pub(crate) fn add_deeds(
             from unnest($2, $3) with ordinality as new (id, line, n)",
             &[(&vault, Type::UUID), (&ids, Type::TEXT_ARRAY), (&lines, Type::TEXT_ARRAY)],
         )
-        .map_err(write)?;
-    Ok(())
+        .map(drop)
+        // An event has no other reference than its vault.
+        .map_err(|error| match error.code() {
+            Some(&SqlState::FOREIGN_KEY_VIOLATION) => gone(),
+            _ => write(error),
+        })
 }
 
 impl Database {

@@ -171,7 +171,12 @@ fn a_deleted_vault_is_closed_at_once_and_can_be_brought_back_until_it_is_removed
     // Its name is free again.
     operate(&cluster, &["create", "handbook"], 0);
     assert_eq!(call(&server, "handbook", "list_notes", &json!({}))["total"], 0);
+    assert_eq!(copies(&home), 2);
+    server.stop();
     operate(&cluster, &["delete", "handbook", "--now", "--yes"], 0);
+    // A server that did not run removes its copy, too.
+    let server = serve(&cluster, home.path(), "", &[]);
+    until("the copy is gone", || copies(&home) == 1);
     assert_eq!(post(&server, "handbook", "list_notes", &json!({})).status, 404);
     server.stop();
     assert_eq!(own_files(folder.path()).len(), 2);

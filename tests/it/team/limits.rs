@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::Write as _;
+use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::process::Command;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use sidenote::store::Role;
@@ -53,6 +54,37 @@ fn a_large_upload_that_stalls_holds_up_nobody_else() {
     assert_eq!((reply.status, reply.header("retry-after")), (503, Some("1")), "{}", reply.text);
     drop(stalled);
     team.server.stop();
+}
+
+#[test]
+#[ignore = "needs PostgreSQL 15 or newer: SIDENOTE_TEST_POSTGRES, or initdb on the PATH"]
+fn large_uploads_of_all_senders_share_a_limit_of_bytes() {
+    let (_cluster, _home, server) = served(&["a", "b", "c"], "max_file_mb = 200\n", &[]);
+    let announce = |vault: &str| {
+        let mut stream = TcpStream::connect(server.address()).unwrap();
+        let head = format!(
+            "POST /v/{vault}/commit HTTP/1.1\r\nHost: {}\r\nContent-Length: 150000000\r\n\r\n",
+            server.address()
+        );
+        stream.write_all(head.as_bytes()).unwrap();
+        stream
+    };
+    // Each takes more than half of the memory. One of them waits for the other, and is asked to come again.
+    let mut streams = [announce("a"), announce("b")];
+    let answer = |stream: &mut TcpStream| {
+        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        let mut bytes = [0; 1_000];
+        // The other one has no answer yet, since its bytes may still come.
+        let count = stream.read(&mut bytes).unwrap_or_default();
+        String::from_utf8_lossy(&bytes[..count]).to_lowercase()
+    };
+    let answers: Vec<String> = streams.iter_mut().map(answer).filter(|text| !text.is_empty()).collect();
+    assert_eq!(answers.len(), 1, "{answers:?}");
+    assert!(answers[0].starts_with("http/1.1 503") && answers[0].contains("retry-after: 1"), "{answers:?}");
+    let reply = server.send("POST", "/v/c/commit", &[], commit("x.bin", &vec![b'x'; 6_000_000]));
+    assert_eq!(reply.status, 200, "{}", reply.text);
+    drop(streams);
+    server.stop();
 }
 
 /// A folder with many notes that was synchronised, and what it does next.

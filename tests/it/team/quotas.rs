@@ -11,7 +11,7 @@ use super::rights::{ALL, Team};
 use super::serving::{call, post, serve, served};
 use super::{Cluster, sidenote};
 use crate::http::{Reply, Server};
-use crate::support::{clean_env, program, stderr, stdout};
+use crate::support::{clean_env, program, stderr, stdout, until};
 
 /// Runs a command of an operator.
 #[track_caller]
@@ -63,6 +63,13 @@ fn no_tool_gets_past_a_quota_of_size_and_removing_is_always_allowed() {
     assert_eq!((&shown["quotas"]["bytes"], &shown["applied"]), (&json!("default"), &json!(true)));
     let new = json!({ "title": "Note 3", "content": "one too many" });
     check_refused(&server, "write_note", &new, "3 notes, and would have 4 of its quota of 3");
+    for _ in 0..14 {
+        check_refused(&server, "write_note", &new, "quota of 3");
+    }
+    // The journal is not filled by them.
+    let mut client = postgres::Client::connect(&cluster.owner(), postgres::NoTls).unwrap();
+    let recorded = "select count(*) from sidenote.deed where line like '%\"refused\"%quota of 3%'";
+    until("the refused calls are stored", || client.query_one(recorded, &[]).unwrap().get::<_, i64>(0) == 10);
     let reply = commit(&server, "Sent.md", b"sent", &[]);
     assert_eq!((reply.status, reply.header("sidenote-error")), (413, Some("quota")), "{}", reply.text);
     assert!(reply.text.contains("quota of 3"), "{}", reply.text);
@@ -109,10 +116,10 @@ fn no_tool_gets_past_a_quota_of_size_and_removing_is_always_allowed() {
     let shown: Value = serde_json::from_str(&operate(&cluster, &["quota", "v", "--json"])).unwrap();
     assert!(shown["usage"]["bytes"].as_u64().unwrap() < bytes, "{shown}");
     // Operators see it.
-    assert_eq!(metric(&server, "sidenote_quota_refusals_total{quota=\"notes\"}"), 4.0);
+    assert_eq!(metric(&server, "sidenote_quota_refusals_total{quota=\"notes\"}"), 18.0);
     assert_eq!(metric(&server, "sidenote_quota_refusals_total{quota=\"bytes\"}"), 2.0);
     assert_eq!(metric(&server, "sidenote_vault_bytes_quota{vault=\"v\"}"), 0.0);
-    assert_eq!(metric(&server, "sidenote_tool_calls_total{tool=\"write_note\",result=\"failed\"}"), 2.0);
+    assert_eq!(metric(&server, "sidenote_tool_calls_total{tool=\"write_note\",result=\"failed\"}"), 16.0);
     assert!(metric(&server, "sidenote_vault_notes{vault=\"v\"}") >= 1.0);
     let list = operate(&cluster, &["list"]);
     assert!(list.contains("0 B, notes without limit, changes by default"), "{list}");
