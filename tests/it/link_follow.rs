@@ -119,6 +119,29 @@ fn links_follow_a_heading_that_changes_with_a_link_in_it() {
                 None,
             ),
             (
+                "a merge of a note that links to it",
+                &[
+                    OBSIDIAN,
+                    ("From.md", "f [[N#On From]]\n"),
+                    ("Into.md", "i [[N#On From]]\n"),
+                    ("N.md", "# On [[From]]\n"),
+                ],
+                &["merge", "From", "Into"],
+                &[("N.md", "# On [[Into]]\n"), ("Into.md", "i [[N#On From]]\n\nf [[N#On From]]\n")],
+                Some("heading-changed"),
+            ),
+            (
+                "an extraction of a section that links to it",
+                &[
+                    OBSIDIAN,
+                    ("Big.md", "# Top\n\n[[N#See Big Sec]]\n\n## Sec\n\n[[N#See Big Sec]]\n"),
+                    ("N.md", "# See [[Big#Sec]]\n"),
+                ],
+                &["extract", "Big", "--section", "Sec", "--to", "Ext"],
+                &[("N.md", "# See [[Ext#Sec]]\n")],
+                Some("heading-changed"),
+            ),
+            (
                 "a heading that another heading hides then",
                 &[OBSIDIAN, ("Old.md", "x\n"), ("N.md", "# New\n# [[Old]]\n"), ("s.md", "[[N#Old]]\n")],
                 &["rename", "Old", "New"],
@@ -126,7 +149,7 @@ fn links_follow_a_heading_that_changes_with_a_link_in_it() {
                 Some("heading-changed"),
             ),
         ],
-        7,
+        9,
     );
 }
 
