@@ -224,6 +224,10 @@ fn a_hook_gives_a_correction_that_was_saved_after_the_fact_was_given() {
     let block = hook(&vault, asked, "one");
     assert!(block.contains("in her desk") && block.contains("date=\"2025-03-05\""), "{block}");
     assert!(!hook(&vault, asked, "one").contains("in her desk"), "it was given");
+    // The outdated note names the later one.
+    let both = hook(&vault, asked, "two");
+    let old = both.lines().find(|line| line.contains("path=\"Old.md\"")).unwrap_or_default();
+    assert!(old.contains("newer=\"New.md\""), "{both}");
 }
 
 #[test]

@@ -301,6 +301,7 @@ fn item(text: &str) -> RecallItem {
         score: 1.0,
         text: text.to_owned(),
         invalidity: Default::default(),
+        newer: Vec::new(),
     }
 }
 

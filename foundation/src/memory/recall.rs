@@ -274,6 +274,9 @@ pub struct RecallItem {
     /// Why the memory is not valid now, if so.
     #[serde(flatten)]
     pub invalidity: Invalidity,
+    /// The paths of recalled notes that say something later about the same, the newest first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub newer: Vec<String>,
 }
 
 impl RecallItem {
@@ -286,7 +289,9 @@ impl RecallItem {
         let invalid = self.invalidity.reasons().into_iter();
         let invalid = invalid
             .map(|(name, value)| format!(" {}=\"{}\"", name.replace('_', "-"), escape_attribute(&value)));
-        let more: String = dated.chain(invalid).collect();
+        let newer = Some(&self.newer).filter(|newer| !newer.is_empty());
+        let newer = newer.map(|newer| format!(" newer=\"{}\"", escape_attribute(&newer.join(", "))));
+        let more: String = dated.chain(invalid).chain(newer).collect();
         format!(
             "<memory id=\"{id}\" path=\"{path}\" title=\"{title}\" type=\"{kind}\" tier=\"{tier}\"{more}>{text}</memory>"
         )

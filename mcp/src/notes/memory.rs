@@ -151,6 +151,9 @@ struct RecalledOutput {
     text: String,
     #[serde(flatten)]
     invalidity: Invalidity,
+    /// The paths of notes that say something later about the same.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    newer: Vec<String>,
 }
 
 pub(super) fn recall(store: &Store, input: RecallInput) -> Result<Answer> {
@@ -180,6 +183,7 @@ fn recall_answer(reply: RecallReply) -> Result<Answer> {
         score: item.score,
         text: item.text,
         invalidity: item.invalidity,
+        newer: item.newer,
     });
     let output = RecallOutput { context, memories: memories.collect(), xml };
     let shown = if output.xml.is_empty() { "no note helps with this prompt" } else { output.xml.as_str() };

@@ -81,8 +81,10 @@ fn markdown(reply: &RecallReply) -> String {
         let text = output::plain_lines(&memory.text);
         let fence = fence_for(&text);
         let end = if text.ends_with('\n') { "" } else { "\n" };
-        let invalid = memory.invalidity.phrase();
-        let invalid = if invalid.is_empty() { invalid } else { format!("({})\n\n", output::plain(&invalid)) };
+        let newer = Some(memory.newer.join(", ")).filter(|newer| !newer.is_empty());
+        let invalid = Some(memory.invalidity.phrase()).filter(|invalid| !invalid.is_empty());
+        let said = invalid.into_iter().chain(newer.map(|newer| format!("said later: {newer}")));
+        let invalid: String = said.map(|said| format!("({})\n\n", output::plain(&said))).collect();
         format!("## {}\n\n{invalid}{fence}markdown\n{text}{end}{fence}\n\n", output::plain(&memory.title))
     });
     context.chain(memories).collect()

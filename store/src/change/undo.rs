@@ -204,18 +204,9 @@ impl Changes<'_> {
             found.iter().filter(|operation| session_of(&operation.event) == Some(session)).collect();
         let undoable: Vec<&Event> =
             own.iter().filter(|operation| operation.is_undoable).map(|operation| &operation.event).collect();
-        let mut notices: Vec<String> = own
-            .iter()
-            .filter(|operation| stays(operation))
-            .map(|operation| {
-                let why = if removes_for_good(&operation.event) {
-                    "the file was removed for good"
-                } else {
-                    "its before-images were removed"
-                };
-                format!("{} stays: {why}", shown(&operation.event))
-            })
-            .collect();
+        let staying = own.iter().filter_map(|operation| Some((operation, reason_to_stay(operation)?)));
+        let mut notices: Vec<String> =
+            staying.map(|(operation, why)| format!("{} stays: {why}", shown(&operation.event))).collect();
         if undoable.is_empty() {
             notices.insert(0, format!("the session {session:?} did nothing that can be undone"));
             return Err(Error::not_found(notices.join("; ")).with_hint(
@@ -256,7 +247,7 @@ impl Changes<'_> {
                 ));
         }
         // A file that cannot be restored must not be reported as restored.
-        let stays = |operation: &&ActiveOperation| stays(operation);
+        let stays = |operation: &&ActiveOperation| reason_to_stay(operation).is_some();
         let gone = found.active.iter().filter(stays).find(|operation| removes_for_good(&operation.event));
         let next = found.active.iter().find(|operation| operation.is_undoable);
         if let (Some(gone), Some(next), false) = (gone, next, skip) {
@@ -628,10 +619,15 @@ pub(super) fn session_of(event: &Event) -> Option<&str> {
     event.more.get("session").and_then(serde_json::Value::as_str)
 }
 
-/// Says whether an operation changed files and can never be undone.
-fn stays(operation: &ActiveOperation) -> bool {
+/// Returns why an operation that changed files can never be undone, if it cannot.
+pub(super) fn reason_to_stay(operation: &ActiveOperation) -> Option<&'static str> {
     let event = &operation.event;
-    !operation.is_undoable && event.op != OP_MOVED && !(event.files.is_empty() && event.folders.is_empty())
+    let is_change = event.op != OP_MOVED && !(event.files.is_empty() && event.folders.is_empty());
+    let why = match removes_for_good(event) {
+        true => "the file was removed for good",
+        false => "its before-images were removed",
+    };
+    Some(why).filter(|_| is_change && !operation.is_undoable)
 }
 
 /// Returns whether an operation removed a file without a way back.

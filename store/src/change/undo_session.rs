@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use serde::Serialize;
 
 use crate::change::Changes;
-use crate::change::undo::session_of;
+use crate::change::undo::{reason_to_stay, session_of};
 use crate::change::undo_conflict::later_of;
 use sidenote_foundation::clock::Timestamp;
 use sidenote_foundation::error::{ErrorKind, Result};
@@ -55,14 +55,15 @@ impl Changes<'_> {
         let mut outlook = SessionOutlook::default();
         let mut undone_before: HashSet<String> = HashSet::new();
         for operation in active {
+            let reason_to_stay = reason_to_stay(&operation);
             let event = operation.event;
-            if session_of(&event) != Some(session) || event.files.is_empty() && event.folders.is_empty() {
+            if session_of(&event) != Some(session) || !operation.is_undoable && reason_to_stay.is_none() {
                 continue;
             }
             self.core.check_cancelled()?;
-            let reason = match operation.is_undoable {
-                true => self.in_the_way(&event, &undone_before)?,
-                false => Some("its before-images were removed".to_owned()),
+            let reason = match reason_to_stay {
+                Some(why) => Some(why.to_owned()),
+                None => self.in_the_way(&event, &undone_before)?,
             };
             if reason.is_none() {
                 undone_before.insert(event.id.clone());

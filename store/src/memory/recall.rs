@@ -20,7 +20,7 @@ use crate::query::validity::{invalidities, valid_as_of, with_replacements};
 use crate::sync::IndexSync;
 use sidenote_foundation::clock::Timestamp;
 use sidenote_foundation::error::Result;
-use sidenote_foundation::index::catalog::{Filter, Inactive};
+use sidenote_foundation::index::catalog::{FileId, Filter, Inactive};
 use sidenote_foundation::journal::reader::ReadOrder;
 use sidenote_foundation::memory::context::WorkContext;
 use sidenote_foundation::memory::recall::{
@@ -264,8 +264,12 @@ impl Recalls<'_> {
         let chosen = if is_now { self.superseded_last(chosen, &scored, &updates, now)? } else { chosen };
         let files = scored.iter().filter(|_| is_now).map(|(memory, _)| memory.row.id);
         let mut invalid = invalidities(self.core, files, now)?;
+        let chosen: Vec<usize> = chosen.into_iter().take(most).collect();
+        let given_rows = chosen.iter().filter_map(|at| scored.get(*at)).map(|(memory, _)| &memory.row);
+        let paths: HashMap<FileId, String> = given_rows.map(|row| (row.id, row.path.to_string())).collect();
         let mut items = Vec::new();
-        for at in chosen.into_iter().take(most) {
+        for at in chosen {
+            let newer_of = |file: FileId| updates.get(&file).into_iter().flatten().filter(|_| is_now);
             let Some((memory, score)) = scored.get(at) else { continue };
             let Some(weighed) = weighed.get_mut(at).and_then(Option::take) else { continue };
             items.push(RecallItem {
@@ -278,6 +282,7 @@ impl Recalls<'_> {
                 score: score.total,
                 text: weighed.passage,
                 invalidity: invalid.remove(&memory.row.id).unwrap_or_default(),
+                newer: newer_of(memory.row.id).filter_map(|file| paths.get(file).cloned()).collect(),
             });
         }
         Ok((context, items, notices))
