@@ -119,7 +119,7 @@ pub use crate::read::list::{
 };
 pub use crate::read::note::{InspectReply, ReadReply, ReadRequest};
 pub use crate::read::relations::{RelationItem, RelationsReply, RelationsRequest};
-pub use crate::read::tasks::{TaskItem, TasksRequest};
+pub use crate::read::tasks::{AllTasks, TaskItem, TasksRequest};
 pub use crate::replication::Replication;
 pub use crate::revision::Revisions;
 pub use crate::revision::diff::{DiffReply, DiffRequest, DiffSide, DiffTotals, NoteChange, NoteChangeKind};

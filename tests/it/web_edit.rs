@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use crate::support::{TestVault, run, stdout};
 use crate::web::Page;
+use sidenote::store::{AllTasks, Store, TasksRequest};
 use sidenote::text::edit::apply;
 use sidenote::text::source_edit::source_edits;
 use sidenote::text::task_due::due_day;
@@ -387,4 +388,31 @@ fn a_reply_with_paths_has_the_titles_of_its_notes() {
     assert_eq!(page.read("relations?name=B")["titles"], json!({"A.md": "The first", "B.md": "The second"}));
     assert_eq!(page.read("mentions?name=A")["titles"]["C.md"], "C");
     assert_eq!(page.read("activity")["titles"], json!({"B.md": "The second"}));
+}
+
+#[test]
+fn the_list_of_all_tasks_reads_only_notes_that_changed() {
+    let files: Vec<(String, String)> =
+        (0..40).map(|number| (format!("note {number:02}.md"), format!("- [ ] task {number}\n"))).collect();
+    let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
+    let vault = TestVault::new(&files);
+    let store = vault.store();
+    let listed = |tasks: &AllTasks| -> Vec<String> {
+        tasks.items().map(|task| format!("{}: {}", task.path, task.text)).collect()
+    };
+    let printed = |store: &Store| -> Vec<String> {
+        let tasks = store.reads().tasks(&TasksRequest::default()).unwrap();
+        tasks.iter().map(|task| format!("{}: {}", task.path, task.text)).collect()
+    };
+    let first = store.reads().all_tasks(&AllTasks::default()).unwrap();
+    assert_eq!((first.notes_read(), listed(&first)), (40, printed(&store)));
+    vault.write("note 07.md", "no task, and another length\n");
+    vault.write("a new one.md", "- [ ] fresh\n");
+    vault.remove("note 09.md");
+    vault.rename("note 11.md", "Moved.md");
+    store.index().refresh().unwrap();
+    let second = store.reads().all_tasks(&first).unwrap();
+    assert_eq!((second.notes_read(), listed(&second)), (3, printed(&store)));
+    let third = store.reads().all_tasks(&second).unwrap();
+    assert_eq!((third.notes_read(), listed(&third)), (0, printed(&store)));
 }

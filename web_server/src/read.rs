@@ -17,9 +17,8 @@ use sidenote_foundation::index::catalog::Filter;
 use sidenote_foundation::search::Mode;
 use sidenote_foundation::text::path::NotePath;
 use sidenote_store::{
-    ActivityRequest, Fallback, MemoryListRequest, MemorySort, NoteHistory, PROBLEM_CODES, RelatedRequest,
-    RelationsRequest, SearchRequest, Store, TaskBoardRequest, TaskDue, TaskItem, TasksRequest, Tier,
-    WhyRequest,
+    ActivityRequest, AllTasks, Fallback, MemoryListRequest, MemorySort, NoteHistory, PROBLEM_CODES,
+    RelatedRequest, RelationsRequest, SearchRequest, Store, TaskBoardRequest, TaskDue, Tier, WhyRequest,
 };
 
 /// What answers an address.
@@ -258,11 +257,14 @@ fn folder(store: &Store, params: &Params) -> Result<Vec<u8>, ApiError> {
     to_json(&store.views().folder(path, skip, params.number("limit")?)?)
 }
 
-/// Returns all tasks of the vault, which every note is read for.
-fn all_tasks(cache: &ReplyCache, store: &Store) -> Result<Arc<[TaskItem]>, ApiError> {
+/// Returns all tasks of the vault. Every note is read for the first list, and for the next one those that changed.
+fn all_tasks(cache: &ReplyCache, store: &Store) -> Result<Arc<AllTasks>, ApiError> {
     cache.tasks.get(store, || {
         let generation = store.index().generation()?;
-        Ok((generation, store.reads().tasks(&TasksRequest::default())?.into()))
+        let former = cache.former_tasks();
+        let tasks = Arc::new(store.reads().all_tasks(&former)?);
+        cache.keep_tasks(Arc::clone(&tasks));
+        Ok((generation, tasks))
     })
 }
 
@@ -277,12 +279,14 @@ fn tasks(cache: &ReplyCache, store: &Store, params: &Params) -> Result<Vec<u8>, 
         skip: params.number("skip")?.unwrap_or(0),
         limit: params.number("limit")?,
     };
-    to_json(&store.views().task_board(&all_tasks(cache, store)?, &request)?)
+    let all = all_tasks(cache, store)?;
+    to_json(&store.views().task_board(&all, &request)?)
 }
 
 fn day(cache: &ReplyCache, store: &Store, params: &Params) -> Result<Vec<u8>, ApiError> {
     let day = day_of(params.get("day"))?.unwrap_or_else(|| store.now());
-    to_json(&store.views().day(day, &all_tasks(cache, store)?)?)
+    let all = all_tasks(cache, store)?;
+    to_json(&store.views().day(day, &all)?)
 }
 
 /// Reads a day.

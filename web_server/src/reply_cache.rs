@@ -6,7 +6,7 @@ use std::time::Duration;
 use axum::body::Bytes;
 
 use crate::reply::ApiError;
-use sidenote_store::{RepeatedTexts, Store, TaskItem};
+use sidenote_store::{AllTasks, RepeatedTexts, Store};
 
 /// The interval at which a request that waits for another one looks whether its client is gone.
 const CANCELLATION_INTERVAL: Duration = Duration::from_millis(100);
@@ -36,7 +36,21 @@ pub(crate) struct ReplyCache {
     /// The notes with the same or about the same text.
     pub(crate) repeated_texts: Cached<Arc<RepeatedTexts>>,
     /// The tasks of all notes.
-    pub(crate) tasks: Cached<Arc<[TaskItem]>>,
+    pub(crate) tasks: Cached<Arc<AllTasks>>,
+    /// The tasks of the generation before, from which those of notes that have not changed are taken.
+    former_tasks: Mutex<Arc<AllTasks>>,
+}
+
+impl ReplyCache {
+    /// Returns the tasks that were listed last.
+    pub(crate) fn former_tasks(&self) -> Arc<AllTasks> {
+        Arc::clone(&self.former_tasks.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Keeps the tasks for the next list.
+    pub(crate) fn keep_tasks(&self, tasks: Arc<AllTasks>) {
+        *self.former_tasks.lock().unwrap_or_else(PoisonError::into_inner) = tasks;
+    }
 }
 
 impl<T> Default for Cached<T> {

@@ -1,14 +1,18 @@
 //! Lists the tasks of a note or of the vault.
 
+use std::collections::HashMap;
+use std::sync::Arc;
+
 use serde::Serialize;
 
 use crate::lookup::Lookup;
 use crate::read::Reads;
 use sidenote_foundation::error::Result;
-use sidenote_foundation::index::catalog::{FileRow, Filter};
+use sidenote_foundation::index::catalog::{FileId, FileRow, Filter, Hash};
 use sidenote_foundation::parallel;
 use sidenote_foundation::text::decode::decode;
 use sidenote_foundation::text::note::Note;
+use sidenote_foundation::text::path::NotePath;
 use sidenote_foundation::text::task_due::due_day;
 
 /// The selection of a list of tasks.
@@ -42,7 +46,65 @@ pub struct TaskItem {
     pub due: Option<String>,
 }
 
+/// The tasks of one note.
+#[derive(Debug, Clone)]
+struct NoteTasks {
+    id: FileId,
+    path: NotePath,
+    /// The hash of the note when it was indexed.
+    hash: Option<Hash>,
+    tasks: Arc<[TaskItem]>,
+}
+
+/// The tasks of all notes.
+#[derive(Debug, Clone, Default)]
+pub struct AllTasks {
+    /// All notes by path, also those without tasks.
+    notes: Vec<NoteTasks>,
+    /// The number of notes that were read for it.
+    read: usize,
+}
+
+impl AllTasks {
+    /// Lists the tasks by path and line.
+    pub fn items(&self) -> impl Iterator<Item = &TaskItem> {
+        self.notes.iter().flat_map(|note| note.tasks.iter())
+    }
+
+    /// Returns the number of notes that were read for it. The others had not changed since the former one was made.
+    pub fn notes_read(&self) -> usize {
+        self.read
+    }
+}
+
 impl Reads<'_> {
+    /// Lists the tasks of all notes. Of notes that are as they were for the former list, these are taken from it.
+    ///
+    /// # Errors
+    /// `Corrupt` if the index cannot be read.
+    #[tracing::instrument(skip_all)]
+    pub fn all_tasks(&self, former: &AllTasks) -> Result<AllTasks> {
+        let rows = self.core.index.catalog().select(&Filter::default())?;
+        let known: HashMap<FileId, &NoteTasks> = former.notes.iter().map(|note| (note.id, note)).collect();
+        let found = parallel::map(
+            &rows,
+            16,
+            || (),
+            |(), row: &FileRow| {
+                let same = known.get(&row.id).filter(|note| note.path == row.path && note.hash == row.hash);
+                match same.filter(|_| row.hash.is_some()) {
+                    Some(note) => ((*note).clone(), false),
+                    None => {
+                        let tasks = self.tasks_of(row, None).into();
+                        (NoteTasks { id: row.id, path: row.path.clone(), hash: row.hash, tasks }, true)
+                    }
+                }
+            },
+        );
+        let read = found.iter().filter(|(_, is_read)| *is_read).count();
+        Ok(AllTasks { notes: found.into_iter().map(|(note, _)| note).collect(), read })
+    }
+
     /// Lists tasks by path and line, from the current files.
     ///
     /// # Errors

@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use serde::Serialize;
 
 use crate::change::Planner;
-use crate::read::tasks::TaskItem;
+use crate::read::tasks::AllTasks;
 use crate::view::Views;
 use crate::view::task_board::BoardTask;
 use sidenote_foundation::clock::Timestamp;
@@ -77,12 +77,12 @@ pub struct DayView {
 }
 
 impl Views<'_> {
-    /// Shows a day. `tasks` are all tasks of the vault.
+    /// Shows a day. `tasks` are those of all notes.
     ///
     /// # Errors
     /// `Invalid` if the day is at the end of all days; `Corrupt` if the index cannot be read.
     #[tracing::instrument(skip_all)]
-    pub fn day(&self, at: Timestamp, tasks: &[TaskItem]) -> Result<DayView> {
+    pub fn day(&self, at: Timestamp, tasks: &AllTasks) -> Result<DayView> {
         let day = at.day();
         let out_of_range = || Error::invalid(format!("{day} has no day before or after it"));
         let (start, end) = Timestamp::day_range(at.date()).ok_or_else(out_of_range)?;

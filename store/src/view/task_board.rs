@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::read::tasks::TaskItem;
+use crate::read::tasks::{AllTasks, TaskItem};
 use crate::view::Views;
 use sidenote_foundation::clock::Timestamp;
 use sidenote_foundation::error::{Error, Result};
@@ -102,18 +102,19 @@ pub struct TaskBoard {
 }
 
 impl Views<'_> {
-    /// Selects a part of the tasks that [`Reads::tasks`](crate::Reads::tasks) lists.
+    /// Selects a part of the tasks of all notes.
     ///
     /// # Errors
     /// `Corrupt` if the index cannot be read.
-    pub fn task_board(&self, all: &[TaskItem], request: &TaskBoardRequest) -> Result<TaskBoard> {
+    pub fn task_board(&self, all: &AllTasks, request: &TaskBoardRequest) -> Result<TaskBoard> {
         let now = self.core.clock.now();
         let (today, week_end) = (now.day(), Timestamp::from_millis(now.millis() + (WEEK - 1) * DAY).day());
-        let (mut open, mut overdue) = (0, 0);
+        let (mut open, mut done, mut overdue) = (0, 0, 0);
         let (mut statuses, mut folders) = (BTreeMap::new(), BTreeMap::new());
-        for task in all {
+        for task in all.items() {
             *statuses.entry(task.status).or_insert(0) += 1;
             if task.done {
+                done += 1;
                 continue;
             }
             open += 1;
@@ -139,7 +140,7 @@ impl Views<'_> {
             (Some(_), _) => false,
         };
         let mut wanted: Vec<&TaskItem> = all
-            .iter()
+            .items()
             .filter(|task| request.done.is_none_or(|done| done == task.done))
             .filter(|task| request.status.is_none_or(|status| status == task.status))
             .filter(|task| is_below(task) && is_due(task))
@@ -152,7 +153,7 @@ impl Views<'_> {
         Ok(TaskBoard {
             total: wanted.len(),
             open,
-            done: all.len() - open,
+            done,
             overdue,
             statuses,
             folders,
@@ -165,11 +166,11 @@ impl Views<'_> {
     ///
     /// # Errors
     /// `Corrupt` if the index cannot be read.
-    pub(crate) fn tasks_due(&self, all: &[TaskItem], day: &str) -> Result<(usize, Vec<BoardTask>)> {
+    pub(crate) fn tasks_due(&self, all: &AllTasks, day: &str) -> Result<(usize, Vec<BoardTask>)> {
         let is_today = self.core.clock.now().day() == day;
         let is_due = |due: &String| due == day || is_today && due.as_str() < day;
         let mut due: Vec<&TaskItem> =
-            all.iter().filter(|task| !task.done && task.due.as_ref().is_some_and(is_due)).collect();
+            all.items().filter(|task| !task.done && task.due.as_ref().is_some_and(is_due)).collect();
         due.sort_by_key(|task| task.due.as_deref());
         Ok((due.len(), self.titled_tasks(due.into_iter().take(MOST_TASKS).cloned())?))
     }
