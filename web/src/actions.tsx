@@ -273,7 +273,8 @@ export function AskDialog() {
       {!change && !error ? <Loading lines={3} label={strings.actions.planning} /> : null}
       {change && !error ? (
         <>
-          <Notices notices={change.notices} />
+          {/* What stands in place of the diff says more than the notices of a plan of its first part. */}
+          {request.instead ? null : <Notices notices={change.notices} />}
           <Notices notices={change.plan?.remarks?.map((remark) => `${remark.path}:${remark.line}: ${remark.message}`)} />
           {request.above?.(change)}
           {request.instead ? request.instead(change) : empty ? request.below ? null : <p>{strings.actions.nothingToDo}</p> : <Diff diff={change.diff ?? ''} planned />}

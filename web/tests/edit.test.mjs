@@ -279,6 +279,7 @@ describe('edit', () => {
     await page.click('text=Undo this session');
     await page.waitForSelector('dialog >> text=2 operations are taken back');
     await page.waitForSelector('dialog >> text=1 operation cannot be taken back and stays');
+    assert.equal(await page.$('dialog .notices'), null);
     await page.click('dialog .event-toggle');
     await page.waitForSelector('dialog .diff .added >> text=by the session');
     assert.deepEqual(await violations(page), []);
