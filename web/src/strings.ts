@@ -126,7 +126,7 @@ export const strings = {
     count: (total: number | null, more: boolean, shown: number, ms: string) => `${total !== null && total > shown ? `${shown} of ${more ? 'more than ' : ''}${count(total, 'note')}` : count(shown, 'note')} · ${ms} ms`,
     oneMore: 'One more letter, and the search begins.',
     narrow: 'Narrow down',
-    narrowAbout: 'Counted are the notes that meet the condition, or contain one of the words',
+    narrowAbout: 'The counts are of notes that meet the condition or contain one of the words',
     clearFilters: 'Clear all',
     rootFolder: '(no folder)',
     facets: { folder: 'Folder', tag: 'Tag', type: 'Type', tier: 'Tier', year: 'Year' },
