@@ -472,6 +472,40 @@ impl FileNames {
         source: &NotePath,
         below_repository: &str,
     ) -> LinkEvidence {
+        let looked_up = || self.resolve(linkpath, source).map(|found| found.path);
+        self.evidence_by(linkpath, syntax, source, below_repository, looked_up)
+    }
+
+    /// Finds what a link of `source` leads to, and which dialects it speaks for: [`target`](Self::target) and
+    /// [`evidence`](Self::evidence), with one lookup where both need it.
+    pub fn target_and_evidence<'a>(
+        &'a self,
+        linkpath: &str,
+        syntax: LinkSyntax,
+        source: &'a NotePath,
+        below_repository: &str,
+    ) -> (Option<LinkTarget<'a>>, LinkEvidence) {
+        let target = self.target(linkpath, syntax, source);
+        let follows_paths =
+            syntax == LinkSyntax::Markdown && self.dialects.unit_of(source).dialect.follows_paths();
+        let looked_up = || match &target {
+            Some(LinkTarget::File(found, _)) if !follows_paths => Some(found.path),
+            None if !follows_paths => None,
+            _ => self.resolve(linkpath, source).map(|found| found.path),
+        };
+        let evidence = self.evidence_by(linkpath, syntax, source, below_repository, looked_up);
+        (target, evidence)
+    }
+
+    /// Returns the evidence of a link, where `looked_up` finds the file to which a lookup leads.
+    fn evidence_by<'a>(
+        &'a self,
+        linkpath: &str,
+        syntax: LinkSyntax,
+        source: &'a NotePath,
+        below_repository: &str,
+        looked_up: impl FnOnce() -> Option<&'a NotePath>,
+    ) -> LinkEvidence {
         let is_counted = !linkpath.is_empty()
             && !linkpath.starts_with('#')
             && !linkpath.contains("://")
@@ -481,12 +515,20 @@ impl FileNames {
         if !is_counted {
             return LinkEvidence::default();
         }
-        let is_looked_up = self.resolve(linkpath, source).is_some();
+        let looked_up = looked_up();
         if syntax == LinkSyntax::Lookup {
-            return LinkEvidence::of_wikilink(is_looked_up);
+            return LinkEvidence::of_wikilink(looked_up.is_some());
         }
+        let site = DialectUnit { dialect: LinkDialect::Site, ..DialectUnit::default() };
         let mut evidence = LinkEvidence::none();
-        if is_looked_up {
+        if let Some(found) = looked_up {
+            // All dialects follow the exact relative path of a file, and most links are such.
+            if !linkpath.starts_with('/')
+                && matches!(site.place_of(linkpath, source), LinkPlace::Inside(place) if place == found.as_str())
+            {
+                LinkDialect::ALL.iter().for_each(|dialect| evidence.add(*dialect));
+                return evidence;
+            }
             evidence.add(LinkDialect::Obsidian);
         }
         let find = |unit: &DialectUnit| {
@@ -497,7 +539,6 @@ impl FileNames {
             paths_before_query(linkpath).find_map(find_at).map(|(_, spelling)| spelling)
         };
         // A site follows all that GitHub and mdBook follow.
-        let site = DialectUnit { dialect: LinkDialect::Site, ..DialectUnit::default() };
         let followers: &[LinkDialect] = match find(&site) {
             Some(PathSpelling::File) => &[LinkDialect::Github, LinkDialect::Mdbook, LinkDialect::Site],
             Some(PathSpelling::Page | PathSpelling::Folder) => &[LinkDialect::Mdbook, LinkDialect::Site],

@@ -44,21 +44,17 @@ impl Targets {
         source: &NotePath,
         link: &LinkGroup,
     ) -> (Option<FileId>, LinkEvidence) {
-        let evidence = self.names.evidence(&link.linkpath, link.syntax, source, &self.below_repository);
-        (self.target(id, source, link), evidence)
-    }
-
-    fn target(&self, id: FileId, source: &NotePath, link: &LinkGroup) -> Option<FileId> {
-        if link.linkpath.is_empty() {
-            return Some(id);
-        }
-        match self.names.target(&link.linkpath, link.syntax, source)? {
-            LinkTarget::File(found, _) => match found.index {
+        let (target, evidence) =
+            self.names.target_and_evidence(&link.linkpath, link.syntax, source, &self.below_repository);
+        let target = match target {
+            _ if link.linkpath.is_empty() => Some(id),
+            Some(LinkTarget::File(found, _)) => match found.index {
                 Some(index) => self.ids.get(index as usize).copied(),
                 None => Some(id),
             },
-            LinkTarget::Folder(_) | LinkTarget::Elsewhere(_) => None,
-        }
+            Some(LinkTarget::Folder(_) | LinkTarget::Elsewhere(_)) | None => None,
+        };
+        (target, evidence)
     }
 }
 
