@@ -7,9 +7,10 @@ mod folder;
 pub mod plan;
 mod remote;
 mod state;
+mod unsent;
 mod watch;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -22,6 +23,7 @@ use crate::replica::folder::{Folder, LocalStep};
 use crate::replica::plan::{FileStates, LocalFile, Plan, Rules, Step};
 use crate::replica::remote::{Committed, Remote};
 use crate::replica::state::{SentCommit, State, StateFile};
+use crate::replica::unsent::UnsentFiles;
 pub use crate::replica::watch::{Heard, POLL_INTERVAL};
 use sidenote_foundation::clock::{Clock, event_id};
 use sidenote_foundation::error::{Error, ErrorKind, Result};
@@ -201,6 +203,8 @@ pub struct Replica {
     loses_most: bool,
     /// Contents that the vault loses by a commit, until the folder has recorded them.
     lost: HashMap<ContentHash, Vec<u8>>,
+    /// The new files that the vault did not take in this round.
+    unsent: UnsentFiles,
     max_file: u64,
 }
 
@@ -229,6 +233,7 @@ impl Replica {
             is_first,
             loses_most: false,
             lost: HashMap::new(),
+            unsent: UnsentFiles::default(),
             max_file: UNKNOWN_LIMIT,
         })
     }
@@ -254,6 +259,8 @@ impl Replica {
         let is_other_address = !self.state.url.is_empty() && self.state.url != self.remote.url();
         self.state.is_replacing |= self.is_first && self.options.first == FirstSync::Replace;
         for round in 1..=MAX_ROUNDS {
+            // What this round leaves out, the next one may not.
+            reply.left_out.clear();
             self.refresh(is_other_address, asked.take())?;
             let plan = self.plan(progress)?;
             reply.loses_most |= self.loses_most;
@@ -521,7 +528,8 @@ impl Replica {
     }
 
     /// Carries out the steps that change the vault, in commits. Settings have commits of their own, since they need another
-    /// right; and what takes the place of a folder, or the reverse, is removed first.
+    /// right; and what takes the place of a folder, or the reverse, is removed first. A file that was only renamed is sent and
+    /// removed in one commit. All others are removed last, unless they may be new files that the vault did not take.
     fn send_all(
         &mut self,
         plan: &Plan,
@@ -544,9 +552,14 @@ impl Replica {
             matches!(step, Step::RemoveThere(_))
                 && (needed.contains(path) || plan::folders_of(path).any(|folder| coming.contains(folder)))
         });
+        let (coming, going) = with_their_removals(rest);
         let mut is_whole = true;
         let mut done = 0;
-        for group in [first, rest, settings] {
+        self.unsent = UnsentFiles::default();
+        for (group, is_last) in [(first, false), (coming, false), (settings, false), (going, true)] {
+            let group = if is_last { self.without_renamed(group, reply)? } else { group };
+            // What is removed makes room.
+            is_whole &= !is_last || group.is_empty() || self.unsent.is_empty();
             let mut at = 0;
             while at < group.len() && !stop.load(Ordering::Relaxed) {
                 let (request, taken) = self.commit_of(group.get(at..).unwrap_or_default());
@@ -557,6 +570,35 @@ impl Replica {
             }
         }
         Ok(is_whole)
+    }
+
+    /// Leaves out the removals of files that may be new ones which the vault did not take.
+    fn without_renamed<'p>(
+        &self,
+        removals: Vec<(&'p SharedPath, &'p Step)>,
+        reply: &mut SyncReply,
+    ) -> Result<Vec<(&'p SharedPath, &'p Step)>> {
+        let mut kept = Vec::with_capacity(removals.len());
+        for (path, step) in removals {
+            let Step::RemoveThere(base) = step else { continue };
+            match self.reason_to_keep(path, *base)? {
+                Some(reason) => reply.leave_out(path.as_str().to_owned(), reason),
+                None => kept.push((path, step)),
+            }
+        }
+        Ok(kept)
+    }
+
+    /// Says why a file that is gone from the folder stays in the vault, if it does.
+    fn reason_to_keep(&self, path: &SharedPath, base: ContentHash) -> Result<Option<String>> {
+        let content = || self.remote.content(base, self.max_file);
+        let renamed = self.unsent.renamed_from(path, base, content)?;
+        Ok(renamed.map(|new| {
+            format!(
+                "it may be {} now, which the vault does not take; it stays in the vault until then",
+                new.as_str()
+            )
+        }))
     }
 
     /// Fetches what the vault loses by a commit.
@@ -618,8 +660,6 @@ impl Replica {
             self.lost = self.fetch_lost(request)?;
         }
         let committed = self.remote.commit(request)?;
-        let removals = request.files.iter().filter(|file| file.content == NewContent::Removed);
-        let removals: Vec<CommittedContent> = removals.cloned().collect();
         self.state.sent = before.filter(|before| before.is_done);
         match committed {
             Committed::Done { is_new } => {
@@ -648,28 +688,80 @@ impl Replica {
             Committed::Refused(_) if request.files.len() > 1 => {
                 let mut is_whole = true;
                 for file in &request.files {
+                    if let (NewContent::Removed, Some(base)) = (&file.content, file.base)
+                        && let Some(reason) = self.reason_to_keep(&file.path, base)?
+                    {
+                        reply.leave_out(file.path.as_str().to_owned(), reason);
+                        continue;
+                    }
                     let operation = event_id(self.options.clock.now()).simple().to_string();
                     let single = CommitRequest { operation, files: vec![file.clone()] };
                     is_whole &= self.send(&single, plan, reply)?;
                 }
                 Ok(is_whole)
             }
-            // What is removed is taken, and what does not fit is not tried file by file.
-            Committed::OverQuota(_) if removals.len() < request.files.len() && !removals.is_empty() => {
+            // What is only removed or renamed is taken, and what does not fit is not tried file by file.
+            Committed::OverQuota(_) if !fitting(&request.files).is_empty() => {
                 let operation = event_id(self.options.clock.now()).simple().to_string();
-                let removals = CommitRequest { operation, files: removals };
-                self.send(&removals, plan, reply)?;
+                let fitting = CommitRequest { operation, files: fitting(&request.files) };
+                for file in request.files.iter().filter(|file| !fitting.files.contains(file)) {
+                    self.keep_unsent(file);
+                }
+                self.send(&fitting, plan, reply)?;
                 Ok(false)
             }
             Committed::Refused(error) | Committed::Forbidden(error) | Committed::OverQuota(error) => {
                 self.store()?;
                 for file in &request.files {
+                    self.keep_unsent(file);
                     reply.leave_out(file.path.as_str().to_owned(), error.to_string());
                 }
                 Ok(true)
             }
         }
     }
+
+    /// Remembers a file that was not sent, if it is a new one.
+    fn keep_unsent(&mut self, file: &CommittedContent) {
+        if let (None, NewContent::Bytes(bytes)) = (file.base, &file.content) {
+            self.unsent.add(&file.path, bytes);
+        }
+    }
+}
+
+/// Divides steps into what is sent, each renamed file followed by the removal of its former name, and all other removals.
+fn with_their_removals<'p>(
+    steps: Vec<(&'p SharedPath, &'p Step)>,
+) -> (Vec<(&'p SharedPath, &'p Step)>, Vec<(&'p SharedPath, &'p Step)>) {
+    let mut removed: HashMap<ContentHash, Vec<(&SharedPath, &Step)>> = HashMap::new();
+    for (path, step) in &steps {
+        if let Step::RemoveThere(base) = step {
+            removed.entry(*base).or_default().push((path, step));
+        }
+    }
+    let mut coming = Vec::with_capacity(steps.len());
+    for (path, step) in steps {
+        let Step::Send { over, hash } = step else { continue };
+        coming.push((path, step));
+        if over.is_none() {
+            coming.extend(removed.get_mut(hash).and_then(Vec::pop));
+        }
+    }
+    let mut going: Vec<_> = removed.into_values().flatten().collect();
+    going.sort_unstable_by_key(|(path, _)| *path);
+    (coming, going)
+}
+
+/// Returns the files of a commit that need no room: those that are removed, and those that only have another name. Empty if
+/// that is all of them.
+fn fitting(files: &[CommittedContent]) -> Vec<CommittedContent> {
+    let is_removed = |file: &&CommittedContent| file.content == NewContent::Removed;
+    let bases: HashSet<ContentHash> = files.iter().filter(is_removed).filter_map(|file| file.base).collect();
+    let fits = |file: &&CommittedContent| {
+        is_removed(file) || file.content.hash().is_some_and(|hash| bases.contains(&hash))
+    };
+    let fitting: Vec<CommittedContent> = files.iter().filter(fits).cloned().collect();
+    if fitting.len() < files.len() { fitting } else { Vec::new() }
 }
 
 /// Returns the hash of the bytes that a step writes into the folder.

@@ -291,7 +291,7 @@ pub fn clean(
                 ));
             }
             Some(deletion) if deletion.removable_at > now => {}
-            _ => replies.push(remove(database, found.id, &found.name, dry_run)?),
+            _ => replies.extend(remove(database, found.id, &found.name, Some(now), dry_run)?),
         }
     }
     let names = match name {
@@ -308,13 +308,18 @@ pub fn clean(
     Ok(replies)
 }
 
-/// Removes a vault for good.
-fn remove(database: &Database, id: Uuid, name: &str, dry_run: bool) -> Result<CleanReply> {
+/// Removes a vault for good; with `due`, only if it is deleted and its time is over then. Returns `None` if it is not.
+fn remove(
+    database: &Database,
+    id: Uuid,
+    name: &str,
+    due: Option<Timestamp>,
+    dry_run: bool,
+) -> Result<Option<CleanReply>> {
     let (contents, bytes) = database.stored(id)?;
-    if !dry_run {
-        database.remove_vault(id)?;
-    }
-    Ok(CleanReply { name: name.to_owned(), contents, bytes, is_removal: true, applied: !dry_run })
+    let is_removed = dry_run || database.remove_vault(id, due)?;
+    let reply = CleanReply { name: name.to_owned(), contents, bytes, is_removal: true, applied: !dry_run };
+    Ok(is_removed.then_some(reply))
 }
 
 /// Returns the name of a vault, or without one those of all vaults.
@@ -424,7 +429,8 @@ pub fn delete_now(database: &Database, name: &str, dry_run: bool) -> Result<Clea
     database.check_owner("delete a vault")?;
     let deleted = database.find_vault(name)?.filter(|found| found.name == name && found.deleted.is_some());
     let id = deleted.map_or_else(|| database.vault_id(name), |found| Ok(found.id))?;
-    remove(database, id, name, dry_run)
+    let removed = remove(database, id, name, None, dry_run)?;
+    removed.ok_or_else(|| Error::not_found(format!("there is no vault {name:?}")))
 }
 
 /// Brings a vault back that was deleted. With `dry_run`, it is only checked.

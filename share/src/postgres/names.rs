@@ -10,6 +10,7 @@ use super::tables::{Deletion, add_deeds, deleted, deletion_of, gone, usage_of};
 use super::turn::lock_row;
 use super::{Database, SET_VAULT, failed};
 use crate::quota::{QuotaSettings, Usage};
+use sidenote_foundation::clock::Timestamp;
 use sidenote_foundation::error::{Error, ErrorKind, Result};
 use sidenote_foundation::journal::event::Event;
 use sidenote_foundation::vault::failpoint;
@@ -216,15 +217,24 @@ impl Database {
         })
     }
 
-    /// Removes a vault for good, with its history, rights and former names.
-    pub(crate) fn remove_vault(&self, id: Uuid) -> Result<()> {
+    /// Removes a vault for good, with its history, rights and former names. With `due`, only if it is deleted and its time is
+    /// over then: another operator may have brought it back meanwhile. Returns whether it was removed.
+    pub(crate) fn remove_vault(&self, id: Uuid, due: Option<Timestamp>) -> Result<bool> {
+        let due = due.map(Timestamp::millis);
         self.write(Some(id), |transaction| {
             lock_row(transaction, id)?;
             failpoint();
             // No event of a server comes in between.
-            transaction
-                .query_typed("select from sidenote.vault where id = $1 for update", &[(&id, Type::UUID)])
+            let found = transaction
+                .query_typed(
+                    "select from sidenote.vault where id = $1 and ($2::bigint is null
+                        or deleted_at is not null and removable_at <= to_timestamp($2::bigint / 1000.0)) for update",
+                    &[(&id, Type::UUID), (&due, Type::INT8)],
+                )
                 .map_err(|error| failed("lock the vault", error))?;
+            if found.is_empty() {
+                return Ok(false);
+            }
             for statement in REMOVALS {
                 failpoint();
                 transaction
@@ -232,7 +242,8 @@ impl Database {
                     .map_err(|error| failed("remove the vault", error))?;
             }
             failpoint();
-            notify_of_vault(transaction, id).map_err(|error| failed("tell the servers", error))
+            notify_of_vault(transaction, id).map_err(|error| failed("tell the servers", error))?;
+            Ok(true)
         })
     }
 

@@ -220,6 +220,37 @@ fn a_synchronised_folder_names_what_does_not_fit_and_still_removes() {
     operate(&cluster, &["quota", "v", "--notes", "default"]);
     let (code, reply, error) = sync(&[]);
     assert_eq!((code, reply["sent"].as_array().map(Vec::len)), (Some(0), Some(36)), "{error}");
+    // A note that has another name is not removed without it, changed or not, and neither is one that nothing tells from it.
+    fs::create_dir(folder.path().join("sub")).unwrap();
+    let lines: String = (0..40).map(|line| format!("line {line} of a long note\n")).collect();
+    fs::write(folder.path().join("Long.md"), &lines).unwrap();
+    assert_eq!(sync(&[]).0, Some(0));
+    operate(&cluster, &["quota", "v", "--notes", "40"]);
+    let rename = |from: &str, to: &str| fs::rename(folder.path().join(from), folder.path().join(to)).unwrap();
+    rename("Note 1.md", "Renamed.md");
+    rename("Note 2.md", "sub/Note 2.md");
+    fs::write(folder.path().join("sub/Note 2.md"), "another text\n").unwrap();
+    rename("Long.md", "Longer.md");
+    fs::write(folder.path().join("Longer.md"), lines.clone() + "one more\n").unwrap();
+    fs::write(folder.path().join("New.md"), "a new note\n").unwrap();
+    fs::remove_file(folder.path().join("Note 3.md")).unwrap();
+    let (code, reply, error) = sync(&[]);
+    // The pure rename fits, and what is gone for good makes room.
+    assert_eq!(code, Some(8), "{reply} {error}");
+    let removed = &reply["removed_there"];
+    assert_eq!(removed, &json!(["Note 1.md", "Note 3.md"]), "{reply}");
+    let kept: Vec<&str> = reply["left_out"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|file| file["reason"].as_str().unwrap().contains("it stays in the vault"))
+        .map(|file| file["path"].as_str().unwrap())
+        .collect();
+    assert_eq!(kept, ["Long.md", "Note 2.md"], "{reply}");
+    operate(&cluster, &["quota", "v", "--notes", "default"]);
+    let (code, reply, error) = sync(&[]);
+    assert_eq!(code, Some(0), "{reply} {error}");
+    assert_eq!(reply["removed_there"], json!(["Long.md", "Note 2.md"]), "{reply}");
     server.stop();
     // A default of the server counts where none is set, and not where none is wanted.
     let settings = "[quota]\nnotes = 39\n";
