@@ -203,6 +203,8 @@ describe('a vault of 10,000 notes', () => {
     const note = 'Projects/river/river note 0.md';
     const views = { ...VIEWS, results: '/search?q=river%20sensor&mode=bm25' };
     for (const name of ['note', 'links', 'weight', 'history']) views[name] = `/note/${encodeURI(note)}?tab=${name}`;
+    views.edit = `/note/${encodeURI(note)}?edit=1`;
+    views.notes = '/notes?folder=Projects%2Friver';
     views.around = `/graph?around=${encodeURIComponent(note)}&depth=2`;
     delete views.canvas;
     for (const [view, path] of Object.entries(views)) {
