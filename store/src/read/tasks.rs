@@ -11,6 +11,7 @@ use sidenote_foundation::error::Result;
 use sidenote_foundation::index::catalog::{FileId, FileRow, Filter, Hash};
 use sidenote_foundation::parallel;
 use sidenote_foundation::text::decode::decode;
+use sidenote_foundation::text::edit::ContentHash;
 use sidenote_foundation::text::note::Note;
 use sidenote_foundation::text::path::NotePath;
 use sidenote_foundation::text::task_due::due_day;
@@ -51,7 +52,7 @@ pub struct TaskItem {
 struct NoteTasks {
     id: FileId,
     path: NotePath,
-    /// The hash of the note when it was indexed.
+    /// The hash of the bytes that were read; `None` if they could not be read, so that they are read again.
     hash: Option<Hash>,
     tasks: Arc<[TaskItem]>,
 }
@@ -95,8 +96,9 @@ impl Reads<'_> {
                 match same.filter(|_| row.hash.is_some()) {
                     Some(note) => ((*note).clone(), false),
                     None => {
-                        let tasks = self.tasks_of(row, None).into();
-                        (NoteTasks { id: row.id, path: row.path.clone(), hash: row.hash, tasks }, true)
+                        let (hash, tasks) = self.tasks_of(row, None).unzip();
+                        let tasks = tasks.unwrap_or_default().into();
+                        (NoteTasks { id: row.id, path: row.path.clone(), hash, tasks }, true)
                     }
                 }
             },
@@ -119,15 +121,17 @@ impl Reads<'_> {
             }
         };
         let found = parallel::map(&rows, 16, || (), |(), row: &FileRow| self.tasks_of(row, request.done));
-        Ok(found.into_iter().flatten().take(request.limit.unwrap_or(usize::MAX)).collect())
+        let found = found.into_iter().flatten().flat_map(|(_, tasks)| tasks);
+        Ok(found.take(request.limit.unwrap_or(usize::MAX)).collect())
     }
 
-    fn tasks_of(&self, row: &FileRow, done: Option<bool>) -> Vec<TaskItem> {
+    /// Reads the tasks of a note, with the hash of the bytes that were read. `None` if they cannot be read.
+    fn tasks_of(&self, row: &FileRow, done: Option<bool>) -> Option<(Hash, Vec<TaskItem>)> {
         let bytes = match self.core.read_bytes(&row.path) {
             Ok(bytes) => bytes,
             Err(error) => {
                 tracing::warn!("{error}; its tasks are left out");
-                return Vec::new();
+                return None;
             }
         };
         let tasks = Note::parse(&decode(&bytes).text).tasks;
@@ -139,6 +143,7 @@ impl Reads<'_> {
             due: due_day(&task.text),
             text: task.text,
         };
-        tasks.into_iter().map(item).filter(|task| done.is_none_or(|done| done == task.done)).collect()
+        let is_wanted = |task: &TaskItem| done.is_none_or(|done| done == task.done);
+        Some((ContentHash::of(&bytes).to_bytes(), tasks.into_iter().map(item).filter(is_wanted).collect()))
     }
 }
