@@ -273,6 +273,7 @@ export const strings = {
     gone: (path: string) => `${path} is not there any more.`,
     goneAbout: 'It was moved or deleted meanwhile. Your text is kept here.',
     makeAgain: 'Create it again with this text',
+    madeElsewhere: (made: string, path: string) => `A new note would be ${made}, not ${path}. Your text is kept here and was not written.`,
     leaveTitle: 'Discard your changes?',
     leaveAbout: (name: string) => `What you changed in “${name}” is not saved.`,
     discard: 'Discard',

@@ -1,7 +1,7 @@
 // The editor of a note: its whole source beside what it will look like. What is typed is lost in no case.
 
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { asError, say } from '../actions';
+import { asError, placeOf, say } from '../actions';
 import { ApiError, get, post } from '../api';
 import { drafts, dropDraft, fieldText, isDirty, keepDraft, type Draft } from '../drafts';
 import { useKeys } from '../keys';
@@ -200,7 +200,12 @@ function Editing({ note, fresh, draft }: { note: Note | null; fresh: Draft | nul
     setBusy(true);
     setError(null);
     try {
-      await post('actions/create', { name: path.replace(/\.md$/i, '') });
+      // A title at the root of the vault is told apart from one without a folder.
+      const title = path.replace(/\.md$/i, '');
+      for (const dry_run of [true, false]) {
+        const place = placeOf(await post<ChangeReply>('actions/create', { name: title.includes('/') ? title : `/${title}`, dry_run }));
+        if (place !== path) throw new ApiError(0, { message: words.madeElsewhere(place ?? '', path) });
+      }
       const made = await get<Note>('note', { name: path });
       const written = await post<ChangeReply>('actions/write', { name: path, hash: made.hash, text: draft.text });
       passed.current.add(made.hash);
