@@ -6,7 +6,7 @@ use std::io::Write as _;
 use sidenote::journal::Journal;
 use sidenote::journal::event::Event;
 use sidenote::journal::reader::ReadOrder;
-use sidenote::store::{DanglingLinks, DeleteRequest, EditRequest, NoteEdit, Operation};
+use sidenote::store::{DanglingLinks, DeleteRequest, EditRequest, NoteEdit, Operation, UndoRequest};
 use sidenote::text::edit::{Edit, apply, single_edit};
 use sidenote::text::revert::revert_edits;
 use sidenote::vault::Vault;
@@ -416,6 +416,65 @@ fn a_session_is_listed_and_undone_as_a_whole() {
     assert_eq!(text_of(&vault, "a.md"), "x\n");
     assert!(text_of(&vault, "b.md").contains("other") && text_of(&vault, "b.md").contains("by hand"));
     check_refused(&vault, &["undo", "--session", "one"], 3, &["did nothing that can be undone"]);
+}
+
+#[test]
+fn a_dry_run_of_a_session_says_what_would_be_skipped() {
+    let vault = TestVault::new(&[("a.md", "x\n"), ("b.md", "y\n"), ("c.md", "z\n")]);
+    let run_one = |name: &str| {
+        run(&vault, NOW, &["--session", "one", "append", name, "more"]);
+    };
+    ["a", "b", "c", "a"].into_iter().for_each(run_one);
+    vault.write("b.md", "rewritten\n");
+    let said = |args: &[&str]| {
+        let done = vault.run(&[&["undo", "--session", "one", "--dry-run"], args].concat());
+        (done.status.code(), stderr(&done))
+    };
+    let (code, skipping) = said(&["--skip"]);
+    assert_eq!(code, Some(0), "{skipping}");
+    let first = "this is the first of 3 operations that would be undone; the others are: append of c.md; append of a.md";
+    assert!(skipping.contains(first), "{skipping}");
+    assert!(skipping.contains("append of b.md would be skipped: b.md "), "{skipping}");
+    let (_, stopping) = said(&[]);
+    let first = "this is the first of 2 operations that would be undone; the others are: append of c.md\n";
+    assert!(stopping.contains(first), "{stopping}");
+    assert!(stopping.contains("the undo would stop at append of b.md: b.md "), "{stopping}");
+    // What was skipped before the first is not counted.
+    run_one("b");
+    vault.write("b.md", "rewritten again\n");
+    let (_, skipping) = said(&["--skip"]);
+    assert!(skipping.contains("append of b.md is skipped") && skipping.contains("first of 3 "), "{skipping}");
+    // Where nothing can be undone, nothing is said of a first one.
+    ["a.md", "b.md", "c.md"].into_iter().for_each(|path| vault.write(path, "rewritten\n"));
+    let (code, nothing) = said(&["--skip"]);
+    assert_eq!(code, Some(3), "{nothing}");
+    assert!(nothing.contains("nothing can be taken back") && !nothing.contains("first of"), "{nothing}");
+}
+
+#[test]
+fn a_skip_passes_over_files_in_the_way_alone() {
+    let vault = TestVault::new(&[("a.md", "x\n"), ("b.md", "y\n")]);
+    for name in ["a", "b"] {
+        run(&vault, NOW, &["--session", "one", "append", name, "more"]);
+    }
+    let before = vault.contents();
+    let store = vault.store();
+    for session in [None, Some("one".to_owned())] {
+        let request = UndoRequest { count: 2, skip: true, session, ..UndoRequest::default() };
+        let expecting = store.expecting(Some("another plan".to_owned()));
+        let error = expecting.changes().undo_by(&request).unwrap_err();
+        assert!(error.message().contains("changed since the change was shown"), "{error:?}");
+        assert_eq!(vault.contents(), before);
+    }
+    // A folder that is in the way only where the undo is applied is passed over.
+    run(&vault, NOW, &["--session", "two", "append", "a", "last"]);
+    run(&vault, NOW, &["new", "Inside", "--folder", "D"]);
+    run(&vault, NOW, &["--session", "two", "move", "D", "E"]);
+    vault.write("D/Inside.md", "another\n");
+    let undone = vault.run(&["undo", "--session", "two", "--skip"]);
+    assert!(undone.status.success() && stderr(&undone).contains("move of "), "{}", stderr(&undone));
+    assert!(!vault.read("a.md").contains("last"));
+    assert_eq!(vault.read("D/Inside.md"), "another\n");
 }
 
 /// The variable names the session of what a command does, and not the one that an undo takes back.

@@ -29,6 +29,8 @@ interface Words {
   above?: (plan: ChangeReply) => ComponentChildren;
   /** What is said below the plan, made of the reply. */
   below?: (plan: ChangeReply) => ComponentChildren;
+  /** What the change says of the plan that was seen. */
+  seen?: (plan: ChangeReply) => Record<string, unknown>;
   /** What follows the change; it offers no link to the note then. */
   then?: (reply: ChangeReply) => void;
 }
@@ -238,13 +240,15 @@ export function AskDialog() {
   const apply = async () => {
     setBusy(true);
     try {
-      const reply = changeOf(await post<ChangeReply>(`actions/${request.action}`, { ...request.body, ...(change?.expect_hash ? { expect_hash: change.expect_hash } : {}) }));
+      const reply = changeOf(await post<ChangeReply>(`actions/${request.action}`, { ...request.body, ...(change && request.seen?.(change)), ...(change?.expect_hash ? { expect_hash: change.expect_hash } : {}) }));
       asked.value = null;
       say(typeof request.done === 'string' ? request.done : request.done(reply), { undo: /^(undo|redo)/.test(request.action) ? null : (reply.id ?? null), open: request.then ? null : broughtBack(reply) });
       changes.value += 1;
       request.then?.(reply);
     } catch (cause) {
       asked.value = { ...request, error: asError(cause) };
+      // A part of it may be done.
+      if (request.seen) changes.value += 1;
     }
     setBusy(false);
   };

@@ -543,7 +543,7 @@ export interface ChangeReply {
   hash?: string | null;
   /** Of the undo of a session: what would be taken back, and what would stay. */
   session?: { operations: SessionOperation[]; stays: SessionOperation[] };
-  /** Of the undo of a session: what was taken back. */
+  /** Of the undo of a session: what was taken back, the newest first. */
   undone?: string[];
 }
 

@@ -59,6 +59,8 @@ struct Action {
     day: Option<String>,
     /// The session to undo.
     session: Option<String>,
+    /// The operations of the session that the caller saw as those to undo.
+    ids: Option<Vec<String>>,
 }
 
 /// A source to render.
@@ -102,6 +104,7 @@ pub(crate) fn reply(store: &Store, name: &str, body: &[u8]) -> Result<Vec<u8>, A
     let name = name.strip_prefix(ACTIONS).unwrap_or(name);
     let action: Action = parsed(body)?;
     store.index().refresh()?;
+    check_path(store, name, &action)?;
     check_hash(store, &action)?;
     if name == "vote" {
         return vote(store, &action);
@@ -139,23 +142,49 @@ fn repair(store: &Store, action: &Action, dry_run: bool) -> Result<RepairReply, 
     Ok(store.changes().repair(&request)?)
 }
 
-/// Undoes all operations of a session that can be undone, or plans the first of them.
+/// Lists the operations of a session that can be undone, with the plan of the first, or undoes those that the caller saw.
 fn undo_session(store: &Store, action: &Action) -> Result<(ChangeReply, Value), ApiError> {
-    let session = required(&action.session, "session")?.to_owned();
-    let outlook = match action.dry_run {
-        true => serde_json::to_value(store.changes().session_outlook(&session)?).unwrap_or_default(),
-        false => json!({}),
+    let session = required(&action.session, "session")?;
+    let changes = store.changes();
+    let (replies, more) = if action.dry_run {
+        let outlook = changes.session_outlook(session)?;
+        let dry_run = UndoRequest { dry_run: true, ..UndoRequest::default() };
+        let request = match outlook.operations.first() {
+            Some(first) => UndoRequest { id: Some(first.id.clone()), ..dry_run },
+            // The error names what stays.
+            None => UndoRequest { session: Some(session.to_owned()), skip: true, ..dry_run },
+        };
+        (changes.undo_by(&request)?, json!({"session": outlook}))
+    } else {
+        let ids = action.ids.as_ref().ok_or_else(|| ApiError::invalid("ids is missing"))?;
+        let replies = changes.undo_of_session(session, ids)?;
+        let undone: Vec<&str> = replies.iter().filter_map(|reply| reply.reverted.as_deref()).collect();
+        let undone = json!({"undone": undone});
+        (replies, undone)
     };
-    let request =
-        UndoRequest { session: Some(session), skip: true, dry_run: action.dry_run, ..UndoRequest::default() };
-    let replies = store.changes().undo_by(&request)?;
-    let undone: Vec<&str> = replies.iter().filter_map(|reply| reply.reverted.as_deref()).collect();
-    let more = match action.dry_run {
-        true => json!({"session": outlook}),
-        false => json!({"undone": undone}),
-    };
-    let first = replies.into_iter().next().ok_or_else(|| Error::internal("an undo has no reply"))?;
+    let mut replies = replies.into_iter();
+    let mut first = replies.next().ok_or_else(|| Error::internal("an undo has no reply"))?;
+    first.notices.extend(replies.flat_map(|reply| reply.notices));
     Ok((first, more))
+}
+
+/// Returns an error if an action names a note by its path and the note is no longer there. A name that is looked up would mean
+/// another note with the same file name then.
+fn check_path(store: &Store, name: &str, action: &Action) -> Result<(), ApiError> {
+    let Some(given) = action.name.as_deref().filter(|_| !matches!(name, "create" | "restore-file")) else {
+        return Ok(());
+    };
+    // The action itself says that nothing has the name, or finds it in the trash.
+    let Ok(found) = store.lookup().find(given) else { return Ok(()) };
+    let path = found.path.as_str();
+    let is_file_name = path.rsplit('/').next() == Some(given);
+    let is_path = given.contains('/') || given.to_lowercase().ends_with(".md") || is_file_name;
+    if !is_path || path == given || path.strip_suffix(".md") == Some(given) {
+        return Ok(());
+    }
+    let error = Error::not_found(format!("there is no note {given:?} any more; nothing was written"))
+        .with_hint(format!("it was moved or deleted; {path:?} is another note"));
+    Err(error.into())
 }
 
 fn parsed<'b, T: Deserialize<'b>>(body: &'b [u8]) -> Result<T, ApiError> {

@@ -48,14 +48,25 @@ pub struct UndoRequest {
 }
 
 /// The plan of an undo.
-struct PlannedUndo {
-    plan: ChangeSet,
+pub(super) struct PlannedUndo {
+    pub(super) plan: ChangeSet,
     /// Which files others changed since.
     notices: Vec<String>,
     /// The files that stand in the way.
-    conflicts: Vec<UndoConflict>,
+    pub(super) conflicts: Vec<UndoConflict>,
     /// Whether the undo has something to do without them.
     is_partial: bool,
+}
+
+/// What the undo of one operation found before it ended.
+#[derive(Default)]
+pub(super) struct Attempt {
+    /// The operation, if one was found.
+    event: Option<Event>,
+    /// Which of its files others changed since.
+    notices: Vec<String>,
+    /// Whether files of the operation stand in the way. Only such an operation can be skipped.
+    is_hindered: bool,
 }
 
 impl Changes<'_> {
@@ -76,20 +87,18 @@ impl Changes<'_> {
     #[tracing::instrument(skip_all)]
     pub fn undo_by(&self, request: &UndoRequest) -> Result<Vec<ChangeReply>> {
         if let Some(id) = &request.id {
-            let reply = self.undo_with(request, |journal| named(journal, id))?;
+            let reply = self.undo_with(request, &RefCell::default(), |journal| named(journal, id))?;
             return Ok(vec![reply]);
         }
-        let (count, mut notices) = match &request.session {
-            Some(session) => self.operations_of_session(session, request.dry_run)?,
-            None => {
-                let count = request.count.max(1);
-                (count, self.passed(count, request.skip)?)
-            }
+        let (of_session, mut notices) = match &request.session {
+            Some(session) => self.operations_of_session(session)?,
+            None => (Vec::new(), self.passed(request.count.max(1), request.skip)?),
         };
+        let count = if request.session.is_some() { of_session.len() } else { request.count.max(1) };
         let mut replies: Vec<ChangeReply> = Vec::new();
         let mut skipped: HashSet<String> = HashSet::new();
         while replies.len() < count {
-            let tried = RefCell::new(None);
+            let attempt = RefCell::default();
             let next = |journal: &Journal| {
                 let is_next = |operation: &ActiveOperation| {
                     operation.is_undoable
@@ -100,17 +109,16 @@ impl Changes<'_> {
                             .is_none_or(|session| session_of(&operation.event) == Some(session))
                 };
                 let found = journal.operation_history(is_next)?.active.into_iter().find(is_next);
-                let event = found.ok_or_else(nothing)?.event;
-                *tried.borrow_mut() = Some(event.clone());
-                Ok(event)
+                Ok(found.ok_or_else(nothing)?.event)
             };
-            match self.undo_with(request, next) {
+            match self.undo_with(request, &attempt, next) {
                 Ok(reply) => replies.push(reply),
                 Err(error) => {
-                    let tried = tried.into_inner().filter(|_| request.skip && error.kind() != ErrorKind::Io);
-                    let Some(event) = tried else {
+                    let Attempt { event, is_hindered, .. } = attempt.into_inner();
+                    let is_end = event.is_none() && error.kind() == ErrorKind::NotFound;
+                    let Some(event) = event.filter(|_| request.skip && is_hindered) else {
                         // The operations that were undone before an error stay undone, and the error says so.
-                        if error.kind() != ErrorKind::NotFound || replies.is_empty() && skipped.is_empty() {
+                        if !is_end || replies.is_empty() && skipped.is_empty() {
                             return Err(after_some(error, &replies));
                         }
                         if replies.is_empty() {
@@ -133,6 +141,9 @@ impl Changes<'_> {
                 break;
             }
         }
+        if let (true, Some(session), Some(first)) = (request.dry_run, &request.session, replies.first()) {
+            notices.extend(self.after_the_first(session, &of_session, first, request.skip)?);
+        }
         if let Some(first) = replies.first_mut() {
             first.notices.splice(0..0, notices);
         }
@@ -148,7 +159,7 @@ impl Changes<'_> {
     pub fn redo(&self, dry_run: bool) -> Result<ChangeReply> {
         let request = UndoRequest { dry_run, ..UndoRequest::default() };
         let again = self.redoable()?;
-        let reply = self.undo_with(&request, |journal| {
+        let reply = self.undo_with(&request, &RefCell::default(), |journal| {
             undo_to_redo(journal)?.ok_or_else(|| {
                 Error::not_found("there is nothing to redo")
                     .with_hint("redo works until another operation follows the undo")
@@ -196,14 +207,13 @@ impl Changes<'_> {
         }
     }
 
-    /// Counts the operations of a session that can be undone. Notices name those that stay, and, in a dry run, those that would
-    /// be undone after the first.
-    fn operations_of_session(&self, session: &str, dry_run: bool) -> Result<(usize, Vec<String>)> {
+    /// Lists the operations of a session that have before-images, the newest first. Notices name those that stay.
+    fn operations_of_session(&self, session: &str) -> Result<(Vec<Event>, Vec<String>)> {
         let found = self.core.journal().operation_history(|_| false)?.active;
         let own: Vec<&ActiveOperation> =
             found.iter().filter(|operation| session_of(&operation.event) == Some(session)).collect();
-        let undoable: Vec<&Event> =
-            own.iter().filter(|operation| operation.is_undoable).map(|operation| &operation.event).collect();
+        let undoable = own.iter().filter(|operation| operation.is_undoable);
+        let undoable: Vec<Event> = undoable.map(|operation| operation.event.clone()).collect();
         let staying = own.iter().filter_map(|operation| Some((operation, reason_to_stay(operation)?)));
         let mut notices: Vec<String> =
             staying.map(|(operation, why)| format!("{} stays: {why}", shown(&operation.event))).collect();
@@ -214,17 +224,42 @@ impl Changes<'_> {
                     .with_tool("read_session", "read_session with the action audit lists what was done"),
             ));
         }
-        if let (true, [_, others @ ..]) = (dry_run, &undoable[..])
-            && !others.is_empty()
-        {
-            let others: Vec<String> = others.iter().map(|event| shown(event)).collect();
-            notices.push(format!(
-                "this is the first of {} operations that would be undone; the others are: {}",
-                undoable.len(),
-                others.join("; ")
-            ));
+        Ok((undoable, notices))
+    }
+
+    /// Says what the undo of a session would do after the operation that it undoes first: what else it would undo, and what it
+    /// would skip, or where it would stop.
+    fn after_the_first(
+        &self,
+        session: &str,
+        of_session: &[Event],
+        first: &ChangeReply,
+        skip: bool,
+    ) -> Result<Vec<String>> {
+        let is_first = |event: &Event| first.plan.undoes.as_ref() == Some(&event.id);
+        let rest = of_session.iter().skip_while(|event| !is_first(event)).skip(1);
+        let stays = self.session_outlook(session)?.stays;
+        let (mut others, mut notices) = (Vec::new(), Vec::new());
+        for event in rest {
+            let staying = stays.iter().find(|operation| operation.id == event.id);
+            match staying.map(|operation| operation.reason.as_deref().unwrap_or_default()) {
+                None => others.push(shown(event)),
+                Some(why) if skip => notices.push(format!("{} would be skipped: {why}", shown(event))),
+                Some(why) => {
+                    notices.push(format!("the undo would stop at {}: {why}", shown(event)));
+                    break;
+                }
+            }
         }
-        Ok((undoable.len(), notices))
+        if !others.is_empty() {
+            let count = others.len() + 1;
+            let others = others.join("; ");
+            let said = format!(
+                "this is the first of {count} operations that would be undone; the others are: {others}"
+            );
+            notices.insert(0, said);
+        }
+        Ok(notices)
     }
 
     /// Returns a notice about operations that are newer than those that are undone, and stay.
@@ -277,24 +312,41 @@ impl Changes<'_> {
         Ok(notices)
     }
 
-    /// Undoes one operation, chosen by `choose`.
-    fn undo_with(
+    /// Undoes one operation, chosen by `choose`. After an error, `attempt` says how far it came.
+    pub(super) fn undo_with(
         &self,
         request: &UndoRequest,
+        attempt: &RefCell<Attempt>,
         choose: impl FnOnce(&Journal) -> Result<Event>,
     ) -> Result<ChangeReply> {
-        let (notices, reverted) = (RefCell::new(Vec::new()), RefCell::new(None));
         let plan = |_: Option<&WriteLock>| {
             let event = choose(&self.core.journal())?;
-            let (plan, said) = self.plan_undo(&event, request)?;
-            *notices.borrow_mut() = said;
-            *reverted.borrow_mut() = Some(shown(&event));
-            Ok(plan)
+            attempt.borrow_mut().event = Some(event.clone());
+            let PlannedUndo { plan, notices, conflicts, is_partial } = self.undo_of(&event, &request.keep)?;
+            let obstacle = match conflicts.is_empty() {
+                true if request.skip => self.obstacle_at_apply(&plan)?,
+                true => None,
+                false => Some(refusal(&event, &conflicts, is_partial, request)),
+            };
+            let mut attempt = attempt.borrow_mut();
+            attempt.notices = notices;
+            attempt.is_hindered = obstacle.is_some();
+            obstacle.map_or(Ok(plan), Err)
         };
         let mut reply = self.apply_planned(plan, request.dry_run)?;
-        reply.reverted = reverted.into_inner();
-        reply.notices.splice(0..0, notices.into_inner());
+        let mut attempt = attempt.borrow_mut();
+        reply.reverted = attempt.event.as_ref().map(shown);
+        reply.notices.splice(0..0, std::mem::take(&mut attempt.notices));
         Ok(reply)
+    }
+
+    /// Returns the error about files in the way of a plan that applying it would find, such as below folders that move.
+    pub(super) fn obstacle_at_apply(&self, plan: &ChangeSet) -> Result<Option<Error>> {
+        match self.core.vault.check(plan) {
+            Ok(()) => Ok(None),
+            Err(error) if matches!(error.kind(), ErrorKind::Conflict | ErrorKind::Exists) => Ok(Some(error)),
+            Err(error) => Err(error),
+        }
     }
 
     /// Lists what stands in the way of the undo of an operation: each file with the reason, and the operations that have to
@@ -307,17 +359,8 @@ impl Changes<'_> {
         Ok(self.undo_of(&event, &[])?.conflicts)
     }
 
-    /// Plans the undo of an operation, and reports which of its files others changed since.
-    fn plan_undo(&self, event: &Event, request: &UndoRequest) -> Result<(ChangeSet, Vec<String>)> {
-        let PlannedUndo { plan, notices, conflicts, is_partial } = self.undo_of(event, &request.keep)?;
-        if conflicts.is_empty() {
-            return Ok((plan, notices));
-        }
-        Err(refusal(event, &conflicts, is_partial, request))
-    }
-
     /// Plans the undo of each file of an operation.
-    fn undo_of(&self, event: &Event, keep: &[String]) -> Result<PlannedUndo> {
+    pub(super) fn undo_of(&self, event: &Event, keep: &[String]) -> Result<PlannedUndo> {
         let record = UndoLog::open(&self.core.vault.records())?.record(&event.id)?;
         // The undo of an undo applies the operation again.
         let operation = if event.undoes.is_some() && event.op != REDO { REDO } else { "undo" };
@@ -480,7 +523,7 @@ impl Back {
 }
 
 /// Adds to the error of an undo which operations were undone before it.
-fn after_some(error: Error, replies: &[ChangeReply]) -> Error {
+pub(super) fn after_some(error: Error, replies: &[ChangeReply]) -> Error {
     let done: Vec<&str> = replies.iter().filter_map(|reply| reply.reverted.as_deref()).collect();
     if done.is_empty() {
         return error;
@@ -565,7 +608,7 @@ fn undo_to_redo(journal: &Journal) -> Result<Option<Event>> {
 }
 
 /// Finds an operation by its id, or by the beginning of it.
-fn named(journal: &Journal, id: &str) -> Result<Event> {
+pub(super) fn named(journal: &Journal, id: &str) -> Result<Event> {
     let wanted = id.trim().to_ascii_lowercase();
     let unknown = || {
         Error::not_found(format!("there is no operation {id:?} that can be undone")).with_hint(
@@ -580,7 +623,8 @@ fn named(journal: &Journal, id: &str) -> Result<Event> {
     if wanted.len() < SHORTEST_NAME {
         return Err(unknown());
     }
-    let OperationHistory { active, undos, .. } = journal.operation_history(|_| false)?;
+    let is_named = |operation: &ActiveOperation| operation.event.id == wanted;
+    let OperationHistory { active, undos, .. } = journal.operation_history(is_named)?;
     let all =
         active.into_iter().map(|operation| operation.event).chain(undos.into_iter().map(|(_, event)| event));
     let mut found: Vec<Event> = all.filter(|event| event.id.starts_with(&wanted)).collect();

@@ -1,14 +1,16 @@
 //! What the undo of a session would take back, and what it cannot take back.
 
+use std::cell::RefCell;
 use std::collections::HashSet;
 
 use serde::Serialize;
 
 use crate::change::Changes;
-use crate::change::undo::{reason_to_stay, session_of};
+use crate::change::operation::ChangeReply;
+use crate::change::undo::{PlannedUndo, UndoRequest, after_some, named, reason_to_stay, session_of};
 use crate::change::undo_conflict::later_of;
 use sidenote_foundation::clock::Timestamp;
-use sidenote_foundation::error::{ErrorKind, Result};
+use sidenote_foundation::error::{Error, ErrorKind, Result};
 use sidenote_foundation::journal::event::Event;
 
 /// An operation of a session.
@@ -75,13 +77,48 @@ impl Changes<'_> {
         Ok(outlook)
     }
 
+    /// Undoes the operations of a session that have these ids, and no others, the newest first, up to the first error.
+    ///
+    /// # Errors
+    /// `Invalid` without ids; `Conflict` if one of them is no operation of the session that can be undone, in which case nothing
+    /// is written; the errors of [`Changes::undo_by`], whose message says what was undone before.
+    #[tracing::instrument(skip_all)]
+    pub fn undo_of_session(&self, session: &str, ids: &[String]) -> Result<Vec<ChangeReply>> {
+        let wanted: HashSet<&str> = ids.iter().map(String::as_str).collect();
+        if wanted.is_empty() {
+            return Err(Error::invalid("no operation to undo is named"));
+        }
+        let mut active = self.core.journal().operation_history(|_| false)?.active;
+        active.retain(|operation| {
+            let event = &operation.event;
+            operation.is_undoable && session_of(event) == Some(session) && wanted.contains(event.id.as_str())
+        });
+        if active.len() != wanted.len() {
+            let said = "operations of the session were undone since it was shown; nothing was written";
+            return Err(Error::new(ErrorKind::Conflict, said)
+                .with_hint("look at the session again, and undo it then"));
+        }
+        let request = UndoRequest { session: Some(session.to_owned()), ..UndoRequest::default() };
+        let mut replies = Vec::new();
+        for operation in active {
+            let id = &operation.event.id;
+            let done = self.undo_with(&request, &RefCell::default(), |journal| named(journal, id));
+            replies.push(done.map_err(|error| after_some(error, &replies))?);
+        }
+        Ok(replies)
+    }
+
     /// Says what stands in the way of the undo of an operation after others were undone.
     fn in_the_way(&self, event: &Event, undone_before: &HashSet<String>) -> Result<Option<String>> {
-        let mut conflicts = match self.undo_obstacles(&event.id) {
-            Ok(conflicts) => conflicts,
+        let PlannedUndo { plan, mut conflicts, .. } = match self.undo_of(event, &[]) {
+            Ok(planned) => planned,
             Err(error) if error.kind() == ErrorKind::Io => return Err(error),
             Err(error) => return Ok(Some(error.message().to_owned())),
         };
+        // Only the first undo finds the files as they are now.
+        if conflicts.is_empty() && undone_before.is_empty() {
+            return Ok(self.obstacle_at_apply(&plan)?.map(|error| error.message().to_owned()));
+        }
         conflicts.retain(|conflict| {
             let is_free = !conflict.is_outside
                 && !conflict.later.is_empty()

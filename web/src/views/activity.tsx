@@ -104,7 +104,8 @@ function askUndoSession(session: string): void {
       title: words.undoSessionTitle(shortSession(session)),
       about: words.undoSessionAbout,
       button: words.undoSessionButton,
-      done: (reply) => words.sessionUndone(reply.undone?.length ?? 0),
+      done: (reply) => [words.sessionUndone(reply.undone?.length ?? 0), ...(reply.notices ?? []).map(sentence)].join(' '),
+      seen: ({ session: found }) => ({ ids: found?.operations.map((operation) => operation.id) ?? [] }),
       instead: ({ session: found }) => (
         <>
           <h3>{words.takenBack(found?.operations.length ?? 0)}</h3>
