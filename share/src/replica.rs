@@ -575,9 +575,9 @@ impl Replica {
     /// Leaves out the removals of files that may be new ones which the vault did not take.
     fn without_renamed<'p>(
         &self,
-        removals: Vec<(&'p SharedPath, &'p Step)>,
+        removals: Vec<FileStep<'p>>,
         reply: &mut SyncReply,
-    ) -> Result<Vec<(&'p SharedPath, &'p Step)>> {
+    ) -> Result<Vec<FileStep<'p>>> {
         let mut kept = Vec::with_capacity(removals.len());
         for (path, step) in removals {
             let Step::RemoveThere(base) = step else { continue };
@@ -729,11 +729,12 @@ impl Replica {
     }
 }
 
+/// A file with its step.
+type FileStep<'p> = (&'p SharedPath, &'p Step);
+
 /// Divides steps into what is sent, each renamed file followed by the removal of its former name, and all other removals.
-fn with_their_removals<'p>(
-    steps: Vec<(&'p SharedPath, &'p Step)>,
-) -> (Vec<(&'p SharedPath, &'p Step)>, Vec<(&'p SharedPath, &'p Step)>) {
-    let mut removed: HashMap<ContentHash, Vec<(&SharedPath, &Step)>> = HashMap::new();
+fn with_their_removals(steps: Vec<FileStep<'_>>) -> (Vec<FileStep<'_>>, Vec<FileStep<'_>>) {
+    let mut removed: HashMap<ContentHash, Vec<FileStep<'_>>> = HashMap::new();
     for (path, step) in &steps {
         if let Step::RemoveThere(base) = step {
             removed.entry(*base).or_default().push((path, step));
