@@ -485,63 +485,27 @@ impl Journal {
         Ok(left.into_iter().map(|(_, one)| one).collect())
     }
 
-    /// Returns the present location of each file that was at one of `places` right after an operation and moved since;
-    /// `None` for one that was removed. The map is empty if the operation is not in the journal.
+    /// Reads which files were moved or removed after some operations.
     ///
     /// # Errors
     /// `Io` if the journal cannot be read.
-    pub fn moves_since(
-        &self,
-        id: &str,
-        places: impl Iterator<Item = FileLocation>,
-    ) -> Result<HashMap<FileLocation, Option<FileLocation>>> {
-        let mut later = Vec::new();
-        let mut is_known = false;
+    pub fn moves_since<'i>(&self, ids: impl IntoIterator<Item = &'i str>) -> Result<LaterMoves> {
+        let mut unknown: HashSet<&str> = ids.into_iter().collect();
+        let mut moves = LaterMoves::default();
         for event in self.events(ReadOrder::NewestFirst)?.of_changes() {
-            let mut event = event?;
-            if event.id == id {
-                is_known = true;
+            if unknown.is_empty() {
                 break;
+            }
+            let mut event = event?;
+            if unknown.remove(event.id.as_str()) {
+                moves.newer.insert(event.id.clone(), moves.events.len());
             }
             event.files.retain(|file| file.before.is_some() && file.after.is_none() || file.to.is_some());
             if !event.files.is_empty() || !event.folders.is_empty() {
-                later.push(event);
+                moves.events.push(event);
             }
         }
-        let mut moved = HashMap::new();
-        if !is_known || later.is_empty() {
-            return Ok(moved);
-        }
-        // Maps each present location to the one right after the operation.
-        let mut now: HashMap<FileLocation, FileLocation> =
-            places.map(|place| (place.clone(), place)).collect();
-        for event in later.into_iter().rev() {
-            let named = |file: &TouchedFile| Some((now.get(&file.path)?.clone(), file.to.clone()));
-            let mut steps: Vec<(FileLocation, Option<FileLocation>)> =
-                event.files.iter().filter_map(named).collect();
-            let files: HashSet<&FileLocation> = event.files.iter().map(|file| &file.path).collect();
-            if !event.folders.is_empty() {
-                let inside = |place: &FileLocation| {
-                    event.folders.iter().find_map(|folder| replaced(place, &folder.from, &folder.to))
-                };
-                let others = now.iter().filter(|(place, _)| !files.contains(place));
-                steps.extend(others.filter_map(|(place, then)| Some((then.clone(), Some(inside(place)?)))));
-            }
-            if steps.is_empty() {
-                continue;
-            }
-            let gone: HashSet<&FileLocation> = steps.iter().map(|(then, _)| then).collect();
-            now.retain(|_, then| !gone.contains(then));
-            for (then, to) in steps {
-                if let Some(to) = &to {
-                    now.insert(to.clone(), then.clone());
-                }
-                moved.insert(then, to);
-            }
-        }
-        // A file that moved back has not moved.
-        moved.retain(|then, now| now.as_ref() != Some(then));
-        Ok(moved)
+        Ok(moves)
     }
 
     /// Lists the events after an operation, oldest first; `None` if the operation is not in the journal.
@@ -723,6 +687,58 @@ pub struct ActiveOperation {
     pub event: Event,
     /// Whether its before-images exist, so that it can be undone.
     pub is_undoable: bool,
+}
+
+/// The moves and removals of files after some operations.
+#[derive(Debug, Default)]
+pub struct LaterMoves {
+    /// The events that moved or removed files, newest first.
+    events: Vec<Event>,
+    /// The number of these events that are newer than an operation, by its id.
+    newer: HashMap<String, usize>,
+}
+
+impl LaterMoves {
+    /// Returns the present location of each file that was at one of `places` right after an operation and moved since;
+    /// `None` for one that was removed. The map is empty if the operation is not in the journal.
+    pub fn of(
+        &self,
+        id: &str,
+        places: impl Iterator<Item = FileLocation>,
+    ) -> HashMap<FileLocation, Option<FileLocation>> {
+        let later = self.events.get(..self.newer.get(id).copied().unwrap_or(0)).unwrap_or_default();
+        let mut moved = HashMap::new();
+        // Maps each present location to the one right after the operation.
+        let mut now: HashMap<FileLocation, FileLocation> =
+            places.map(|place| (place.clone(), place)).collect();
+        for event in later.iter().rev() {
+            let named = |file: &TouchedFile| Some((now.get(&file.path)?.clone(), file.to.clone()));
+            let mut steps: Vec<(FileLocation, Option<FileLocation>)> =
+                event.files.iter().filter_map(named).collect();
+            let files: HashSet<&FileLocation> = event.files.iter().map(|file| &file.path).collect();
+            if !event.folders.is_empty() {
+                let inside = |place: &FileLocation| {
+                    event.folders.iter().find_map(|folder| replaced(place, &folder.from, &folder.to))
+                };
+                let others = now.iter().filter(|(place, _)| !files.contains(place));
+                steps.extend(others.filter_map(|(place, then)| Some((then.clone(), Some(inside(place)?)))));
+            }
+            if steps.is_empty() {
+                continue;
+            }
+            let gone: HashSet<&FileLocation> = steps.iter().map(|(then, _)| then).collect();
+            now.retain(|_, then| !gone.contains(then));
+            for (then, to) in steps {
+                if let Some(to) = &to {
+                    now.insert(to.clone(), then.clone());
+                }
+                moved.insert(then, to);
+            }
+        }
+        // A file that moved back has not moved.
+        moved.retain(|then, now| now.as_ref() != Some(then));
+        moved
+    }
 }
 
 /// The operations of a journal, newest first, without those that were undone.

@@ -12,7 +12,7 @@ use crate::change::undo_conflict::{
 use sidenote_foundation::error::{Error, ErrorKind, Result};
 use sidenote_foundation::journal::event::{Event, OP_MOVED};
 use sidenote_foundation::journal::reader::ReadOrder;
-use sidenote_foundation::journal::{ActiveOperation, Journal, OperationHistory};
+use sidenote_foundation::journal::{ActiveOperation, Journal, LaterMoves, OperationHistory};
 use sidenote_foundation::platform::Shell;
 use sidenote_foundation::text::edit::{ChangeSet, Content, ContentHash, FileChange, FileLocation};
 use sidenote_foundation::text::path::NotePath;
@@ -322,7 +322,8 @@ impl Changes<'_> {
         let plan = |_: Option<&WriteLock>| {
             let event = choose(&self.core.journal())?;
             attempt.borrow_mut().event = Some(event.clone());
-            let PlannedUndo { plan, notices, conflicts, is_partial } = self.undo_of(&event, &request.keep)?;
+            let PlannedUndo { plan, notices, conflicts, is_partial } =
+                self.undo_of(&event, &request.keep, &self.moves_since(&event)?)?;
             let obstacle = match conflicts.is_empty() {
                 true if request.skip => self.obstacle_at_apply(&plan)?,
                 true => None,
@@ -356,11 +357,15 @@ impl Changes<'_> {
     /// `NotFound` if there is no operation with this id, or its before-images were removed.
     pub fn undo_obstacles(&self, id: &str) -> Result<Vec<UndoConflict>> {
         let event = named(&self.core.journal(), id)?;
-        Ok(self.undo_of(&event, &[])?.conflicts)
+        Ok(self.undo_of(&event, &[], &self.moves_since(&event)?)?.conflicts)
     }
 
-    /// Plans the undo of each file of an operation.
-    pub(super) fn undo_of(&self, event: &Event, keep: &[String]) -> Result<PlannedUndo> {
+    fn moves_since(&self, event: &Event) -> Result<LaterMoves> {
+        self.core.journal().moves_since([event.id.as_str()])
+    }
+
+    /// Plans the undo of each file of an operation. `moves` are those since then.
+    pub(super) fn undo_of(&self, event: &Event, keep: &[String], moves: &LaterMoves) -> Result<PlannedUndo> {
         let record = UndoLog::open(&self.core.vault.records())?.record(&event.id)?;
         // The undo of an undo applies the operation again.
         let operation = if event.undoes.is_some() && event.op != REDO { REDO } else { "undo" };
@@ -369,7 +374,7 @@ impl Changes<'_> {
         let left: HashSet<FileLocation> =
             record.files.iter().filter_map(|change| change.to.clone()).collect();
         let ends = record.files.iter().filter_map(|change| change.to.clone());
-        let moved_on = self.core.journal().moves_since(&event.id, ends)?;
+        let moved_on = moves.of(&event.id, ends);
         let (mut notices, mut hindered) = (Vec::new(), Vec::new());
         let mut unmet: HashMap<&str, bool> = keep.iter().map(|name| (name.as_str(), true)).collect();
         for change in record.files {

@@ -11,6 +11,7 @@ use crate::change::undo::{PlannedUndo, UndoRequest, after_some, named, reason_to
 use crate::change::undo_conflict::later_of;
 use sidenote_foundation::clock::Timestamp;
 use sidenote_foundation::error::{Error, ErrorKind, Result};
+use sidenote_foundation::journal::LaterMoves;
 use sidenote_foundation::journal::event::Event;
 
 /// An operation of a session.
@@ -54,6 +55,11 @@ impl Changes<'_> {
     #[tracing::instrument(skip_all)]
     pub fn session_outlook(&self, session: &str) -> Result<SessionOutlook> {
         let active = self.core.journal().operation_history(|_| false)?.active;
+        let own = active
+            .iter()
+            .map(|operation| &operation.event)
+            .filter(|event| session_of(event) == Some(session));
+        let moves = self.core.journal().moves_since(own.map(|event| event.id.as_str()))?;
         let mut outlook = SessionOutlook::default();
         let mut undone_before: HashSet<String> = HashSet::new();
         for operation in active {
@@ -65,7 +71,7 @@ impl Changes<'_> {
             self.core.check_cancelled()?;
             let reason = match reason_to_stay {
                 Some(why) => Some(why.to_owned()),
-                None => self.in_the_way(&event, &undone_before)?,
+                None => self.in_the_way(&event, &moves, &undone_before)?,
             };
             if reason.is_none() {
                 undone_before.insert(event.id.clone());
@@ -109,8 +115,13 @@ impl Changes<'_> {
     }
 
     /// Says what stands in the way of the undo of an operation after others were undone.
-    fn in_the_way(&self, event: &Event, undone_before: &HashSet<String>) -> Result<Option<String>> {
-        let PlannedUndo { plan, mut conflicts, .. } = match self.undo_of(event, &[]) {
+    fn in_the_way(
+        &self,
+        event: &Event,
+        moves: &LaterMoves,
+        undone_before: &HashSet<String>,
+    ) -> Result<Option<String>> {
+        let PlannedUndo { plan, mut conflicts, .. } = match self.undo_of(event, &[], moves) {
             Ok(planned) => planned,
             Err(error) if error.kind() == ErrorKind::Io => return Err(error),
             Err(error) => return Ok(Some(error.message().to_owned())),
