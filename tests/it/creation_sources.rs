@@ -185,3 +185,31 @@ fn git_tells_when_copied_notes_were_created() {
     assert_eq!(error.to_string(), "cannot run git: git did not answer within 0 seconds and was ended");
     assert!(is_silence(&error) && error.hint().unwrap().contains("git status"), "{error:?}");
 }
+
+#[cfg(unix)]
+#[test]
+fn a_program_that_a_silent_git_started_is_not_waited_for() {
+    let vault = TestVault::new(&[]);
+    for number in 0..30 {
+        vault.write(&format!("docs/n{number}.md"), format!("Note {number} of the boat\n"));
+    }
+    init(&vault);
+    // What git starts keeps its output open, and takes the mark away if it is left to its end.
+    let path = std::env::var_os("PATH").unwrap();
+    let real =
+        std::env::split_paths(&path).map(|folder| folder.join("git")).find(|git| git.is_file()).unwrap();
+    let folder = vault.root().join(".home/bin");
+    let mark = vault.root().join(".home/asked");
+    fs::create_dir_all(&folder).unwrap();
+    let script = format!(
+        "#!/bin/sh\ncase \"$*\" in\n*--diff-filter=A*) touch '{mark}'; (sleep 60; rm '{mark}'); exit 1;;\n*) exec '{real}' \"$@\";;\nesac\n",
+        mark = mark.display(),
+        real = real.display(),
+    );
+    fs::write(folder.join("git"), script).unwrap();
+    crate::support::set_mode(folder.join("git"), 0o755);
+    let path = std::env::join_paths(std::iter::once(folder).chain(std::env::split_paths(&path))).unwrap();
+    let done = vault.command(&["index"]).env("PATH", path).output().unwrap();
+    assert!(done.status.success(), "{}", stderr(&done));
+    assert!(mark.exists());
+}

@@ -1,15 +1,14 @@
 //! How git is run: which arguments and variables every call has, and what its failures mean.
 
 use std::ffi::OsStr;
-use std::io::{Read as _, Write as _};
+use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::atomic::Ordering;
 
 use crate::error::{Error, Result};
 use crate::git::Repository;
-use crate::git::process::{GitProcess, TimeLimit, cannot_run};
-use crate::parallel::no_thread;
+use crate::git::process::{GitErrors, GitProcess, TimeLimit, cannot_run, in_background};
 use crate::platform::{self, FileKind};
 
 /// The oldest version of git that is used: the first with `cat-file --batch-command -z`.
@@ -202,27 +201,13 @@ fn output_within(command: &mut Command, input: Option<&[u8]>, limit: TimeLimit) 
         command.stdin(Stdio::piped());
     }
     let (process, (pipe, stdout, stderr)) = GitProcess::start(command, limit)?;
-    std::thread::scope(|scope| {
-        let write = std::thread::Builder::new().spawn_scoped(scope, move || {
-            if let (Some(mut pipe), Some(input)) = (pipe, input) {
-                // Git may end before it has read everything. What it says then counts.
-                drop(pipe.write_all(input));
-            }
-        });
-        let errors = std::thread::Builder::new().spawn_scoped(scope, move || {
-            let mut said = Vec::new();
-            if let Some(mut stderr) = stderr {
-                // What was read until an error counts.
-                drop(stderr.read_to_end(&mut said));
-            }
-            String::from_utf8_lossy(&said).into_owned()
-        });
-        let mut printed = Vec::new();
-        let read = stdout.map_or(Ok(0), |mut stdout| stdout.read_to_end(&mut printed));
-        let ended = read.and_then(|_| process.wait()).map_err(cannot_run);
-        // Without a thread its pipe is closed, and git ends.
-        drop(write.map_err(no_thread)?.join());
-        let said = errors.map_err(no_thread)?.join().unwrap_or_default();
-        Ok(GitOutput { code: ended?.code().unwrap_or(-1), stdout: printed, stderr: said })
-    })
+    if let (Some(mut pipe), Some(input)) = (pipe, input.map(<[u8]>::to_vec)) {
+        // Git may end before it has read everything. What it says then counts.
+        in_background(move || drop(pipe.write_all(&input)))?;
+    }
+    let errors = stderr.map(GitErrors::read).transpose()?;
+    let stdout = stdout.map_or(Ok(Vec::new()), |stdout| process.read_to_end(stdout))?;
+    let status = process.wait().map_err(cannot_run)?;
+    let stderr = errors.map(GitErrors::said).unwrap_or_default();
+    Ok(GitOutput { code: status.code().unwrap_or(-1), stdout, stderr })
 }

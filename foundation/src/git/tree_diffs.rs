@@ -2,13 +2,11 @@
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::process::Stdio;
-use std::thread::JoinHandle;
 
 use crate::error::{Error, Result};
 use crate::git::history::{RENAME_LIMIT, RENAME_SHARE};
-use crate::git::process::{GitInput, GitOutputPipe, GitProcess, TimeLimit};
+use crate::git::process::{GitErrors, GitInput, GitOutputPipe, GitProcess, TimeLimit};
 use crate::git::{ObjectId, PathChange, Repository, TreeFile};
-use crate::parallel::no_thread;
 
 /// So many requests to a process are under way at a time. A pipe holds them, so neither side waits for the other.
 const AHEAD: usize = 64;
@@ -27,7 +25,7 @@ pub struct TreeDiffs {
     input: Option<GitInput>,
     output: BufReader<GitOutputPipe>,
     /// Reads what git says of errors.
-    errors: Option<JoinHandle<String>>,
+    errors: Option<GitErrors>,
     /// Git ends when its input is closed, so that stands before it.
     _process: GitProcess,
 }
@@ -44,16 +42,7 @@ impl Repository {
         command.args([RENAME_SHARE, RENAME_LIMIT]);
         command.stdin(Stdio::piped());
         let (process, (input, output, errors)) = GitProcess::start(&mut command, TimeLimit::WhileAnswering)?;
-        let errors = errors.map(|mut stderr| {
-            std::thread::Builder::new().spawn(move || {
-                let mut said = Vec::new();
-                // What was read until an error counts.
-                drop(stderr.read_to_end(&mut said));
-                String::from_utf8_lossy(&said).into_owned()
-            })
-        });
-        // Without the thread, git ends when its input is closed.
-        let errors = errors.transpose().map_err(no_thread)?;
+        let errors = errors.map(GitErrors::read).transpose()?;
         let output = output.ok_or_else(|| Error::internal("git has no pipes"))?;
         Ok(TreeDiffs {
             repository: self.clone(),
@@ -148,7 +137,7 @@ impl TreeDiffs {
     /// Returns the error that git could not read something, with what it said. The process has ended then.
     fn failure(&mut self, what: &str) -> Error {
         self.input = None;
-        let said = self.errors.take().and_then(|errors| errors.join().ok()).unwrap_or_default();
+        let said = self.errors.take().map(GitErrors::said).unwrap_or_default();
         if said.trim().is_empty() {
             return Error::invalid(format!(
                 "git cannot read {what} of {}",

@@ -653,24 +653,32 @@ pub fn begin_process_group(command: &mut Command) {
 
 /// Asks the group of a program that [`begin_process_group`] started to end, and kills what still runs after `patience`.
 pub fn end_process_group(child: &mut Child, patience: Duration) -> io::Result<()> {
-    use rustix::process::{Pid, Signal, kill_process_group};
-    let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
-    let send = |signal| match group {
+    use rustix::process::Signal;
+    signal_process_group(child, Signal::TERM)?;
+    // A process that waits for the terminal is stopped, and must go on to see the signal.
+    signal_process_group(child, Signal::CONT)?;
+    let end = Instant::now() + patience;
+    while child.try_wait()?.is_none() && Instant::now() < end {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    signal_process_group(child, Signal::KILL)?;
+    child.wait().map(drop)
+}
+
+/// Kills the group of a program that [`begin_process_group`] started and that was not waited for, and does not wait for it.
+pub fn kill_process_group(child: &mut Child) -> io::Result<()> {
+    signal_process_group(child, rustix::process::Signal::KILL)
+}
+
+fn signal_process_group(child: &Child, signal: rustix::process::Signal) -> io::Result<()> {
+    use rustix::process::{Pid, kill_process_group};
+    match i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
         Some(group) => match kill_process_group(group, signal) {
             Ok(()) | Err(Errno::SRCH) => Ok(()),
             Err(error) => Err(io::Error::from(error)),
         },
         None => Err(io::ErrorKind::InvalidInput.into()),
-    };
-    send(Signal::TERM)?;
-    // A process that waits for the terminal is stopped, and must go on to see the signal.
-    send(Signal::CONT)?;
-    let end = Instant::now() + patience;
-    while child.try_wait()?.is_none() && Instant::now() < end {
-        std::thread::sleep(Duration::from_millis(5));
     }
-    send(Signal::KILL)?;
-    child.wait().map(drop)
 }
 
 /// Sets whether the system may give this process memory in huge pages. A process that ends soon is better off without:

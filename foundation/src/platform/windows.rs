@@ -823,6 +823,11 @@ pub fn end_process_group(child: &mut Child, _patience: Duration) -> io::Result<(
     child.wait().map(drop)
 }
 
+/// Kills a program that [`begin_process_group`] started, and does not wait for it.
+pub fn kill_process_group(child: &mut Child) -> io::Result<()> {
+    child.kill()
+}
+
 /// Does nothing: memory comes in small pages.
 pub fn allow_huge_pages(_allow: bool) {}
 
