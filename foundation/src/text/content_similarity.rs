@@ -30,6 +30,11 @@ impl ContentPieces {
         pieces
     }
 
+    /// Returns how many bytes it takes in memory.
+    pub fn memory(&self) -> usize {
+        size_of::<Self>() + self.bytes.allocation_size()
+    }
+
     /// Returns the share of common content in percent, from 0 to 100. Two empty contents share nothing.
     pub fn percent_in_common(&self, other: &Self) -> u8 {
         percent(self.bytes_in(other), self.len.max(other.len))

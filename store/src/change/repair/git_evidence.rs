@@ -16,7 +16,7 @@ use std::rc::Rc;
 use crate::change::repair::evidence::{Certainty, Clue, EvidenceKind, Fate};
 use crate::change::repair::git_evidence::line_history::trace_dead_links;
 use crate::change::repair::git_evidence::sections::MovedSections;
-use crate::change::repair::history_reader::{HistoryProblem, HistoryReader};
+use crate::change::repair::history_reader::{HistoryProblem, HistoryReader, PiecesCache};
 use crate::change::repair::history_walk::{HistoryWalk, PathEventKind, keys_below};
 use crate::change::repair::moved_files::FileMove;
 use crate::change::repair::present::{LinkCase, Present, place_of};
@@ -101,6 +101,8 @@ pub(super) struct GitEvidence<'a> {
     subjects: HashMap<CommitIndex, String>,
     /// The present notes that are new since some commit, made when they are first asked for.
     added_notes: Option<Rc<Vec<NotePath>>>,
+    /// The pieces of the present contents that were compared.
+    present_pieces: PiecesCache<NotePath>,
     former: usize,
 }
 
@@ -132,6 +134,7 @@ impl<'a> GitEvidence<'a> {
             deleted: HashMap::new(),
             subjects: HashMap::new(),
             added_notes: None,
+            present_pieces: PiecesCache::default(),
             former: 0,
         };
         trace_dead_links(&mut evidence, present)?;

@@ -1,6 +1,7 @@
 //! Contents of the repository as a repair reads them. What git cannot read is noted, and said in the reply.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
+use std::hash::Hash;
 use std::rc::Rc;
 
 use crate::change::repair::moved_files::{MAX_COMPARED, is_mostly_in};
@@ -54,8 +55,45 @@ pub(super) fn no_evidence(error: &Error) -> String {
     format!("git is no evidence: {error}{hint}")
 }
 
+/// So many contents are read before the first is compared.
+const GROUP: usize = 256;
+
 /// The files and folders of a tree by name: the id of each, and whether it is a folder.
 type Tree = HashMap<String, (ObjectId, bool)>;
+
+/// The pieces of contents that were compared, by what names a content. Those that do not fit are cut again.
+pub(super) struct PiecesCache<K> {
+    found: HashMap<K, Rc<ContentPieces>>,
+    /// How many bytes they take.
+    bytes: usize,
+}
+
+impl<K> Default for PiecesCache<K> {
+    fn default() -> Self {
+        Self { found: HashMap::new(), bytes: 0 }
+    }
+}
+
+impl<K: Hash + Eq> PiecesCache<K> {
+    pub(super) fn get(&self, key: &K) -> Option<Rc<ContentPieces>> {
+        self.found.get(key).cloned()
+    }
+
+    pub(super) fn keep(&mut self, key: K, pieces: ContentPieces) -> Rc<ContentPieces> {
+        /// The most memory that pieces take: those of some 50,000 notes of two kilobytes.
+        const MAX_BYTES: usize = 128 << 20;
+        let size = pieces.memory();
+        if self.bytes + size > MAX_BYTES {
+            self.found.clear();
+            self.bytes = 0;
+        }
+        let pieces = Rc::new(pieces);
+        if self.found.insert(key, Rc::clone(&pieces)).is_none() {
+            self.bytes += size;
+        }
+        pieces
+    }
+}
 
 /// Reads contents by one process of git, which is started when it is first needed.
 pub(super) struct HistoryReader {
@@ -73,7 +111,7 @@ pub(super) struct HistoryReader {
     /// How many entries they have.
     tree_entries: usize,
     /// The pieces of the contents that were compared.
-    pieces: HashMap<ObjectId, Rc<ContentPieces>>,
+    pieces: PiecesCache<ObjectId>,
     /// How many contents were compared with one that moved.
     compared: usize,
 }
@@ -89,7 +127,7 @@ impl HistoryReader {
             roots: HashMap::new(),
             trees: HashMap::new(),
             tree_entries: 0,
-            pieces: HashMap::new(),
+            pieces: PiecesCache::default(),
             compared: 0,
         }
     }
@@ -240,23 +278,26 @@ impl HistoryReader {
         Ok(one.percent_in_common(other).min(99))
     }
 
-    /// Returns the pieces of some contents, in order. What was cut once is kept.
+    /// Returns the pieces of some contents, in order. What was cut once is kept, as far as it fits.
     pub(super) fn pieces_of(&mut self, ids: &[&ObjectId]) -> Result<Vec<Option<Rc<ContentPieces>>>> {
-        /// The most contents whose pieces are kept.
-        const MOST: usize = 4_096;
-        if self.pieces.len() > MOST {
-            self.pieces.clear();
+        let mut found: HashMap<&ObjectId, Rc<ContentPieces>> =
+            ids.iter().filter_map(|id| Some((*id, self.pieces.get(id)?))).collect();
+        let unknown: BTreeSet<&ObjectId> = ids.iter().copied().filter(|id| !found.contains_key(id)).collect();
+        let unknown: Vec<&ObjectId> = unknown.into_iter().collect();
+        for group in unknown.chunks(GROUP) {
+            let wanted: Vec<ObjectId> = group.iter().map(|id| (*id).clone()).collect();
+            for (id, content) in group.iter().zip(self.blobs(&wanted)?) {
+                let Some(content) = content else { continue };
+                found.insert(id, self.pieces.keep((*id).clone(), ContentPieces::of(&content)));
+            }
         }
-        let unknown: BTreeSet<&ObjectId> =
-            ids.iter().copied().filter(|id| !self.pieces.contains_key(*id)).collect();
-        let unknown: Vec<ObjectId> = unknown.into_iter().cloned().collect();
-        if !unknown.is_empty() {
-            let contents = self.blobs(&unknown)?;
-            let cut = unknown.into_iter().zip(contents);
-            let cut = cut.filter_map(|(id, content)| Some((id, Rc::new(ContentPieces::of(&content?)))));
-            self.pieces.extend(cut);
-        }
-        Ok(ids.iter().map(|id| self.pieces.get(*id).cloned()).collect())
+        Ok(ids.iter().map(|id| found.get(id).cloned()).collect())
+    }
+
+    /// Returns whether so many more contents may be compared with one that moved. A repair compares a limited number.
+    pub(super) fn may_compare(&mut self, count: usize) -> bool {
+        self.compared += count;
+        self.compared <= MAX_COMPARED
     }
 
     /// Returns whether a content is for the most part in one of some others, and was not in what these were before. Where that
@@ -269,19 +310,20 @@ impl HistoryReader {
         if others.is_empty() {
             return Ok(false);
         }
-        self.compared += others.len();
-        if self.compared > MAX_COMPARED {
-            return Ok(true);
-        }
         let Some(content) = self.pieces_of(&[content])?.pop().flatten() else { return Ok(true) };
-        let after: Vec<&ObjectId> = others.iter().map(|(_, after)| *after).collect();
-        for ((before, _), after) in others.iter().zip(self.pieces_of(&after)?) {
-            if !after.is_some_and(|after| is_mostly_in(&content, &after)) {
-                continue;
-            }
-            let before = before.map_or(Ok(Vec::new()), |before| self.pieces_of(&[before]))?;
-            if !before.into_iter().flatten().any(|before| is_mostly_in(&content, &before)) {
+        for group in others.chunks(GROUP) {
+            if !self.may_compare(group.len()) {
                 return Ok(true);
+            }
+            let after: Vec<&ObjectId> = group.iter().map(|(_, after)| *after).collect();
+            for ((before, _), after) in group.iter().zip(self.pieces_of(&after)?) {
+                if !after.is_some_and(|after| is_mostly_in(&content, &after)) {
+                    continue;
+                }
+                let before = before.map_or(Ok(Vec::new()), |before| self.pieces_of(&[before]))?;
+                if !before.into_iter().flatten().any(|before| is_mostly_in(&content, &before)) {
+                    return Ok(true);
+                }
             }
         }
         Ok(false)

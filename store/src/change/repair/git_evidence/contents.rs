@@ -93,11 +93,25 @@ impl GitEvidence<'_> {
             Some(commit) => self.has_rival((followed.last.0, commit), (from, to), blob),
             None => {
                 let Some(content) = self.reader.pieces_of(&[blob])?.pop().flatten() else { return Ok(true) };
-                let new = self.working.new.iter().filter(|other| is_rival(from, to, other));
-                let has_most = |bytes: &Vec<u8>| is_mostly_in(&content, &ContentPieces::of(bytes));
-                Ok(new.filter_map(|other| read(self.core, other)).any(|bytes| has_most(&bytes)))
+                let rivals = self.working.new.iter().filter(|other| is_rival(from, to, other));
+                let rivals: Vec<NotePath> = rivals.cloned().collect();
+                if !self.reader.may_compare(rivals.len()) {
+                    return Ok(true);
+                }
+                let has_most =
+                    |other| self.present_pieces(other).is_some_and(|it| is_mostly_in(&content, &it));
+                Ok(rivals.iter().any(has_most))
             }
         }
+    }
+
+    /// Returns the pieces of the present content of a file; `None` if it cannot be read.
+    fn present_pieces(&mut self, path: &NotePath) -> Option<Rc<ContentPieces>> {
+        if let Some(known) = self.present_pieces.get(path) {
+            return Some(known);
+        }
+        let bytes = read(self.core, path)?;
+        Some(self.present_pieces.keep(path.clone(), ContentPieces::of(&bytes)))
     }
 
     /// Finds the notes that are new since a dead link was right and have most of the content of its file: where nothing
@@ -127,8 +141,8 @@ impl GitEvidence<'_> {
             if self.exists_at(state, path)? {
                 continue;
             }
-            let Some(now) = read(self.core, path) else { continue };
-            let percent = content.percent_in_common(&ContentPieces::of(&now));
+            let Some(now) = self.present_pieces(path) else { continue };
+            let percent = content.percent_in_common(&now);
             if percent >= LEAST_PERCENT {
                 let detail = format!("{percent} % of its content is the same");
                 found.push(Clue {
