@@ -127,16 +127,13 @@ pub fn typed_path(text: &str) -> String {
 }
 
 /// Normalizes a folder that somebody typed, like [`typed_path`]. Everything below it is meant in any case, so that `Journal/**`
-/// is `Journal`, and `*` the root of the vault.
+/// is `Journal`, and `*` the root of the vault. A wildcard elsewhere stays, and no folder has that name.
 pub fn typed_folder(text: &str) -> String {
     let typed = typed_path(text);
-    let mut folder = typed.as_str();
-    while let Some(above) = folder.strip_suffix("**").or_else(|| folder.strip_suffix('*'))
-        && (above.is_empty() || above.ends_with('/'))
-    {
-        folder = above.trim_end_matches('/');
+    match typed.rsplit_once('/').unwrap_or(("", &typed)) {
+        (above, "*" | "**") => above.to_owned(),
+        _ => typed,
     }
-    folder.to_owned()
 }
 
 /// The settings of a vault that sidenote reads.
