@@ -31,6 +31,7 @@ mod replaced_files;
 mod transaction_records;
 
 use std::collections::HashSet;
+use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -382,7 +383,18 @@ impl Vault {
     /// # Errors
     /// `NotFound` if it does not exist; `Invalid` if it is not a regular file or too large; `Io` otherwise.
     pub fn read(&self, path: &NotePath) -> Result<Vec<u8>> {
-        let read = self.open_file(path).and_then(|file| safe_open::read_open(file, self.max_file_size));
+        self.read_with(path, |_| ()).map(|(bytes, ())| bytes)
+    }
+
+    /// Reads a file as [`read`](Self::read) does, and looks at it while it is open.
+    ///
+    /// # Errors
+    /// Those of [`read`](Self::read).
+    pub fn read_with<T>(&self, path: &NotePath, look: impl FnOnce(&File) -> T) -> Result<(Vec<u8>, T)> {
+        let read = self.open_file(path).and_then(|file| {
+            let seen = look(&file);
+            Ok((safe_open::read_open(file, self.max_file_size)?, seen))
+        });
         read.map_err(|error| {
             if safe_open::is_refusal(&error) {
                 Error::new(ErrorKind::Invalid, format!("{path} is not read: {error}"))

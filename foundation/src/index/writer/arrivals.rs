@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use crate::clock::Timestamp;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::git::Repository;
 use crate::index::catalog::{CatalogWriter, CreationSource, FileId, FileKind, FileRow};
 use crate::index::diff::ChangedFile;
@@ -64,6 +64,16 @@ pub(super) fn first_commits(vault: &Vault, files: &[ChangedFile]) -> HashMap<Str
     if new.len() < MIN_COPIED {
         return HashMap::new();
     }
+    let untold = |error: Error| {
+        tracing::debug!("git does not tell when the copied notes were created: {error}");
+        HashMap::new()
+    };
+    // Most vaults are in no repository, and their files need not be looked at.
+    let git = match Repository::discover(vault.root()) {
+        Ok(Some(git)) => git,
+        Ok(None) => return HashMap::new(),
+        Err(error) => return untold(error),
+    };
     let arrivals = new.into_iter().map(|file| {
         let path = file.stat.path.clone();
         let written = Timestamp::from_millis(file.stat.mtime_ns / 1_000_000);
@@ -75,12 +85,7 @@ pub(super) fn first_commits(vault: &Vault, files: &[ChangedFile]) -> HashMap<Str
         return HashMap::new();
     }
     let paths: Vec<&str> = copied.iter().map(|arrival| arrival.path.as_str()).collect();
-    let first = Repository::discover(vault.root())
-        .and_then(|found| found.map_or(Ok(HashMap::new()), |git| git.first_commits(&paths, GIT_TIME)));
-    first.unwrap_or_else(|error| {
-        tracing::debug!("git does not tell when the copied notes were created: {error}");
-        HashMap::new()
-    })
+    git.first_commits(&paths, GIT_TIME).unwrap_or_else(untold)
 }
 
 /// Sets when the notes were created that were copied to the vault together. `first` has the times of their first commits.

@@ -1,6 +1,7 @@
 //! Reading files of a batch on several threads: bytes become documents, in groups.
 
 use std::collections::BTreeMap;
+use std::fs::{File, Metadata};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -114,8 +115,10 @@ fn read_changed_file(
         warning: Some(why.to_owned()),
         failed: true,
     };
-    let bytes = match vault.read(&file.path) {
-        Ok(bytes) => bytes,
+    // Nobody asks when the file of a note was made that is known already.
+    let birth = |opened: &File| opened.metadata().ok().filter(|_| changed_file.is_new).and_then(birth_in);
+    let (bytes, birth) = match vault.read_with(&file.path, birth) {
+        Ok(read) => read,
         // An error of the system may be temporary. What this program refuses stays refused until the file changes.
         Err(error) => return unreadable(&error.to_string(), error.kind() != ErrorKind::Invalid),
     };
@@ -131,7 +134,7 @@ fn read_changed_file(
             IndexedDocument::from_note(&file.path, bytes, stat, racy, excluded, analyzer, rules);
         let row = &mut document.record.row;
         if changed_file.is_new && row.time_sources.created == CreationSource::File {
-            row.existed_at(birth_of(vault, &file.path));
+            row.existed_at(birth);
         }
         document
     };
@@ -150,7 +153,11 @@ fn read_changed_file(
 /// Returns when a file was created on this disk, where the system knows it. A program that replaces files to save them creates
 /// a new one each time.
 pub(super) fn birth_of(vault: &Vault, path: &NotePath) -> Option<Timestamp> {
-    let born = std::fs::symlink_metadata(vault.disk_path(path)).ok()?.created().ok()?;
+    std::fs::symlink_metadata(vault.disk_path(path)).ok().and_then(birth_in)
+}
+
+fn birth_in(found: Metadata) -> Option<Timestamp> {
+    let born = found.created().ok()?;
     let since = born.duration_since(std::time::UNIX_EPOCH).ok()?;
     Some(Timestamp::from_millis(i64::try_from(since.as_millis()).ok()?))
 }
