@@ -6,7 +6,6 @@ use serde::Serialize;
 
 use crate::read::tasks::{AllTasks, TaskItem};
 use crate::view::Views;
-use sidenote_foundation::clock::Timestamp;
 use sidenote_foundation::error::{Error, Result};
 
 /// The tasks of a reply, unless another number is asked for.
@@ -14,9 +13,7 @@ const TASKS: usize = 100;
 /// The most tasks of a reply.
 const MOST_TASKS: usize = 1_000;
 /// The days from today on that a week has.
-const WEEK: i64 = 7;
-/// The milliseconds of a day.
-const DAY: i64 = 86_400_000;
+const WEEK: usize = 7;
 
 /// When a task is due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,10 +24,10 @@ pub enum TaskDue {
     Today,
     /// Within the seven days that begin today.
     Week,
-    /// On some day.
-    Some,
+    /// On any day.
+    Dated,
     /// On no day that its text says.
-    None,
+    Undated,
 }
 
 impl TaskDue {
@@ -43,8 +40,8 @@ impl TaskDue {
             "overdue" => Ok(Self::Overdue),
             "today" => Ok(Self::Today),
             "week" => Ok(Self::Week),
-            "some" => Ok(Self::Some),
-            "none" => Ok(Self::None),
+            "some" => Ok(Self::Dated),
+            "none" => Ok(Self::Undated),
             other => Err(Error::invalid(format!("there is no filter {other:?} of days"))
                 .with_hint("give overdue, today, week, some or none")),
         }
@@ -108,7 +105,9 @@ impl Views<'_> {
     /// `Corrupt` if the index cannot be read.
     pub fn task_board(&self, all: &AllTasks, request: &TaskBoardRequest) -> Result<TaskBoard> {
         let now = self.core.clock.now();
-        let (today, week_end) = (now.day(), Timestamp::from_millis(now.millis() + (WEEK - 1) * DAY).day());
+        // Days can have more or fewer hours than 24.
+        let last = (1..WEEK).try_fold(now.date(), |day, _| day.tomorrow().ok());
+        let (today, week_end) = (now.day(), last.unwrap_or_else(|| now.date()).to_string());
         let (mut open, mut done, mut overdue) = (0, 0, 0);
         let (mut statuses, mut folders) = (BTreeMap::new(), BTreeMap::new());
         for task in all.items() {
@@ -133,7 +132,7 @@ impl Views<'_> {
                 .is_none_or(|folder| task.path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/')))
         };
         let is_due = |task: &TaskItem| match (request.due, &task.due) {
-            (None, _) | (Some(TaskDue::Some), Some(_)) | (Some(TaskDue::None), None) => true,
+            (None, _) | (Some(TaskDue::Dated), Some(_)) | (Some(TaskDue::Undated), None) => true,
             (Some(TaskDue::Overdue), Some(due)) => *due < today,
             (Some(TaskDue::Today), Some(due)) => *due == today,
             (Some(TaskDue::Week), Some(due)) => *due >= today && *due <= week_end,
