@@ -82,7 +82,7 @@ fn each_address_has_its_shape() {
         "graph/matches?q=garden",
         "graph/positions",
         "memory/stats",
-        "memory/list?limit=1",
+        "memory/list?folder=Memories&limit=1",
         "memory/explain?name=Start+here",
         "memory/points",
         "memory/months?months=3",
