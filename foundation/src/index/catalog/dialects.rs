@@ -110,17 +110,12 @@ impl CatalogWriter {
         Ok(())
     }
 
-    /// Stores the counts with what this batch changed in them, and returns how many links lead to a file under each dialect. If
-    /// `anew` is set, all rows are counted.
+    /// Stores the counts with what this batch changed in them, and returns how many links lead to a file under each dialect.
     ///
     /// # Errors
     /// Returns `Corrupt` or `Io` if the catalog cannot be read or written.
-    pub fn settle_counts(&self, anew: bool) -> Result<DialectCounts> {
-        let change = self.counts.take();
-        let counts = match anew {
-            true => KeptCounts::counted(self.reader())?,
-            false => KeptCounts::stored(self.reader(), change)?,
-        };
+    pub fn settle_counts(&self) -> Result<DialectCounts> {
+        let counts = KeptCounts::stored(self.reader(), self.counts.take())?;
         let KeptCounts { by_dialect: of, links, passages } = counts;
         let numbers = [of.links, of.obsidian, of.github, of.mdbook, of.site];
         COUNTS.iter().zip(numbers).try_for_each(|(name, number)| self.set_meta(name, number))?;
@@ -139,21 +134,5 @@ impl KeptCounts {
             links: kept(LINKS)? + change.links,
             passages: kept(PASSAGES)? + change.passages,
         })
-    }
-
-    /// Counts all rows.
-    fn counted(reader: &CatalogReader) -> Result<Self> {
-        let counts = CountChange::default();
-        let groups =
-            reader.collect("SELECT evidence, sum(count) FROM links GROUP BY evidence", [], |row| {
-                Ok((read_evidence(row, 0)?, row.get::<_, i64>(1)?))
-            })?;
-        groups.into_iter().for_each(|(evidence, count)| counts.add_links(evidence, count));
-        let passages =
-            reader.collect("SELECT ifnull(sum(length(passages)), 0) / 8 FROM details", [], |row| {
-                row.get::<_, i64>(0)
-            })?;
-        passages.into_iter().for_each(|number| counts.add_passages(number));
-        Ok(counts.take())
     }
 }

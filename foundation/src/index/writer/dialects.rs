@@ -64,14 +64,14 @@ impl Writer {
     }
 
     /// Decides the dialects by the links as they are now, finds the targets of links again if their dialect changed, and stores
-    /// the dialects. The counts by which links decide are kept by difference: all links are counted only when most are new.
+    /// the dialects. The counts by which links decide are kept by difference.
     ///
     /// Returns how the dialect of the vault changed, if it did.
     pub(super) fn settle_dialects(&self, dialects: &Dialects, plan: &Plan) -> Result<Option<DialectChange>> {
         let (rules, markers) = (DialectRules::of(&self.vault), self.indexed_markers()?);
         let starts_empty = plan.is_staged();
         let settled = if starts_empty { None } else { settled(&dialects.before) };
-        let mut counts = self.catalog.settle_counts(plan.is_bulk() || starts_empty)?;
+        let mut counts = self.catalog.settle_counts()?;
         // In an empty index, the targets were found by the dialects that were decided before the links were known.
         let mut found_by = if starts_empty { (*dialects.now).clone() } else { dialects.before.clone() };
         // The links of changed files were found by the dialects that were decided before.
@@ -91,7 +91,7 @@ impl Writer {
                 self.find_target(&targets, source, &path, &links)?;
             }
             // Other folders can be those of books and sites now, so that other links count.
-            counts = self.catalog.settle_counts(false)?;
+            counts = self.catalog.settle_counts()?;
         }
         self.catalog.set_dialects(&found_by)?;
         let (before, now) = (dialects.before.vault(), found_by.vault());

@@ -16,8 +16,12 @@ pub(in crate::text) struct HtmlAttribute<'h> {
 /// Lists the attributes with a value in some HTML. Those in comments are left out.
 pub(in crate::text) fn attributes(markup: &str) -> Vec<HtmlAttribute<'_>> {
     let mut found = Vec::new();
+    // Most tags have no attribute.
+    if memchr::memchr(b'=', markup.as_bytes()).is_none() {
+        return found;
+    }
     let mut at = 0;
-    while let Some(open) = markup.get(at..).and_then(|rest| rest.find('<')) {
+    while let Some(open) = markup.get(at..).and_then(|rest| memchr::memchr(b'<', rest.as_bytes())) {
         let start = at + open + 1;
         let rest = markup.get(start..).unwrap_or("");
         if let Some(comment) = rest.strip_prefix("!--") {
