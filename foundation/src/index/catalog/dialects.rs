@@ -5,7 +5,7 @@ use std::cell::Cell;
 
 use rusqlite::params;
 
-use super::links::{LinkQueries, read_evidence};
+use super::links::LinkQueries;
 use super::{CatalogReader, CatalogWriter};
 use crate::error::Result;
 use crate::text::dialect::{DialectUnit, LinkDialects};
