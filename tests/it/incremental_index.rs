@@ -141,6 +141,58 @@ fn an_incrementally_updated_index_answers_like_a_rebuilt_one() {
     check_alike(&vault.store(), &anew(&vault, &folder.path().join("index")), "when opened again");
 }
 
+/// Checks that the numbers of links and passages that the index keeps are those of its rows.
+#[track_caller]
+fn check_counts(store: &Store, when: &str) {
+    let dump = store.index().dump().unwrap();
+    for (kept, row) in [("count links ", "link "), ("count passages ", "passage ")] {
+        let kept = dump.iter().find_map(|line| line.strip_prefix(kept)).unwrap();
+        let rows = dump.iter().filter(|line| line.starts_with(row)).count();
+        assert_eq!(kept, rows.to_string(), "{row}{when}");
+    }
+}
+
+/// The numbers are kept by difference, so that each way of writing a batch has to count what it writes and removes.
+#[test]
+fn the_numbers_of_links_and_passages_are_right_after_every_way_of_writing() {
+    // From 2,000 files on, a batch is written in bulk.
+    for notes in [30, 2_000] {
+        let vault = TestVault::new(&[]);
+        let write_all = |text: &dyn Fn(usize) -> String| {
+            (0..notes).for_each(|at| vault.write(&format!("d{}/n{at}.md", at % 3), text(at)));
+        };
+        write_all(&|at| format!("[[n{}]] and [one](n{at}.md)\n\n# A\n\nheron\n", at + 1));
+        let store = vault.store();
+        let check = |store: &Store, when: &str| {
+            store.index().sync(silent()).unwrap();
+            let when = format!("{when}, {notes} notes");
+            check_counts(store, &when);
+            let folder = tempfile::tempdir().unwrap();
+            let fresh = anew(&vault, &folder.path().join("index"));
+            assert_eq!(store.index().dump().unwrap(), fresh.index().dump().unwrap(), "{when}");
+        };
+        check(&store, "after a load");
+        write_all(&|at| format!("[[n{at}]] [[n{}]] [[nowhere]]\n\notter\n", at / 2));
+        check(&store, "after a change of all notes");
+        vault.write("d0/n0.md", "[[n1]]\n");
+        vault.rename("d1/n1.md", "moved.md");
+        vault.remove("d2/n2.md");
+        check(&store, "after a few changes");
+        drop(store);
+        for _ in 0..2 {
+            assert!(vault.run(&["index", "--rebuild", "--no-embed"]).status.success());
+            check(&vault.store(), "after a rebuild");
+        }
+        (0..notes).for_each(|at| {
+            let path = format!("d{}/n{at}.md", at % 3);
+            if vault.root().join(&path).exists() {
+                vault.remove(&path);
+            }
+        });
+        check(&vault.store(), "after the removal of all notes but one");
+    }
+}
+
 /// Gives what lists tell whose order or spelling could hang on the numbers of files and texts.
 fn told(store: &Store) -> (Vec<UnresolvedItem>, Vec<String>, Vec<Vec<String>>) {
     let properties = store.reads().properties().unwrap().into_iter();

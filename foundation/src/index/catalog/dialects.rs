@@ -61,6 +61,11 @@ pub(super) const LINKS: &str = "links";
 /// The name in `meta` of the number of passages.
 pub(super) const PASSAGES: &str = "passages";
 
+/// Returns whether the number of this name in `meta` counts rows, so that it is zero in a catalog without any.
+pub(super) fn counts_rows(name: &str) -> bool {
+    name == LINKS || name == PASSAGES || COUNTS.contains(&name)
+}
+
 /// Numbers of the whole vault that a batch changes by difference, so that nobody has to read all rows for them.
 #[derive(Debug, Default, Clone, Copy)]
 pub(super) struct KeptCounts {

@@ -8,7 +8,7 @@ use rusqlite::{Connection, OpenFlags, Row, params};
 use crate::clock::Timestamp;
 use crate::error::Result;
 use crate::index::catalog::delta_encoding::pack_ascending;
-use crate::index::catalog::dialects::CountChange;
+use crate::index::catalog::dialects::{CountChange, counts_rows};
 use crate::index::catalog::folders::FolderChanges;
 use crate::index::catalog::inserts::Inserts;
 use crate::index::catalog::links::{LinkpathIds, read_evidence};
@@ -172,7 +172,7 @@ impl CatalogWriter {
         Ok(busy == 0)
     }
 
-    /// Creates an empty catalog at `path` for a bulk load, with the numbers in `meta` of this one.
+    /// Creates an empty catalog at `path` for a bulk load, with the numbers in `meta` of this one, except those that count rows.
     ///
     /// Nobody else reads the staged catalog, so it has no write-ahead log and is not synced to the disk.
     /// [`CatalogWriter::build_indexes`] adds the secondary indexes, and [`CatalogWriter::close_staged`] completes it.
@@ -186,7 +186,8 @@ impl CatalogWriter {
         staged.reader.db.execute_batch(&begin).map_err(sql("create"))?;
         let read = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?));
         let numbers: Vec<(String, i64)> = self.reader.collect("SELECT key, value FROM meta", [], read)?;
-        numbers.iter().try_for_each(|(name, value)| staged.set_meta(name, *value))?;
+        let mut kept = numbers.iter().filter(|(name, _)| !counts_rows(name));
+        kept.try_for_each(|(name, value)| staged.set_meta(name, *value))?;
         staged.commit()?;
         staged.is_loading.set(true);
         Ok(staged)
