@@ -274,7 +274,8 @@ impl DialectUnit {
         if !is_page || matches!(self.dialect, LinkDialect::Obsidian | LinkDialect::Github) {
             return files;
         }
-        let within = |name: &str| if place.is_empty() { name.to_owned() } else { format!("{place}/{name}") };
+        let within =
+            |name: &str| if place.is_empty() { name.to_owned() } else { [place, "/", name].concat() };
         if let Some(stem) = place.strip_suffix(".html") {
             add(format!("{stem}.md"), PathSpelling::Page);
             if stem == "index" || stem.ends_with("/index") {
@@ -291,7 +292,7 @@ impl DialectUnit {
         }
         if self.dialect == LinkDialect::Site && !place.is_empty() {
             for extension in ["md", "mdx"] {
-                add(format!("{place}.{extension}"), PathSpelling::WithoutExtension);
+                add([place, ".", extension].concat(), PathSpelling::WithoutExtension);
             }
         }
         for name in INDEX_NAMES {
@@ -313,34 +314,40 @@ impl DialectUnit {
     ) -> Result<bool, E> {
         let (path, _) = split_query(link_path);
         let LinkPlace::Inside(place) = self.place_of(path, source) else { return Ok(true) };
-        if place.is_empty() || self.leaves_pages(link_path, source) || has_folder(&place)? {
+        let is_rooted = path.starts_with('/');
+        if place.is_empty() || self.is_outside_pages(&place) || is_rooted && self.dialect == LinkDialect::Site
+        {
             return Ok(true);
         }
-        if !path.starts_with('/') {
-            return Ok(false);
-        }
-        if self.dialect == LinkDialect::Site {
-            return Ok(true);
-        }
-        // A path from the root that begins with no folder of the vault is a page of the site around it.
+        // A path from the root that begins with no folder of the vault is a page of the site around it. Links to such pages
+        // are many, and their first folders few.
         let below = place.strip_prefix(self.root.as_str()).unwrap_or(&place).trim_start_matches('/');
-        let Some((first, _)) = below.split_once('/') else { return Ok(false) };
-        let folder = if self.root.is_empty() { first.to_owned() } else { format!("{}/{first}", self.root) };
-        Ok(!has_folder(&folder)?)
+        if is_rooted && let Some((first, _)) = below.split_once('/') {
+            let folder =
+                if self.root.is_empty() { first.to_owned() } else { format!("{}/{first}", self.root) };
+            if !has_folder(&folder)? {
+                return Ok(true);
+            }
+        }
+        has_folder(&place)
     }
 
     /// Returns whether a link path leads out of the pages of a book or site, to a place where the vault has no file. What a
     /// server shows there is not known.
     pub fn leaves_pages(&self, link_path: &str, source: &NotePath) -> bool {
         let (path, _) = split_query(link_path);
-        let is_outside = |place: &str| !holds(&self.folder, place) && place != self.folder;
-        let is_published = matches!(self.dialect, LinkDialect::Mdbook | LinkDialect::Site);
-        is_published
-            && match self.place_of(path, source) {
-                LinkPlace::Inside(place) => is_outside(&place),
-                // What is hidden or outside of the vault is known to be there or not by nobody.
-                LinkPlace::Elsewhere(_) => false,
-            }
+        match self.place_of(path, source) {
+            LinkPlace::Inside(place) => self.is_outside_pages(&place),
+            // What is hidden or outside of the vault is known to be there or not by nobody.
+            LinkPlace::Elsewhere(_) => false,
+        }
+    }
+
+    /// Returns whether a place is outside of the pages of a book or site.
+    fn is_outside_pages(&self, place: &str) -> bool {
+        matches!(self.dialect, LinkDialect::Mdbook | LinkDialect::Site)
+            && !holds(&self.folder, place)
+            && place != self.folder
     }
 
     /// Returns whether a Markdown link without a file can lead out of what the vault contains: where links are paths, and where it
@@ -455,20 +462,26 @@ pub fn place_in(folder: &str, path: &str) -> Option<String> {
 /// Joins a path to a folder, and resolves its `.` and `..`.
 fn reduced(folder: &str, path: &str) -> LinkPlace {
     let mut above = 0;
-    let mut parts: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
-    for part in path.split('/') {
+    let mut place = String::with_capacity(folder.len() + 1 + path.len());
+    for part in folder.split('/').chain(path.split('/')) {
         match part {
             "" | "." => {}
-            ".." if parts.pop().is_none() => above += 1,
-            ".." => {}
-            name => parts.push(name),
+            ".." if place.is_empty() => above += 1,
+            ".." => place.truncate(place.rfind('/').unwrap_or(0)),
+            name => {
+                if !place.is_empty() {
+                    place.push('/');
+                }
+                place.push_str(name);
+            }
         }
     }
-    let is_hidden = parts.iter().any(|part| part.starts_with('.'));
     if above > 0 {
-        let up = std::iter::repeat_n("..", above);
-        return LinkPlace::Elsewhere(up.chain(parts).collect::<Vec<_>>().join("/"));
+        let inside = Some(place.as_str()).filter(|place| !place.is_empty());
+        return LinkPlace::Elsewhere(
+            std::iter::repeat_n("..", above).chain(inside).collect::<Vec<_>>().join("/"),
+        );
     }
-    let joined = parts.join("/");
-    if is_hidden { LinkPlace::Elsewhere(joined) } else { LinkPlace::Inside(joined) }
+    let is_hidden = place.starts_with('.') || place.contains("/.");
+    if is_hidden { LinkPlace::Elsewhere(place) } else { LinkPlace::Inside(place) }
 }

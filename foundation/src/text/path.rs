@@ -321,7 +321,15 @@ pub fn key(text: &str) -> String {
 
 /// Returns whether `key` is the key of a name.
 pub fn has_key(name: &str, key: &str) -> bool {
-    if name.is_ascii() { name.trim().eq_ignore_ascii_case(key) } else { self::key(name) == key }
+    if name.is_ascii() {
+        // Only white space can make a name longer than its key.
+        name.len() >= key.len() && {
+            let trimmed = if name.len() == key.len() { name } else { name.trim() };
+            trimmed.eq_ignore_ascii_case(key)
+        }
+    } else {
+        self::key(name) == key
+    }
 }
 
 impl fmt::Display for NotePath {

@@ -1,6 +1,7 @@
 //! Links in the catalog. Each link text is stored once for the whole vault, and each note has one row for all its links
 //! with the same text, which have the same target.
 
+use std::cell::RefCell;
 use std::collections::HashSet;
 
 use hashbrown::HashMap;
@@ -293,11 +294,20 @@ impl LinkQueries<'_> {
         let groups = self.groups(&format!("WHERE l.target IS NULL {rest}"))?;
         let dialects = self.dialects()?;
         let mut broken = Vec::with_capacity(groups.len());
+        // Many links name few folders.
+        let folders: RefCell<HashMap<String, bool>> = RefCell::default();
+        let has_folder = |folder: &str| {
+            if let Some(is_there) = folders.borrow().get(folder) {
+                return Ok(*is_there);
+            }
+            let is_there = self.0.paths().has_folder(folder)?;
+            folders.borrow_mut().insert(folder.to_owned(), is_there);
+            Ok(is_there)
+        };
         for (source, path, links) in groups {
             let unit = dialects.unit_of(&path);
             let is_path = links.syntax == LinkSyntax::Markdown && unit.can_lead_beyond();
-            let has_folder = |folder: &str| self.0.paths().has_folder(folder);
-            let is_elsewhere = is_path && unit.leads_beyond_files(&links.linkpath, &path, has_folder)?;
+            let is_elsewhere = is_path && unit.leads_beyond_files(&links.linkpath, &path, &has_folder)?;
             if !is_elsewhere && !is_placeholder(&links.linkpath) {
                 broken.push((source, links));
             }
