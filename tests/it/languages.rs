@@ -79,6 +79,49 @@ fn words_are_found_without_typing_accents() {
     check("zlutoucky kun", &["Kůň.md"]);
 }
 
+/// The cases of `tests/languages/found.tsv`: language, text of a note, query, and whether the query finds the note.
+fn word_cases() -> Vec<[&'static str; 4]> {
+    let lines = include_str!("../languages/found.tsv").lines().filter(|line| !line.starts_with('#'));
+    lines.map(|line| <[&str; 4]>::try_from(line.split('\t').collect::<Vec<_>>()).expect(line)).collect()
+}
+
+/// All notes are in one vault, so that no language spoils the words of another one.
+#[test]
+fn words_of_every_language_are_found() {
+    let cases = word_cases();
+    assert!(cases.len() >= 35, "{}", cases.len());
+    let names: Vec<String> = (0..cases.len()).map(|at| format!("{}.md", letters_of(at))).collect();
+    let notes: Vec<(&str, &str)> =
+        names.iter().zip(&cases).map(|(name, [_, text, ..])| (name.as_str(), *text)).collect();
+    let vault = TestVault::new(&notes);
+    let store = vault.store();
+    let mut wrong = Vec::new();
+    for (name, case @ [_, _, query, expected]) in names.iter().zip(&cases) {
+        let request = SearchRequest {
+            query: (*query).to_owned(),
+            plain: true,
+            limit: Some(1000),
+            no_sync: true,
+            ..SearchRequest::default()
+        };
+        let results = store.searches().search(&request).unwrap().results;
+        let is_found = results.iter().any(|result| result.path == *name);
+        if is_found != (*expected == "yes") {
+            wrong.push(case);
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// Names a note by a number without digits, so that no query finds it by name.
+fn letters_of(at: usize) -> String {
+    [at / 26 % 26, at % 26]
+        .map(|letter| char::from(b'a' + letter as u8))
+        .iter()
+        .map(|c| format!("x{c}x"))
+        .collect()
+}
+
 /// What a file of queries adds up to.
 #[derive(Debug)]
 struct Success {

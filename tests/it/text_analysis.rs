@@ -1,9 +1,9 @@
 //! Tests text analysis: words, identifiers and scripts without spaces.
 
 use proptest::prelude::{prop_assert, prop_assert_eq, proptest};
-use sidenote::text::terms::{
-    CachedStemmer, Initials, TermKind, Terms, fold_into, is_stop_word, stem_prefixes, terms,
-};
+use sidenote::text::folding::fold_into;
+use sidenote::text::terms::{CachedStemmer, Initials, TermKind, Terms, is_stop_word, stem_prefixes, terms};
+use unicode_normalization::UnicodeNormalization;
 
 /// Checks the terms of a text; wholes stand in brackets.
 #[track_caller]
@@ -55,8 +55,13 @@ fn words_are_folded() {
     check("ΟΔΟΣ οδός", "οδοσ οδοσ");
     check("Ёлка", "елка");
     check("ﬁne Ⅷ", "fine viii");
-    check("قَهْوَة", "قهوة");
+    check("قَهْوَة", "قهوه");
     check("हिन्दी", "हिन्दी");
+    check("мой їжак ў", "мой їжак ў");
+    check("שָׁלוֹם צה״ל צה\"ל \"שלום\"", "שלום צהל צהל שלום");
+    check("می‌خواهم ۱۴۰۵ ٢٠٢٦", "ميخواهم 1405 2026");
+    check("об’єкт пʼять", "обєкт пять");
+    check("Daten\u{AD}bank \u{AD}x", "datenbank x");
 }
 
 #[test]
@@ -88,6 +93,12 @@ fn unspaced_scripts_give_bigrams() {
     check("我用Rust写", "我用 rust 写");
     check("カフェ", "カフ フェ");
     check("ไทย", "ไท ทย");
+}
+
+#[test]
+fn symbols_are_words() {
+    check("a→b 🚀✔️ 👋🏽 🇩🇪🇫🇷 👩‍💻 1️⃣ ↮", "a → b 🚀 ✔ 👋 🇩🇪 🇫🇷 👩 💻 1 ↔");
+    check("│ ── ■ ● • · 5 € ©", "5");
 }
 
 #[test]
@@ -169,6 +180,16 @@ fn stop_words_are_known() {
 }
 
 proptest! {
+    /// Composed and decomposed texts are the same, also where characters are counted in pairs.
+    #[test]
+    fn decomposed_text_has_the_same_terms(text in "[a-zÀ-ſЀ-ӿ가-각가ぁ-ヺｦ-ﾟ東京_' -]{0,24}|\\PC{0,40}") {
+        let texts = |text: &str| -> Vec<_> {
+            terms(text).into_iter().map(|term| (term.text, term.position, term.kind)).collect()
+        };
+        let (composed, decomposed): (String, String) = (text.nfc().collect(), text.nfd().collect());
+        prop_assert_eq!(texts(&composed), texts(&decomposed), "{:?}", text);
+    }
+
     #[test]
     fn terms_have_correct_offsets(text in "\\PC{0,80}") {
         let mut last = 0;

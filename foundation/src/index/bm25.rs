@@ -147,6 +147,9 @@ impl IndexedText {
     }
 }
 
+/// The weight of a whole identifier. Its parts count beside it.
+pub const WHOLE_TERM_WEIGHT: f32 = 0.5;
+
 /// A word of a query to rank by.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Word {

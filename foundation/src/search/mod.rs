@@ -2,6 +2,7 @@
 //! equal scores by path.
 
 pub mod fuse;
+mod numbered_names;
 pub mod query;
 pub mod snippet;
 pub mod candidates;
@@ -435,7 +436,7 @@ fn text_list<'s>(
     let replaced = if query.condition.is_some() {
         None
     } else {
-        out_of_vocabulary::replace_unknown(&query.words, &snapshot.bm25)?
+        out_of_vocabulary::replace_unknown(query, &snapshot.bm25)?
     };
     let words = Bm25Query { words: replaced.as_deref().unwrap_or(&query.words), allowed, limit };
     let mut ranking = match is_alone {

@@ -6,6 +6,8 @@
 
 use crate::error::Result;
 use crate::index::bm25::{Bm25Snapshot, Word};
+use crate::search::numbered_names;
+use crate::search::query::Query;
 use crate::text::terms::CachedStemmer;
 
 /// The minimum length of a word that is split, in characters.
@@ -19,17 +21,22 @@ const LINKING_ELEMENTS: [&str; 7] = ["", "s", "es", "n", "en", "e", "er"];
 /// The two-letter spellings of umlauts and ligatures, and the letter that folding makes of each.
 const DIGRAPHS: [(&str, &str); 3] = [("ae", "a"), ("oe", "o"), ("ue", "u")];
 
-/// Replaces words that no note contains by the nearest words of the vault. Returns `None` if there is nothing to
-/// replace. The parts of a compound share the weight of the word.
+/// Replaces words that no note contains by the nearest words of the vault, and adds the other forms of names with a number.
+/// Returns `None` if nothing changes. The parts of a compound share the weight of the word.
 ///
 /// # Errors
 /// `Corrupt` if the full-text index cannot be read.
-pub fn replace_unknown(words: &[Word], bm25: &Bm25Snapshot) -> Result<Option<Vec<Word>>> {
-    bm25.look_up(words)?;
+pub fn replace_unknown(query: &Query, bm25: &Bm25Snapshot) -> Result<Option<Vec<Word>>> {
+    bm25.look_up(&query.words)?;
     let mut replacer = Replacer { bm25, stem: CachedStemmer::with_small_cache() };
     let mut replaced = Vec::new();
+    let mut others = Vec::new();
+    for word in &query.joined {
+        others.extend((!bm25.is_out_of_vocabulary(word)?).then(|| word.clone()));
+    }
     let mut is_changed = false;
-    for word in words {
+    for word in &query.words {
+        others.extend(numbered_names::split(word, bm25)?.into_iter().flatten());
         let parts = replacer.replacements(word)?;
         is_changed |= !parts.is_empty();
         let weight = word.weight / parts.len().max(1) as f32;
@@ -37,6 +44,12 @@ pub fn replace_unknown(words: &[Word], bm25: &Bm25Snapshot) -> Result<Option<Vec
             replaced.push(word.clone());
         }
         replaced.extend(parts.into_iter().map(|part| Word { weight, ..part }));
+    }
+    for other in others {
+        if replaced.iter().all(|word| word.exact != other.exact) {
+            replaced.push(other);
+            is_changed = true;
+        }
     }
     Ok(is_changed.then_some(replaced))
 }

@@ -7,7 +7,8 @@ use std::collections::HashSet;
 
 use crate::clock::Timestamp;
 use crate::error::Result;
-use crate::index::bm25::Word;
+use crate::index::bm25::{WHOLE_TERM_WEIGHT, Word};
+use crate::search::numbered_names;
 use crate::search::query_parser;
 use crate::search::query_parser::QueryNode;
 use crate::text::terms::{CachedStemmer, Term, TermKind, is_stop_word, terms};
@@ -17,14 +18,14 @@ use crate::text::terms::{CachedStemmer, Term, TermKind, is_stop_word, terms};
 pub struct Query {
     /// The words to rank by, including those of phrases.
     pub words: Vec<Word>,
+    /// Names with a number that are two words of the query, such as `iOS 17`, as one word.
+    pub joined: Vec<Word>,
     /// The condition that a note must match, if the query has one.
     pub condition: Option<QueryNode>,
     /// The text that a model embeds: the words of the query without operators and negated terms.
     pub text_to_embed: String,
 }
 
-/// The weight of a whole identifier. Its parts count beside it.
-const WHOLE_TERM_WEIGHT: f32 = 0.5;
 /// The maximum number of words. A query can be a pasted page, and more words do not improve the ranking.
 const MAX_WORDS: usize = 400;
 
@@ -32,7 +33,9 @@ impl Query {
     /// Creates a query of plain words. No character has a special meaning.
     pub fn plain(text: &str) -> Self {
         let mut query = Self { text_to_embed: text.trim().to_owned(), ..Self::default() };
-        query.add_words(&terms(text), &mut HashSet::new(), &mut CachedStemmer::with_small_cache());
+        let found = terms(text);
+        query.add_words(&found, &mut HashSet::new(), &mut CachedStemmer::with_small_cache());
+        query.joined = numbered_names::joined(&found);
         query.drop_stop_words();
         query
     }

@@ -4,9 +4,9 @@ use std::borrow::Cow;
 use std::cell::OnceCell;
 
 use crate::search::javascript_regex::{Pattern, TooManySteps};
+use crate::text::folding::is_unspaced;
 use crate::text::path::{fold_case_in_place, lowercase_chars, to_nfc};
 use crate::text::span::Span;
-use crate::text::terms::is_unspaced;
 
 /// A term of a query.
 #[derive(Debug, Clone)]

@@ -34,6 +34,7 @@ pub mod tag;
 pub mod task_due;
 pub mod terms;
 mod ascii;
+pub mod folding;
 pub mod short_word;
 pub mod body_edit;
 pub mod conflict_copy;

@@ -3,9 +3,10 @@
 //! Notes are split at headings and paragraphs. Tokens are estimated from characters, without a model.
 
 use crate::text::ascii;
+use crate::text::folding::is_unspaced;
 use crate::text::note::{Note, Piece, PieceKind, Separator};
 use crate::text::span::Span;
-use crate::text::terms::{ByteClass, is_unspaced};
+use crate::text::terms::ByteClass;
 
 /// The most estimated tokens of a passage.
 const MAX_TOKENS: usize = 220;

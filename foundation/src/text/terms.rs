@@ -7,10 +7,13 @@
 use std::mem;
 
 use frostem::{Algorithm, Stemmer};
-use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 
 use crate::text::ascii::small_run;
+use crate::text::folding::{
+    fold_into, folds_to_itself, is_flag_letter, is_inner_sign, is_invisible, is_skin_tone, is_symbol,
+    is_unspaced, is_written_on,
+};
 use crate::text::short_word::{ShortWord, continues, short_run, short_word};
 
 /// The most bytes of a word. A longer one is data, not language, and is omitted.
@@ -291,8 +294,13 @@ impl<'a> Terms<'a> {
                 self.queue_bigrams();
                 return true;
             }
-            if is_word(c) {
+            // A mark without a letter is no word.
+            if is_word(c) && !is_combining_mark(c) {
                 self.queue_word_or_run();
+                return true;
+            }
+            if is_symbol(c) && !self.in_runs {
+                self.queue_symbol(c);
                 return true;
             }
             self.at += c.len_utf8();
@@ -300,27 +308,32 @@ impl<'a> Terms<'a> {
         false
     }
 
+    /// Queues a symbol with what is written on it. The two letters of a flag are one symbol.
+    fn queue_symbol(&mut self, c: char) {
+        let start = self.at;
+        let mut end = start + c.len_utf8();
+        if is_flag_letter(c) {
+            end += char_at(self.text, end).filter(|&c| is_flag_letter(c)).map_or(0, char::len_utf8);
+        }
+        let rest = self.text.get(end..).unwrap_or("").chars();
+        let marks = rest.take_while(|&c| is_combining_mark(c) || is_skin_tone(c));
+        self.at = end + marks.map(char::len_utf8).sum::<usize>();
+        self.push(start, self.at, TermKind::Word);
+    }
+
     /// Queues the bigrams of a run of a script without spaces.
     fn queue_bigrams(&mut self) {
-        let mut starts: [usize; 2] = [self.at, self.at];
-        let mut count = 0usize;
-        while let Some(c) = char_at(self.text, self.at) {
-            if !(is_unspaced(c) || count > 0 && is_combining_mark(c)) {
-                break;
-            }
-            let start = self.at;
-            self.at += c.len_utf8();
-            if is_combining_mark(c) && !is_unspaced(c) {
-                continue;
-            }
+        let (mut last, mut count) = (self.at, 0usize);
+        while char_at(self.text, self.at).is_some_and(is_unspaced) {
+            let previous = mem::replace(&mut last, self.at);
+            self.at = end_of_unspaced(self.text, self.at);
             count += 1;
             if count > 1 {
-                self.push(starts[1], self.at, TermKind::Bigram);
+                self.push(previous, self.at, TermKind::Bigram);
             }
-            starts = [starts[1], start];
         }
         let kind = if count == 1 { TermKind::Bigram } else { TermKind::LastCharacter };
-        self.push(starts[1], self.at, kind);
+        self.push(last, self.at, kind);
     }
 
     fn queue_word_or_run(&mut self) {
@@ -332,8 +345,14 @@ impl<'a> Terms<'a> {
         let begin = self.at;
         let letters = self.text.as_bytes().iter().skip(begin).take_while(|byte| byte.is_ascii_alphanumeric());
         self.at += letters.count();
-        while let Some(c) = char_at(self.text, self.at).filter(|&c| is_word(c) && c != '_') {
-            self.at += c.len_utf8();
+        let mut before = None;
+        while let Some(c) = char_at(self.text, self.at) {
+            let next = self.at + c.len_utf8();
+            if !(is_word(c) && c != '_' || is_inside(self.text, before, c, next)) {
+                break;
+            }
+            before = Some(c);
+            self.at = next;
         }
         if self.at > begin {
             self.push(begin, self.at, TermKind::Word);
@@ -428,8 +447,13 @@ fn scan_word(text: &str, start: usize, parts: &mut Vec<(usize, usize)>) -> WordS
                 part_start = scan.end;
                 scan.is_joined = true;
             }
-            case.push(c);
-            before = Some(c);
+            // A mark belongs to the letter before it.
+            if !is_combining_mark(c) || before.is_none() {
+                case.push(c);
+                before = Some(c);
+            }
+        } else if is_inside(text, before, c, next) {
+            // The word goes on, and no part of it ends.
         } else if connects(c, before, char_at(text, next)) {
             if scan.end > part_start {
                 parts.push((part_start, scan.end));
@@ -551,7 +575,10 @@ impl CaseState {
         if !c.is_uppercase() {
             return false;
         }
-        let before_lower = || char_at(text, next).is_some_and(|n| n.is_lowercase() && !is_plural(text, next));
+        let before_lower = || {
+            let next = next + marks_at(text, next);
+            char_at(text, next).is_some_and(|n| n.is_lowercase() && !is_plural(text, next))
+        };
         self.last_lower || (self.last_upper && before_lower())
     }
 }
@@ -594,71 +621,36 @@ fn char_at(text: &str, at: usize) -> Option<char> {
     }
 }
 
+/// Returns the length of the combining marks at a byte offset.
+fn marks_at(text: &str, at: usize) -> usize {
+    let rest = text.get(at..).unwrap_or("");
+    rest.chars().take_while(|&c| is_combining_mark(c)).map(char::len_utf8).sum()
+}
+
+/// Returns the end of the character of a script without spaces at a byte offset, with what is written on it.
+fn end_of_unspaced(text: &str, at: usize) -> usize {
+    let mut rest = text.get(at..).unwrap_or("").chars();
+    let first = rest.next().map_or(0, char::len_utf8);
+    let marks = rest.take_while(|&c| is_written_on(c) || is_combining_mark(c) && !is_unspaced(c));
+    at + first + marks.map(char::len_utf8).sum::<usize>()
+}
+
+/// Returns whether a character that is no letter stands within a word without dividing it. `next` is the offset after it.
+fn is_inside(text: &str, before: Option<char>, c: char, next: usize) -> bool {
+    let after = || text.get(next..).unwrap_or("").chars().find(|&c| !is_invisible(c));
+    let goes_on = |before| match after().filter(|&after| is_word(after) && after != '_') {
+        Some(after) => is_invisible(c) || is_inner_sign(before, c) && is_inner_sign(after, c),
+        None => false,
+    };
+    !c.is_ascii_alphanumeric() && before.is_some_and(goes_on)
+}
+
 /// Returns whether a character is part of words.
 fn is_word(c: char) -> bool {
     if c.is_ascii() {
         return c.is_ascii_alphanumeric() || c == '_';
     }
     (c.is_alphanumeric() || is_combining_mark(c)) && !is_unspaced(c)
-}
-
-/// Returns whether a character belongs to a script without spaces between words, whose words are found by bigrams only.
-pub fn is_unspaced(c: char) -> bool {
-    matches!(c,
-        '\u{0E00}'..='\u{0EFF}' // Thai, Lao
-        | '\u{1000}'..='\u{109F}' // Myanmar
-        | '\u{1100}'..='\u{11FF}' // Hangul letters
-        | '\u{1780}'..='\u{17FF}' // Khmer
-        | '\u{3005}'..='\u{3007}' // ideographic iteration and zero
-        | '\u{3041}'..='\u{30FA}' | '\u{30FC}'..='\u{30FF}' // kana
-        | '\u{3105}'..='\u{312F}' // bopomofo
-        | '\u{31F0}'..='\u{31FF}' // small kana
-        | '\u{3400}'..='\u{4DBF}' | '\u{4E00}'..='\u{9FFF}' // Han
-        | '\u{AC00}'..='\u{D7AF}' // Hangul syllables
-        | '\u{F900}'..='\u{FAFF}' // Han, compatibility
-        | '\u{FF66}'..='\u{FF9F}' // half-width kana
-        | '\u{20000}'..='\u{323AF}') // Han, supplementary
-}
-
-/// Appends `raw` in lower case, in compatibility form and without diacritics.
-///
-/// Combining marks of Latin, Greek and Cyrillic letters (U+0300–U+036F) and Arabic vowel signs are removed. Marks that
-/// are letters of their script (Devanagari vowels, kana voicing) are kept.
-pub fn fold_into(raw: &str, out: &mut String) {
-    if raw.is_ascii() {
-        let start = out.len();
-        out.push_str(raw);
-        if let Some(added) = out.get_mut(start..) {
-            added.make_ascii_lowercase();
-        }
-        return;
-    }
-    if raw.chars().all(folds_to_itself) {
-        out.push_str(raw);
-        return;
-    }
-    let bare = raw.nfkd().filter(
-        |&c| !matches!(c, '\u{0300}'..='\u{036F}' | '\u{064B}'..='\u{065F}' | '\u{0670}' | '\u{0640}'),
-    );
-    for c in bare.nfc() {
-        match c {
-            'ß' | 'ẞ' => out.push_str("ss"),
-            'æ' | 'Æ' => out.push_str("ae"),
-            'œ' | 'Œ' => out.push_str("oe"),
-            'ø' | 'Ø' => out.push('o'),
-            'ł' | 'Ł' => out.push('l'),
-            'đ' | 'Đ' | 'ð' | 'Ð' => out.push('d'),
-            'þ' | 'Þ' => out.push_str("th"),
-            'ı' | 'İ' => out.push('i'),
-            'ς' => out.push('σ'),
-            _ => out.extend(c.to_lowercase().map(|low| if low == 'ς' { 'σ' } else { low })),
-        }
-    }
-}
-
-/// Returns whether a character is a Han character that folding leaves as it is, wherever it stands.
-fn folds_to_itself(c: char) -> bool {
-    matches!(c, '\u{4E00}'..='\u{9FFF}')
 }
 
 /// The slots of the cache for a whole text, and for a few words. Both are powers of two.

@@ -22,8 +22,8 @@ use crate::index::bm25::term_lookup::{SortedTerms, unreadable};
 use crate::index::bm25::{Bm25Snapshot, DocSet, failed};
 use crate::index::file_set::{FileId, FileSet};
 use crate::parallel;
+use crate::text::folding::{fold_into, is_unspaced};
 use crate::text::path::to_nfc;
-use crate::text::terms::{fold_into, is_unspaced};
 
 /// The term that marks a note with text that is not indexed, such as an extremely long word.
 pub(super) const INCOMPLETE: &str = "\u{7f}";
