@@ -8,12 +8,12 @@ import { nameText } from './event-names';
 import { changes, session } from './live';
 import { go, noteAddress } from './router';
 import { strings } from './strings';
-import { isNotePath, sentence } from './text';
+import { isNotePath, sentence, written } from './text';
 import { useResource } from './resource';
 import type { ChangeReply, OperationReply, UndoState } from './types';
 import { Dialog } from './ui/dialog';
 import { Diff } from './ui/diff';
-import { Button, Failure, Loading, Notices, Time } from './ui/parts';
+import { Button, Failure, Loading, Notices, Path, Time } from './ui/parts';
 
 /** What is said of a change, before it and after it. */
 interface Words {
@@ -138,7 +138,7 @@ function ConflictTexts({ error, diff }: { error: ApiError; diff: string | undefi
         <div class="two-texts" key={file.path}>
           <section>
             <h3>{strings.conflict.now(file.path)}</h3>
-            <pre tabIndex={0}>{file.text ?? strings.conflict.gone}</pre>
+            <pre tabIndex={0} {...written(file.text ?? '')}>{file.text ?? strings.conflict.gone}</pre>
           </section>
           <section>
             <h3>{strings.conflict.planned}</h3>
@@ -176,7 +176,7 @@ export function Obstacle({ id, subject, undo, files }: { id: string; subject: st
       <ul class="plain-list">
         {blocked.map(([path, reason]) => (
           <li key={path}>
-            <span class="path">{path}</span> {reason}
+            <Path text={path} /> {reason}
           </li>
         ))}
       </ul>

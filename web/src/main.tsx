@@ -12,6 +12,7 @@ import { followLinks, location, noteAddress, noteOfAddress, withQuery } from './
 import { strings } from './strings';
 import './styles/base.css';
 import './styles/page.css';
+import { written } from './text';
 import { applyTheme } from './theme';
 import { BrokenLinkDialog } from './ui/broken-link';
 import { Dialog } from './ui/dialog';
@@ -160,7 +161,7 @@ function Unsaved({ path }: { path: string }) {
     <p class="banner unsaved" role="status">
       {strings.editor.unsavedIn}{' '}
       {others.map((draft) => (
-        <a key={draft.path} href={withQuery(noteAddress(draft.path), { edit: '1' })} dir="auto">
+        <a key={draft.path} href={withQuery(noteAddress(draft.path), { edit: '1' })} {...written(draft.name)}>
           {draft.name}
         </a>
       ))}

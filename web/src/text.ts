@@ -210,6 +210,37 @@ export function directionOf(text: string): 'ltr' | 'rtl' | null {
   return letter === undefined ? null : RIGHT_TO_LEFT.test(letter) ? 'rtl' : 'ltr';
 }
 
+/** An ideograph or a syllable says about as much as this many letters of other scripts. */
+const LETTERS_IN_A_SYLLABLE = 2;
+/** No Japanese sentence has this many ideographs and no kana. */
+const IDEOGRAPHS_OF_CHINESE = 20;
+/** The language of a long text is that of its beginning. */
+const LONGEST_SAMPLE = 2000;
+
+type Language = 'ja' | 'ko' | 'zh';
+
+/**
+ * The language of a text, where lines break by it and the script tells it: Chinese, Japanese or Korean. A few ideographs
+ * may be of any; they have the language of what is around them.
+ */
+export function languageOf(text: string, around: Language | null = null): Language | null {
+  const sample = text.slice(0, LONGEST_SAMPLE);
+  const count = (letter: RegExp) => sample.match(letter)?.length ?? 0;
+  const [hangul, kana, ideographs] = [count(/\p{Script=Hangul}/gu), count(/[\p{Script=Hiragana}\p{Script=Katakana}]/gu), count(/\p{Script=Han}/gu)];
+  const all = hangul + kana + ideographs;
+  if (all === 0 || all * LETTERS_IN_A_SYLLABLE < count(/\p{L}/gu) - all) return null;
+  // Korean may have ideographs. Chinese has a kana at most in a name.
+  if (hangul * 4 > all) return 'ko';
+  if (kana * 20 > all) return 'ja';
+  return ideographs >= IDEOGRAPHS_OF_CHINESE ? 'zh' : around;
+}
+
+/** The attributes of what shows a text of a note: its direction, and its language as far as the script tells it. */
+export function written(text: string, around: Language | null = null): { dir: 'auto'; lang?: Language } {
+  const lang = languageOf(text, around);
+  return lang ? { dir: 'auto', lang } : { dir: 'auto' };
+}
+
 export function folderOf(path: string): string {
   const end = path.lastIndexOf('/');
   return end < 0 ? '' : path.slice(0, end);

@@ -111,3 +111,26 @@ test('two texts are compared word by word', () => {
 });
 
 test('an empty diff has no files', () => assert.deepEqual(text.parseDiff(''), []));
+
+test('a language is that of the script, and of most letters', () => {
+  const cases = [
+    ['', null],
+    ['The river', null],
+    ['Река', null],
+    ['2026-11-21 ✓', null],
+    ['수위 관측', 'ko'],
+    ['river 팀에 보고서를 보냅니다', 'ko'],
+    ['朝鮮半島의 하천', 'ko'],
+    ['A long sentence in English about 수위', null],
+    ['水位の観測', 'ja'],
+    ['プロジェクト', 'ja'],
+    ['水位', null], // Chinese or Japanese
+    ['每天早上测量河流的水位并把数值写进表格然后', 'zh'],
+    ['每天早上测量河流的水位，并把数值写进表格。品牌是“优の良品”，今天去买。', 'zh'],
+  ];
+  for (const [source, language] of cases) {
+    assert.equal(text.languageOf(source), language, source);
+    assert.equal(text.languageOf(source, 'ja'), language ?? (source === '水位' ? 'ja' : null), source);
+    assert.deepEqual(text.written(source), language ? { dir: 'auto', lang: language } : { dir: 'auto' }, source);
+  }
+});

@@ -7,11 +7,11 @@ import { get } from '../api';
 import { titlesOf } from '../names';
 import { useResource } from '../resource';
 import { strings } from '../strings';
-import { fileName, folderOf, shownName } from '../text';
+import { fileName, folderOf, shownName, written } from '../text';
 import type { SearchReply, Suggestions, Trashed, TrashMatches } from '../types';
 import { Dialog } from './dialog';
 import { Icon } from './icons';
-import { Button, Failure, Loading } from './parts';
+import { Button, Failure, Folder, Loading } from './parts';
 
 const words = strings.health;
 
@@ -156,8 +156,8 @@ function Choice({ broken }: { broken: BrokenLink }) {
         <ul class="targets" id="link-targets" role="listbox" aria-label={words.resolveSearch}>
           {list.map((note, index) => (
             <li key={note.path} id={`link-target-${index}`} role="option" aria-selected={index === at && current !== undefined} onPointerMove={() => setAt(index)} onClick={() => choose(note)}>
-              <span dir="auto">{note.title}</span>
-              <span class="note-folder" dir="auto">{folderOf(note.path)}</span>
+              <span {...written(note.title)}>{note.title}</span>
+              <Folder path={folderOf(note.path)} />
             </li>
           ))}
         </ul>

@@ -2,8 +2,8 @@
 
 import { useState } from 'preact/hooks';
 import { strings } from '../strings';
-import { parseDiff, type DiffFile, type DiffLine } from '../text';
-import { Button, PathText } from './parts';
+import { parseDiff, written, type DiffFile, type DiffLine } from '../text';
+import { Button, Path, PathText } from './parts';
 
 const LINES_AT_FIRST = 400;
 
@@ -28,7 +28,7 @@ function Line({ line }: { line: DiffLine }) {
         <span aria-hidden="true">{sign}</span>
         {line.kind === 'same' ? null : <span class="visually-hidden">{strings.diff[line.kind]}</span>}
       </td>
-      <td class="code">
+      <td class="code" {...written(line.text)}>
         {line.changed && to > from ? (
           <>
             {line.text.slice(0, from)}
@@ -44,7 +44,7 @@ function Line({ line }: { line: DiffLine }) {
 }
 
 /** The name of a file; of one that a plan moves or makes there is nothing to open yet. */
-const Name = ({ path, planned }: { path: string; planned: boolean }) => (planned ? <span class="path">{path}</span> : <PathText path={path} />);
+const Name = ({ path, planned }: { path: string; planned: boolean }) => (planned ? <Path text={path} /> : <PathText path={path} />);
 
 function File({ file, planned }: { file: DiffFile; planned: boolean }) {
   const [all, setAll] = useState(false);
@@ -55,7 +55,7 @@ function File({ file, planned }: { file: DiffFile; planned: boolean }) {
       <div class="diff-head">
         {moved ? (
           <span class="path">
-            {file.from} → <Name path={file.to ?? ''} planned={planned} />
+            <Path text={file.from ?? ''} /> → <Name path={file.to ?? ''} planned={planned} />
           </span>
         ) : (
           <Name path={file.name} planned={planned} />

@@ -6,10 +6,10 @@ import { nameText, opName } from '../event-names';
 import { formatFull } from '../format';
 import { useResource } from '../resource';
 import { strings } from '../strings';
-import { fileName, folderOf, sentence } from '../text';
+import { fileName, folderOf, sentence, written } from '../text';
 import type { JournalEvent, OperationReply, TouchedFile } from '../types';
 import { Diff } from './diff';
-import { Button, Failure, Loading, NoteLink, Notices, PathText, Time } from './parts';
+import { Button, Failure, Folder, Loading, NoteLink, Notices, Path, PathText, Time } from './parts';
 
 const words = strings.activity;
 
@@ -89,7 +89,7 @@ export function Subject({ event, expand }: { event: JournalEvent; expand?: (() =
   if (folder) {
     return (
       <span class="subject">
-        <span class="path">{folder.from}/</span> → <span class="path">{folder.to}/</span>
+        <Path text={`${folder.from}/`} /> → <Path text={`${folder.to}/`} />
       </span>
     );
   }
@@ -102,17 +102,17 @@ export function Subject({ event, expand }: { event: JournalEvent; expand?: (() =
   const moved = first?.to !== undefined && first.to !== first.path;
   return (
     <span class="subject">
-      {moved && !shown.startsWith('.trash/') && !first.path.startsWith('.trash/') ? <span class="was">{fileName(first.path)} → </span> : null}
+      {moved && !shown.startsWith('.trash/') && !first.path.startsWith('.trash/') ? <span class="was"><bdi {...written(first.path)}>{fileName(first.path)}</bdi> → </span> : null}
       {shown.startsWith('.trash/') && first ? (
         <span class="note-link">
           {expand ? (
-            <button type="button" class="link-button note-gone" onClick={expand}>
+            <button type="button" class="link-button note-gone" {...written(fileName(first.path))} onClick={expand}>
               {fileName(first.path)}
             </button>
           ) : (
-            <span class="note-gone">{fileName(first.path)}</span>
+            <bdi class="note-gone" {...written(fileName(first.path))}>{fileName(first.path)}</bdi>
           )}
-          <span class="note-folder">{folderOf(first.path)}</span>
+          <Folder path={folderOf(first.path)} />
         </span>
       ) : (
         <NoteLink path={shown} />

@@ -7,7 +7,7 @@ import { formatAgo, formatFull } from '../format';
 import { nameOf } from '../names';
 import { noteAddress } from '../router';
 import { strings } from '../strings';
-import { folderOf, isNotePath, sentence, splitMarks } from '../text';
+import { folderOf, isNotePath, sentence, splitMarks, written } from '../text';
 import type { Severity, Tier } from '../types';
 import { Icon, type IconName } from './icons';
 
@@ -139,25 +139,48 @@ export function NoteLink(props: { path: string; title?: string | undefined; line
   return (
     <span class="note-link">
       {props.path.startsWith('.trash/') ? (
-        <bdi class="note-gone">{title}</bdi>
+        <bdi class="note-gone" {...written(title)}>{title}</bdi>
       ) : (
-        <a href={noteAddress(props.path, options)} dir="auto" data-item={props.item ? '' : undefined}>
+        <a href={noteAddress(props.path, options)} {...written(title)} data-item={props.item ? '' : undefined}>
           {title}
         </a>
       )}
-      {folder && !props.bare ? <bdi class="note-folder">{folder}</bdi> : null}
+      {folder && !props.bare ? <Folder path={folder} /> : null}
     </span>
   );
 }
 
 export function PathText({ path }: { path: string }) {
   return isNotePath(path) ? (
-    <a class="path" href={noteAddress(path)}>
-      {path}
+    <a class="path" href={noteAddress(path)} {...written(path)}>
+      <Breakable text={path} />
     </a>
   ) : (
-    <span class="path">{path}</span>
+    <Path text={path} />
   );
+}
+
+/** A path, or a place in a file. */
+export function Path({ text }: { text: string }) {
+  return (
+    <bdi class="path" {...written(text)}>
+      <Breakable text={text} />
+    </bdi>
+  );
+}
+
+/** The folder of a note, in a soft tone. */
+export function Folder({ path }: { path: string }) {
+  return (
+    <bdi class="note-folder" {...written(path)}>
+      <Breakable text={path} />
+    </bdi>
+  );
+}
+
+/** A text whose lines break after a slash rather than within a name. */
+export function Breakable({ text }: { text: string }) {
+  return <>{text.split('/').map((part, index) => (index === 0 ? part : ['/', <wbr key={index} />, part]))}</>;
 }
 
 export function Marked({ text, marks }: { text: string; marks: readonly (readonly [number, number])[] }) {
@@ -183,7 +206,7 @@ export function MarkedName({ text, name }: { text: string; name: string }) {
 
 /** A text in which what stands between backticks is code. */
 export function Coded({ text }: { text: string }) {
-  return <>{text.split('`').map((part, index) => (index % 2 === 1 ? <code key={index}>{part}</code> : part))}</>;
+  return <>{text.split('`').map((part, index) => (index % 2 === 1 ? <code key={index} dir="auto"><Breakable text={part} /></code> : <Breakable key={index} text={part} />))}</>;
 }
 
 const coded = (children: ComponentChildren) => (typeof children === 'string' ? <Coded text={children} /> : children);

@@ -4,7 +4,7 @@ import { ask, canWrite } from '../actions';
 import { formatDay } from '../format';
 import { noteAddress } from '../router';
 import { strings } from '../strings';
-import { plainInline } from '../text';
+import { plainInline, written } from '../text';
 import type { Task } from '../types';
 import { NoteLink } from './parts';
 
@@ -26,7 +26,7 @@ function TaskRow({ task, today }: { task: Task; today: string }) {
       <button type="button" role="checkbox" class="task-box" aria-checked={mixed ? 'mixed' : task.done} aria-label={text || words.task} title={mixed ? strings.note.taskStatus(task.status) : undefined} disabled={!canWrite()} onClick={toggle}>
         {mixed ? task.status : task.done ? '✓' : ''}
       </button>
-      <a class="task-text" href={noteAddress(task.path, { line: task.line })} dir="auto" data-item>
+      <a class="task-text" href={noteAddress(task.path, { line: task.line })} {...written(task.text)} data-item>
         {text || words.task}
       </a>
       {task.due ? (

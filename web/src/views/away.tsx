@@ -9,10 +9,10 @@ import { useResource } from '../resource';
 import { location, setQuery, withQuery } from '../router';
 import { agentName } from '../event-names';
 import { strings } from '../strings';
-import { folderOf } from '../text';
+import { folderOf, written } from '../text';
 import type { Inactive, InactiveNote, Trashed, TrashedText, TrashMatches } from '../types';
 import { Icon } from '../ui/icons';
-import { Button, Card, Failure, Loading, NoteLink, Time } from '../ui/parts';
+import { Button, Card, Failure, Folder, Loading, NoteLink, Time } from '../ui/parts';
 
 const words = strings.memory;
 
@@ -74,9 +74,9 @@ function DeletedRow({ item }: { item: Trashed }) {
         <span class="note-link">
           <button type="button" class="event-toggle" data-item aria-expanded={open} onClick={() => setOpen(!open)}>
             <Icon name="chevron" size={14} />
-            <bdi>{item.title}</bdi>
+            <bdi {...written(item.title)}>{item.title}</bdi>
           </button>
-          {folder ? <span class="note-folder">{folder}</span> : null}
+          {folder ? <Folder path={folder} /> : null}
         </span>
         <span class="row-meta">
           <a href={withQuery('/activity', { op_id: item.operation })} title={words.howDeleted}>
@@ -112,7 +112,7 @@ export function Away({ inactive }: { inactive: Resource<Inactive> }) {
   return (
     <>
       <div class="filters">
-        <input type="search" class="input" data-filter-field value={q} placeholder={words.filterAway} aria-label={words.filterAway} onInput={(event) => setQuery({ q: event.currentTarget.value || null })} />
+        <input type="search" class="input" dir="auto" data-filter-field value={q} placeholder={words.filterAway} aria-label={words.filterAway} onInput={(event) => setQuery({ q: event.currentTarget.value || null })} />
       </div>
       {q && !byText.loading && trash.length + archived.length + forgotten.length === 0 ? (
         <p class="about">

@@ -5,7 +5,7 @@ import { get } from '../api';
 import { formatCount, formatNumber } from '../format';
 import { useResource } from '../resource';
 import { strings } from '../strings';
-import { fileName, wordDifferences } from '../text';
+import { fileName, wordDifferences, written } from '../text';
 import type { Duplicates } from '../types';
 import { Button, Empty, Failure, Loading, NoteLink, Time } from '../ui/parts';
 
@@ -26,7 +26,7 @@ function SideBySide({ pair }: { pair: Pair }) {
               {words.changedAt} <Time at={side.updated} />
             </span>
           </p>
-          <pre tabIndex={0}>{texts[index]?.map((part, at) => (part.marked ? <mark key={at}>{part.text}</mark> : part.text))}</pre>
+          <pre tabIndex={0} {...written(side.text)}>{texts[index]?.map((part, at) => (part.marked ? <mark key={at}>{part.text}</mark> : part.text))}</pre>
         </div>
       ))}
     </div>

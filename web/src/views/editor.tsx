@@ -8,7 +8,7 @@ import { useKeys } from '../keys';
 import { changes } from '../live';
 import { location, setQuery } from '../router';
 import { strings } from '../strings';
-import { shownName } from '../text';
+import { shownName, written } from '../text';
 import type { ChangeReply, Note } from '../types';
 import { Dialog } from '../ui/dialog';
 import { Diff } from '../ui/diff';
@@ -80,13 +80,13 @@ function Conflict({ draft, now, onKeep, onTake }: { draft: Draft; now: { hash: s
       <div class="two-texts">
         <section>
           <h3>{strings.conflict.now(draft.path)}</h3>
-          <pre tabIndex={0} dir="auto">
+          <pre tabIndex={0} {...written(now.text)}>
             {now.text}
           </pre>
         </section>
         <section>
           <h3>{words.yours}</h3>
-          <pre tabIndex={0} dir="auto">
+          <pre tabIndex={0} {...written(draft.text)}>
             {draft.text}
           </pre>
         </section>
@@ -241,7 +241,7 @@ function Editing({ note, fresh, draft }: { note: Note | null; fresh: Draft | nul
       ref={field}
       class="editor-text"
       aria-label={words.label(name)}
-      dir="auto"
+      {...written(draft.text)}
       spellcheck
       autocapitalize="sentences"
       value={draft.text}
@@ -257,7 +257,7 @@ function Editing({ note, fresh, draft }: { note: Note | null; fresh: Draft | nul
   return (
     <div class="view note-view editor-view">
       <header class="note-head">
-        <h1 tabIndex={-1} dir="auto">
+        <h1 tabIndex={-1} {...written(name)}>
           {words.title(name)}
         </h1>
         <div class="note-actions" role="toolbar" aria-label={strings.note.actions}>

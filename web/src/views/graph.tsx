@@ -12,9 +12,10 @@ import { useResource } from '../resource';
 import { go, location, noteAddress, setQuery, withQuery } from '../router';
 import { strings } from '../strings';
 import { nameOf } from '../names';
+import { written } from '../text';
 import { colour, colours } from '../theme';
 import type { GraphMatches, GraphReply, Positions } from '../types';
-import { Button, Empty, Failure, Loading, Segments, TierBadge } from '../ui/parts';
+import { Button, Empty, Failure, Folder, Loading, Path, Segments, TierBadge } from '../ui/parts';
 import type { Tier } from '../types';
 
 const words = strings.graph;
@@ -80,6 +81,7 @@ function Jump({ graph, onPick }: { graph: GraphReply; onPick: (node: number) => 
         type="text"
         class="input"
         data-filter-field
+        dir="auto"
         list={undefined}
         role="combobox"
         aria-expanded={shown}
@@ -108,8 +110,8 @@ function Jump({ graph, onPick }: { graph: GraphReply; onPick: (node: number) => 
         <ul id="jump-list" role="listbox" aria-label={words.jump} class="jump-list">
           {found.map((node, index) => (
             <li key={node} id={`jump-${index}`} role="option" aria-selected={index === at} onPointerDown={() => pick(node)}>
-              <span dir="auto">{nodeTitle(graph, node)}</span>
-              <span class="note-folder">{graph.paths[node] ?? words.unresolvedNode}</span>
+              <span {...written(nodeTitle(graph, node))}>{nodeTitle(graph, node)}</span>
+              <Folder path={graph.paths[node] ?? words.unresolvedNode} />
             </li>
           ))}
         </ul>
@@ -130,7 +132,7 @@ function NodeCard({ graph, node, onClose, onPick }: { graph: GraphReply; node: n
       </header>
       {path ? (
         <>
-          <p class="path">{path}</p>
+          <p><Path text={path} /></p>
           <p class="about">
             {tier && graph.kinds[node] !== 2 ? <TierBadge tier={tier} /> : null} {words.degree(graph.in[node] ?? 0, graph.out[node] ?? 0)}
             {graph.kinds[node] !== 2 ? ` · ${words.weight(formatNumber(graph.importance[node] ?? 0, 1))}` : ''}
@@ -606,6 +608,7 @@ export default function GraphView() {
               <input
                 type="search"
                 class="input"
+                dir="auto"
                 value={filterText}
                 placeholder={words.filter}
                 aria-label={words.filterLabel}
@@ -640,10 +643,10 @@ export default function GraphView() {
                           setQuery({ q: next || null });
                         }}
                       >
-                        {item.name}
+                        <bdi {...written(item.name)}>{item.name}</bdi>
                       </button>
                     ) : (
-                      <span class="facet-value">{item.name || words.rootFolder}</span>
+                      <bdi class="facet-value" {...written(item.name)}>{item.name || words.rootFolder}</bdi>
                     )}
                     <span class="facet-count">{formatCount(item.count)}</span>
                   </li>

@@ -7,10 +7,10 @@ import { formatCount } from '../format';
 import { useResource } from '../resource';
 import { location, noteAddress, setQuery } from '../router';
 import { strings } from '../strings';
-import { isNotePath } from '../text';
+import { isNotePath, written } from '../text';
 import type { ChangeReply, CheckReply, Problem, Severity } from '../types';
 import { BrokenLinkButtons } from '../ui/broken-link';
-import { Button, Empty, Failure, Loading, SeverityBadge, ViewHead } from '../ui/parts';
+import { Breakable, Button, Empty, Failure, Loading, Path, SeverityBadge, ViewHead } from '../ui/parts';
 
 const words = strings.health;
 const PAGE = 200;
@@ -24,15 +24,15 @@ function Row({ problem }: { problem: Problem }) {
       <SeverityBadge severity={problem.severity} />
       <div class="problem-main">
         {isNotePath(problem.path) ? (
-          <a class="path" data-item href={noteAddress(problem.path, problem.line > 0 ? { line: problem.line } : {})}>
-            {place}
+          <a class="path" data-item href={noteAddress(problem.path, problem.line > 0 ? { line: problem.line } : {})} {...written(problem.path)}>
+            <Breakable text={place} />
           </a>
         ) : (
-          <span class="path" tabIndex={-1} data-item>
-            {place}
+          <span tabIndex={-1} data-item>
+            <Path text={place} />
           </span>
         )}
-        <p>{problem.message}</p>
+        <p><Breakable text={problem.message} /></p>
         {fix ? <p class="about">{words.fixIs(fix.description)}</p> : null}
       </div>
       {problem.code === 'broken-link' && problem.target && !fix ? <BrokenLinkButtons broken={{ note: problem.path, link: problem.target, line: problem.line }} /> : null}
@@ -58,10 +58,8 @@ function Remaining({ plan, problems }: { plan: ChangeReply; problems: Problem[] 
         {left.map((problem) => (
           <li class="problem" key={problem.fingerprint + problem.line}>
             <div class="problem-main">
-              <span class="path">
-                {problem.path}:{problem.line}
-              </span>
-              <p>{problem.message}</p>
+              <Path text={`${problem.path}:${problem.line}`} />
+              <p><Breakable text={problem.message} /></p>
             </div>
             {problem.target ? <RemainingButtons problem={problem} target={problem.target} /> : null}
           </li>

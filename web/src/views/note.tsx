@@ -13,7 +13,7 @@ import { session } from '../live';
 import { useResource } from '../resource';
 import { go, location, noteAddress, noteOfAddress, setQuery, withQuery } from '../router';
 import { strings } from '../strings';
-import { directionOf, fileName, shownName } from '../text';
+import { directionOf, fileName, languageOf, shownName, written } from '../text';
 import type { ActivityReply, CanvasNode, GitHistory, JournalEvent, LinksReply, MentionsReply, Note, RelatedReply, RelationsReply, Weight } from '../types';
 import { askBrokenLink } from '../ui/broken-link';
 import { askMove } from '../ui/place-note';
@@ -58,11 +58,19 @@ export function Rendered({ note, preview = false }: { note: Note; preview?: bool
   return <div class="prose" ref={box} />;
 }
 
-/** Gives each block the direction of its text. What has blocks in it, such as a list, has the direction of the first. */
+/** Gives an element the direction and the language of its text. */
+function write(element: HTMLElement, around: ReturnType<typeof languageOf> = null): void {
+  Object.assign(element, written(element.textContent ?? '', around));
+}
+
+/** Gives each block the direction and language of its text. What has blocks in it, such as a list, has the direction of the first. */
 function direct(root: HTMLElement): void {
-  for (const block of root.querySelectorAll<HTMLElement>('p, h1, h2, h3, h4, h5, h6, td, th, summary, .callout-title, .embed-title')) block.dir = 'auto';
+  const around = languageOf(root.textContent ?? '');
+  for (const block of root.querySelectorAll<HTMLElement>('p, h1, h2, h3, h4, h5, h6, td, th, summary, .callout-title, .embed-title, .card > a, a.tag')) write(block, around);
   for (const block of root.querySelectorAll<HTMLElement>('ul, ol, li, blockquote, table, .callout, .footnotes')) {
     const direction = directionOf(block.textContent ?? '');
+    // The items of a list may have several languages.
+    if (block.localName === 'li') write(block, around);
     if (direction) block.dir = direction;
   }
 }
@@ -261,9 +269,12 @@ function PropertyValue({ html }: { html: string }) {
   const box = useRef<HTMLElement>(null);
   useEffect(() => {
     // The value is sanitised HTML of the server, as the note itself.
-    if (box.current) box.current.innerHTML = html;
+    if (!box.current) return;
+    box.current.innerHTML = html;
+    write(box.current);
+    for (const tag of box.current.querySelectorAll<HTMLElement>('a.tag')) write(tag);
   }, [html]);
-  return <dd ref={box} dir="auto" />;
+  return <dd ref={box} />;
 }
 
 /** The headings as the text shows them: without the signs of Markdown, and without the numbers of footnotes. */
@@ -286,7 +297,7 @@ function About({ note }: { note: Note }) {
           <ul class="outline">
             {outline.map((item) => (
               <li key={item.id + item.line} class={`level-${Math.min(4, item.level - least + 1)}`}>
-                <a href={`#${encodeURIComponent(item.id)}`} dir="auto">{headings.get(item.id) || headings.get(`h-${item.id}`) || item.text}</a>
+                <a href={`#${encodeURIComponent(item.id)}`} {...written(item.text)}>{headings.get(item.id) || headings.get(`h-${item.id}`) || item.text}</a>
               </li>
             ))}
           </ul>
@@ -299,7 +310,7 @@ function About({ note }: { note: Note }) {
         <dl class="properties">
           {note.properties.map((property) => (
             <div key={property.key}>
-              <dt dir="auto">{property.key}</dt>
+              <dt {...written(property.key)}>{property.key}</dt>
               <PropertyValue html={property.html} />
             </div>
           ))}
@@ -383,7 +394,7 @@ function Links({ note }: { note: Note }) {
               {links.data.backlinks.slice(0, 200).map((link) => (
                 <li key={`${link.path}:${link.line}`}>
                   <NoteLink path={link.path} line={link.line} />
-                  <p dir="auto">{link.text}</p>
+                  <p {...written(link.text)}>{link.text}</p>
                 </li>
               ))}
             </ul>
@@ -397,13 +408,13 @@ function Links({ note }: { note: Note }) {
             <ul class="plain-list">
               {out.map((link) => (
                 <li key={link.original + link.line}>
-                  {link.resolved ? <NoteLink path={link.resolved} /> : <code>{link.original}</code>}{' '}
+                  {link.resolved ? <NoteLink path={link.resolved} /> : <code {...written(link.original)}>{link.original}</code>}{' '}
                   {link.broken_subpath ? <span class="chip soft">{words.brokenPart}</span> : null}
                 </li>
               ))}
               {links.data.unresolved.map((link) => (
                 <li key={`x${link.original}${link.line}`}>
-                  <code>{link.original}</code> <span class="chip soft">{words.leadsNowhere}</span>
+                  <code {...written(link.original)}>{link.original}</code> <span class="chip soft">{words.leadsNowhere}</span>
                 </li>
               ))}
             </ul>
@@ -423,7 +434,7 @@ function Links({ note }: { note: Note }) {
                   {relation.from === note.path ? <span>{words.thisNote}</span> : <NoteLink path={relation.from} bare />} <span class="chip">{relation.type}</span> {relation.to === note.path ? <span>{words.thisNote}</span> : <NoteLink path={relation.to} bare />}
                   {relation.inferred ? <span class="chip soft">{words.inferred}</span> : null}
                 </span>
-                <p dir="auto">{relation.evidence}</p>
+                <p {...written(relation.evidence)}>{relation.evidence}</p>
               </li>
             ))}
           </ul>
@@ -440,7 +451,7 @@ function Links({ note }: { note: Note }) {
           {mentions.data?.mentions.map((mention, index) => (
             <li key={index}>
               <NoteLink path={mention.path} line={mention.line} />
-              <p dir="auto">
+              <p {...written(mention.text)}>
                 <MarkedName text={mention.text} name={mention.name} />
               </p>
             </li>
@@ -682,7 +693,7 @@ function Crumbs({ path }: { path: string }) {
     <nav class="crumbs" aria-label={words.place}>
       {parts.slice(0, -1).map((part, index) => (
         <span key={index}>
-          <a href={withQuery('/notes', { folder: parts.slice(0, index + 1).join('/') })}><bdi>{part}</bdi></a>
+          <a href={withQuery('/notes', { folder: parts.slice(0, index + 1).join('/') })}><bdi {...written(part)}>{part}</bdi></a>
           <span aria-hidden="true"> / </span>
         </span>
       ))}
@@ -761,7 +772,7 @@ export default function NoteView() {
     <div class="view note-view">
       <header class="note-head">
         <Crumbs path={data.path} />
-        <h1 tabIndex={-1} dir="auto">{shownName(data.path, data.title)}</h1>
+        <h1 tabIndex={-1} {...written(shownName(data.path, data.title))}>{shownName(data.path, data.title)}</h1>
         <p class="note-meta">
           {data.memory ? (
             <a class="tier-link" href={noteAddress(data.path, { tab: 'weight' })}>
@@ -775,7 +786,7 @@ export default function NoteView() {
             {words.changed} <Time at={data.updated} />
           </span>
           {data.tags.slice(0, 8).map((tag) => (
-            <a key={tag} class="tag" href={withQuery('/search', { q: `tag:#${tag}` })}>
+            <a key={tag} class="tag" {...written(tag)} href={withQuery('/search', { q: `tag:#${tag}` })}>
               #{tag}
             </a>
           ))}

@@ -9,6 +9,7 @@ import { moveFocus } from '../keys';
 import { useResource } from '../resource';
 import { location, setQuery } from '../router';
 import { strings } from '../strings';
+import { written } from '../text';
 import type { FolderView, Suggestions } from '../types';
 import { Icon } from '../ui/icons';
 import { Button, Empty, Failure, Loading, NoteLink, ViewHead } from '../ui/parts';
@@ -120,7 +121,7 @@ function Folder({ path, notes }: { path: string; notes: number }) {
         >
           <Icon name="chevron" size={14} />
           <Icon name="folder" size={17} />
-          <bdi>{name}</bdi>
+          <bdi {...written(name)}>{name}</bdi>
           <span class="count" title={words.count(notes)}>
             {formatCount(notes)}
             <span class="visually-hidden"> {words.notesIn(notes)}</span>

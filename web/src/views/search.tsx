@@ -10,10 +10,10 @@ import { session } from '../live';
 import { useResource } from '../resource';
 import { cameBack, location, noteAddress, setQuery, withQuery } from '../router';
 import { strings } from '../strings';
-import { fileName, folderOf, shownName, splitName } from '../text';
+import { fileName, folderOf, shownName, splitName, written } from '../text';
 import type { ActivityReply, FacetName, Facets, InactiveCounts, MemoryChanges, Mode, SearchReply, SearchResult, Status, Suggestions, TrashMatches, WhyReply } from '../types';
 import { EventLine } from '../ui/events';
-import { Button, Card, Coded, Empty, Failure, Loading, Marked, NoteLink, Notices, Segments, TierBadge, Time } from '../ui/parts';
+import { Button, Card, Coded, Empty, Failure, Loading, Marked, NoteLink, Notices, Path, Segments, TierBadge, Time } from '../ui/parts';
 import { Icon } from '../ui/icons';
 
 const words = strings.search;
@@ -52,7 +52,7 @@ function Field(props: { value: string; problem: { start: number; end: number } |
     <div class="search-field">
       <Icon name="search" size={20} />
       <div class="search-input">
-        <div class="search-back" ref={back} aria-hidden="true">
+        <div class="search-back" ref={back} aria-hidden="true" dir="auto">
           {problem ? (
             <>
               {value.slice(0, start)}
@@ -64,6 +64,7 @@ function Field(props: { value: string; problem: { start: number; end: number } |
         <input
           type="search"
           data-search-field
+          dir="auto"
           value={value}
           placeholder={words.placeholder}
           aria-label={words.label}
@@ -112,7 +113,7 @@ function Result({ result, above, rank, most, open, toggle }: { result: SearchRes
       </span>
       <div class="result-main">
         <h2 class="result-title">
-          <a href={noteAddress(result.path, result.lines[0] > 1 ? { line: result.lines[0] } : {})} dir="auto" data-item data-rank={rank} data-path={result.path} onClick={() => (opened = result.path)}>
+          <a href={noteAddress(result.path, result.lines[0] > 1 ? { line: result.lines[0] } : {})} {...written(shownName(result.path, result.title))} data-item data-rank={rank} data-path={result.path} onClick={() => (opened = result.path)}>
             {shownName(result.path, result.title)}
           </a>
           {result.tier ? <TierBadge tier={result.tier} /> : null}
@@ -123,10 +124,10 @@ function Result({ result, above, rank, most, open, toggle }: { result: SearchRes
           ) : null}
         </h2>
         <p class="result-place">
-          <bdi class="path">{folder ? `${folder}/` : ''}</bdi>
+          <Path text={folder ? `${folder}/` : ''} />
           {result.heading ? (
             <span>
-              <bdi>
+              <bdi {...written(result.heading)}>
                 <Coded text={result.heading} />
               </bdi>
             </span>
@@ -135,7 +136,7 @@ function Result({ result, above, rank, most, open, toggle }: { result: SearchRes
           {result.updated ? <Time at={result.updated} /> : null}
         </p>
         {result.snippet ? (
-          <p class="snippet" dir="auto">
+          <p class="snippet" {...written(result.plain?.text ?? result.snippet)}>
             <Marked text={result.plain?.text ?? result.snippet} marks={result.plain?.marks ?? result.marks} />
           </p>
         ) : null}

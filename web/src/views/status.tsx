@@ -8,7 +8,7 @@ import { useResource } from '../resource';
 import { strings } from '../strings';
 import { setTheme, theme } from '../theme';
 import type { Setting, Status } from '../types';
-import { Card, Failure, Loading, Notices, Segments, Time, ViewHead } from '../ui/parts';
+import { Card, Failure, Loading, Notices, Path, Segments, Time, ViewHead } from '../ui/parts';
 
 const words = strings.status;
 
@@ -31,7 +31,7 @@ function Settings() {
   return (
     <>
       <div class="filters">
-        <input type="search" class="input" data-filter-field value={filter} onInput={(event) => setFilter(event.currentTarget.value)} placeholder={words.filter} aria-label={words.filter} />
+        <input type="search" class="input" dir="auto" data-filter-field value={filter} onInput={(event) => setFilter(event.currentTarget.value)} placeholder={words.filter} aria-label={words.filter} />
       </div>
       <div class="table-scroll" tabIndex={0} role="group" aria-label={words.settings}>
         <table class="table settings stacks" role="table">
@@ -108,10 +108,10 @@ export default function StatusView() {
             <Card title={words.here}>
               <dl class="facts">
                 <Row name={words.vault}>
-                  <span class="path">{data.vault}</span>
+                  <Path text={data.vault} />
                 </Row>
                 <Row name={words.indexFolder}>
-                  <span class="path">{data.index}</span>
+                  <Path text={data.index} />
                 </Row>
                 <Row name={words.version}>{session.value?.version ?? ''}</Row>
                 <Row name={words.writes}>{session.value?.read_only ? words.readOnly : words.readWrite}</Row>
