@@ -287,3 +287,114 @@ fn questions_by_relation_are_written_the_same_each_time() {
         }
     }
 }
+
+/// Packs files into a Debian package: the paths and texts of a JSON object, compressed as Debian does it.
+const PACK: &str = r#"
+import gzip, io, json, lzma, sys, tarfile
+data = io.BytesIO()
+with tarfile.open(fileobj=data, mode="w") as archive:
+    for path, text in json.loads(sys.argv[1]).items():
+        content = gzip.compress(text.encode()) if path.endswith(".gz") else text.encode()
+        member = tarfile.TarInfo("./" + path)
+        member.size = len(content)
+        archive.addfile(member, io.BytesIO(content))
+with open("sample.deb", "wb") as package:
+    package.write(b"!<arch>\n")
+    for name, content in (("debian-binary", b"2.0\n"), ("data.tar.xz", lzma.compress(data.getvalue()))):
+        package.write(f"{name:16}{0:<12}{0:<6}{0:<6}{100644:<8}{len(content):<10}`\n".encode())
+        package.write(content + b"\n" * (len(content) % 2))
+"#;
+
+/// A description of a page and a sentence in each language that has manual pages; the first is of the folder.
+const PAGES: [(&str, &str, &str); 11] = [
+    ("", "find pages by a word", "This page tells how the names of pages are found. "),
+    ("de/", "Handbuchseiten nach einem Wort suchen", "Diese Seite sagt, wie man Namen von Seiten findet. "),
+    ("es/", "busca páginas por una palabra", "Esta página dice cómo se encuentran los nombres. "),
+    ("fr/", "chercher des pages par un mot", "Cette page dit comment trouver les noms des pages. "),
+    ("it/", "cerca le pagine con una parola", "Questa pagina dice come si trovano i nomi. "),
+    ("ja/", "言葉でマニュアルページを探す", "このページは、ページの名前を見つける方法を説明します。"),
+    ("nl/", "zoek bladzijden met een woord", "Deze bladzijde zegt hoe namen gevonden worden. "),
+    ("pl/", "szuka stron według słowa", "Ta strona mówi, jak znaleźć nazwy stron. "),
+    ("pt_BR/", "procura páginas por uma palavra", "Esta página diz como se encontram os nomes. "),
+    ("ru/", "ищет страницы по слову", "Эта страница говорит, как найти имена страниц. "),
+    ("zh_CN/", "按关键字查找手册页", "本页说明如何找到页面的名称。"),
+];
+
+#[test]
+#[ignore = "it needs python3; `.ci/run` runs it where it can"]
+fn manual_pages_are_converted() {
+    let mut files = serde_json::Map::new();
+    for (folder, description, sentence) in PAGES {
+        let page = format!(
+            ".TH APROPOS 1\n.de XX\n.SH NAME\n..\n.SH NAME\napropos \\- {description}\n.SH TEXT\n{}\n",
+            sentence.repeat(30)
+        );
+        files.insert(format!("usr/share/man/{folder}man1/apropos.1.gz"), page.into());
+    }
+    let english = ".TH ASCII 7\n.SH NAME\nascii \\- the set of \\(lqASCII\\(rq characters\n.SH \"THE TABLE\"\n\
+                   .TP\n.BR \\-a \", \" \\-\\-all\nShow \\fIall\\fP of <them>, \\(:u and \\e.\n.nf\nint a;\n\nint b;\n.fi\n\
+                   .TS\nl l.\n61\tT{\na\nT}\n.TE\n.PP\n";
+    let english = format!("{english}{}\n", "A long line of text. ".repeat(20));
+    // This page is not translated but for its description.
+    let german = english.replace("the set of \\(lqASCII\\(rq characters", "der Zeichensatz ASCII");
+    files.insert("usr/share/man/de/man7/ascii.7.gz".to_owned(), german.into());
+    files.insert("usr/share/man/man7/ascii.7.gz".to_owned(), english.into());
+    files.insert("usr/share/man/man1/intro.1.gz".to_owned(), ".so man1/apropos.1\n".into());
+    let help = format!(
+        "<h1>문서 내보내기</h1><p>문서를 다른 형식으로 내보냅니다.</p><p>{}</p><div id=\"DEBUG\"><p>x</p></div>",
+        "파일 메뉴에서 내보내기를 선택합니다. ".repeat(30)
+    );
+    files.insert("usr/share/libreoffice/help/ko/text/shared/guide/export_ms.html".to_owned(), help.into());
+
+    let vault = TestVault::new(&[]);
+    let mut pack = Command::new("python3");
+    let packed =
+        pack.args(["-c", PACK, &json!(files).to_string()]).current_dir(vault.root()).output().unwrap();
+    assert!(packed.status.success(), "{}", stderr(&packed));
+    let done = script(&vault, "languages.py", &[".", "set"]);
+    assert!(done.status.success(), "{}", stderr(&done));
+
+    let lines = |path: &str| vault.read(&format!("set/{path}/queries.jsonl")).lines().count();
+    let counts = [("en", 2), ("de", 1), ("ko", 1), ("zh", 1), ("cross/de", 1), ("cross/pt", 1), ("mixed", 2)];
+    for (set, count) in counts {
+        assert_eq!(lines(set), count, "{set}");
+    }
+    let query: Value =
+        serde_json::from_str(vault.read("set/cross/zh/queries.jsonl").lines().next().unwrap()).unwrap();
+    assert_eq!(query, json!({"qid": "zh.apropos.1", "text": "按关键字查找手册页"}));
+    assert_eq!(vault.read("set/cross/zh/qrels.tsv"), "zh.apropos.1\ten.apropos.1\t1\n");
+    let note = vault.read("set/en/notes/en.ascii.7.md");
+    let start = "---\nid: \"en.ascii.7\"\ntitle: \"ascii(7)\"\n---\n\n# ascii(7)\n\n## THE TABLE\n\n\
+                 -a, --all Show all of \\<them>, ü and \\.\n\n```\nint a;\nint b;\n```\n\n61\na\n\nA long line";
+    assert!(note.starts_with(start), "{note}");
+    let korean = vault.read("set/ko/notes/ko.shared-guide-export_ms.md");
+    assert!(
+        korean.contains("\n\n# 문서 내보내기\n\n파일 메뉴에서") && korean.ends_with("선택합니다.\n"),
+        "{korean}"
+    );
+}
+
+#[test]
+#[ignore = "it needs python3; `.ci/run` runs it where it can"]
+fn sets_are_compared() {
+    let scores = |mode: &str, ndcg: [f64; 2]| {
+        let queries = json!([["a", ndcg[0]], ["b", ndcg[1]]]);
+        let mean = f64::midpoint(ndcg[0], ndcg[1]);
+        json!({"mode": mode, "ndcg_at_10": mean, "mrr_at_10": 0.5, "recall_at_10": 1.0, "queries": queries})
+    };
+    let reply = json!([{"set": "sets/one", "notes": 3, "queries": 2, "pending": 0, "modes": [
+        scores("bm25", [0.5, 1.0]), scores("vector", [0.25, 0.0]), scores("hybrid", [0.5, 0.5]),
+    ]}]);
+    // `sh eval …` runs the file `eval`, so that `sh` stands for the program.
+    let vault = TestVault::new(&[
+        ("eval", "cat reply.json\n"),
+        ("reply.json", &reply.to_string()),
+        ("sets/one/queries.jsonl", ""),
+    ]);
+    let done = script(&vault, "compare.py", &["sets", "--program", "sh"]);
+    let row = "sets/one                  3       2   0.750  0.125  0.500  0.500  0.500  0.500  1.000  1.000  1.000  \
+               -0.250 (-0.500 to +0.000) bm25";
+    assert_eq!(stdout(&done).lines().last(), Some(row), "{}", stderr(&done));
+    let failed = script(&vault, "compare.py", &["sets", "--program", "sh", "--floor", "-0.1"]);
+    assert!(!failed.status.success() && stderr(&failed).ends_with("by more than 0.1 in: sets/one\n"));
+}
