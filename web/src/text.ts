@@ -241,6 +241,22 @@ export function written(text: string, around: Language | null = null): { dir: 'a
   return lang ? { dir: 'auto', lang } : { dir: 'auto' };
 }
 
+/** Letters that are as wide as two Latin ones. */
+const WIDE = /[\p{Script=Han}\p{Script=Hangul}\p{Script=Hiragana}\p{Script=Katakana}\u3000-\u303F\uFF01-\uFF60]/gu;
+
+/** A text of one line that is at most as wide as so many Latin letters. It is cut between letters as a reader sees them. */
+export function shortened(text: string, most: number): string {
+  const widthOf = (part: string) => part.length + (part.match(WIDE)?.length ?? 0);
+  if (widthOf(text) <= most) return text;
+  let width = 1; // the ellipsis
+  for (const { segment, index } of new Intl.Segmenter(undefined, { granularity: 'grapheme' }).segment(text)) {
+    // A letter with its marks, or an emoji, has many characters, and is no wider than two.
+    width += Math.min(2, widthOf(segment));
+    if (width > most) return `${text.slice(0, index).trimEnd()}…`;
+  }
+  return text;
+}
+
 export function folderOf(path: string): string {
   const end = path.lastIndexOf('/');
   return end < 0 ? '' : path.slice(0, end);

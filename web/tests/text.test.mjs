@@ -134,3 +134,18 @@ test('a language is that of the script, and of most letters', () => {
     assert.deepEqual(text.written(source), language ? { dir: 'auto', lang: language } : { dir: 'auto' }, source);
   }
 });
+
+test('a name is cut by its width, and never within a letter', () => {
+  const cases = [
+    ['river', 5, 'river'],
+    ['riverside', 6, 'river…'],
+    ['a river', 3, 'a…'],
+    ['河川水位', 8, '河川水位'],
+    ['河川水位観測', 8, '河川水…'],
+    ['e\u0301e\u0301e\u0301', 6, 'e\u0301e\u0301e\u0301'],
+    ['e\u0301e\u0301e\u0301e\u0301', 3, 'e\u0301…'],
+    ['👩‍🔬👩‍🔬👩‍🔬', 6, '👩‍🔬👩‍🔬…'],
+    ['', 4, ''],
+  ];
+  for (const [source, most, wanted] of cases) assert.equal(text.shortened(source, most), wanted, source);
+});

@@ -1,6 +1,8 @@
 // Draws a graph by WebGL: the positions are in a texture, the edges and nodes read them there, so that a step of the
 // layout sends nothing but that texture. Edges are drawn in portions, a portion a frame, so that the page stays quick.
 
+import { shortened } from '../text';
+
 export interface Camera {
   x: number;
   y: number;
@@ -537,7 +539,7 @@ export class Renderer {
       const [sx, sy] = this.toScreen(node);
       if (sx < -20 || sy < 0 || sx > this.width || sy > this.height) return false;
       const name = this.label(node);
-      const shown = name.length > 42 ? `${name.slice(0, 40)}…` : name;
+      const shown = shortened(name, 42);
       const width = text.measureText(shown).width;
       const left = sx + this.radius(node) + 4;
       const box: [number, number, number, number] = [left - 2, sy - 8, left + width + 2, sy + 8];

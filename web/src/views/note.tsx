@@ -13,7 +13,7 @@ import { session } from '../live';
 import { useResource } from '../resource';
 import { go, location, noteAddress, noteOfAddress, setQuery, withQuery } from '../router';
 import { strings } from '../strings';
-import { directionOf, fileName, languageOf, shownName, written } from '../text';
+import { directionOf, fileName, languageOf, shortened, shownName, written } from '../text';
 import type { ActivityReply, CanvasNode, GitHistory, JournalEvent, LinksReply, MentionsReply, Note, RelatedReply, RelationsReply, Weight } from '../types';
 import { askBrokenLink } from '../ui/broken-link';
 import { askMove } from '../ui/place-note';
@@ -138,7 +138,7 @@ function enableTasks(root: HTMLElement, note: Note, preview: boolean): void {
     const input = item.querySelector<HTMLInputElement>('input[type="checkbox"]');
     if (!input) continue;
     const status = item.dataset.task ?? ' ';
-    input.setAttribute('aria-label', (item.textContent ?? '').trim().slice(0, 120) || words.task);
+    input.setAttribute('aria-label', shortened((item.textContent ?? '').trim(), 120) || words.task);
     // Statuses between open and done, such as `[/]`, are neither checked nor not.
     if (!/^[ xX]?$/.test(status)) {
       input.checked = false;
@@ -249,7 +249,7 @@ function Drawing({ canvas }: { canvas: NonNullable<Note['canvas']> }) {
           {/* What a narrow card has no room for is cut at its edge. */}
           <svg x={node.x} y={node.y} width={Math.max(0, node.width - 10)} height={node.height} overflow="hidden">
             <text x={14} y={28}>
-              {(node.label ?? cardText(node.html)).slice(0, Math.max(4, Math.floor(node.width / 8)))}
+              {shortened(node.label ?? cardText(node.html), Math.max(4, Math.floor(node.width / 8)))}
             </text>
           </svg>
         </g>
