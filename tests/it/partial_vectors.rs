@@ -1,11 +1,17 @@
 //! Tests search while some notes have no vector yet: no note loses its rank, and new notes are embedded first.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
-use sidenote::index::silent;
-use sidenote::search::Mode;
-use sidenote::search::fuse::{Candidates, Fusion, NoteScores, Ranked, Similarity, fuse};
+use sidenote::index::embed::{Effort, Embed, ModelId};
+use sidenote::index::{Index, Options, SyncScope, silent};
+use sidenote::search::fuse::{
+    Candidates, FusedHit, Fusion, NoteScores, Ranked, Similarity, fuse, raise_embedded,
+};
+use sidenote::search::query::Query;
+use sidenote::search::{self, Mode, Request};
 use sidenote::store::{EvalRequest, NewRequest, Operation, SearchRequest};
+use sidenote::vault::Vault;
 
 use crate::support::{TestVault, json, run};
 
@@ -64,12 +70,26 @@ fn ndcg(notes: &[Made], fusion: Fusion, embedded: impl Fn(i64) -> usize) -> f64 
     }
     vector.sort_by(|a, b| b.score.total_cmp(&a.score));
     vector.truncate(20);
-    let fused = fuse(&Candidates::listed(&text, &vector, &known), fusion);
+    let fused = fuse_partly(&text, &vector, &known, fusion);
     let discount = |rank: usize| 1.0 / ((rank + 2) as f64).log2();
     let is_relevant = |file: i64| notes[file as usize].is_relevant;
     let gained = fused.iter().take(10).enumerate().filter(|(_, hit)| is_relevant(hit.file));
     let best: f64 = (0..notes.iter().filter(|note| note.is_relevant).count()).map(discount).sum();
     gained.map(|(rank, _)| discount(rank)).sum::<f64>() / best
+}
+
+/// Fuses two lists of a vault that has no notes but the known ones, each with one passage.
+fn fuse_partly(
+    text: &[Ranked],
+    vector: &[Ranked],
+    known: &HashMap<i64, NoteScores>,
+    fusion: Fusion,
+) -> Vec<FusedHit> {
+    let embedded = known.values().map(|known| 1.0 - known.missing).sum::<f32>() / known.len() as f32;
+    let candidates = Candidates { embedded, ..Candidates::listed(text, vector, known) };
+    let mut fused = fuse(&candidates, fusion);
+    raise_embedded(&mut fused, &candidates, fusion);
+    fused
 }
 
 /// Checks that hybrid search with vectors for a share of the notes is no worse than words alone.
@@ -115,7 +135,7 @@ fn check_order(missing: [f32; 3], cosines: [Option<f32>; 3], expected: [i64; 3])
         known.insert(file, NoteScores { bm25: None, near, missing: missing[at] });
     }
     vector.sort_by(|a, b| b.score.total_cmp(&a.score));
-    let fused = fuse(&Candidates::listed(&text, &vector, &known), Fusion::Relative);
+    let fused = fuse_partly(&text, &vector, &known, Fusion::Relative);
     assert_eq!(fused.iter().map(|hit| hit.file).collect::<Vec<_>>(), expected, "{missing:?} {cosines:?}");
 }
 
@@ -135,6 +155,111 @@ fn a_missing_vector_lowers_no_rank() {
         checked += 1;
     }
     assert_eq!(checked, 4);
+}
+
+/// Checks at which places, from 1, the best notes by meaning alone stand where no note that has the words has a vector.
+#[track_caller]
+fn check_places(embedded: f32, bm25: impl Fn(usize) -> f32, first: usize, second: usize) {
+    let text: Vec<Ranked> = (0..400).map(|at| Ranked { file: at as i64, score: bm25(at) }).collect();
+    let vector: Vec<Ranked> =
+        (0..20).map(|at| Ranked { file: 1000 + at, score: 0.6 - 0.02 * at as f32 }).collect();
+    let mut known: HashMap<i64, NoteScores> = HashMap::new();
+    known.extend(text.iter().map(|hit| (hit.file, NoteScores { missing: 1.0, ..NoteScores::default() })));
+    known.extend(vector.iter().map(|hit| {
+        (hit.file, NoteScores { near: Similarity::of(&mut [hit.score]), ..NoteScores::default() })
+    }));
+    for fusion in [Fusion::Relative, Fusion::Rrf, Fusion::Weighted] {
+        let candidates = Candidates { embedded, ..Candidates::listed(&text, &vector, &known) };
+        let mut fused = fuse(&candidates, fusion);
+        raise_embedded(&mut fused, &candidates, fusion);
+        let place = |file: i64| fused.iter().position(|hit| hit.file == file).unwrap() + 1;
+        let places = [place(1000), place(1001)];
+        assert!(places[0] <= first && places[1] <= second, "{fusion:?}, {embedded}: {places:?}");
+        assert!(place(0) == 1, "{fusion:?}, {embedded}: the best by words stands at {}", place(0));
+        assert!(fused.iter().all(|hit| hit.score == hit.components.total()));
+    }
+}
+
+#[test]
+fn a_hit_by_meaning_alone_is_among_the_first_however_many_notes_lack_vectors() {
+    let mut checked = 0;
+    for (embedded, first, second) in [(0.001, 10, 20), (0.1, 10, 20), (0.5, 4, 7), (0.9, 2, 4)] {
+        check_places(embedded, |at| 20.0 - 0.01 * at as f32, first, second);
+        check_places(embedded, |at| 20.0 / (1 + at) as f32, first, second);
+        // Look-alikes have the same score, but for the best.
+        check_places(embedded, |at| if at == 0 { 20.0 } else { 19.0 }, first, second);
+        checked += 3;
+    }
+    assert_eq!(checked, 12);
+}
+
+/// A model that knows one topic: texts about antennas are alike, and others are not.
+struct OneTopic(ModelId);
+
+impl Embed for OneTopic {
+    fn model(&self) -> &ModelId {
+        &self.0
+    }
+
+    fn max_tokens(&self) -> usize {
+        256
+    }
+
+    fn duplicate_threshold(&self) -> f32 {
+        1.0
+    }
+
+    fn embed(&self, texts: &[&str], _: Effort) -> sidenote::error::Result<Vec<Vec<f32>>> {
+        let vector = |text: &&str| {
+            let is_near = ["antenna", "aerial"].iter().any(|word| text.contains(word));
+            let hash = blake3::hash(text.as_bytes());
+            let noise = hash.as_bytes()[..8].iter().map(|&byte| f32::from(byte) / 127.5 - 1.0);
+            std::iter::once(if is_near { 6.0 } else { 0.0 }).chain(noise).collect()
+        };
+        Ok(texts.iter().map(vector).collect())
+    }
+
+    fn count_tokens(&self, text: &str) -> usize {
+        text.split_whitespace().count()
+    }
+}
+
+#[test]
+fn a_backlog_of_vectors_hides_no_hit_by_meaning() {
+    let vault = TestVault::new(&[("Aerial.md", "An aerial for short waves.\n")]);
+    for at in 0..20 {
+        vault.write(&format!("old {at}.md"), format!("Bread number {at} is baked.\n"));
+    }
+    let embedder: Arc<dyn Embed> = Arc::new(OneTopic(ModelId::new("one-topic", 9, "1")));
+    let options = Options { embedder: Some(Arc::clone(&embedder)), ..Options::default() };
+    let index = Index::open(Arc::new(Vault::open(vault.root()).unwrap()), options).unwrap();
+    index.sync(SyncScope::All, silent()).unwrap();
+    index.embed_all(silent()).unwrap();
+    for at in 0..1500 {
+        vault.write(
+            &format!("import/{at}.md"),
+            format!("Which antenna hangs from pole {at}, and who climbs it?\n"),
+        );
+    }
+    index.sync(SyncScope::All, silent()).unwrap();
+    let snapshot = index.snapshot().unwrap();
+    assert_eq!(snapshot.pending, 1500);
+    let asked = "which antenna hangs from the pole";
+    let query = Query::parse(asked, false).unwrap();
+    let place = |mode: Mode, limit: usize| {
+        let request = Request { query: Some(&query), mode, limit, ..Request::default() };
+        let vector = embedder.embed(&[asked], Effort::Foreground).unwrap().pop();
+        let hits = search::run(&index, &snapshot, &request, || Ok(vector.map(Arc::new))).unwrap();
+        let place = hits.iter().position(|hit| hit.row.path.as_str() == "Aerial.md");
+        (place, hits.len())
+    };
+    assert_eq!(place(Mode::Vector, 10).0, Some(0));
+    assert_eq!(place(Mode::Bm25, 10).0, None);
+    for limit in [10, 20, 200] {
+        let (place, hits) = place(Mode::Hybrid, limit);
+        assert!(place.is_some_and(|place| place < 10), "{place:?} of {hits}");
+        assert_eq!(hits, limit);
+    }
 }
 
 /// A vault of notes about several things, all embedded.

@@ -198,6 +198,12 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
+    /// Returns the share of the passages that have a vector, 0 to 1.
+    pub fn embedded_share(&self) -> f32 {
+        let vectors = self.vectors.len();
+        vectors as f32 / (vectors + self.pending).max(1) as f32
+    }
+
     /// Begins a read transaction on the catalog of this snapshot. The transaction sees the newest commit of that
     /// catalog.
     pub fn catalog(&self) -> ReadTransaction {

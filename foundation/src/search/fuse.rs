@@ -146,6 +146,9 @@ const RRF_K: f32 = 60.0;
 /// The minimum weight of the vectors if notes lack vectors: enough to order the notes that only the vectors found,
 /// and too little to override the text score.
 const MIN_COVERAGE: f32 = 0.02;
+/// The least share of the first places that belongs to notes with vectors: the last of ten. Of the places of a vault in which
+/// all notes have vectors, about as many as the weight of the vectors.
+const MIN_EMBEDDED_PLACES: f32 = 0.1;
 /// The power of the share of its passages with which a note that is partly embedded counts. It is embedded from its
 /// beginning, which tells most of what it is about.
 const PARTLY_EMBEDDED: f32 = 0.25;
@@ -166,22 +169,65 @@ pub struct Candidates<'a> {
     pub known: &'a HashMap<FileId, NoteScores>,
     /// The cosine that a passage has with the query by chance. Models differ in it.
     pub background: f32,
+    /// The share of all passages that have a vector, 0 to 1.
+    pub embedded: f32,
 }
 
 impl<'a> Candidates<'a> {
-    /// The notes of two lists, where no cosine occurs by chance.
+    /// The notes of two lists, where no cosine occurs by chance, and all passages have vectors but for what is known.
     pub fn listed(text: &'a [Ranked], vector: &'a [Ranked], known: &'a HashMap<FileId, NoteScores>) -> Self {
-        Self { text, vector, unlisted: &[], known, background: 0.0 }
+        Self { text, vector, unlisted: &[], known, background: 0.0, embedded: 1.0 }
     }
 }
 
 /// Merges the text list and the vector list. Equal scores are ordered by file number until
 /// [`tie_order`](crate::search::tie_order) orders them by path.
 ///
-/// If notes lack vectors ([`NoteScores::missing`]), the weight of the vectors is lowered in proportion to the [coverage](coverage) of the
+/// If notes lack vectors ([`NoteScores::missing`]), the weight of the vectors is lowered in proportion to the coverage of the
 /// text list, and the missing similarity is estimated from the text score, so that a missing vector neither lowers
 /// a note nor raises other notes. If no vector is missing, none of this changes a score.
 pub fn fuse(candidates: &Candidates<'_>, fusion: Fusion) -> Vec<FusedHit> {
+    fuse_with(candidates, fusion, coverage(candidates.text, candidates.known))
+}
+
+/// Raises notes that have vectors to the places that are theirs, if notes of the fused list lack vectors. Where none of the
+/// best notes by words has a vector, no similarity counts against these, however high it is. So a share of the first places
+/// belongs to the notes that have vectors, in the order that they have without the others.
+pub fn raise_embedded(fused: &mut [FusedHit], candidates: &Candidates<'_>, fusion: Fusion) {
+    if coverage(candidates.text, candidates.known) >= 1.0 {
+        return;
+    }
+    let share = ((1.0 - TEXT_WEIGHT) * candidates.embedded).max(MIN_EMBEDDED_PLACES);
+    let is_embedded =
+        |hit: &FusedHit| hit.components.cosine.is_some() || hit.components.vector_rank.is_some();
+    let alone = fuse_with(candidates, fusion, 1.0).into_iter().filter(is_embedded);
+    sort_by_score(fused);
+    let places: HashMap<FileId, usize> = fused.iter().enumerate().map(|(at, hit)| (hit.file, at)).collect();
+    let scores: Vec<f32> = fused.iter().map(|hit| hit.score).collect();
+    let mut raised: Vec<(usize, f32)> = Vec::new();
+    for (at, hit) in alone.enumerate() {
+        // The notes that may stand before it, without those that were raised to there.
+        let before = ((at + 1) as f32 / share).ceil() as usize - 1 - raised.len();
+        let place = places.get(&hit.file).copied().filter(|place| *place > before);
+        raised.extend(place.zip(scores.get(before).copied()));
+    }
+    // A little more than the score there, and than what was raised behind it, so that it comes before those with the same one.
+    let mut next = 0.0_f32;
+    for (place, score) in raised.into_iter().rev() {
+        let Some(hit) = fused.get_mut(place) else { continue };
+        hit.components.from_vector += score.max(next) * (1.0 + 4.0 * f32::EPSILON) - hit.score;
+        hit.score = hit.components.total();
+        next = hit.score;
+    }
+    sort_by_score(fused);
+}
+
+fn sort_by_score(fused: &mut [FusedHit]) {
+    fused.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.file.cmp(&b.file)));
+}
+
+/// Merges the lists where the vectors have this share of their weight.
+fn fuse_with(candidates: &Candidates<'_>, fusion: Fusion, coverage: f32) -> Vec<FusedHit> {
     let Candidates { text, vector, known, .. } = *candidates;
     let mut notes: HashMap<FileId, Components> = HashMap::new();
     for (rank, hit) in text.iter().enumerate() {
@@ -194,7 +240,6 @@ pub fn fuse(candidates: &Candidates<'_>, fusion: Fusion) -> Vec<FusedHit> {
         components.vector_rank = Some(rank + 1);
         components.cosine = Some(hit.score);
     }
-    let coverage = coverage(text, known);
     let missing = |file: &FileId| known.get(file).map_or(0.0, |known| known.missing);
     match fusion {
         Fusion::Relative => add_relative(&mut notes, candidates, coverage),
@@ -220,12 +265,12 @@ pub fn fuse(candidates: &Candidates<'_>, fusion: Fusion) -> Vec<FusedHit> {
         .into_iter()
         .map(|(file, components)| FusedHit { file, score: components.total(), components })
         .collect();
-    fused.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.file.cmp(&b.file)));
+    sort_by_score(&mut fused);
     fused
 }
 
-/// Returns the share of the text list that has vectors; a note with vectors for some of its passages counts in part. It is 1 if no vector is missing, and if
-/// the text list is empty, because the vectors alone answer then.
+/// Returns the share of the text list that has vectors; a note with vectors for some of its passages counts in
+/// part. It is 1 if no vector is missing, and if the text list is empty, because the vectors alone answer then.
 fn coverage(text: &[Ranked], known: &HashMap<FileId, NoteScores>) -> f32 {
     let looked_at = text.iter().filter_map(|hit| known.get(&hit.file));
     let lacking = looked_at.map(|known| 1.0 - (1.0 - known.missing).powf(PARTLY_EMBEDDED));

@@ -375,6 +375,7 @@ pub fn rank(
             sequence::add_adjacent_scores(&mut fused, &adjacent);
         }
     }
+    fuse::raise_embedded(&mut fused, &scorer.candidates(&text, &vector, &[]), request.fusion);
     passages.extend(scorer.passages);
     put_name_matches_first(named, &mut fused);
     let answer = answer.and_then(|answer| put_related_first(answer, allowed.as_ref(), &mut fused));
@@ -535,7 +536,8 @@ impl<'a> Rescorer<'a> {
         vector: &'c [Ranked],
         unlisted: &'c [FileId],
     ) -> Candidates<'c> {
-        Candidates { text, vector, unlisted, known: &self.known, background: self.background }
+        let (known, background) = (&self.known, self.background);
+        Candidates { text, vector, unlisted, known, background, embedded: self.snapshot.embedded_share() }
     }
 }
 

@@ -13,7 +13,9 @@ use sidenote_foundation::index::catalog::{CatalogReader, FileId, FileKind, FileR
 use sidenote_foundation::index::file_set::FileSet;
 use sidenote_foundation::index::indexed_document::ParsedNote;
 use sidenote_foundation::parallel;
-use sidenote_foundation::search::fuse::{Candidates, FusedHit, Fusion, NoteScores, Ranked, fuse};
+use sidenote_foundation::search::fuse::{
+    Candidates, FusedHit, Fusion, NoteScores, Ranked, fuse, raise_embedded,
+};
 use sidenote_foundation::search::text_match::{QueryTerm, QueryTermKind};
 use sidenote_foundation::search::tie_order::best_first;
 use sidenote_foundation::text::canvas;
@@ -180,7 +182,10 @@ impl Searches<'_> {
         best_first(&catalog, &mut joined, |hit| (hit.score, hit.file))?;
         joined.truncate(DEPTH);
         let known = if near.is_empty() { HashMap::new() } else { lacking(&catalog, &snapshot, &joined)? };
-        let mut fused = fuse(&Candidates::listed(&joined, &near, &known), Fusion::Rrf);
+        let candidates =
+            Candidates { embedded: snapshot.embedded_share(), ..Candidates::listed(&joined, &near, &known) };
+        let mut fused = fuse(&candidates, Fusion::Rrf);
+        raise_embedded(&mut fused, &candidates, Fusion::Rrf);
         best_first(&catalog, &mut fused, |hit| (hit.score, hit.file))?;
         fused.truncate(request.limit.unwrap_or(self.core.config.search.limit));
         let related = fused
