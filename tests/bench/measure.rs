@@ -76,7 +76,7 @@ const fn measure(
 }
 
 /// The measures, in the order of the table; each may take for granted what those before it leave.
-pub(crate) const MEASURES: [Measure; 36] = [
+pub(crate) const MEASURES: [Measure; 38] = [
     measure("limit", "read all, raw tantivy, one commit", Needs::Nothing, 3, limit),
     measure("cold", "index from nothing, without vectors", Needs::Nothing, 3, cold),
     measure("noop", "sync, nothing changed", Needs::Index, 1, noop),
@@ -99,7 +99,9 @@ pub(crate) const MEASURES: [Measure; 36] = [
     measure("operators", "the same, each query of three operators", Needs::Vectors, 1, operators),
     measure("regex", "the same, a word and a pattern", Needs::Vectors, 1, regex),
     measure("regex-alone", "the same, a pattern alone", Needs::Vectors, 1, regex_alone),
-    measure("near", "nearest passages of a graph, recall", Needs::Nothing, 1, near::near),
+    measure("near", "nearest passages, recall", Needs::Nothing, 1, near::near),
+    measure("near-alike", "the same, look-alikes and outliers", Needs::Nothing, 1, near::near_alike),
+    measure("near-graph", "the same, by a graph", Needs::Nothing, 1, near::near_graph),
     measure("once-bm25", "search as a process, by words", Needs::Index, 1, once_bm25),
     measure("once-hybrid", "search as a process, hybrid", Needs::Vectors, 1, once_hybrid),
     measure("fold", "fold the journal from scratch", Needs::Nothing, 1, remember::fold),

@@ -10,7 +10,7 @@ use sidenote::index::vectors::{Neighbour, VectorWriter, Vectors};
 use sidenote::parallel;
 
 const DIMENSIONS: usize = 100;
-/// More than are compared one by one.
+/// More than are read whenever a log is opened.
 const COUNT: i64 = 9_000;
 
 /// Computes the cosine of two lists of numbers; 0 if one of them is zero.
@@ -73,12 +73,13 @@ fn made(first: i64, count: i64) -> Vec<(i64, Vec<f32>)> {
     (first..first + count).map(|key| (key, vector(key))).collect()
 }
 
-/// Appends vectors to those of a folder, and builds a graph.
+/// Appends vectors to those of a folder, and builds a graph, however few they are.
 #[track_caller]
 fn add(folder: &Path, vectors: &[(i64, Vec<f32>)]) {
     let (mut writer, dropped) = VectorWriter::open(folder, DIMENSIONS, true).unwrap();
     writer.append(vectors).unwrap();
-    assert_eq!((writer.build_graph(&|| false).unwrap(), dropped), (true, 0));
+    assert_eq!((writer.build_graph_beyond(0, &|| false).unwrap(), dropped), (true, 0));
+    assert!(folder.join("graph").exists());
 }
 
 /// Opens the vectors of a folder for many searches, which use the graph.
@@ -124,7 +125,7 @@ fn a_graph_finds_the_nearest_passages() {
     // Later vectors are compared one by one.
     let (mut writer, _) = VectorWriter::open(folder.path(), DIMENSIONS, false).unwrap();
     writer.append(later).unwrap();
-    assert!(!writer.build_graph(&|| false).unwrap(), "they are too few for a new graph");
+    assert!(!writer.build_graph_beyond(0, &|| false).unwrap(), "they are too few for a new graph");
     let vectors = open_for_many(folder.path());
     check_recall(&vectors, COUNT + 3_000, None);
 
@@ -140,6 +141,20 @@ fn a_graph_grows_by_later_vectors() {
     add(folder.path(), &made(0, COUNT));
     add(folder.path(), &made(COUNT, COUNT));
     check_recall(&open_for_many(folder.path()), 2 * COUNT, None);
+}
+
+#[test]
+fn a_graph_is_built_once_there_are_too_many_vectors_to_compare() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut writer, _) = VectorWriter::open(folder.path(), DIMENSIONS, false).unwrap();
+    writer.append(&made(0, COUNT)).unwrap();
+    let graph = folder.path().join("graph");
+    let most = COUNT as usize;
+    assert!(writer.build_graph_beyond(most, &|| false).unwrap() && !graph.exists());
+    assert!(!writer.build_graph_beyond(most, &|| false).unwrap(), "nothing was appended");
+    assert!(writer.build_graph_beyond(most - 1, &|| false).unwrap() && graph.exists());
+    assert!(!writer.build_graph_beyond(most - 1, &|| false).unwrap(), "nothing was appended");
+    check_recall(&open_for_many(folder.path()), COUNT, None);
 }
 
 /// An opened graph has as many search contexts as there are cores.
@@ -223,15 +238,15 @@ fn every_key_is_found_and_no_other() {
     });
 }
 
-/// A graph of an earlier version has vectors of bytes.
+/// A graph of an earlier version has other vectors, and may be over so few that none is needed.
 #[test]
-fn a_graph_of_another_form_is_built_anew() {
+fn a_graph_of_another_form_is_not_used() {
     let folder = tempfile::tempdir().unwrap();
     add(folder.path(), &made(0, COUNT));
     let path = folder.path().join("graph.json");
     let text = fs::read_to_string(&path).unwrap();
-    assert_eq!(text.matches("coarse-2").count(), 1, "{text}");
-    fs::write(&path, text.replace("coarse-2", "bytes")).unwrap();
+    assert_eq!(text.matches("coarse-3").count(), 1, "{text}");
+    fs::write(&path, text.replace("coarse-3", "coarse-2")).unwrap();
 
     let vectors = Vectors::open(folder.path(), DIMENSIONS).unwrap();
     let (_, query) = made(1_000_000, 1).remove(0);
@@ -240,5 +255,98 @@ fn a_graph_of_another_form_is_built_anew() {
 
     let (writer, _) = VectorWriter::open(folder.path(), DIMENSIONS, false).unwrap();
     assert!(writer.build_graph(&|| false).unwrap());
-    check_recall(&open_for_many(folder.path()), COUNT, None);
+    assert!(!folder.path().join("graph").exists());
+    check_exact(folder.path(), &made(1_000_000, 5), COUNT);
+}
+
+/// Checks that searches for ten find the very ten that are nearest, whoever searches.
+#[track_caller]
+fn check_exact(folder: &Path, queries: &[(i64, Vec<f32>)], count: i64) {
+    let keys: Vec<i64> = (0..count).collect();
+    let even: HashSet<i64> = keys.iter().copied().filter(|key| key % 2 == 0).collect();
+    let of_even: Vec<i64> = keys.iter().copied().filter(|key| even.contains(key)).collect();
+    let once = Vectors::open(folder, DIMENSIONS).unwrap();
+    for vectors in [once, open_for_many(folder)] {
+        for (_, query) in queries {
+            assert_eq!(vectors.search(query, 10, None).unwrap(), nearest(&vectors, query, &keys));
+            let found = vectors.search(query, 10, Some(&even)).unwrap();
+            assert_eq!(found, nearest(&vectors, query, &of_even));
+        }
+    }
+}
+
+/// Makes vectors as templates and imports give: nearly all are close to one of `clusters` and to each other, and each hundredth
+/// is unlike any other. They have a part in common, which is `common` times as long as the rest.
+fn clustered(first: i64, count: i64, clusters: i64, common: f32) -> Vec<(i64, Vec<f32>)> {
+    let numbers = |seed: i64| {
+        let mut bytes = [0; 2 * DIMENSIONS];
+        blake3::Hasher::new()
+            .update(b"clustered")
+            .update(&seed.to_le_bytes())
+            .finalize_xof()
+            .fill(&mut bytes);
+        let pairs = bytes.chunks_exact(2).map(|pair| f32::from(pair[0]) + f32::from(pair[1]) - 255.0);
+        pairs.collect::<Vec<f32>>()
+    };
+    let all = numbers(i64::MIN);
+    let vector = |key: i64| {
+        let own = numbers(key);
+        let (template, share) =
+            if key % 100 == 50 { (own.clone(), 0.0) } else { (numbers(-1 - key % clusters), 0.3) };
+        let mixed = template.iter().zip(own).zip(&all);
+        mixed.map(|((template, own), all)| template + share * own + common * all).collect()
+    };
+    (first..first + count).map(|key| (key, vector(key))).collect()
+}
+
+/// Returns vectors close to one of `step` outliers, and others close to look-alikes.
+fn asked(vectors: &[(i64, Vec<f32>)], step: usize) -> Vec<(i64, Vec<f32>)> {
+    let noise = made(2_000_000, vectors.len() as i64);
+    let near = |((key, vector), (_, noise)): (&(i64, Vec<f32>), &(i64, Vec<f32>))| {
+        (*key, vector.iter().zip(noise).map(|(x, noise)| x + 0.3 * noise).collect())
+    };
+    let all = vectors.iter().zip(&noise);
+    all.filter(|((key, _), _)| [50, 51].contains(&(key % 100))).map(near).step_by(step).collect()
+}
+
+#[test]
+fn every_outlier_and_every_look_alike_is_found() {
+    let mut checked = 0;
+    for (clusters, common) in [(4, 0.0), (1, 0.0), (4, 2.0)] {
+        let folder = tempfile::tempdir().unwrap();
+        let count = 12_000;
+        let all = clustered(0, count, clusters, common);
+        let queries = asked(&all, 17);
+        assert_eq!(queries.len(), 15);
+        let mut written = 0;
+        // At first all at once, then some that are few enough to be held in memory, then more.
+        for until in [10_000, 10_500, count] {
+            let (mut writer, dropped) = VectorWriter::open(folder.path(), DIMENSIONS, true).unwrap();
+            writer.append(&all[written..until as usize]).unwrap();
+            assert_eq!((writer.build_graph(&|| false).unwrap(), dropped), (written == 0, 0));
+            written = until as usize;
+            check_exact(folder.path(), &queries, until);
+            checked += 1;
+        }
+    }
+    assert_eq!(checked, 9);
+}
+
+/// Where there is a graph, it must find outliers among look-alikes in spite of a part that all vectors have in common.
+#[test]
+fn a_graph_finds_outliers_of_vectors_with_a_common_part() {
+    let folder = tempfile::tempdir().unwrap();
+    let all = clustered(0, COUNT, 4, 2.0);
+    add(folder.path(), &all);
+    let vectors = open_for_many(folder.path());
+    let outliers = asked(&all, 5).into_iter().filter(|(key, _)| key % 100 == 50);
+    let (mut met, mut queries) = (0, 0);
+    for (key, query) in outliers {
+        met += usize::from(
+            vectors.search(&query, 10, None).unwrap().first().is_some_and(|near| near.key == key),
+        );
+        queries += 1;
+    }
+    assert_eq!(queries, 18);
+    assert!(met >= 17, "{met} of {queries}");
 }

@@ -1,8 +1,6 @@
-//! The vectors of passages: an append-only log keyed by passage, and an HNSW graph over its older part. The only user of
+//! The vectors of passages: an append-only log keyed by passage, and an HNSW graph over a large one. The only user of
 //! usearch. A vector belongs to a text, not to a note, so it is found again after a rename, a rebuild or a checkout.
-//!
-//! The newest vectors are only in the log and are compared one by one. A graph over the others is saved when there are
-//! enough of them. It has coarse vectors; the candidates that it finds are compared by those of the log.
+//! Vectors are compared one by one while they are few enough, which finds the nearest for certain.
 
 mod coarse;
 pub mod cosine;
@@ -11,6 +9,7 @@ mod graph_scan;
 mod key_table;
 mod lazy_graph;
 mod log_keys;
+mod nearest_records;
 mod records;
 
 use std::collections::HashSet;
@@ -22,27 +21,29 @@ use std::sync::Arc;
 use crate::atomic_file::AtomicFile;
 use crate::error::{Error, Result};
 use crate::platform;
-use crate::safe_open::{self, file_identity};
+use crate::safe_open;
 
-use coarse::{coarse, signed};
-use cosine::{compare_by_cosine, cosine};
+use cosine::{cosine, cosine_of_stored};
 use graph::{
-    GRAPH_FORM, GraphInfo, covered_by_graph, graph_info_path, graph_path, load_graph, options,
-    read_graph_info, save_graph, trusted_graph_info,
+    GraphInfo, graph_info_path, graph_path, known_of_log, read_graph_info, replace_graph, trusted_graph_info,
 };
-use lazy_graph::{LazyGraph, Passes};
+use lazy_graph::LazyGraph;
 use log_keys::LogKeys;
+use nearest_records::{Passes, Records};
 pub use records::VectorRecord;
 use records::read_keys_from;
 pub(super) use records::read_records;
 
-/// The minimum number of vectors outside the graph before a new graph is built. Fewer are compared one by one,
-/// which costs less.
+/// The most vectors that are compared one by one. A graph of coarse vectors misses some: among look-alikes, which its vectors
+/// cannot tell apart, and among outliers, to which few connections lead. So it is built where comparing takes too long.
+/// docs/dev/indexing.md has the figures.
+const MAX_COMPARED: usize = 262_144;
+/// The most vectors that are read and checked whenever the log is opened, and held in memory.
 const MAX_TAIL: usize = 8192;
 /// The candidates that a graph is asked for, for each neighbour that is wanted.
 const CANDIDATES: usize = 2;
-/// The minimum number of candidates that a graph is asked for. With it, the graph finds .996 of the nearest ten and .981 of the
-/// nearest hundred among 198,000.
+/// The minimum number of candidates that a graph is asked for. With it, the graph finds .999 of the nearest ten and .97 of the
+/// nearest hundred among 200,000 passages.
 const MIN_CANDIDATES: usize = 300;
 const KEY_RECORD: usize = 16;
 /// The size of the scale before the components of a record.
@@ -83,11 +84,11 @@ pub struct Vectors {
     keys: Arc<LogKeys>,
     damaged: usize,
     graph: LazyGraph,
-    /// The number of records that the graph covers.
+    /// The number of records that were not read when the log was opened.
     covered: usize,
-    /// The number of records in the description of the graph, even if the graph could not be used.
+    /// The number of records in the description of the graph, even if it could not be used.
     graph_records: usize,
-    /// The vectors of the records after the graph, concatenated.
+    /// The vectors of the records after these, concatenated.
     tail: Vec<i8>,
     log: Option<Arc<File>>,
 }
@@ -96,7 +97,7 @@ impl std::fmt::Debug for Vectors {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Vectors")
             .field("records", &self.keys.len())
-            .field("in_graph", &self.covered)
+            .field("covered", &self.covered)
             .finish_non_exhaustive()
     }
 }
@@ -230,13 +231,14 @@ impl Vectors {
     /// # Errors
     /// `Io` if the files cannot be read.
     pub fn open(folder: &Path, dimensions: usize) -> Result<Self> {
-        let mut covered = covered_by_graph(folder, dimensions, usize::MAX);
-        let mut log = read_log_from(folder, dimensions, covered)?;
-        if covered > 0 && log.file.is_none() {
-            // The graph covers more records than there are.
-            covered = 0;
+        let mut known = known_of_log(folder, dimensions, usize::MAX);
+        let mut log = read_log_from(folder, dimensions, known.as_ref().map_or(0, |info| info.records))?;
+        if known.is_some() && log.file.is_none() {
+            // More records are known than there are.
+            known = None;
             log = read_log(folder, dimensions)?;
         }
+        let covered = known.as_ref().map_or(0, |info| info.records);
         let (Some(file), Some(keys_file)) = (log.file.take(), log.keys_file.take()) else {
             return Ok(Self::empty(dimensions));
         };
@@ -260,7 +262,7 @@ impl Vectors {
             }
         }
         Ok(Self {
-            graph: LazyGraph::new(folder.to_owned(), dimensions, covered),
+            graph: known.map_or_else(LazyGraph::default, |info| LazyGraph::new(folder.to_owned(), info)),
             keys: Arc::new(LogKeys::of_file(keys_file, covered + log.keys.len(), unsound)),
             damaged,
             covered,
@@ -406,7 +408,7 @@ impl Vectors {
             placed.filter_map(|(at, key)| Some((self.record_of(*key)?, at))).collect();
         records.sort_unstable();
         let mut near = Vec::with_capacity(records.len());
-        let (mut bytes, mut vector) = (Vec::new(), Vec::new());
+        let mut bytes = Vec::new();
         // Most passages of a note are next to each other in the log, and are read at once.
         for run in records.chunk_by(|one, next| next.0 <= one.0 + 1).flat_map(|run| run.chunks(READ_AT_ONCE))
         {
@@ -414,16 +416,14 @@ impl Vectors {
             let last = run.last().map_or(0, |(record, _)| *record);
             self.read_records(first..(last + 1).min(self.covered), &mut bytes)?;
             for &(record, at) in run {
-                vector.clear();
-                match self.tail_at(record) {
-                    Some(held) => vector.extend_from_slice(held),
+                let cosine = match self.tail_at(record) {
+                    Some(held) => cosine(&query.bytes, held),
                     None => {
                         let stored = bytes.chunks_exact(record_size(self.dimensions)).nth(record - first);
                         let stored = stored.and_then(|stored| stored.get(SCALE..)).unwrap_or_default();
-                        vector.extend(stored.iter().map(|&byte| byte as i8));
+                        cosine_of_stored(&query.bytes, stored)
                     }
-                }
-                let cosine = cosine(&query.bytes, &vector);
+                };
                 near.extend(keys.get(at).map(|&key| (at, Neighbour { key, cosine })));
             }
         }
@@ -471,16 +471,16 @@ impl Vectors {
             }
         }
         match allowed {
-            // A graph search with a selective filter is slow; comparing the few vectors is exact and fast.
+            // A search in all vectors with a selective filter is slow; comparing the few is exact and fast.
             Some(keys) if keys.len() * 20 < self.covered => {
-                let in_graph: Vec<i64> = keys
+                let covered: Vec<i64> = keys
                     .iter()
                     .filter(|&&key| self.record_of(key).is_some_and(|at| at < self.covered))
                     .copied()
                     .collect();
-                near.extend(self.compare(query, &in_graph)?);
+                near.extend(self.compare(query, &covered)?);
             }
-            _ => near.extend(self.search_graph(&quantised, count, allowed)?),
+            _ => near.extend(self.search_covered(&quantised, count, allowed)?),
         }
         near.sort_by(|a, b| b.cosine.total_cmp(&a.cosine).then(a.key.cmp(&b.key)));
         near.dedup_by_key(|passage| passage.key);
@@ -488,27 +488,35 @@ impl Vectors {
         Ok(near)
     }
 
-    fn search_graph(
+    /// Finds about `count` passages nearest to a query among those that are not in memory.
+    fn search_covered(
         &self,
         query: &Quantised,
         count: usize,
         allowed: Option<&HashSet<i64>>,
     ) -> Result<Vec<Neighbour>> {
+        let Some(log) = self.log.as_ref().filter(|_| self.covered > 0) else { return Ok(Vec::new()) };
         let all = self.keys.all();
-        let is_allowed = |key: &i64| allowed.is_none_or(|keys| keys.contains(key));
-        let passes = |record: usize| all.get(record).is_some_and(is_allowed);
-        let candidates = (CANDIDATES * count).max(MIN_CANDIDATES).min(self.covered);
+        let passes =
+            |record: usize| all.get(record).is_some_and(|key| allowed.is_none_or(|keys| keys.contains(key)));
         let passes: Option<Passes<'_>> = allowed.is_some().then_some(&passes);
-        let Some(found) = self.graph.nearest(&coarse(&query.bytes), candidates, passes)? else {
-            let covered = all.get(..self.covered).unwrap_or_default().iter().copied();
-            return self.compare_quantised(query, &covered.filter(is_allowed).collect::<Vec<_>>());
+        let candidates = (CANDIDATES * count).max(MIN_CANDIDATES).min(self.covered);
+        let neighbour = |record: usize, cosine: f32| Some(Neighbour { key: *all.get(record)?, cosine });
+        let Some(found) = self.graph.nearest(&query.bytes, candidates, passes)? else {
+            let (size, count) = (record_size(self.dimensions), count.min(self.covered));
+            let records = Records { file: log, start: HEADER, size, count: self.covered };
+            let cosine =
+                |record: &[u8]| cosine_of_stored(&query.bytes, record.get(SCALE..).unwrap_or_default());
+            let nearest = records
+                .nearest(count, cosine, passes)
+                .map_err(|error| Error::io("read", "the vectors", error))?;
+            return Ok(nearest.into_iter().filter_map(|near| neighbour(near.record, near.score)).collect());
         };
         let (mut bytes, mut vector) = (Vec::new(), Vec::new());
         let mut near = Vec::with_capacity(found.len());
         for record in found {
-            let Some(&key) = all.get(record) else { continue };
             self.read_at(record, &mut bytes, &mut vector)?;
-            near.push(Neighbour { key, cosine: cosine(&query.bytes, &vector) });
+            near.extend(neighbour(record, cosine(&query.bytes, &vector)));
         }
         Ok(near)
     }
@@ -583,6 +591,7 @@ impl VectorWriter {
         if fresh {
             let length = |path: PathBuf| std::fs::metadata(path).map_or(0, |meta| meta.len());
             dropped = usize::from(length(keys_path(folder)) > 0 || length(log_path(folder)) > 0);
+            writer.drop_graph()?;
             writer.rewrite(&[], &[])?;
         } else if verify {
             if let Some(file) = log.file.take() {
@@ -654,9 +663,9 @@ impl VectorWriter {
         if !path.exists() && !graph_info_path(&self.folder).exists() {
             return false;
         }
-        let hash = safe_open::hash_in_place(&path).map(|hash| hash.to_hex());
-        trusted_graph_info(&self.folder)
-            .is_none_or(|info| hash.map_or(true, |hash| info.hash != hash.as_str()))
+        let is_hash =
+            |known: &str| safe_open::hash_in_place(&path).is_ok_and(|hash| known == hash.to_hex().as_str());
+        trusted_graph_info(&self.folder).is_none_or(|info| info.has_graph() && !is_hash(&info.hash))
     }
 
     fn drop_graph(&self) -> Result<()> {
@@ -766,64 +775,59 @@ impl VectorWriter {
         Ok(())
     }
 
-    /// Returns the number of records that the graph covers.
-    fn covered(&self) -> usize {
-        trusted_graph_info(&self.folder).map_or(0, |info| info.records)
-    }
-
-    /// Returns whether enough vectors are outside of the graph for a new one.
+    /// Returns whether enough vectors were appended for [`VectorWriter::build_graph`].
     pub fn graph_is_due(&self) -> bool {
-        let covered = self.covered();
-        self.records.saturating_sub(covered) > MAX_TAIL.max(covered / 4)
+        self.is_due(trusted_graph_info(&self.folder).as_ref(), MAX_COMPARED)
     }
 
-    /// Builds and saves a graph over all vectors if enough of them are outside the current one. Returns whether it
-    /// did. `stop` is called between vectors.
+    fn is_due(&self, known: Option<&GraphInfo>, most_compared: usize) -> bool {
+        let covered = known.map_or(0, |info| info.records);
+        let outside = self.records.saturating_sub(covered);
+        match known {
+            Some(info) if info.has_graph() => outside > MAX_TAIL.max(covered / 4),
+            Some(info) if info.is_of_other_version() => true,
+            _ => outside > MAX_TAIL || self.records > most_compared,
+        }
+    }
+
+    /// Records that the vectors need not be read when the log is opened, if enough were appended; where there are many, also
+    /// builds and saves a graph over them. Returns whether it did. `stop` is called between vectors.
+    ///
+    /// # Errors
+    /// `Io` if the files cannot be read or written; `Corrupt` if usearch fails.
     pub fn build_graph(&self, stop: &dyn Fn() -> bool) -> Result<bool> {
-        if !self.graph_is_due() {
+        self.build_graph_beyond(MAX_COMPARED, stop)
+    }
+
+    /// Does what [`VectorWriter::build_graph`] does, where at most so many vectors are compared one by one.
+    ///
+    /// # Errors
+    /// Those of [`VectorWriter::build_graph`].
+    pub fn build_graph_beyond(&self, most_compared: usize, stop: &dyn Fn() -> bool) -> Result<bool> {
+        let known = trusted_graph_info(&self.folder).filter(|info| info.dimensions == self.dimensions);
+        if !self.is_due(known.as_ref(), most_compared) {
             return Ok(false);
         }
-        let covered = self.covered();
-        let log = read_log(&self.folder, self.dimensions)?;
-        let Some(file) = log.file else { return Ok(false) };
-        let mut graph = usearch::Index::new(&options(self.dimensions)).map_err(graph_error("make"))?;
-        let path = graph_path(&self.folder);
-        if covered > 0 {
-            load_graph(&mut graph, self.dimensions, &path)?;
-        } else {
-            compare_by_cosine(&mut graph, self.dimensions)?;
-        }
-        graph.reserve_capacity_and_threads(self.records, 64).map_err(graph_error("grow"))?;
-        let size = record_size(self.dimensions);
-        let mut record = vec![0u8; size];
-        for at in covered..self.records {
-            if stop() {
-                return Ok(false);
+        let earlier = known.filter(GraphInfo::has_graph);
+        let info = if earlier.is_some() || self.records > most_compared {
+            let Some(file) = read_log(&self.folder, self.dimensions)?.file else { return Ok(false) };
+            let size = record_size(self.dimensions);
+            let mut record = vec![0u8; size];
+            let mut read = |at: usize| -> Result<Vec<i8>> {
+                platform::read_exact_at(&file, &mut record, (HEADER + at * size) as u64)
+                    .map_err(|error| Error::io("read", log_path(&self.folder), error))?;
+                Ok(record[SCALE..].iter().map(|&byte| byte as i8).collect())
+            };
+            match replace_graph(&self.folder, (self.dimensions, self.records), earlier, &mut read, stop)? {
+                Some(info) => info,
+                None => return Ok(false),
             }
-            platform::read_exact_at(&file, &mut record, (HEADER + at * size) as u64)
-                .map_err(|error| Error::io("read", log_path(&self.folder), error))?;
-            let vector: Vec<i8> = record[4..].iter().map(|&byte| byte as i8).collect();
-            graph.add(at as u64, &signed(&coarse(&vector))).map_err(graph_error("extend"))?;
-        }
-        let fresh = self.folder.join("graph.new");
-        remove_if_there(&fresh)?;
-        save_graph(&graph, &fresh)?;
-        let hash =
-            safe_open::hash_in_place(&fresh).map_err(|error| safe_open::failed("read", &fresh, error))?;
-        let info = GraphInfo {
-            records: self.records,
-            dimensions: self.dimensions,
-            form: GRAPH_FORM.to_owned(),
-            hash: hash.to_hex().to_string(),
-            file: None,
+        } else {
+            // An earlier version of the program may have left a graph.
+            remove_if_there(&graph_path(&self.folder))?;
+            GraphInfo::without_graph(self.dimensions, self.records)
         };
-        // A graph without its description is not used, so a crash between these steps leaves a correct, slower
-        // state.
-        remove_if_there(&graph_info_path(&self.folder))?;
-        #[expect(clippy::disallowed_methods, reason = "the sidecar's own file")]
-        std::fs::rename(&fresh, &path).map_err(|error| Error::io("replace", &path, error))?;
-        // Renaming changes the change time of the file.
-        let text = serde_json::to_string(&GraphInfo { file: file_identity(&path), ..info })
+        let text = serde_json::to_string(&info)
             .map_err(|error| Error::internal("cannot write the graph's description").with_source(error))?;
         replace(&graph_info_path(&self.folder), text.as_bytes())?;
         Ok(true)

@@ -1,5 +1,5 @@
-//! Coarse vectors, which have two bits for each component. The graph compares these, in a quarter of the memory, and the
-//! candidates that it finds are compared exactly.
+//! Coarse vectors, which have two bits for each component of the difference from a centre. The graph compares these, in a
+//! quarter of the memory, and the candidates that it finds are compared exactly.
 
 /// The components in a word of a plane.
 const WORD: usize = 64;
@@ -9,6 +9,11 @@ const WORD_BYTES: usize = WORD / 8;
 /// values −3, −1, 1 and 3, the passages nearest to 300 queries were found best among 200,000; quantizers for a normal
 /// distribution use .98 (Max 1960, doi:10.1109/TIT.1960.1057548).
 const LARGE: f32 = 0.8;
+
+/// Returns the length of a vector.
+pub(super) fn length(vector: &[i8]) -> f32 {
+    vector.iter().map(|&x| f32::from(x) * f32::from(x)).sum::<f32>().sqrt()
+}
 
 /// Returns the bytes of a coarse vector of so many dimensions.
 pub(super) fn size(dimensions: usize) -> usize {
@@ -20,21 +25,26 @@ pub(super) fn signed(coarse: &[u8]) -> Vec<i8> {
     coarse.iter().map(|byte| byte.cast_signed()).collect()
 }
 
-/// Makes a vector of bytes coarse. The first half has a bit for each component: whether it is positive. The second half says
-/// whether it is large if it is positive, and whether it is small if it is not: with these as ±1, a component is two times
-/// the first plus the second.
-pub(super) fn coarse(vector: &[i8]) -> Vec<u8> {
-    let sum: f32 = vector.iter().map(|&x| f32::from(x) * f32::from(x)).sum();
+/// Makes a vector of bytes coarse: its difference from a centre, which has as many components, when it is scaled to length 1.
+/// Vectors of many models have most of their length in common, and two bits for each component would be alike.
+///
+/// The first half has a bit for each component: whether it is positive. The second half says whether it is large if it is
+/// positive, and whether it is small if it is not: with these as ±1, a component is two times the first plus the second.
+pub(super) fn coarse(vector: &[i8], centre: &[f32]) -> Vec<u8> {
+    let shrink = 1.0 / length(vector).max(f32::MIN_POSITIVE);
+    let difference = vector.iter().zip(centre).map(|(&x, centre)| f32::from(x) * shrink - centre);
+    let difference: Vec<f32> = difference.collect();
+    let sum: f32 = difference.iter().map(|x| x * x).sum();
     let threshold = LARGE * (sum / vector.len().max(1) as f32).sqrt();
-    let plane = |bit: &dyn Fn(i8) -> bool| {
-        let words = vector.chunks(WORD).flat_map(|part| {
+    let plane = |bit: &dyn Fn(f32) -> bool| {
+        let words = difference.chunks(WORD).flat_map(|part| {
             let bits = part.iter().enumerate().map(|(at, &x)| u64::from(bit(x)) << at);
             bits.fold(0, |word, bit| word | bit).to_le_bytes()
         });
         words.collect::<Vec<u8>>()
     };
-    let is_positive = |x: i8| x > 0;
-    let is_large = |x: i8| f32::from(x.unsigned_abs()) > threshold;
+    let is_positive = |x: f32| x > 0.0;
+    let is_large = |x: f32| x.abs() > threshold;
     [plane(&is_positive), plane(&|x| is_positive(x) == is_large(x))].concat()
 }
 

@@ -70,6 +70,12 @@ pub(super) fn cosine(a: &[i8], b: &[i8]) -> f32 {
     unsafe { multiply(a, b) }.cosine()
 }
 
+/// Returns the cosine of a vector and another one that is stored as bytes, as [`cosine`] does.
+pub(super) fn cosine_of_stored(a: &[i8], stored: &[u8]) -> f32 {
+    // SAFETY: Bytes with a sign have the size and the alignment of those without.
+    cosine(a, unsafe { std::slice::from_raw_parts(stored.as_ptr().cast(), stored.len()) })
+}
+
 /// A function that counts the differences of two coarse vectors of the same size.
 ///
 /// # Safety
@@ -105,7 +111,8 @@ pub(super) fn coarse_cosine(a: &[u8], b: &[u8], dimensions: usize) -> f32 {
 pub fn coarse_cosine_by_instructions(a: &[i8], b: &[i8]) -> Vec<(&'static str, f32)> {
     let dimensions = a.len().min(b.len());
     let (a, b) = (a.get(..dimensions).unwrap_or(a), b.get(..dimensions).unwrap_or(b));
-    let (a, b) = (coarse::coarse(a), coarse::coarse(b));
+    let centre = vec![0.0; dimensions];
+    let (a, b) = (coarse::coarse(a, &centre), coarse::coarse(b, &centre));
     // SAFETY: The list has what this processor can run.
     COUNT.iter().map(|(name, count)| (*name, unsafe { count(&a, &b) }.cosine(dimensions))).collect()
 }

@@ -5,16 +5,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 
-use super::coarse;
-use super::graph::{SearchTurn, open_graph};
+use super::coarse::{coarse, signed};
+use super::graph::{GraphInfo, SearchTurn, open_graph};
+use super::nearest_records::Passes;
 use super::{graph_error, graph_scan};
 use crate::error::Result;
 
 /// The searches that scan the file of a graph before one opens it. To open it takes longer than as many scans.
 const SCANS: usize = 4;
-
-/// A function that says whether a search looks at a record.
-pub(super) type Passes<'t> = &'t (dyn Fn(usize) -> bool + Sync);
 
 /// A saved graph over the first records of a log. To open it takes much longer than a search in it, and searches by words do
 /// not need it: a server opens it in a thread of its own, and a process that searches a few times does not open it.
@@ -22,8 +20,10 @@ pub(super) type Passes<'t> = &'t (dyn Fn(usize) -> bool + Sync);
 pub(super) struct LazyGraph {
     folder: PathBuf,
     dimensions: usize,
-    /// The number of records that it covers.
+    /// The number of records that it covers; 0 if there is no graph.
     covered: usize,
+    /// The centre of its coarse vectors.
+    centre: Vec<f32>,
     /// The number of searches that scanned its file.
     scans: AtomicUsize,
     opened: OnceLock<Option<usearch::Index>>,
@@ -43,26 +43,28 @@ enum Opening {
 }
 
 impl LazyGraph {
-    /// Names the graph in `folder` over the first `covered` records.
-    pub(super) fn new(folder: PathBuf, dimensions: usize, covered: usize) -> Self {
-        Self { folder, dimensions, covered, ..Self::default() }
+    /// Names the graph in `folder` that is described, or none.
+    pub(super) fn new(folder: PathBuf, described: GraphInfo) -> Self {
+        let covered = if described.has_graph() { described.records } else { 0 };
+        Self {
+            folder,
+            dimensions: described.dimensions,
+            covered,
+            centre: described.centre,
+            ..Self::default()
+        }
     }
 
-    /// Opens the graph in a thread of its own, which calls `first` before it.
+    /// Calls `first` and opens the graph, if there is one, in a thread of its own.
     pub(super) fn open_soon(&self, first: impl FnOnce() + Send + 'static) {
         let mut opening = self.opening.lock().unwrap_or_else(PoisonError::into_inner);
         if !matches!(*opening, Opening::NotBegun) {
             return;
         }
-        if self.covered == 0 {
-            // A later state may have a graph.
-            *opening = Opening::Awaited;
-            return;
-        }
         let (folder, dimensions, covered) = (self.folder.clone(), self.dimensions, self.covered);
         let open = move || {
             first();
-            open_graph(&folder, dimensions, covered)
+            (covered > 0).then(|| open_graph(&folder, dimensions, covered)).flatten()
         };
         match std::thread::Builder::new().name("sidenote-graph".to_owned()).spawn(open) {
             Ok(thread) => *opening = Opening::Begun(thread),
@@ -89,7 +91,6 @@ impl LazyGraph {
             let opened = match begun {
                 // A panic of usearch is as any other failure.
                 Opening::Begun(thread) => thread.join().unwrap_or_default(),
-                _ if self.covered == 0 => return None,
                 _ => open_graph(&self.folder, self.dimensions, self.covered),
             };
             if opened.is_none() {
@@ -108,13 +109,17 @@ impl LazyGraph {
     /// `Corrupt` if the graph fails.
     pub(super) fn nearest(
         &self,
-        query: &[u8],
+        query: &[i8],
         count: usize,
         passes: Option<Passes<'_>>,
     ) -> Result<Option<Vec<usize>>> {
-        if self.covered > 0 && !self.is_wanted() && self.scans.fetch_add(1, Ordering::Relaxed) < SCANS {
+        if self.covered == 0 {
+            return Ok(None);
+        }
+        let query = coarse(query, &self.centre);
+        if !self.is_wanted() && self.scans.fetch_add(1, Ordering::Relaxed) < SCANS {
             let file = (self.folder.as_path(), self.dimensions, self.covered);
-            let nearest = graph_scan::nearest(file, query, count, passes.unwrap_or(&|_| true));
+            let nearest = graph_scan::nearest(file, &query, count, passes);
             if nearest.is_none() {
                 tracing::debug!(
                     "the file of the vector graph cannot be used, so vectors are compared one by one"
@@ -123,7 +128,7 @@ impl LazyGraph {
             return Ok(nearest);
         }
         let Some(graph) = self.graph() else { return Ok(None) };
-        let query = coarse::signed(query);
+        let query = signed(&query);
         let turn = SearchTurn::wait();
         let found = match passes {
             None => graph.search(&query, count),

@@ -1,0 +1,103 @@
+//! The records of a file that score highest, by reading it from its beginning to its end.
+
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
+use std::fs::File;
+use std::io;
+use std::ops::Range;
+
+use crate::{parallel, platform};
+
+/// The bytes that are read at once. They stay in the caches of a core until they are compared.
+const READ_AT_ONCE: usize = 1 << 16;
+/// The parts of a file that threads read.
+const PARTS: usize = 8;
+/// The fewest records of a part. A thread takes longer to begin than to read fewer.
+const MIN_PART: usize = 1024;
+
+/// A function that says whether a search looks at a record.
+pub(super) type Passes<'t> = &'t (dyn Fn(usize) -> bool + Sync);
+
+/// A record and its score. A record with a higher score is less.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Scored {
+    pub(super) score: f32,
+    pub(super) record: usize,
+}
+
+impl Eq for Scored {}
+
+impl Ord for Scored {
+    fn cmp(&self, other: &Self) -> Ordering {
+        other.score.total_cmp(&self.score).then(self.record.cmp(&other.record))
+    }
+}
+
+impl PartialOrd for Scored {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// Records of the same size in a file, one after the other.
+pub(super) struct Records<'t> {
+    pub(super) file: &'t File,
+    /// The bytes before the first record.
+    pub(super) start: usize,
+    pub(super) size: usize,
+    pub(super) count: usize,
+}
+
+impl Records<'_> {
+    /// Returns the `most` records with the highest scores, the highest first, of those for which `passes` is true, if it is
+    /// given.
+    ///
+    /// # Errors
+    /// The error of a read that failed.
+    pub(super) fn nearest(
+        &self,
+        most: usize,
+        score: impl Fn(&[u8]) -> f32 + Sync,
+        passes: Option<Passes<'_>>,
+    ) -> io::Result<Vec<Scored>> {
+        let part = self.count.div_ceil(PARTS).max(MIN_PART);
+        let starts = (0..self.count).step_by(part);
+        let parts: Vec<Range<usize>> = starts.map(|start| start..(start + part).min(self.count)).collect();
+        let nearest_of =
+            |(): &mut (), part: &Range<usize>| self.nearest_of(part.clone(), most, &score, passes);
+        let found = parallel::map_briefly(&parts, 1, || (), nearest_of);
+        let mut nearest = found.into_iter().collect::<io::Result<Vec<_>>>()?.concat();
+        nearest.sort_unstable();
+        nearest.truncate(most);
+        Ok(nearest)
+    }
+
+    /// Returns the best of these records, in no order.
+    fn nearest_of(
+        &self,
+        records: Range<usize>,
+        most: usize,
+        score: &impl Fn(&[u8]) -> f32,
+        passes: Option<Passes<'_>>,
+    ) -> io::Result<Vec<Scored>> {
+        let at_once = (READ_AT_ONCE / self.size).max(1);
+        let mut bytes = Vec::new();
+        // The worst of the best is the greatest.
+        let mut nearest = BinaryHeap::with_capacity(most + 1);
+        for start in records.clone().step_by(at_once) {
+            bytes.resize((records.end - start).min(at_once) * self.size, 0);
+            platform::read_exact_at(self.file, &mut bytes, (self.start + start * self.size) as u64)?;
+            for (record, bytes) in (start..).zip(bytes.chunks_exact(self.size)) {
+                let scored = Scored { score: score(bytes), record };
+                let is_near = nearest.len() < most || nearest.peek().is_some_and(|worst| scored < *worst);
+                if is_near && passes.is_none_or(|passes| passes(record)) {
+                    nearest.push(scored);
+                    if nearest.len() > most {
+                        nearest.pop();
+                    }
+                }
+            }
+        }
+        Ok(nearest.into_vec())
+    }
+}
