@@ -316,8 +316,8 @@ fn every_outlier_and_every_look_alike_is_found() {
         let folder = tempfile::tempdir().unwrap();
         let count = 12_000;
         let all = clustered(0, count, clusters, common);
-        let queries = asked(&all, 17);
-        assert_eq!(queries.len(), 15);
+        let queries = asked(&all, 35);
+        assert_eq!(queries.len(), 7);
         let mut written = 0;
         // At first all at once, then some that are few enough to be held in memory, then more.
         for until in [10_000, 10_500, count] {
