@@ -448,7 +448,7 @@ fn scan_word(text: &str, start: usize, parts: &mut Vec<(usize, usize)>) -> WordS
                 scan.is_joined = true;
             }
             // A mark belongs to the letter before it.
-            if !is_combining_mark(c) || before.is_none() {
+            if c.is_ascii() || before.is_none() || !is_combining_mark(c) {
                 case.push(c);
                 before = Some(c);
             }
@@ -637,12 +637,11 @@ fn end_of_unspaced(text: &str, at: usize) -> usize {
 
 /// Returns whether a character that is no letter stands within a word without dividing it. `next` is the offset after it.
 fn is_inside(text: &str, before: Option<char>, c: char, next: usize) -> bool {
-    let after = || text.get(next..).unwrap_or("").chars().find(|&c| !is_invisible(c));
-    let goes_on = |before| match after().filter(|&after| is_word(after) && after != '_') {
-        Some(after) => is_invisible(c) || is_inner_sign(before, c) && is_inner_sign(after, c),
-        None => false,
+    let Some(before) = before.filter(|&before| is_invisible(c) || is_inner_sign(before, c)) else {
+        return false;
     };
-    !c.is_ascii_alphanumeric() && before.is_some_and(goes_on)
+    let after = text.get(next..).unwrap_or("").chars().find(|&c| !is_invisible(c));
+    after.is_some_and(|after| is_word(after) && after != '_' && (is_invisible(c) || is_inner_sign(after, c)))
 }
 
 /// Returns whether a character is part of words.
