@@ -302,11 +302,12 @@ fn clustered(first: i64, count: i64, clusters: i64, common: f32) -> Vec<(i64, Ve
 /// Returns vectors close to one of `step` outliers, and others close to look-alikes.
 fn asked(vectors: &[(i64, Vec<f32>)], step: usize) -> Vec<(i64, Vec<f32>)> {
     let noise = made(2_000_000, vectors.len() as i64);
-    let near = |((key, vector), (_, noise)): (&(i64, Vec<f32>), &(i64, Vec<f32>))| {
-        (*key, vector.iter().zip(noise).map(|(x, noise)| x + 0.3 * noise).collect())
-    };
     let all = vectors.iter().zip(&noise);
-    all.filter(|((key, _), _)| [50, 51].contains(&(key % 100))).map(near).step_by(step).collect()
+    let asked =
+        all.filter(|((key, _), _)| [50, 51].contains(&(key % 100))).map(|((key, vector), (_, noise))| {
+            (*key, vector.iter().zip(noise).map(|(x, noise)| x + 0.3 * noise).collect())
+        });
+    asked.step_by(step).collect()
 }
 
 #[test]

@@ -637,9 +637,9 @@ fn end_of_unspaced(text: &str, at: usize) -> usize {
 
 /// Returns whether a character that is no letter stands within a word without dividing it. `next` is the offset after it.
 fn is_inside(text: &str, before: Option<char>, c: char, next: usize) -> bool {
-    let Some(before) = before.filter(|&before| is_invisible(c) || is_inner_sign(before, c)) else {
+    if before.is_none_or(|before| !is_invisible(c) && !is_inner_sign(before, c)) {
         return false;
-    };
+    }
     let after = text.get(next..).unwrap_or("").chars().find(|&c| !is_invisible(c));
     after.is_some_and(|after| is_word(after) && after != '_' && (is_invisible(c) || is_inner_sign(after, c)))
 }

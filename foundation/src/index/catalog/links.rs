@@ -307,7 +307,7 @@ impl LinkQueries<'_> {
         for (source, path, links) in groups {
             let unit = dialects.unit_of(&path);
             let is_path = links.syntax == LinkSyntax::Markdown && unit.can_lead_beyond();
-            let is_elsewhere = is_path && unit.leads_beyond_files(&links.linkpath, &path, &has_folder)?;
+            let is_elsewhere = is_path && unit.leads_beyond_files(&links.linkpath, &path, has_folder)?;
             if !is_elsewhere && !is_placeholder(&links.linkpath) {
                 broken.push((source, links));
             }
