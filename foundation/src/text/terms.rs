@@ -567,12 +567,12 @@ impl CaseState {
     /// Records a character of the word.
     fn push(&mut self, c: char) {
         self.last_lower = c.is_lowercase();
-        self.last_upper = c.is_uppercase();
+        self.last_upper = is_capital(c);
     }
 
     /// Returns whether a part of the word ends before `c`; `next` is the offset after it.
     fn breaks(&self, c: char, text: &str, next: usize) -> bool {
-        if !c.is_uppercase() {
+        if !is_capital(c) {
             return false;
         }
         let before_lower = || {
@@ -581,6 +581,11 @@ impl CaseState {
         };
         self.last_lower || (self.last_upper && before_lower())
     }
+}
+
+/// Returns whether a letter is a capital one, also one in title case, such as `ῌ`, which is a capital and a mark if decomposed.
+fn is_capital(c: char) -> bool {
+    c.is_uppercase() || (!c.is_ascii() && !c.is_lowercase() && c.to_lowercase().next() != Some(c))
 }
 
 /// Returns whether a plural `s` is at `at`, as in `PDFs` and `IDs`, which are not split.
