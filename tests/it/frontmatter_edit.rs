@@ -287,9 +287,24 @@ fn removing_an_item_removes_its_line() {
     check("t: [p, q, r ]\n", json!({"item": ["t", "r"]}), "t: [p, q ]\n");
     check("t: [ p ] # c\n", json!({"item": ["t", "p"]}), "t: [] # c\n");
     check("t: [p, q, p, p]\n", json!({"item": ["t", "p"]}), "t: [q]\n");
-    check("t: [\n  p, # c\n  q\n]\n", json!({"item": ["t", "q"]}), "! yaml-style");
     check("t: [\n  p,\n  q\n]\n", json!({"item": ["t", "q"]}), "t: [\n  p\n]\n");
     check("tags: 'p' # c\n", json!({"item": ["tags", "p"]}), "tags: [] # c\n");
+}
+
+#[test]
+fn removing_an_item_in_brackets_keeps_comments() {
+    check("t: [\n  p, # c\n  q\n]\n", json!({"item": ["t", "q"]}), "t: [\n  p, # c\n]\n");
+    check("t: [\n  p, # c\n  q\n]\n", json!({"item": ["t", "p"]}), "t: [\n   # c\n  q\n]\n");
+    check("t: [p, # c\n  q, r]\n", json!({"item": ["t", "q"]}), "t: [p, # c\n   r]\n");
+    check("t: [p # c\n  , q]\n", json!({"item": ["t", "p"]}), "t: [ # c\n   q]\n");
+    check(
+        "t: [\n  p, # c, d\n  q, # e\n  r, # f\n]\n",
+        json!({"item": ["t", "q"]}),
+        "t: [\n  p, # c, d\n   # e\n  r, # f\n]\n",
+    );
+    check("t: [p, # c\n  q]\n", json!({"set": ["t", []]}), "t: [ # c\n  ]\n");
+    check("t: [ # c\n  ]\n", json!({"set": ["t", ["p", "q"]]}), "t: [ # c\n  p, q]\n");
+    check("t: [A, # c\n  ~, A]\n", json!({"set": ["t", [null, null]]}), "t: [ # c\n  ~, null]\n");
 }
 
 #[test]

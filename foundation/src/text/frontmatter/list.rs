@@ -232,18 +232,17 @@ fn change_flow(
         return None;
     }
     let written: Vec<String> = new.iter().map(|value| format_value(value, Style::Plain, true)).collect();
-    // Removing every item would remove the comments between them.
-    let clean = |span: Span, within: &[Span]| {
-        let mut at = span.start;
-        let bounds = within.iter().map(|item| (item.start, item.end)).chain([(span.end, span.end)]);
-        bounds.into_iter().all(|(start, end)| {
-            let gap = Span::new(at, start).of(text);
-            at = end;
-            !gap.contains('#')
-        })
-    };
-    if items.is_empty() || new.is_empty() {
-        return clean(inner, &items).then(|| vec![Edit::replace(inner, written.join(", "))]);
+    // A span with a comment is not removed as a whole: the comment stays.
+    let clean = |span: Span| !comments(text, &items, span);
+    if items.is_empty() {
+        return Some(vec![if clean(inner) {
+            Edit::replace(inner, written.join(", "))
+        } else {
+            Edit::insert(inner.end, written.join(", "))
+        }]);
+    }
+    if new.is_empty() && clean(inner) {
+        return Some(vec![Edit::remove(inner)]);
     }
     let mut edits = Vec::new();
     let mut index = 0;
@@ -272,18 +271,64 @@ fn change_flow(
                     index += 1;
                 }
                 let gone = items.get(first..index)?;
-                let span = match first.checked_sub(1) {
-                    Some(before) => Span::new(items.get(before)?.end, gone.last()?.end),
-                    None => Span::new(gone.first()?.start, items.get(index)?.start),
+                let span = match (first.checked_sub(1), items.get(index)) {
+                    (Some(before), _) => Span::new(items.get(before)?.end, gone.last()?.end),
+                    (None, Some(next)) => Span::new(gone.first()?.start, next.start),
+                    (None, None) => inner,
                 };
-                if !clean(span, gone) {
-                    return None;
+                if clean(span) {
+                    edits.push(Edit::remove(span));
+                } else {
+                    edits.extend(gone.iter().flat_map(|item| without_item(text, *item, inner)));
                 }
-                edits.push(Edit::remove(span));
             }
         }
     }
     Some(edits)
+}
+
+/// Returns whether there is a comment between the items within a span.
+fn comments(text: &str, items: &[Span], span: Span) -> bool {
+    let within = items.iter().filter(|item| item.start >= span.start && item.end <= span.end);
+    let mut at = span.start;
+    within.copied().chain([Span::new(span.end, span.end)]).any(|item| {
+        let gap = Span::new(at, item.start).of(text);
+        at = item.end;
+        gap.contains('#')
+    })
+}
+
+/// Plans the removal of one item of a list in brackets and of the comma after it. Comments stay. A line goes with the
+/// item that is alone in it.
+fn without_item(text: &str, item: Span, inner: Span) -> Vec<Edit> {
+    let mut at = item.end;
+    let comma = loop {
+        let rest = Span::new(at, inner.end).of(text);
+        at += rest.len() - rest.trim_start().len();
+        match rest.trim_start().as_bytes().first() {
+            Some(b'#') => at += line_at(text, at).0.len(),
+            Some(b',') => break Some(at),
+            _ => break None,
+        }
+    };
+    let mut span = item;
+    let mut edits = Vec::new();
+    match comma {
+        Some(comma) if comma == item.end => span.end = comma + 1,
+        Some(comma) => edits.push(Edit::remove(Span::new(comma, comma + 1))),
+        None => {}
+    }
+    let start = line_start(text, item.start);
+    let (rest, next) = line_at(text, span.end);
+    if start > inner.start
+        && next <= inner.end
+        && Span::new(start, item.start).of(text).trim().is_empty()
+        && rest.trim().is_empty()
+    {
+        span = Span::new(start, next);
+    }
+    edits.insert(0, Edit::remove(span));
+    edits
 }
 
 /// Finds the items of a list in brackets. Commas, blanks and comments separate them.
