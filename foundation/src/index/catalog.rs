@@ -41,7 +41,8 @@ pub(super) use pool::ReaderPool;
 pub use relations::{RELATION_RULES, RelationQueries, RelationRow};
 pub use rows::{
     Counts, CreationSource, Details, FileEntry, FileId, FileKind, FileRow, FolderEntry, Hash, Inactive,
-    IndexedFile, LinkGroup, LinkPosition, LinkRole, LinkRow, Record, Stat, TimeSources, path_id, path_id_at,
+    IndexedFile, LinkGroup, LinkPosition, LinkRole, LinkRow, Record, Stat, TimeSources, creation_of, path_id,
+    path_id_at,
 };
 pub use schema::SCHEMA_VERSION;
 pub use writer::CatalogWriter;
@@ -200,10 +201,8 @@ impl CatalogReader {
 
     /// Returns the number that is stored under `name`.
     pub fn meta(&self, name: &str) -> Result<Option<i64>> {
-        self.db
-            .query_row("SELECT value FROM meta WHERE key = ?1", [name], |row| row.get(0))
-            .optional()
-            .map_err(sql("read"))
+        let found = self.collect("SELECT value FROM meta WHERE key = ?1", [name], |row| row.get(0))?;
+        Ok(found.first().copied())
     }
 
     /// Returns the generation: the number of batches committed so far.
@@ -514,17 +513,24 @@ fn read_indexed_file<'row>(row: &'row Row<'_>) -> rusqlite::Result<IndexedFile<&
     })
 }
 
+/// Reads a time of a note, which is that of its file unless the catalog has another.
+fn read_time(
+    row: &Row<'_>,
+    column: usize,
+    is_local: bool,
+    of_file: Timestamp,
+) -> rusqlite::Result<Timestamp> {
+    Ok(match row.get::<_, Option<i64>>(column)? {
+        None => of_file,
+        Some(wall) if is_local => StatedTime::from_wall_millis(wall).instant(),
+        Some(millis) => Timestamp::from_millis(millis),
+    })
+}
+
 fn read_file(row: &Row<'_>) -> rusqlite::Result<FileRow> {
     let path = read_path(row, 1)?;
     let changed = Timestamp::from_nanos(row.get(12)?);
     let time_sources = TimeSources::from_code(row.get(14)?);
-    let time = |column, is_local| -> rusqlite::Result<Timestamp> {
-        Ok(match row.get::<_, Option<i64>>(column)? {
-            None => changed,
-            Some(wall) if is_local => StatedTime::from_wall_millis(wall).instant(),
-            Some(millis) => Timestamp::from_millis(millis),
-        })
-    };
     Ok(FileRow {
         id: row.get(0)?,
         kind: FileKind::from_code(row.get(2)?),
@@ -533,8 +539,8 @@ fn read_file(row: &Row<'_>) -> rusqlite::Result<FileRow> {
         excluded: row.get(5)?,
         note_id: row.get::<_, Option<String>>(6)?.unwrap_or_else(|| path_id(&path)),
         title: row.get::<_, Option<String>>(7)?.unwrap_or_else(|| path.stem().to_owned()),
-        created: time(8, time_sources.is_created_local)?,
-        updated: time(9, time_sources.is_updated_local)?,
+        created: read_time(row, 8, time_sources.is_created_local, changed)?,
+        updated: read_time(row, 9, time_sources.is_updated_local, changed)?,
         time_sources,
         category: row.get(10)?,
         note_type: row.get(11)?,

@@ -136,7 +136,7 @@ impl Writer {
         let starts_empty = is_rebuild || self.catalog.reader().is_empty()?;
         let steps = self.catalog.reader().steps.get();
         let stored = self.catalog.reader().links().dialects()?;
-        let dialects = self.dialects_of(&changes, &stored, starts_empty)?;
+        let (dialects, markers) = self.dialects_of(&changes, &stored, starts_empty)?;
         let is_same_dialect = dialects == stored;
         if changes.changed.is_empty()
             && changes.removed.is_empty()
@@ -156,7 +156,7 @@ impl Writer {
             let gone = changes.removed.iter().map(|known| &known.path).chain(moved);
             self.catalog.set_intents(paths.chain(gone.map(NotePath::as_str)))?;
         }
-        let dialects = Dialects { before: stored, now: Arc::new(dialects) };
+        let dialects = Dialects { before: stored, now: Arc::new(dialects), markers };
         let removed = SplitMoves::removed_by_batch(self.catalog.reader(), &changes.removed)?;
         let apply = || self.apply(&mut changes, &plan, dialects, progress, stop);
         let applied = catch_unwind(AssertUnwindSafe(apply)).unwrap_or_else(|_| Err(panicked()));
@@ -571,7 +571,9 @@ impl Writer {
             // The targets were found while the files were written.
             return Ok(());
         }
-        let others = self.catalog.reader().links().affected_by_names(&batch.touched_names())?;
+        let changed: HashSet<FileId> = batch.sources.iter().map(|(source, ..)| *source).collect();
+        let mut others = self.catalog.reader().links().affected_by_names(&batch.touched_names())?;
+        others.retain(|(source, ..)| !changed.contains(source));
         let below = DialectRules::of(&self.vault).below_repository().to_owned();
         let table = if plan.is_bulk() {
             self.catalog.reader().paths().all()?

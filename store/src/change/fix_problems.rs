@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::catalog_overlay::View;
 use crate::change::Changes;
-use crate::change::heading_links::follow_headings;
+use crate::change::heading_links::{SettledNotes, follow_headings};
 use crate::change::operation::ChangeReply;
 use crate::source::Source;
 use crate::upkeep::Upkeep;
@@ -95,7 +95,7 @@ impl Changes<'_> {
                 None => plan.files.push(FileChange::edit(path, source.hash, edits)),
             }
         }
-        follow_headings(&View::new(self.core)?, &mut plan, &[], &[])?;
+        follow_headings(&View::new(self.core)?, &mut plan, &SettledNotes::default())?;
         Ok((plan, overlapping))
     }
 }

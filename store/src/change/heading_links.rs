@@ -25,20 +25,34 @@ struct ChangedHeadings {
     text_after: String,
 }
 
+/// The notes of a plan that need no look at their headings, or no edit of their links.
+#[derive(Debug, Default)]
+pub(crate) struct SettledNotes<'a> {
+    /// The notes to whose headings the links follow already.
+    pub(crate) handled: &'a [NotePath],
+    /// The notes for which the plan has another text, so that links in them are named by a remark.
+    pub(crate) rewritten: &'a [NotePath],
+    /// The notes whose text was looked at already: [`edits_headings`] is false for the edits in the plan.
+    pub(crate) untouched: HashSet<NotePath>,
+}
+
 /// Adds to a plan the edits of links to headings that it changes. A link that cannot follow is named by a remark.
-///
-/// The headings of the notes in `handled` are left out, because their links follow already.
-/// Links in the notes `rewritten` are named by a remark, because the plan has another text for these notes.
 pub(crate) fn follow_headings(
     view: &View<'_>,
     plan: &mut ChangeSet,
-    handled: &[NotePath],
-    rewritten: &[NotePath],
+    settled: &SettledNotes<'_>,
 ) -> Result<()> {
+    let is_settled = |change: &FileChange| match (&change.from, &change.content) {
+        (Some(FileLocation::Vault(path)), Content::Edits(_)) => settled.untouched.contains(path),
+        _ => true,
+    };
+    if plan.files.iter().all(is_settled) {
+        return Ok(());
+    }
     let planned: FileEdits = edits_of(plan);
     let (mut added, mut remarks) = (FileEdits::new(), Vec::new());
     for _ in 0..LONGEST_CHAIN {
-        let changed = changed_headings(view, plan, (&planned, &added), handled)?;
+        let changed = changed_headings(view, plan, (&planned, &added), settled)?;
         if changed.is_empty() {
             break;
         }
@@ -53,7 +67,7 @@ pub(crate) fn follow_headings(
     let places = PlannedPlaces::of(plan);
     for (path, edits) in added {
         // The text of such a note was written anew, so these places are not in it any more.
-        if rewritten.contains(&path) {
+        if settled.rewritten.contains(&path) {
             let message = "a heading changed that this note links to; look at the link".to_owned();
             remarks.push(Remark { code: "heading-changed".to_owned(), path, line: 1, column: 1, message });
             continue;
@@ -125,12 +139,14 @@ fn changed_headings(
     view: &View<'_>,
     plan: &ChangeSet,
     (planned, added): (&FileEdits, &FileEdits),
-    handled: &[NotePath],
+    settled: &SettledNotes<'_>,
 ) -> Result<Vec<ChangedHeadings>> {
     let mut changed = Vec::new();
     let places = PlannedPlaces::of(plan);
     let paths: BTreeSet<&NotePath> = planned.keys().chain(added.keys()).collect();
-    let edited = paths.into_iter().filter(|path| path.is_note() && !handled.contains(path));
+    let is_untouched = |path: &NotePath| settled.untouched.contains(path) && !added.contains_key(path);
+    let is_open = |path: &&NotePath| path.is_note() && !settled.handled.contains(path) && !is_untouched(path);
+    let edited = paths.into_iter().filter(is_open);
     for (at, path) in edited.enumerate() {
         view.check_cancelled_after(if at > 0 && at.is_multiple_of(GROUP) { GROUP } else { 0 })?;
         let edits: Vec<Edit> =
@@ -155,7 +171,7 @@ fn changed_headings(
 }
 
 /// Returns whether an edit lies in a line that begins as a heading, or in a paragraph that a setext underline ends.
-fn edits_headings(text: &str, edits: &[Edit]) -> bool {
+pub(crate) fn edits_headings(text: &str, edits: &[Edit]) -> bool {
     let mut starts: Vec<usize> = edits.iter().map(|edit| edit.span.start).collect();
     starts.sort_unstable();
     // The end of the paragraph that was looked at last, which no underline ends.

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::catalog_overlay::View;
 use crate::change::Planner;
 use crate::change::create::NewRequest;
-use crate::change::heading_links::follow_headings;
+use crate::change::heading_links::{SettledNotes, follow_headings};
 use crate::change::link::new_link;
 use crate::change::merge_properties::PropertyMerge;
 use crate::change::move_files::add_edits;
@@ -115,7 +115,9 @@ impl Planner<'_> {
         let edits = single_edit(&source.text, &text).into_iter().collect();
         add_edits(&mut plan, source, None, edits, Vec::new());
         let merged_notes = [from.clone(), into];
-        follow_headings(view, &mut plan, &merged_notes, &merged_notes)?;
+        let settled =
+            SettledNotes { handled: &merged_notes, rewritten: &merged_notes, ..SettledNotes::default() };
+        follow_headings(view, &mut plan, &settled)?;
         plan.remarks.extend(self.unread(&[&from])?);
         let to = Some(FileLocation::Trash(self.free_in_trash(&from, &BTreeSet::new())?));
         plan.files.push(FileChange {
@@ -198,7 +200,8 @@ impl Planner<'_> {
         add_body(&mut plan, &extraction.moved_text(moved)?, property::line_end(&own.text));
         add_edits(&mut plan, &own, None, extraction.remaining(left)?, remarks);
         plan.files.sort_by(|a, b| a.from.cmp(&b.from));
-        follow_headings(view, &mut plan, std::slice::from_ref(&path), &[])?;
+        let settled = SettledNotes { handled: std::slice::from_ref(&path), ..SettledNotes::default() };
+        follow_headings(view, &mut plan, &settled)?;
         Ok(plan)
     }
 }

@@ -1,10 +1,10 @@
 //! Plans moves and renames of files, folders, headings and blocks, with every link to them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use crate::catalog_overlay::{GROUP, NamedFiles, View};
 use crate::change::Planner;
-use crate::change::heading_links::follow_headings;
+use crate::change::heading_links::{SettledNotes, edits_headings, follow_headings};
 use crate::change::properties::applied;
 use crate::core::Core;
 use crate::parts::heading;
@@ -301,7 +301,8 @@ impl Planner<'_> {
             add_edits(&mut plan, &source, None, rewritten.edits, rewritten.remarks);
         }
         plan.files.sort_by(|a, b| a.from.cmp(&b.from));
-        follow_headings(view, &mut plan, std::slice::from_ref(&path), &[])?;
+        let settled = SettledNotes { handled: std::slice::from_ref(&path), ..SettledNotes::default() };
+        follow_headings(view, &mut plan, &settled)?;
         Ok(plan)
     }
 }
@@ -454,12 +455,19 @@ pub(crate) fn follow(
         rewritten.extend(parallel::map(group, 16, || (), retarget));
         view.check_cancelled_after(group.len())?;
     }
+    let earlier: HashSet<Option<FileLocation>> =
+        plan.files.iter().map(|change| change.from.clone()).collect();
+    let mut settled = SettledNotes::default();
     for (source, rewritten) in sources.into_iter().zip(rewritten) {
         let to = moves.of(&source.path).clone();
+        let is_first = !earlier.contains(&Some(FileLocation::Vault(source.path.clone())));
+        if is_first && !edits_headings(&source.text, &rewritten.edits) {
+            settled.untouched.insert(source.path.clone());
+        }
         add_edits(plan, &source, Some(to), rewritten.edits, rewritten.remarks);
     }
     plan.files.sort_by(|a, b| a.from.cmp(&b.from));
-    follow_headings(view, plan, &[], &[])
+    follow_headings(view, plan, &settled)
 }
 
 /// What happens if the name of a new note captures links: they would lead to it, and mean another note.

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::catalog_overlay::View;
 use crate::change::Planner;
-use crate::change::heading_links::follow_headings;
+use crate::change::heading_links::{SettledNotes, follow_headings};
 use crate::change::move_files::add_edits;
 use crate::source::Source;
 use sidenote_foundation::error::{Error, Result};
@@ -99,7 +99,7 @@ impl Planner<'_> {
             }));
         }
         plan.files.sort_by(|a, b| a.from.cmp(&b.from));
-        follow_headings(view, &mut plan, &[], &[])?;
+        follow_headings(view, &mut plan, &SettledNotes::default())?;
         Ok(plan)
     }
 

@@ -19,7 +19,7 @@ use serde::Serialize;
 
 use crate::catalog_overlay::View;
 use crate::change::Changes;
-use crate::change::heading_links::follow_headings;
+use crate::change::heading_links::{SettledNotes, follow_headings};
 use crate::change::move_files::add_edits;
 use crate::change::operation::ChangeReply;
 use crate::change::repair::evidence::{Clue, LinkMeaning};
@@ -200,7 +200,7 @@ impl Changes<'_> {
         }
         let unmerged = self.unmerged(repository.as_ref(), &relinks, &mut notices);
         let (mut plan, repaired) = self.repair_plan(&present, &relinks, &unmerged)?;
-        follow_headings(&view, &mut plan, &[], &[])?;
+        follow_headings(&view, &mut plan, &SettledNotes::default())?;
         drop(view);
         let places: Vec<LinkPosition> =
             meanings.iter().map(|meaning| (meaning.source, meaning.span, meaning.relink())).collect();

@@ -120,24 +120,41 @@ impl CatalogWriter {
     /// # Errors
     /// Returns `Corrupt` or `Io` if the catalog cannot be read or written.
     pub fn settle_counts(&self) -> Result<DialectCounts> {
-        let counts = KeptCounts::stored(self.reader(), self.counts.take())?;
-        let KeptCounts { by_dialect: of, links, passages } = counts;
-        let numbers = [of.links, of.obsidian, of.github, of.mdbook, of.site];
-        COUNTS.iter().zip(numbers).try_for_each(|(name, number)| self.set_meta(name, number))?;
-        self.set_meta(LINKS, links)?;
-        self.set_meta(PASSAGES, passages)?;
-        Ok(of)
+        let before = KeptCounts::stored(self.reader())?;
+        let now = before.plus(self.counts.take());
+        let changed = now.numbers().into_iter().zip(before.numbers()).filter(|(now, before)| now != before);
+        changed.into_iter().try_for_each(|((name, number), _)| self.set_meta(name, number))?;
+        Ok(now.by_dialect)
     }
 }
 
 impl KeptCounts {
-    /// Returns the stored numbers with a change.
-    fn stored(reader: &CatalogReader, change: Self) -> Result<Self> {
+    fn stored(reader: &CatalogReader) -> Result<Self> {
         let kept = |name: &str| reader.meta(name).map(Option::unwrap_or_default);
-        Ok(Self {
-            by_dialect: reader.links().dialect_counts()?.plus(change.by_dialect),
-            links: kept(LINKS)? + change.links,
-            passages: kept(PASSAGES)? + change.passages,
-        })
+        let by_dialect = reader.links().dialect_counts()?;
+        Ok(Self { by_dialect, links: kept(LINKS)?, passages: kept(PASSAGES)? })
+    }
+
+    fn plus(self, change: Self) -> Self {
+        Self {
+            by_dialect: self.by_dialect.plus(change.by_dialect),
+            links: self.links + change.links,
+            passages: self.passages + change.passages,
+        }
+    }
+
+    /// Returns the numbers with their names in `meta`.
+    fn numbers(self) -> [(&'static str, i64); 7] {
+        let of = self.by_dialect;
+        let [all, obsidian, github, mdbook, site] = COUNTS;
+        [
+            (all, of.links),
+            (obsidian, of.obsidian),
+            (github, of.github),
+            (mdbook, of.mdbook),
+            (site, of.site),
+            (LINKS, self.links),
+            (PASSAGES, self.passages),
+        ]
     }
 }

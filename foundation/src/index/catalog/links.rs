@@ -84,7 +84,7 @@ impl CatalogWriter {
         Ok(id)
     }
 
-    /// Changes the target and the evidence of a note's links with one text.
+    /// Changes the target and the evidence of a note's links with one text. `links` is what the catalog has.
     pub fn retarget(
         &self,
         source: FileId,
@@ -93,16 +93,9 @@ impl CatalogWriter {
         evidence: LinkEvidence,
     ) -> Result<()> {
         let linkpath = self.linkpath(&links.linkpath, links.syntax)?;
-        // What is given can be what was read before an earlier change of this batch.
-        let before = self.reader().collect(
-            "SELECT evidence, count FROM links WHERE source = ?1 AND linkpath = ?2",
-            params![source, linkpath],
-            |row| Ok((read_evidence(row, 0)?, row.get::<_, i64>(1)?)),
-        )?;
-        for (old, count) in before {
-            self.counts.add_links(old, -count);
-            self.counts.add_links(evidence, count);
-        }
+        let count = links.positions.len() as i64;
+        self.counts.add_links(links.evidence, -count);
+        self.counts.add_links(evidence, count);
         self.run(
             "UPDATE links SET target = ?3, evidence = ?4 WHERE source = ?1 AND linkpath = ?2",
             params![source, linkpath, target, evidence.code()],
@@ -158,9 +151,9 @@ impl CatalogReader {
 impl LinkQueries<'_> {
     /// Lists the links whose target or evidence can change when files with these names are added, removed or renamed: links
     /// with such a name that are unresolved or lead to a file under some dialects alone, and resolved links to files with such a
-    /// name. Each comes with the id and path of its source.
+    /// name. Each comes once, with the id and path of its source.
     pub fn affected_by_names(&self, name_keys: &[String]) -> Result<Vec<(FileId, NotePath, LinkGroup)>> {
-        let mut found = Vec::new();
+        let mut found: Vec<(FileId, NotePath, LinkGroup)> = Vec::new();
         let mut texts = HashSet::new();
         let mut files = HashSet::new();
         for name in name_keys {
@@ -182,6 +175,11 @@ impl LinkQueries<'_> {
                 found.extend(self.0.collect(&query, [key], read)?);
             }
         }
+        let link = |(source, _, links): &(FileId, NotePath, LinkGroup)| {
+            (*source, code_of(links.syntax), links.linkpath.clone())
+        };
+        found.sort_by_cached_key(link);
+        found.dedup_by(|one, other| link(one) == link(other));
         Ok(found)
     }
 

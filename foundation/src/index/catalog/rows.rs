@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
+use rusqlite::Row;
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
 use crate::clock::Timestamp;
 use crate::error::{Error, Result};
+use crate::index::catalog::{CatalogReader, read_time};
 pub use crate::index::file_set::FileId;
 use crate::text::dialect_evidence::LinkEvidence;
 use crate::text::link::{Link, LinkSyntax};
@@ -375,6 +377,19 @@ pub struct LinkGroup {
     pub evidence: LinkEvidence,
     /// The positions of the links, in order.
     pub positions: Vec<LinkPosition>,
+}
+
+/// Returns when a file was created as far as is known, and where that is known from.
+///
+/// # Errors
+/// Returns `Corrupt` or `Io` if the catalog cannot be read.
+pub fn creation_of(catalog: &CatalogReader, id: FileId) -> Result<Option<(Timestamp, CreationSource)>> {
+    let read = |row: &Row<'_>| {
+        let sources = TimeSources::from_code(row.get(2)?);
+        let changed = Timestamp::from_nanos(row.get(1)?);
+        Ok((read_time(row, 0, sources.is_created_local, changed)?, sources.created))
+    };
+    Ok(catalog.collect("SELECT created, mtime, times FROM files WHERE id = ?1", [id], read)?.pop())
 }
 
 impl LinkGroup {

@@ -109,11 +109,7 @@ impl CatalogWriter {
 
     /// Stores a number under `name`.
     pub fn set_meta(&self, name: &str, value: i64) -> Result<()> {
-        self.reader
-            .db
-            .execute("INSERT OR REPLACE INTO meta VALUES (?1, ?2)", params![name, value])
-            .map(drop)
-            .map_err(sql("write"))
+        self.run("INSERT OR REPLACE INTO meta VALUES (?1, ?2)", params![name, value])
     }
 
     /// Stores the highest id that was assigned to a file, so that it is not assigned again after the file is removed.
@@ -298,11 +294,9 @@ impl CatalogWriter {
         for passage in passages {
             self.run("DELETE FROM passages WHERE key = ?1 AND file = ?2", params![passage, id])?;
         }
-        let evidence =
-            self.reader.collect("SELECT evidence, count FROM links WHERE source = ?1", [id], |row| {
-                Ok((read_evidence(row, 0)?, row.get::<_, i64>(1)?))
-            })?;
-        evidence.into_iter().for_each(|(evidence, count)| self.counts.add_links(evidence, -count));
+        let read = |row: &Row<'_>| Ok((read_evidence(row, 0)?, row.get::<_, i64>(1)?));
+        let links = self.reader.collect("SELECT evidence, count FROM links WHERE source = ?1", [id], read)?;
+        links.into_iter().for_each(|(evidence, count)| self.counts.add_links(evidence, -count));
         for statement in [
             "DELETE FROM details WHERE file = ?1",
             "DELETE FROM names WHERE file = ?1",

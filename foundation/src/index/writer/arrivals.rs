@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::clock::Timestamp;
 use crate::error::{Error, Result};
 use crate::git::Repository;
-use crate::index::catalog::{CatalogWriter, CreationSource, FileId, FileKind, FileRow};
+use crate::index::catalog::{CatalogWriter, CreationSource, FileId, FileKind, FileRow, creation_of};
 use crate::index::diff::ChangedFile;
 use crate::index::writer::read::birth_of;
 use crate::text::path::NotePath;
@@ -38,19 +38,19 @@ pub(super) fn note_creation(
     row: &mut FileRow,
     arrivals: &mut Vec<Arrival>,
 ) -> Result<()> {
-    let is_stated =
-        |row: &FileRow| matches!(row.time_sources.created, CreationSource::Property | CreationSource::Name);
-    if row.kind == FileKind::Attachment || is_stated(row) {
+    let is_stated = |source| matches!(source, CreationSource::Property | CreationSource::Name);
+    if row.kind == FileKind::Attachment || is_stated(row.time_sources.created) {
         return Ok(());
     }
     if file.is_new {
         arrivals.push(Arrival { file: row.id, path: row.path.clone(), at: row.created });
         return Ok(());
     }
-    let old = catalog.reader().rows(&[row.id])?.pop();
-    if let Some(old) = old.filter(|old| !is_stated(old)) {
-        row.existed_at(Some(old.created));
-        row.time_sources.created = old.time_sources.created;
+    if let Some((created, source)) =
+        creation_of(catalog.reader(), row.id)?.filter(|(_, source)| !is_stated(*source))
+    {
+        row.existed_at(Some(created));
+        row.time_sources.created = source;
     }
     Ok(())
 }

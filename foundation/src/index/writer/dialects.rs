@@ -19,16 +19,19 @@ pub(super) struct Dialects {
     pub(super) before: LinkDialects,
     /// Those of the files and settings as they are.
     pub(super) now: Arc<LinkDialects>,
+    /// The files that can mark the folder of a book or site after the batch.
+    pub(super) markers: Vec<NotePath>,
 }
 
 impl Writer {
-    /// Decides the dialects after these changes. Where the links decide, they are those that are indexed.
+    /// Decides the dialects after these changes, and lists the files that can mark the folder of a book or site. Where the links
+    /// decide, they are those that are indexed.
     pub(super) fn dialects_of(
         &self,
         changes: &FileChanges,
         stored: &LinkDialects,
         starts_empty: bool,
-    ) -> Result<LinkDialects> {
+    ) -> Result<(LinkDialects, Vec<NotePath>)> {
         let mut markers: BTreeSet<NotePath> = BTreeSet::new();
         if !starts_empty {
             markers.extend(self.indexed_markers()?);
@@ -43,14 +46,15 @@ impl Writer {
         markers.extend(changed.filter(|path| is_marker(path)).cloned());
         let markers: Vec<NotePath> = markers.into_iter().collect();
         let rules = DialectRules::of(&self.vault);
-        rules.decide(&markers, || {
+        let decided = rules.decide(&markers, || {
             let counts = match starts_empty {
                 true => DialectCounts::default(),
                 false => self.catalog.reader().links().dialect_counts()?,
             };
             let settled = if starts_empty { None } else { settled(stored) };
             Ok(counts.choose(settled, rules.is_in_repository()))
-        })
+        })?;
+        Ok((decided, markers))
     }
 
     /// Lists the indexed files that can mark the folder of a book or site.
@@ -59,7 +63,6 @@ impl Writer {
         let mut found: Vec<NotePath> =
             self.catalog.reader().paths().named(&names)?.into_iter().map(|(path, _)| path).collect();
         found.retain(is_marker);
-        found.sort_unstable();
         Ok(found)
     }
 
@@ -68,7 +71,7 @@ impl Writer {
     ///
     /// Returns how the dialect of the vault changed, if it did.
     pub(super) fn settle_dialects(&self, dialects: &Dialects, plan: &Plan) -> Result<Option<DialectChange>> {
-        let (rules, markers) = (DialectRules::of(&self.vault), self.indexed_markers()?);
+        let rules = DialectRules::of(&self.vault);
         let starts_empty = plan.is_staged();
         let settled = if starts_empty { None } else { settled(&dialects.before) };
         let mut counts = self.catalog.settle_counts()?;
@@ -77,7 +80,8 @@ impl Writer {
         // The links of changed files were found by the dialects that were decided before.
         let mut is_mixed = !has_same_rules(&found_by, &dialects.now);
         loop {
-            let now = rules.decide(&markers, || Ok(counts.choose(settled, rules.is_in_repository())))?;
+            let now =
+                rules.decide(&dialects.markers, || Ok(counts.choose(settled, rules.is_in_repository())))?;
             let is_same = has_same_rules(&found_by, &now) && !std::mem::take(&mut is_mixed);
             found_by = now;
             if is_same {
@@ -93,7 +97,9 @@ impl Writer {
             // Other folders can be those of books and sites now, so that other links count.
             counts = self.catalog.settle_counts()?;
         }
-        self.catalog.set_dialects(&found_by)?;
+        if starts_empty || found_by != dialects.before {
+            self.catalog.set_dialects(&found_by)?;
+        }
         let (before, now) = (dialects.before.vault(), found_by.vault());
         let has_changed = !starts_empty && before.dialect != now.dialect;
         Ok(has_changed.then(|| DialectChange {

@@ -116,7 +116,8 @@ fn read_changed_file(
         failed: true,
     };
     // Nobody asks when the file of a note was made that is known already.
-    let birth = |opened: &File| opened.metadata().ok().filter(|_| changed_file.is_new).and_then(birth_in);
+    let birth =
+        |opened: &File| if changed_file.is_new { opened.metadata().ok().and_then(birth_in) } else { None };
     let (bytes, birth) = match vault.read_with(&file.path, birth) {
         Ok(read) => read,
         // An error of the system may be temporary. What this program refuses stays refused until the file changes.
