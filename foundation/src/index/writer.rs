@@ -132,11 +132,17 @@ impl Writer {
         if is_rebuild {
             changes.treat_all_as_new();
         }
-        changes.report.generation = self.catalog.reader().generation()?;
-        let starts_empty = is_rebuild || self.catalog.reader().is_empty()?;
         let steps = self.catalog.reader().steps.get();
-        let stored = self.catalog.reader().links().dialects()?;
-        let (dialects, markers) = self.dialects_of(&changes, &stored, starts_empty)?;
+        // Each read outside of a transaction takes the locks of the catalog by itself.
+        let reader = self.catalog.reader();
+        let read = || {
+            let starts_empty = is_rebuild || reader.is_empty()?;
+            let stored = reader.links().dialects()?;
+            let decided = self.dialects_of(&changes, &stored, starts_empty)?;
+            Ok((reader.generation()?, starts_empty, stored, decided))
+        };
+        let (generation, starts_empty, stored, (dialects, markers)) = reader.in_transaction(read)?;
+        changes.report.generation = generation;
         let is_same_dialect = dialects == stored;
         if changes.changed.is_empty()
             && changes.removed.is_empty()
