@@ -129,12 +129,14 @@ impl CatalogWriter {
 }
 
 impl KeptCounts {
+    /// Reads the numbers as they are before the change of this batch.
     fn stored(reader: &CatalogReader) -> Result<Self> {
         let kept = |name: &str| reader.meta(name).map(Option::unwrap_or_default);
         let by_dialect = reader.links().dialect_counts()?;
         Ok(Self { by_dialect, links: kept(LINKS)?, passages: kept(PASSAGES)? })
     }
 
+    /// Returns the numbers after a change.
     fn plus(self, change: Self) -> Self {
         Self {
             by_dialect: self.by_dialect.plus(change.by_dialect),

@@ -84,7 +84,8 @@ impl CatalogWriter {
         Ok(id)
     }
 
-    /// Changes the target and the evidence of a note's links with one text. `links` is what the catalog has.
+    /// Changes the target and the evidence of a note's links with one text. `links` is what the catalog
+    /// has now, from which the counts change by difference.
     pub fn retarget(
         &self,
         source: FileId,
