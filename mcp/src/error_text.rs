@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 use crate::reply_limit;
 use sidenote_foundation::error::Error;
 use sidenote_foundation::text::control::plain_lines;
+use sidenote_foundation::text::graphemes::shortened;
 
 /// The longest error message, in characters.
 const MAX_MESSAGE: usize = 1_000;
@@ -165,9 +166,7 @@ fn describe_value(value: &Value) -> String {
     const MAX_CHARS: usize = 60;
     match value {
         Value::String(text) => {
-            let short: String = text.chars().take(MAX_CHARS).collect();
-            let rest = if short.len() < text.len() { "…" } else { "" };
-            format!("\"{short}{rest}\"")
+            format!("\"{}\"", shortened(text, MAX_CHARS))
         }
         Value::Array(_) => "an array".to_owned(),
         Value::Object(_) => "an object".to_owned(),

@@ -23,6 +23,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use sidenote_foundation::error::{Error, Result};
 use sidenote_foundation::http_client::is_secure;
 use sidenote_foundation::text::control::plain;
+use sidenote_foundation::text::graphemes::beginning;
 use sidenote_store::{Caller, Role};
 
 pub use self::issuer::KeyTimes;
@@ -260,7 +261,7 @@ impl Login {
         let text = |name: &str| claims.get(name).and_then(Value::as_str);
         let is_usable = |text: &&str| !text.is_empty() && !text.contains(char::is_control);
         let subject = text("sub").filter(is_usable).ok_or(Refusal::Subject)?.to_owned();
-        let name = text(&self.name_claim).map(|name| plain(&name.chars().take(MAX_NAME).collect::<String>()));
+        let name = text(&self.name_claim).map(|name| plain(beginning(name, MAX_NAME)));
         let client_id = text("client_id").or_else(|| text("azp")).filter(is_usable).map(str::to_owned);
         let caller = Caller { issuer: issuer.to_owned(), subject, name, client_id };
         let groups = list(claims.get(&self.groups_claim));

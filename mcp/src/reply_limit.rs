@@ -1,6 +1,7 @@
 //! Limits of the length of replies: the length that every tool aims for, and the hard limit for all of them.
 
 use serde_json::Value;
+use sidenote_foundation::text::graphemes::beginning;
 
 /// The number of characters that a tool aims for at most.
 pub(super) const TARGET_LENGTH: usize = 20_000;
@@ -75,7 +76,10 @@ pub(super) fn json_char_length(c: char) -> usize {
 /// Cuts a text to a number of characters, or at the last line end if that keeps more than half of them. Returns whether it
 /// was cut.
 pub(super) fn truncate(text: &mut String, most: usize) -> bool {
-    let Some((end, _)) = text.char_indices().nth(most) else { return false };
+    let end = beginning(text, most).len();
+    if end == text.len() {
+        return false;
+    }
     let line_end = text.get(..end).and_then(|kept| kept.rfind('\n')).filter(|line_end| *line_end > end / 2);
     text.truncate(line_end.map_or(end, |line_end| line_end + 1));
     true

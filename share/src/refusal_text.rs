@@ -2,6 +2,7 @@
 
 use sidenote_foundation::http_client::Reply;
 use sidenote_foundation::text::control::plain;
+use sidenote_foundation::text::graphemes::shortened;
 
 /// The most characters that are shown.
 const MAX_SHOWN: usize = 300;
@@ -14,5 +15,5 @@ pub(crate) fn said(reply: &Reply) -> String {
     if line.is_empty() || line.starts_with('<') {
         return String::new();
     }
-    format!(": {}", plain(&line.chars().take(MAX_SHOWN).collect::<String>()))
+    format!(": {}", plain(&shortened(line, MAX_SHOWN)))
 }

@@ -54,6 +54,7 @@ use sidenote_foundation::index::vectors::Vectors;
 use sidenote_foundation::index::{Index, Options};
 use sidenote_foundation::search::Mode;
 use sidenote_foundation::text::control::plain;
+use sidenote_foundation::text::graphemes::beginning;
 use sidenote_foundation::text::relation::RelationRules;
 use sidenote_foundation::vault::authority::{Authority, authority_of};
 use sidenote_foundation::vault::location::LocationReason;
@@ -341,7 +342,7 @@ impl Store {
     /// [`MAX_CLIENT_NAME`] characters of the name that it gives itself.
     #[must_use]
     pub fn for_client(&self, name: &str) -> Self {
-        let client = plain(&name.chars().take(MAX_CLIENT_NAME).collect::<String>());
+        let client = plain(beginning(name, MAX_CLIENT_NAME));
         Self { core: Core { client, ..self.core.clone() } }
     }
 

@@ -5,6 +5,7 @@ use serde::Serialize;
 use crate::memory::context::WorkContext;
 use crate::memory::tier::Tier;
 use crate::memory::validity::Invalidity;
+use crate::text::graphemes::end_before;
 use crate::text::terms::{TermKind, is_stop_word, terms};
 
 /// The maximum number of key terms of a prompt.
@@ -368,7 +369,7 @@ pub fn truncate(text: &str, most: usize) -> String {
             end = at;
         }
     }
-    format!("{} …", text.get(..end).unwrap_or("").trim_end())
+    format!("{} …", text.get(..end_before(text, end)).unwrap_or("").trim_end())
 }
 
 fn context_line(context: &WorkContext) -> String {

@@ -5,6 +5,7 @@ use std::mem::replace;
 
 use crate::index::bm25::Word;
 use crate::index::indexed_document::ParsedNote;
+use crate::text::graphemes::end_after;
 use crate::text::note::{Piece, PieceKind, Separator};
 use crate::text::passage::{Passage, push_pieces};
 use crate::text::span::Span;
@@ -362,10 +363,7 @@ fn closing_markup(line: &str) -> usize {
 
 /// Moves an offset forward to the end of a word.
 fn word_end(text: &str, at: usize) -> usize {
-    let mut at = at.min(text.len());
-    while !text.is_char_boundary(at) {
-        at += 1;
-    }
+    let at = end_after(text, at);
     let rest = text.get(at..).unwrap_or("");
     let step = rest.char_indices().take(40).find(|(_, c)| c.is_whitespace()).map_or(0, |(offset, _)| offset);
     at + step

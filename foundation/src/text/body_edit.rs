@@ -14,6 +14,7 @@ use crate::text::canvas;
 use crate::text::edit::{Edit, apply, single_edit};
 use crate::text::frontmatter::edit::{self, Refusal, line_end};
 use crate::text::frontmatter::{self, Property, Style, encode_scalar};
+use crate::text::graphemes::beginning;
 use crate::text::line::{Lines, line_at};
 use crate::text::note::Note;
 use crate::text::path;
@@ -573,7 +574,7 @@ fn not_found(text: &str, body_start: usize, body: &str, wanted: &str) -> String 
     let near: Vec<String> = nearest(body, wanted)
         .into_iter()
         .map(|(at, found)| {
-            let short: String = found.chars().take(200).collect();
+            let short = beginning(found, 200);
             let more = if short.len() < found.len() { "…" } else { "" };
             format!("line {}: {short:?}{more}", first_line + at)
         })

@@ -8,6 +8,7 @@ use std::fmt;
 use serde::{Serialize, Serializer};
 
 use crate::clock::Timestamp;
+use crate::text::graphemes::end_before;
 use crate::text::path::NotePath;
 
 /// The longest name of a person in the name of a conflict copy, in characters.
@@ -141,10 +142,7 @@ pub fn marked_path(path: &str, folders: Option<usize>, mark: &str) -> String {
 /// Adds a mark to a name, which is shortened to the longest name of a file.
 fn with_mark(stem: &str, extension: &str, mark: &str) -> String {
     let end = format!(" ({mark}){extension}");
-    let mut room = MAX_NAME_LEN.saturating_sub(end.len()).min(stem.len());
-    while !stem.is_char_boundary(room) {
-        room -= 1;
-    }
+    let room = end_before(stem, MAX_NAME_LEN.saturating_sub(end.len()));
     format!("{}{end}", stem.get(..room).unwrap_or_default())
 }
 

@@ -7,6 +7,7 @@ pub mod dialect_evidence;
 pub mod anchor;
 pub mod edit;
 pub mod frontmatter;
+pub mod graphemes;
 pub mod inline;
 pub mod link;
 pub mod link_lines;

@@ -121,10 +121,7 @@ pub(crate) struct Removal {
 /// Returns a hidden file name that is unique to one transaction.
 pub(crate) fn temporary_name(name: &str, id: &str, tag: &str) -> String {
     let end = format!(".{id}-{tag}{TEMPORARY}");
-    let mut room = MAX_NAME_LEN.saturating_sub(1 + end.len()).min(name.len());
-    while !name.is_char_boundary(room) {
-        room -= 1;
-    }
+    let room = name.floor_char_boundary(MAX_NAME_LEN.saturating_sub(1 + end.len()));
     format!(".{}{end}", name.get(..room).unwrap_or_default())
 }
 

@@ -13,6 +13,7 @@ use unicode_normalization::UnicodeNormalization;
 use crate::platform;
 use crate::safe_open;
 use crate::text::frontmatter::PropertyType;
+use crate::text::graphemes::shortened;
 use crate::text::path::{self, NotePath};
 use crate::text::pattern_limits::check_pattern;
 use crate::text::resolve::LinkFormat;
@@ -386,9 +387,7 @@ impl SettingsFile {
                 None => filters.push(IgnoreFilter::Prefix(fold(text))),
                 Some(Ok(pattern)) => filters.push(IgnoreFilter::Pattern(pattern)),
                 Some(Err(why)) => {
-                    let shown: String = text.chars().take(SHOWN_OF_PATTERN).collect();
-                    let dots = if shown.len() < text.len() { "…" } else { "" };
-                    self.warn(format!("excludes nothing by {shown}{dots}: {why}"));
+                    self.warn(format!("excludes nothing by {}: {why}", shortened(text, SHOWN_OF_PATTERN)));
                 }
             }
         }

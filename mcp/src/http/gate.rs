@@ -19,6 +19,7 @@ use crate::Server;
 use crate::login::Login;
 use sidenote_foundation::error::{Error, Result};
 use sidenote_foundation::text::control::plain;
+use sidenote_foundation::text::graphemes::shortened;
 use sidenote_http::admission::{Admission, MAX_BODY};
 use sidenote_http::token::read_or_create;
 
@@ -73,7 +74,7 @@ struct RefusedHosts(HashSet<String>);
 impl RefusedHosts {
     /// Notes a refused host. Returns the line for the log, if there is something new to say.
     fn note(&mut self, host: &str) -> Option<String> {
-        let host: String = plain(host).chars().take(MAX_HOST).collect();
+        let host = shortened(&plain(host), MAX_HOST);
         if self.0.len() > MAX_HOSTS || self.0.contains(&host) {
             return None;
         }

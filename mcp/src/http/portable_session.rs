@@ -14,6 +14,7 @@ use uuid::{Builder, Uuid};
 
 use sidenote_foundation::clock::{Timestamp, event_id};
 use sidenote_foundation::text::control::plain;
+use sidenote_foundation::text::graphemes::beginning;
 
 /// The longest id that is read, in bytes.
 const MAX_ID: usize = 1_024;
@@ -52,7 +53,7 @@ impl PortableSession {
     /// Begins the session that a client asks for. Returns `None` if the message is no valid `initialize` request.
     pub(super) fn begin(message: &[u8], owner: Option<&str>, now: Timestamp) -> Option<Self> {
         let InitializeFields { params } = serde_json::from_slice(message).ok()?;
-        let short = |text: &str| plain(&text.chars().take(MAX_CLIENT).collect::<String>());
+        let short = |text: &str| plain(beginning(text, MAX_CLIENT));
         Some(Self {
             id: event_id(now),
             client: short(&params.client_info.name),

@@ -7,6 +7,7 @@ use jsonwebtoken::errors::{Error, ErrorKind};
 use serde_json::{Map, Value};
 use sidenote_foundation::clock::Timestamp;
 use sidenote_foundation::text::control::plain;
+use sidenote_foundation::text::graphemes::shortened;
 
 /// The longest value of a token that is quoted, in characters.
 const MAX_QUOTED: usize = 200;
@@ -46,10 +47,7 @@ impl Refusal {
 /// Quotes a value of a token for the log.
 pub(super) fn quoted(value: Option<&Value>) -> String {
     let Some(value) = value else { return "nothing".to_owned() };
-    let text = value.to_string();
-    let short: String = text.chars().take(MAX_QUOTED).collect();
-    let more = if short.len() < text.len() { "…" } else { "" };
-    format!("{}{more}", plain(&short))
+    plain(&shortened(&value.to_string(), MAX_QUOTED))
 }
 
 /// Says when a token is valid, by a claim with a time, and what time it is.

@@ -15,6 +15,7 @@ use sidenote_foundation::index::catalog::{Filter, Inactive};
 use sidenote_foundation::memory::validity::Invalidity;
 use sidenote_foundation::search::Mode;
 use sidenote_foundation::text::control::plain_lines;
+use sidenote_foundation::text::graphemes::{beginning, shortened};
 use sidenote_foundation::text::media_type::{is_shown_image, media_type};
 use sidenote_store::{
     Fallback, FileContent, FileItem, Intent, ListRequest, Memory, MemoryListRequest, MemoryRanking,
@@ -28,6 +29,8 @@ const MAX_LINKS_LENGTH: usize = 2_500;
 const MAX_FRONTMATTER_LENGTH: usize = 4_000;
 /// The largest number of notes that a reply names as not read, and as left out.
 const MAX_NAMED: usize = 50;
+/// The most characters that a reply repeats of such a name.
+const MAX_NAME_SHOWN: usize = 200;
 /// The largest image that is shown, in bytes. Larger ones are only named.
 const MAX_IMAGE: u64 = 3 << 20;
 /// The tools that hints may name, because every server with these tools has them.
@@ -449,7 +452,7 @@ pub(super) fn read(store: &Store, input: ReadInput) -> Result<Answer> {
         if left == 0 && output.notes.len() + output.files.len() >= MAX_NAMED {
             output.truncated = true;
             if output.left_out.len() < MAX_NAMED {
-                output.left_out.push(name.chars().take(200).collect());
+                output.left_out.push(shortened(&name, MAX_NAME_SHOWN));
             }
             continue;
         }
@@ -475,7 +478,7 @@ pub(super) fn read(store: &Store, input: ReadInput) -> Result<Answer> {
             Err(error) if is_one => return Err(error),
             Err(error) if output.errors.len() < MAX_NAMED => {
                 let error = plain_lines(&message_for_agent(&error, |tool| ALWAYS_SERVED.contains(&tool)));
-                output.errors.push(FailedOutput { note: name.chars().take(200).collect(), error });
+                output.errors.push(FailedOutput { note: shortened(&name, MAX_NAME_SHOWN), error });
             }
             Err(_) => output.truncated = true,
         }
@@ -662,8 +665,9 @@ impl TruncatedText {
             }
             (taken, left) = (taken + 1, left - json_char_length(c));
         }
-        let kept: String = text.chars().take(taken).collect();
-        Self { text: kept, next_line: Some(first_line), next_column: Some(column + taken) }
+        let kept = beginning(&text, taken).to_owned();
+        let next_column = column + kept.chars().count();
+        Self { text: kept, next_line: Some(first_line), next_column: Some(next_column) }
     }
 }
 

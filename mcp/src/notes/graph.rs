@@ -8,6 +8,7 @@ use super::TARGET_LENGTH;
 use super::find::parse_cursor;
 use crate::reply_limit::json_length;
 use sidenote_foundation::error::{Error, Result};
+use sidenote_foundation::text::graphemes::shortened;
 use sidenote_store::{RelationsRequest, Store};
 
 /// The largest number of links of each kind on a page.
@@ -133,7 +134,7 @@ pub(super) fn explore(store: &Store, input: ExploreInput) -> Result<Answer> {
                 stated_in: Some(item.stated_in).filter(|path| *path != item.from),
                 relation: Some(item.kind),
                 to: Some(item.to),
-                text: Some(item.evidence.chars().take(MAX_LINK_TEXT).collect()),
+                text: Some(shortened(&item.evidence, MAX_LINK_TEXT)),
                 path: item.from,
             });
             output.relations = page(items, start, &mut output.next_cursor);
@@ -158,7 +159,7 @@ pub(super) fn explore(store: &Store, input: ExploreInput) -> Result<Answer> {
         }
         ExploreKindInput::Unresolved => {
             let items = store.reads().unresolved()?.into_iter().flat_map(|item| {
-                let text: String = item.link.chars().take(MAX_LINK_TEXT).collect();
+                let text = shortened(&item.link, MAX_LINK_TEXT);
                 item.places.into_iter().map(move |(path, line)| NoteRefOutput {
                     line: Some(line),
                     text: Some(text.clone()),
@@ -180,19 +181,19 @@ fn links(store: &Store, note: &str, start: usize, output: &mut ExploreOutput) ->
     let longest = reply.outgoing.len().max(reply.unresolved.len()).max(reply.backlinks.len());
     let outgoing = reply.outgoing.into_iter().map(|link| NoteRefOutput {
         line: Some(link.line),
-        text: Some(link.original.chars().take(MAX_LINK_TEXT).collect()),
+        text: Some(shortened(&link.original, MAX_LINK_TEXT)),
         ..NoteRefOutput::new(link.resolved.as_deref().unwrap_or_default())
     });
     output.outgoing = outgoing.skip(start).take(PAGE_SIZE).collect();
     let unresolved = reply.unresolved.into_iter().map(|link| NoteRefOutput {
         line: Some(link.line),
-        text: Some(link.original.chars().take(MAX_LINK_TEXT).collect()),
+        text: Some(shortened(&link.original, MAX_LINK_TEXT)),
         ..NoteRefOutput::new(&reply.path)
     });
     output.unresolved = unresolved.skip(start).take(PAGE_SIZE).collect();
     let backlinks = reply.backlinks.into_iter().map(|link| NoteRefOutput {
         line: Some(link.line),
-        text: Some(link.text.chars().take(MAX_LINK_TEXT).collect()),
+        text: Some(shortened(&link.text, MAX_LINK_TEXT)),
         ..NoteRefOutput::new(&link.path)
     });
     output.backlinks = backlinks.skip(start).take(PAGE_SIZE).collect();

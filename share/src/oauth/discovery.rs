@@ -11,6 +11,7 @@ use crate::refusal_text::said;
 use sidenote_foundation::error::{Error, ErrorKind, Result};
 use sidenote_foundation::http_client::{Http, HttpError, Reply, is_secure};
 use sidenote_foundation::text::control::plain;
+use sidenote_foundation::text::graphemes::shortened;
 
 /// The largest document in bytes.
 pub(super) const MAX_DOCUMENT: u64 = 1 << 20;
@@ -187,7 +188,7 @@ fn parameter(challenge: &str, name: &str) -> Option<String> {
 
 /// Formats a foreign text for a message.
 fn shown(text: &str) -> String {
-    plain(&text.chars().take(MAX_SHOWN).collect::<String>())
+    plain(&shortened(text, MAX_SHOWN))
 }
 
 /// Returns the error for an address that does not answer.

@@ -11,6 +11,7 @@ use sidenote_foundation::config::Secret;
 use sidenote_foundation::error::{Error, ErrorKind, Result};
 use sidenote_foundation::http_client::{Http, Reply};
 use sidenote_foundation::text::control::plain;
+use sidenote_foundation::text::graphemes::shortened;
 
 /// The time in which an endpoint must answer.
 const TIMEOUT: Duration = Duration::from_secs(15);
@@ -136,7 +137,7 @@ pub(super) fn authorization_address(server: &ServerMetadata, parameters: &[(&str
 /// Formats what a provider says, in one line without control characters.
 pub(super) fn said(error: &str, description: &str) -> String {
     let text = if description.is_empty() { error.to_owned() } else { format!("{error}: {description}") };
-    plain(&text.chars().take(MAX_SHOWN).collect::<String>())
+    plain(&shortened(&text, MAX_SHOWN))
 }
 
 fn form(fields: &[(&str, &str)]) -> String {

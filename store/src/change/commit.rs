@@ -20,6 +20,7 @@ use sidenote_foundation::journal::event::Event;
 use sidenote_foundation::platform;
 use sidenote_foundation::text::control::plain;
 use sidenote_foundation::text::edit::{ChangeSet, Content, FileLocation};
+use sidenote_foundation::text::graphemes::beginning;
 use sidenote_foundation::vault::apply_result::Applied;
 
 /// The time without an operation after which the changes of a session are committed, in milliseconds.
@@ -404,7 +405,7 @@ impl Core {
     fn cleaned_name(&self, name: &str) -> String {
         let mut name = name.to_owned();
         self.clean(&mut name);
-        plain(name.trim()).chars().take(LONGEST_NAME).collect()
+        beginning(&plain(name.trim()), LONGEST_NAME).to_owned()
     }
 }
 

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use sidenote_foundation::error::{Error, Result};
+use sidenote_foundation::text::graphemes::beginning;
 use sidenote_foundation::text::path::NameRules;
 
 /// Returns the path of a note in a folder.
@@ -94,5 +95,5 @@ pub(crate) fn title_of(text: &str) -> String {
         }
         title.push_str(word);
     }
-    if title.is_empty() { line.chars().take(TITLE).collect() } else { title }
+    if title.is_empty() { beginning(line, TITLE).to_owned() } else { title }
 }

@@ -32,6 +32,7 @@ use sidenote_foundation::search::query::Query;
 use sidenote_foundation::search::relation_answer::{Evidence, RelationAnswer};
 use sidenote_foundation::search::snippet::{excerpt, excerpt_of_parts, plain_text};
 use sidenote_foundation::search::{Components, MatchType, Mode, QueryVector, Request, SearchHit};
+use sidenote_foundation::text::graphemes::shortened;
 use sidenote_foundation::text::path::NotePath;
 use sidenote_foundation::text::relation::RelationEnd;
 use sidenote_foundation::text::terms::{CachedStemmer, is_stop_word, terms};
@@ -440,7 +441,7 @@ fn statement(
             stated.starts_with('[') && stated.ends_with([']', ')']) && stated.matches('[').count() < 3;
         let (first, last) = reading.lines_of(evidence.span);
         let text = if is_link { reading.lines_span(first, last)?.of(&reading.text) } else { stated };
-        Some(text.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(MOST_STATED).collect())
+        Some(shortened(&text.split_whitespace().collect::<Vec<_>>().join(" "), MOST_STATED))
     };
     let (path, text) = if evidence.source == hit.row.id {
         (hit.row.path.as_str().to_owned(), text_of(reading)?)

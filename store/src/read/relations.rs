@@ -10,6 +10,7 @@ use sidenote_foundation::error::{Error, Result};
 use sidenote_foundation::index::catalog::{FileId, FileRow};
 use sidenote_foundation::index::indexed_document::ParsedNote;
 use sidenote_foundation::search::typed_relations::{TypedRelation, TypedRelations};
+use sidenote_foundation::text::graphemes::shortened;
 use sidenote_foundation::text::relation::{RelationEnd, relation_key};
 
 /// The most relations of one reply.
@@ -128,7 +129,7 @@ impl Reads<'_> {
                 inferred: relation.stated.is_inferred,
                 stated_in: path(relation.stated.source),
                 line: relation.stated.line,
-                evidence: evidence.chars().take(MAX_EVIDENCE).collect(),
+                evidence: shortened(&evidence, MAX_EVIDENCE),
                 distance: *distance,
             });
         }

@@ -20,6 +20,7 @@ use sidenote_foundation::memory::state::tier_at;
 use sidenote_foundation::memory::tier::Tier;
 use sidenote_foundation::memory::types::GENERAL;
 use sidenote_foundation::parallel;
+use sidenote_foundation::text::graphemes::end_before;
 
 /// The most days that are looked ahead.
 const MOST_DAYS: i64 = 3_650;
@@ -357,8 +358,7 @@ impl Views<'_> {
     fn side(&self, row: &FileRow) -> Option<PairSide> {
         let bytes = self.core.read_bytes(&row.path).ok()?;
         let mut text = body_of(&bytes);
-        let end = (0..=MOST_SHOWN.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
-        text.truncate(end);
+        text.truncate(end_before(&text, MOST_SHOWN));
         Some(PairSide {
             path: row.path.as_str().to_owned(),
             title: row.title.clone(),

@@ -26,6 +26,7 @@ use crate::source::Source;
 use sidenote_foundation::error::Result;
 use sidenote_foundation::git::{CommitIndex, ObjectId, Repository};
 use sidenote_foundation::text::dialect::{LinkPlace, split_query};
+use sidenote_foundation::text::graphemes::shortened;
 use sidenote_foundation::text::link::{Link, LinkSyntax};
 use sidenote_foundation::text::path::{NotePath, key};
 use sidenote_foundation::text::resolve::{FileNames, name_keys, strict_places};
@@ -510,7 +511,7 @@ impl<'a> GitEvidence<'a> {
         };
         if !self.subjects.contains_key(&at) {
             let subject = self.reader.subject(&id)?;
-            self.subjects.insert(at, subject.chars().take(60).collect());
+            self.subjects.insert(at, shortened(&subject, 60));
         }
         Ok(format!("{} ({})", id.short(), self.subjects.get(&at).map_or("", String::as_str)))
     }
