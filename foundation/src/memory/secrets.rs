@@ -4,6 +4,7 @@
 mod names;
 mod public;
 mod rules;
+mod told;
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -70,7 +71,7 @@ struct Detector {
 
 static DETECTOR: LazyLock<Option<Detector>> = LazyLock::new(|| {
     let (mut keywords, mut owners, mut matchers) = (Vec::new(), Vec::new(), Vec::new());
-    let mut add = |words: &[&str], pattern: String, accepts| {
+    let mut add = |words: &[&str], pattern: PatternSource, accepts| {
         keywords.extend(words.iter().map(|word| (*word).to_owned()));
         owners.resize(keywords.len(), matchers.len());
         matchers.push(Matcher { pattern, compiled: OnceLock::new(), accepts });
@@ -81,22 +82,23 @@ static DETECTOR: LazyLock<Option<Detector>> = LazyLock::new(|| {
             SecretShape::Scrambled => |found| is_token(found) && is_scrambled(found.secret),
             SecretShape::Password => |found| !is_placeholder(found.secret),
         };
-        add(rule.keywords, rule.pattern.to_owned(), accepts);
+        add(rule.keywords, Box::new(|| rule.pattern.to_owned()), accepts);
     }
     for (name, value) in NAMED {
         let pattern = format!(
             r#"(?i)[\w.-]{{0,20}}{name}[ \w.-]{{0,25}}["'`]{{0,2}}\s{{0,3}}(?::{{0,3}}=>?|:)[ \t]{{0,3}}["'`]{{0,2}}({value})(?:["'`\s;,)\]\\]|$)"#
         );
-        add(&[name], pattern, is_named);
+        add(&[name], Box::new(move || pattern.clone()), is_named);
     }
-    add(KEY_NAMES, format!(r#"(?i)[\w.-]{{0,30}}(?:{}){ASSIGNED}"#, KEY_NAMES.join("|")), is_assigned);
-    add(&["pass", "pwd"], PASSWORD.to_owned(), is_password);
-    add(&["--"], OPTION.to_owned(), is_password);
-    add(
-        &["passw", "passphrase", "passcode", "kennwort", "contrase", "mot de passe"],
-        SENTENCE.to_owned(),
-        is_told,
-    );
+    let assigned = || format!(r#"(?i)[\w.-]{{0,30}}(?:{}){ASSIGNED}"#, KEY_NAMES.join("|"));
+    add(KEY_NAMES, Box::new(assigned), is_assigned);
+    add(&["pass", "pwd"], Box::new(|| PASSWORD.to_owned()), is_password);
+    add(&["--"], Box::new(|| OPTION.to_owned()), is_password);
+    add(&["passw", "passphrase", "passcode"], Box::new(told::english_sentence), is_told);
+    add(told::NAME_PARTS, Box::new(told::foreign_sentence), is_told);
+    add(told::NAME_PARTS, Box::new(told::assignment), |found| {
+        is_password(found) && !told::is_other_value(found.secret)
+    });
     let keywords = AhoCorasick::builder().ascii_case_insensitive(true).build(keywords).ok()?;
     Some(Detector { keywords, owners, matchers })
 });
@@ -109,12 +111,12 @@ const PASSWORD: &str = r#"(?i)[\w.-]{0,30}(?:(?:passw(?:or)?[dt]|passphrase|\bpw
 /// A secret on a command line.
 const OPTION: &str = r#"(?i)\s--?(?:password|passwd|passphrase|pass|token|secret|api-?key|auth-?token|access-?token|client-?secret)[ =]["']?([^\s"'`<>]{6,200})"#;
 
-/// A password in a sentence: it ends its clause.
-const SENTENCE: &str = r#"(?i)\b(?:passwor[dt]|passphrase|passcode|kennwort|contrase(?:ñ|n)a|mot de passe)\b[^\n.:;!?=]{0,40}?\s(?:is|was|ist|war|lautet|es|est|(?:changed|set|reset) to)(?: now| still| jetzt)?:?[ \t]{1,3}["'`*]{0,2}([^\s"'`<>]{4,99}[^\s"'`<>.,;:?)\]*])(?:["'`*.,;:?)\]\r\n]|$|[ \t]+(?:$|\n|and|but|or|for|on|until|till|since|now|at|und|aber|oder|bis|seit|y|et|pour|para)\b)"#;
+/// What returns a pattern.
+type PatternSource = Box<dyn Fn() -> String + Send + Sync>;
 
 /// A pattern that is compiled when it is first needed.
 struct Matcher {
-    pattern: String,
+    pattern: PatternSource,
     compiled: OnceLock<Option<Regex>>,
     /// Says whether a match is a secret.
     accepts: fn(&Match<'_>) -> bool,
@@ -135,7 +137,7 @@ struct Match<'t> {
 impl Matcher {
     /// Adds the secrets that the pattern finds; `None` if it cannot be compiled.
     fn find(&self, text: &str, public: &ByteRanges, found: &mut Vec<Range<usize>>) -> Option<()> {
-        let compile = || RegexBuilder::new(&self.pattern).unicode(false).build().ok();
+        let compile = || RegexBuilder::new(&(self.pattern)()).unicode(false).build().ok();
         let compiled = self.compiled.get_or_init(compile).as_ref()?;
         let mut groups = compiled.capture_locations();
         let mut from = 0;
@@ -229,7 +231,7 @@ fn is_password(found: &Match<'_>) -> bool {
     let is_variable = name.ends_with('=')
         && name.bytes().all(|byte| matches!(byte, b'A'..=b'Z' | b'0'..=b'9' | b'_' | b'='));
     let has = |kind: fn(&u8) -> bool| value.as_bytes().iter().any(kind);
-    let (digit, letter) = (has(u8::is_ascii_digit), has(u8::is_ascii_alphabetic));
+    let (digit, letter) = (has(u8::is_ascii_digit), value.contains(char::is_alphabetic));
     let other = value.bytes().any(|byte| !byte.is_ascii_alphanumeric() && !b"_-./:".contains(&byte));
     // In JSON nothing but a value stands between quotes, whatever it looks like.
     let is_json = name.trim_end_matches([' ', '\t']).ends_with("\":") && found.after.starts_with('"');
@@ -248,12 +250,13 @@ fn is_told(found: &Match<'_>) -> bool {
     let inner = value.trim_end_matches('!');
     let is_mail = value.split_once('@').is_some_and(|(_, host)| host.contains('.'));
     value.len() >= 6
-        && has(u8::is_ascii_alphabetic)
+        && value.contains(char::is_alphabetic)
         && (has(u8::is_ascii_digit) || inner.bytes().any(|byte| is_sign(&byte)))
         && !value.contains(['/', '\\', '(', '{', '|'])
         && !is_mail
         && !is_placeholder(value)
         && !names_technique(value)
+        && !(told::has_foreign_name(found.before) && told::is_other_value(value))
         && !value.trim_start_matches(|c: char| c.is_ascii_digit()).starts_with('-')
         && !(value.contains('-') && (is_made_of_words(value) || is_wordy(value)))
         && !names_public(found.before)
