@@ -151,3 +151,4 @@ mod web_assets;
 mod web_edit;
 mod web_hostile;
 mod web_notes;
+mod word_lists;

@@ -4,9 +4,12 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-/// The minimum length of a part in characters.
+use crate::text::folding::is_unspaced;
+use crate::text::word_lists::{List, Reading};
+
+/// The minimum length of a part in letters.
 const SHORTEST: usize = 10;
-/// The maximum length of a part in characters.
+/// The maximum length of a part in letters.
 const LONGEST: usize = 500;
 /// The maximum number of parts that are kept of one conversation.
 pub const MOST: usize = 3;
@@ -36,6 +39,22 @@ const PATTERNS: &[(&str, f64)] = &[
 const WEIGHTY: &[&str] =
     &["important", "critical", "warning", "key", "essential", "careful", "required", "breaking"];
 
+/// The lists of languages whose phrases tell that a part is worth a note, with the type of memories whose words do, too, and
+/// the score.
+const SIGNS: [(List, &str, f64); 6] = [
+    (List::Decisions, "decision", 0.4),
+    (List::Fixes, "bugfix", 0.4),
+    (List::Preferences, "preference", 0.35),
+    (List::Discoveries, "discovery", 0.3),
+    (List::Procedures, "procedural", 0.25),
+    (List::Places, "", 0.25),
+];
+
+/// Returns the length of a text in letters. A character of a script without spaces says as much as two.
+fn length(text: &str) -> usize {
+    text.chars().map(|c| if is_unspaced(c) { 2 } else { 1 }).sum()
+}
+
 static MATCHERS: LazyLock<Vec<(Regex, f64)>> = LazyLock::new(|| {
     PATTERNS.iter().filter_map(|(pattern, worth)| Some((Regex::new(pattern).ok()?, *worth))).collect()
 });
@@ -46,10 +65,10 @@ pub fn parts(text: &str) -> Vec<String> {
     let mut parts: Vec<String> = Vec::new();
     let mut add = |paragraph: &str| {
         let paragraph = paragraph.trim();
-        match paragraph.chars().count() {
+        match length(paragraph) {
             SHORTEST..=LONGEST => parts.push(paragraph.to_owned()),
-            length if length > LONGEST && !paragraph.contains("```") => {
-                let fits = |sentence: &&str| (SHORTEST..=LONGEST).contains(&sentence.chars().count());
+            letters if letters > LONGEST && !paragraph.contains("```") => {
+                let fits = |sentence: &&str| (SHORTEST..=LONGEST).contains(&length(sentence));
                 parts.extend(sentences(paragraph).into_iter().filter(fits).map(str::to_owned));
             }
             _ => {}
@@ -93,21 +112,29 @@ fn sentences(text: &str) -> Vec<&str> {
 pub fn score(part: &str) -> f64 {
     let met = MATCHERS.iter().filter(|(pattern, _)| pattern.is_match(part));
     let mut score: f64 = met.map(|(_, worth)| worth).sum();
+    let reading = Reading::of(part);
+    let types = reading.values(List::Types);
+    let told = SIGNS.iter().filter(|(list, kind, _)| reading.has(*list) || types.contains(kind));
+    score += told.map(|(_, _, worth)| worth).sum::<f64>();
     let lower = part.to_lowercase();
     let is_weighty = |word: &str| WEIGHTY.contains(&word);
-    score += if lower.split(|c: char| !c.is_alphanumeric()).any(is_weighty) { 0.2 } else { 0.0 };
+    score += if lower.split(|c: char| !c.is_alphanumeric()).any(is_weighty) || reading.has(List::Important) {
+        0.2
+    } else {
+        0.0
+    };
     score += if part.contains('`') { 0.1 } else { 0.0 };
     let is_item =
         |line: &str| line.trim_start().starts_with(['-', '*', '•']) || line.trim_start().starts_with("1.");
     score += if part.lines().any(is_item) { 0.1 } else { 0.0 };
     // Parts of one or two sentences are best.
-    score += match part.chars().count() {
+    score += match length(part) {
         50..=300 => 0.15,
         30..=400 => 0.05,
         _ => 0.0,
     };
     // A question states nothing.
-    if part.trim_end().ends_with('?') { score - 0.3 } else { score }
+    if part.trim_end().ends_with(['?', '？']) { score - 0.3 } else { score }
 }
 
 /// Returns the best parts of an answer in their original order.

@@ -7,7 +7,9 @@ use std::collections::BTreeSet;
 
 use sha2::{Digest as _, Sha256};
 
+use crate::text::folding::is_unspaced;
 use crate::text::terms::{CachedStemmer, TermKind, is_stop_word, terms};
+use crate::text::word_lists::{Languages, List, Reading};
 
 /// Returns the SHA-256 of a trimmed text with LF line ends, in hex.
 pub fn digest(text: &str) -> String {
@@ -131,13 +133,21 @@ struct ContentWords {
 }
 
 impl ContentWords {
-    fn of(text: &str) -> Self {
+    fn of(text: &str, languages: Languages) -> Self {
         let mut saying = Self::default();
+        let reading = Reading::in_languages(text, languages);
+        let stop_words = reading.cover(List::StopWords);
         let mut stem = CachedStemmer::with_small_cache();
         for term in terms(text) {
             // A compound counts by its parts, whatever joins them.
             let is_whole = matches!(term.kind, TermKind::Whole | TermKind::LastCharacter);
-            if is_whole || is_stop_word(&term.text) {
+            if is_whole || is_stop_word(&term.text) || stop_words.has_term(&term) {
+                continue;
+            }
+            // Where words have no spaces between them, what the stop words leave of two characters is the end or the beginning
+            // of a word.
+            if term.kind == TermKind::Bigram && stop_words.touches(&term) {
+                saying.words.insert(stop_words.rest_of(&term));
                 continue;
             }
             // A continuous form is not a finished stage.
@@ -159,7 +169,7 @@ impl ContentWords {
 }
 
 impl CriticalTokens {
-    fn of(text: &str) -> Self {
+    fn of(text: &str, languages: Languages) -> Self {
         let mut telling = Self::default();
         let mut prose = String::with_capacity(text.len());
         for (at, part) in text.split('`').enumerate() {
@@ -180,9 +190,10 @@ impl CriticalTokens {
             }
         }
         let lower = prose.to_lowercase().replace(['\'', '’'], "");
-        for word in lower
-            .split(|c: char| !c.is_alphanumeric() && !matches!(c, '.' | ':' | ',' | '/' | '-' | '+' | '%'))
-        {
+        let is_inner = |c: char| {
+            c.is_alphanumeric() && !is_unspaced(c) || matches!(c, '.' | ':' | ',' | '/' | '-' | '+' | '%')
+        };
+        for word in lower.split(|c: char| !is_inner(c)) {
             let word = word.trim_matches(|c: char| !c.is_alphanumeric() && c != '-' && c != '+' && c != '%');
             if word.contains(|c: char| c.is_numeric()) {
                 telling.numbers.push(word.trim_matches(['-', '.', ',', ':']).to_owned());
@@ -197,7 +208,12 @@ impl CriticalTokens {
                 );
             }
         }
+        let reading = Reading::in_languages(&prose, languages);
+        for list in [List::Negations, List::Times, List::Modals] {
+            telling.words.extend(reading.values(list).into_iter().map(str::to_owned));
+        }
         telling.words.sort_unstable();
+        telling.stages.extend(reading.values(List::Stages).into_iter().map(str::to_owned));
         let mut stem = CachedStemmer::with_small_cache();
         for term in terms(&prose) {
             let word = stem.of(&term.text);
@@ -213,9 +229,11 @@ impl CriticalTokens {
 /// dates, times, negations, stages, code spans and directions; the new text may have no other content word; and the
 /// names in both must be in the same order.
 pub fn agree(known: &str, new: &str) -> bool {
-    if CriticalTokens::of(known) != CriticalTokens::of(new) {
+    // A short text may not tell its language, but the other one.
+    let languages = Languages::of(known) | Languages::of(new);
+    if CriticalTokens::of(known, languages) != CriticalTokens::of(new, languages) {
         return false;
     }
-    let (known, new) = (ContentWords::of(known), ContentWords::of(new));
+    let (known, new) = (ContentWords::of(known, languages), ContentWords::of(new, languages));
     new.words.is_subset(&known.words) && known.shared(&new) == new.shared(&known)
 }

@@ -1,12 +1,15 @@
 //! Recall: the choice of memories for an agent's prompt, and the text block that contains them.
 
+use std::collections::HashSet;
+
 use serde::Serialize;
 
 use crate::memory::context::WorkContext;
 use crate::memory::tier::Tier;
 use crate::memory::validity::Invalidity;
 use crate::text::graphemes::end_before;
-use crate::text::terms::{TermKind, is_stop_word, terms};
+use crate::text::terms::{Term, TermKind, is_stop_word, terms};
+use crate::text::word_lists::{List, Reading};
 
 /// The maximum number of key terms of a prompt.
 const MAX_KEY_TERMS: usize = 20;
@@ -16,18 +19,28 @@ const MIN_TERM_LEN: usize = 3;
 /// Returns the key terms of a prompt: its distinct words without stop words and short words, at most 20
 /// (spec/memory.md, Recall).
 pub fn key_terms(prompt: &str) -> Vec<String> {
-    let mut found: Vec<String> = Vec::new();
-    for term in terms(prompt) {
-        let is_word = !matches!(term.kind, TermKind::Part | TermKind::LastCharacter);
+    key_terms_in(prompt, &Reading::of(prompt)).into_iter().map(|term| term.text).collect()
+}
+
+fn key_terms_in(prompt: &str, reading: &Reading<'_>) -> Vec<Term> {
+    let stop_words = reading.cover(List::StopWords);
+    let is_word = |term: &Term| {
         let is_short = term.kind != TermKind::Bigram && term.text.chars().count() < MIN_TERM_LEN;
-        if is_word && !is_short && !is_stop_word(&term.text) && !found.contains(&term.text) {
-            found.push(term.text);
-        }
-        if found.len() == MAX_KEY_TERMS {
-            break;
-        }
+        !matches!(term.kind, TermKind::Part | TermKind::LastCharacter)
+            && !is_short
+            && !is_stop_word(&term.text)
+            && !stop_words.has_term(term)
+    };
+    let mut words: Vec<Term> = terms(prompt).into_iter().filter(is_word).collect();
+    // Two characters that a stop word takes one of are no word, but the end of one and the beginning of the next.
+    let is_crossing = |term: &Term| term.kind == TermKind::Bigram && stop_words.touches(term);
+    if !words.iter().all(is_crossing) {
+        words.retain(|term| !is_crossing(term));
     }
-    found
+    let mut known = HashSet::new();
+    words.retain(|term| known.insert(term.text.clone()));
+    words.truncate(MAX_KEY_TERMS);
+    words
 }
 
 /// Small-talk words, sorted. A prompt of these words only is not about any note.
@@ -138,18 +151,45 @@ const SMALL_TALK: &[&str] = &[
     "yup",
 ];
 
+fn prompt_terms_in(prompt: &str, reading: &Reading<'_>) -> Vec<Term> {
+    let small_talk = reading.cover(List::SmallTalk);
+    let mut words = key_terms_in(prompt, reading);
+    words.retain(|word| SMALL_TALK.binary_search(&word.text.as_str()).is_err() && !small_talk.has_term(word));
+    words
+}
+
 /// Returns the [key terms](key_terms) of a prompt without small talk. If there are none, nothing is recalled.
 pub fn prompt_terms(prompt: &str) -> Vec<String> {
-    let mut words = key_terms(prompt);
-    words.retain(|word| SMALL_TALK.binary_search(&word.as_str()).is_err());
-    words
+    prompt_terms_in(prompt, &Reading::of(prompt)).into_iter().map(|term| term.text).collect()
+}
+
+/// Returns the text that stands for a prompt in a search: its key terms without small talk, where those of a language without
+/// spaces are joined again as they stand in the prompt. `None` if there are none.
+pub fn prompt_query(prompt: &str) -> Option<String> {
+    let reading = Reading::of(prompt);
+    let mut text = String::new();
+    let mut end = 0;
+    for term in prompt_terms_in(prompt, &reading) {
+        let is_run = term.kind == TermKind::Bigram && term.start < end && !reading.languages().is_empty();
+        if is_run {
+            text.push_str(prompt.get(end..term.end).unwrap_or(""));
+        } else {
+            if !text.is_empty() {
+                text.push(' ');
+            }
+            text.push_str(&term.text);
+        }
+        end = if term.kind == TermKind::Bigram { term.end } else { 0 };
+    }
+    (!text.is_empty()).then_some(text)
 }
 
 /// Returns whether a prompt asks for what was said before.
 pub fn asks_again(prompt: &str) -> bool {
-    let prompt = prompt.to_lowercase();
-    let mut words = prompt.split(|c: char| !c.is_alphanumeric());
+    let lower = prompt.to_lowercase();
+    let mut words = lower.split(|c: char| !c.is_alphanumeric());
     words.any(|word| matches!(word, "again" | "remind" | "repeat"))
+        || Reading::of(prompt).has(List::AsksAgain)
 }
 
 /// The evidence that a note is about a text.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::config::TypeConfig;
 use crate::text::terms::CachedStemmer;
+use crate::text::word_lists::{List, Reading};
 
 /// The decay parameters of one memory type.
 pub type MemoryType = TypeConfig;
@@ -45,11 +46,15 @@ impl MemoryTypes {
     }
 
     /// Classifies a text: returns the first type one of whose words or phrases occurs in it, as whole words in any case
-    /// and any inflection: `decided` is `decide` (spec/memory.md, Types).
+    /// and any inflection: `decided` is `decide` (spec/memory.md, Types). A type has the words of the settings, and those of
+    /// the word lists in the languages of the text.
     pub fn classify(&self, text: &str) -> &str {
-        let text = stemmed(text, &mut CachedStemmer::with_small_cache());
-        let has = |words: &Vec<String>| words.iter().any(|word| text.contains(word.as_str()));
-        self.classes.iter().find(|(_, words)| has(words)).map_or(GENERAL, |(name, _)| name)
+        let stems = stemmed(text, &mut CachedStemmer::with_small_cache());
+        let listed = Reading::of(text).values(List::Types);
+        let has = |(name, words): &&(String, Vec<String>)| {
+            words.iter().any(|word| stems.contains(word.as_str())) || listed.contains(&name.as_str())
+        };
+        self.classes.iter().find(has).map_or(GENERAL, |(name, _)| name)
     }
 }
 

@@ -6,7 +6,9 @@ use jiff::ToSpan as _;
 use jiff::civil::{Date, Weekday};
 
 use crate::clock::Timestamp;
+use crate::text::folding::is_unspaced;
 use crate::text::span::Span;
+use crate::text::word_lists::{DatePattern, date_patterns};
 
 /// A phrase of a query that names a period.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,6 +52,9 @@ impl DatePhrase {
 /// the note is that it asks for (docs/dev/queries.md).
 const MAX_WORDS: usize = 12;
 
+/// So many characters count as a word in a script without spaces.
+const UNSPACED_WORD: usize = 2;
+
 /// The years that a number of four digits can name.
 const YEARS: std::ops::RangeInclusive<i16> = 1950..=2099;
 
@@ -57,15 +62,24 @@ const YEARS: std::ops::RangeInclusive<i16> = 1950..=2099;
 pub fn find(query: &str, now: Timestamp) -> Option<DatePhrase> {
     let today = now.date();
     let words = words(query);
+    let unspaced = query.chars().filter(|c| is_unspaced(*c)).count() / UNSPACED_WORD;
     if words.len() > MAX_WORDS {
         return None;
     }
-    (0..words.len()).find_map(|at| {
+    let english = (0..words.len()).find_map(|at| {
         let text = |offset: usize| words.get(at + offset).map_or("", |(word, _)| word.as_str());
         let (length, from, to) = period(text(0), text(1), text(2), today)?;
         let (start, end) = (words.get(at)?.1.start, words.get(at + length - 1)?.1.end);
         Some(DatePhrase { span: Span::new(start, end), from, to })
-    })
+    });
+    if words.len() + unspaced > MAX_WORDS {
+        return english;
+    }
+    let other = date_patterns(query).into_iter().find_map(|pattern| {
+        let (from, to) = period_of(&pattern, today)?;
+        Some(DatePhrase { span: Span::new(pattern.span.start, pattern.span.end), from, to })
+    });
+    english.into_iter().chain(other).min_by_key(|phrase| phrase.span.start)
 }
 
 /// Splits a query at spaces into words in lower case without signs around them, each with its span.
@@ -132,6 +146,58 @@ fn named(word: &str, next: &str, today: Date, preposition: &str) -> Option<(usiz
     let is_iso = word.len() == 10 && word.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-');
     let date: Date = word.parse().ok().filter(|_| is_iso && is_point)?;
     Some((2, (date, date.tomorrow().ok()?)))
+}
+
+/// Returns the period that a pattern names.
+fn period_of(pattern: &DatePattern, today: Date) -> Option<(Option<Date>, Option<Date>)> {
+    let whole = |(from, to): (Date, Date)| Some((Some(from), Some(to)));
+    match pattern.meaning {
+        "yesterday" => whole(day(today.yesterday().ok()?)?),
+        "last_week" => whole(week(today.checked_sub(1.week()).ok()?)?),
+        "last_week_day" => whole(day(of_week(week(today.checked_sub(1.week()).ok()?)?, pattern.weekday?)?)?),
+        "this_week" => whole(week(today)?),
+        "last_month" => whole(month(today.first_of_month().yesterday().ok()?)?),
+        "this_month" => whole(month(today)?),
+        "last_year" => whole(year(today.year() - 1)?),
+        "this_year" => whole(year(today.year())?),
+        "in" => whole(named_by(pattern, today)?),
+        "since" => Some((Some(named_by(pattern, today)?.0), None)),
+        "before" => Some((None, Some(named_by(pattern, today)?.0))),
+        "after" => Some((Some(named_by(pattern, today)?.1), None)),
+        "until" => Some((None, Some(named_by(pattern, today)?.1))),
+        _ => None,
+    }
+}
+
+/// Returns the period that the slots of a pattern name: a date, a month, a day of the week or a year.
+fn named_by(pattern: &DatePattern, today: Date) -> Option<(Date, Date)> {
+    if let Some(date) = &pattern.date {
+        return day(date.parse().ok()?);
+    }
+    if pattern.year.is_some_and(|year| !YEARS.contains(&year)) {
+        return None;
+    }
+    if let Some(number) = pattern.month {
+        let number = i8::try_from(number).ok()?;
+        // A month without a year is the last one that has begun.
+        let passed = if number > today.month() { today.year() - 1 } else { today.year() };
+        return month(Date::new(pattern.year.unwrap_or(passed), number, 1).ok()?);
+    }
+    if let Some(number) = pattern.weekday {
+        let weekday = Weekday::from_monday_one_offset(i8::try_from(number).ok()?).ok()?;
+        // The last such day, and today not.
+        return day(today.nth_weekday(-1, weekday).ok()?);
+    }
+    year(pattern.year?)
+}
+
+/// Returns the day of a week, given by its number from Monday on.
+fn of_week((monday, _): (Date, Date), weekday: usize) -> Option<Date> {
+    monday.checked_add(i64::try_from(weekday).ok()?.checked_sub(1)?.days()).ok()
+}
+
+fn day(date: Date) -> Option<(Date, Date)> {
+    Some((date, date.tomorrow().ok()?))
 }
 
 fn week(day: Date) -> Option<(Date, Date)> {

@@ -54,3 +54,4 @@ pub mod unified_diff;
 pub mod unlinked_reference;
 pub mod tag_conversion;
 pub mod word_sketch;
+pub mod word_lists;

@@ -613,7 +613,7 @@ fn is_uuid(word: &str) -> bool {
 }
 
 /// Returns whether the part after an apostrophe is a clitic, such as the `s` of `it's`.
-fn is_clitic(tail: &str) -> bool {
+pub(super) fn is_clitic(tail: &str) -> bool {
     ["s", "t", "d", "m", "ll", "re", "ve"].iter().any(|clitic| tail.eq_ignore_ascii_case(clitic))
 }
 

@@ -24,7 +24,7 @@ use sidenote_foundation::index::catalog::{FileId, Filter, Inactive};
 use sidenote_foundation::journal::reader::ReadOrder;
 use sidenote_foundation::memory::context::WorkContext;
 use sidenote_foundation::memory::recall::{
-    RecallGroup, RecallItem, asks_again, prompt_terms, select_by_quotas,
+    RecallGroup, RecallItem, asks_again, prompt_query, select_by_quotas,
 };
 use sidenote_foundation::memory::score::{CompositeScore, composite_score};
 use sidenote_foundation::memory::state::{TierReason, tier_reason};
@@ -120,8 +120,7 @@ pub struct ExplainReply {
 
 /// Returns the query that finds notes for a prompt. `None` if the prompt is small talk, for which nothing is looked for.
 fn query_for(prompt: &str) -> Option<Query> {
-    let words = prompt_terms(prompt);
-    (!words.is_empty()).then(|| Query::plain(&words.join(" ")))
+    prompt_query(prompt).map(|text| Query::plain(&text))
 }
 
 /// Returns the text whose vector a recall for this prompt needs first, for [`Open::first_query`](crate::Open::first_query).
