@@ -91,6 +91,7 @@ mod parse;
 mod parts;
 mod partial_vectors;
 mod passages;
+mod password_sentences;
 mod pattern_limits;
 mod platform;
 mod pruning;

@@ -16,6 +16,7 @@ use regex::bytes::{Regex, RegexBuilder};
 use names::{KEY_NAMES, names_key, names_ticket};
 use public::{ByteRanges, is_public};
 use rules::{NAMED, RULES, SecretShape};
+use told::Names;
 
 /// The replacement for a secret.
 pub const REDACTED: &str = "[redacted]";
@@ -71,10 +72,10 @@ struct Detector {
 
 static DETECTOR: LazyLock<Option<Detector>> = LazyLock::new(|| {
     let (mut keywords, mut owners, mut matchers) = (Vec::new(), Vec::new(), Vec::new());
-    let mut add = |words: &[&str], pattern: PatternSource, accepts| {
+    let mut add = |words: &[&str], matcher: Matcher| {
         keywords.extend(words.iter().map(|word| (*word).to_owned()));
         owners.resize(keywords.len(), matchers.len());
-        matchers.push(Matcher { pattern, compiled: OnceLock::new(), accepts });
+        matchers.push(matcher);
     };
     for rule in RULES {
         let accepts: fn(&Match<'_>) -> bool = match rule.value {
@@ -82,23 +83,29 @@ static DETECTOR: LazyLock<Option<Detector>> = LazyLock::new(|| {
             SecretShape::Scrambled => |found| is_token(found) && is_scrambled(found.secret),
             SecretShape::Password => |found| !is_placeholder(found.secret),
         };
-        add(rule.keywords, Box::new(|| rule.pattern.to_owned()), accepts);
+        add(rule.keywords, Matcher::new(move || rule.pattern.to_owned(), accepts));
     }
     for (name, value) in NAMED {
-        let pattern = format!(
-            r#"(?i)[\w.-]{{0,20}}{name}[ \w.-]{{0,25}}["'`]{{0,2}}\s{{0,3}}(?::{{0,3}}=>?|:)[ \t]{{0,3}}["'`]{{0,2}}({value})(?:["'`\s;,)\]\\]|$)"#
-        );
-        add(&[name], Box::new(move || pattern.clone()), is_named);
+        let pattern = move || {
+            format!(
+                r#"(?i)[\w.-]{{0,20}}{name}[ \w.-]{{0,25}}["'`]{{0,2}}\s{{0,3}}(?::{{0,3}}=>?|:)[ \t]{{0,3}}["'`]{{0,2}}({value})(?:["'`\s;,)\]\\]|$)"#
+            )
+        };
+        add(&[name], Matcher::new(pattern, is_named));
     }
     let assigned = || format!(r#"(?i)[\w.-]{{0,30}}(?:{}){ASSIGNED}"#, KEY_NAMES.join("|"));
-    add(KEY_NAMES, Box::new(assigned), is_assigned);
-    add(&["pass", "pwd"], Box::new(|| PASSWORD.to_owned()), is_password);
-    add(&["--"], Box::new(|| OPTION.to_owned()), is_password);
-    add(&["passw", "passphrase", "passcode"], Box::new(told::english_sentence), is_told);
-    add(told::NAME_PARTS, Box::new(told::foreign_sentence), is_told);
-    add(told::NAME_PARTS, Box::new(told::assignment), |found| {
-        is_password(found) && !told::is_other_value(found.secret)
-    });
+    add(KEY_NAMES, Matcher::new(assigned, is_assigned));
+    add(&["pass", "pwd"], Matcher::new(|| PASSWORD.to_owned(), is_password));
+    add(&["--"], Matcher::new(|| OPTION.to_owned(), is_password));
+    add(
+        &["passw", "passphrase", "passcode", "kennwort", "contrase", "mot de passe"],
+        Matcher::new(|| SENTENCE.to_owned(), is_told),
+    );
+    let is_foreign_password: fn(&Match<'_>) -> bool =
+        |found| is_password(found) && !told::is_other_value(found.secret);
+    add(told::NAME_PARTS, Matcher::new(told::assignment, is_foreign_password));
+    add(&["passw", "passphrase", "passcode"], Matcher::of_sentences(Names::English));
+    add(told::NAME_PARTS, Matcher::of_sentences(Names::Foreign));
     let keywords = AhoCorasick::builder().ascii_case_insensitive(true).build(keywords).ok()?;
     Some(Detector { keywords, owners, matchers })
 });
@@ -111,15 +118,19 @@ const PASSWORD: &str = r#"(?i)[\w.-]{0,30}(?:(?:passw(?:or)?[dt]|passphrase|\bpw
 /// A secret on a command line.
 const OPTION: &str = r#"(?i)\s--?(?:password|passwd|passphrase|pass|token|secret|api-?key|auth-?token|access-?token|client-?secret)[ =]["']?([^\s"'`<>]{6,200})"#;
 
-/// What returns a pattern.
-type PatternSource = Box<dyn Fn() -> String + Send + Sync>;
+/// A password in a sentence: it ends its clause. The words of more languages are no part of this pattern, because with them a
+/// sentence may be read otherwise; they have a search of their own (`told`), which only adds to what this one finds.
+const SENTENCE: &str = r#"(?i)\b(?:passwor[dt]|passphrase|passcode|kennwort|contrase(?:ñ|n)a|mot de passe)\b[^\n.:;!?=]{0,40}?\s(?:is|was|ist|war|lautet|es|est|(?:changed|set|reset) to)(?: now| still| jetzt)?:?[ \t]{1,3}["'`*]{0,2}([^\s"'`<>]{4,99}[^\s"'`<>.,;:?)\]*])(?:["'`*.,;:?)\]\r\n]|$|[ \t]+(?:$|\n|and|but|or|for|on|until|till|since|now|at|und|aber|oder|bis|seit|y|et|pour|para)\b)"#;
 
 /// A pattern that is compiled when it is first needed.
 struct Matcher {
-    pattern: PatternSource,
+    /// Returns the pattern.
+    pattern: Box<dyn Fn() -> String + Send + Sync>,
     compiled: OnceLock<Option<Regex>>,
     /// Says whether a match is a secret.
     accepts: fn(&Match<'_>) -> bool,
+    /// The names that the pattern finds, where the secret is what a sentence tells of them.
+    names: Option<Names>,
 }
 
 /// A match of a pattern.
@@ -135,6 +146,16 @@ struct Match<'t> {
 }
 
 impl Matcher {
+    fn new(pattern: impl Fn() -> String + Send + Sync + 'static, accepts: fn(&Match<'_>) -> bool) -> Self {
+        Self { pattern: Box::new(pattern), compiled: OnceLock::new(), accepts, names: None }
+    }
+
+    /// Returns a matcher of the passwords that sentences tell of some names, in the words of all languages.
+    fn of_sentences(names: Names) -> Self {
+        let accepts: fn(&Match<'_>) -> bool = |found| is_told(found) && !told::is_other_value(found.secret);
+        Self { names: Some(names), ..Self::new(move || names.pattern(), accepts) }
+    }
+
     /// Adds the secrets that the pattern finds; `None` if it cannot be compiled.
     fn find(&self, text: &str, public: &ByteRanges, found: &mut Vec<Range<usize>>) -> Option<()> {
         let compile = || RegexBuilder::new(&(self.pattern)()).unicode(false).build().ok();
@@ -144,28 +165,39 @@ impl Matcher {
         while let Some(whole) = compiled.captures_read_at(&mut groups, text.as_bytes(), from) {
             let inner = (1..groups.len()).rev().find_map(|group| groups.get(group));
             let (start, end) = inner.unwrap_or((whole.start(), whole.end()));
-            let (start, end) = (text.floor_char_boundary(start), text.ceil_char_boundary(end));
-            let after = text.get(end..text.floor_char_boundary(end.saturating_add(2)))?;
-            let lead =
-                text.get(text.ceil_char_boundary(whole.start().saturating_sub(WORD_BEFORE))..whole.start());
-            let lead = lead.unwrap_or("").trim_end_matches([' ', '_', '-', '\t']);
-            let shown = Match {
-                word: lead.rsplit(|c: char| !c.is_alphanumeric()).next().unwrap_or(""),
-                secret: text.get(start..end)?,
-                before: text.get(text.ceil_char_boundary(whole.start())..start).unwrap_or(""),
-                after,
-                is_in_public_block: public.holds(start),
-            };
-            if (self.accepts)(&shown) {
-                found.push(start..end);
+            let value = text.floor_char_boundary(start)..text.ceil_char_boundary(end);
+            let next = value.end;
+            let is_secret =
+                |value: &Range<usize>| (self.accepts)(&Match::of(text, whole.start(), value, public));
+            match self.names {
+                None => found.extend(Some(value).filter(is_secret)),
+                // A value that is no password may stand before the password: "is new since May and is ...".
+                Some(names) => found.extend(names.values(text, next)?.find(is_secret)),
             }
             // The end of one match may be the start of the next.
-            from = end.max(whole.start() + 1);
+            from = next.max(whole.start() + 1);
             if from > text.len() {
                 break;
             }
         }
         Some(())
+    }
+}
+
+impl<'t> Match<'t> {
+    /// Describes a value in a match that begins at `start`.
+    fn of(text: &'t str, start: usize, value: &Range<usize>, public: &ByteRanges) -> Self {
+        let part = |from: usize, to: usize| {
+            text.get(text.ceil_char_boundary(from)..text.floor_char_boundary(to)).unwrap_or("")
+        };
+        let lead = part(start.saturating_sub(WORD_BEFORE), start).trim_end_matches([' ', '_', '-', '\t']);
+        Self {
+            word: lead.rsplit(|c: char| !c.is_alphanumeric()).next().unwrap_or(""),
+            secret: part(value.start, value.end),
+            before: part(start, value.start),
+            after: part(value.end, value.end.saturating_add(2)),
+            is_in_public_block: public.holds(value.start),
+        }
     }
 }
 
@@ -256,7 +288,6 @@ fn is_told(found: &Match<'_>) -> bool {
         && !is_mail
         && !is_placeholder(value)
         && !names_technique(value)
-        && !(told::has_foreign_name(found.before) && told::is_other_value(value))
         && !value.trim_start_matches(|c: char| c.is_ascii_digit()).starts_with('-')
         && !(value.contains('-') && (is_made_of_words(value) || is_wordy(value)))
         && !names_public(found.before)

@@ -1,8 +1,10 @@
 //! Passwords in sentences and after their name, in all languages at once: `the mot de passe is …`, `密码：…`. The words are
 //! data (`foundation/languages/secrets.toml`).
 
+use std::ops::Range;
 use std::sync::LazyLock;
 
+use regex::bytes::{Regex, RegexBuilder};
 use serde::Deserialize;
 use unicode_normalization::UnicodeNormalization;
 
@@ -83,38 +85,79 @@ pub(super) const NAME_PARTS: &[&str] = &[
     "访问码",
 ];
 
-/// Returns the pattern of a sentence that tells a password by a name in English. The password ends its clause.
-///
-/// The patterns are matched with bytes, so that letters beyond ASCII have a case only by their spellings, and no boundary.
-pub(super) fn english_sentence() -> String {
-    let verb = any_of(&spellings_of(&WORDS.verbs), false);
-    format!(r"(?i)\b(?:passwor[dt]|passphrase|passcode)\b[^\n.:;!?=]{{0,40}}?\s{verb}{}", clause())
+/// Names of passwords.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Names {
+    /// Those in English.
+    English,
+    /// Those in other languages.
+    Foreign,
 }
 
-/// Returns the pattern of a sentence that tells a password by another name. In a script without spaces the password ends where
-/// other characters than those of passwords go on.
-pub(super) fn foreign_sentence() -> String {
-    let verbs: Vec<String> = WORDS.verbs.iter().chain(&WORDS.foreign_verbs).cloned().collect();
-    format!(
+/// The most bytes between a name and what tells its password.
+const MAX_GAP: usize = 40;
+
+/// What ends a clause. A colon may tell the password.
+const CLAUSE_ENDS: [char; 10] = ['\n', '.', ':', ';', '!', '?', '=', '。', '！', '？'];
+
+impl Names {
+    /// Returns the pattern of the names.
+    pub(super) fn pattern(self) -> String {
+        match self {
+            Self::English => r"(?i)\b(?:passwor[dt]|passphrase|passcode)\b".to_owned(),
+            Self::Foreign => format!("(?i){}", any_of(&spellings_of(&WORDS.names), true)),
+        }
+    }
+
+    /// Returns what may be the password of a name that ends at `end`: what follows each verb of the clause, in order. `None`
+    /// if the pattern cannot be compiled.
+    pub(super) fn values(self, text: &str, end: usize) -> Option<impl Iterator<Item = Range<usize>>> {
+        let telling = TELLING.as_ref()?;
+        let mut is_in_clause = true;
+        let places = text.get(end..)?.char_indices().take_while(move |(offset, c)| {
+            let goes_on = is_in_clause && *offset <= MAX_GAP;
+            is_in_clause = !CLAUSE_ENDS.contains(c);
+            goes_on
+        });
+        let can_tell = |(_, c): &(usize, char)| c.is_ascii_whitespace() || *c == ':' || !c.is_ascii();
+        Some(places.filter(can_tell).filter_map(move |(offset, _)| {
+            let at = end + offset;
+            let groups = telling.captures(text.as_bytes().get(at..)?)?;
+            if self == Self::English && groups.name("foreign").is_some() {
+                return None;
+            }
+            let value = groups.name("clause").or_else(|| groups.name("unspaced"))?;
+            Some(text.floor_char_boundary(at + value.start())..text.ceil_char_boundary(at + value.end()))
+        }))
+    }
+}
+
+/// The pattern of a verb and the password that it tells. In a script without spaces the password ends where other characters
+/// than those of passwords go on.
+///
+/// The patterns are matched with bytes, so that letters beyond ASCII have a case only by their spellings, and no boundary.
+static TELLING: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    let pattern = format!(
         concat!(
-            r#"(?i){name}[^\n.:;!?=]{{0,40}}?(?:\s{verb}{clause}"#,
+            r#"(?i)\A(?:(?:\s{verb}|(?P<foreign>:|\s{foreign_verb})){clause}"#,
             r#"|{unspaced_verb}[ \t]{{0,3}}(?:{adverb}[ \t]{{0,3}})?(?:[:*"'`]|：|「|“|『|《){{0,2}}[ \t]{{0,3}}"#,
-            r#"({value}{{4,99}}{last}))"#
+            r#"(?P<unspaced>{value}{{4,99}}{last}))"#
         ),
-        name = any_of(&spellings_of(&WORDS.names), true),
-        verb = any_of(&spellings_of(&verbs), false),
+        verb = any_of(&spellings_of(&WORDS.verbs), false),
+        foreign_verb = any_of(&spellings_of(&WORDS.foreign_verbs), false),
         clause = clause(),
         unspaced_verb = any_of(&WORDS.unspaced_verbs, false),
         adverb = any_of(&WORDS.adverbs, false),
         value = value(r"!#-&(-;=?-_a-~"),
         last = value(r"!#-&(+\-/-9=@-Z\[\\^_a-~"),
-    )
-}
+    );
+    RegexBuilder::new(&pattern).unicode(false).build().ok()
+});
 
 /// Returns the pattern of the rest of a clause: the password and its end.
 fn clause() -> String {
     format!(
-        r#"(?: {})?:?[ \t]{{1,3}}["'`*]{{0,2}}([^\s"'`<>]{{4,99}}[^\s"'`<>.,;:?)\]*])(?:["'`*.,;:?)\]\r\n]|$|[ \t]+(?:$|\n|{}))"#,
+        r#"(?: {})?:?[ \t]{{1,3}}["'`*]{{0,2}}(?P<clause>[^\s"'`<>]{{4,99}}[^\s"'`<>.,;:?)\]*])(?:["'`*.,;:?)\]\r\n]|$|[ \t]+(?:$|\n|{}))"#,
         any_of(&spellings_of(&WORDS.adverbs), false),
         any_of(&spellings_of(&WORDS.conjunctions), true),
     )
@@ -135,36 +178,27 @@ fn value(ascii: &str) -> String {
     format!(r"[{ascii}\x80-\xBF\xC3-\xE1]")
 }
 
-/// Says whether what stands before a value has a name of a password that is no English one.
-pub(super) fn has_foreign_name(before: &str) -> bool {
-    let before: String = before.nfc().flat_map(char::to_lowercase).collect();
-    WORDS.names.iter().any(|name| before.contains(name.as_str()))
-}
+/// The most digits of a number that is no password: a version after the name of a technique, or the number of a page.
+const MAX_DIGITS: usize = 3;
 
-/// Says whether a value is no password in any language: it holds the place of one, or is the name of a technique with a
-/// number, a place in a text, a date or a version.
+/// Says whether a value is no password in any language: it holds the place of one, or is the name of a technique with its
+/// version, the number of a place in a text, or a date.
 pub(super) fn is_other_value(value: &str) -> bool {
     let lower = value.to_lowercase();
     let bare = lower.trim_end_matches(['.', ',', ';', ':', ')']);
     let is_placeholder = WORDS.placeholders.iter().any(|known| known == bare.trim_matches(['"', '\'', '*']));
+    let is_number = |number: &str| {
+        number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.')
+            && (1..=MAX_DIGITS).contains(&number.bytes().filter(u8::is_ascii_digit).count())
+    };
     let is_technique = WORDS.techniques.iter().any(|name| {
-        bare.strip_prefix(name.as_str()).is_some_and(|rest| {
-            let number = rest.trim_start_matches(['-', '_', 'v']);
-            let after = number.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
-            after.len() < number.len() && (after.is_empty() || after.starts_with(['-', '_']))
-        })
+        bare.strip_prefix(name.as_str())
+            .is_some_and(|rest| is_number(rest.trim_start_matches(['-', '_', 'v'])))
     });
     let is_reference = bare.split_once('.').is_some_and(|(name, number)| {
-        WORDS.references.iter().any(|known| known == name) && number.bytes().all(|byte| byte.is_ascii_digit())
+        WORDS.references.iter().any(|known| known == name) && is_number(number)
     });
-    is_placeholder || is_technique || is_reference || is_version(bare) || is_date(bare)
-}
-
-/// Says whether a value is a version, such as `v2.0` or `1.2.3`.
-fn is_version(value: &str) -> bool {
-    let mut numbers = value.strip_prefix('v').unwrap_or(value).split('.');
-    value.contains('.')
-        && numbers.all(|part| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit()))
+    is_placeholder || is_technique || is_reference || is_date(bare)
 }
 
 /// Says whether a value is a date, such as `12.03.2026`, `2026-03-12` or `3/12/26`.
