@@ -235,5 +235,7 @@ pub fn agree(known: &str, new: &str) -> bool {
         return false;
     }
     let (known, new) = (ContentWords::of(known, languages), ContentWords::of(new, languages));
-    new.words.is_subset(&known.words) && known.shared(&new) == new.shared(&known)
+    // What is left of nothing but stop words of another language says nothing of which it could be the same.
+    let says_something = languages.is_empty() || !new.words.is_empty();
+    says_something && new.words.is_subset(&known.words) && known.shared(&new) == new.shared(&known)
 }

@@ -248,6 +248,10 @@ pub fn mention_of(
     if wanted.is_empty() {
         return None;
     }
+    // In other languages than English all words of a title may be stop words or small talk.
+    if !languages.is_empty() && said == wanted {
+        return Some(Mention::Whole);
+    }
     let is_seldom = |word: &PromptWord| !word.is_common() && word.rank.is_none_or(|rank| rank >= SELDOM);
     let whole = said.windows(wanted.len()).position(|window| window == wanted);
     if let Some(at) = whole {
@@ -281,13 +285,19 @@ fn is_same_name(word: &str, part: &str, languages: Languages) -> bool {
     if word == part || ends_with_s || languages.is_empty() {
         return word == part || ends_with_s;
     }
-    let bare = |name: &str| -> Vec<String> {
-        let stems = languages.name_endings().filter_map(|ending| name.strip_suffix(ending));
-        let stems = stems.filter(|stem| stem.chars().count() >= MIN_NAME_STEM);
-        std::iter::once(name).chain(stems).map(str::to_owned).collect()
-    };
-    let of_part = bare(part);
-    bare(word).iter().any(|word| of_part.contains(word))
+    let same = word.chars().zip(part.chars()).take_while(|(one, other)| one == other);
+    let (characters, bytes) =
+        same.fold((0, 0), |(characters, bytes), (c, _)| (characters + 1, bytes + c.len_utf8()));
+    if characters < MIN_NAME_STEM {
+        return false;
+    }
+    // The name without an ending is in what both begin with.
+    let is_ending = |ending: &str| ending.is_empty() || languages.name_endings().any(|known| known == ending);
+    let ends = word.char_indices().map(|(at, _)| at).chain([word.len()]);
+    ends.skip(MIN_NAME_STEM).take_while(|end| *end <= bytes).any(|end| {
+        let has_ending = |name: &str| name.get(end..).is_some_and(is_ending);
+        has_ending(word) && has_ending(part)
+    })
 }
 
 /// Says whether a name is a proper name: several words that all begin with a capital letter.

@@ -363,14 +363,14 @@ impl<'t> Reading<'t> {
         if begin < most_units && self.found_of(List::Orders).any(|found| found.units.start == begin) {
             return true;
         }
+        let mut ends: HashMap<usize, usize> = HashMap::new();
+        for found in self.found_of(List::AfterOrders) {
+            let start = ends.entry(found.units.end).or_insert(found.units.start);
+            *start = found.units.start.min(*start);
+        }
         let mut end = self.units.len();
-        while let Some(start) = self
-            .found_of(List::AfterOrders)
-            .filter(|found| found.units.end == end)
-            .map(|found| found.units.start)
-            .min()
-        {
-            end = start;
+        while let Some(start) = ends.get(&end) {
+            end = *start;
         }
         let is_requested = |lists: &WordLists| {
             let mut requests = self.found_of(List::Requests).filter(|found| std::ptr::eq(found.lists, lists));

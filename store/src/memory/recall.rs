@@ -34,6 +34,7 @@ use sidenote_foundation::parallel;
 use sidenote_foundation::search::SearchHit;
 use sidenote_foundation::search::note_date::NoteDate;
 use sidenote_foundation::search::query::Query;
+use sidenote_foundation::text::word_lists::Languages;
 
 /// The default number of recalled memories.
 const MOST_ITEMS: usize = 10;
@@ -118,7 +119,7 @@ pub struct ExplainReply {
     pub thresholds: TierThresholds,
 }
 
-/// Returns the query that finds notes for a prompt. `None` if the prompt is small talk, for which nothing is looked for.
+/// Returns the query that finds notes for a prompt. `None` if the prompt is small talk.
 fn query_for(prompt: &str) -> Option<Query> {
     prompt_query(prompt).map(|text| Query::plain(&text))
 }
@@ -157,7 +158,11 @@ impl Recalls<'_> {
     #[tracing::instrument(skip_all)]
     pub fn recall(&self, request: &RecallRequest) -> Result<RecallReply> {
         let most = request.limit.unwrap_or(MOST_ITEMS);
-        let (context, memories, notices) = match query_for(&request.prompt).filter(|_| most > 0) {
+        let query = match query_for(&request.prompt) {
+            None if most > 0 => self.query_of_name(request)?,
+            found => found.filter(|_| most > 0),
+        };
+        let (context, memories, notices) = match query {
             Some(query) => self.recalled(request, &query, most)?,
             None => (Memories::of(self.core).context()?, Vec::new(), Vec::new()),
         };
@@ -173,6 +178,21 @@ impl Recalls<'_> {
         };
         MemoryWeights::of(self.core).note_use(rows.iter().flatten(), RECALLED);
         Ok(reply)
+    }
+
+    /// Returns the query that finds the notes that have a prompt as their name, if there are any. In another language than
+    /// English it may consist of stop words and small talk, as `La Cosa Nostra`.
+    fn query_of_name(&self, request: &RecallRequest) -> Result<Option<Query>> {
+        if Languages::of(&request.prompt).is_empty() {
+            return Ok(None);
+        }
+        match request.patience {
+            Some(patience) => IndexSync::of(self.core).refresh_within(patience).map(drop)?,
+            None => IndexSync::of(self.core).refresh().map(drop)?,
+        }
+        let name = request.prompt.trim_matches(|c: char| !c.is_alphanumeric());
+        let named = self.core.index.catalog().names().with_title_or_name(name)?;
+        Ok((!named.is_empty()).then(|| Query::plain(name)))
     }
 
     /// Reads the work context and finds the notes that match a prompt while the files are compared with the index, which takes
