@@ -12,8 +12,8 @@ use crate::text::terms::is_stop_word;
 pub(super) const CODES: [&str; 11] = ["de", "es", "fr", "it", "ja", "ko", "nl", "pl", "pt", "ru", "zh"];
 
 /// The words of the languages in the Latin script, one a line, sorted by bytes: a word in lower case, and the code of each
-/// language that has it, with an equals sign where the word may be English, too. The tests make it from the word lists and
-/// `evidence.txt`.
+/// language that has it, with an equals sign where the word may be English, too, and else with a plus sign where it is a stop
+/// word. The tests make it from the word lists and `evidence.txt`.
 static WORDS: &str = include_str!("../../../languages/latin_words.txt");
 
 /// The letters beyond those of English that languages in the Latin script have.
@@ -46,8 +46,9 @@ impl Languages {
     /// Returns the languages that a text is in. A text in English, or in a language without word lists, has none.
     ///
     /// A language in a script of its own is told by a letter. One in the Latin script is told by two words that no English
-    /// text has, and by more of them than there are English stop words that it does not have. The second may be any word
-    /// with a letter of the language that English has not; and where the language has all words of the text, one is enough.
+    /// text has, and by more of them than there are English stop words that it does not have. Beside a stop word, the second
+    /// may be any word with a letter of the language that English has not; and where the language has all words of the text,
+    /// one of more than a letter is enough.
     pub fn of(text: &str) -> Self {
         Self::by_script(text) | Evidence::of(text).languages()
     }
@@ -102,6 +103,8 @@ struct Word {
     known: Languages,
     /// Those of them that it tells, because no English text has it.
     told: Languages,
+    /// Those of them that it tells as a stop word.
+    told_by_stop_word: Languages,
     /// The languages that have a letter of the word which English has not, if no language is known to have the word.
     spelled: Languages,
 }
@@ -137,12 +140,14 @@ impl Evidence {
         let has = |set: Languages| set.0 & language.0 != 0;
         let count = |is: &dyn Fn(&Word) -> bool| self.words.values().filter(|word| is(word)).count();
         let mut told = count(&|word| has(word.told));
-        if told > 0 && count(&|word| has(word.spelled)) > 0 {
+        if count(&|word| has(word.told_by_stop_word)) > 0 && count(&|word| has(word.spelled)) > 0 {
             // A name may be spelled so, and several are no more evidence than one.
             told += 1;
         }
         let english = count(&|word| word.is_english && !has(word.known));
-        told > english && (told >= LEAST_WORDS || count(&|word| has(word.known)) == self.words.len())
+        let is_told = |(text, word): (&String, &Word)| has(word.told) && !is_letter(text);
+        let is_whole = || self.words.values().all(|word| has(word.known)) && self.words.iter().any(is_told);
+        told > english && (told >= LEAST_WORDS || is_whole())
     }
 
     /// Says whether a language has fewer words of the text than another that all its words are of.
@@ -158,23 +163,30 @@ impl Evidence {
 impl Word {
     fn of(lower: &str) -> Self {
         let none = Languages::default();
-        let mut word = Self { is_english: is_stop_word(lower), known: none, told: none, spelled: none };
-        for code in languages_of_word(lower).unwrap_or("").split(' ') {
-            match code.strip_prefix('=') {
-                Some(code) => word.known = word.known | Languages::of_code(code),
-                None => {
-                    word.known = word.known | Languages::of_code(code);
-                    word.told = word.told | Languages::of_code(code);
-                }
+        let is_english = is_stop_word(lower);
+        let mut word = Self { is_english, known: none, told: none, told_by_stop_word: none, spelled: none };
+        for marked in languages_of_word(lower).unwrap_or("").split(' ') {
+            let language = Languages::of_code(marked.trim_start_matches(['=', '+']));
+            word.known = word.known | language;
+            if !marked.starts_with('=') {
+                word.told = word.told | language;
+            }
+            if marked.starts_with('+') {
+                word.told_by_stop_word = word.told_by_stop_word | language;
             }
         }
-        if word.known.is_empty() && !lower.is_ascii() {
+        if word.known.is_empty() && !lower.is_ascii() && !is_letter(lower) {
             let has_letter = |letters: &str| lower.contains(|c: char| !c.is_ascii() && letters.contains(c));
             let codes = LETTERS.iter().filter(|(_, letters)| has_letter(letters)).map(|(code, _)| code);
             word.spelled = codes.fold(none, |all, code| all | Languages::of_code(code));
         }
         word
     }
+}
+
+/// Says whether a word is one letter. A dump of bytes may have such a letter of any language.
+fn is_letter(word: &str) -> bool {
+    word.chars().nth(1).is_none()
 }
 
 /// Returns what the line of a word in [`WORDS`] says of its languages.
