@@ -42,6 +42,9 @@ fn a_password_is_taken_out_by_every_name_and_verb_of_every_language() {
     for conjunction in words("conjunctions") {
         check("The password is ", &format!(" {conjunction} more"));
     }
+    for conjunction in words("foreign_conjunctions") {
+        check("The hasło is ", &format!(" {conjunction} more"));
+    }
     for adverb in words("adverbs") {
         check(&format!("The mot de passe ist {adverb} "), "");
     }

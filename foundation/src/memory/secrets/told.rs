@@ -18,6 +18,7 @@ struct SecretWords {
     unspaced_verbs: Vec<String>,
     adverbs: Vec<String>,
     conjunctions: Vec<String>,
+    foreign_conjunctions: Vec<String>,
     placeholders: Vec<String>,
     techniques: Vec<String>,
     references: Vec<String>,
@@ -41,7 +42,6 @@ pub(super) const NAME_PARTS: &[&str] = &[
     "digo de acceso",
     "mot de passe",
     "mots de passe",
-    "mdp",
     "phrase de passe",
     "phrase secr",
     "code d'acc",
@@ -123,7 +123,8 @@ impl Names {
         Some(places.filter(can_tell).filter_map(move |(offset, _)| {
             let at = end + offset;
             let groups = telling.captures(text.as_bytes().get(at..)?)?;
-            if self == Self::English && groups.name("foreign").is_some() {
+            let is_foreign = groups.name("foreign").or_else(|| groups.name("foreign_end")).is_some();
+            if self == Self::English && is_foreign {
                 return None;
             }
             let value = groups.name("clause").or_else(|| groups.name("unspaced"))?;
@@ -157,9 +158,10 @@ static TELLING: LazyLock<Option<Regex>> = LazyLock::new(|| {
 /// Returns the pattern of the rest of a clause: the password and its end.
 fn clause() -> String {
     format!(
-        r#"(?: {})?:?[ \t]{{1,3}}["'`*]{{0,2}}(?P<clause>[^\s"'`<>]{{4,99}}[^\s"'`<>.,;:?)\]*])(?:["'`*.,;:?)\]\r\n]|$|[ \t]+(?:$|\n|{}))"#,
+        r#"(?: {})?:?[ \t]{{1,3}}["'`*]{{0,2}}(?P<clause>[^\s"'`<>]{{4,99}}[^\s"'`<>.,;:?)\]*])(?:["'`*.,;:?)\]\r\n]|$|[ \t]+(?:$|\n|{}|(?P<foreign_end>{})))"#,
         any_of(&spellings_of(&WORDS.adverbs), false),
         any_of(&spellings_of(&WORDS.conjunctions), true),
+        any_of(&spellings_of(&WORDS.foreign_conjunctions), true),
     )
 }
 
