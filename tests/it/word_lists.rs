@@ -24,7 +24,7 @@ use crate::support::TestVault;
 const NOW: &str = "2026-11-21";
 
 /// The number of cases.
-const CASES: usize = 758;
+const CASES: usize = 769;
 
 /// The languages with cases: English, and those with a file.
 const LANGUAGES: [&str; 12] = ["en", "de", "es", "fr", "it", "ja", "ko", "nl", "pl", "pt", "ru", "zh"];
@@ -550,4 +550,7 @@ fn a_text_is_read_in_time_that_grows_with_its_length() {
     assert_eq!(reading.values(List::Types).iter().filter(|kind| **kind == "decision").count(), 4_000);
     let polite = format!("Kannst du die Funktion umbenennen{}", " bitte".repeat(50_000));
     assert!(Reading::of(&polite).is_order(12));
+    // What stands before an order is long, too.
+    let polite = format!("{}benenne die Funktion um", "bitte danke ".repeat(50_000));
+    assert!(!Reading::of(&polite).is_order(12));
 }

@@ -56,6 +56,8 @@ pub enum List {
     Requests,
     /// Verbs with which an order ends.
     FinalOrders,
+    /// Words that ask.
+    Questions,
     /// Forms of address before a name.
     Address,
     /// Words in lower case that are part of names.
@@ -185,6 +187,7 @@ impl WordLists {
             (List::AfterOrders, &prompts.after_orders),
             (List::Requests, &prompts.requests),
             (List::FinalOrders, &prompts.final_orders),
+            (List::Questions, &prompts.questions),
             (List::Address, &file.names.address),
             (List::Particles, &file.names.particles),
             (List::Decisions, &capture.decisions),
@@ -336,29 +339,26 @@ impl<'t> Reading<'t> {
         Cover { reading: self, list, spans }
     }
 
-    /// Returns the number of the first unit at or after `at` that phrases of a list do not take up.
-    fn after(&self, list: List, mut at: usize) -> usize {
-        loop {
-            let here = self.found_of(list).filter(|found| found.units.start == at);
-            match here.map(|found| found.units.end).max() {
-                Some(end) => at = end,
-                None => return at,
-            }
-        }
-    }
-
     /// Says whether the text tells an agent to do something to code or text, and does not ask. What stands before and after
     /// the order is skipped, with numbers.
     pub fn is_order(&self, most_units: usize) -> bool {
+        if self.is_question() {
+            return false;
+        }
         let is_number =
             |at: usize| self.units.get(at).is_some_and(|unit| !unit.text.chars().any(char::is_alphabetic));
+        let mut ends_before: HashMap<usize, usize> = HashMap::new();
+        for found in self.found_of(List::BeforeOrders) {
+            let end = ends_before.entry(found.units.start).or_default();
+            *end = found.units.end.max(*end);
+        }
         let mut begin = 0;
-        loop {
-            let next = self.after(List::BeforeOrders, begin) + usize::from(is_number(begin));
-            if next <= begin || next > most_units {
-                break;
+        while begin < most_units {
+            match ends_before.get(&begin) {
+                Some(end) => begin = *end,
+                None if is_number(begin) => begin += 1,
+                None => break,
             }
-            begin = next;
         }
         if begin < most_units && self.found_of(List::Orders).any(|found| found.units.start == begin) {
             return true;
@@ -377,6 +377,13 @@ impl<'t> Reading<'t> {
             !lists.needs_request || requests.any(|found| found.units.start < begin.max(1))
         };
         self.found_of(List::FinalOrders).any(|found| found.units.end == end && is_requested(found.lists))
+    }
+
+    /// Says whether the text asks: it has a word that asks, and ends with one or with a question mark. The verb of an order
+    /// may be the noun or the infinitive of a question: `测试环境的地址是多少？`.
+    fn is_question(&self) -> bool {
+        let has_mark = self.text.trim_end().ends_with(['?', '？']);
+        self.found_of(List::Questions).any(|found| has_mark || found.units.end == self.units.len())
     }
 }
 

@@ -31,6 +31,7 @@ pub(super) struct Prompts {
     pub(super) after_orders: Vec<String>,
     pub(super) requests: Vec<String>,
     pub(super) final_orders: Vec<String>,
+    pub(super) questions: Vec<String>,
 }
 
 /// The words around names.
