@@ -123,7 +123,8 @@ struct CriticalTokens {
     stages: BTreeSet<String>,
 }
 
-/// The words of a text without the most common ones.
+/// The words of a text without the most common ones of English. Those of other languages count, because their lists have words
+/// that tell two texts apart, such as those for *before* and *after*, or *only* and *too*.
 #[derive(Debug, Default)]
 struct ContentWords {
     /// The stems of all words.
@@ -133,21 +134,13 @@ struct ContentWords {
 }
 
 impl ContentWords {
-    fn of(text: &str, languages: Languages) -> Self {
+    fn of(text: &str) -> Self {
         let mut saying = Self::default();
-        let reading = Reading::in_languages(text, languages);
-        let stop_words = reading.cover(List::StopWords);
         let mut stem = CachedStemmer::with_small_cache();
         for term in terms(text) {
             // A compound counts by its parts, whatever joins them.
             let is_whole = matches!(term.kind, TermKind::Whole | TermKind::LastCharacter);
-            if is_whole || is_stop_word(&term.text) || stop_words.has_term(&term) {
-                continue;
-            }
-            // Where words have no spaces between them, what the stop words leave of two characters is the end or the beginning
-            // of a word.
-            if term.kind == TermKind::Bigram && stop_words.touches(&term) {
-                saying.words.insert(stop_words.rest_of(&term));
+            if is_whole || is_stop_word(&term.text) {
                 continue;
             }
             // A continuous form is not a finished stage.
@@ -234,8 +227,6 @@ pub fn agree(known: &str, new: &str) -> bool {
     if CriticalTokens::of(known, languages) != CriticalTokens::of(new, languages) {
         return false;
     }
-    let (known, new) = (ContentWords::of(known, languages), ContentWords::of(new, languages));
-    // What is left of nothing but stop words of another language says nothing of which it could be the same.
-    let says_something = languages.is_empty() || !new.words.is_empty();
-    says_something && new.words.is_subset(&known.words) && known.shared(&new) == new.shared(&known)
+    let (known, new) = (ContentWords::of(known), ContentWords::of(new));
+    new.words.is_subset(&known.words) && known.shared(&new) == new.shared(&known)
 }

@@ -409,13 +409,6 @@ impl Cover<'_> {
         self.first_after(term.start).is_some_and(|span| span.start < term.end)
     }
 
-    /// Returns the characters of a term that no phrase of the list takes up.
-    pub fn rest_of(&self, term: &Term) -> String {
-        let is_free = |at: usize| self.first_after(at).is_none_or(|span| span.start > at);
-        let text = self.reading.text.get(term.start..term.end).unwrap_or("");
-        text.char_indices().filter(|(at, _)| is_free(term.start + at)).map(|(_, c)| c).collect()
-    }
-
     /// Returns the first span that ends after a place.
     fn first_after(&self, place: usize) -> Option<&Range<usize>> {
         self.spans.get(self.spans.partition_point(|span| span.end <= place))
