@@ -576,13 +576,12 @@ impl RenameContext<'_> {
     /// links are relative can omit the extension of notes.
     fn is_file_path(&self, path: &str, from: &NotePath, to: &NotePath) -> bool {
         // Systems differ in the encoding of accents in names of files.
-        let plain = to_nfc(path.trim_start_matches("./"));
-        let relative_path = relative(from.folder(), to.as_str());
-        let relative_path = to_nfc(&relative_path);
-        let is_bare = || {
-            self.options.format == LinkFormat::Relative && Some(&*plain) == relative_path.strip_suffix(".md")
-        };
-        plain == relative_path || is_bare()
+        let (plain, full) = (to_nfc(path.trim_start_matches("./")), to_nfc(to.as_str()));
+        let bare = full.strip_suffix(".md").filter(|_| self.options.format == LinkFormat::Relative);
+        // The names are compared first: few links of a vault by names have that of their file in full.
+        let has_name_of = |full: &str| plain.rsplit('/').next() == full.rsplit('/').next();
+        let is_path_of = |full: &str| has_name_of(full) && plain == relative(&to_nfc(from.folder()), full);
+        is_path_of(&full) || bare.is_some_and(is_path_of)
     }
 
     /// Returns the text of a link in `source` that resolves to `target` (spec/obsidian.md 4.3), without a subpath.

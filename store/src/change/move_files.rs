@@ -460,8 +460,9 @@ pub(crate) fn follow(
     let mut settled = SettledNotes::default();
     for (source, rewritten) in sources.into_iter().zip(rewritten) {
         let to = moves.of(&source.path).clone();
-        let is_first = !earlier.contains(&Some(FileLocation::Vault(source.path.clone())));
-        if is_first && !edits_headings(&source.text, &rewritten.edits) {
+        let is_first = || !earlier.contains(&Some(FileLocation::Vault(source.path.clone())));
+        let edits = &rewritten.edits;
+        if !edits.is_empty() && is_first() && !edits_headings(&source.text, edits) {
             settled.untouched.insert(source.path.clone());
         }
         add_edits(plan, &source, Some(to), rewritten.edits, rewritten.remarks);
