@@ -580,7 +580,8 @@ impl RenameContext<'_> {
         let bare = full.strip_suffix(".md").filter(|_| self.options.format == LinkFormat::Relative);
         // The names are compared first: few links of a vault by names have that of their file in full.
         let has_name_of = |full: &str| plain.rsplit('/').next() == full.rsplit('/').next();
-        let is_path_of = |full: &str| has_name_of(full) && plain == relative(&to_nfc(from.folder()), full);
+        let folder = to_nfc(from.folder());
+        let is_path_of = |full: &str| has_name_of(full) && plain.split('/').eq(relative_parts(&folder, full));
         is_path_of(&full) || bare.is_some_and(is_path_of)
     }
 
@@ -759,12 +760,16 @@ fn looked_up_text(
 
 /// Returns the relative path from a folder to a file, both given from the root of the vault.
 fn relative(folder: &str, path: &str) -> String {
-    let from: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
-    let to: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
-    let folders = to.len().saturating_sub(1);
-    let shared = from.iter().zip(&to).take(folders).take_while(|(a, b)| a == b).count();
-    let up = std::iter::repeat_n("..", from.len() - shared);
-    up.chain(to.iter().skip(shared).copied()).collect::<Vec<_>>().join("/")
+    relative_parts(folder, path).collect::<Vec<_>>().join("/")
+}
+
+/// Lists the parts of the relative path from a folder to a file.
+fn relative_parts<'p>(folder: &'p str, path: &'p str) -> impl Iterator<Item = &'p str> {
+    let parts = |path: &'p str| path.split('/').filter(|part| !part.is_empty());
+    let folders = parts(path).count().saturating_sub(1);
+    let shared = parts(folder).zip(parts(path)).take(folders).take_while(|(a, b)| a == b).count();
+    let up = std::iter::repeat_n("..", parts(folder).count() - shared);
+    up.chain(parts(path).skip(shared))
 }
 
 /// The syntax of a link destination.
