@@ -54,6 +54,7 @@ mod fusion;
 mod git;
 mod git_history;
 mod git_init;
+mod graphemes;
 mod http;
 mod incremental_index;
 mod index_damage;
