@@ -255,7 +255,8 @@ impl RenameContext<'_> {
         let Some(LinkTarget::File(found, _)) = self.after.target(path, syntax, place) else { return false };
         // A canvas contains paths in their exact spelling.
         let is_stale = syntax == LinkSyntax::Exact && wanted != target;
-        let is_broken = syntax != LinkSyntax::Exact && self.breaks_file_path(path, source, target);
+        let is_broken =
+            syntax != LinkSyntax::Exact && self.breaks_file_path(path, (source, target), (place, wanted));
         found.path == wanted && !is_stale && !is_broken
     }
 
@@ -422,7 +423,7 @@ impl RenameContext<'_> {
         let is_kept = !is_stale
             && found.is_some_and(|(path, unstable)| path == wanted && !(self.options.stabilise && unstable));
         let is_markdown = link.escape.inner == LinkEscape::Percent;
-        if is_kept && !(is_markdown && self.breaks_file_path(&link.path, source, target)) {
+        if is_kept && !(is_markdown && self.breaks_file_path(&link.path, (source, target), (place, wanted))) {
             return;
         }
         let mut refuse = |code: &str, message: &str| {
@@ -432,7 +433,7 @@ impl RenameContext<'_> {
             return refuse("yaml-style", why);
         }
         let is_exact =
-            is_markdown && self.keeps_file_paths() && self.is_file_path(&link.path, source, target);
+            is_markdown && self.keeps_file_paths() && self.is_file_path(&link.path, (source, target));
         let linktext = match is_exact {
             true => self.linktext(link, wanted, place, LinkFormat::Relative),
             false => self
@@ -562,27 +563,34 @@ impl RenameContext<'_> {
     }
 
     /// Returns whether the path of a Markdown link was a valid file path before the operation, and is not after it, although
-    /// the file may be found by name (spec/obsidian.md 4.1, case W12).
-    fn breaks_file_path(&self, path: &str, source: &NotePath, target: &NotePath) -> bool {
-        let (place, moved) = (self.path_after(source), self.moves.of(target));
+    /// the file may be found by name (spec/obsidian.md 4.1, case W12). `before` and `after` are the linking file and its target.
+    fn breaks_file_path(
+        &self,
+        path: &str,
+        before: (&NotePath, &NotePath),
+        after: (&NotePath, &NotePath),
+    ) -> bool {
         self.keeps_file_paths()
             && !self.options.keep_lookup_links
-            && (source.folder(), target) != (place.folder(), moved)
-            && self.is_file_path(path, source, target)
-            && !self.is_file_path(path, place, moved)
+            && self.is_file_path(path, before)
+            && (before.0.folder(), before.1) != (after.0.folder(), after.1)
+            && !self.is_file_path(path, after)
     }
 
     /// Returns whether the path of a link is the relative path of a file from the folder of the linking file. A vault whose
     /// links are relative can omit the extension of notes.
-    fn is_file_path(&self, path: &str, from: &NotePath, to: &NotePath) -> bool {
+    fn is_file_path(&self, path: &str, (from, to): (&NotePath, &NotePath)) -> bool {
         // Systems differ in the encoding of accents in names of files.
-        let (plain, full) = (to_nfc(path.trim_start_matches("./")), to_nfc(to.as_str()));
-        let bare = full.strip_suffix(".md").filter(|_| self.options.format == LinkFormat::Relative);
-        // The names are compared first: few links of a vault by names have that of their file in full.
-        let has_name_of = |full: &str| plain.rsplit('/').next() == full.rsplit('/').next();
-        let folder = to_nfc(from.folder());
-        let is_path_of = |full: &str| has_name_of(full) && plain.split('/').eq(relative_parts(&folder, full));
-        is_path_of(&full) || bare.is_some_and(is_path_of)
+        let (said, name) = (to_nfc(path.rsplit('/').next().unwrap_or(path)), to_nfc(to.name()));
+        let is_bare = self.options.format == LinkFormat::Relative && Some(&*said) == name.strip_suffix(".md");
+        // Few links of a vault by names end with that of their file in full.
+        if !is_bare && said != name {
+            return false;
+        }
+        let (plain, folder, full) =
+            (to_nfc(path.trim_start_matches("./")), to_nfc(from.folder()), to_nfc(to.as_str()));
+        let full = if is_bare { full.strip_suffix(".md").unwrap_or(&full) } else { &full };
+        plain.split('/').eq(relative_parts(&folder, full))
     }
 
     /// Returns the text of a link in `source` that resolves to `target` (spec/obsidian.md 4.3), without a subpath.
