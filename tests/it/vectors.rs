@@ -33,7 +33,7 @@ fn coarse_numbers(vector: &[i8]) -> Vec<i32> {
 
 #[test]
 fn all_instructions_give_the_same_cosine() {
-    let bytes = prop::collection::vec(prop_oneof![any::<i8>(), Just(-128), Just(127), Just(0)], 0..200);
+    let bytes = prop::collection::vec(prop_oneof![-127..=127_i8, Just(-127), Just(127), Just(0)], 0..200);
     proptest!(|(a in bytes.clone(), b in bytes.clone())| {
         let length = a.len().min(b.len());
         let (a, b) = (&a[..length], &b[..length]);

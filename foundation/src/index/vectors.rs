@@ -23,7 +23,7 @@ use crate::error::{Error, Result};
 use crate::platform;
 use crate::safe_open;
 
-use cosine::{cosine, cosine_of_stored};
+use cosine::Query;
 use graph::{
     GraphInfo, graph_info_path, graph_path, known_of_log, read_graph_info, replace_graph, trusted_graph_info,
 };
@@ -409,6 +409,7 @@ impl Vectors {
         records.sort_unstable();
         let mut near = Vec::with_capacity(records.len());
         let mut bytes = Vec::new();
+        let query = Query::of(&query.bytes);
         // Most passages of a note are next to each other in the log, and are read at once.
         for run in records.chunk_by(|one, next| next.0 <= one.0 + 1).flat_map(|run| run.chunks(READ_AT_ONCE))
         {
@@ -417,11 +418,11 @@ impl Vectors {
             self.read_records(first..(last + 1).min(self.covered), &mut bytes)?;
             for &(record, at) in run {
                 let cosine = match self.tail_at(record) {
-                    Some(held) => cosine(&query.bytes, held),
+                    Some(held) => query.cosine(held),
                     None => {
                         let stored = bytes.chunks_exact(record_size(self.dimensions)).nth(record - first);
                         let stored = stored.and_then(|stored| stored.get(SCALE..)).unwrap_or_default();
-                        cosine_of_stored(&query.bytes, stored)
+                        query.cosine_of_stored(stored)
                     }
                 };
                 near.extend(keys.get(at).map(|&key| (at, Neighbour { key, cosine })));
@@ -463,11 +464,12 @@ impl Vectors {
         }
         let count = count.min(self.keys.len());
         let quantised = Quantised::of(query);
+        let compared = Query::of(&quantised.bytes);
         let passes = |key: i64| allowed.is_none_or(|keys| keys.contains(&key));
         let mut near: Vec<Neighbour> = Vec::new();
         for (index, vector) in self.tail.chunks_exact(self.dimensions).enumerate() {
             if let Some(&key) = self.keys.all().get(self.covered + index).filter(|&&key| passes(key)) {
-                near.push(Neighbour { key, cosine: cosine(&quantised.bytes, vector) });
+                near.push(Neighbour { key, cosine: compared.cosine(vector) });
             }
         }
         match allowed {
@@ -480,7 +482,7 @@ impl Vectors {
                     .collect();
                 near.extend(self.compare(query, &covered)?);
             }
-            _ => near.extend(self.search_covered(&quantised, count, allowed)?),
+            _ => near.extend(self.search_covered(&quantised.bytes, count, allowed)?),
         }
         near.sort_by(|a, b| b.cosine.total_cmp(&a.cosine).then(a.key.cmp(&b.key)));
         near.dedup_by_key(|passage| passage.key);
@@ -491,7 +493,7 @@ impl Vectors {
     /// Finds about `count` passages nearest to a query among those that are not in memory.
     fn search_covered(
         &self,
-        query: &Quantised,
+        query: &[i8],
         count: usize,
         allowed: Option<&HashSet<i64>>,
     ) -> Result<Vec<Neighbour>> {
@@ -500,13 +502,13 @@ impl Vectors {
         let passes =
             |record: usize| all.get(record).is_some_and(|key| allowed.is_none_or(|keys| keys.contains(key)));
         let passes: Option<Passes<'_>> = allowed.is_some().then_some(&passes);
+        let compared = Query::of(query);
         let candidates = (CANDIDATES * count).max(MIN_CANDIDATES).min(self.covered);
         let neighbour = |record: usize, cosine: f32| Some(Neighbour { key: *all.get(record)?, cosine });
-        let Some(found) = self.graph.nearest(&query.bytes, candidates, passes)? else {
+        let Some(found) = self.graph.nearest(query, candidates, passes)? else {
             let (size, count) = (record_size(self.dimensions), count.min(self.covered));
             let records = Records { file: log, start: HEADER, size, count: self.covered };
-            let cosine =
-                |record: &[u8]| cosine_of_stored(&query.bytes, record.get(SCALE..).unwrap_or_default());
+            let cosine = |record: &[u8]| compared.cosine_of_stored(record.get(SCALE..).unwrap_or_default());
             let nearest = records
                 .nearest(count, cosine, passes)
                 .map_err(|error| Error::io("read", "the vectors", error))?;
@@ -516,7 +518,7 @@ impl Vectors {
         let mut near = Vec::with_capacity(found.len());
         for record in found {
             self.read_at(record, &mut bytes, &mut vector)?;
-            near.extend(neighbour(record, cosine(&query.bytes, &vector)));
+            near.extend(neighbour(record, compared.cosine(&vector)));
         }
         Ok(near)
     }

@@ -11,27 +11,17 @@ use super::coarse::{self, Differences};
 use super::graph_error;
 use crate::error::{Error, Result};
 
-/// The sums of products of two vectors.
+/// The sums of products of a query and a vector that is compared with it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct Products {
-    /// Of both vectors.
+    /// Of the components of the vector with those of the query.
     both: i32,
-    /// Of the first vector with itself.
-    first: i32,
-    /// Of the second vector with itself.
-    second: i32,
+    /// Of the components of the vector with themselves.
+    own: i32,
 }
 
-impl Products {
-    fn cosine(self) -> f32 {
-        if self.first == 0 || self.second == 0 {
-            return 0.0;
-        }
-        self.both as f32 / ((self.first as f32).sqrt() * (self.second as f32).sqrt())
-    }
-}
-
-/// A function that multiplies two vectors of the same length.
+/// A function that multiplies a query and another vector of the same length. No component is −128, as in what
+/// [`Quantised`](super::Quantised) makes.
 ///
 /// # Safety
 /// The processor has the instructions for which it is compiled.
@@ -53,27 +43,51 @@ static MULTIPLY: LazyLock<Vec<(&str, Multiply)>> = LazyLock::new(|| {
     functions
 });
 
-/// Returns the cosine of two vectors by each set of instructions that the processor has, the one in use first.
+/// A vector that is compared with others, with what each comparison needs of it.
+pub(super) struct Query<'t> {
+    components: &'t [i8],
+    /// The square root of the sum of the squares of the components.
+    length: f32,
+    multiply: Multiply,
+}
+
+impl<'t> Query<'t> {
+    /// Prepares a vector for comparisons by the widest instructions that the processor has.
+    pub(super) fn of(components: &'t [i8]) -> Self {
+        Self::by(MULTIPLY.first().map_or(multiply, |(_, multiply)| *multiply), components)
+    }
+
+    fn by(multiply: Multiply, components: &'t [i8]) -> Self {
+        // SAFETY: The function is one of the list, which has what this processor can run.
+        let length = (unsafe { multiply(components, components) }.own as f32).sqrt();
+        Self { components, length, multiply }
+    }
+
+    /// Returns the cosine of the query and another vector; 0 if one of them is zero. The longer one is cut to the length of
+    /// the shorter one, as far as products go.
+    pub(super) fn cosine(&self, other: &[i8]) -> f32 {
+        let length = self.components.len().min(other.len());
+        let components = self.components.get(..length).unwrap_or(self.components);
+        // SAFETY: The function is one of the list, which has what this processor can run.
+        let products = unsafe { (self.multiply)(components, other.get(..length).unwrap_or(other)) };
+        if self.length == 0.0 || products.own <= 0 {
+            return 0.0;
+        }
+        products.both as f32 / (self.length * (products.own as f32).sqrt())
+    }
+
+    /// Returns the cosine of the query and a vector that is stored as bytes, as [`Self::cosine`] does.
+    pub(super) fn cosine_of_stored(&self, stored: &[u8]) -> f32 {
+        // SAFETY: Bytes with a sign have the size and the alignment of those without.
+        self.cosine(unsafe { std::slice::from_raw_parts(stored.as_ptr().cast(), stored.len()) })
+    }
+}
+
+/// Returns the cosine of two vectors by each set of instructions that the processor has, the one in use first. No component
+/// is −128.
 pub fn cosine_by_instructions(a: &[i8], b: &[i8]) -> Vec<(&'static str, f32)> {
-    let length = a.len().min(b.len());
-    let (a, b) = (a.get(..length).unwrap_or(a), b.get(..length).unwrap_or(b));
-    // SAFETY: The list has what this processor can run.
-    MULTIPLY.iter().map(|(name, multiply)| (*name, unsafe { multiply(a, b) }.cosine())).collect()
-}
-
-/// Returns the cosine of two vectors; 0 if one of them is zero. The longer one is cut to the length of the shorter one.
-pub(super) fn cosine(a: &[i8], b: &[i8]) -> f32 {
-    let length = a.len().min(b.len());
-    let (a, b) = (a.get(..length).unwrap_or(a), b.get(..length).unwrap_or(b));
-    let multiply = MULTIPLY.first().map_or(multiply as Multiply, |(_, multiply)| *multiply);
-    // SAFETY: The list has what this processor can run.
-    unsafe { multiply(a, b) }.cosine()
-}
-
-/// Returns the cosine of a vector and another one that is stored as bytes, as [`cosine`] does.
-pub(super) fn cosine_of_stored(a: &[i8], stored: &[u8]) -> f32 {
-    // SAFETY: Bytes with a sign have the size and the alignment of those without.
-    cosine(a, unsafe { std::slice::from_raw_parts(stored.as_ptr().cast(), stored.len()) })
+    let a = a.get(..a.len().min(b.len())).unwrap_or(a);
+    MULTIPLY.iter().map(|(name, multiply)| (*name, Query::by(*multiply, a).cosine(b))).collect()
 }
 
 /// A function that counts the differences of two coarse vectors of the same size.
@@ -138,13 +152,12 @@ pub(super) fn compare_by_cosine(graph: &mut usearch::Index, dimensions: usize) -
 }
 
 /// Multiplies by what every processor of the architecture has. Compilers make vector instructions of it.
-fn multiply(a: &[i8], b: &[i8]) -> Products {
+fn multiply(query: &[i8], other: &[i8]) -> Products {
     let mut products = Products::default();
-    for (&a, &b) in a.iter().zip(b) {
+    for (&a, &b) in query.iter().zip(other) {
         let (a, b) = (i32::from(a), i32::from(b));
         products.both += a * b;
-        products.first += a * a;
-        products.second += b * b;
+        products.own += b * b;
     }
     products
 }
@@ -153,9 +166,9 @@ fn multiply(a: &[i8], b: &[i8]) -> Products {
 mod x86 {
     use std::arch::x86_64::{
         __m256i, _mm_add_epi32, _mm_cvtsi128_si32, _mm_loadu_si128, _mm_shuffle_epi32, _mm256_add_epi32,
-        _mm256_castsi256_si128, _mm256_cvtepi8_epi16, _mm256_extracti128_si256, _mm256_loadu_si256,
-        _mm256_madd_epi16, _mm256_setzero_si256, _mm512_cvtepi8_epi16, _mm512_dpwssd_epi32,
-        _mm512_reduce_add_epi32, _mm512_setzero_si512,
+        _mm256_castsi256_si128, _mm256_cvtepi8_epi16, _mm256_extracti128_si256, _mm256_madd_epi16,
+        _mm256_setzero_si256, _mm512_abs_epi8, _mm512_dpbusd_epi32, _mm512_loadu_si512, _mm512_mask_sub_epi8,
+        _mm512_movepi8_mask, _mm512_reduce_add_epi32, _mm512_setzero_si512,
     };
 
     use super::{Differences, Products, multiply};
@@ -171,24 +184,19 @@ mod x86 {
     }
 
     #[target_feature(enable = "avx2")]
-    pub(super) fn multiply_avx2(a: &[i8], b: &[i8]) -> Products {
-        let ((a, a_rest), (b, b_rest)) = (a.as_chunks::<16>(), b.as_chunks::<16>());
+    pub(super) fn multiply_avx2(query: &[i8], other: &[i8]) -> Products {
+        let ((a, a_rest), (b, b_rest)) = (query.as_chunks::<16>(), other.as_chunks::<16>());
         let zero = _mm256_setzero_si256();
-        let (mut both, mut first, mut second) = (zero, zero, zero);
+        let (mut both, mut own) = (zero, zero);
         for (a, b) in a.iter().zip(b) {
             // SAFETY: Each chunk has the 16 bytes that are loaded, and a load needs no alignment.
             let (a, b) = unsafe { (_mm_loadu_si128(a.as_ptr().cast()), _mm_loadu_si128(b.as_ptr().cast())) };
             let (a, b) = (_mm256_cvtepi8_epi16(a), _mm256_cvtepi8_epi16(b));
             both = _mm256_add_epi32(both, _mm256_madd_epi16(a, b));
-            first = _mm256_add_epi32(first, _mm256_madd_epi16(a, a));
-            second = _mm256_add_epi32(second, _mm256_madd_epi16(b, b));
+            own = _mm256_add_epi32(own, _mm256_madd_epi16(b, b));
         }
         let rest = multiply(a_rest, b_rest);
-        Products {
-            both: sum(both) + rest.both,
-            first: sum(first) + rest.first,
-            second: sum(second) + rest.second,
-        }
+        Products { both: sum(both) + rest.both, own: sum(own) + rest.own }
     }
 
     /// Adds the eight numbers of a vector.
@@ -199,25 +207,25 @@ mod x86 {
         _mm_cvtsi128_si32(_mm_add_epi32(two, _mm_shuffle_epi32::<0b1011_0001>(two)))
     }
 
+    /// The instruction multiplies bytes without a sign and bytes with one, so the signs of the query go to the vector.
     #[target_feature(enable = "avx512bw,avx512vnni")]
-    pub(super) fn multiply_avx512(a: &[i8], b: &[i8]) -> Products {
-        let ((a, a_rest), (b, b_rest)) = (a.as_chunks::<32>(), b.as_chunks::<32>());
+    pub(super) fn multiply_avx512(query: &[i8], other: &[i8]) -> Products {
+        let ((a, a_rest), (b, b_rest)) = (query.as_chunks::<64>(), other.as_chunks::<64>());
         let zero = _mm512_setzero_si512();
-        let (mut both, mut first, mut second) = (zero, zero, zero);
+        let (mut both, mut own) = (zero, zero);
         for (a, b) in a.iter().zip(b) {
-            // SAFETY: Each chunk has the 32 bytes that are loaded, and a load needs no alignment.
+            // SAFETY: Each chunk has the 64 bytes that are loaded, and a load needs no alignment.
             let (a, b) =
-                unsafe { (_mm256_loadu_si256(a.as_ptr().cast()), _mm256_loadu_si256(b.as_ptr().cast())) };
-            let (a, b) = (_mm512_cvtepi8_epi16(a), _mm512_cvtepi8_epi16(b));
-            both = _mm512_dpwssd_epi32(both, a, b);
-            first = _mm512_dpwssd_epi32(first, a, a);
-            second = _mm512_dpwssd_epi32(second, b, b);
+                unsafe { (_mm512_loadu_si512(a.as_ptr().cast()), _mm512_loadu_si512(b.as_ptr().cast())) };
+            let signed = _mm512_mask_sub_epi8(b, _mm512_movepi8_mask(a), zero, b);
+            both = _mm512_dpbusd_epi32(both, _mm512_abs_epi8(a), signed);
+            let size = _mm512_abs_epi8(b);
+            own = _mm512_dpbusd_epi32(own, size, size);
         }
         let rest = multiply(a_rest, b_rest);
         Products {
             both: _mm512_reduce_add_epi32(both) + rest.both,
-            first: _mm512_reduce_add_epi32(first) + rest.first,
-            second: _mm512_reduce_add_epi32(second) + rest.second,
+            own: _mm512_reduce_add_epi32(own) + rest.own,
         }
     }
 }

@@ -8,8 +8,9 @@ use std::ops::Range;
 
 use crate::{parallel, platform};
 
-/// The bytes that are read at once. They stay in the caches of a core until they are compared.
-const READ_AT_ONCE: usize = 1 << 16;
+/// The bytes that are read at once. They stay in the caches of a core until they are compared; a quarter of them takes a third
+/// longer to read.
+const READ_AT_ONCE: usize = 1 << 18;
 /// The parts of a file that threads read.
 const PARTS: usize = 8;
 /// The fewest records of a part. A thread takes longer to begin than to read fewer.
