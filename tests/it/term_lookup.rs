@@ -65,7 +65,8 @@ fn check(batches: usize) {
     for at in 0..WORDS {
         let expected = files.get(&at).cloned().unwrap_or_default();
         assert_eq!(found(&snapshot, &word(at)), expected, "{}", word(at));
-        let notes = snapshot.bm25.body_document_frequency(&word(at)).unwrap();
+        let notes =
+            snapshot.bm25.body_document_frequency(Query::plain(&word(at)).words.first().unwrap()).unwrap();
         assert_eq!(notes, expected.len() as u64, "{}", word(at));
         let missing = format!("{}x", word(at));
         assert_eq!(found(&snapshot, &missing), BTreeSet::new(), "{missing}");

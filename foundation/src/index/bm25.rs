@@ -1,9 +1,11 @@
 //! Owns the full-text index: one document per note, and BM25F scoring over it. The only tantivy user.
 
 mod analysis;
+pub(crate) mod compounds;
 mod directory;
 mod doc_ranges;
 mod file_documents;
+pub mod languages;
 mod largest_frequencies;
 mod length_norms;
 mod ranking;
@@ -18,15 +20,16 @@ mod substring_candidates;
 mod term_dictionary;
 mod term_lookup;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::Bound;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use self::analysis::TermListDocument;
 use self::directory::UnsyncedDirectory;
 use self::file_documents::{FileColumns, FileDocumentCache, file_column};
+use self::languages::{NoteLanguages, WordStemsCache};
 use self::largest_frequencies::LargestFrequencyCache;
 pub use self::ranking::Ranking;
 use self::scratch::ScratchPool;
@@ -52,6 +55,7 @@ use tantivy::{
 use crate::error::{Error, ErrorKind, Result};
 use crate::index::bitset::Bitset;
 use crate::index::file_set::{FileId, FileSet};
+use crate::text::language::Language;
 
 pub use analysis::{AnalyzedNote, Analyzer};
 
@@ -77,6 +81,9 @@ pub struct FieldTuning {
     /// longer, the smaller it is.
     pub min_length: f32,
 }
+
+/// The weight of unstemmed matches in languages with stems, English excepted.
+const EXACT_ELSEWHERE: f32 = 0.5;
 
 /// The constants of BM25F (Robertson & Zaragoza 2009, section 3.5). docs/dev/ranking.md explains how they were chosen.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -111,6 +118,16 @@ impl Default for Tuning {
     }
 }
 
+impl Tuning {
+    /// Returns the constants for queries in a language, or in English if there is none. Most stemmers conflate more words than
+    /// the English one, so that the word itself counts more.
+    pub fn of(language: Option<Language>) -> Self {
+        let english = Self::default();
+        let has_stems = language.is_some_and(|language| language.stemmer().is_some());
+        Self { exact: if has_stems { EXACT_ELSEWHERE } else { english.exact }, ..english }
+    }
+}
+
 /// The texts of one note that are indexed, by field.
 #[derive(Debug, Clone, Default)]
 pub struct IndexedText {
@@ -132,18 +149,21 @@ pub struct IndexedText {
     pub keys: Vec<String>,
     /// Whether the terms may lack some run of letters of the text.
     pub incomplete: bool,
+    /// The language of the note; `None` if it is English or cannot be told.
+    pub language: Option<Language>,
 }
 
 impl IndexedText {
     /// Clears all fields. Buffers keep their capacity up to [`RETAINED_CAPACITY`].
     fn clear(&mut self) {
-        let Self { title, headings, body, code, meta, path, rest, keys, incomplete } = self;
+        let Self { title, headings, body, code, meta, path, rest, keys, incomplete, language } = self;
         for text in [title, headings, body, code, meta, path, rest] {
             text.clear();
             text.shrink_to(RETAINED_CAPACITY);
         }
         keys.clear();
         *incomplete = false;
+        *language = None;
     }
 }
 
@@ -155,7 +175,10 @@ pub const WHOLE_TERM_WEIGHT: f32 = 0.5;
 pub struct Word {
     /// The word in folded form.
     pub exact: String,
-    /// The stem of the word.
+    /// The word in lower case with its diacritics, on which its stem in another language depends; `None` for what has no
+    /// inflections, such as an identifier.
+    pub typed: Option<String>,
+    /// The English stem of the word.
     pub stem: String,
     /// The weight of the word in the score.
     pub weight: f32,
@@ -163,6 +186,8 @@ pub struct Word {
     pub prefix: bool,
     /// Whether the word is a plain word, and not an identifier whose parts are separate words of the query.
     pub single: bool,
+    /// The stems of its compounds in the notes, where these are needed to show them.
+    pub compounds: Option<Arc<HashSet<String>>>,
 }
 
 /// A ranked query to the full-text index.
@@ -204,6 +229,8 @@ struct Fields {
     rest: Field,
     /// The names of properties.
     keys: Field,
+    /// The language of the note, and the stems of its words in that language.
+    stems: Field,
 }
 
 impl Fields {
@@ -229,6 +256,10 @@ fn schema() -> (Schema, Fields) {
         let indexing = TextFieldIndexing::default().set_tokenizer(TOKENIZER).set_index_option(option);
         TextOptions::default().set_indexing_options(indexing)
     };
+    let without_lengths = {
+        let indexing = TextFieldIndexing::default().set_tokenizer(TOKENIZER).set_fieldnorms(false);
+        TextOptions::default().set_indexing_options(indexing.set_index_option(IndexRecordOption::WithFreqs))
+    };
     let (without_counts, with_counts) = (IndexRecordOption::Basic, IndexRecordOption::WithFreqs);
     let fields = Fields {
         file: builder.add_u64_field("file", INDEXED | FAST),
@@ -240,6 +271,7 @@ fn schema() -> (Schema, Fields) {
         path: builder.add_text_field("place", text(with_counts)),
         rest: builder.add_text_field("rest", text(without_counts)),
         keys: builder.add_text_field("keys", text(without_counts)),
+        stems: builder.add_text_field("stems", without_lengths),
     };
     (builder.build(), fields)
 }
@@ -572,6 +604,8 @@ pub struct Bm25Snapshot {
     file_documents: Arc<FileDocumentCache>,
     candidates: CandidateCache,
     expansions: ExpansionCache,
+    languages: OnceLock<NoteLanguages>,
+    word_stems: WordStemsCache,
     largest_frequencies: LargestFrequencyCache,
     scratches: ScratchPool,
 }
@@ -604,6 +638,8 @@ impl Bm25Snapshot {
             file_documents,
             candidates,
             expansions,
+            languages: OnceLock::new(),
+            word_stems: WordStemsCache::default(),
             largest_frequencies: LargestFrequencyCache::default(),
             scratches,
         })
@@ -614,34 +650,46 @@ impl Bm25Snapshot {
         self.documents
     }
 
-    /// Counts the notes whose body contains any term with this stem.
-    pub fn body_document_frequency(&self, stem: &str) -> Result<u64> {
-        Ok(self.expand_stem(self.fields.words, stem)?.documents)
+    /// Counts the notes whose body contains a word in any inflection.
+    pub fn body_document_frequency(&self, word: &Word) -> Result<u64> {
+        Ok(self.expand_stem(self.fields.words, word)?.documents)
     }
 
     /// Counts the notes that contain a word, in any inflection, in their body or in their title, and returns the larger
     /// count.
     pub fn document_frequency(&self, word: &Word) -> Result<u64> {
-        Ok(self
-            .body_document_frequency(&word.stem)?
-            .max(self.expand_stem(self.fields.title, &word.stem)?.documents))
+        Ok(self.body_document_frequency(word)?.max(self.expand_stem(self.fields.title, word)?.documents))
     }
 
-    /// Returns whether no note contains a word.
+    /// Returns whether no note contains a word but in compounds.
     pub fn is_out_of_vocabulary(&self, word: &Word) -> Result<bool> {
         let fields = self.fields;
         for field in [fields.words, fields.title, fields.meta] {
-            if self.expand_stem(field, &word.stem)?.documents > 0 {
+            if self.expand_stem(field, word)?.documents > 0 {
                 return Ok(false);
             }
         }
         Ok(self.documents_with(fields.code, &word.exact)? == 0)
     }
 
-    /// Returns the inverse document frequency of a stem: ln(1 + (N − n + ½) / (n + ½)), for N notes of which n contain
-    /// it.
-    pub fn idf(&self, stem: &str) -> Result<f32> {
-        Ok(idf(self.documents, self.body_document_frequency(stem)?))
+    /// Returns whether a note contains a compound of a word of a query of so many words.
+    pub fn is_part_of_compound(&self, word: &Word, words: usize) -> Result<bool> {
+        if !self.languages()?.counts_compounds(words) {
+            return Ok(false);
+        }
+        let Fields { words: body, title, .. } = self.fields;
+        Ok(self.expand_compounds(body, word)?.documents > 0
+            || self.expand_compounds(title, word)?.documents > 0)
+    }
+
+    /// Counts the notes whose body contains a word of a query of so many words, in any inflection or in a compound. Returns their
+    /// number with the inverse document frequency: ln(1 + (N − n + ½) / (n + ½)), for N notes of which n contain it.
+    pub fn idf(&self, word: &Word, words: usize) -> Result<(u64, f32)> {
+        let mut notes = self.body_document_frequency(word)?;
+        if self.languages()?.counts_compounds(words) {
+            notes = notes.max(self.expand_compounds(self.fields.words, word)?.documents);
+        }
+        Ok((notes, idf(self.documents, notes)))
     }
 
     /// Returns for each file the sum of the digests of its terms and their frequencies. Two indexes with equal sums are
@@ -686,13 +734,18 @@ fn idf(documents: u64, containing: u64) -> f32 {
 }
 
 /// A set of documents of one segment.
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct DocSet(Bitset);
 
 impl DocSet {
     /// Creates an empty set for a segment of `size` documents.
     fn new(size: u32) -> Self {
         Self(Bitset::with_capacity(size as usize))
+    }
+
+    /// Returns whether the set has a document.
+    fn contains(&self, doc: DocId) -> bool {
+        self.0.contains(doc as usize)
     }
 
     /// Adds a document, and returns whether it is new.

@@ -18,6 +18,7 @@ use crate::text::canvas;
 use crate::text::decode::decode_whole;
 use crate::text::dialect_evidence::LinkEvidence;
 use crate::text::frontmatter::Frontmatter;
+use crate::text::language::{Language, detect};
 use crate::text::line::Lines;
 use crate::text::link::LinkSyntax;
 use crate::text::name_date::day_in_name;
@@ -28,6 +29,9 @@ use crate::text::path::{NotePath, key};
 use crate::text::relation::{Relation, RelationRules, relations};
 use crate::text::span::Span;
 use crate::text::tag_conversion::unconverted_names;
+
+/// About how many bytes at the beginning of a note tell its language. They are more words than are looked at.
+const LANGUAGE_SAMPLE: usize = 1 << 13;
 
 /// What the index stores of one file.
 #[derive(Debug, Clone)]
@@ -53,6 +57,8 @@ pub struct ParsedNote {
     lines: OnceLock<Lines>,
     /// The passages, cut on first use.
     passages: OnceLock<Vec<Passage>>,
+    /// The language, detected on first use.
+    language: OnceLock<Option<Language>>,
 }
 
 impl ParsedNote {
@@ -66,7 +72,8 @@ impl ParsedNote {
         };
         note.problems.extend(problem);
         let title = title_of(path, &note);
-        Self { lines: OnceLock::new(), passages: OnceLock::new(), text, note, title, unescaped }
+        let (lines, passages, language) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
+        Self { lines, passages, language, text, note, title, unescaped }
     }
 
     /// Returns the text that pieces and passages are cut from: that of the file, or of a canvas the one without
@@ -78,6 +85,36 @@ impl ParsedNote {
     /// Returns whether this is a canvas, whose text is JSON.
     pub fn is_canvas(&self) -> bool {
         self.unescaped.is_some()
+    }
+
+    /// Returns the language of the note; `None` if it is English or cannot be told.
+    pub fn language(&self) -> Option<Language> {
+        *self.language.get_or_init(|| {
+            let mut sample = String::new();
+            let mut length = 0;
+            let is_first = |piece: &&Piece| {
+                let before = length;
+                length += piece.span.len();
+                before < LANGUAGE_SAMPLE
+            };
+            push_pieces(self.prose(), self.body_pieces().take_while(is_first), &mut sample);
+            detect(if sample.trim().is_empty() { &self.title } else { &sample })
+        })
+    }
+
+    /// Returns the pieces that are indexed as the body.
+    fn body_pieces(&self) -> impl Iterator<Item = &Piece> {
+        let is_body = |piece: &&Piece| matches!(piece.kind, PieceKind::Prose | PieceKind::Heading);
+        self.note.pieces.iter().filter(is_body)
+    }
+
+    /// Appends the text that is indexed as the body.
+    fn push_body(&self, body: &mut String) {
+        push_pieces(self.prose(), self.body_pieces(), body);
+        if let Some(summary) = property_text(&self.note, "summary") {
+            body.push('\n');
+            body.push_str(&summary);
+        }
     }
 
     /// Returns the passages of the note.
@@ -388,11 +425,8 @@ fn collect_texts(path: &NotePath, reading: &ParsedNote, record: &Record, entry: 
         push_pieces(reading.prose(), note.pieces.iter().filter(is(kinds)), out);
     };
     entry.body.reserve(reading.prose().len());
-    push(&[PieceKind::Prose, PieceKind::Heading], &mut entry.body);
-    if let Some(summary) = property_text(note, "summary") {
-        entry.body.push('\n');
-        entry.body.push_str(&summary);
-    }
+    reading.push_body(&mut entry.body);
+    entry.language = reading.language();
     push(&[PieceKind::Code, PieceKind::Math], &mut entry.code);
     entry.path.push_str(path.as_str());
     for (tag, _) in &record.tags {

@@ -24,6 +24,7 @@ mod updated_fact;
 pub mod note_date;
 pub mod date_phrase;
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
@@ -433,6 +434,11 @@ fn text_list<'s>(
     limit: usize,
     is_alone: bool,
 ) -> Result<Ranking<'s>> {
+    let mut adapted = Cow::Borrowed(query);
+    if !snapshot.bm25.languages()?.is_english() {
+        adapted.to_mut().in_languages_of(&snapshot.bm25)?;
+    }
+    let query = &*adapted;
     // A note that matches a condition contains the words as they were typed.
     let replaced = if query.condition.is_some() {
         None
@@ -440,9 +446,10 @@ fn text_list<'s>(
         out_of_vocabulary::replace_unknown(query, &snapshot.bm25)?
     };
     let words = Bm25Query { words: replaced.as_deref().unwrap_or(&query.words), allowed, limit };
+    let tuning = Tuning::of(query.language);
     let mut ranking = match is_alone {
-        true => Ranking::of_best(snapshot.bm25.search(&words, &Tuning::default())?),
-        false => snapshot.bm25.rank(&words, &Tuning::default())?,
+        true => Ranking::of_best(snapshot.bm25.search(&words, &tuning)?),
+        false => snapshot.bm25.rank(&words, &tuning)?,
     };
     best_first(&index.catalog(), &mut ranking.hits, |hit| (hit.score, hit.file))?;
     ranking.hits.truncate(limit);

@@ -43,7 +43,15 @@ pub(super) fn split(word: &Word, bm25: &Bm25Snapshot) -> Result<Option<[Word; 2]
 }
 
 fn number_form(text: String, weight: f32) -> Word {
-    Word { stem: text.clone(), exact: text, weight, prefix: false, single: false }
+    Word {
+        stem: text.clone(),
+        typed: Some(text.clone()),
+        exact: text,
+        weight,
+        prefix: false,
+        single: false,
+        compounds: None,
+    }
 }
 
 fn is_name(text: &str) -> bool {

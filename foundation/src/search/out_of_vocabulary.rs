@@ -5,6 +5,7 @@
 //! 2003).
 
 use crate::error::Result;
+use crate::index::bm25::compounds::LINKING_ELEMENTS;
 use crate::index::bm25::{Bm25Snapshot, Word};
 use crate::search::numbered_names;
 use crate::search::query::Query;
@@ -16,8 +17,6 @@ const MIN_WORD: usize = 8;
 const MAX_WORD: usize = 48;
 /// The minimum length of a part, in characters. Shorter parts match by chance.
 const MIN_PART: usize = 4;
-/// The linking elements between the parts of a compound in German and related languages.
-const LINKING_ELEMENTS: [&str; 7] = ["", "s", "es", "n", "en", "e", "er"];
 /// The two-letter spellings of umlauts and ligatures, and the letter that folding makes of each.
 const DIGRAPHS: [(&str, &str); 3] = [("ae", "a"), ("oe", "o"), ("ue", "u")];
 
@@ -28,7 +27,20 @@ const DIGRAPHS: [(&str, &str); 3] = [("ae", "a"), ("oe", "o"), ("ue", "u")];
 /// `Corrupt` if the full-text index cannot be read.
 pub fn replace_unknown(query: &Query, bm25: &Bm25Snapshot) -> Result<Option<Vec<Word>>> {
     bm25.look_up(&query.words)?;
-    let mut replacer = Replacer { bm25, stem: CachedStemmer::with_small_cache() };
+    let languages = bm25.languages()?;
+    let first = replaced(query, bm25, query.words.len())?;
+    let words = first.as_ref().map_or(query.words.len(), Vec::len);
+    // With the parts of a word, there may be too many words for compounds to count.
+    if languages.counts_compounds(words) == languages.counts_compounds(query.words.len()) {
+        return Ok(first);
+    }
+    replaced(query, bm25, words)
+}
+
+/// Replaces words of a query that has so many words in the end.
+fn replaced(query: &Query, bm25: &Bm25Snapshot, words: usize) -> Result<Option<Vec<Word>>> {
+    let stem = CachedStemmer::with_small_cache();
+    let mut replacer = Replacer { bm25, words, stem };
     let mut replaced = Vec::new();
     let mut others = Vec::new();
     for word in &query.joined {
@@ -56,6 +68,8 @@ pub fn replace_unknown(query: &Query, bm25: &Bm25Snapshot) -> Result<Option<Vec<
 
 struct Replacer<'a> {
     bm25: &'a Bm25Snapshot,
+    /// How many words the query has, with those that replace others.
+    words: usize,
     stem: CachedStemmer,
 }
 
@@ -63,7 +77,10 @@ impl Replacer<'_> {
     /// Returns the words that replace a word; none if a note contains it, or if no replacement is found.
     fn replacements(&mut self, word: &Word) -> Result<Vec<Word>> {
         let is_plain = word.single && !word.prefix && word.exact.chars().all(char::is_alphabetic);
-        if !is_plain || !self.bm25.is_out_of_vocabulary(word)? {
+        let is_known = !is_plain
+            || !self.bm25.is_out_of_vocabulary(word)?
+            || self.bm25.is_part_of_compound(word, self.words)?;
+        if is_known {
             return Ok(Vec::new());
         }
         if let Some(spelling) = self.other_spelling(word)? {
@@ -125,12 +142,15 @@ impl Replacer<'_> {
     fn known_word(&mut self, text: &str) -> Result<Option<(f32, Word)>> {
         let word = Word {
             exact: text.to_owned(),
+            typed: None,
             stem: self.stem.of(text).to_owned(),
             weight: 1.0,
             prefix: false,
             single: false,
+            compounds: None,
         };
+        // By stems of several languages, too many parts would be known by chance. A known part ranks in any inflection.
         let count = self.bm25.document_frequency(&word)?;
-        Ok((count > 0).then(|| ((count as f32).ln(), word)))
+        Ok((count > 0).then(|| ((count as f32).ln(), Word { typed: Some(text.to_owned()), ..word })))
     }
 }

@@ -7,10 +7,11 @@ use std::collections::HashSet;
 
 use crate::clock::Timestamp;
 use crate::error::Result;
-use crate::index::bm25::{WHOLE_TERM_WEIGHT, Word};
+use crate::index::bm25::{Bm25Snapshot, WHOLE_TERM_WEIGHT, Word};
 use crate::search::numbered_names;
 use crate::search::query_parser;
 use crate::search::query_parser::QueryNode;
+use crate::text::language::{Language, typed_form};
 use crate::text::terms::{CachedStemmer, Term, TermKind, is_stop_word, terms};
 
 /// A parsed query.
@@ -18,6 +19,10 @@ use crate::text::terms::{CachedStemmer, Term, TermKind, is_stop_word, terms};
 pub struct Query {
     /// The words to rank by, including those of phrases.
     pub words: Vec<Word>,
+    /// The words with those that are too common to rank by in some language.
+    pub all_words: Vec<Word>,
+    /// The language of the query, where it is known and not English.
+    pub language: Option<Language>,
     /// Names with a number that are two words of the query, such as `iOS 17`, as one word.
     pub joined: Vec<Word>,
     /// The condition that a note must match, if the query has one.
@@ -34,9 +39,10 @@ impl Query {
     pub fn plain(text: &str) -> Self {
         let mut query = Self { text_to_embed: text.trim().to_owned(), ..Self::default() };
         let found = terms(text);
-        query.add_words(&found, &mut HashSet::new(), &mut CachedStemmer::with_small_cache());
+        query.add_words(text, &found, &mut HashSet::new(), &mut CachedStemmer::with_small_cache());
         query.joined = numbered_names::joined(&found);
-        query.drop_stop_words();
+        query.all_words.clone_from(&query.words);
+        query.drop_stop_words(is_stop_word);
         query
     }
 
@@ -79,10 +85,33 @@ impl Query {
     }
 
     /// Removes stop words, unless the query consists of stop words only.
-    fn drop_stop_words(&mut self) {
+    fn drop_stop_words(&mut self, is_stop_word: impl Fn(&str) -> bool) {
         if self.words.iter().any(|word| !is_stop_word(&word.exact)) {
             self.words.retain(|word| !is_stop_word(&word.exact));
         }
+    }
+
+    /// Adapts the query to the languages of the notes: words that are too common to rank by are those of its language.
+    ///
+    /// # Errors
+    /// `Corrupt` or `Io` if the index cannot be read.
+    pub fn in_languages_of(&mut self, bm25: &Bm25Snapshot) -> Result<()> {
+        let languages = bm25.languages()?;
+        let common = |language: Language| {
+            self.all_words.iter().filter(|word| language.has_stop_word(&word.exact)).count()
+        };
+        self.language = Some(languages.of_query(common)).filter(|&language| language != Language::ENGLISH);
+        let told = languages.told_by(common).filter(|&language| language != Language::ENGLISH);
+        if let Some(language) = told {
+            self.words.clone_from(&self.all_words);
+            self.drop_stop_words(|word| language.has_stop_word(word));
+        }
+        if languages.counts_compounds(self.words.len()) {
+            for word in &mut self.words {
+                word.compounds = bm25.compounds_of_short(word)?;
+            }
+        }
+        Ok(())
     }
 
     /// Returns whether the query has neither words nor a condition.
@@ -91,7 +120,13 @@ impl Query {
     }
 
     /// Adds the words that are not in `seen` yet.
-    fn add_words(&mut self, found: &[Term], seen: &mut HashSet<String>, stem: &mut CachedStemmer) {
+    fn add_words(
+        &mut self,
+        text: &str,
+        found: &[Term],
+        seen: &mut HashSet<String>,
+        stem: &mut CachedStemmer,
+    ) {
         for (at, term) in found.iter().enumerate() {
             if term.kind == TermKind::LastCharacter
                 || self.words.len() >= MAX_WORDS
@@ -99,7 +134,8 @@ impl Query {
             {
                 continue;
             }
-            self.words.push(word(term, is_symbol_name(found.get(at..).unwrap_or(&[])), stem));
+            let raw = text.get(term.start..term.end).unwrap_or_default();
+            self.words.push(word(term, raw, is_symbol_name(found.get(at..).unwrap_or(&[])), stem));
         }
     }
 }
@@ -111,13 +147,16 @@ fn is_symbol_name(found: &[Term]) -> bool {
         && found.first().is_some_and(|term| term.kind == TermKind::Whole && term.text.ends_with(['+', '#']))
 }
 
-fn word(term: &Term, is_symbol_name: bool, stem: &mut CachedStemmer) -> Word {
+fn word(term: &Term, raw: &str, is_symbol_name: bool, stem: &mut CachedStemmer) -> Word {
     let whole = term.kind == TermKind::Whole;
+    let is_inflected = matches!(term.kind, TermKind::Word | TermKind::Part);
     Word {
         exact: term.text.clone(),
+        typed: is_inflected.then(|| typed_form(raw).into_owned()),
         stem: if whole { term.text.clone() } else { stem.of(&term.text).to_owned() },
         weight: if whole && !is_symbol_name { WHOLE_TERM_WEIGHT } else { 1.0 },
         prefix: term.kind == TermKind::Bigram && term.text.chars().count() == 1,
         single: !whole || is_symbol_name,
+        compounds: None,
     }
 }

@@ -2,10 +2,13 @@
 
 use std::collections::HashSet;
 use std::mem::replace;
+use std::sync::Arc;
 
 use crate::index::bm25::Word;
+use crate::index::bm25::compounds::{MIN_SAFE_WORD, is_long, stem_as_last};
 use crate::index::indexed_document::ParsedNote;
 use crate::text::graphemes::end_after;
+use crate::text::language::{Language, LanguageStemmer, typed_form};
 use crate::text::note::{Piece, PieceKind, Separator};
 use crate::text::passage::{Passage, push_pieces};
 use crate::text::span::Span;
@@ -60,7 +63,7 @@ pub fn excerpt_of(
     stem: &mut CachedStemmer,
 ) -> Excerpt {
     let passages = reading.passages();
-    let matcher = Matcher::new(words);
+    let matcher = Matcher::new(words, reading.language(), stem);
     let by_words = best_by_words(passages, &matcher, stem);
     // The index after the last passage is that of the summary, which stands for the whole note.
     let chosen = by_words.or(nearest).filter(|&at| at < passages.len()).unwrap_or(0);
@@ -113,7 +116,7 @@ pub fn excerpt_of_parts(
     Some(Excerpt {
         trail: around.map_or_else(String::new, |passage| reading.heading_path_of(passage)),
         lines: (first, last.max(first)),
-        marks: marks(&snippet, &Matcher::new(words), stem),
+        marks: marks(&snippet, &Matcher::new(words, reading.language(), stem), stem),
         snippet,
         shown,
         is_cut,
@@ -153,14 +156,19 @@ pub fn plain_text(
         lines.extend(part.lines().map(|line| line.trim().to_owned()).filter(|line| !line.is_empty()));
     }
     let text = lines.join("\n");
-    let marks = marks(&text, &Matcher::new(words), stem);
+    let marks = marks(&text, &Matcher::new(words, reading.language(), stem), stem);
     (text, marks)
 }
 
-/// Returns the indices of the query words that occur in a text.
-pub fn matched_words(text: &str, words: &[Word], stem: &mut CachedStemmer) -> HashSet<usize> {
+/// Returns the indices of the query words that occur in a text of a note in a language.
+pub fn matched_words(
+    text: &str,
+    words: &[Word],
+    language: Option<Language>,
+    stem: &mut CachedStemmer,
+) -> HashSet<usize> {
     let mut matched = HashSet::new();
-    Matcher::new(words).each(text, stem, |word, _, _| {
+    Matcher::new(words, language, stem).each(text, stem, |word, _, _| {
         matched.insert(word);
     });
     matched
@@ -173,7 +181,9 @@ pub fn best_passage(
     nearest: Option<usize>,
     stem: &mut CachedStemmer,
 ) -> usize {
-    best_by_words(reading.passages(), &Matcher::new(words), stem).or(nearest).unwrap_or(0)
+    best_by_words(reading.passages(), &Matcher::new(words, reading.language(), stem), stem)
+        .or(nearest)
+        .unwrap_or(0)
 }
 
 fn best_by_words(passages: &[Passage], matcher: &Matcher<'_>, stem: &mut CachedStemmer) -> Option<usize> {
@@ -206,13 +216,61 @@ struct Matcher<'w> {
     initials: Initials,
     /// The indexes of the words that begin with each byte, in their order. A term is compared with those that begin like it.
     by_first: Vec<Vec<usize>>,
+    /// The language of the texts, if it has stems and is not English.
+    language: Option<Language>,
+    /// The inflections of each word in that language.
+    inflections: Vec<Inflections>,
+}
+
+/// What stands for a word in texts in another language than English.
+#[derive(Default)]
+struct Inflections {
+    /// The stems of its inflections.
+    stems: Vec<String>,
+    /// What the stems of its compounds begin with.
+    firsts: Vec<String>,
+    /// What the stems of its compounds end with.
+    lasts: Vec<String>,
+    /// The stems of its compounds in the notes. Beside a short word, the rest of one must be a word of the vault.
+    compounds: Option<Arc<HashSet<String>>>,
+}
+
+impl Inflections {
+    fn of(word: &Word, language: Language, stemmer: &mut LanguageStemmer) -> Self {
+        let Some(typed) = &word.typed else { return Self::default() };
+        let stems: Vec<String> = [typed, &word.exact].map(|form| stemmer.of(form).to_owned()).into();
+        if !language.has_compounds() || word.exact.chars().count() < MIN_SAFE_WORD {
+            return Self { stems, compounds: word.compounds.clone(), ..Self::default() };
+        }
+        let firsts: Vec<String> = stems.iter().filter(|stem| is_long(stem)).cloned().collect();
+        let last = stem_as_last(stemmer, typed).filter(|last| is_long(last));
+        let lasts = firsts.iter().cloned().chain(last).collect();
+        Self { stems, firsts, lasts, compounds: None }
+    }
+
+    /// Returns whether a stem is that of the word or of a compound of it.
+    fn contain(&self, stem: &str) -> bool {
+        self.stems.iter().any(|own| own == stem)
+            || self.compounds.as_ref().is_some_and(|compounds| compounds.contains(stem))
+            || self.firsts.iter().any(|first| stem.strip_prefix(first.as_str()).is_some_and(is_long))
+            || self.lasts.iter().any(|last| stem.strip_suffix(last.as_str()).is_some_and(is_long))
+    }
 }
 
 impl<'w> Matcher<'w> {
-    fn new(words: &'w [Word]) -> Self {
+    /// Prepares words for texts in a language.
+    fn new(words: &'w [Word], language: Option<Language>, stem: &mut CachedStemmer) -> Self {
+        let stemmer = language.and_then(|language| Some((language, stem.in_languages.of(language)?)));
+        let (language, inflections) = stemmer.map_or((None, Vec::new()), |(language, stemmer)| {
+            let inflections = words.iter().map(|word| Inflections::of(word, language, stemmer));
+            (Some(language), inflections.collect())
+        });
         let openings = words.iter().map(|word| stem_prefixes(&word.stem)).collect();
-        // A stem begins like its word.
-        let initials = Initials::of(words.iter().map(|word| word.exact.as_str()));
+        // An English stem begins like its word. Those of other languages may not, nor does a compound like its last part.
+        let initials = match language {
+            None => Initials::of(words.iter().map(|word| word.exact.as_str())),
+            Some(_) => Initials::any(),
+        };
         let mut by_first = vec![Vec::new(); 256];
         for (at, word) in words.iter().enumerate() {
             if let Some(places) =
@@ -221,7 +279,7 @@ impl<'w> Matcher<'w> {
                 places.push(at);
             }
         }
-        Self { words, openings, initials, by_first }
+        Self { words, openings, initials, by_first, language, inflections }
     }
 
     /// Visits every term of a text that matches a word of the query, with the index of the word and the start and end
@@ -244,10 +302,22 @@ impl<'w> Matcher<'w> {
                     || (term.kind != TermKind::Whole && can_have_stem() && word.stem == stem.of(&term.text))
                     || (word.prefix && term.text.starts_with(&word.exact))
             });
-            if let Some((word, ..)) = found {
+            let found = found.map(|(word, ..)| word).or_else(|| {
+                let raw = text.get(term.start..term.end).unwrap_or_default();
+                self.inflected(raw, term.kind, stem)
+            });
+            if let Some(word) = found {
                 visit(word, term.start, term.end);
             }
         }
+    }
+
+    /// Returns the index of the word that a term is an inflection or a compound of, in the language of the texts. An identifier
+    /// has none.
+    fn inflected(&self, raw: &str, kind: TermKind, stem: &mut CachedStemmer) -> Option<usize> {
+        let language = self.language.filter(|_| matches!(kind, TermKind::Word | TermKind::Part))?;
+        let stem = stem.in_languages.of(language)?.of(&typed_form(raw));
+        self.inflections.iter().position(|inflections| inflections.contain(stem))
     }
 }
 

@@ -35,6 +35,7 @@ pub mod tag;
 pub mod task_due;
 pub mod terms;
 mod ascii;
+pub mod language;
 pub mod folding;
 pub mod short_word;
 pub mod body_edit;

@@ -14,6 +14,7 @@ use crate::text::folding::{
     fold_into, folds_to_itself, is_flag_letter, is_inner_sign, is_invisible, is_skin_tone, is_symbol,
     is_unspaced, is_written_on,
 };
+use crate::text::language::{Language, LanguageStemmers};
 use crate::text::short_word::{ShortWord, continues, short_run, short_word};
 
 /// The most bytes of a word. A longer one is data, not language, and is omitted.
@@ -94,6 +95,11 @@ impl Initials {
             initials[usize::from(first)] = true;
         }
         Self(initials)
+    }
+
+    /// Returns the first bytes of all words.
+    pub fn any() -> Self {
+        Self([true; 256])
     }
 
     fn contain(&self, byte: u8) -> bool {
@@ -665,6 +671,8 @@ const SMALL_CACHE_SLOTS: usize = 16;
 ///
 /// It caches recent stems, because a text repeats few words many times.
 pub struct CachedStemmer {
+    /// The stemmers of other languages.
+    pub in_languages: LanguageStemmers,
     stemmer: Stemmer,
     /// A direct-mapped cache: the hash of a word determines its slot, which holds the last such word.
     slots: Vec<Option<Box<StemCacheEntry>>>,
@@ -696,7 +704,8 @@ impl CachedStemmer {
     }
 
     fn with_slots(slots: usize) -> Self {
-        Self { stemmer: Stemmer::new(Algorithm::English), slots: vec![None; slots] }
+        let (in_languages, stemmer) = (LanguageStemmers::default(), Stemmer::new(Algorithm::English));
+        Self { in_languages, stemmer, slots: vec![None; slots] }
     }
 
     /// Returns the stem of a folded term.
@@ -745,17 +754,7 @@ fn slot_of(term: &str, slots: usize) -> usize {
     (hash ^ hash >> 15) as usize % slots.max(1)
 }
 
-/// English words that are too common to rank by: Lucene's list, with the question words and pronouns of typical
-/// queries.
-const STOP_WORDS: &[&str] = &[
-    "a", "about", "am", "an", "and", "any", "are", "as", "at", "be", "been", "but", "by", "can", "could",
-    "did", "do", "does", "for", "from", "had", "has", "have", "he", "her", "him", "his", "how", "i", "if",
-    "in", "into", "is", "it", "its", "me", "my", "no", "not", "of", "on", "or", "our", "she", "so", "such",
-    "than", "that", "the", "their", "them", "then", "there", "these", "they", "this", "to", "was", "we",
-    "were", "what", "when", "where", "which", "who", "why", "will", "with", "would", "you", "your",
-];
-
 /// Returns whether a folded term is an English stop word.
 pub fn is_stop_word(term: &str) -> bool {
-    STOP_WORDS.binary_search(&term).is_ok()
+    Language::ENGLISH.has_stop_word(term)
 }

@@ -17,6 +17,7 @@ use phrase::{Part, Phrase};
 use spoken::CODES;
 use units::{Unit, units};
 
+use crate::text::language::STOP_WORDS;
 use crate::text::terms::Term;
 
 /// The files of the languages, in the order of their codes.
@@ -33,9 +34,6 @@ const FILES: [&str; CODES.len()] = [
     include_str!("../../languages/ru.toml"),
     include_str!("../../languages/zh.toml"),
 ];
-
-/// The words that are too common to look for, one language a line: its code and name, and its words.
-static STOP_WORDS: &str = include_str!("../../languages/stop_words.txt");
 
 /// A list of words and phrases, of which each language has its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -55,7 +55,12 @@ impl Recalls<'_> {
             let typed = Query::plain(&word.text);
             let [only] = typed.words.as_slice() else { continue };
             let mut notes = snapshot.bm25.document_frequency(only)?;
-            if left > 0 && is_long && snapshot.bm25.is_out_of_vocabulary(only)? {
+            let bm25 = &snapshot.bm25;
+            if left > 0
+                && is_long
+                && bm25.is_out_of_vocabulary(only)?
+                && !bm25.is_part_of_compound(only, 1)?
+            {
                 left -= 1;
                 if let Some(nearest) = snapshot.bm25.nearest_word(&word.text)? {
                     // What was meant can be a word of everybody.

@@ -57,7 +57,8 @@ impl DatedQuery {
         if !core.index.catalog().names().with_title_or_name(text.trim())?.is_empty() {
             return Ok(None);
         }
-        let rest = Query::plain(&phrase.without(text));
+        let mut rest = Query::plain(&phrase.without(text));
+        rest.in_languages_of(&snapshot.bm25)?;
         if rest.words.iter().all(|word| is_stop_word(&word.exact)) {
             return Ok(None);
         }

@@ -6,6 +6,7 @@ pub(super) mod memory_ranking;
 pub(super) mod related;
 pub(super) mod rerank;
 pub(super) mod search;
+mod suggestion;
 pub(crate) mod validity;
 pub(super) mod verify;
 pub(super) mod why;

@@ -11,6 +11,7 @@ use crate::memory_weights::{Memory, MemoryWeights};
 use crate::query::Searches;
 use crate::query::dates::DatedQuery;
 use crate::query::memory_ranking::MemoryRanking;
+use crate::query::suggestion::suggestion;
 use crate::query::validity::{hits_below_replacements, invalidities, valid_as_of};
 use crate::query::verify::{SearchHits, Verification};
 use crate::read::Reads;
@@ -19,7 +20,6 @@ use sidenote_foundation::clock::Timestamp;
 use sidenote_foundation::error::{ErrorKind, Result};
 use sidenote_foundation::index::Snapshot;
 use sidenote_foundation::index::catalog::{FileKind, Filter, Inactive};
-use sidenote_foundation::index::embed::minilm::english_rank;
 use sidenote_foundation::index::file_set::FileSet;
 use sidenote_foundation::index::indexed_document::ParsedNote;
 use sidenote_foundation::memory::score::IntentScore;
@@ -35,7 +35,7 @@ use sidenote_foundation::search::{Components, MatchType, Mode, QueryVector, Requ
 use sidenote_foundation::text::graphemes::shortened;
 use sidenote_foundation::text::path::NotePath;
 use sidenote_foundation::text::relation::RelationEnd;
-use sidenote_foundation::text::terms::{CachedStemmer, is_stop_word, terms};
+use sidenote_foundation::text::terms::CachedStemmer;
 use sidenote_foundation::wording::Wording;
 
 impl Searches<'_> {
@@ -77,6 +77,7 @@ impl Searches<'_> {
         let now = self.core.clock.now();
         let mut query = request.understood(now, &mut notes)?;
         let (mut mode, snapshot) = (asked, self.core.index.snapshot()?);
+        query.in_languages_of(&snapshot.bm25)?;
         let limit = request.limit.unwrap_or(config.limit).saturating_add(request.skip).min(MOST_RESULTS);
         let most = request.memories.map_or(limit, |ranking| ranking.candidates(limit));
         let filter = hide(&Lookup::of(self.core).with_canonical_folder(&request.filter)?, request.included());
@@ -129,9 +130,9 @@ impl Searches<'_> {
         // While one types, most queries are superseded by the next letter.
         self.core.check_cancelled()?;
         let by_meaning = found.by_meaning_notice(&query);
-        let suggestion = match found.has_words {
+        let suggestion = match found.has_words || request.skip > 0 {
             true => None,
-            false => suggestion(request, &query, &snapshot)?,
+            false => suggestion(self.core, &request.query, &query, &snapshot)?,
         };
         let SearchHits { mut found, undecided, sifted, answer, .. } = found;
         let answered = answer.map(|answer| relation_notice(self.core, &answer)).transpose()?;
@@ -286,17 +287,13 @@ impl Searches<'_> {
     ) -> Result<Explained> {
         let mut words = Vec::new();
         for word in &query.words {
-            let notes = snapshot.bm25.body_document_frequency(&word.stem)?;
-            let idf = snapshot.bm25.idf(&word.stem)?;
+            let (notes, idf) = snapshot.bm25.idf(word, query.words.len())?;
             words.push(WordWeight { word: word.exact.clone(), stem: word.stem.clone(), notes, idf });
         }
         words.sort_by_key(|word| word.notes);
-        let mut stop_words: Vec<String> = terms(&query.text_to_embed)
-            .into_iter()
-            .map(|term| term.text)
-            .filter(|text| is_stop_word(text) && query.words.iter().all(|word| word.exact != *text))
-            .collect();
-        stop_words.dedup();
+        let ranks = |text: &str| query.words.iter().any(|word| word.exact == text);
+        let stop_words =
+            query.all_words.iter().map(|word| word.exact.clone()).filter(|text| !ranks(text)).collect();
         Ok(Explained {
             words,
             stop_words,
@@ -835,40 +832,4 @@ impl SearchHits {
         let said = format!("no note that was searched has {what}; these are the nearest in meaning");
         self.found.iter().all(is_by_meaning).then(|| said.into())
     }
-}
-
-/// Returns the query with corrected spelling for the first page of a search that found nothing by words.
-fn suggestion(request: &SearchRequest, query: &Query, snapshot: &Snapshot) -> Result<Option<String>> {
-    if request.skip > 0 {
-        return Ok(None);
-    }
-    corrected_query(&request.query, query, snapshot)
-}
-
-/// Returns a query with each word that no note contains replaced by the nearest one. Returns `None` if there is none. A
-/// word of English is no mistake, whether a note has it or not.
-fn corrected_query(typed: &str, query: &Query, snapshot: &Snapshot) -> Result<Option<String>> {
-    let mut better = typed.to_owned();
-    for word in &query.words {
-        if word.prefix || english_rank(&word.exact).is_some() || !snapshot.bm25.is_out_of_vocabulary(word)? {
-            continue;
-        }
-        let nearest = snapshot.bm25.nearest_word(&word.exact)?;
-        let Some(nearest) = nearest.filter(|nearest| is_plausible_correction(&word.exact, nearest)) else {
-            continue;
-        };
-        // A word after an operator, or one that must not occur, does not rank.
-        let is_free = |start: usize| !better.get(..start).unwrap_or("").ends_with([':', '-', '#', '/', '[']);
-        let found = terms(&better).into_iter().find(|term| term.text == word.exact && is_free(term.start));
-        if let Some(term) = found {
-            better.replace_range(term.start..term.end, &nearest);
-        }
-    }
-    Ok((better != typed).then_some(better))
-}
-
-/// Returns whether a word may be a misspelling of another one. Mistakes seldom are in the first letter, so one there is
-/// the only one.
-fn is_plausible_correction(typed: &str, nearest: &str) -> bool {
-    typed.chars().next() == nearest.chars().next() || strsim::osa_distance(typed, nearest) <= 1
 }

@@ -75,8 +75,9 @@ impl Searches<'_> {
         let search = &request.search;
         let stale = !search.no_sync && IndexSync::of(self.core).refresh()? > 0;
         let row = Lookup::of(self.core).find(&request.note)?;
-        let query = search.parsed(self.core.clock.now())?;
+        let mut query = search.parsed(self.core.clock.now())?;
         let snapshot = self.core.index.snapshot()?;
+        query.in_languages_of(&snapshot.bm25)?;
         let limit = search.limit.unwrap_or(self.core.config.search.limit);
         let mut reply = WhyReply {
             path: row.path.as_str().to_owned(),

@@ -2,6 +2,7 @@
 //! tantivy's writer receives the terms as a list: each term, its count less one, and a line feed. Terms consist of
 //! letters, digits and signs, so the counts are written in control characters.
 
+use std::borrow::Cow;
 use std::mem;
 
 use hashbrown::HashTable;
@@ -10,12 +11,15 @@ use tantivy::schema::{Field, Value};
 use tantivy::tokenizer::{MAX_TOKEN_LEN, Token, TokenStream, Tokenizer};
 
 use super::Fields;
+use super::compounds::may_be_compound;
+use super::languages::{StemmedField, language_term, write_bare_term, write_reversed_term, write_stem_term};
 use crate::index::bm25::IndexedText;
 use crate::index::bm25::substring_candidates::{INCOMPLETE, as_term};
 use crate::index::bm25::term_dictionary::{TermHasher, spread};
 use crate::index::file_set::FileId;
+use crate::text::language::{Language, LanguageStemmer, LanguageStemmers, typed_form};
 use crate::text::short_word::{MAX_SHORT, ShortWord, packed};
-use crate::text::terms::Terms;
+use crate::text::terms::{TermKind, Terms};
 
 /// The byte that ends a term.
 const TERM_END: u8 = b'\n';
@@ -36,14 +40,15 @@ const META: usize = 4;
 const PLACE: usize = 5;
 const REST: usize = 6;
 const KEYS: usize = 7;
+const STEMS: usize = 8;
 /// The number of fields with terms.
-pub(super) const FIELDS: usize = 8;
+pub(super) const FIELDS: usize = 9;
 
 impl Fields {
     /// Returns the fields with terms, in the order of their numbers.
     pub(super) fn with_terms(&self) -> [Field; FIELDS] {
-        let Self { title, headings, words, code, meta, path, rest, keys, .. } = *self;
-        [title, headings, words, code, meta, path, rest, keys]
+        let Self { title, headings, words, code, meta, path, rest, keys, stems, .. } = *self;
+        [title, headings, words, code, meta, path, rest, keys, stems]
     }
 }
 
@@ -52,12 +57,14 @@ impl Fields {
 pub struct Analyzer {
     terms: TermCounts,
     texts: IndexedText,
+    /// The stemmers of the languages of the notes so far.
+    stemmers: LanguageStemmers,
 }
 
 impl Analyzer {
     /// Converts one note to terms. `collect` fills in the texts of the note, which are empty before.
     pub fn analyze(&mut self, collect: impl FnOnce(&mut IndexedText)) -> AnalyzedNote {
-        let Self { terms, texts } = self;
+        let Self { terms, texts, stemmers } = self;
         // The analysis of the previous note may have panicked halfway.
         terms.clear();
         texts.clear();
@@ -72,6 +79,19 @@ impl Analyzer {
             incomplete |= terms.add_all(text, field);
         }
         incomplete |= terms.add_rest(&texts.rest);
+        if let Some(language) = texts.language {
+            terms.add(&language_term(language), STEMS);
+            if let Some(stemmer) = stemmers.of(language) {
+                let stemmed = [
+                    (&texts.title, StemmedField::Title),
+                    (&texts.headings, StemmedField::Headings),
+                    (&texts.body, StemmedField::Body),
+                    (&texts.meta, StemmedField::Meta),
+                    (&texts.path, StemmedField::Meta),
+                ];
+                stemmed.into_iter().for_each(|(text, field)| terms.add_stems(text, field, language, stemmer));
+            }
+        }
         if incomplete {
             terms.add(INCOMPLETE, REST);
         }
@@ -141,6 +161,42 @@ impl TermCounts {
         let has_omissions = terms.has_omissions();
         self.tokenizer = terms.over("");
         has_omissions
+    }
+
+    /// Adds the stems of all terms of a text in its language. That of an identifier is found as if it were written as a word.
+    fn add_stems(
+        &mut self,
+        text: &str,
+        field: StemmedField,
+        language: Language,
+        stemmer: &mut LanguageStemmer,
+    ) {
+        let mut terms = mem::take(&mut self.tokenizer).over(text);
+        let (mut stem_term, mut bare_term) = (String::new(), String::new());
+        while terms.advance() {
+            let term = terms.term();
+            let typed = match term.kind {
+                TermKind::Word | TermKind::Part => {
+                    typed_form(text.get(term.start..term.end).unwrap_or_default())
+                }
+                _ => Cow::Borrowed(&*term.text),
+            };
+            let stem = stemmer.of(&typed);
+            write_stem_term(field, language, stem, &mut stem_term);
+            self.add(&stem_term, STEMS);
+            if may_be_compound(stem, field, language) {
+                write_reversed_term(field, language, stem, &mut stem_term);
+                self.add(&stem_term, STEMS);
+            }
+            if *typed != term.text {
+                let stem = stemmer.of(&typed).to_owned();
+                if stemmer.of(&term.text) != stem {
+                    write_bare_term(language, &term.text, &stem, &mut bare_term);
+                    self.entry(&bare_term).counts[STEMS] = 1;
+                }
+            }
+        }
+        self.tokenizer = terms.over("");
     }
 
     /// Adds each run of letters of a text that is in no other content field to `rest`, once. Returns whether a part of
@@ -259,7 +315,7 @@ struct AnalyzedTerm {
     /// Its hash, as [`TermHasher`] computes it.
     hash: u32,
     /// The set of its fields, one bit for each.
-    fields: u8,
+    fields: u16,
 }
 
 impl AnalyzedNote {

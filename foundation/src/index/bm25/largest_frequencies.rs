@@ -45,9 +45,18 @@ impl LargestFrequencies {
     }
 }
 
-/// What tells words apart whose frequencies differ: the stem, the word itself, whether it is a prefix, and whether matches of the
-/// word itself count.
-type WordKey = (String, String, bool, bool);
+/// What tells words apart whose frequencies differ: the stem, the word itself, the word with its diacritics, whether it is a prefix,
+/// and whether matches of the word itself and its compounds count.
+type WordKey = (String, String, Option<String>, bool, Counted);
+
+/// What counts for a word besides its stem.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct Counted {
+    /// Whether matches of the word itself count.
+    pub(super) exact: bool,
+    /// Whether its compounds count.
+    pub(super) compounds: bool,
+}
 
 /// A cache of the largest frequencies in one snapshot, under one tuning.
 pub(super) struct LargestFrequencyCache(Mutex<(Tuning, LruCache<WordKey, Arc<LargestFrequencies>>)>);
@@ -63,17 +72,19 @@ impl LargestFrequencyCache {
     pub(super) fn of(
         &self,
         word: &Word,
-        counts_exact: bool,
+        counted: Counted,
         tuning: &Tuning,
         segments: usize,
     ) -> Arc<LargestFrequencies> {
         let mut cached = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let (of_tuning, words) = &mut *cached;
-        if of_tuning != tuning {
-            *of_tuning = *tuning;
+        // How much a match of the word itself counts depends on the language of the query, and no frequency on it.
+        let tuning = Tuning { exact: of_tuning.exact, ..*tuning };
+        if *of_tuning != tuning {
+            *of_tuning = tuning;
             words.clear();
         }
-        let key = (word.stem.clone(), word.exact.clone(), word.prefix, counts_exact);
+        let key = (word.stem.clone(), word.exact.clone(), word.typed.clone(), word.prefix, counted);
         let unknown = || Arc::new(LargestFrequencies((0..segments).map(|_| OnceLock::new()).collect()));
         Arc::clone(words.get_or_insert(key, unknown))
     }

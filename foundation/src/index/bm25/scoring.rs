@@ -15,11 +15,13 @@ use tantivy::{DocId, DocSet as _, SegmentReader};
 
 use super::doc_ranges::DocRange;
 use super::file_documents::FileColumn;
-use super::largest_frequencies::{Frequencies, LargestFrequencies};
+use super::largest_frequencies::{Counted, Frequencies, LargestFrequencies};
 use super::length_norms::{LargestByLength, LengthNorms};
 use super::scratch::{FrequencyWeights, Scratch, extend_filtered, is_scored};
 use super::stem_expansion::Expansion;
-use super::{Bm25Query, Bm25Snapshot, FieldTuning, Hit, Tuning, Word, failed, idf};
+use super::{
+    Bm25Query, Bm25Snapshot, DocSet, FieldTuning, Hit, Tuning, WHOLE_TERM_WEIGHT, Word, failed, idf,
+};
 use crate::error::Result;
 use crate::index::file_set::{FileId, FileSet};
 
@@ -155,6 +157,8 @@ struct WeightedTerm<'w> {
     weights: FrequencyWeights,
     /// The length normalisation of the field, and those that are scored together with it.
     norms: Rc<LengthNorms>,
+    /// The documents in which the term does not count.
+    except: Option<Arc<DocSet>>,
 }
 
 impl WeightedTerm<'_> {
@@ -168,6 +172,10 @@ impl WeightedTerm<'_> {
 struct PostingCursor {
     postings: BlockSegmentPostings,
     at: usize,
+    /// The documents that are passed over.
+    except: Option<Arc<DocSet>>,
+    /// The documents of a block that are not passed over, with their frequencies.
+    rest: (Vec<DocId>, Vec<u32>),
 }
 
 impl PostingCursor {
@@ -177,7 +185,20 @@ impl PostingCursor {
             let (docs, frequencies) = (self.postings.docs(), self.postings.freqs());
             let to = docs.partition_point(|&doc| doc < end);
             if let (Some(docs), Some(frequencies)) = (docs.get(self.at..to), frequencies.get(self.at..to)) {
-                visit(docs, frequencies);
+                if let Some(except) = &self.except {
+                    let (counted, counts) = &mut self.rest;
+                    counted.clear();
+                    counts.clear();
+                    for (&doc, &frequency) in docs.iter().zip(frequencies) {
+                        if !except.contains(doc) {
+                            counted.push(doc);
+                            counts.push(frequency);
+                        }
+                    }
+                    visit(counted, counts);
+                } else {
+                    visit(docs, frequencies);
+                }
             }
             self.at = to;
             // The rest lies behind the end, or there is none.
@@ -218,14 +239,15 @@ impl Bm25Snapshot {
     /// stemmed and for exact matches.
     pub(super) fn scored_words(&self, words: &[Word], tuning: &Tuning) -> Result<Vec<ScoredWord>> {
         self.look_up(words)?;
-        words.iter().map(|word| self.scored_word(word, tuning)).collect()
+        let has_compounds = self.languages()?.counts_compounds(words.len());
+        words.iter().map(|word| self.scored_word(word, tuning, has_compounds)).collect()
     }
 
-    fn scored_word(&self, word: &Word, tuning: &Tuning) -> Result<ScoredWord> {
+    fn scored_word(&self, word: &Word, tuning: &Tuning, has_compounds: bool) -> Result<ScoredWord> {
         let fields = self.fields;
-        let frequency = self
+        let mut frequency = self
             .document_frequency(word)?
-            .max(self.expand_stem(fields.meta, &word.stem)?.documents)
+            .max(self.expand_stem(fields.meta, word)?.documents)
             .max(self.documents_with(fields.code, &word.exact)?);
         let exact_frequency = self
             .documents_with(fields.words, &word.exact)?
@@ -243,21 +265,32 @@ impl Bm25Snapshot {
             } else if field == fields.code {
                 self.expand_exact(field, &word.exact)?
             } else {
-                self.expand_stem(field, &word.stem)?
+                self.expand_stem(field, word)?
             };
             stemmed.push(FieldTerms { field, tuning, expansion });
+        }
+        // A compound says less of its part than the part itself.
+        if has_compounds {
+            for (field, tuning) in [(fields.title, tuning.title), (fields.words, tuning.body)] {
+                let tuning = FieldTuning { weight: tuning.weight * WHOLE_TERM_WEIGHT, ..tuning };
+                let expansion = self.expand_compounds(field, word)?;
+                frequency = frequency.max(expansion.documents);
+                stemmed.push(FieldTerms { field, tuning, expansion });
+            }
         }
         let exact_weight = word.weight * tuning.exact * idf(self.documents, exact_frequency);
         let mut exact = Vec::new();
         if exact_weight > 0.0 {
             for (field, tuning) in [(fields.words, tuning.body), (fields.title, tuning.title)] {
                 let tuning = FieldTuning { weight: 1.0, ..tuning };
-                exact.push(FieldTerms { field, tuning, expansion: self.expand_exact(field, &word.exact)? });
+                let expansion = self.expand_exact(field, &word.exact)?;
+                exact.push(FieldTerms { field, tuning, expansion });
             }
         }
         let stemmed_weight = word.weight * idf(self.documents, frequency);
+        let counted = Counted { exact: exact_weight > 0.0, compounds: has_compounds };
         let segments = self.searcher.segment_readers().len();
-        let largest = self.largest_frequencies.of(word, exact_weight > 0.0, tuning, segments);
+        let largest = self.largest_frequencies.of(word, counted, tuning, segments);
         Ok(ScoredWord { stemmed, stemmed_weight, exact, exact_weight, largest })
     }
 }
@@ -272,7 +305,8 @@ impl<'a> SegmentScorer<'a> {
         let (at, range) = (*at, docs.clone());
         let Some(segment) = snapshot.searcher.segment_readers().get(at) else { return Ok(None) };
         let files = snapshot.file_columns.of(at, segment)?;
-        Ok(Some(Self { snapshot, segment, at, range, query, k1: tuning.k1, files, norms: Vec::new() }))
+        let (k1, norms) = (tuning.k1, Vec::new());
+        Ok(Some(Self { snapshot, segment, at, range, query, k1, files, norms }))
     }
 
     /// Finds frequencies of a word that those in no document of the range exceed: the sums of the largest of each term.
@@ -447,23 +481,27 @@ impl<'a> SegmentScorer<'a> {
 
     /// Returns the terms of a word in the order in which their frequencies are added up.
     fn weighted_terms<'w>(&mut self, word: &'w ScoredWord) -> Result<Vec<WeightedTerm<'w>>> {
-        let is_one_pass = word.has_exact_within_stemmed(self.at);
+        // A term that does not count by stem in some documents counts there as the word itself.
+        let languages = self.snapshot.languages()?;
+        let is_one_pass = !languages.has_stems(self.at) && word.has_exact_within_stemmed(self.at);
         let mut found = Vec::new();
         for terms in &word.stemmed {
             let exact = word.exact.iter().find(|exact| is_one_pass && exact.field == terms.field);
             let exact = exact.map_or(&[][..], |exact| exact.in_segment(self.at));
-            for term in terms.in_segment(self.at) {
+            let stemmed_in = terms.expansion.stemmed_in.get(self.at).map_or(&[][..], Vec::as_slice);
+            for (at, term) in terms.in_segment(self.at).iter().enumerate() {
                 let exact = if exact.contains(term) { 1.0 } else { 0.0 };
                 let weights = FrequencyWeights { stemmed: terms.tuning.weight, exact };
                 let norms = self.norms(terms)?;
-                found.push(WeightedTerm { field: term.0, info: &term.1, weights, norms });
+                let except = stemmed_in.get(at).and_then(|&set| languages.documents_in(self.at, set));
+                found.push(WeightedTerm { field: term.0, info: &term.1, weights, norms, except });
             }
         }
         for terms in word.exact.iter().filter(|_| !is_one_pass) {
             for term in terms.in_segment(self.at) {
                 let weights = FrequencyWeights { stemmed: 0.0, exact: terms.tuning.weight };
                 let norms = self.norms(terms)?;
-                found.push(WeightedTerm { field: term.0, info: &term.1, weights, norms });
+                found.push(WeightedTerm { field: term.0, info: &term.1, weights, norms, except: None });
             }
         }
         Ok(found)
@@ -586,7 +624,7 @@ impl<'a> SegmentScorer<'a> {
             .map_err(|error| failed("read")(error.into()))?;
         postings.seek(self.range.start);
         let at = postings.docs().partition_point(|&doc| doc < self.range.start);
-        Ok(PostingCursor { postings, at })
+        Ok(PostingCursor { postings, at, except: term.except.clone(), rest: Default::default() })
     }
 
     /// Adds the frequencies of those of some documents, which ascend and are marked, that contain a term. It reads the postings
@@ -611,7 +649,7 @@ impl<'a> SegmentScorer<'a> {
             if postings.doc() < doc {
                 postings.seek(doc);
             }
-            if postings.doc() == doc {
+            if postings.doc() == doc && term.except.as_ref().is_none_or(|except| !except.contains(doc)) {
                 found.push(doc);
                 frequencies.push(postings.term_freq());
             }

@@ -94,6 +94,9 @@ fn length_sums(segment: &SegmentReader, fields: Fields) -> Result<LengthSums> {
     Ok(sums)
 }
 
+/// Terms of one segment, with the field that contains each.
+pub(super) type SegmentTerms = Vec<(Field, TermInfo)>;
+
 /// Counts the live notes of a segment that contain any of these terms.
 pub(super) fn count_documents(segment: &SegmentReader, terms: &[(Field, TermInfo)]) -> Result<u64> {
     if let ([] | [_], false) = (terms, segment.has_deletes()) {

@@ -1,0 +1,80 @@
+//! Suggests the spelling that was meant where a search finds nothing by words.
+
+use crate::core::Core;
+use sidenote_foundation::error::Result;
+use sidenote_foundation::index::Snapshot;
+use sidenote_foundation::index::bm25::{Bm25Query, Tuning};
+use sidenote_foundation::index::embed::minilm::english_rank;
+use sidenote_foundation::search::query::Query;
+use sidenote_foundation::text::language::typed_form;
+use sidenote_foundation::text::terms::{Terms, terms};
+
+/// Returns what was typed as a query with the spelling corrected; `None` if there is nothing to correct.
+///
+/// # Errors
+/// `Corrupt` or `Io` if the index cannot be read.
+pub(super) fn suggestion(
+    core: &Core,
+    typed: &str,
+    query: &Query,
+    snapshot: &Snapshot,
+) -> Result<Option<String>> {
+    corrected_query(typed, query, snapshot, |word| written_form(core, word, snapshot))
+}
+
+/// Returns a folded word as a note writes it, in lower case: with its diacritics and in its own letters.
+fn written_form(core: &Core, folded: &str, snapshot: &Snapshot) -> Result<Option<String>> {
+    let words = Query::plain(folded).words;
+    let query = Bm25Query { words: &words, allowed: None, limit: 1 };
+    let best = snapshot.bm25.search(&query, &Tuning::default())?;
+    let files: Vec<_> = best.first().map(|hit| hit.file).into_iter().collect();
+    let Some(row) = core.index.catalog().rows(&files)?.pop() else { return Ok(None) };
+    // A note that was removed since it was indexed tells nothing.
+    let Some(note) = core.parsed_note(&row.path) else { return Ok(None) };
+    let mut walk = Terms::new(&note.text);
+    while walk.advance() {
+        let term = walk.term();
+        if term.text == folded {
+            return Ok(note.text.get(term.start..term.end).map(|raw| typed_form(raw).into_owned()));
+        }
+    }
+    Ok(None)
+}
+
+/// Returns a query with each word that no note contains replaced by the nearest one. Returns `None` if there is none. A
+/// word of English is no mistake, whether a note has it or not. `written` gives the word that notes write for a folded one.
+fn corrected_query(
+    typed: &str,
+    query: &Query,
+    snapshot: &Snapshot,
+    written: impl Fn(&str) -> Result<Option<String>>,
+) -> Result<Option<String>> {
+    let mut better = typed.to_owned();
+    for word in &query.words {
+        let bm25 = &snapshot.bm25;
+        let is_right = word.prefix
+            || english_rank(&word.exact).is_some()
+            || !bm25.is_out_of_vocabulary(word)?
+            || bm25.is_part_of_compound(word, query.words.len())?;
+        if is_right {
+            continue;
+        }
+        let nearest = snapshot.bm25.nearest_word(&word.exact)?;
+        let Some(nearest) = nearest.filter(|nearest| is_plausible_correction(&word.exact, nearest)) else {
+            continue;
+        };
+        // A word after an operator, or one that must not occur, does not rank.
+        let is_free = |start: usize| !better.get(..start).unwrap_or("").ends_with([':', '-', '#', '/', '[']);
+        let found = terms(&better).into_iter().find(|term| term.text == word.exact && is_free(term.start));
+        if let Some(term) = found {
+            better.replace_range(term.start..term.end, &written(&nearest)?.unwrap_or(nearest));
+        }
+    }
+    Ok((better != typed).then_some(better))
+}
+
+/// Returns whether a word may be a misspelling of another one. Mistakes seldom are in the first letter, so one there is
+/// the only one.
+fn is_plausible_correction(typed: &str, nearest: &str) -> bool {
+    typed.chars().next() == nearest.chars().next() || strsim::osa_distance(typed, nearest) <= 1
+}
