@@ -655,12 +655,12 @@ fn is_inside(text: &str, before: Option<char>, c: char, next: usize) -> bool {
     after.is_some_and(|after| is_word(after) && after != '_' && (is_invisible(c) || is_inner_sign(after, c)))
 }
 
-/// Returns whether a character is part of words.
+/// Returns whether a character is part of words. A mark is one of the word that it stands in, whatever script it is of.
 fn is_word(c: char) -> bool {
     if c.is_ascii() {
         return c.is_ascii_alphanumeric() || c == '_';
     }
-    (c.is_alphanumeric() || is_combining_mark(c)) && !is_unspaced(c)
+    is_combining_mark(c) || c.is_alphanumeric() && !is_unspaced(c)
 }
 
 /// The slots of the cache for a whole text, and for a few words. Both are powers of two.
