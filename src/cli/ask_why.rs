@@ -44,7 +44,7 @@ fn show(reply: &WhyReply) -> String {
     if let Some(components) = &reply.explain {
         text.push_str(&format!("  {}\n", show_components(components)));
     } else if let Some(cosine) = reply.cosine {
-        text.push_str(&format!("  cosine {cosine:.3} with its nearest passage\n"));
+        text.push_str(&format!("  similarity {cosine:.3} to its nearest passage\n"));
     }
     if !reply.missing_words.is_empty() {
         text.push_str(&format!("  missing words: {}\n", output::plain(&reply.missing_words.join(", "))));

@@ -24,7 +24,7 @@ use crate::store::{
   sidenote model use openai:bge-m3 --base-url http://localhost:11434/v1
   sidenote model path ~/models/ms-marco-MiniLM-L-6-v2 --rerank
   sidenote model verify
-  sidenote model use minilm")]
+  sidenote model use e5")]
 pub(super) struct ModelArgs {
     #[command(subcommand)]
     action: ModelAction,
@@ -38,7 +38,7 @@ enum ModelAction {
     Show,
     /// Set a model by name.
     ///
-    /// The name is minilm (built in), none, auto, openai:MODEL, or that of an installed model of the list.
+    /// The name is e5 (built in), none, auto, openai:MODEL, or that of an installed model of the list.
     Use(UseArgs),
     /// Download a model of the list into your folder of models.
     #[command(
@@ -118,7 +118,7 @@ pub(super) fn run(context: &CommandContext, args: &ModelArgs) -> Result<()> {
                 return Ok(());
             }
             Err(Error::new(ErrorKind::Corrupt, "a model failed verification")
-                .with_hint("download it again, or run: sidenote model use minilm"))
+                .with_hint("download it again, or run: sidenote model use e5"))
         }
     }
 }

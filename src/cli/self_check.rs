@@ -552,7 +552,7 @@ impl Trial {
             command.env(name, &home);
         }
         // The model in the program needs no network.
-        command.env("SIDENOTE_EMBED_PROVIDER", "minilm");
+        command.env("SIDENOTE_EMBED_PROVIDER", "e5");
         command.current_dir(&self.vault).arg("--vault").arg(&self.vault).args(args);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command

@@ -5,7 +5,7 @@ use std::process::Command;
 use std::sync::Arc;
 
 use sidenote::index::catalog::CatalogReader;
-use sidenote::index::embed::{Embed as _, MiniLm};
+use sidenote::index::embed::{E5, Embed as _};
 use sidenote::index::vectors::VectorWriter;
 use sidenote::index::{Index, Options, SyncScope, silent};
 use sidenote::platform;
@@ -217,7 +217,7 @@ fn bm25(place: &Place, sample: &mut Sample) -> Result<()> {
 }
 
 fn hybrid(place: &Place, sample: &mut Sample) -> Result<()> {
-    warm(place, sample, "minilm", Mode::Hybrid)
+    warm(place, sample, "e5", Mode::Hybrid)
 }
 
 fn warm(place: &Place, sample: &mut Sample, provider: &str, mode: Mode) -> Result<()> {
@@ -251,7 +251,7 @@ fn regex_alone(place: &Place, sample: &mut Sample) -> Result<()> {
 
 /// Searches warm by queries in Obsidian's language, made of two words each.
 fn conditions(place: &Place, sample: &mut Sample, query: impl Fn(&str, &str) -> String) -> Result<()> {
-    let store = open_store(place, "minilm")?;
+    let store = open_store(place, "e5")?;
     let mut queries = Vec::new();
     for line in place.queries()? {
         let words: Vec<&str> =
@@ -398,7 +398,7 @@ fn rename(store: &Store, from: &str, to: &str) -> Result<ChangeReply> {
 
 /// Gives every passage a vector that means nothing, in the folder where the index looks for the model's.
 fn fill(place: &Place, sample: &mut Sample) -> Result<()> {
-    let model = MiniLm::default().model().clone();
+    let model = E5::default().model().clone();
     let mark = model.fingerprint().get(..12).unwrap_or(model.fingerprint());
     let folder = place.index().join("vectors").join(format!("{}-{mark}", model.name()));
     let mut keys = Vec::new();

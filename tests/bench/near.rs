@@ -77,7 +77,7 @@ fn search(
         let found = sample.time(|| Ok(vectors.search(query, COUNT, None)?))?;
         let found: HashSet<i64> = found.iter().take(FIRST).map(|near| near.key).collect();
         let mut exact = vectors.compare(query, &keys)?;
-        exact.sort_by(|a, b| b.cosine.total_cmp(&a.cosine).then(a.key.cmp(&b.key)));
+        exact.sort_by(|a, b| b.similarity.total_cmp(&a.similarity).then(a.key.cmp(&b.key)));
         met += exact.iter().take(FIRST).filter(|near| found.contains(&near.key)).count();
     }
     fs::remove_dir_all(&folder)?;

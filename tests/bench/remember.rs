@@ -72,7 +72,7 @@ fn prompts(place: &Place) -> Result<Vec<String>> {
 
 /// Recalls as a server does, which follows the files; each use goes to the journal.
 pub(crate) fn recall(place: &Place, sample: &mut Sample) -> Result<()> {
-    let (store, _follower) = following(place, "minilm")?;
+    let (store, _follower) = following(place, "e5")?;
     let ask = |prompt: &str| {
         store.searches().forget_query_vectors();
         Ok(store
@@ -100,7 +100,7 @@ pub(crate) fn intent_again(place: &Place, sample: &mut Sample) -> Result<()> {
 }
 
 fn intended(place: &Place, sample: &mut Sample, forgets: bool) -> Result<()> {
-    let store = open_store(place, "minilm")?;
+    let store = open_store(place, "e5")?;
     let queries = place.queries()?;
     let mut empty = 0;
     for (at, query) in queries.iter().take(WARMING).chain(&queries).enumerate() {

@@ -133,7 +133,7 @@ fn settings_show_their_origin_and_refuse_what_they_do_not_know() {
     let output = vault.run(&["status"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(stderr(&output).contains("search.limits, which is no setting"));
-    vault.write(".sidenote/config.toml", "[embed]\nprovider = \"minilm\"\n");
+    vault.write(".sidenote/config.toml", "[embed]\nprovider = \"e5\"\n");
     assert!(stderr(&vault.run(&["status"])).contains("which only your own settings can do"));
 }
 

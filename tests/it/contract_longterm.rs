@@ -503,10 +503,10 @@ fn the_scope_can_be_limited_to_memories() {
 }
 
 #[test]
-fn scores_are_cosines_where_there_is_a_model() {
+fn scores_are_similarities_where_there_is_a_model() {
     let vault = TestVault::new(&[("Plan.md", "# Roof\n\nThe **roof** leaks above the kitchen.\n")]);
     let mut command = vault.command(&["mcp", "--toolset", "longterm"]);
-    let mut client = Client::of(command.env("SIDENOTE_EMBED_PROVIDER", "minilm"));
+    let mut client = Client::of(command.env("SIDENOTE_EMBED_PROVIDER", "e5"));
     let tea = "Anna drinks green tea in the afternoon.";
     save(&mut client, json!({ "content": tea }));
     save(&mut client, json!({ "content": "The invoice is due on Monday." }));

@@ -147,10 +147,10 @@ fn both_lists_find_by_words_and_meaning() {
         ("Boats.md", "The harbour is full of boats.\n"),
         ("Tax.md", "Forms for the tax office.\n"),
     ]);
-    let indexed = vault.command(&["index"]).env("SIDENOTE_EMBED_PROVIDER", "minilm").output().unwrap();
+    let indexed = vault.command(&["index"]).env("SIDENOTE_EMBED_PROVIDER", "e5").output().unwrap();
     assert!(indexed.status.success());
     let mut client =
-        Client::of(vault.command(&["mcp", "--toolset", "rulebook"]).env("SIDENOTE_EMBED_PROVIDER", "minilm"));
+        Client::of(vault.command(&["mcp", "--toolset", "rulebook"]).env("SIDENOTE_EMBED_PROVIDER", "e5"));
     let both = client.json("rulebook_memory_search", json!({ "query": "harbour boats" }));
     assert_eq!(
         (&both["results"][0]["title"], &both["results"][0]["matchType"]),

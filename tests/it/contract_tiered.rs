@@ -174,7 +174,7 @@ fn text_that_a_note_contains_is_not_stored_again() {
 fn near_duplicates_are_distinguished_from_updates() {
     let vault = TestVault::new(&[]);
     let mut client =
-        Client::of(vault.command(&["mcp", "--toolset", "tiered"]).env("SIDENOTE_EMBED_PROVIDER", "minilm"));
+        Client::of(vault.command(&["mcp", "--toolset", "tiered"]).env("SIDENOTE_EMBED_PROVIDER", "e5"));
     let id = store(&mut client, "The office is open from 9 to 17 on Fridays.");
     // Until its vector is there, only words find it, and that is enough.
     let near =

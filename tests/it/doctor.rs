@@ -23,7 +23,7 @@ fn vault() -> TestVault {
 
 /// Builds the index with vectors of the model in the program.
 fn index(vault: &TestVault) {
-    let done = vault.command(&["index"]).env("SIDENOTE_EMBED_PROVIDER", "minilm").output().unwrap();
+    let done = vault.command(&["index"]).env("SIDENOTE_EMBED_PROVIDER", "e5").output().unwrap();
     assert!(done.status.success(), "{}", stderr(&done));
 }
 
@@ -31,7 +31,7 @@ fn index(vault: &TestVault) {
 #[track_caller]
 fn doctor(vault: &TestVault) -> (Value, i32) {
     let mut command = vault.command(&["doctor", "--json"]);
-    let done = command.env("SIDENOTE_EMBED_PROVIDER", "minilm").current_dir(vault.root()).output().unwrap();
+    let done = command.env("SIDENOTE_EMBED_PROVIDER", "e5").current_dir(vault.root()).output().unwrap();
     let reply = serde_json::from_str(&stdout(&done)).unwrap_or_else(|_| panic!("{}", stderr(&done)));
     (reply, done.status.code().unwrap())
 }
@@ -88,7 +88,7 @@ fn a_healthy_vault_has_no_problem() {
             ("vault settings", "ok", "no such file"),
             ("other settings", "ok", "SIDENOTE_EMBED_PROVIDER"),
             ("vault", "ok", "without Obsidian"),
-            ("embedding model", "ok", "minilm"),
+            ("embedding model", "ok", "e5"),
             ("file names", "ok", "names that differ"),
             ("records", "ok", "records (not there yet)"),
             ("writing notes", "ok", "can be written"),

@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, HashMap};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use sidenote::index::embed::{Effort, Embed as _, MiniLm};
+use sidenote::index::embed::{E5, Effort, Embed as _};
 use sidenote::index::indexed_document::ParsedNote;
+use sidenote::index::vectors::Vectors;
 use sidenote::memory::duplicate::{agree, digest};
 use sidenote::text::frontmatter;
 use sidenote::text::path::NotePath;
@@ -77,19 +78,19 @@ fn notes_with_similar_vectors_are_listed_with_the_verdict() {
         groups.insert(group.file_name().to_string_lossy().into_owned(), notes);
     }
     let asked: Vec<&str> = texts.texts.iter().map(String::as_str).collect();
-    let vectors = MiniLm::default().embed(&asked, Effort::Bulk).unwrap();
-    let cosine = |one: usize, other: usize| -> f32 {
-        vectors[one].iter().zip(&vectors[other]).map(|(one, other)| one * other).sum()
-    };
+    let model = E5::default();
+    let vectors = model.embed(&asked, Effort::Bulk).unwrap();
+    let scale = Vectors::empty(model.dimensions()).with_mean_passage(model.mean_passage());
+    let similarity = |one: usize, other: usize| scale.similarity(&vectors[one], &vectors[other]);
     let best = |passages: &[usize], query: usize| {
-        passages.iter().map(|&passage| cosine(passage, query)).fold(-1.0, f32::max)
+        passages.iter().map(|&passage| similarity(passage, query)).fold(-1.0, f32::max)
     };
     // Of all pairs, of those that the guard lets pass, and of those that are the same byte for byte.
     let mut counts = [[0; 3]; THRESHOLDS.len()];
     for notes in groups.values() {
         for (at, newer) in notes.iter().enumerate() {
             for older in &notes[..at] {
-                let alike = cosine(older.whole, newer.whole);
+                let alike = similarity(older.whole, newer.whole);
                 let titled = best(&older.titled, newer.whole);
                 let plain = best(&older.plain, newer.whole);
                 if alike.max(titled).max(plain) < LEAST {

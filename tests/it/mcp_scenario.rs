@@ -56,7 +56,7 @@ fn an_agent_maintains_a_vault_over_mcp() {
     let problems = json(&vault, "2026-11-21", &["check"]);
     let before = texts(&vault);
     let mut client =
-        Client::of(vault.command(&["--session", "story", "mcp"]).env("SIDENOTE_EMBED_PROVIDER", "minilm"));
+        Client::of(vault.command(&["--session", "story", "mcp"]).env("SIDENOTE_EMBED_PROVIDER", "e5"));
     // Three notes.
     for (title, content) in [
         ("Keel repair", "# Keel repair\n\nThe keel bolts are to be drawn in March.\n"),

@@ -11,18 +11,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value;
-use sidenote::config::Config;
-use sidenote::index::embed::{Effort, Embed, MiniLm, OnnxEmbedder};
-use sidenote::index::indexed_document::ParsedNote;
-use sidenote::text::path::NotePath;
-use tokenizers::Tokenizer;
-use tokenizers::models::wordpiece::WordPiece;
-use tokenizers::normalizers::BertNormalizer;
-use tokenizers::pre_tokenizers::bert::BertPreTokenizer;
-use tokenizers::processors::bert::BertProcessing;
 
 use crate::endpoint::{Say, Server};
-use crate::support::{MODELS, SETTINGS, TestVault, env_path, repository, say, stderr, stdout};
+use crate::support::{MODELS, SETTINGS, TestVault, env_path, repository, stderr, stdout};
 
 const NOTES: &[(&str, &str)] = &[
     ("Tomatoes.md", "# Tomatoes\n\nTomatoes need a deep watering twice a week.\n"),
@@ -127,13 +118,13 @@ fn the_list_names_embedders_and_rerankers() {
     let items = bench.json(&["model", "list"]);
     let find =
         |name: &str| items.as_array().unwrap().iter().find(|item| item["name"] == name).unwrap().clone();
-    let minilm = find("minilm");
-    assert_eq!((&minilm["in_use"], &minilm["dimensions"]), (&Value::from(true), &Value::from(384)));
+    let e5 = find("e5");
+    assert_eq!((&e5["in_use"], &e5["dimensions"]), (&Value::from(true), &Value::from(384)));
     let bge = find("BGESmallENV15");
     assert_eq!((&bge["installed"], &bge["dimensions"]), (&Value::from(false), &Value::from(384)));
     assert_eq!(find("BGERerankerBase")["kind"], "reranker");
     let text = bench.run(&["model", "list"]);
-    assert!(text.starts_with("Embedders\n  minilm"), "{text}");
+    assert!(text.starts_with("Embedders\n  e5"), "{text}");
     assert!(text.contains("\nRerankers\n"));
 }
 
@@ -146,7 +137,7 @@ fn show_reports_the_model_and_what_is_missing() {
     let trouble = shown["embedder"]["trouble"].as_str().unwrap();
     assert!(trouble.contains("BGESmallENV15 is not installed"), "{trouble}");
     assert!(trouble.contains("sidenote model install BGESmallENV15"), "{trouble}");
-    assert_eq!(Bench::new(&[]).json(&["model", "show"])["embedder"]["name"], "minilm");
+    assert_eq!(Bench::new(&[]).json(&["model", "show"])["embedder"]["name"], "e5");
 }
 
 #[test]
@@ -154,18 +145,18 @@ fn use_changes_one_setting_and_keeps_the_rest() {
     let bench = Bench::new(&[]);
     let before = "# mine\n[search]\nlimit = 5 # few\n\n[embed]\nprovider = \"none\"   # for now\n";
     bench.write_settings(before);
-    let dry = bench.run(&["model", "use", "minilm", "--dry-run"]);
-    assert!(dry.contains("would change") && dry.contains("embed.provider: \"none\" -> \"minilm\""), "{dry}");
+    let dry = bench.run(&["model", "use", "e5", "--dry-run"]);
+    assert!(dry.contains("would change") && dry.contains("embed.provider: \"none\" -> \"e5\""), "{dry}");
     assert_eq!(bench.read_settings(), before);
-    let set = bench.json(&["model", "use", "minilm"]);
+    let set = bench.json(&["model", "use", "e5"]);
     assert_eq!(set["applied"], true);
-    assert_eq!(bench.read_settings(), before.replace("\"none\"", "\"minilm\""));
-    assert!(bench.run(&["model", "use", "minilm"]).contains("is up to date already"));
+    assert_eq!(bench.read_settings(), before.replace("\"none\"", "\"e5\""));
+    assert!(bench.run(&["model", "use", "e5"]).contains("is up to date already"));
 
     let bench = Bench::new(&[("SIDENOTE_EMBED_PROVIDER", "none")]);
-    let said = bench.run(&["model", "use", "minilm"]);
+    let said = bench.run(&["model", "use", "e5"]);
     assert!(said.contains("SIDENOTE_EMBED_PROVIDER also sets embed.provider and takes precedence"), "{said}");
-    assert_eq!(bench.read_settings(), "[embed]\nprovider = \"minilm\"\n");
+    assert_eq!(bench.read_settings(), "[embed]\nprovider = \"e5\"\n");
 }
 
 #[test]
@@ -277,7 +268,7 @@ fn search_falls_back_to_words_where_the_model_cannot_run() {
     // With `auto`, the embedded model is used instead.
     let bench = set("/nowhere/libonnxruntime.so", "auto");
     let shown = bench.json(&["model", "show"]);
-    assert_eq!(shown["embedder"]["name"], "minilm");
+    assert_eq!(shown["embedder"]["name"], "e5");
     assert!(shown["embedder"]["trouble"].as_str().unwrap().contains("no ONNX runtime"));
     let done = bench.command(&["search", "cat"]).output().unwrap();
     assert!(stderr(&done).contains("notice: embed.onnxruntime is set to /nowhere"), "{}", stderr(&done));
@@ -302,18 +293,18 @@ fn ask_endpoint(bench: &mut Bench, server: &Server, model: &str, dimensions: usi
 
 #[test]
 fn old_vectors_serve_until_new_ones_are_complete() {
-    let mut bench = Bench::new(&[("SIDENOTE_EMBED_PROVIDER", "minilm")]);
+    let mut bench = Bench::new(&[("SIDENOTE_EMBED_PROVIDER", "e5")]);
     bench.run(&["index"]);
-    let minilm = bench.kept_vectors();
+    let e5 = bench.kept_vectors();
     assert_eq!(bench.search("vegetables"), ("Tomatoes.md".to_owned(), "hybrid".to_owned(), String::new()));
 
     let server = Server::new(8, &[]);
     ask_endpoint(&mut bench, &server, "first", 8);
     let (first, mode, notes) = bench.search("vegetables");
     assert_eq!((first.as_str(), mode.as_str()), ("Tomatoes.md", "hybrid"));
-    assert_eq!(notes, "vectors of minilm answer; 3 passages wait for those of first");
+    assert_eq!(notes, "vectors of e5 answer; 3 passages wait for those of first");
     assert_eq!(server.asked().len(), 0, "the query is embedded by the model of the vectors");
-    assert_eq!(bench.json(&["status"])["former_embedder"], "minilm");
+    assert_eq!(bench.json(&["status"])["former_embedder"], "e5");
 
     // What fails in between changes nothing.
     server.then(&[Say::Status(400, "", String::new())]);
@@ -321,7 +312,7 @@ fn old_vectors_serve_until_new_ones_are_complete() {
     assert_eq!(bench.search("vegetables").2, notes);
 
     bench.run(&["index"]);
-    assert!(!bench.kept_vectors().iter().any(|name| minilm.contains(name)), "{:?}", bench.kept_vectors());
+    assert!(!bench.kept_vectors().iter().any(|name| e5.contains(name)), "{:?}", bench.kept_vectors());
     let before = server.asked().len();
     assert_eq!(bench.search("bridge"), ("Bridge.md".to_owned(), "hybrid".to_owned(), String::new()));
     assert_eq!(server.asked().len(), before + 1);
@@ -339,7 +330,7 @@ fn old_vectors_serve_until_new_ones_are_complete() {
     assert_eq!(server.asked().len(), before);
 
     // After a change to another model, the endpoint gets no more requests.
-    bench.set("SIDENOTE_EMBED_PROVIDER", "minilm");
+    bench.set("SIDENOTE_EMBED_PROVIDER", "e5");
     let (_, mode, notes) = bench.search("bridge");
     // So few notes are embedded at once.
     assert_eq!((mode.as_str(), notes.contains("first")), ("hybrid", false), "{notes}");
@@ -347,25 +338,42 @@ fn old_vectors_serve_until_new_ones_are_complete() {
 }
 
 #[test]
+fn vectors_of_another_model_go_with_a_catalog_that_is_lost() {
+    let bench = Bench::new(&[("SIDENOTE_EMBED_PROVIDER", "e5")]);
+    bench.run(&["index"]);
+    let kept = bench.kept_vectors();
+    let index = bench.vault.root().join(".sidenote/index");
+    fs::create_dir(index.join("vectors/minilm-5a85d15cd871")).unwrap();
+    for entry in fs::read_dir(&index).unwrap() {
+        let path = entry.unwrap().path();
+        if path.file_name().unwrap().to_string_lossy().starts_with("catalog") {
+            fs::remove_file(path).unwrap();
+        }
+    }
+    bench.run(&["index"]);
+    assert_eq!(bench.kept_vectors(), kept);
+}
+
+#[test]
 fn the_notice_of_waiting_passages_uses_the_right_number() {
-    let mut bench = Bench::new(&[("SIDENOTE_EMBED_PROVIDER", "minilm")]);
+    let mut bench = Bench::new(&[("SIDENOTE_EMBED_PROVIDER", "e5")]);
     for name in ["Bridge.md", "Cat.md"] {
         fs::remove_file(bench.vault.root().join(name)).unwrap();
     }
     bench.run(&["index"]);
     let server = Server::new(8, &[]);
     ask_endpoint(&mut bench, &server, "first", 8);
-    assert_eq!(bench.search("vegetables").2, "vectors of minilm answer; 1 passage waits for those of first");
+    assert_eq!(bench.search("vegetables").2, "vectors of e5 answer; 1 passage waits for those of first");
 }
 
 #[test]
 fn a_rebuild_keeps_the_old_vectors_serving() {
-    let mut bench = Bench::new(&[("SIDENOTE_EMBED_PROVIDER", "minilm")]);
+    let mut bench = Bench::new(&[("SIDENOTE_EMBED_PROVIDER", "e5")]);
     bench.run(&["index"]);
     let server = Server::new(8, &[]);
     ask_endpoint(&mut bench, &server, "first", 8);
     bench.run(&["index", "--rebuild", "--no-embed"]);
-    assert_eq!(bench.search("vegetables").2, "vectors of minilm answer; 3 passages wait for those of first");
+    assert_eq!(bench.search("vegetables").2, "vectors of e5 answer; 3 passages wait for those of first");
     bench.vault.write("New.md", "# New\n\nThe kitten purrs.\n");
     let found = bench.json(&["search", "purrs"]);
     let mut results = found["results"].as_array().unwrap().iter();
@@ -541,92 +549,5 @@ fn a_reranker_that_cannot_run_changes_nothing() {
         assert_eq!(reply["results"], plain["results"]);
         let said = format!("{}{}", reply["notes"], stderr(&done));
         assert!(said.contains("nowhere"), "{said}");
-    }
-}
-
-/// Gives texts as a model gets them, and shorter ones: passages and paragraphs of the example vault.
-fn texts(count: usize) -> Vec<String> {
-    let mut texts = Vec::new();
-    let mut folders = vec![repository().join("example-vault")];
-    while let Some(folder) = folders.pop() {
-        let mut entries: Vec<PathBuf> =
-            fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
-        entries.sort();
-        for path in entries {
-            if path.is_dir() {
-                folders.push(path);
-            } else if path.extension().is_some_and(|end| end == "md") {
-                let name = NotePath::parse(path.file_name().unwrap().to_str().unwrap()).unwrap();
-                let bytes = fs::read(&path).unwrap();
-                texts.extend(ParsedNote::new(&name, &bytes).embedded_texts());
-                let text = String::from_utf8(bytes).unwrap();
-                texts.extend(text.split("\n\n").filter(|part| part.len() > 40).map(str::to_owned));
-            }
-        }
-    }
-    assert!(texts.len() >= count, "{} texts", texts.len());
-    texts.truncate(count);
-    texts
-}
-
-/// Puts the model in the program into a folder, as others come.
-fn unpack_minilm(folder: &Path) {
-    let assets = repository().join("foundation/assets/all-MiniLM-L6-v2");
-    for name in ["minilm_int8.onnx", "minilm_int8.data"] {
-        fs::copy(assets.join(name), folder.join(name)).unwrap();
-    }
-    let vocabulary = WordPiece::read_bytes(&fs::read(assets.join("vocab.txt")).unwrap()).unwrap();
-    let mut tokenizer = Tokenizer::new(WordPiece::builder().vocab(vocabulary).build().unwrap());
-    tokenizer.with_normalizer(Some(BertNormalizer::default())).unwrap();
-    tokenizer.with_pre_tokenizer(Some(BertPreTokenizer));
-    tokenizer.with_post_processor(Some(BertProcessing::new(("[SEP]".into(), 102), ("[CLS]".into(), 101))));
-    tokenizer.save(folder.join("tokenizer.json"), false).unwrap();
-    fs::write(folder.join("config.json"), r#"{"hidden_size": 384, "max_position_embeddings": 256}"#).unwrap();
-}
-
-#[test]
-#[ignore = "it needs SIDENOTE_TEST_ONNXRUNTIME, a libonnxruntime"]
-fn onnxruntime_and_the_built_in_runtime_agree() {
-    let library = library();
-    // The cache of a model's files goes to a home folder of the test.
-    if std::env::var_os("SIDENOTE_TEST_HOME").is_none() {
-        let home = tempfile::tempdir().unwrap();
-        let done = Command::new(std::env::current_exe().unwrap())
-            .args([
-                "--exact",
-                "--ignored",
-                "model::onnxruntime_and_the_built_in_runtime_agree",
-                "--nocapture",
-            ])
-            .env("HOME", home.path())
-            .env("SIDENOTE_TEST_HOME", home.path())
-            .env_remove("XDG_CACHE_HOME")
-            .output()
-            .unwrap();
-        say(&stderr(&done));
-        assert!(done.status.success(), "{}", stdout(&done));
-        return;
-    }
-    let folder = tempfile::tempdir().unwrap();
-    unpack_minilm(folder.path());
-    let flags = [
-        ("embed.dir", folder.path().display().to_string(), "test"),
-        ("embed.onnxruntime", library.display().to_string(), "test"),
-    ];
-    let model = OnnxEmbedder::new(&Config::load(folder.path(), &flags).unwrap().embed).unwrap();
-    assert_eq!(model.files().weights, ["minilm_int8.data"]);
-    assert!(model.files().is_batch_dependent);
-    let texts = texts(200);
-    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-    let (ours, theirs) = (MiniLm::default(), &model);
-    let ours = ours.embed(&texts, Effort::Bulk).unwrap();
-    for effort in [Effort::Bulk, Effort::Background] {
-        let theirs = theirs.embed(&texts, effort).unwrap();
-        let cosines = ours.iter().zip(&theirs).map(|(a, b)| a.iter().zip(b).map(|(a, b)| a * b).sum::<f32>());
-        let cosines: Vec<f32> = cosines.collect();
-        let mean = cosines.iter().sum::<f32>() / cosines.len() as f32;
-        let least = cosines.iter().copied().fold(1.0, f32::min);
-        say(&format!("{effort:?}: mean cosine {mean:.5}, least {least:.5}"));
-        assert!(mean >= 0.99, "{mean}");
     }
 }

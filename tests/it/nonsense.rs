@@ -16,13 +16,13 @@ fn vault() -> TestVault {
         ("Write.md", "Write the letter to the harbour.\n"),
         ("Old.md", "---\nforgotten: true\n---\nThe zugzwang of the endgame.\n"),
     ]);
-    vault.store_with("minilm").index().embed_all(silent()).unwrap();
+    vault.store_with("e5").index().embed_all(silent()).unwrap();
     vault
 }
 
 /// Runs a command with the embedded model; returns messages and output.
 fn say(vault: &TestVault, args: &[&str]) -> (String, String) {
-    let done = vault.command(args).env("SIDENOTE_EMBED_PROVIDER", "minilm").output().unwrap();
+    let done = vault.command(args).env("SIDENOTE_EMBED_PROVIDER", "e5").output().unwrap();
     assert!(done.status.success(), "{}", stderr(&done));
     (stderr(&done), stdout(&done))
 }
@@ -43,10 +43,10 @@ const QUERIES: &[(&str, bool)] = &[
 #[test]
 fn every_surface_says_that_no_note_has_a_word_of_the_query() {
     let vault = vault();
-    let mut page = Page::of(vault.command(&ANY).env("SIDENOTE_EMBED_PROVIDER", "minilm"));
+    let mut page = Page::of(vault.command(&ANY).env("SIDENOTE_EMBED_PROVIDER", "e5"));
     page.sign_in();
     let mut command = vault.command(&["mcp"]);
-    let mut client = Client::of(command.env("SIDENOTE_EMBED_PROVIDER", "minilm"));
+    let mut client = Client::of(command.env("SIDENOTE_EMBED_PROVIDER", "e5"));
     client.catch_up();
     for (query, is_nonsense) in QUERIES {
         let (messages, shown) = say(&vault, &["search", query]);
@@ -97,7 +97,7 @@ fn every_toolset_says_so_where_it_gives_notes() {
     ];
     for (toolset, tool, arguments, says) in &cases {
         let mut command = vault.command(&["mcp", "--toolset", toolset]);
-        let mut client = Client::of(command.env("SIDENOTE_EMBED_PROVIDER", "minilm"));
+        let mut client = Client::of(command.env("SIDENOTE_EMBED_PROVIDER", "e5"));
         let reply = client.call(tool, arguments.clone()).to_string();
         client.finish();
         assert_eq!(reply.contains(SAID), *says, "{tool} {arguments}: {reply}");

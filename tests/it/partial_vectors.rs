@@ -272,7 +272,7 @@ fn embedded() -> TestVault {
         ("Boat.md", "The boat has a new mast, and its sails are at the sailmaker's."),
         ("Heron.md", "A heron stands at the pond every morning."),
     ]);
-    let store = vault.store_with("minilm");
+    let store = vault.store_with("e5");
     store.index().embed_all(silent()).unwrap();
     vault
 }
@@ -280,7 +280,7 @@ fn embedded() -> TestVault {
 #[test]
 fn new_notes_are_embedded_before_the_next_answer() {
     let vault = embedded();
-    let store = vault.store_with("minilm");
+    let store = vault.store_with("e5");
     let content = "The antenna at the moor outlet hangs from the second pole.".to_owned();
     let new = NewRequest { title: "Antenna".to_owned(), content, ..NewRequest::default() };
     store.changes().change(&Operation::New(new), false).unwrap();
@@ -301,7 +301,7 @@ fn a_memory_saved_by_one_command_is_first_in_the_next() {
     let vault = embedded();
     let model = |args: &[&str]| {
         let mut command = vault.command(args);
-        let done = command.env("SIDENOTE_EMBED_PROVIDER", "minilm").output().unwrap();
+        let done = command.env("SIDENOTE_EMBED_PROVIDER", "e5").output().unwrap();
         assert!(done.status.success(), "{args:?}: {}", crate::support::stderr(&done));
         crate::support::stdout(&done)
     };
@@ -320,7 +320,7 @@ fn many_passages_are_embedded_in_the_background() {
             (0..40).map(|part| format!("## Part {part}\n\n{}\n\n", "words ".repeat(150))).collect();
         vault.write(&format!("long {at}.md"), format!("# Long {at}\n\n{body}"));
     }
-    let store = vault.store_with("minilm");
+    let store = vault.store_with("e5");
     let before = store.index().totals().unwrap().1;
     let request = SearchRequest { query: "heron at the pond".to_owned(), ..SearchRequest::default() };
     let reply = store.searches().search(&request).unwrap();
@@ -332,7 +332,7 @@ fn many_passages_are_embedded_in_the_background() {
 fn a_bm25_search_embeds_nothing() {
     let vault = embedded();
     vault.write("Late.md", "a late note about the heron");
-    let store = vault.store_with("minilm");
+    let store = vault.store_with("e5");
     let request =
         SearchRequest { query: "heron".to_owned(), mode: Some(Mode::Bm25), ..SearchRequest::default() };
     assert_eq!(store.searches().search(&request).unwrap().pending, 1);
@@ -353,7 +353,7 @@ fn eval_measures_hybrid_with_vectors_for_some_notes() {
     std::fs::write(set.path().join("queries.jsonl"), queries).unwrap();
     std::fs::write(set.path().join("qrels.tsv"), "q1\tn5\t1\nq2\tn1\t1\n").unwrap();
     let store = TestVault::copy_of(&notes);
-    let store = store.store_with("minilm");
+    let store = store.store_with("e5");
     store.index().embed_all(silent()).unwrap();
     let request = EvalRequest { shares: vec![0, 50, 100], ..EvalRequest::default() };
     let reply = store.searches().eval(set.path(), &request).unwrap();

@@ -187,7 +187,7 @@ fn check_first(store: &Store, query: &str, mode: Mode, path: &str) {
 #[test]
 fn a_note_named_by_the_query_is_first() {
     let vault = named();
-    let store = vault.store_with("minilm");
+    let store = vault.store_with("e5");
     store.index().embed_all(sidenote::index::silent()).unwrap();
     let mut checked = 0;
     for mode in [Mode::Hybrid, Mode::Bm25, Mode::Vector] {

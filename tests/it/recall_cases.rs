@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 use sidenote::config::Config;
-use sidenote::index::embed::minilm::english_rank;
 use sidenote::index::silent;
 use sidenote::memory::mention::{Mention, mention_of, prompt_words};
 use sidenote::store::RecallRequest;
+use sidenote::text::english::english_rank;
 use sidenote::text::terms::CachedStemmer;
 
 use crate::support::TestVault;
@@ -120,8 +120,8 @@ fn check_rates(provider: &str, purpose: &str, is_kind: impl Fn(&str) -> bool) {
 
 #[test]
 fn prompts_recall_the_notes_that_they_mean_and_no_others() {
-    check_rates("minilm", "calibration", |_| true);
-    check_rates("minilm", "proof", |_| true);
+    check_rates("e5", "calibration", |_| true);
+    check_rates("e5", "proof", |_| true);
 }
 
 #[test]
@@ -148,7 +148,6 @@ fn names_and_quiet_prompts_are_recognised_in_six_languages_without_a_model() {
 }
 
 #[test]
-#[ignore = "needs a model that knows these languages"]
 fn prompts_in_six_languages_recall_the_notes_that_they_mean() {
     let vault = TestVault::new(&[]);
     let provider = Config::load(vault.root(), &[]).unwrap().embed.provider;

@@ -46,7 +46,7 @@ fn notes_with_similar_vectors_are_related() {
         ("soup.md", "A recipe for potato soup with leek"),
         ("put away.md", "---\ntier: archive\n---\nVarnish for the hull of a wooden boat"),
     ]);
-    let store = vault.store_with("minilm");
+    let store = vault.store_with("e5");
     store.index().embed_all(sidenote::index::silent()).unwrap();
     let request = RelatedRequest { note: "boat".to_owned(), ..RelatedRequest::default() };
     let reply = store.searches().related(&request).unwrap();
@@ -63,11 +63,11 @@ fn without_vectors_only_links_relate_notes_and_the_reply_says_so() {
     let says = |args: &[&str]| stderr(&vault.run(args));
     assert_eq!(
         says(&["related", "a"]),
-        "note: a.md has no vector, so only links are used; `sidenote model use minilm` sets one\n"
+        "note: a.md has no vector, so only links are used; `sidenote model use e5` sets one\n"
     );
     assert_eq!(
         says(&["related", "a", "--by", "vector"]),
-        "note: a.md has no vector, so no note is found by meaning; `sidenote model use minilm` sets one\n"
+        "note: a.md has no vector, so no note is found by meaning; `sidenote model use e5` sets one\n"
     );
 }
 
@@ -126,49 +126,49 @@ fn why_names_the_deciding_reason() {
     ];
     assert_snapshot!(answers.join("\n"), @r#"
     b.md is found
-      no embedding model is set, so this searched by words only; `sidenote model use minilm` sets one
+      no embedding model is set, so this searched by words only; `sidenote model use e5` sets one
       it is result 1 of the 10 that are shown
       words #1 0.932 -> 0.4000; meaning -
 
     a.md is not found
-      no embedding model is set, so this searched by words only; `sidenote model use minilm` sets one
+      no embedding model is set, so this searched by words only; `sidenote model use e5` sets one
       it comes at place 2, and 1 are shown; a higher limit shows more
       words #2 0.593 -> 0.2545; meaning -
 
     c.md is not found
-      no embedding model is set, so this searched by words only; `sidenote model use minilm` sets one
+      no embedding model is set, so this searched by words only; `sidenote model use e5` sets one
       it holds none of the query's words
       missing words: boats
 
     gone.md is not found
       it is forgotten
-      no embedding model is set, so this searched by words only; `sidenote model use minilm` sets one
+      no embedding model is set, so this searched by words only; `sidenote model use e5` sets one
       `memory restore` brings it back
 
     Hidden/h.md is not found
       Obsidian's settings exclude it (userIgnoreFilters in .obsidian/app.json)
-      no embedding model is set, so this searched by words only; `sidenote model use minilm` sets one
+      no embedding model is set, so this searched by words only; `sidenote model use e5` sets one
       missing words: boats
 
     empty.md is not found
-      no embedding model is set, so this searched by words only; `sidenote model use minilm` sets one
+      no embedding model is set, so this searched by words only; `sidenote model use e5` sets one
       it has no text
       missing words: boats
 
     a.md is not found
       a filter of the search keeps it out
-      no embedding model is set, so this searched by words only; `sidenote model use minilm` sets one
+      no embedding model is set, so this searched by words only; `sidenote model use e5` sets one
 
     a.md is not found
       it does not match -"hulls"
-      no embedding model is set, so this searched by words only; `sidenote model use minilm` sets one
+      no embedding model is set, so this searched by words only; `sidenote model use e5` sets one
       matches         tag:#river
       does not match  -"hulls"
       matches         (boats OR ships)
       missing words: ships
 
     a.md is found
-      no embedding model is set, so this searched by words only; `sidenote model use minilm` sets one
+      no embedding model is set, so this searched by words only; `sidenote model use e5` sets one
       it is result 1 of the 10 that are shown
       matches         tag:#river
       matches         boats

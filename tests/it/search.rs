@@ -224,12 +224,12 @@ fn hybrid_without_a_model_answers_by_words_and_says_so() {
         .search(&SearchRequest { query: "water".to_owned(), ..SearchRequest::default() })
         .unwrap();
     assert_eq!((reply.mode, reply.embedder.as_str(), reply.results.len()), (Mode::Bm25, "none", 1));
-    assert_snapshot!(reply.notes.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"), @"no embedding model is set, so this searched by words only; `sidenote model use minilm` sets one");
+    assert_snapshot!(reply.notes.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"), @"no embedding model is set, so this searched by words only; `sidenote model use e5` sets one");
     let query = "water".to_owned();
     let by_meaning = SearchRequest { query, mode: Some(Mode::Vector), ..SearchRequest::default() };
     let reply = vault.store().searches().search(&by_meaning).unwrap();
     assert_eq!(reply.results.len(), 0);
-    assert_snapshot!(reply.notes.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"), @"no embedding model is set, so a search by meaning finds nothing; `sidenote model use minilm` sets one");
+    assert_snapshot!(reply.notes.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"), @"no embedding model is set, so a search by meaning finds nothing; `sidenote model use e5` sets one");
 }
 
 #[test]

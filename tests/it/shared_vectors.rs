@@ -233,7 +233,7 @@ fn vectors_that_were_not_computed_here_are_not_shared() {
 /// Runs the program on a vault, with a home folder elsewhere and the model in the program.
 fn sidenote(root: &Path, home: &Path, args: &[&str]) -> Command {
     let mut command = Command::new(program());
-    clean_env(&mut command, home).env("SIDENOTE_EMBED_PROVIDER", "minilm");
+    clean_env(&mut command, home).env("SIDENOTE_EMBED_PROVIDER", "e5");
     command.env("SIDENOTE_NOW", "2026-11-21").arg("--vault").arg(root).args(args);
     command
 }
@@ -827,5 +827,5 @@ fn no_test_and_no_bench_touches_the_cache_of_the_user() {
         }
     }
     assert!(opened >= 10, "{opened} stores are opened");
-    assert!(!TestVault::new(&[]).open("minilm").config().embed.share);
+    assert!(!TestVault::new(&[]).open("e5").config().embed.share);
 }

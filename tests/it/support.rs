@@ -201,7 +201,8 @@ pub(crate) fn repository() -> PathBuf {
 
 /// The crates of the program, the lower ones first: the folder of the source, the module that the crate is for those above
 /// it, and its name there.
-const CRATES: [(&str, &str, &str); 7] = [
+const CRATES: [(&str, &str, &str); 8] = [
+    ("encoder/src", "encoder", "sidenote_encoder"),
     ("foundation/src", "", "sidenote_foundation"),
     ("store/src", "store", "sidenote_store"),
     ("share/src", "share", "sidenote_share"),

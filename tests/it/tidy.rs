@@ -20,7 +20,8 @@ use crate::support::source_files;
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 
 /// The layers; each may use itself and those before it.
-const LAYERS: [&str; 23] = [
+const LAYERS: [&str; 24] = [
+    "encoder",
     "wording",
     "platform",
     "error",
@@ -47,7 +48,8 @@ const LAYERS: [&str; 23] = [
 ];
 
 /// The manifests of the crates, the lower ones first.
-const CRATES: [&str; 7] = [
+const CRATES: [&str; 8] = [
+    "encoder/Cargo.toml",
     "foundation/Cargo.toml",
     "store/Cargo.toml",
     "share/Cargo.toml",
@@ -63,11 +65,11 @@ const OWNERS: [(&str, &str); 32] = [
     ("tantivy", "index/bm25"),
     ("rusqlite", "index/catalog"),
     ("usearch", "index/vectors"),
-    ("rayon", "index/embed/minilm|parallel"),
-    ("rten_gemm", "index/embed/bert"),
-    ("rten_onnx", "index/embed/bert/weights"),
-    ("rten_simd", "index/embed/bert/rows"),
-    ("rten_tensor", "index/embed/bert"),
+    ("rayon", "index/embed/e5|parallel"),
+    ("rten_gemm", "encoder/bert"),
+    ("rten_simd", "encoder/bert/rows"),
+    ("rten_tensor", "encoder/bert"),
+    ("yada", "encoder/tokenizer"),
     ("fastembed", "index/embed/onnx"),
     ("ort", "index/embed/onnx"),
     ("ureq", "http_client"),
@@ -319,7 +321,8 @@ fn the_crates_list_their_layers_in_order() {
         let names = lines.lines().filter_map(|line| line.strip_prefix("pub mod ")?.strip_suffix(';'));
         names.map(str::to_owned).collect()
     };
-    let mut all = listed("foundation/src/lib.rs");
+    let mut all = vec!["encoder".to_owned()];
+    all.extend(listed("foundation/src/lib.rs"));
     all.extend(["store", "share", "http", "mcp", "web"].map(str::to_owned));
     all.extend(listed("src/lib.rs"));
     let layers: Vec<&str> = LAYERS.into_iter().filter(|layer| *layer != "main").collect();
@@ -329,6 +332,7 @@ fn the_crates_list_their_layers_in_order() {
 #[test]
 fn a_crate_depends_on_lower_ones_alone() {
     let names = [
+        "sidenote-encoder",
         "sidenote-foundation",
         "sidenote-store",
         "sidenote-share",
@@ -336,9 +340,11 @@ fn a_crate_depends_on_lower_ones_alone() {
         "sidenote-mcp",
         "sidenote-web",
     ];
-    // What the servers share knows nothing of the vault, the two servers know nothing of each other, and none knows where a
+    // Only an embedder knows the encoder. What the servers share knows nothing of the vault, the two servers know nothing of each other, and none knows where a
     // vault comes from.
     let unused = |path: &str, name: &str| match path {
+        "foundation/Cargo.toml" => false,
+        _ if name == "sidenote-encoder" => true,
         "http/Cargo.toml" => name == "sidenote-store" || name == "sidenote-share",
         "mcp/Cargo.toml" => name == "sidenote-share",
         "web_server/Cargo.toml" => name == "sidenote-mcp" || name == "sidenote-share",

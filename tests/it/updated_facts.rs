@@ -3,7 +3,7 @@
 
 use std::time::{Duration, SystemTime};
 
-use sidenote::index::embed::{Embed as _, MiniLm};
+use sidenote::index::embed::{E5, Effort, Embed as _};
 use sidenote::index::silent;
 use sidenote::search::Mode;
 use sidenote::store::{SearchRequest, Store};
@@ -87,15 +87,18 @@ fn check_all(store: &Store, most_wrong_subjects: usize) {
 
 #[test]
 fn an_update_comes_before_the_fact_and_both_among_the_first_five() {
-    check_all(&vault_of(&cases()).open("minilm"), 7);
+    check_all(&vault_of(&cases()).open("e5"), 7);
 }
 
-/// Returns an endpoint whose model is the embedded one with all cosines moved to .6 + .4 · cosine, as other models have them.
+/// Returns an endpoint whose model is the embedded one, without what all of its passages share, with all cosines moved to
+/// .6 + .4 · cosine, as other models have them.
 fn endpoint_with_high_cosines() -> Endpoint {
-    let embedded = MiniLm::default();
+    let embedded = E5::default();
     let model = move |text: &str| {
-        let mut vector = embedded.embed_query(text).unwrap();
-        vector.iter_mut().for_each(|value| *value *= 0.4_f32.sqrt());
+        let mut vector = embedded.embed(&[text], Effort::Foreground).unwrap().remove(0);
+        vector.iter_mut().zip(embedded.mean_passage().unwrap()).for_each(|(value, mean)| *value -= mean);
+        let length = vector.iter().map(|value| value * value).sum::<f32>().sqrt();
+        vector.iter_mut().for_each(|value| *value *= 0.4_f32.sqrt() / length);
         vector.push(0.6_f32.sqrt());
         vector
     };
@@ -125,7 +128,7 @@ fn a_high_cosine_alone_makes_no_update_where_all_cosines_are_high() {
     vault.write("a.md", "---\ncreated: 2024-01-01\n---\nOtters eat crabs at the weir.\n");
     vault.write("b.md", "---\ncreated: 2025-01-01\n---\nThe weir by the otters closes for painting.\n");
     for is_moved in [false, true] {
-        let store = if is_moved { open_with(&vault, &endpoint) } else { vault.open("minilm") };
+        let store = if is_moved { open_with(&vault, &endpoint) } else { vault.open("e5") };
         store.index().sync(silent()).unwrap();
         store.index().embed_all(silent()).unwrap();
         assert_eq!(
@@ -140,7 +143,7 @@ fn a_high_cosine_alone_makes_no_update_where_all_cosines_are_high() {
 #[track_caller]
 fn check_two(first: &str, second: &str, query: &str, expected: &[&str]) {
     let vault = TestVault::new(&[("a.md", first), ("b.md", second)]);
-    let store = vault.store_with("minilm");
+    let store = vault.store_with("e5");
     store.index().embed_all(silent()).unwrap();
     assert_eq!(paths(&store, query), expected, "{query}");
 }

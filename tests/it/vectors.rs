@@ -93,7 +93,7 @@ fn open_for_many(folder: &Path) -> Vectors {
 /// Finds the ten passages with the highest cosines, by comparing all.
 fn nearest(vectors: &Vectors, query: &[f32], keys: &[i64]) -> Vec<Neighbour> {
     let mut all = vectors.compare(query, keys).unwrap();
-    all.sort_by(|a, b| b.cosine.total_cmp(&a.cosine).then(a.key.cmp(&b.key)));
+    all.sort_by(|a, b| b.similarity.total_cmp(&a.similarity).then(a.key.cmp(&b.key)));
     all.truncate(10);
     all
 }
@@ -233,7 +233,7 @@ fn every_key_is_found_and_no_other() {
             prop_assert_eq!(vectors.contains(key), keys.contains(&key));
             let near = vectors.compare(&vector(key), &[key]).unwrap();
             prop_assert_eq!(near.len(), usize::from(keys.contains(&key)));
-            prop_assert!(near.iter().all(|near| near.cosine > 0.999));
+            prop_assert!(near.iter().all(|near| near.similarity > 0.999));
         }
     });
 }

@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 
 use sidenote::clock::Timestamp;
 use sidenote::config::Config;
-use sidenote::index::embed::minilm::english_rank;
 use sidenote::memory::mention::prompt_words;
 use sidenote::memory::recall::{asks_again, prompt_query, prompt_terms};
 use sidenote::memory::secrets::without_secrets;
@@ -14,6 +13,7 @@ use sidenote::memory::types::MemoryTypes;
 use sidenote::memory::{capture, duplicate};
 use sidenote::search::date_phrase::find;
 use sidenote::store::RecallRequest;
+use sidenote::text::english::english_rank;
 use sidenote::text::folding::fold_into;
 use sidenote::text::terms::is_stop_word;
 use sidenote::text::word_lists::{Languages, List, Reading};

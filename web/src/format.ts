@@ -27,6 +27,9 @@ export function formatNumber(value: number, digits = 2): string {
   return value.toLocaleString(locale, { maximumFractionDigits: digits });
 }
 
+/** A similarity in percent. It can lie a little outside of 0 and 1, which are what unrelated and the same texts usually have. */
+export const formatSimilarity = (value: number) => formatNumber(100 * Math.min(1, Math.max(0, value)), 0);
+
 /** A number with so many decimals, so that numbers below each other line up. */
 export function formatFixed(value: number, digits: number): string {
   return value.toLocaleString(locale, { minimumFractionDigits: digits, maximumFractionDigits: digits });

@@ -192,7 +192,7 @@ export const strings = {
       words: (rank: number) => `number ${rank} by words`,
       wordsTerm: (score: string) => `BM25 ${score}: how many of the words it has, how rare they are, and how long it is`,
       meaning: (rank: number, similarity: string | null) => (similarity === null ? `number ${rank} by meaning` : `number ${rank} by meaning, ${similarity} % similar`),
-      meaningTerm: (cosine: string) => `Cosine ${cosine} of the vectors of query and passage`,
+      meaningTerm: (cosine: string) => `Similarity ${cosine} of query and passage: 0 for unrelated texts, 1 for the same`,
       noVector: 'not among the nearest by meaning',
       others: 'other passages of the note are near, too',
       adjacent: 'the note before or after it answers the query',

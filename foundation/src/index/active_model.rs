@@ -98,7 +98,9 @@ impl ActiveModel {
     /// Opens the vectors of the model.
     pub(super) fn open(&self) -> Result<Vectors> {
         match (&self.folder, &self.model) {
-            (Some(folder), Some(model)) => Vectors::open(folder, model.dimensions()),
+            (Some(folder), Some(model)) => {
+                Ok(Vectors::open(folder, model.dimensions())?.with_mean_passage(model.mean_passage()))
+            }
             _ => Ok(Vectors::empty(0)),
         }
     }

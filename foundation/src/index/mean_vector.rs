@@ -2,22 +2,30 @@
 
 use std::sync::Arc;
 
+use super::vectors::Vectors;
 use super::{Index, Snapshot};
 use crate::error::Result;
 
 /// The number of passages in the sample.
 const SAMPLE: usize = 512;
-/// The number of zero vectors that are counted in, so that in an index of a few passages the mean says little.
-const ZEROS: f32 = 20.0;
+/// The number of unrelated passages that are counted in, so that in an index of a few passages the mean says little.
+const UNRELATED: f32 = 20.0;
 
-/// The mean of the vectors of a sample of the passages.
+/// The mean of the vectors of a sample of the passages, with some unrelated ones.
 #[derive(Debug)]
 pub struct MeanVector {
-    /// The mean, with some vectors of zero counted in. Its product with the vector of a query is the cosine that a passage
-    /// has by chance.
-    pub values: Vec<f32>,
-    /// The cosine that two passages have by chance, less in an index of a few passages, where the mean says little.
-    pub cosine_of_pairs: f32,
+    values: Vec<f32>,
+    /// The share of the sample in the mean.
+    weight: f32,
+    /// The similarity that two passages have by chance, less in an index of a few passages, where the mean says little.
+    pub similarity_of_pairs: f32,
+}
+
+impl MeanVector {
+    /// Returns the similarity that a passage has with the vector of a query by chance.
+    pub fn similarity(&self, vectors: &Vectors, query: &[f32]) -> f32 {
+        self.weight * vectors.similarity(query, &self.values)
+    }
 }
 
 impl Index {
@@ -33,11 +41,10 @@ impl Index {
         let mut keys = snapshot.catalog().passages().lowest_keys(2 * SAMPLE)?;
         keys.retain(|&key| snapshot.vectors.contains(key));
         keys.truncate(SAMPLE);
-        let mut values = snapshot.vectors.mean(&keys)?.unwrap_or_default();
-        let weight = keys.len() as f32 / (keys.len() as f32 + ZEROS);
-        let cosine_of_pairs = weight * values.iter().map(|value| value * value).sum::<f32>();
-        values.iter_mut().for_each(|value| *value *= weight);
-        let mean = MeanVector { values, cosine_of_pairs };
+        let values = snapshot.vectors.mean(&keys)?.unwrap_or_default();
+        let weight = keys.len() as f32 / (keys.len() as f32 + UNRELATED);
+        let mut mean = MeanVector { values, weight, similarity_of_pairs: 0.0 };
+        mean.similarity_of_pairs = mean.similarity(&snapshot.vectors, &mean.values);
         Ok(Arc::clone(snapshot.mean_vector.get_or_init(|| Arc::new(mean))))
     }
 }

@@ -11,6 +11,7 @@ mod lazy_graph;
 mod log_keys;
 mod nearest_records;
 mod records;
+mod similarity;
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -33,6 +34,7 @@ use nearest_records::{Passes, Records};
 pub use records::VectorRecord;
 use records::read_keys_from;
 pub(super) use records::read_records;
+use similarity::SimilarityScale;
 
 /// The most vectors that are compared one by one. A graph of coarse vectors misses some: among look-alikes, which its vectors
 /// cannot tell apart, and among outliers, to which few connections lead. So it is built where comparing takes too long.
@@ -81,6 +83,8 @@ impl Quantised {
 /// One state of the vectors of one model.
 pub struct Vectors {
     dimensions: usize,
+    /// The mean vector of passages about everything, if it is known for the model.
+    mean_passage: Option<&'static [f32]>,
     keys: Arc<LogKeys>,
     damaged: usize,
     graph: LazyGraph,
@@ -102,13 +106,13 @@ impl std::fmt::Debug for Vectors {
     }
 }
 
-/// A passage and the cosine between its vector and that of the query.
+/// A passage and its similarity to a query.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Neighbour {
     /// The key of the passage.
     pub key: i64,
-    /// The cosine similarity, −1 to 1.
-    pub cosine: f32,
+    /// The similarity: 0 is that of an unrelated passage, and 1 that of the same text.
+    pub similarity: f32,
 }
 
 pub(in crate::index) fn record_size(dimensions: usize) -> usize {
@@ -215,6 +219,7 @@ impl Vectors {
     pub fn empty(dimensions: usize) -> Self {
         Self {
             dimensions,
+            mean_passage: None,
             keys: Arc::default(),
             damaged: 0,
             graph: LazyGraph::default(),
@@ -223,6 +228,12 @@ impl Vectors {
             tail: Vec::new(),
             log: None,
         }
+    }
+
+    /// Measures similarities from those that an unrelated passage has.
+    #[must_use]
+    pub fn with_mean_passage(self, mean_passage: Option<&'static [f32]>) -> Self {
+        Self { mean_passage, ..self }
     }
 
     /// Opens the vectors in `folder`. Damaged records are skipped and counted; a graph that does not belong to the
@@ -380,12 +391,21 @@ impl Vectors {
         Ok((count > 0).then(|| sum.iter().map(|sum| sum / count as f32).collect()))
     }
 
+    /// Returns the mean of the vectors of passages at the length 1, so that its similarities are those of a passage.
+    ///
+    /// # Errors
+    /// `Io` if the log cannot be read.
+    pub fn mean_direction(&self, keys: &[i64]) -> Result<Option<Vec<f32>>> {
+        Ok(self.mean(keys)?.map(similarity::direction))
+    }
+
     /// Returns a state in memory with the vectors of these passages only and without a graph.
     ///
     /// # Errors
     /// `Io` if the log cannot be read.
     pub fn restricted_to(&self, keys: &HashSet<i64>) -> Result<Self> {
-        let (mut some, mut some_keys) = (Self::empty(self.dimensions), Vec::new());
+        let (mut some, mut some_keys) =
+            (Self::empty(self.dimensions).with_mean_passage(self.mean_passage), Vec::new());
         let (mut bytes, mut vector) = (Vec::new(), Vec::new());
         for &key in keys {
             let Some(record) = self.record_of(key) else { continue };
@@ -397,12 +417,27 @@ impl Vectors {
         Ok(some)
     }
 
-    /// Returns the cosines between a query and the vectors of these passages, as far as they have one.
-    pub fn compare(&self, query: &[f32], keys: &[i64]) -> Result<Vec<Neighbour>> {
-        self.compare_quantised(&Quantised::of(query), keys)
+    /// Returns the similarity of two vectors, of which the second is that of a passage or the mean of several: 0 is that of
+    /// unrelated texts, and 1 that of the same text. Texts are judged on this scale, whatever the model.
+    pub fn similarity(&self, vector: &[f32], other: &[f32]) -> f32 {
+        self.scale(vector).similarity(vector, other)
     }
 
-    fn compare_quantised(&self, query: &Quantised, keys: &[i64]) -> Result<Vec<Neighbour>> {
+    fn scale(&self, vector: &[f32]) -> SimilarityScale {
+        SimilarityScale::of(vector, self.mean_passage)
+    }
+
+    /// Returns the similarities of a query and these passages, as far as they have a vector.
+    pub fn compare(&self, query: &[f32], keys: &[i64]) -> Result<Vec<Neighbour>> {
+        self.compare_quantised(&Quantised::of(query), self.scale(query), keys)
+    }
+
+    fn compare_quantised(
+        &self,
+        query: &Quantised,
+        scale: SimilarityScale,
+        keys: &[i64],
+    ) -> Result<Vec<Neighbour>> {
         let placed = keys.iter().enumerate();
         let mut records: Vec<(usize, usize)> =
             placed.filter_map(|(at, key)| Some((self.record_of(*key)?, at))).collect();
@@ -425,7 +460,8 @@ impl Vectors {
                         query.cosine_of_stored(stored)
                     }
                 };
-                near.extend(keys.get(at).map(|&key| (at, Neighbour { key, cosine })));
+                let similarity = scale.of_cosine(cosine);
+                near.extend(keys.get(at).map(|&key| (at, Neighbour { key, similarity })));
             }
         }
         near.sort_unstable_by_key(|(at, _)| *at);
@@ -463,13 +499,13 @@ impl Vectors {
             )));
         }
         let count = count.min(self.keys.len());
-        let quantised = Quantised::of(query);
+        let (quantised, scale) = (Quantised::of(query), self.scale(query));
         let compared = Query::of(&quantised.bytes);
         let passes = |key: i64| allowed.is_none_or(|keys| keys.contains(&key));
         let mut near: Vec<Neighbour> = Vec::new();
         for (index, vector) in self.tail.chunks_exact(self.dimensions).enumerate() {
             if let Some(&key) = self.keys.all().get(self.covered + index).filter(|&&key| passes(key)) {
-                near.push(Neighbour { key, cosine: compared.cosine(vector) });
+                near.push(Neighbour { key, similarity: scale.of_cosine(compared.cosine(vector)) });
             }
         }
         match allowed {
@@ -480,11 +516,11 @@ impl Vectors {
                     .filter(|&&key| self.record_of(key).is_some_and(|at| at < self.covered))
                     .copied()
                     .collect();
-                near.extend(self.compare(query, &covered)?);
+                near.extend(self.compare_quantised(&quantised, scale, &covered)?);
             }
-            _ => near.extend(self.search_covered(&quantised.bytes, count, allowed)?),
+            _ => near.extend(self.search_covered(&quantised.bytes, scale, count, allowed)?),
         }
-        near.sort_by(|a, b| b.cosine.total_cmp(&a.cosine).then(a.key.cmp(&b.key)));
+        near.sort_by(|a, b| b.similarity.total_cmp(&a.similarity).then(a.key.cmp(&b.key)));
         near.dedup_by_key(|passage| passage.key);
         near.truncate(count);
         Ok(near)
@@ -494,6 +530,7 @@ impl Vectors {
     fn search_covered(
         &self,
         query: &[i8],
+        scale: SimilarityScale,
         count: usize,
         allowed: Option<&HashSet<i64>>,
     ) -> Result<Vec<Neighbour>> {
@@ -504,7 +541,9 @@ impl Vectors {
         let passes: Option<Passes<'_>> = allowed.is_some().then_some(&passes);
         let compared = Query::of(query);
         let candidates = (CANDIDATES * count).max(MIN_CANDIDATES).min(self.covered);
-        let neighbour = |record: usize, cosine: f32| Some(Neighbour { key: *all.get(record)?, cosine });
+        let neighbour = |record: usize, cosine: f32| {
+            Some(Neighbour { key: *all.get(record)?, similarity: scale.of_cosine(cosine) })
+        };
         let Some(found) = self.graph.nearest(query, candidates, passes)? else {
             let (size, count) = (record_size(self.dimensions), count.min(self.covered));
             let records = Records { file: log, start: HEADER, size, count: self.covered };

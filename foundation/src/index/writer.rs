@@ -675,9 +675,7 @@ impl Writer {
         // An empty catalog has no pending passages, which does not mean that its vectors are complete.
         if pending == 0 && self.catalog.reader().generation()? > 0 {
             self.catalog.set_meta(active_model::COMPLETED_MODEL, self.model)?;
-            if completed != 0 || before != self.model {
-                self.other_vectors = OtherVectors::Remove;
-            }
+            self.other_vectors = OtherVectors::Remove;
         } else if completed == 0 && before != self.model {
             self.catalog.set_meta(active_model::COMPLETED_MODEL, before)?;
         }

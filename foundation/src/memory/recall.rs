@@ -195,7 +195,7 @@ pub fn asks_again(prompt: &str) -> bool {
 /// The evidence that a note is about a text.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct MatchEvidence {
-    /// The cosine similarity of the nearest passage; `None` without a vector.
+    /// The similarity of the nearest passage; `None` without a vector.
     pub cosine: Option<f32>,
     /// The share of the text's words that occur in the note's best passage or its names, 0 to 1, weighted by inverse
     /// document frequency.
@@ -210,7 +210,7 @@ pub struct MatchEvidence {
     pub has_identifier: bool,
 }
 
-/// The weight of the word share, relative to a cosine at the model's floor.
+/// The weight of the word share, relative to a similarity at the model's floor.
 const WORD_WEIGHT: f32 = 0.8;
 /// The minimum word share without a vector, and for a match in the note's name.
 const MIN_WORD_SHARE: f32 = 0.9;
@@ -223,7 +223,7 @@ impl MatchEvidence {
         self.words * (1.0 - 0.8 / self.count.max(1) as f32)
     }
 
-    /// Says whether the note is about the text. `floor` is the cosine that is sufficient under the model; below it, cosine
+    /// Says whether the note is about the text. `floor` is the similarity that is sufficient under the model; below it, similarity
     /// and word share add up.
     pub fn is_about(&self, floor: Option<f32>) -> bool {
         self.strength(floor) >= 1.0

@@ -31,9 +31,9 @@ pub struct NoteScores {
 /// The similarity of the passages of a note to a query.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Similarity {
-    /// The cosine of the best passage, −1 to 1.
+    /// The similarity of the best passage.
     pub best: f32,
-    /// The cosines of the next passages. Several similar passages are evidence.
+    /// The similarities of the next passages. Several similar passages are evidence.
     pub next: [Option<f32>; NEXT_PASSAGES],
 }
 
@@ -41,37 +41,40 @@ pub struct Similarity {
 pub const NEXT_PASSAGES: usize = 4;
 
 impl Similarity {
-    /// Returns the similarity of a note whose passages have these cosines, or `None` if there are none.
-    pub fn of(cosines: &mut [f32]) -> Option<Self> {
-        cosines.sort_by(|a, b| b.total_cmp(a));
-        let (best, rest) = cosines.split_first()?;
+    /// Returns the similarity of a note whose passages have these similarities, or `None` if there are none.
+    pub fn of(similarities: &mut [f32]) -> Option<Self> {
+        similarities.sort_by(|a, b| b.total_cmp(a));
+        let (best, rest) = similarities.split_first()?;
         let mut next = [None; NEXT_PASSAGES];
-        next.iter_mut().zip(rest).for_each(|(next, cosine)| *next = Some(*cosine));
+        next.iter_mut().zip(rest).for_each(|(next, similarity)| *next = Some(*similarity));
         Some(Self { best: *best, next })
     }
 
-    /// Returns the sum of the squares by which the cosines of the next passages exceed the background. Squares limit the
+    /// Returns the sum of the squares by which the similarities of the next passages exceed the background. Squares limit the
     /// weight of many dissimilar passages.
     fn others(self, background: f32) -> f32 {
-        self.next.into_iter().flatten().map(|cosine| (cosine - background).max(0.0).powi(2)).sum()
+        let exceeding = self.next.into_iter().flatten().map(|similarity| (similarity - background).max(0.0));
+        exceeding.fold(0.0, |sum, exceeding| sum + exceeding * exceeding)
     }
 }
 
-/// The scale on which cosines are compared: the background is 0, and the best passage of all is 1.
+/// The scale on which similarities are compared: the background is 0, and the best passage of all is 1.
 #[derive(Debug, Clone, Copy)]
-struct CosineScale {
+struct FusionScale {
     background: f32,
     span: f32,
 }
 
-impl CosineScale {
-    /// Creates the scale for a list. If even the best passage hardly exceeds the usual cosine, or if the list holds notes
+impl FusionScale {
+    /// Creates the scale for a list. If even the best passage hardly exceeds the usual similarity, or if the list holds notes
     /// below it, then the list was restricted to notes about something else, and the background is theirs.
     fn of(candidates: &Candidates<'_>, lowest: f32) -> Self {
         let listed = candidates.vector.iter().map(|hit| hit.score);
         let near = candidates.known.values().filter_map(|known| known.near).map(|near| near.best);
-        let best = listed.chain(near).fold(f32::NEG_INFINITY, f32::max);
-        let background = candidates.background.min(lowest.max(0.0)).min(best - MIN_SPAN).max(0.0);
+        let Some(best) = listed.chain(near).reduce(f32::max) else {
+            return Self { background: 0.0, span: 1.0 };
+        };
+        let background = candidates.background.min(lowest).min(best - MIN_SPAN);
         Self { background, span: (best - background).max(f32::EPSILON) }
     }
 
@@ -81,9 +84,9 @@ impl CosineScale {
         (self.place(near.best), NEXT_PASSAGES_WEIGHT * others)
     }
 
-    /// Returns where a cosine lies, 0 if it is below the background.
-    fn place(self, cosine: f32) -> f32 {
-        (cosine - self.background).max(0.0) / self.span
+    /// Returns where a similarity lies, 0 if it is below the background.
+    fn place(self, similarity: f32) -> f32 {
+        (similarity - self.background).max(0.0) / self.span
     }
 }
 
@@ -139,7 +142,7 @@ impl Fusion {
 /// docs/dev/ranking.md says how both constants were chosen.
 const TEXT_WEIGHT: f32 = 0.4;
 /// The weight of the passages after the best one in [`Fusion::Relative`].
-const NEXT_PASSAGES_WEIGHT: f32 = 0.06;
+const NEXT_PASSAGES_WEIGHT: f32 = 0.09;
 /// The least by which the best passage exceeds the background.
 const MIN_SPAN: f32 = 0.1;
 const RRF_K: f32 = 60.0;
@@ -167,14 +170,14 @@ pub struct Candidates<'a> {
     pub unlisted: &'a [FileId],
     /// The scores that do not depend on ranks. A note without an entry is scored by the lists alone.
     pub known: &'a HashMap<FileId, NoteScores>,
-    /// The cosine that a passage has with the query by chance. Models differ in it.
+    /// The similarity that a passage has with the query by chance.
     pub background: f32,
     /// The share of all passages that have a vector, 0 to 1.
     pub embedded: f32,
 }
 
 impl<'a> Candidates<'a> {
-    /// The notes of two lists, where no cosine occurs by chance, and all passages have vectors but for what is known.
+    /// The notes of two lists, where no similarity occurs by chance, and all passages have vectors but for what is known.
     pub fn listed(text: &'a [Ranked], vector: &'a [Ranked], known: &'a HashMap<FileId, NoteScores>) -> Self {
         Self { text, vector, unlisted: &[], known, background: 0.0, embedded: 1.0 }
     }
@@ -290,9 +293,9 @@ fn add_relative(notes: &mut HashMap<FileId, Components>, candidates: &Candidates
         notes.entry(*file).or_default();
     }
     let best_text = text.first().map_or(0.0, |hit| hit.score);
-    let lowest_cosine = vector.last().map_or(0.0, |hit| hit.score);
-    let scale = CosineScale::of(candidates, lowest_cosine);
-    let mut similarity: HashMap<FileId, (Similarity, f32)> = HashMap::with_capacity(notes.len());
+    let lowest_similarity = vector.last().map_or(0.0, |hit| hit.score);
+    let scale = FusionScale::of(candidates, lowest_similarity);
+    let mut similarities: HashMap<FileId, (Similarity, f32)> = HashMap::with_capacity(notes.len());
     let mut best_similarity = 0.0f32;
     for (&file, components) in notes.iter_mut() {
         let known = known.get(&file).copied().unwrap_or_default();
@@ -301,12 +304,12 @@ fn add_relative(notes: &mut HashMap<FileId, Components>, candidates: &Candidates
         let others = known.near.map(|near| near.others(scale.background));
         components.others = others.filter(|others| *others > 0.0);
         let near = known.near.unwrap_or(Similarity {
-            best: components.cosine.unwrap_or(lowest_cosine),
+            best: components.cosine.unwrap_or(lowest_similarity),
             next: [None; NEXT_PASSAGES],
         });
         let (best, others) = scale.shares(near);
         best_similarity = best_similarity.max(best + others);
-        similarity.insert(file, (near, known.missing));
+        similarities.insert(file, (near, known.missing));
     }
     // If no vector is missing, these are exactly TEXT_WEIGHT and 1 − TEXT_WEIGHT.
     let text_weight = TEXT_WEIGHT + (1.0 - TEXT_WEIGHT) * (1.0 - coverage);
@@ -316,12 +319,12 @@ fn add_relative(notes: &mut HashMap<FileId, Components>, candidates: &Candidates
         if best_text > 0.0 {
             components.from_bm25 = text_weight * components.bm25.unwrap_or(0.0) / best_text;
         }
-        if let Some((near, missing)) = similarity.get(file).filter(|_| best_similarity > 0.0) {
+        if let Some((near, missing)) = similarities.get(file).filter(|_| best_similarity > 0.0) {
             let (best, others) = scale.shares(*near);
             components.from_vector = vector_weight * best / best_similarity;
             components.from_others = vector_weight * others / best_similarity;
             if *missing > 0.0 {
-                let floor = scale.place(lowest_cosine) / best_similarity;
+                let floor = scale.place(lowest_similarity) / best_similarity;
                 let estimate = floor + (1.0 - floor) * by_text;
                 let share = (best + others) / best_similarity;
                 components.from_vector += vector_weight * (estimated(share, estimate, *missing) - share);

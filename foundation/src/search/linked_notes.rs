@@ -43,8 +43,8 @@ const DOUBT: f32 = -2.5;
 const EARLIER: f32 = -0.2;
 /// What counts that the words relate two links, of which neither is the note that they stand in.
 const AMONG_OTHERS: f32 = -1.2;
-/// What the cosine of the question and the passage with the link counts.
-const COSINE: f32 = 0.5;
+/// What the similarity of the question and the passage with the link counts.
+const SIMILARITY: f32 = 0.5;
 
 /// Words by which a sentence or the heading above it says that something has ended.
 const ENDED: &[&str] = &[
@@ -154,7 +154,7 @@ pub(super) fn linked_notes(
     let words = TypeWords::new(lookup.rules, question);
     let mut best: HashMap<FileId, Candidate> = HashMap::new();
     for source in sources(catalog, lookup, question.named, &ends, stem)? {
-        let mut cosines = Cosines::of(catalog, snapshot, question.vector, &source)?;
+        let mut similarities = Similarities::of(catalog, snapshot, question.vector, &source)?;
         for context in &source.contexts {
             let candidates = candidates(&source, context, question, lookup.rules);
             if candidates.is_empty() {
@@ -165,7 +165,7 @@ pub(super) fn linked_notes(
             if !question.asks_past && context.words.iter().any(|word| ENDED.contains(&word.as_str())) {
                 fit += DOUBT;
             }
-            let fit = fit + COSINE * cosines.at(context)?;
+            let fit = fit + SIMILARITY * similarities.at(context)?;
             for (file, weight) in candidates {
                 let fit = fit + weight;
                 if best.get(&file).is_none_or(|known| fit > known.fit) {
@@ -312,8 +312,8 @@ fn candidates(
     found
 }
 
-/// The cosines of the question and the passages of a note, computed when they are needed.
-struct Cosines<'a> {
+/// The similarities of the question and the passages of a note, computed when they are needed.
+struct Similarities<'a> {
     snapshot: &'a Snapshot,
     vector: &'a QueryVector,
     reading: &'a ParsedNote,
@@ -321,7 +321,7 @@ struct Cosines<'a> {
     known: HashMap<usize, f32>,
 }
 
-impl<'a> Cosines<'a> {
+impl<'a> Similarities<'a> {
     fn of(
         catalog: &CatalogReader,
         snapshot: &'a Snapshot,
@@ -332,7 +332,7 @@ impl<'a> Cosines<'a> {
         Ok(Self { snapshot, vector, reading: &source.reading, keys, known: HashMap::new() })
     }
 
-    /// Returns the cosine of the passage with a context; 0 if it has no vector.
+    /// Returns the similarity of the passage with a context; 0 if it has no vector.
     fn at(&mut self, context: &LinkContext) -> Result<f32> {
         let Some(vector) = self.vector else { return Ok(0.0) };
         // A note with one passage needs no look at where it begins.
@@ -346,9 +346,9 @@ impl<'a> Cosines<'a> {
             Some(key) => self.snapshot.vectors.compare(vector, &[*key])?,
             None => Vec::new(),
         };
-        let cosine = near.first().map_or(0.0, |near| near.cosine);
-        self.known.insert(place, cosine);
-        Ok(cosine)
+        let similarity = near.first().map_or(0.0, |near| near.similarity);
+        self.known.insert(place, similarity);
+        Ok(similarity)
     }
 }
 

@@ -129,10 +129,10 @@ pub struct Components {
     pub bm25: Option<f32>,
     /// The rank in the vector list, from 1.
     pub vector_rank: Option<usize>,
-    /// The cosine of the note's best passage; absent if it has no vector, in which case the score is computed with
-    /// the lowest cosine of the list.
+    /// The similarity of the note's best passage: 0 is that of an unrelated text and 1 that of the same, on average. Absent
+    /// if it has no vector, in which case the score is computed with the lowest one of the list.
     pub cosine: Option<f32>,
-    /// The sum of the squares by which the cosines of the next four passages exceed what is usual in the vault.
+    /// The sum of the squares by which the similarities of the next four passages exceed what is usual in the vault.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub others: Option<f32>,
     /// The share of the full text in the fused score.
@@ -313,7 +313,7 @@ pub fn rank(
     let related = |vector: &QueryVector, named: &[FileId]| match request.relations {
         // A note that the whole query names is what was asked for.
         Some(lookup) if query.condition.is_none() && named.is_empty() => {
-            relation_question::answer((&index.catalog(), snapshot), lookup, &query.text_to_embed, vector)
+            relation_question::answer((&index.catalog(), snapshot), lookup, &query.text, vector)
         }
         _ => Ok(None),
     };
@@ -398,7 +398,7 @@ const MAX_NAME_BYTES: usize = 255;
 
 /// Lists the notes whose title, alias or file name is the query.
 fn named_by(index: &Index, query: &Query, allowed: Option<&FileSet>) -> Result<Vec<FileId>> {
-    let name = query.text_to_embed.trim();
+    let name = query.text.trim();
     if name.is_empty() || name.len() > MAX_NAME_BYTES {
         return Ok(Vec::new());
     }
@@ -467,9 +467,6 @@ struct VectorHits {
     vector: QueryVector,
 }
 
-/// What is taken off the mean cosine: in a vault about few topics, all passages have a little in common with a query.
-const TOPIC_ALLOWANCE: f32 = 0.05;
-
 /// The fewest notes that one thread compares with a query.
 const MIN_COMPARED: usize = 16;
 
@@ -481,7 +478,7 @@ struct Rescorer<'a> {
     /// The vector of the query. Without it, nothing is known but the lists.
     query: QueryVector,
     ranking: &'a Ranking<'a>,
-    /// The cosine that a passage has with the query by chance.
+    /// The similarity that a passage has with the query by chance.
     background: f32,
     known: HashMap<FileId, NoteScores>,
     /// The index of the nearest passage, by note.
@@ -496,11 +493,7 @@ impl<'a> Rescorer<'a> {
         ranking: &'a Ranking<'a>,
     ) -> Result<Self> {
         let background = match &query {
-            Some(query) => {
-                let mean = index.mean_vector(snapshot)?;
-                let usual = query.iter().zip(&mean.values).map(|(query, mean)| query * mean).sum::<f32>();
-                (usual - TOPIC_ALLOWANCE).max(0.0)
-            }
+            Some(query) => index.mean_vector(snapshot)?.similarity(&snapshot.vectors, query),
             None => 0.0,
         };
         let (known, passages) = (HashMap::new(), HashMap::new());
@@ -523,13 +516,13 @@ impl<'a> Rescorer<'a> {
         let compared = parallel::map_briefly(&keys, MIN_COMPARED, || (), compare);
         for ((file, keys), near) in keys.into_iter().zip(compared) {
             let near = near?;
-            let best = near.iter().max_by(|a, b| a.cosine.total_cmp(&b.cosine));
+            let best = near.iter().max_by(|a, b| a.similarity.total_cmp(&b.similarity));
             let place = best.and_then(|best| keys.iter().position(|key| *key == best.key));
             self.passages.extend(place.map(|place| (file, place)));
-            let mut cosines: Vec<f32> = near.iter().map(|passage| passage.cosine).collect();
+            let mut similarities: Vec<f32> = near.iter().map(|passage| passage.similarity).collect();
             let bm25 = by_words.get(&file).copied();
             let missing = (keys.len() - near.len()) as f32 / keys.len().max(1) as f32;
-            let near = Similarity::of(&mut cosines);
+            let near = Similarity::of(&mut similarities);
             found.extend((bm25.is_some() || near.is_some()).then_some(file));
             self.known.insert(file, NoteScores { bm25, near, missing });
         }
@@ -593,7 +586,7 @@ fn vector_list(
                         continue;
                     }
                     best.insert(file, ord);
-                    list.push(Ranked { file, score: passage.cosine });
+                    list.push(Ranked { file, score: passage.similarity });
                 }
             }
             if list.len() >= limit {

@@ -27,8 +27,10 @@ pub struct Query {
     pub joined: Vec<Word>,
     /// The condition that a note must match, if the query has one.
     pub condition: Option<QueryNode>,
-    /// The text that a model embeds: the words of the query without operators and negated terms.
-    pub text_to_embed: String,
+    /// The text of the query without operators and negated terms.
+    pub text: String,
+    /// The prompt that the words of the query were taken from, if they were.
+    pub prompt: Option<String>,
 }
 
 /// The maximum number of words. A query can be a pasted page, and more words do not improve the ranking.
@@ -37,7 +39,7 @@ const MAX_WORDS: usize = 400;
 impl Query {
     /// Creates a query of plain words. No character has a special meaning.
     pub fn plain(text: &str) -> Self {
-        let mut query = Self { text_to_embed: text.trim().to_owned(), ..Self::default() };
+        let mut query = Self { text: text.trim().to_owned(), ..Self::default() };
         let found = terms(text);
         query.add_words(text, &found, &mut HashSet::new(), &mut CachedStemmer::with_small_cache());
         query.joined = numbered_names::joined(&found);
@@ -112,6 +114,17 @@ impl Query {
             }
         }
         Ok(())
+    }
+
+    /// Sets the prompt that the words were taken from. A model embeds it in place of them.
+    #[must_use]
+    pub fn with_prompt(self, prompt: &str) -> Self {
+        Self { prompt: Some(prompt.to_owned()), ..self }
+    }
+
+    /// Returns the text that a model embeds: the prompt, or the text of the query.
+    pub fn text_to_embed(&self) -> &str {
+        self.prompt.as_ref().unwrap_or(&self.text)
     }
 
     /// Returns whether the query has neither words nor a condition.

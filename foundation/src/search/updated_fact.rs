@@ -6,21 +6,21 @@ use std::collections::{HashMap, HashSet};
 use crate::error::Result;
 use crate::index::bm25::{Tuning, Word};
 use crate::index::catalog::{CatalogReader, FileId, FileRow};
-use crate::index::embed::minilm::english_rank;
 use crate::index::file_set::FileSet;
 use crate::index::{Index, Snapshot};
 use crate::search::fuse::FusedHit;
 use crate::search::note_date::NoteDate;
 use crate::search::query::Query;
 use crate::search::validity_order::{TimeReason, level};
+use crate::text::english::english_rank;
 
 /// The number of the best notes that are compared with each other.
 const BEST: usize = 10;
-/// The least cosine of the best passages of two notes that say nearly the same.
-const MIN_COSINE: f32 = 0.6;
-/// How far their cosine lies at least from what two passages have by chance, as a part of the way to 1. It decides with models
-/// whose unrelated texts have a cosine of .5 or .7, and in vaults about one topic.
-const MIN_EXCESS: f32 = 0.55;
+/// The least similarity of the best passages of two notes that say nearly the same.
+const MIN_SIMILARITY: f32 = 0.55;
+/// How far their similarity lies at least from what two passages have by chance, as a part of the way to 1. It decides with
+/// models whose unrelated texts have a cosine of .5 or .7, and in vaults about one topic.
+const MIN_EXCESS: f32 = 0.5;
 /// The least part of the score of the older note that the newer one has.
 const MIN_SCORE: f32 = 0.6;
 /// The least share of the query's words in the older note that the newer one holds as well, by the weight of the words.
@@ -71,8 +71,8 @@ pub(super) fn newer_first(
 ) -> Result<HashMap<FileId, FileId>> {
     let top = statements(index, passages, fused.get(..BEST.min(fused.len())).unwrap_or_default())?;
     let mut similar: HashSet<(FileId, FileId)> = HashSet::new();
-    let by_chance = index.mean_vector(snapshot)?.cosine_of_pairs;
-    let least = MIN_COSINE.max(by_chance + MIN_EXCESS * (1.0 - by_chance));
+    let by_chance = index.mean_vector(snapshot)?.similarity_of_pairs;
+    let least = MIN_SIMILARITY.max(by_chance + MIN_EXCESS * (1.0 - by_chance));
     for (at, older) in top.iter().enumerate() {
         let newer = top.get(at + 1..).unwrap_or_default().iter().filter(|newer| newer.may_update(older));
         let newer: Vec<&Statement> = newer.collect();
@@ -81,7 +81,7 @@ pub(super) fn newer_first(
         let Some(vector) = vector else { continue };
         let near = snapshot.vectors.compare(&vector, &keys)?;
         let near: HashSet<i64> =
-            near.into_iter().filter(|near| near.cosine >= least).map(|near| near.key).collect();
+            near.into_iter().filter(|near| near.similarity >= least).map(|near| near.key).collect();
         let newer = newer.into_iter().filter(|newer| near.contains(&newer.passage));
         similar.extend(newer.map(|newer| (older.file, newer.file)));
     }
@@ -158,7 +158,7 @@ struct Subject {
 impl Subject {
     fn of(snapshot: &Snapshot, query: &Query, top: &[Statement]) -> Result<Self> {
         let files: FileSet = top.iter().map(|note| note.file).collect();
-        let names = names_in(&query.text_to_embed);
+        let names = names_in(query.text_to_embed());
         let mut words = Vec::new();
         for word in query.words.iter().filter(|word| word.single) {
             let one = std::slice::from_ref(word);

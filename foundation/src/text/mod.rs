@@ -41,6 +41,7 @@ pub mod short_word;
 pub mod body_edit;
 pub mod conflict_copy;
 pub mod date_format;
+pub mod english;
 pub mod escapes;
 pub mod media_type;
 pub mod line_list;

@@ -47,7 +47,7 @@ pub(super) fn run(context: &CommandContext, args: &SaveArgs) -> Result<()> {
     let reply = context.fresh_store()?.memory_writes().save_memory(&request, args.dry_run.is_set())?;
     if let Some(near) = &reply.near {
         context.out.message(&format!(
-            "note: {} says nearly the same (cosine {:.3}); they are linked",
+            "note: {} says nearly the same (similarity {:.3}); they are linked",
             near.path, near.cosine
         ));
     }

@@ -6,10 +6,10 @@ use crate::memory::Recalls;
 use crate::memory::evidence::EvaluatedMatch;
 use sidenote_foundation::error::Result;
 use sidenote_foundation::index::catalog::Filter;
-use sidenote_foundation::index::embed::minilm::english_rank;
 use sidenote_foundation::memory::mention::{Mention, PromptWord, prompt_words};
 use sidenote_foundation::search::query::Query;
 use sidenote_foundation::search::{Mode, SearchHit};
+use sidenote_foundation::text::english::english_rank;
 
 /// The most words of a prompt by which it names notes.
 const MOST_PROMPT_WORDS: usize = 400;

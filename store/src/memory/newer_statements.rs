@@ -8,6 +8,7 @@ use crate::memory::Recalls;
 use crate::memory::candidates::Candidates;
 use crate::memory::evidence::{EvaluatedMatch, LONGEST, Matches};
 use sidenote_foundation::error::Result;
+use sidenote_foundation::index::Snapshot;
 use sidenote_foundation::index::catalog::{FileId, FileKind};
 use sidenote_foundation::memory::recall::prompt_terms;
 use sidenote_foundation::search::note_date::NoteDate;
@@ -21,9 +22,9 @@ const COMPARED: usize = 10;
 /// The least strength of the evidence that a note is about what an older one says. Statements of the same thing share less than
 /// a question and its answer (docs/dev/ranking.md, Recall).
 const MIN_STRENGTH: f32 = 0.75;
-/// How much nearer a newer note is at least than the notes near the older one usually are. Where all notes are about one
-/// topic, nearness alone tells nothing.
-const STANDS_OUT: f32 = 1.25;
+/// How much nearer a newer note is at least than the notes near the older one usually are, as a part of the way to the
+/// similarity 1. Where all notes are about one topic, nearness alone tells nothing (docs/dev/ranking.md, Recall).
+const STANDS_OUT: f32 = 0.15;
 /// The most newer notes that are given with one.
 const MOST_NEWER: usize = 3;
 
@@ -49,7 +50,7 @@ impl Recalls<'_> {
         let mut newer_notes: NewerNotes =
             updated.filter_map(|hit| Some((hit.row.id, vec![hit.updated_by?]))).collect();
         let snapshot = self.core.index.snapshot()?;
-        let by_chance = self.core.index.mean_vector(&snapshot)?.cosine_of_pairs;
+        let mean = self.core.index.mean_vector(&snapshot)?;
         let mut followed: Vec<usize> = meant.iter().copied().collect();
         followed.sort_unstable();
         for at in followed.into_iter().take(MOST_FOLLOWED) {
@@ -58,17 +59,20 @@ impl Recalls<'_> {
             };
             let older = older.clone();
             let terms = prompt_terms(&weighed.passage).join(" ");
-            let Some(vector) = self.vector_of_whole(&older)?.filter(|_| !terms.is_empty()) else { continue };
+            let vector = self.vector_of_whole(&snapshot, &older, &weighed.passage)?;
+            let Some(vector) = vector.filter(|_| !terms.is_empty()) else { continue };
+            let by_chance = vector.as_ref().map_or(0.0, |vector| mean.similarity(&snapshot.vectors, vector));
             let statement = Query::plain(&terms);
             let Candidates { found, .. } =
                 self.candidates_near(&statement, vector, matches.filter.clone(), COMPARED + 1)?;
             let others: Vec<SearchHit> = found.into_iter().filter(|hit| hit.row.id != older.row.id).collect();
-            let usual = usual_cosine(&others, by_chance);
+            let usual = usual_similarity(&others, by_chance);
+            let least = usual + STANDS_OUT * (1.0 - usual);
             let date = NoteDate::of(&older.row);
             let mut newer = others;
             newer.retain(|hit| {
                 NoteDate::of(&hit.row).is_after(&date)
-                    && hit.components.cosine.is_none_or(|cosine| cosine >= STANDS_OUT * usual)
+                    && hit.components.cosine.is_none_or(|similarity| similarity >= least)
             });
             let evaluated = self.evaluate_matches(&newer, &statement.words, &[], LONGEST)?;
             let strength = |weighed: &EvaluatedMatch| weighed.evidence.strength(floor);
@@ -96,23 +100,37 @@ impl Recalls<'_> {
         Ok(newer_notes)
     }
 
-    /// Returns the vector of a note with one passage, which is `None` within if it has none yet. Returns `None` for a note
-    /// with several passages, and for other files.
-    fn vector_of_whole(&self, hit: &SearchHit) -> Result<Option<QueryVector>> {
+    /// Returns the vector by which notes are compared with a note of one passage, which is `None` within if there is none yet.
+    /// Returns `None` for a note with several passages, and for other files.
+    ///
+    /// The note is a query, as a prompt is. A model can tell better what a passage says of a query than whether two passages
+    /// say something of the same. A model that must be asked somewhere else is not asked, and compares the passages.
+    fn vector_of_whole(
+        &self,
+        snapshot: &Snapshot,
+        hit: &SearchHit,
+        text: &str,
+    ) -> Result<Option<QueryVector>> {
         if hit.row.kind != FileKind::Note {
             return Ok(None);
         }
         let keys = self.core.index.catalog().passages().of(hit.row.id)?;
         let [only] = keys.as_slice() else { return Ok(None) };
-        Ok(Some(self.core.index.snapshot()?.vectors.mean(&[*only])?.map(Arc::new)))
+        if let Some(model) = snapshot.model.as_ref().filter(|model| model.is_built_in()) {
+            match self.core.query_vector(Some(model), text) {
+                Ok(vector) => return Ok(Some(vector)),
+                Err(error) => tracing::warn!("newer notes are found by the vector of the passage: {error}"),
+            }
+        }
+        Ok(Some(snapshot.vectors.mean(&[*only])?.map(Arc::new)))
     }
 }
 
-/// Returns the median cosine of the notes near another one. Where there are few, those that are missing have the cosine that
-/// two notes have by chance.
-fn usual_cosine(near: &[SearchHit], by_chance: f32) -> f32 {
-    let mut cosines: Vec<f32> = near.iter().filter_map(|hit| hit.components.cosine).collect();
-    cosines.resize(COMPARED, by_chance);
-    cosines.sort_by(f32::total_cmp);
-    cosines.get(COMPARED / 2).copied().unwrap_or(by_chance)
+/// Returns the median similarity of the notes near another one. Where there are few, those that are missing have the one that
+/// a note has by chance.
+fn usual_similarity(near: &[SearchHit], by_chance: f32) -> f32 {
+    let mut similarities: Vec<f32> = near.iter().filter_map(|hit| hit.components.cosine).collect();
+    similarities.resize(COMPARED, by_chance);
+    similarities.sort_by(f32::total_cmp);
+    similarities.get(COMPARED / 2).copied().unwrap_or(by_chance)
 }

@@ -119,14 +119,21 @@ pub struct ExplainReply {
     pub thresholds: TierThresholds,
 }
 
-/// Returns the query that finds notes for a prompt. `None` if the prompt is small talk.
+/// The longest part of a prompt, in bytes, whose meaning is compared: about as much as has twenty key terms.
+const COMPARED_BYTES: usize = 300;
+
+/// Returns the query that finds notes for a prompt. `None` if the prompt is small talk. Its words are the key terms of the
+/// prompt; its meaning is that of the beginning of the prompt, as it was written.
 fn query_for(prompt: &str) -> Option<Query> {
-    prompt_query(prompt).map(|text| Query::plain(&text))
+    let words = prompt_query(prompt)?;
+    let asked = prompt.trim();
+    let beginning = asked.get(..asked.floor_char_boundary(COMPARED_BYTES)).unwrap_or(asked);
+    Some(Query::plain(&words).with_prompt(beginning))
 }
 
 /// Returns the text whose vector a recall for this prompt needs first, for [`Open::first_query`](crate::Open::first_query).
 pub fn text_to_embed_for(prompt: &str) -> Option<String> {
-    query_for(prompt).map(|query| query.text_to_embed)
+    query_for(prompt).map(|query| query.text_to_embed().to_owned())
 }
 
 /// The number of best hits by which similarity is scaled, so that it does not depend on the number requested.
@@ -349,7 +356,7 @@ impl Recalls<'_> {
         Ok(with_replacements(chosen, scored.len(), file, &table, updates, now))
     }
 
-    /// Returns the cosine above which a passage counts as being about a prompt, if it was measured for the model.
+    /// Returns the similarity above which a passage counts as being about a prompt, if it was measured for the model.
     fn recall_floor(&self) -> Result<Option<f32>> {
         Ok(self.core.index.snapshot()?.model.as_ref().and_then(|model| model.recall_floor()))
     }

@@ -1,7 +1,7 @@
 //! Saves, captures, forgets, restores, pins and archives memories, and finds duplicates.
 
+use std::cell::OnceCell;
 use std::collections::HashMap;
-use std::sync::Arc;
 
 use serde::Serialize;
 use serde_json::Value;
@@ -24,8 +24,9 @@ use crate::source::{Source, body_of};
 use crate::sync::IndexSync;
 use sidenote_foundation::clock::Timestamp;
 use sidenote_foundation::error::{Error, ErrorKind, Result};
+use sidenote_foundation::index::Snapshot;
 use sidenote_foundation::index::catalog::{FileRow, Filter, Inactive};
-use sidenote_foundation::index::embed::Embed;
+use sidenote_foundation::index::embed::{Effort, Embed};
 use sidenote_foundation::memory::capture::{MOST as MOST_CAPTURED, pick};
 use sidenote_foundation::memory::duplicate::{agree, digest};
 use sidenote_foundation::memory::preview::preview;
@@ -46,8 +47,9 @@ const SAME: usize = 50;
 /// The longest text, in bytes, that is searched by all its words. A longer one is searched by its key terms.
 const SHORT: usize = 1000;
 
-/// The difference that titles can make between the cosine of two passages and that of their texts.
-const TITLED: f32 = 0.35;
+/// The difference that titles can make between the similarity of two passages and that of their texts (docs/dev/memory.md, Near
+/// duplicates).
+const TITLED: f32 = 0.4;
 
 /// The `source` of captured memories.
 const CAPTURED: &str = "auto-capture";
@@ -82,7 +84,7 @@ pub struct NearDuplicate {
     pub path: String,
     /// The title of the note.
     pub title: String,
-    /// The cosine of the two texts.
+    /// The similarity of the two texts: 0 for unrelated ones, 1 for the same.
     pub cosine: f32,
 }
 
@@ -142,6 +144,35 @@ impl Comparison {
                 .with_tool("write_note", "write_note takes allow_duplicate: true"),
         ))
     }
+}
+
+/// A text that others are compared with by the model of one state of the index.
+struct NearText<'a> {
+    snapshot: &'a Snapshot,
+    text: &'a str,
+    /// Its vector, once the first text is compared.
+    vector: OnceCell<Vec<f32>>,
+}
+
+impl NearText<'_> {
+    /// Returns the similarity of a text without its title, or `None` without a model.
+    fn similarity(&self, other: &str) -> Result<Option<f32>> {
+        let Some(model) = &self.snapshot.model else { return Ok(None) };
+        let vector = match self.vector.get() {
+            Some(vector) => vector,
+            None => {
+                let vector = vector_of(&**model, self.text)?;
+                self.vector.get_or_init(|| vector)
+            }
+        };
+        Ok(Some(self.snapshot.vectors.similarity(vector, &vector_of(&**model, other)?)))
+    }
+}
+
+/// Returns the vector of a text as a passage.
+fn vector_of(model: &dyn Embed, text: &str) -> Result<Vec<f32>> {
+    let vector = model.embed(&[text], Effort::Foreground)?.pop();
+    vector.ok_or_else(|| Error::internal("the embedder returned no vector"))
 }
 
 impl MemoryWrites<'_> {
@@ -344,12 +375,10 @@ impl MemoryWrites<'_> {
     pub(crate) fn compare(&self, text: &str) -> Result<Comparison> {
         let generation = self.core.index.generation()?;
         let words = key_terms(text).join(" ");
-        let query = Query {
-            text_to_embed: text.to_owned(),
-            ..Query::plain(if words.is_empty() { text } else { &words })
-        };
-        let model = self.core.index.snapshot()?.model.clone();
-        let threshold = model.as_ref().map_or(1.0, |embedder| embedder.duplicate_threshold());
+        let query = Query::plain(if words.is_empty() { text } else { &words }).with_prompt(text);
+        let snapshot = self.core.index.snapshot()?;
+        let near_text = NearText { snapshot: &snapshot, text, vector: OnceCell::new() };
+        let threshold = snapshot.model.as_ref().map_or(1.0, |embedder| embedder.duplicate_threshold());
         let (wanted, mut near) = (digest(text), None);
         let live = hide(&Filter::default(), Inactive { archived: true, forgotten: false });
         let mut found = Vec::new();
@@ -378,8 +407,7 @@ impl MemoryWrites<'_> {
             if near.is_none()
                 && !is_far
                 && agree(&body, text)
-                && let Some(cosine) =
-                    self.text_similarity(model.as_ref(), &body, text)?.filter(|cosine| *cosine >= threshold)
+                && let Some(cosine) = near_text.similarity(&body)?.filter(|cosine| *cosine >= threshold)
             {
                 near = Some(NearDuplicate {
                     id: row.note_id.clone(),
@@ -401,16 +429,6 @@ impl MemoryWrites<'_> {
             *comparison = self.compare(text)?;
         }
         Ok(())
-    }
-
-    /// Returns the cosine of two texts without their titles, or `None` without a model.
-    fn text_similarity(&self, model: Option<&Arc<dyn Embed>>, one: &str, other: &str) -> Result<Option<f32>> {
-        let (Some(one), Some(other)) =
-            (self.core.query_vector(model, one)?, self.core.query_vector(model, other)?)
-        else {
-            return Ok(None);
-        };
-        Ok(Some(one.iter().zip(other.iter()).map(|(one, other)| one * other).sum()))
     }
 
     /// Edits a property of a memory. The journal has the operation under `name`, such as `forget`.

@@ -32,8 +32,14 @@ use std::sync::Arc;
 /// The least number of search results that are compared with a query.
 const POOL: usize = 100;
 
-/// The cosine above which a text may be equal to the query, considering titles and rounding.
+/// The similarity above which a text may be equal to the query, considering titles: of texts with one, the least has .60 to
+/// itself (docs/dev/memory.md, Near duplicates).
 const ALMOST: f64 = 0.5;
+
+/// The cosine that an unrelated text has with a query, in the scale of clients' thresholds: with .15, as many notes that answer
+/// pass .3, .5 and .7 as by the cosines of all-MiniLM-L6-v2, for which these thresholds are chosen (docs/dev/ranking.md,
+/// Fusion).
+const UNRELATED: f64 = 0.15;
 
 /// The longest query, in bytes, that is searched by all its words. A longer one is searched by its key terms.
 const SHORT: usize = 1000;
@@ -180,7 +186,7 @@ impl Recalls<'_> {
         Ok(rows)
     }
 
-    /// Finds the memories whose text is most similar to a query: by cosine or, without a model, by shared words.
+    /// Finds the memories whose text is most similar to a query: by their vectors or, without a model, by shared words.
     /// Memories below the threshold are left out. Records a use of each.
     ///
     /// # Errors
@@ -194,8 +200,7 @@ impl Recalls<'_> {
             return Ok(SimilarMemories::default());
         }
         let words = if query.len() > SHORT { key_terms(query).join(" ") } else { String::new() };
-        let plain = Query::plain(if words.is_empty() { query } else { &words });
-        let asked = Query { text_to_embed: query.to_owned(), ..plain };
+        let asked = Query::plain(if words.is_empty() { query } else { &words }).with_prompt(query);
         Searches::of(self.core).embed_recent(Some(Mode::Hybrid), &asked)?;
         let live = hide(&self.scoped(Filter::default()), Inactive::default());
         let most = limit.saturating_mul(3).max(POOL);
@@ -206,8 +211,7 @@ impl Recalls<'_> {
         let mut scored = Vec::with_capacity(found.len());
         for (score, hit) in self.scores(&found, query)?.into_iter().zip(found) {
             // The texts that are returned are those that are compared.
-            let score = (score.clamp(0.0, 1.0) * 1000.0).round() / 1000.0;
-            if score >= threshold {
+            if shown(score) >= threshold {
                 scored.push((hit.row, score));
             }
         }
@@ -223,12 +227,12 @@ impl Recalls<'_> {
         let texts = memories
             .into_iter()
             .zip(scores)
-            .filter_map(|(memory, score)| Some((self.text_if_readable(memory)?, score)));
+            .filter_map(|(memory, score)| Some((self.text_if_readable(memory)?, shown(score))));
         Ok(SimilarMemories { memories: texts.collect(), notices })
     }
 
-    /// Returns the similarity of notes to a query: that of the nearest passage by its stored vector, or by words
-    /// without one. An equal text has the similarity 1, whatever title is in its vector.
+    /// Returns the cosines of notes and a query, as a model for sentences would have them: of the nearest passage by its
+    /// stored vector, or by words without one. An equal text has 1, whatever title is in its vector.
     fn scores(&self, found: &[SearchHit], query: &str) -> Result<Vec<f64>> {
         let snapshot = self.core.index.snapshot()?;
         let vectors = &snapshot.vectors;
@@ -240,17 +244,21 @@ impl Recalls<'_> {
             }
         };
         let wanted = digest(query);
+        // The similarities of a model without a known mean are cosines.
+        let has_mean = snapshot.model.as_ref().is_some_and(|model| model.mean_passage().is_some());
+        let unrelated = if has_mean { UNRELATED } else { 0.0 };
+        let usual_cosine = |similarity: f64| unrelated + (1.0 - unrelated) * similarity;
         let score = |hit: &SearchHit| {
             let nearest = match &asked {
                 None => None,
                 Some(asked) => {
                     let keys = self.core.index.catalog().passages().of(hit.row.id)?;
-                    let cosines = vectors.compare(asked, &keys)?.into_iter().map(|near| near.cosine);
-                    cosines.max_by(f32::total_cmp).map(f64::from)
+                    let similarities = vectors.compare(asked, &keys)?.into_iter().map(|near| near.similarity);
+                    similarities.max_by(f32::total_cmp).map(f64::from)
                 }
             };
-            if let Some(cosine) = nearest.filter(|cosine| *cosine < ALMOST) {
-                return Ok(cosine);
+            if let Some(similarity) = nearest.filter(|similarity| *similarity < ALMOST) {
+                return Ok(usual_cosine(similarity));
             }
             let body = match self.core.read_bytes(&hit.row.path) {
                 Ok(bytes) => body_of(&bytes),
@@ -260,7 +268,7 @@ impl Recalls<'_> {
                 }
             };
             let is_same = digest(&body) == wanted;
-            Ok(if is_same { 1.0 } else { nearest.unwrap_or_else(|| likeness(query, &body)) })
+            Ok(if is_same { 1.0 } else { nearest.map_or_else(|| likeness(query, &body), usual_cosine) })
         };
         found.iter().map(score).collect()
     }
@@ -300,6 +308,11 @@ impl Recalls<'_> {
         let found: BTreeSet<NotePath> = found.collect();
         Ok(found.into_iter().collect())
     }
+}
+
+/// Returns the score that is shown: a part of 1, with three digits.
+fn shown(score: f64) -> f64 {
+    (score.clamp(0.0, 1.0) * 1000.0).round() / 1000.0
 }
 
 /// Returns the text of a note without markup. A link becomes the text that it shows.

@@ -86,7 +86,7 @@ pub struct RelatedItem {
     pub title: String,
     /// The score, comparable only within one reply: the sum of reciprocal ranks.
     pub score: f32,
-    /// The cosine between the mean of the note's passages and the nearest passage of this note.
+    /// The mean similarity of the note's passages and the nearest passage of this note.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cosine: Option<f32>,
     /// The common neighbours, those with the fewest links first.
@@ -319,7 +319,7 @@ fn unlinked(reading: &ParsedNote) -> String {
     String::from_utf8_lossy(&plain).into_owned()
 }
 
-/// Ranks other notes by the cosine of their nearest passage with the mean of a note's passages. Returns no notes if it
+/// Ranks other notes by the mean similarity of their nearest passage and a note's passages. Returns no notes if it
 /// has no vectors.
 fn near(
     catalog: &CatalogReader,
@@ -328,13 +328,13 @@ fn near(
     others: &FileSet,
 ) -> Result<Option<Vec<Ranked>>> {
     let own = catalog.passages().of(row.id)?;
-    let Some(mean) = snapshot.vectors.mean(&own)? else { return Ok(None) };
+    let Some(mean) = snapshot.vectors.mean_direction(&own)? else { return Ok(None) };
     let mut list: Vec<Ranked> = Vec::new();
     let mut seen = HashSet::new();
     for passage in snapshot.vectors.search(&mean, DEPTH * 2 + own.len(), None)? {
         for (_, file, _) in catalog.passages().files_containing(&[passage.key])? {
             if others.contains(file) && seen.insert(file) {
-                list.push(Ranked { file, score: passage.cosine });
+                list.push(Ranked { file, score: passage.similarity });
             }
         }
     }

@@ -24,7 +24,7 @@ impl Searches<'_> {
     fn reranks(&self, asked: Mode, query: &Query) -> bool {
         asked == Mode::Hybrid
             && self.core.state.reranker.model.is_some()
-            && !query.text_to_embed.trim().is_empty()
+            && !query.text_to_embed().trim().is_empty()
     }
 
     /// Reads the best hits of a hybrid search and sorts them again, as many as the time allows. The set of scores stays
@@ -49,7 +49,7 @@ impl Searches<'_> {
         let texts =
             parallel::map(top, 2, CachedStemmer::default, |stem, hit| self.passage_text(hit, query, stem));
         let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-        match model.rerank(&query.text_to_embed, &texts, Duration::from_millis(config.budget_ms)) {
+        match model.rerank(query.text_to_embed(), &texts, Duration::from_millis(config.budget_ms)) {
             Ok(scores) => {
                 if scores.is_empty() && !texts.is_empty() {
                     notes.push(format!("{} had no time to rerank any hit", model.name()).into());

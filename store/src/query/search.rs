@@ -221,7 +221,7 @@ impl Searches<'_> {
         snapshot: &Snapshot,
         notes: &mut Vec<Wording>,
     ) -> Result<(Mode, QueryVector)> {
-        if asked == Mode::Bm25 || query.text_to_embed.trim().is_empty() {
+        if asked == Mode::Bm25 || query.text_to_embed().trim().is_empty() {
             return Ok((if asked == Mode::Hybrid { Mode::Bm25 } else { asked }, None));
         }
         if snapshot.vectors.is_empty() {
@@ -241,7 +241,7 @@ impl Searches<'_> {
             return Ok((if asked == Mode::Hybrid { Mode::Bm25 } else { asked }, None));
         }
         self.core.check_cancelled()?;
-        match self.core.query_vector(snapshot.model.as_ref(), &query.text_to_embed) {
+        match self.core.query_vector(snapshot.model.as_ref(), query.text_to_embed()) {
             Ok(vector) => Ok((asked, vector)),
             Err(error) if asked == Mode::Hybrid => {
                 notes.push(format!("this searched by words only: {error}").into());
@@ -258,7 +258,7 @@ impl Searches<'_> {
     /// `Invalid` if the settings name an unknown mode; `Corrupt` if the index cannot be read.
     pub(crate) fn embed_recent(&self, mode: Option<Mode>, query: &Query) -> Result<bool> {
         let asked = mode.map_or_else(|| Mode::parse(&self.core.config.search.mode), Ok)?;
-        if asked == Mode::Bm25 || query.text_to_embed.trim().is_empty() {
+        if asked == Mode::Bm25 || query.text_to_embed().trim().is_empty() {
             return Ok(false);
         }
         let files = self.core.index.recent_without_vectors()?;
@@ -268,7 +268,7 @@ impl Searches<'_> {
         // The query is embedded first, because loading the model could use up the time for the passages.
         let done = self
             .core
-            .query_vector(self.core.index.embedder(), &query.text_to_embed)
+            .query_vector(self.core.index.embedder(), query.text_to_embed())
             .and_then(|_| self.core.index.embed_within(files, EMBEDDING));
         if let Err(error) = done {
             tracing::warn!("the latest changes are not embedded yet: {error}");
@@ -300,7 +300,7 @@ impl Searches<'_> {
             meaning: if mode == Mode::Bm25 || self.core.index.embedder().is_none() {
                 String::new()
             } else {
-                query.text_to_embed.clone()
+                query.text_to_embed().to_owned()
             },
             condition: query.condition.as_ref().map(ToString::to_string),
             sifted,
@@ -402,7 +402,7 @@ impl Searches<'_> {
         if self.core.index.embedder().is_some() {
             Wording::new(format!("{what}; run `sidenote index` once"), what)
         } else {
-            Wording::new(format!("{what}; `sidenote model use minilm` sets one"), what)
+            Wording::new(format!("{what}; `sidenote model use e5` sets one"), what)
         }
     }
 
@@ -702,7 +702,7 @@ impl SearchRequest {
     /// for a search by words or a query that is not valid.
     pub fn text_to_embed(&self, now: Timestamp) -> Option<String> {
         let query = self.parsed(now).ok().filter(|_| self.mode != Some(Mode::Bm25))?;
-        Some(query.text_to_embed)
+        Some(query.text_to_embed().to_owned())
     }
 
     fn form(&self) -> ResultForm {

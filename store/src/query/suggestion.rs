@@ -4,8 +4,8 @@ use crate::core::Core;
 use sidenote_foundation::error::Result;
 use sidenote_foundation::index::Snapshot;
 use sidenote_foundation::index::bm25::{Bm25Query, Tuning};
-use sidenote_foundation::index::embed::minilm::english_rank;
 use sidenote_foundation::search::query::Query;
+use sidenote_foundation::text::english::english_rank;
 use sidenote_foundation::text::language::typed_form;
 use sidenote_foundation::text::terms::{Terms, terms};
 

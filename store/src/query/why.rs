@@ -48,7 +48,8 @@ pub struct WhyReply {
     /// The components of its score, if a ranking contains the note.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub explain: Option<Components>,
-    /// The cosine of the query and its nearest passage, even if it is too low for the ranking.
+    /// The similarity of the query and its nearest passage, even if it is too low for the ranking: 0 is that of an unrelated
+    /// text and 1 that of the same, on average.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cosine: Option<f32>,
     /// The conditions of the query, if it has any.
@@ -214,7 +215,7 @@ impl Searches<'_> {
         let keys = self.core.index.catalog().passages().of(row.id)?;
         if let Some(vector) = vector.filter(|_| mode != Mode::Bm25) {
             let near = snapshot.vectors.compare(&vector, &keys)?;
-            reply.cosine = near.iter().map(|near| near.cosine).max_by(f32::total_cmp);
+            reply.cosine = near.iter().map(|near| near.similarity).max_by(f32::total_cmp);
             let waiting = keys.iter().filter(|key| !snapshot.vectors.contains(**key)).count();
             if waiting > 0 {
                 reply

@@ -248,7 +248,7 @@ impl Diagnosis {
                 correct(of_level(Level::Problem, format!("search by meaning is off: {why}")))
             }
             (None, None) => of_level(Level::Note, "none is set, so words alone decide".to_owned())
-                .with_advice("to search by meaning, too: sidenote model use minilm", ""),
+                .with_advice("to search by meaning, too: sidenote model use e5", ""),
         };
         self.add(finding);
         if let Some(why) = model_selection::reranker(&config.rerank, &config.embed).problem {

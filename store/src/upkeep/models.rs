@@ -11,7 +11,7 @@ use sidenote_foundation::index::embed::download::Progress;
 use sidenote_foundation::index::embed::model_files::{ModelFiles, folder_of};
 use sidenote_foundation::index::embed::onnx::{ListedModel, find_listed, listed_embedders, listed_rerankers};
 use sidenote_foundation::index::embed::{
-    CrossEncoder, Effort, Embed, MiniLm, OnnxEmbedder, OpenAi, Rerank, download, model_selection, onnx,
+    CrossEncoder, E5, Effort, Embed, OnnxEmbedder, OpenAi, Rerank, download, model_selection, onnx,
 };
 use sidenote_foundation::vault::location::Location;
 
@@ -102,7 +102,7 @@ pub struct ModelsShown {
 /// The model to select.
 #[derive(Debug, Clone, Default)]
 pub struct ModelUse {
-    /// A name of the list, `openai:MODEL`, `minilm`, `auto` or `none`.
+    /// A name of the list, `openai:MODEL`, `e5`, `auto` or `none`.
     pub name: String,
     /// The URL of the endpoint.
     pub base_url: Option<String>,
@@ -190,15 +190,15 @@ impl Models {
     pub fn list(&self) -> Result<Vec<ModelItem>> {
         let shown = self.show()?;
         let is_there = |listed: &ListedModel| folder_of(&listed.name).is_some_and(|folder| folder.is_dir());
-        let minilm = MiniLm::default();
+        let built_in = E5::default();
         let mut items = vec![ModelItem {
-            name: minilm.model().to_string(),
+            name: built_in.model().to_string(),
             kind: ModelKind::Embedder,
             source: "built in".to_owned(),
-            dimensions: Some(minilm.dimensions()),
+            dimensions: Some(built_in.dimensions()),
             installed: true,
-            in_use: shown.embedder.name == minilm.model().name(),
-            about: "all-MiniLM-L6-v2, English".to_owned(),
+            in_use: shown.embedder.name == built_in.model().name(),
+            about: "multilingual-e5-small, 100 languages".to_owned(),
         }];
         items.push(ModelItem {
             name: "openai:MODEL".to_owned(),
@@ -292,7 +292,9 @@ impl Models {
         let provider = |name: &str| ("embed.provider", SettingChange::Text(name.to_owned()));
         let mut changes = match name {
             "none" if want.rerank => rerank_by("", None),
-            "none" | "minilm" => vec![provider(name)],
+            "none" | "e5" => vec![provider(name)],
+            // The name of the model that was built in before, which scripts can have.
+            "minilm" => vec![provider("e5")],
             "auto" => vec![
                 provider(name),
                 ("embed.model", SettingChange::Unset),

@@ -126,7 +126,7 @@ pub struct DuplicatePair {
     pub a: PairSide,
     /// The newer note.
     pub b: PairSide,
-    /// The share of word sequences that they have in common, or, of a pair that is alike in meaning alone, the cosine of
+    /// The share of word sequences that they have in common, or, of a pair that is alike in meaning alone, the similarity of
     /// their nearest passages.
     pub similarity: f32,
     /// What they have in common.
@@ -341,15 +341,15 @@ impl Views<'_> {
         self.core.check_cancelled()?;
         let catalog = self.core.index.catalog();
         let own = catalog.passages().of(row.id)?;
-        let Some(mean) = snapshot.vectors.mean(&own)? else { return Ok(Vec::new()) };
+        let Some(mean) = snapshot.vectors.mean_direction(&own)? else { return Ok(Vec::new()) };
         let mut found = Vec::new();
         for near in snapshot.vectors.search(&mean, NEIGHBOURS + own.len(), None)? {
-            if near.cosine < threshold || own.contains(&near.key) {
+            if near.similarity < threshold || own.contains(&near.key) {
                 continue;
             }
             let files = catalog.passages().files_containing(&[near.key])?;
             let others = files.into_iter().filter(|(_, file, _)| *file != row.id);
-            found.extend(others.map(|(_, file, _)| (row.id, file, near.cosine)));
+            found.extend(others.map(|(_, file, _)| (row.id, file, near.similarity)));
         }
         Ok(found)
     }

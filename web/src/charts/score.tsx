@@ -1,6 +1,6 @@
 // The parts of a score as one stacked bar, each with its name.
 
-import { formatFixed, formatNumber } from '../format';
+import { formatFixed, formatNumber, formatSimilarity } from '../format';
 import { strings } from '../strings';
 import type { Components } from '../types';
 
@@ -42,7 +42,7 @@ function reason(key: Key, explain: Components): string {
     case 'from_bm25':
       return explain.bm25_rank === null ? '' : why.words(explain.bm25_rank);
     case 'from_vector':
-      return explain.vector_rank === null ? why.noVector : why.meaning(explain.vector_rank, explain.cosine === null ? null : formatNumber(explain.cosine * 100, 0));
+      return explain.vector_rank === null ? why.noVector : why.meaning(explain.vector_rank, explain.cosine === null ? null : formatSimilarity(explain.cosine));
     case 'from_others':
       return why.others;
     case 'from_adjacent':

@@ -2,7 +2,7 @@
 
 import { useMemo, useState } from 'preact/hooks';
 import { get } from '../api';
-import { formatCount, formatNumber } from '../format';
+import { formatCount, formatSimilarity } from '../format';
 import { useResource } from '../resource';
 import { strings } from '../strings';
 import { fileName, wordDifferences, written } from '../text';
@@ -34,7 +34,7 @@ function SideBySide({ pair }: { pair: Pair }) {
 }
 
 function PairCard({ pair }: { pair: Pair }) {
-  const percent = formatNumber(pair.similarity * 100, 0);
+  const percent = formatSimilarity(pair.similarity);
   return (
     <section class="card pair">
       <header class="card-head">

@@ -7,7 +7,7 @@ import { ApiError, get, rawAddress } from '../api';
 import { WeightChart } from '../charts/weight';
 import { drafts, dropDraft, isDirty } from '../drafts';
 import { enhance } from '../enhance';
-import { formatBytes, formatNumber } from '../format';
+import { formatBytes, formatNumber, formatSimilarity } from '../format';
 import { useKeys } from '../keys';
 import { session } from '../live';
 import { useResource } from '../resource';
@@ -470,7 +470,7 @@ function Links({ note }: { note: Note }) {
               <NoteLink path={item.path} title={item.title} />{' '}
               {item.cosine !== undefined ? (
                 <span class="chip soft" title={words.similarity}>
-                  {words.alike(formatNumber(item.cosine * 100, 0))}
+                  {words.alike(formatSimilarity(item.cosine))}
                 </span>
               ) : null}{' '}
               {item.common && item.common.length > 0 ? (

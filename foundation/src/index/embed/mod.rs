@@ -2,12 +2,10 @@
 //!
 //! No type of a runtime, a tokenizer or an HTTP client appears in this trait.
 
-mod bert;
-pub mod minilm;
+mod e5;
 pub mod onnx;
 pub mod openai;
 pub mod rerank;
-pub mod wordpiece;
 pub mod download;
 pub mod model_files;
 pub mod model_selection;
@@ -16,8 +14,7 @@ use std::fmt;
 
 use crate::error::{Error, Result};
 
-pub use bert::{attention_by_instructions, products_by_instructions};
-pub use minilm::MiniLm;
+pub use e5::E5;
 pub use onnx::{CrossEncoder, OnnxEmbedder};
 pub use openai::OpenAi;
 pub use rerank::Rerank;
@@ -25,8 +22,8 @@ pub use rerank::Rerank;
 /// The duplicate threshold of a model that was not measured (spec/memory.md, Duplicates).
 const DEFAULT_DUPLICATE_THRESHOLD: f32 = 0.95;
 
-/// An embedding model. It converts texts to vectors whose cosine measures how similar the texts are in meaning
-/// (spec/search.md, Embedders).
+/// An embedding model. It converts texts to vectors whose product tells how similar the texts are in meaning
+/// (spec/search.md, Embedders); [`Vectors::similarity`](crate::index::vectors::Vectors::similarity) brings it to one scale for all models.
 pub trait Embed: Send + Sync {
     /// Returns the id of the model and its exact weights, without loading them.
     fn model(&self) -> &ModelId;
@@ -40,13 +37,19 @@ pub trait Embed: Send + Sync {
     /// effect.
     fn max_tokens(&self) -> usize;
 
-    /// Returns the least cosine at which two texts can be duplicates, subject to the lexical guard (spec/memory.md,
+    /// Returns the least similarity at which two texts can be duplicates, subject to the lexical guard (spec/memory.md,
     /// Duplicates).
     fn duplicate_threshold(&self) -> f32;
 
-    /// Returns the least cosine at which a passage is relevant to a prompt (docs/dev/ranking.md, Recall). `None` for a
+    /// Returns the least similarity at which a passage is relevant to a prompt (docs/dev/ranking.md, Recall). `None` for a
     /// model that was not measured; then only words decide.
     fn recall_floor(&self) -> Option<f32> {
+        None
+    }
+
+    /// Returns the mean vector of passages about everything, if it is known. Its product with a vector is what an unrelated
+    /// passage has with it, which is far from zero with some models.
+    fn mean_passage(&self) -> Option<&'static [f32]> {
         None
     }
 
@@ -65,7 +68,7 @@ pub trait Embed: Send + Sync {
     fn embed(&self, texts: &[&str], effort: Effort) -> Result<Vec<Vec<f32>>>;
 
     /// Returns the vector of a query, with the effort [`Effort::Foreground`]. Some models embed queries differently
-    /// from passages.
+    /// from passages. Its length is the one at which its product with the vector of a passage of the same text is about 1.
     ///
     /// # Errors
     /// Returns an error if the model cannot be loaded, reached or run.

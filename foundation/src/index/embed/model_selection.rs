@@ -8,12 +8,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::config::{EmbedConfig, RerankConfig, Secret, data_folder};
 use crate::error::{Error, Result};
-use crate::index::embed::{CrossEncoder, Embed, MiniLm, ModelId, OnnxEmbedder, OpenAi, Rerank, onnx};
+use crate::index::embed::{CrossEncoder, E5, Embed, ModelId, OnnxEmbedder, OpenAi, Rerank, e5, onnx};
 use crate::index::vectors::{passage_key, replace};
 use crate::wording::Wording;
 
 /// The name of the built-in embedder.
-const BUILT_IN: &str = "minilm";
+const BUILT_IN: &str = e5::NAME;
+/// The name of an earlier built-in embedder, which settings can still have.
+const FORMER_BUILT_IN: &str = "minilm";
 /// The most earlier models whose settings are recorded.
 const MAX_USED_MODELS: usize = 32;
 
@@ -43,7 +45,7 @@ impl<T: ?Sized> Selection<T> {
 /// # Errors
 /// Returns `Invalid` if the provider does not exist.
 pub fn embedder(config: &EmbedConfig) -> Result<Selection<dyn Embed>> {
-    let built_in = || -> Arc<dyn Embed> { Arc::new(MiniLm::default()) };
+    let built_in = || -> Arc<dyn Embed> { Arc::new(E5::default()) };
     let is_configured = !config.model.trim().is_empty() || !config.dir.as_os_str().is_empty();
     match config.provider.as_str() {
         "none" => Ok(Selection { model: None, problem: None }),
@@ -51,7 +53,7 @@ pub fn embedder(config: &EmbedConfig) -> Result<Selection<dyn Embed>> {
             Ok(model) => Selection::of(model),
             Err(error) => Selection { model: Some(built_in()), problem: Some(problem_of(&error)) },
         }),
-        BUILT_IN | "auto" => Ok(Selection::of(built_in())),
+        BUILT_IN | FORMER_BUILT_IN | "auto" => Ok(Selection::of(built_in())),
         "fastembed" => Ok(OnnxEmbedder::new(config).map_or_else(
             |error| Selection::none(&error),
             |model| Selection::of(Arc::new(model) as Arc<dyn Embed>),
@@ -96,13 +98,13 @@ impl Embedders {
 /// # Errors
 /// Returns `Invalid` if it does not.
 pub fn check_provider(provider: &str) -> Result<()> {
-    let known = ["none", "auto", BUILT_IN, "fastembed", "openai"];
+    let known = ["none", "auto", BUILT_IN, FORMER_BUILT_IN, "fastembed", "openai"];
     if known.contains(&provider) { Ok(()) } else { Err(unknown_provider(provider)) }
 }
 
 fn unknown_provider(provider: &str) -> Error {
     Error::invalid(format!("embed.provider is {provider:?}, which is not a known embedder"))
-        .with_hint("use auto, minilm, fastembed, openai or none")
+        .with_hint("use auto, e5, fastembed, openai or none")
 }
 
 /// Selects the reranker. There is none if none is configured.
@@ -153,7 +155,7 @@ impl PreviousModels {
     pub fn find(&self, wanted: i64) -> Option<Arc<dyn Embed>> {
         let current = self.settings.as_ref()?;
         let fits = |model: &Arc<dyn Embed>| model_key(model.model()) == wanted;
-        let built_in: Arc<dyn Embed> = Arc::new(MiniLm::default());
+        let built_in: Arc<dyn Embed> = Arc::new(E5::default());
         if fits(&built_in) {
             return Some(built_in);
         }

@@ -240,7 +240,7 @@ impl OnnxEmbedder {
                 self.files.folder.display()
             ))
             .with_hints(
-                "download it again, or run: sidenote model use minilm",
+                "download it again, or run: sidenote model use e5",
                 "ask the user to download it again, or to choose another model",
             )
         })

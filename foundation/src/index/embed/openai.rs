@@ -262,7 +262,7 @@ impl OpenAi {
                 ErrorKind::Io,
                 format!("the quota at {host} is used up (429){reason}"),
                 Wording::new(
-                    "increase the quota, or run: sidenote model use minilm",
+                    "increase the quota, or run: sidenote model use e5",
                     "ask the user to increase the quota, or to choose another model",
                 ),
             )),
