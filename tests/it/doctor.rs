@@ -192,6 +192,22 @@ fn an_index_of_another_version_is_a_note() {
     check_findings(&vault, 0, &[("index", "note", "written by another version of sidenote")]);
 }
 
+/// A version with another built-in model leaves such an index.
+#[test]
+fn vectors_of_a_model_that_is_gone_do_not_answer() {
+    let vault = vault();
+    index(&vault);
+    let folder = vault.root().join(".sidenote/index");
+    let catalog = rusqlite::Connection::open(folder.join("catalog.db")).unwrap();
+    catalog.execute("UPDATE meta SET value = 1 WHERE key IN ('model', 'serving')", []).unwrap();
+    drop(catalog);
+    let vectors = fs::read_dir(folder.join("vectors")).unwrap().next().unwrap().unwrap().path();
+    fs::rename(&vectors, folder.join("vectors/gone-384-0")).unwrap();
+    let (reply, _) = doctor(&vault);
+    let state = "none of this model was made yet; until then words alone answer";
+    assert_eq!(found(&reply, "vectors"), ("note", state));
+}
+
 #[cfg(unix)]
 #[test]
 fn a_vault_that_cannot_be_written_is_a_warning() {

@@ -305,6 +305,8 @@ fn old_vectors_serve_until_new_ones_are_complete() {
     assert_eq!(notes, "vectors of e5 answer; 3 passages wait for those of first");
     assert_eq!(server.asked().len(), 0, "the query is embedded by the model of the vectors");
     assert_eq!(bench.json(&["status"])["former_embedder"], "e5");
+    let doctor = bench.run(&["doctor"]);
+    assert!(doctor.contains("until then those of the model before answer"), "{doctor}");
 
     // What fails in between changes nothing.
     server.then(&[Say::Status(400, "", String::new())]);

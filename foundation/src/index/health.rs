@@ -3,6 +3,7 @@
 
 use std::panic::AssertUnwindSafe;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::index::active_model::completed_model;
@@ -10,8 +11,8 @@ use crate::index::bm25::Bm25;
 use crate::index::catalog::{CatalogReader, Counts, SCHEMA_VERSION};
 use crate::index::checksums::{self, Verdict};
 use crate::index::directory::{Holder, folder_size, holder, present_index_folder, refuse_links};
-use crate::index::embed::ModelId;
-use crate::index::embed::model_selection::model_key;
+use crate::index::embed::model_selection::{PreviousModels, model_key};
+use crate::index::embed::{Embed, ModelId};
 use crate::index::{diff, vectors};
 use crate::vault::Vault;
 
@@ -60,8 +61,8 @@ pub struct VectorHealth {
     pub damaged: usize,
     /// The number of passages without a vector; `None` if they were last counted for another model.
     pub pending: Option<usize>,
-    /// Whether another model answers until the vectors of this one are complete.
-    pub is_waiting: bool,
+    /// Whether the vectors of the model before are searched until those of this one are complete.
+    pub is_former_used: bool,
 }
 
 impl IndexHealth {
@@ -70,11 +71,16 @@ impl IndexHealth {
         self.schema.is_some_and(|schema| schema != SCHEMA_VERSION)
     }
 
-    /// Examines the index of a vault in `folder`, or where a command would look for it. `model` is the configured model.
+    /// Examines the index of a vault in `folder`, or where a command would look for it. `model` is the configured model, with
+    /// those before it.
     ///
     /// # Errors
     /// `Invalid` if a symbolic link leads to the folder; `Io` if it cannot be read.
-    pub fn examine(vault: &Vault, folder: Option<&Path>, model: Option<&ModelId>) -> Result<Self> {
+    pub fn examine(
+        vault: &Vault,
+        folder: Option<&Path>,
+        model: Option<(&ModelId, &PreviousModels)>,
+    ) -> Result<Self> {
         let folder = folder.map_or_else(|| present_index_folder(vault.root()), Path::to_owned);
         refuse_links(vault.root(), &folder)?;
         let mut health = Self {
@@ -92,7 +98,7 @@ impl IndexHealth {
         Ok(health)
     }
 
-    fn look_into(&mut self, vault: &Vault, model: Option<&ModelId>) -> Result<()> {
+    fn look_into(&mut self, vault: &Vault, model: Option<(&ModelId, &PreviousModels)>) -> Result<()> {
         let verdict = checksums::check_all(&self.folder)?;
         self.is_sealed = matches!(verdict, Verdict::Intact | Verdict::Touched);
         if let Verdict::Damaged(files) = &verdict {
@@ -138,9 +144,9 @@ impl IndexHealth {
         &self,
         vault: &Vault,
         catalog: &CatalogReader,
-        model: Option<&ModelId>,
+        model: Option<(&ModelId, &PreviousModels)>,
     ) -> Result<IndexContents> {
-        let vectors = model.map(|model| self.vectors(catalog, model)).transpose()?;
+        let vectors = model.map(|(model, earlier)| self.vectors(catalog, model, earlier)).transpose()?;
         Ok(IndexContents {
             generation: catalog.generation()?,
             counts: catalog.counts()?,
@@ -151,18 +157,27 @@ impl IndexHealth {
         })
     }
 
-    fn vectors(&self, catalog: &CatalogReader, model: &ModelId) -> Result<VectorHealth> {
-        let folder = self.folder.join("vectors").join(model.folder());
+    fn vectors(
+        &self,
+        catalog: &CatalogReader,
+        model: &ModelId,
+        earlier: &PreviousModels,
+    ) -> Result<VectorHealth> {
+        let folder_of = |model: &ModelId| self.folder.join("vectors").join(model.folder());
+        let folder = folder_of(model);
         let (count, damaged) = vectors::verify(&folder, model.dimensions())?;
         let key = model_key(model);
         let is_counted = catalog.meta("model")? == Some(key);
         let pending = catalog.meta("pending")?.and_then(|pending| usize::try_from(pending).ok());
         let completed = completed_model(catalog)?;
+        let has_vectors = |former: Arc<dyn Embed>| folder_of(former.model()).join("keys").exists();
         Ok(VectorHealth {
             count,
             damaged,
             pending: pending.filter(|_| is_counted),
-            is_waiting: completed != 0 && completed != key,
+            is_former_used: completed != 0
+                && completed != key
+                && earlier.find(completed).is_some_and(has_vectors),
         })
     }
 }

@@ -10,7 +10,7 @@ use crate::Open;
 use sidenote_foundation::config::{self, CommitPolicy, Config, Origin};
 use sidenote_foundation::error::Error;
 use sidenote_foundation::git::Repository;
-use sidenote_foundation::index::embed::model_selection::{self, Selection};
+use sidenote_foundation::index::embed::model_selection::{self, PreviousModels, Selection};
 use sidenote_foundation::index::embed::{Embed, ModelId};
 use sidenote_foundation::index::health::{IndexContents, IndexHealth, VectorHealth};
 use sidenote_foundation::index::shared_vectors::SharedVectorHealth;
@@ -123,7 +123,9 @@ impl Diagnosis {
         if let Some((vault, folder)) = vault {
             diagnosis.permissions(&vault);
             diagnosis.unfinished_changes(&vault);
-            diagnosis.index(&vault, folder.as_deref(), model.as_ref());
+            let earlier =
+                config.as_ref().map(|config| PreviousModels::before(&config.embed)).unwrap_or_default();
+            diagnosis.index(&vault, folder.as_deref(), model.as_ref().map(|model| (model, &earlier)));
             diagnosis.watching(&vault);
             diagnosis.git(&vault);
             if let Ok(config) = &config {
@@ -326,7 +328,7 @@ impl Diagnosis {
         }
     }
 
-    fn index(&mut self, vault: &Vault, folder: Option<&Path>, model: Option<&ModelId>) {
+    fn index(&mut self, vault: &Vault, folder: Option<&Path>, model: Option<(&ModelId, &PreviousModels)>) {
         let health = match IndexHealth::examine(vault, folder, model) {
             Ok(health) => health,
             Err(error) => return self.add(Finding::of_error("index", &error)),
@@ -408,15 +410,19 @@ impl Diagnosis {
             ));
             return;
         }
-        let former = if vectors.is_waiting { "; until then those of the model before answer" } else { "" };
+        let [until, until_first] = if vectors.is_former_used {
+            ["; until then those of the model before answer"; 2]
+        } else {
+            ["", "; until then words alone answer"]
+        };
         let wait = |state: String| {
             Finding::new("vectors", Level::Note, state)
                 .with_advice("run: sidenote index", "ask the user to build the vectors")
         };
         self.add(match vectors.pending {
             Some(0) => Finding::new("vectors", Level::Ok, format!("{}, none is missing", vectors.count)),
-            Some(pending) => wait(format!("{}, and {pending} passages wait for one{former}", vectors.count)),
-            None => wait(format!("none of this model was made yet{former}")),
+            Some(pending) => wait(format!("{}, and {pending} passages wait for one{until}", vectors.count)),
+            None => wait(format!("none of this model was made yet{until_first}")),
         });
     }
 

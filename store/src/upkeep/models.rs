@@ -473,7 +473,8 @@ impl Models {
         }
         if edited.applied && changes.iter().any(|(key, _)| key.starts_with("embed.")) {
             notes.push(
-                "`sidenote index` embeds what has no vector of this model yet; until then earlier vectors serve"
+                "`sidenote index` embeds what has no vector of this model yet; until then the model before answers where \
+                 it still runs, and words alone elsewhere"
                     .to_owned(),
             );
         }
