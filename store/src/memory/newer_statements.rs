@@ -10,7 +10,7 @@ use crate::memory::evidence::{EvaluatedMatch, LONGEST, Matches};
 use sidenote_foundation::error::Result;
 use sidenote_foundation::index::Snapshot;
 use sidenote_foundation::index::catalog::{FileId, FileKind};
-use sidenote_foundation::memory::recall::prompt_terms;
+use sidenote_foundation::memory::recall::{MatchEvidence, prompt_terms};
 use sidenote_foundation::search::note_date::NoteDate;
 use sidenote_foundation::search::query::Query;
 use sidenote_foundation::search::{QueryVector, SearchHit};
@@ -19,12 +19,10 @@ use sidenote_foundation::search::{QueryVector, SearchHit};
 const MOST_FOLLOWED: usize = 5;
 /// The number of notes that are compared with each.
 const COMPARED: usize = 10;
-/// The least strength of the evidence that a note is about what an older one says. Statements of the same thing share less than
-/// a question and its answer (docs/dev/ranking.md, Recall).
-const MIN_STRENGTH: f32 = 0.75;
-/// How much nearer a newer note is at least than the notes near the older one usually are, as a part of the way to the
-/// similarity 1. Where all notes are about one topic, nearness alone tells nothing (docs/dev/ranking.md, Recall).
-const STANDS_OUT: f32 = 0.15;
+/// How far the evidence that a note is about what an older one says lies at least above the usual one, as the sum of two parts of the
+/// way to 1: that of the similarity and that of the share of words. Where all notes are about one topic, or are alike by their
+/// language, nearness alone tells nothing (docs/dev/ranking.md, Recall).
+const STANDS_OUT: f32 = 0.3;
 /// The most newer notes that are given with one.
 const MOST_NEWER: usize = 3;
 
@@ -32,8 +30,8 @@ const MOST_NEWER: usize = 3;
 pub(super) type NewerNotes = HashMap<FileId, Vec<FileId>>;
 
 impl Recalls<'_> {
-    /// Finds for each note that is meant the newer notes which are about what it says, by the measure that tells whether a
-    /// note is about a prompt. Those that are not among the matches are added.
+    /// Finds for each note that is meant the newer notes which are about what it says: the evidence for them stands out among the
+    /// notes near it. Those that are not among the matches are added.
     ///
     /// Only notes of one passage are followed: a longer one says several things, of which a newer note corrects few.
     ///
@@ -43,7 +41,6 @@ impl Recalls<'_> {
         &self,
         matches: &mut Matches,
         meant: &HashSet<usize>,
-        floor: Option<f32>,
     ) -> Result<NewerNotes> {
         // What a search takes for updates are updates here, too.
         let updated = meant.iter().filter_map(|at| matches.found.get(*at));
@@ -66,26 +63,29 @@ impl Recalls<'_> {
             let Candidates { found, .. } =
                 self.candidates_near(&statement, vector, matches.filter.clone(), COMPARED + 1)?;
             let others: Vec<SearchHit> = found.into_iter().filter(|hit| hit.row.id != older.row.id).collect();
-            let usual = usual_similarity(&others, by_chance);
-            let least = usual + STANDS_OUT * (1.0 - usual);
             let date = NoteDate::of(&older.row);
-            let mut newer = others;
-            newer.retain(|hit| {
-                NoteDate::of(&hit.row).is_after(&date)
-                    && hit.components.cosine.is_none_or(|similarity| similarity >= least)
-            });
-            let evaluated = self.evaluate_matches(&newer, &statement.words, &[], LONGEST)?;
-            let strength = |weighed: &EvaluatedMatch| weighed.evidence.strength(floor);
-            let pairs = newer.into_iter().zip(evaluated);
-            let mut about: Vec<(SearchHit, EvaluatedMatch)> = pairs
+            let is_newer = |hit: &SearchHit| NoteDate::of(&hit.row).is_after(&date);
+            if !others.iter().any(is_newer) {
+                continue;
+            }
+            let evaluated = self.evaluate_matches(&others, &statement.words, &[], LONGEST)?;
+            let compared: Vec<(SearchHit, EvaluatedMatch)> = others
+                .into_iter()
+                .zip(evaluated)
                 .filter_map(|(hit, weighed)| Some((hit, weighed?)))
-                .filter(|(_, weighed)| strength(weighed) >= MIN_STRENGTH)
                 .collect();
-            about.sort_by(|(_, one), (_, other)| strength(other).total_cmp(&strength(one)));
+            let usual = UsualEvidence::of(&compared, by_chance);
+            let mut about: Vec<(f32, SearchHit, EvaluatedMatch)> = compared
+                .into_iter()
+                .filter(|(hit, _)| is_newer(hit))
+                .map(|(hit, weighed)| (usual.exceeded_by(&weighed.evidence), hit, weighed))
+                .filter(|(exceeding, ..)| *exceeding >= STANDS_OUT)
+                .collect();
+            about.sort_by(|(one, ..), (other, ..)| other.total_cmp(one));
             about.truncate(MOST_NEWER);
-            about.sort_by_key(|(hit, _)| std::cmp::Reverse((NoteDate::of(&hit.row).at, hit.row.id)));
+            about.sort_by_key(|(_, hit, _)| std::cmp::Reverse((NoteDate::of(&hit.row).at, hit.row.id)));
             let known = newer_notes.entry(older.row.id).or_default();
-            for (mut hit, weighed) in about {
+            for (_, mut hit, weighed) in about {
                 if !known.contains(&hit.row.id) {
                     known.push(hit.row.id);
                 }
@@ -126,11 +126,35 @@ impl Recalls<'_> {
     }
 }
 
-/// Returns the median similarity of the notes near another one. Where there are few, those that are missing have the one that
-/// a note has by chance.
-fn usual_similarity(near: &[SearchHit], by_chance: f32) -> f32 {
-    let mut similarities: Vec<f32> = near.iter().filter_map(|hit| hit.components.cosine).collect();
-    similarities.resize(COMPARED, by_chance);
-    similarities.sort_by(f32::total_cmp);
-    similarities.get(COMPARED / 2).copied().unwrap_or(by_chance)
+/// The evidence that a note which is near another one is usually about what that one says.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct UsualEvidence {
+    similarity: f32,
+    words: f32,
+}
+
+impl UsualEvidence {
+    /// Returns the medians of the evidence of the notes near another one. Where there are few, those that are missing have the
+    /// similarity that a note has by chance, and no word.
+    fn of(near: &[(SearchHit, EvaluatedMatch)], by_chance: f32) -> Self {
+        let evidence = || near.iter().map(|(_, weighed)| weighed.evidence);
+        Self {
+            similarity: median(evidence().filter_map(|evidence| evidence.cosine).collect(), by_chance),
+            words: median(evidence().map(|evidence| evidence.words).collect(), 0.0),
+        }
+    }
+
+    /// Returns how far evidence lies above this one. A note without a vector has the usual similarity.
+    fn exceeded_by(self, evidence: &MatchEvidence) -> f32 {
+        let part = |value: f32, usual: f32| (value - usual) / (1.0 - usual).max(f32::EPSILON);
+        let similarity = evidence.cosine.map_or(0.0, |similarity| part(similarity, self.similarity));
+        similarity + part(evidence.words, self.words)
+    }
+}
+
+/// Returns the median of [`COMPARED`] values, where those that are missing are `otherwise`.
+fn median(mut values: Vec<f32>, otherwise: f32) -> f32 {
+    values.resize(COMPARED, otherwise);
+    values.sort_by(f32::total_cmp);
+    values.get(COMPARED / 2).copied().unwrap_or(otherwise)
 }

@@ -255,7 +255,7 @@ impl Recalls<'_> {
         let mut scored = self.compose(matches.found.clone(), now)?;
         let is_pinned = |at: usize| scored.get(at).is_some_and(|(memory, _)| memory.state.pinned);
         let mut meant = meant(&matches.weighed, &matches.prompt, floor, is_pinned);
-        let updates = self.newer_statements(&mut matches, &meant, floor)?;
+        let updates = self.newer_statements(&mut matches, &meant)?;
         let Matches { found, notices, mut weighed, .. } = matches;
         let is_update = |hit: &SearchHit| updates.values().flatten().any(|file| *file == hit.row.id);
         meant.extend((0..found.len()).filter(|at| found.get(*at).is_some_and(is_update)));
