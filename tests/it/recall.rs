@@ -195,8 +195,8 @@ fn a_note_is_given_once_in_a_session_unless_it_changed_or_is_asked_for() {
 
 #[test]
 fn match_evidence_at_its_thresholds() {
-    let of = |cosine: Option<f32>, words: f32| MatchEvidence {
-        cosine,
+    let of = |similarity: Option<f32>, words: f32| MatchEvidence {
+        similarity,
         words,
         count: 1,
         ..MatchEvidence::default()

@@ -39,12 +39,15 @@ fn cases() -> Cases {
 /// The languages with notes and prompts of their own, in `fixtures/recall/languages`.
 const LANGUAGES: [&str; 6] = ["de", "es", "fr", "ja", "ru", "zh"];
 
+/// Returns the notes and prompts of a file in `fixtures/recall`.
+fn read_cases(path: &str) -> Cases {
+    let file = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/recall").join(path);
+    serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap()
+}
+
 /// Returns the notes and prompts in a language.
 fn cases_in(language: &str) -> Cases {
-    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/recall/languages");
-    let cases: Cases =
-        serde_json::from_str(&std::fs::read_to_string(folder.join(format!("{language}.json"))).unwrap())
-            .unwrap();
+    let cases = read_cases(&format!("languages/{language}.json"));
     assert_eq!((cases.notes.len(), cases.cases.len()), (15, 30), "{language}");
     cases
 }
@@ -168,6 +171,21 @@ fn prompts_in_six_languages_recall_the_notes_that_they_mean() {
     assert!(are_good, "{provider}\n{table}");
 }
 
+/// The vaults of a person each, in `fixtures/recall/everyday`: notes about everything, twenty questions that one of them answers, and
+/// twenty prompts about nothing in them.
+#[test]
+fn everyday_prompts_recall_what_answers_them_in_three_languages() {
+    let (mut missed, mut fired, mut table) = (0.0, 0.0, String::new());
+    for (language, notes) in [("de", 51), ("es", 50), ("zh", 51)] {
+        let cases = read_cases(&format!("everyday/{language}.json"));
+        assert_eq!((cases.notes.len(), cases.cases.len()), (notes, 40), "{language}");
+        let (rates, wrong) = rates_of("e5", &cases, |_| true);
+        table.push_str(&format!("{language}: {rates:?}\n{}\n", wrong.join("\n")));
+        (missed, fired) = (missed + rates.missed / 3.0, fired + rates.fired / 3.0);
+    }
+    assert!(missed <= 0.05 && fired <= 0.05, "{table}");
+}
+
 fn check_mention(prompt: &str, name: &str, expected: Option<Mention>) {
     let words = prompt_words(prompt, &english_rank);
     let found = mention_of(&words, name, &english_rank, &mut CachedStemmer::default());
@@ -197,12 +215,14 @@ fn prompts_name_notes_by_whole_names_and_by_distinctive_parts() {
         // One word in lower case means the thing.
         ("sort the messages of the inbox component by date", "Inbox", None),
         ("open the inbox", "Inbox", Some(Mention::Whole)),
+        // A seldom English word is a name where it is written as one, however short the prompt is.
+        ("¿Qué come Lucía?", "Lucía", Some(Mention::Whole)),
         // An order to an agent names a note only by what is written as a name.
         ("Fix the broken frontmatter parser.", "Broken frontmatter", None),
         ("Write a note to Mr. Möller.", "Jürgen Möller", part("moller")),
         ("please summarise RFC-9728", "RFC-9728", Some(Mention::Whole)),
     ];
-    assert_eq!(cases.len(), 21);
+    assert_eq!(cases.len(), 22);
     for (prompt, name, expected) in cases {
         check_mention(prompt, name, expected);
     }

@@ -258,8 +258,11 @@ pub fn mention_of(
         let said = words.get(at..at + wanted.len()).unwrap_or_default();
         let is_name = match parts.as_slice() {
             // In a longer sentence, one word in lower case means the thing, and not the note of that name.
-            [only] if words.len() <= SHORT_PROMPT => only.rank.is_none(),
-            [_] => said.iter().any(|word| word.is_capitalised && word.is_distinctive()),
+            [only] => {
+                let is_short = words.len() <= SHORT_PROMPT;
+                is_short && only.rank.is_none()
+                    || said.iter().any(|word| word.is_capitalised && word.is_distinctive())
+            }
             several => several.iter().any(is_seldom),
         };
         let cannot_tell = parts.len() > 1 && !said.iter().any(PromptWord::can_be_capitalised);

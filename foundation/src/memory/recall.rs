@@ -195,8 +195,9 @@ pub fn asks_again(prompt: &str) -> bool {
 /// The evidence that a note is about a text.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct MatchEvidence {
-    /// The similarity of the nearest passage; `None` without a vector.
-    pub cosine: Option<f32>,
+    /// How far the similarity of the nearest passage lies above the one that a passage of the vault has by chance, as a part of the
+    /// way to 1; `None` without a vector.
+    pub similarity: Option<f32>,
     /// The share of the text's words that occur in the note's best passage or its names, 0 to 1, weighted by inverse
     /// document frequency.
     pub words: f32,
@@ -234,8 +235,8 @@ impl MatchEvidence {
         let by_name = self.is_named
             || self.has_identifier
             || (self.in_name > 0 && self.count > 1 && self.words >= MIN_WORD_SHARE);
-        let by_text = match self.cosine.zip(floor) {
-            Some((cosine, floor)) => cosine / floor + WORD_WEIGHT * self.trusted_words(),
+        let by_text = match self.similarity.zip(floor) {
+            Some((similarity, floor)) => similarity / floor + WORD_WEIGHT * self.trusted_words(),
             None if self.count > 1 => self.words / MIN_WORD_SHARE,
             None => 0.0,
         };

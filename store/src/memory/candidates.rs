@@ -14,6 +14,8 @@ use sidenote_foundation::wording::Wording;
 pub(crate) struct Candidates {
     /// The notes, best first.
     pub(crate) found: Vec<SearchHit>,
+    /// The similarity that a passage of the vault has with the query by chance, at least 0.
+    pub(crate) by_chance: f32,
     /// Notices about what the reply lacks.
     pub(crate) notices: Vec<String>,
     /// The notice that no note has a word of the query, for a reply that gives notes nevertheless.
@@ -77,9 +79,19 @@ impl Recalls<'_> {
             filter,
             ..Request::default()
         };
-        let hits = Searches::of(self.core).found(&snapshot, &request, || vector(asked, &snapshot))?;
+        let mut compared = None;
+        let hits = Searches::of(self.core).found(&snapshot, &request, || {
+            compared = vector(asked, &snapshot)?;
+            Ok(compared.clone())
+        })?;
+        let by_chance = match &compared {
+            Some(vector) => {
+                self.core.index.mean_vector(&snapshot)?.similarity(&snapshot.vectors, vector).max(0.0)
+            }
+            None => 0.0,
+        };
         let by_meaning = hits.by_meaning_notice(query).as_ref().map(for_agents);
-        Ok(Candidates { found: hits.found, notices: Vec::new(), by_meaning })
+        Ok(Candidates { found: hits.found, by_chance, notices: Vec::new(), by_meaning })
     }
 }
 

@@ -69,7 +69,7 @@ impl EvaluatedMatch {
 
 impl Recalls<'_> {
     /// Reads notes and measures the evidence that each is about a text, given by its words. The result holds `None` for
-    /// a note that was removed. `prompt` are the words by which the text can name a note, and `length` is the length of
+    /// a note that was removed. `by_chance` is the similarity that a passage has with the text by chance, `prompt` are the words by which the text can name a note, and `length` is the length of
     /// passages, in bytes.
     ///
     /// # Errors
@@ -77,6 +77,7 @@ impl Recalls<'_> {
     pub(super) fn evaluate_matches(
         &self,
         hits: &[SearchHit],
+        by_chance: f32,
         words: &[Word],
         prompt: &[PromptWord],
         length: usize,
@@ -87,7 +88,7 @@ impl Recalls<'_> {
         let kinds = MemoryWeights::of(self.core).kinds();
         let kinds: Vec<&str> = words.iter().map(|word| kinds.classify(&word.exact)).collect();
         let weigh = |stem: &mut CachedStemmer, hit: &SearchHit| {
-            self.evaluate_match(hit, (words, &weights, &identifiers, &kinds), prompt, length, stem)
+            self.evaluate_match(hit, by_chance, (words, &weights, &identifiers, &kinds), prompt, length, stem)
         };
         let size = |hit: &SearchHit| hit.row.size;
         Ok(parallel::map_largest_first(hits, size, CachedStemmer::with_small_cache, weigh))
@@ -96,6 +97,7 @@ impl Recalls<'_> {
     fn evaluate_match(
         &self,
         hit: &SearchHit,
+        by_chance: f32,
         (words, weights, identifiers, kinds): (&[Word], &[f32], &HashSet<usize>, &[&str]),
         prompt: &[PromptWord],
         length: usize,
@@ -132,7 +134,7 @@ impl Recalls<'_> {
         let sum: f32 = met.iter().filter_map(|&at| weights.get(at)).sum();
         let all: f32 = weights.iter().sum();
         let evidence = MatchEvidence {
-            cosine: hit.components.cosine,
+            similarity: hit.components.cosine.map(|similarity| (similarity - by_chance) / (1.0 - by_chance)),
             words: if all > 0.0 { sum / all } else { 0.0 },
             count: met.len(),
             in_name: names.iter().filter(|&&at| is_word(at)).count(),
@@ -140,9 +142,9 @@ impl Recalls<'_> {
             has_identifier: names.union(&text).any(|at| identifiers.contains(at)),
         };
         let found = met.iter().filter_map(|&at| Some(words.get(at)?.exact.clone())).collect();
-        let (cosine, share) = (evidence.cosine, evidence.words);
+        let (similarity, share) = (evidence.similarity, evidence.words);
         tracing::debug!(
-            "{}: cosine {cosine:?}, words {share:.3} ({}), {mention:?}",
+            "{}: similarity {similarity:?}, words {share:.3} ({}), {mention:?}",
             hit.row.path,
             evidence.count
         );
@@ -190,8 +192,8 @@ impl Recalls<'_> {
         IndexSync::of(self.core).refresh()?;
         let query = Query::plain(query);
         Searches::of(self.core).embed_recent(None, &query)?;
-        let Candidates { mut found, .. } = self.candidates(&query, None, filter, LOOKED_AT)?;
-        let weighed = self.evaluate_matches(&found, &query.words, &[], 0)?;
+        let Candidates { mut found, by_chance, .. } = self.candidates(&query, None, filter, LOOKED_AT)?;
+        let weighed = self.evaluate_matches(&found, by_chance, &query.words, &[], 0)?;
         let Some(row) = single_certain_match(&weighed).map(|at| found.swap_remove(at).row) else {
             return Ok(None);
         };

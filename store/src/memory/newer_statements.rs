@@ -47,7 +47,6 @@ impl Recalls<'_> {
         let mut newer_notes: NewerNotes =
             updated.filter_map(|hit| Some((hit.row.id, vec![hit.updated_by?]))).collect();
         let snapshot = self.core.index.snapshot()?;
-        let mean = self.core.index.mean_vector(&snapshot)?;
         let mut followed: Vec<usize> = meant.iter().copied().collect();
         followed.sort_unstable();
         for at in followed.into_iter().take(MOST_FOLLOWED) {
@@ -58,9 +57,8 @@ impl Recalls<'_> {
             let terms = prompt_terms(&weighed.passage).join(" ");
             let vector = self.vector_of_whole(&snapshot, &older, &weighed.passage)?;
             let Some(vector) = vector.filter(|_| !terms.is_empty()) else { continue };
-            let by_chance = vector.as_ref().map_or(0.0, |vector| mean.similarity(&snapshot.vectors, vector));
             let statement = Query::plain(&terms);
-            let Candidates { found, .. } =
+            let Candidates { found, by_chance, .. } =
                 self.candidates_near(&statement, vector, matches.filter.clone(), COMPARED + 1)?;
             let others: Vec<SearchHit> = found.into_iter().filter(|hit| hit.row.id != older.row.id).collect();
             let date = NoteDate::of(&older.row);
@@ -68,13 +66,13 @@ impl Recalls<'_> {
             if !others.iter().any(is_newer) {
                 continue;
             }
-            let evaluated = self.evaluate_matches(&others, &statement.words, &[], LONGEST)?;
+            let evaluated = self.evaluate_matches(&others, by_chance, &statement.words, &[], LONGEST)?;
             let compared: Vec<(SearchHit, EvaluatedMatch)> = others
                 .into_iter()
                 .zip(evaluated)
                 .filter_map(|(hit, weighed)| Some((hit, weighed?)))
                 .collect();
-            let usual = UsualEvidence::of(&compared, by_chance);
+            let usual = UsualEvidence::of(&compared);
             let mut about: Vec<(f32, SearchHit, EvaluatedMatch)> = compared
                 .into_iter()
                 .filter(|(hit, _)| is_newer(hit))
@@ -134,27 +132,26 @@ struct UsualEvidence {
 }
 
 impl UsualEvidence {
-    /// Returns the medians of the evidence of the notes near another one. Where there are few, those that are missing have the
-    /// similarity that a note has by chance, and no word.
-    fn of(near: &[(SearchHit, EvaluatedMatch)], by_chance: f32) -> Self {
+    /// Returns the medians of the evidence of the notes near another one. Where there are few, those that are missing have none.
+    fn of(near: &[(SearchHit, EvaluatedMatch)]) -> Self {
         let evidence = || near.iter().map(|(_, weighed)| weighed.evidence);
         Self {
-            similarity: median(evidence().filter_map(|evidence| evidence.cosine).collect(), by_chance),
-            words: median(evidence().map(|evidence| evidence.words).collect(), 0.0),
+            similarity: median(evidence().filter_map(|evidence| evidence.similarity).collect()),
+            words: median(evidence().map(|evidence| evidence.words).collect()),
         }
     }
 
     /// Returns how far evidence lies above this one. A note without a vector has the usual similarity.
     fn exceeded_by(self, evidence: &MatchEvidence) -> f32 {
         let part = |value: f32, usual: f32| (value - usual) / (1.0 - usual).max(f32::EPSILON);
-        let similarity = evidence.cosine.map_or(0.0, |similarity| part(similarity, self.similarity));
+        let similarity = evidence.similarity.map_or(0.0, |similarity| part(similarity, self.similarity));
         similarity + part(evidence.words, self.words)
     }
 }
 
-/// Returns the median of [`COMPARED`] values, where those that are missing are `otherwise`.
-fn median(mut values: Vec<f32>, otherwise: f32) -> f32 {
-    values.resize(COMPARED, otherwise);
+/// Returns the median of [`COMPARED`] values, where those that are missing are 0.
+fn median(mut values: Vec<f32>) -> f32 {
+    values.resize(COMPARED, 0.0);
     values.sort_by(f32::total_cmp);
-    values.get(COMPARED / 2).copied().unwrap_or(otherwise)
+    values.get(COMPARED / 2).copied().unwrap_or_default()
 }

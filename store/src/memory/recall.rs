@@ -227,10 +227,10 @@ impl Recalls<'_> {
         let filter = hide(&Filter::default(), Inactive::default());
         let filter = valid_as_of(self.core, filter, request.as_of)?;
         let prompt = self.prompt_words(&request.prompt)?;
-        let Candidates { mut found, notices, .. } =
+        let Candidates { mut found, by_chance, notices, .. } =
             self.candidates(query, None, filter.clone(), most.saturating_mul(3).max(MIN_CANDIDATES))?;
         found.extend(self.notes_with_names(&prompt, filter.clone(), &found)?);
-        let weighed = self.evaluate_matches(&found, &query.words, &prompt, LONGEST)?;
+        let weighed = self.evaluate_matches(&found, by_chance, &query.words, &prompt, LONGEST)?;
         Ok(Matches { found, notices, prompt, weighed, filter })
     }
 
@@ -389,7 +389,8 @@ impl Recalls<'_> {
         let query = Query::plain(&request.query);
         Searches::of(self.core).embed_recent(None, &query)?;
         let most = request.limit.saturating_mul(3).max(MIN_CANDIDATES);
-        let Candidates { found, mut notices, by_meaning } = self.candidates(&query, None, filter, most)?;
+        let Candidates { found, mut notices, by_meaning, .. } =
+            self.candidates(&query, None, filter, most)?;
         let updates: NewerNotes =
             found.iter().filter_map(|hit| Some((hit.row.id, vec![hit.updated_by?]))).collect();
         let mut scored = self.compose(found, now)?;

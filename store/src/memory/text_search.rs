@@ -204,7 +204,7 @@ impl Recalls<'_> {
         Searches::of(self.core).embed_recent(Some(Mode::Hybrid), &asked)?;
         let live = hide(&self.scoped(Filter::default()), Inactive::default());
         let most = limit.saturating_mul(3).max(POOL);
-        let Candidates { found, mut notices, by_meaning } =
+        let Candidates { found, mut notices, by_meaning, .. } =
             self.candidates(&asked, Some(Mode::Hybrid), live, most)?;
         let updates: HashMap<FileId, FileId> =
             found.iter().filter_map(|hit| Some((hit.row.id, hit.updated_by?))).collect();

@@ -19,8 +19,8 @@ use crate::text::passage::estimate_tokens;
 pub(super) const NAME: &str = "e5";
 /// The number of dimensions.
 const DIMENSIONS: usize = 384;
-/// The least similarity at which a passage is relevant to a prompt (docs/dev/ranking.md, Recall).
-const RECALL_FLOOR: f32 = 0.37;
+/// How far the similarity of a passage that is relevant to a prompt lies above chance (docs/dev/ranking.md, Recall).
+const RECALL_FLOOR: f32 = 0.34;
 /// The least similarity of two texts that can be duplicates (docs/dev/memory.md, Near duplicates).
 const DUPLICATE_THRESHOLD: f32 = 0.90;
 /// The longest sequence that the model was trained on, with its special tokens and its prefix.

@@ -41,8 +41,9 @@ pub trait Embed: Send + Sync {
     /// Duplicates).
     fn duplicate_threshold(&self) -> f32;
 
-    /// Returns the least similarity at which a passage is relevant to a prompt (docs/dev/ranking.md, Recall). `None` for a
-    /// model that was not measured; then only words decide.
+    /// Returns how far the similarity of a passage that is relevant to a prompt lies at least above the one that a passage of the
+    /// vault has by chance, as a part of the way to 1 (docs/dev/ranking.md, Recall). `None` for a model that was not measured;
+    /// then only words decide.
     fn recall_floor(&self) -> Option<f32> {
         None
     }
