@@ -1,9 +1,10 @@
 //! Tests dates in queries: which words name a period, and how a search is narrowed by it.
 
 use sidenote::clock::Timestamp;
+use sidenote::index::silent;
 use sidenote::search::date_phrase::find;
 
-use crate::support::{TestVault, run};
+use crate::support::{TestVault, run, stderr, stdout};
 
 /// A Saturday.
 const NOW: &str = "2026-11-21";
@@ -33,7 +34,35 @@ const PERIODS: &[(&str, &str, &str)] = &[
     ("notes after March 2024", "from 2024-04-01 on", "notes"),
     ("notes until 2023", "until 2023-12-31", "notes"),
     ("rainfall in 2023", "from 2023-01-01 to 2023-12-31", "rainfall"),
+    ("meeting November 18", "of 2026-11-18", "meeting"),
+    ("meeting on 18 November", "of 2026-11-18", "meeting"),
+    ("the 18th of November 2025", "of 2025-11-18", "the"),
+    // A day without a year is the last one.
+    ("November 30 budget", "of 2025-11-30", "budget"),
+    ("notes since May 3", "from 2026-05-03 on", "notes"),
+    ("notes before 3 May 2024", "until 2024-05-02", "notes"),
+    ("May 3rd dinner", "of 2026-05-03", "dinner"),
+    ("boat three days ago", "of 2026-11-18", "boat"),
+    ("boat 2 weeks ago", "from 2026-11-02 to 2026-11-08", "boat"),
+    ("boat a month ago", "from 2026-10-01 to 2026-10-31", "boat"),
+    ("dinner the day before yesterday", "of 2026-11-19", "dinner"),
+    ("dinner last Friday", "of 2026-11-20", "dinner"),
+    ("early August at sea", "from 2026-08-01 to 2026-08-10", "at sea"),
+    ("boat in mid-August", "from 2026-08-11 to 2026-08-20", "boat in"),
+    ("the end of February 2024", "from 2024-02-21 to 2024-02-29", "the"),
+    ("tax 07.10.2026", "of 2026-10-07", "tax"),
+    ("tax 2026-10-07", "of 2026-10-07", "tax"),
+    ("notes from 2024-03-05 to 2024-03-08", "from 2024-03-05 to 2024-03-08", "notes"),
+    ("notes between March and May", "from 2026-03-01 to 2026-05-31", "notes"),
     // No phrase names a period.
+    ("may 3 people come", "", ""),
+    ("section 3 may apply", "", ""),
+    ("march 10 miles", "", ""),
+    ("November 32", "", ""),
+    ("tax 07/10/2026", "", ""),
+    ("release 1.2.2024.5", "", ""),
+    ("two days later", "", ""),
+    ("a while ago", "", ""),
     ("may I use this", "", ""),
     ("what may change", "", ""),
     ("March of the penguins", "", ""),
@@ -55,7 +84,7 @@ const PERIODS: &[(&str, &str, &str)] = &[
 
 #[test]
 fn some_words_name_a_period() {
-    assert_eq!(PERIODS.len(), 40);
+    assert_eq!(PERIODS.len(), 67);
     let now = Timestamp::parse(NOW).unwrap();
     for (query, period, rest) in PERIODS {
         let found = find(query, now);
@@ -108,7 +137,7 @@ fn the_reply_says_that_it_was_narrowed() {
     let vault = vault();
     run(&vault, NOW, &["search", "hull"]);
     let done = vault.run(&["search", "varnished hull in March 2024", "--mode", "bm25", "--explain"]);
-    let text = crate::support::stderr(&done) + &crate::support::stdout(&done);
+    let text = stderr(&done) + &stdout(&done);
     insta::assert_snapshot!(text, @r#"
     note: only notes from 2024-03-01 to 2024-03-31 were searched, because the query says "in March 2024"; leave these words out to search all notes
     words    varnished (1, idf 1.54), hull (1, idf 1.54)
@@ -119,4 +148,85 @@ fn the_reply_says_that_it_was_narrowed() {
         The hull of the boat was varnished.
         score 0.4000 by words: words #1 3.389 -> 0.4000; meaning -
     "#);
+}
+
+#[test]
+fn a_date_alone_finds_the_notes_of_the_period_the_latest_first() {
+    let vault = vault();
+    let found = |query: &str| run(&vault, NOW, &["search", query, "--mode", "bm25", "--format", "{path}"]);
+    // Neither common words nor words that no note has tell the notes of the period apart.
+    for query in ["in March 2024", "what did I do in March 2024", "zebras in March 2024"] {
+        assert_eq!(found(query), "2024-03-20.md\nspring.md\n", "{query}");
+    }
+}
+
+#[test]
+fn a_note_of_the_period_may_have_the_word_as_a_tag_alone() {
+    let vault = TestVault::new(&[
+        ("weekly.md", "---\ncreated: 2024-03-05\ntags: [meeting]\n---\nThe hull was varnished."),
+        (
+            "guide.md",
+            "# Meeting\n\nA meeting has an agenda. After the meeting, write down what the meeting decided.",
+        ),
+    ]);
+    let found = |query: &str| run(&vault, NOW, &["search", query, "--mode", "bm25", "--format", "{path}"]);
+    insta::assert_snapshot!(found("meeting in March 2024"), @"weekly.md");
+}
+
+#[test]
+fn a_note_with_a_date_for_its_title_is_found_by_it() {
+    let vault = TestVault::new(&[
+        ("Last week.md", "The boat was varnished."),
+        ("diary.md", "---\ncreated: 2026-11-10\n---\nRowed to the weir."),
+    ]);
+    let found = |query: &str| run(&vault, NOW, &["search", query, "--mode", "bm25", "--format", "{path}"]);
+    insta::assert_snapshot!(found("last week"), @"Last week.md");
+    insta::assert_snapshot!(found("the last week"), @"diary.md");
+}
+
+#[test]
+fn a_period_may_answer_by_meaning() {
+    let vault = TestVault::new(&[
+        (
+            "trip.md",
+            "---\ncreated: 2024-03-05\n---\nWe sailed to the island and slept in a tent on the beach.",
+        ),
+        ("hull.md", "---\ncreated: 2024-03-09\n---\nThe hull of the boat was varnished."),
+        ("plans.md", "Holiday plans: where to go in summer, how much it costs."),
+        ("machine.md", "The washing machine leaks at the door. The washing machine is under guarantee."),
+    ]);
+    vault.store_with("e5").index().embed_all(silent()).unwrap();
+    let first = |query: &str| {
+        let mut command = vault.command(&["search", query, "--format", "{path}", "--limit", "1"]);
+        let done = command.env("SIDENOTE_EMBED_PROVIDER", "e5").output().unwrap();
+        assert!(done.status.success(), "{}", stderr(&done));
+        stdout(&done)
+    };
+    // Only the plans have the word.
+    assert_eq!(first("holiday in March 2024"), "trip.md\n");
+    assert_eq!(first("washing machine in March 2024"), "machine.md\n");
+}
+
+#[test]
+fn the_reply_says_why_it_was_not_narrowed() {
+    let vault = vault();
+    for (query, said) in [
+        (
+            "boat in June 2022",
+            "there are no notes from 2022-06-01 to 2022-06-30, although the query says \"in June 2022\", so all notes \
+             were searched; a note is of the day that its properties or its name state",
+        ),
+        (
+            "boat in May 2024",
+            "the notes from 2024-05-01 to 2024-05-31 answer the query much worse than others, so all notes were \
+             searched, although it says \"in May 2024\"",
+        ),
+    ] {
+        let messages = stderr(&vault.run(&["search", query, "--mode", "bm25"]));
+        assert!(messages.contains(said), "{messages}");
+        let reply = stdout(&vault.run(&["search", query, "--mode", "bm25", "--json"]));
+        let reply: serde_json::Value = serde_json::from_str(&reply).unwrap();
+        let notes = reply["notes"].as_array().unwrap();
+        assert!(notes.iter().any(|note| note == said), "{reply}");
+    }
 }

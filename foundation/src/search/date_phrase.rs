@@ -1,6 +1,6 @@
 //! Dates in queries: the words that tell from when a note is, such as `last week` or `in March 2024`. Pure.
 //!
-//! Only phrases count that hardly mean anything else: `in May` does, `may` does not.
+//! Only phrases count that hardly mean anything else: `in May` and `on May 3` do, `may` and `may 3` do not.
 
 use jiff::ToSpan as _;
 use jiff::civil::{Date, Weekday};
@@ -8,7 +8,7 @@ use jiff::civil::{Date, Weekday};
 use crate::clock::Timestamp;
 use crate::text::folding::is_unspaced;
 use crate::text::span::Span;
-use crate::text::word_lists::{DatePattern, date_patterns};
+use crate::text::word_lists::{DatePattern, count_in_digits, date_in_digits, date_patterns};
 
 /// A phrase of a query that names a period.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -66,9 +66,9 @@ pub fn find(query: &str, now: Timestamp) -> Option<DatePhrase> {
     if words.len() > MAX_WORDS {
         return None;
     }
+    let texts: Vec<&str> = words.iter().map(|(word, _)| word.as_str()).collect();
     let english = (0..words.len()).find_map(|at| {
-        let text = |offset: usize| words.get(at + offset).map_or("", |(word, _)| word.as_str());
-        let (length, from, to) = period(text(0), text(1), text(2), today)?;
+        let (length, (from, to)) = period(texts.get(at..)?, today)?;
         let (start, end) = (words.get(at)?.1.start, words.get(at + length - 1)?.1.end);
         Some(DatePhrase { span: Span::new(start, end), from, to })
     });
@@ -79,7 +79,9 @@ pub fn find(query: &str, now: Timestamp) -> Option<DatePhrase> {
         let (from, to) = period_of(&pattern, today)?;
         Some(DatePhrase { span: Span::new(pattern.span.start, pattern.span.end), from, to })
     });
-    english.into_iter().chain(other).min_by_key(|phrase| phrase.span.start)
+    // Of two at one place the longer one says more.
+    let phrases = english.into_iter().chain(other);
+    phrases.min_by_key(|phrase| (phrase.span.start, std::cmp::Reverse(phrase.span.end)))
 }
 
 /// Splits a query at spaces into words in lower case without signs around them, each with its span.
@@ -97,98 +99,219 @@ fn words(query: &str) -> Vec<(String, Span)> {
     found
 }
 
-/// A number of words, and the first day of the period that they name and the first day after it.
-type Period = (usize, Option<Date>, Option<Date>);
+/// The first day of a period and the first day after it, as far as it has them.
+type Period = (Option<Date>, Option<Date>);
 
-fn period(first: &str, second: &str, third: &str, today: Date) -> Option<Period> {
-    let day = |date: Date| Some((date, date.tomorrow().ok()?));
-    let whole = |length: usize, (from, to): (Date, Date)| Some((length, Some(from), Some(to)));
-    match (first, second) {
-        ("yesterday", _) => whole(1, day(today.yesterday().ok()?)?),
-        ("last", "week") => whole(2, week(today.checked_sub(1.week()).ok()?)?),
-        ("this", "week") => whole(2, week(today)?),
-        ("last", "month") => whole(2, month(today.first_of_month().yesterday().ok()?)?),
-        ("this", "month") => whole(2, month(today)?),
-        ("last", "year") => whole(2, year(today.year() - 1)?),
-        ("this", "year") => whole(2, year(today.year())?),
-        ("in" | "on" | "since" | "before" | "after" | "until" | "during", _) => {
-            let (length, (from, to)) = named(second, third, today, first)?;
-            match first {
-                "since" => Some((length, Some(from), None)),
-                "before" => Some((length, None, Some(from))),
-                "after" => Some((length, Some(to), None)),
-                "until" => Some((length, None, Some(to))),
-                _ => whole(length, (from, to)),
-            }
+/// Returns the period that English words begin with, and the number of words that name it.
+fn period(words: &[&str], today: Date) -> Option<(usize, Period)> {
+    let whole = |length: usize, (from, to): (Date, Date)| Some((length, (Some(from), Some(to))));
+    match words {
+        ["the", "day", "before", "yesterday", ..] => whole(4, back(2, "day", today)?),
+        ["day", "before", "yesterday", ..] => whole(3, back(2, "day", today)?),
+        ["yesterday", ..] => whole(1, back(1, "day", today)?),
+        ["last", unit @ ("week" | "month" | "year"), ..] => whole(2, back(1, unit, today)?),
+        ["this", unit @ ("week" | "month" | "year"), ..] => whole(2, back(0, unit, today)?),
+        ["last", name, ..] if weekday(name).is_some() => whole(2, last_weekday(weekday(name)?, today)?),
+        [count, unit, "ago", ..] => {
+            let unit = unit.strip_suffix('s').unwrap_or(unit);
+            whole(3, back(number(count)?, unit, today)?)
         }
-        _ => None,
+        [name, "of", rest @ ..] if Part::of(name).is_some() => {
+            let (length, period) = month_of(rest, today)?;
+            whole(length + 2, Part::of(name)?.of_month(period)?)
+        }
+        [name @ ("early" | "mid" | "late"), rest @ ..] => {
+            let (length, period) = month_of(rest, today)?;
+            whole(length + 1, Part::of(name)?.of_month(period)?)
+        }
+        ["from" | "between", rest @ ..] => {
+            let (length, (from, _)) = named(rest, today, "since")?;
+            let ["to" | "and" | "until", other @ ..] = rest.get(length..)? else { return None };
+            let (more, (_, to)) = named(other, today, "since")?;
+            (from < to).then_some((length + more + 2, (Some(from), Some(to))))
+        }
+        [preposition @ ("in" | "on" | "since" | "before" | "after" | "until" | "during"), rest @ ..] => {
+            let (length, period) = named(rest, today, preposition)?;
+            Some((length + 1, bounded(preposition, period)))
+        }
+        [first, ..] => {
+            if let Some(month) = first.strip_prefix("mid-") {
+                let rest: Vec<&str> = std::iter::once(month).chain(words.iter().skip(1).copied()).collect();
+                let (length, period) = month_of(&rest, today)?;
+                return whole(length, Part::Middle.of_month(period)?);
+            }
+            if let Some(date) = full_date(first) {
+                return whole(1, day(date)?);
+            }
+            let (length, date) = day_of_month(words, today)?;
+            let spoken = words.get(..length)?;
+            let is_verb = spoken.iter().any(|word| matches!(*word, "may" | "march"));
+            let is_ordinal = spoken.iter().any(|word| ORDINALS.iter().any(|ending| word.ends_with(ending)));
+            (!is_verb || is_ordinal || length > 2).then_some(())?;
+            whole(length, day(date)?)
+        }
+        [] => None,
     }
 }
 
-/// Returns the period that one or two words after a preposition name, and the number of words with the preposition.
-fn named(word: &str, next: &str, today: Date, preposition: &str) -> Option<(usize, (Date, Date))> {
+/// Returns what lies before, after or in a period.
+fn bounded(preposition: &str, (from, to): (Date, Date)) -> Period {
+    match preposition {
+        "since" => (Some(from), None),
+        "before" => (None, Some(from)),
+        "after" => (Some(to), None),
+        "until" => (None, Some(to)),
+        _ => (Some(from), Some(to)),
+    }
+}
+
+/// Returns the period that words after a preposition name, and the number of words.
+fn named(words: &[&str], today: Date, preposition: &str) -> Option<(usize, (Date, Date))> {
     let is_point = preposition != "in" && preposition != "during";
-    if let Some(number) = month_number(word).filter(|_| preposition != "on") {
-        let said = next.parse::<i16>().ok().filter(|year| YEARS.contains(year) && next.len() == 4);
-        // A month without a year is the last one that has begun.
-        let passed = if number > today.month() { today.year() - 1 } else { today.year() };
-        let first = Date::new(said.unwrap_or(passed), number, 1).ok()?;
-        return Some((if said.is_some() { 3 } else { 2 }, month(first)?));
+    let first = *words.first()?;
+    if is_point {
+        if let Some((length, date)) = day_of_month(words, today) {
+            return Some((length, day(date)?));
+        }
+        if let Some(weekday) = weekday(first) {
+            return Some((1, last_weekday(weekday, today)?));
+        }
+        if let Some(date) = full_date(first) {
+            return Some((1, day(date)?));
+        }
     }
-    if let Some(weekday) = weekday(word).filter(|_| is_point) {
-        // The last such day, and today not.
-        let date = today.nth_weekday(-1, weekday).ok()?;
-        return Some((2, (date, date.tomorrow().ok()?)));
+    if preposition == "on" {
+        return None;
     }
-    if let Some(number) = word.parse::<i16>().ok().filter(|_| word.len() == 4 && preposition != "on") {
-        return YEARS.contains(&number).then(|| year(number)).flatten().map(|period| (2, period));
+    month_of(words, today).or_else(|| Some((1, year(year_number(first)?)?)))
+}
+
+/// Returns the month that words begin with, and the number of words: it may have a year.
+fn month_of(words: &[&str], today: Date) -> Option<(usize, (Date, Date))> {
+    let number = month_number(words.first()?)?;
+    let said = words.get(1).and_then(|word| year_number(word));
+    Some((1 + usize::from(said.is_some()), month(dated(said, number, 1, today)?)?))
+}
+
+/// Returns the date that words begin with, such as `November 18`, `18 November 2026` and `18th of November`, and the number
+/// of words.
+fn day_of_month(words: &[&str], today: Date) -> Option<(usize, Date)> {
+    let (length, month, day) = match words {
+        [day, "of", month, ..] => (3, month_number(month)?, day_number(day)?),
+        [first, second, ..] => match month_number(first) {
+            Some(month) => (2, month, day_number(second)?),
+            None => (2, month_number(second)?, day_number(first)?),
+        },
+        _ => return None,
+    };
+    let said = words.get(length).and_then(|word| year_number(word));
+    Some((length + usize::from(said.is_some()), dated(said, month, day, today)?))
+}
+
+/// Returns a date, without a year the last one that has begun.
+fn dated(year: Option<i16>, month: i8, day: i8, today: Date) -> Option<Date> {
+    let of = |year: i16| Date::new(year, month, day).ok();
+    match year {
+        Some(year) => of(year),
+        None => of(today.year()).filter(|date| *date <= today).or_else(|| of(today.year() - 1)),
     }
-    let is_iso = word.len() == 10 && word.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-');
-    let date: Date = word.parse().ok().filter(|_| is_iso && is_point)?;
-    Some((2, (date, date.tomorrow().ok()?)))
+}
+
+/// Returns a date in digits that means the same everywhere: the year is first, or its signs are full stops.
+fn full_date(word: &str) -> Option<Date> {
+    let is_year_first = word.bytes().take_while(u8::is_ascii_digit).count() > 2;
+    let (length, date) = date_in_digits(word)?;
+    let is_sure = length == word.len() && (is_year_first || word.contains('.'));
+    (is_sure && YEARS.contains(&date.year())).then_some(date)
 }
 
 /// Returns the period that a pattern names.
-fn period_of(pattern: &DatePattern, today: Date) -> Option<(Option<Date>, Option<Date>)> {
-    let whole = |(from, to): (Date, Date)| Some((Some(from), Some(to)));
-    match pattern.meaning {
-        "yesterday" => whole(day(today.yesterday().ok()?)?),
-        "last_week" => whole(week(today.checked_sub(1.week()).ok()?)?),
-        "last_week_day" => whole(day(of_week(week(today.checked_sub(1.week()).ok()?)?, pattern.weekday?)?)?),
-        "this_week" => whole(week(today)?),
-        "last_month" => whole(month(today.first_of_month().yesterday().ok()?)?),
-        "this_month" => whole(month(today)?),
-        "last_year" => whole(year(today.year() - 1)?),
-        "this_year" => whole(year(today.year())?),
-        "in" => whole(named_by(pattern, today)?),
-        "since" => Some((Some(named_by(pattern, today)?.0), None)),
-        "before" => Some((None, Some(named_by(pattern, today)?.0))),
-        "after" => Some((Some(named_by(pattern, today)?.1), None)),
-        "until" => Some((None, Some(named_by(pattern, today)?.1))),
-        _ => None,
-    }
+fn period_of(pattern: &DatePattern, today: Date) -> Option<Period> {
+    let unit = |name: &'static str| name.trim_start_matches("last_").trim_start_matches("this_");
+    let (from, to) = match pattern.meaning {
+        "yesterday" => back(1, "day", today)?,
+        "day_before_yesterday" => back(2, "day", today)?,
+        "last_week_day" => day(of_week(back(1, "week", today)?, pattern.weekday?)?)?,
+        meaning @ ("last_week" | "last_month" | "last_year") => back(1, unit(meaning), today)?,
+        meaning @ ("this_week" | "this_month" | "this_year") => back(0, unit(meaning), today)?,
+        meaning @ ("days_ago" | "weeks_ago" | "months_ago" | "years_ago") => {
+            back(pattern.number?, meaning.trim_end_matches("s_ago"), today)?
+        }
+        meaning @ ("early" | "middle" | "late") => Part::of(meaning)?.of_month(named_by(pattern, today)?)?,
+        preposition @ ("in" | "since" | "before" | "after" | "until") => {
+            return Some(bounded(preposition, named_by(pattern, today)?));
+        }
+        _ => return None,
+    };
+    Some((Some(from), Some(to)))
 }
 
 /// Returns the period that the slots of a pattern name: a date, a month, a day of the week or a year.
 fn named_by(pattern: &DatePattern, today: Date) -> Option<(Date, Date)> {
-    if let Some(date) = &pattern.date {
-        return day(date.parse().ok()?);
-    }
-    if pattern.year.is_some_and(|year| !YEARS.contains(&year)) {
+    if pattern.date.is_some_and(|date| !YEARS.contains(&date.year()))
+        || pattern.year.is_some_and(|year| !YEARS.contains(&year))
+    {
         return None;
+    }
+    if let Some(date) = pattern.date {
+        return day(date);
     }
     if let Some(number) = pattern.month {
         let number = i8::try_from(number).ok()?;
-        // A month without a year is the last one that has begun.
-        let passed = if number > today.month() { today.year() - 1 } else { today.year() };
-        return month(Date::new(pattern.year.unwrap_or(passed), number, 1).ok()?);
+        return match pattern.day {
+            Some(said) => day(dated(pattern.year, number, said, today)?),
+            None => month(dated(pattern.year, number, 1, today)?),
+        };
     }
     if let Some(number) = pattern.weekday {
-        let weekday = Weekday::from_monday_one_offset(i8::try_from(number).ok()?).ok()?;
-        // The last such day, and today not.
-        return day(today.nth_weekday(-1, weekday).ok()?);
+        return last_weekday(Weekday::from_monday_one_offset(i8::try_from(number).ok()?).ok()?, today);
     }
     year(pattern.year?)
+}
+
+/// A third of a month.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Part {
+    Early,
+    Middle,
+    Late,
+}
+
+impl Part {
+    fn of(name: &str) -> Option<Self> {
+        match name {
+            "early" | "beginning" | "start" => Some(Self::Early),
+            "mid" | "middle" => Some(Self::Middle),
+            "late" | "end" => Some(Self::Late),
+            _ => None,
+        }
+    }
+
+    fn of_month(self, (first, next): (Date, Date)) -> Option<(Date, Date)> {
+        let (eleventh, twenty_first) =
+            (first.checked_add(10.days()).ok()?, first.checked_add(20.days()).ok()?);
+        Some(match self {
+            Self::Early => (first, eleventh),
+            Self::Middle => (eleventh, twenty_first),
+            Self::Late => (twenty_first, next),
+        })
+    }
+}
+
+/// Returns the day, week, month or year that lies so many of them back.
+fn back(count: i64, unit: &str, today: Date) -> Option<(Date, Date)> {
+    match unit {
+        "day" => day(today.checked_sub(count.days()).ok()?),
+        "week" => week(today.checked_sub(count.weeks()).ok()?),
+        "month" => month(today.first_of_month().checked_sub(count.months()).ok()?),
+        "year" => year(i16::try_from(i64::from(today.year()) - count).ok()?),
+        _ => None,
+    }
+}
+
+/// Returns the last such day of the week, and today not.
+fn last_weekday(weekday: Weekday, today: Date) -> Option<(Date, Date)> {
+    day(today.nth_weekday(-1, weekday).ok()?)
 }
 
 /// Returns the day of a week, given by its number from Monday on.
@@ -211,6 +334,26 @@ fn month(day: Date) -> Option<(Date, Date)> {
 
 fn year(number: i16) -> Option<(Date, Date)> {
     Some((Date::new(number, 1, 1).ok()?, Date::new(number.checked_add(1)?, 1, 1).ok()?))
+}
+
+/// The endings of ordinal numbers.
+const ORDINALS: [&str; 4] = ["st", "nd", "rd", "th"];
+
+fn day_number(word: &str) -> Option<i8> {
+    let digits = ORDINALS.iter().find_map(|ending| word.strip_suffix(ending)).unwrap_or(word);
+    digits.parse().ok().filter(|_| digits.len() <= 2 && digits.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+fn year_number(word: &str) -> Option<i16> {
+    word.parse().ok().filter(|year| YEARS.contains(year) && word.len() == 4)
+}
+
+fn number(word: &str) -> Option<i64> {
+    const NUMBERS: [&str; 10] =
+        ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"];
+    let word = if matches!(word, "a" | "an") { "one" } else { word };
+    let at = NUMBERS.iter().position(|number| *number == word);
+    at.map_or_else(|| count_in_digits(word), |at| i64::try_from(at + 1).ok())
 }
 
 fn month_number(word: &str) -> Option<i8> {

@@ -10,6 +10,8 @@ use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 use std::sync::OnceLock;
 
+use jiff::civil::Date;
+
 pub use spoken::Languages;
 
 use file::{Dates, LanguageFile};
@@ -115,6 +117,8 @@ struct WordLists {
 struct DateWords {
     months: Vec<Vec<Phrase>>,
     weekdays: Vec<Vec<Phrase>>,
+    /// The numbers from one on.
+    numbers: Vec<Vec<Phrase>>,
     /// What each pattern means, and the pattern.
     patterns: Vec<(String, Phrase)>,
 }
@@ -250,7 +254,12 @@ impl DateWords {
         let patterns = dates.phrases.iter().flat_map(|(meaning, written)| {
             written.iter().flat_map(expand).map(|pattern| (meaning.clone(), Phrase::parse(&pattern)))
         });
-        Self { months: forms(&dates.months), weekdays: forms(&dates.weekdays), patterns: patterns.collect() }
+        Self {
+            months: forms(&dates.months),
+            weekdays: forms(&dates.weekdays),
+            numbers: forms(&dates.numbers),
+            patterns: patterns.collect(),
+        }
     }
 }
 
@@ -414,7 +423,7 @@ impl Cover<'_> {
 }
 
 /// A pattern of a date that was found in a text.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct DatePattern {
     /// What the pattern means, such as `last_week` or `since`.
     pub(crate) meaning: &'static str,
@@ -424,30 +433,63 @@ pub(crate) struct DatePattern {
     pub(crate) month: Option<usize>,
     /// The number of the day of the week, Monday being 1.
     pub(crate) weekday: Option<usize>,
+    /// The day of the month.
+    pub(crate) day: Option<i8>,
     /// The year.
     pub(crate) year: Option<i16>,
-    /// The date as it is written.
-    pub(crate) date: Option<String>,
+    /// The date in digits.
+    pub(crate) date: Option<Date>,
+    /// The number of days, weeks, months or years.
+    pub(crate) number: Option<i64>,
 }
 
-/// The length of a date such as `2026-11-29`.
-const ISO_DATE: usize = 10;
 /// The digits of a year.
 const YEAR_DIGITS: usize = 4;
+/// The most digits of a day or of a month.
+const DAY_DIGITS: usize = 2;
+/// The most digits of a number of days, weeks, months or years.
+const COUNT_DIGITS: usize = 3;
+/// The most letters after the digits of an ordinal number, such as `1er`.
+const ORDINAL_LETTERS: usize = 2;
+
+fn is_digits(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// Reads a number of days, weeks, months or years in digits.
+pub(crate) fn count_in_digits(text: &str) -> Option<i64> {
+    (is_digits(text) && text.len() <= COUNT_DIGITS).then(|| text.parse().ok()).flatten()
+}
+
+/// Reads a date in digits at the beginning of a text, such as `2026-11-29`, `29.11.2026` and `29/11/2026`: year, month and
+/// day or the reverse. Returns its length, too.
+pub(crate) fn date_in_digits(text: &str) -> Option<(usize, Date)> {
+    let is_sign = |c: char| matches!(c, '-' | '.' | '/');
+    let end = text.find(|c: char| !c.is_ascii_digit() && !is_sign(c)).unwrap_or(text.len());
+    // A part of a longer name is no date.
+    if text.get(end..)?.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_') {
+        return None;
+    }
+    let written = text.get(..end)?.trim_end_matches('.');
+    let sign = written.chars().find(|c| is_sign(*c))?;
+    let parts: Vec<&str> = written.split(sign).collect();
+    let (year, month, day) = match parts.as_slice() {
+        [year, month, day] if year.len() == YEAR_DIGITS => (year, month, day),
+        [day, month, year] if year.len() == YEAR_DIGITS => (year, month, day),
+        _ => return None,
+    };
+    let is_short = |part: &str| is_digits(part) && part.len() <= DAY_DIGITS;
+    let is_date = is_digits(year) && is_short(month) && is_short(day);
+    let date = Date::new(year.parse().ok()?, month.parse().ok()?, day.parse().ok()?).ok()?;
+    is_date.then_some((written.len(), date))
+}
 
 impl DatePattern {
     /// Fills a slot from the units of a text. Returns the number of units.
-    fn fill(
-        &mut self,
-        [months, weekdays]: [&Vec<Vec<Phrase>>; 2],
-        reading: &Reading<'_>,
-        slot: &str,
-        at: usize,
-    ) -> Option<usize> {
+    fn fill(&mut self, words: &DateWords, reading: &Reading<'_>, slot: &str, at: usize) -> Option<usize> {
         let (text, units) = (reading.text, reading.units.as_slice());
         let unit = units.get(at)?;
-        let is_year = unit.text.len() == YEAR_DIGITS && unit.text.bytes().all(|byte| byte.is_ascii_digit());
-        let one_of = |entries: &Vec<Vec<Phrase>>| {
+        let one_of = |entries: &[Vec<Phrase>], at: usize| {
             let ends = |forms: &Vec<Phrase>| {
                 forms.iter().filter_map(|form| form.end(text, units, at, &mut |_, _| None)).max()
             };
@@ -455,50 +497,69 @@ impl DatePattern {
                 entries.iter().enumerate().filter_map(|(number, forms)| Some((ends(forms)?, number + 1)));
             found.max_by_key(|(end, _)| *end)
         };
-        let (end, number) = match slot {
-            "month" => one_of(months)?,
-            "weekday" => one_of(weekdays)?,
-            "year" if is_year => (at + 1, unit.text.parse().ok()?),
+        let mut end = at + 1;
+        match slot {
+            "month" => {
+                let found = one_of(&words.months, at)?;
+                (end, self.month) = (found.0, Some(found.1));
+            }
+            "weekday" => {
+                let found = one_of(&words.weekdays, at)?;
+                (end, self.weekday) = (found.0, Some(found.1));
+            }
+            "year" if is_digits(&unit.text) && unit.text.len() == YEAR_DIGITS => {
+                self.year = Some(unit.text.parse().ok()?);
+            }
+            "day" => {
+                let digits = unit.text.trim_end_matches(|c: char| !c.is_ascii_digit());
+                let letters = unit.text.get(digits.len()..)?.chars().count();
+                let is_day = is_digits(digits) && digits.len() <= DAY_DIGITS && letters <= ORDINAL_LETTERS;
+                self.day = Some(digits.parse().ok().filter(|_| is_day)?);
+            }
+            "number" => {
+                let is_part = at.checked_sub(1).is_some_and(|before| {
+                    // In a script without spaces, a number may have several characters: `十三`.
+                    let adjoins = units.get(before).is_some_and(|one| one.end == unit.start);
+                    adjoins && one_of(&words.numbers, before).is_some()
+                });
+                let found = one_of(&words.numbers, at).filter(|_| !is_part);
+                end = found.map_or(end, |(end, _)| end);
+                let spoken = found.and_then(|(_, number)| i64::try_from(number).ok());
+                self.number = Some(spoken.or_else(|| count_in_digits(&unit.text))?);
+            }
             "date" => {
-                let written = text.get(unit.start..unit.start + ISO_DATE)?;
-                let is_iso = written.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-');
-                let follows = text.get(unit.start + ISO_DATE..)?.chars().next();
-                if !is_iso || follows.is_some_and(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_')) {
-                    return None;
-                }
-                self.date = Some(written.to_owned());
-                let inside = units
-                    .iter()
-                    .skip(at)
-                    .take_while(|unit| unit.end <= units.get(at).map_or(0, |first| first.start) + ISO_DATE);
-                (at + inside.count(), 0)
+                let (length, date) = date_in_digits(text.get(unit.start..)?)?;
+                self.date = Some(date);
+                let inside =
+                    units.iter().skip(at).take_while(|inside| inside.end <= unit.start + length).count();
+                end = at + inside;
             }
             _ => return None,
-        };
-        match slot {
-            "month" => self.month = Some(number),
-            "weekday" => self.weekday = Some(number),
-            "year" => self.year = i16::try_from(number).ok(),
-            _ => {}
         }
         Some(end - at)
     }
 }
 
-/// Finds the patterns of dates in a text in the languages that it is in, in order, of several at one place the longest first.
+/// Finds the patterns of dates in a text, in order, of several at one place the longest first: those of the languages that the
+/// text is in, and of the languages that their own words are in, whatever the others are: `Schmidt am 7. Oktober`.
 pub(crate) fn date_patterns(text: &str) -> Vec<DatePattern> {
-    let reading = Reading::of(text);
+    let spoken = Languages::of(text);
+    let reading = Reading::in_languages(text, spoken | Languages::possible_in(text));
     let mut found = Vec::new();
-    for DateWords { months, weekdays, patterns } in reading.languages.lists().map(|lists| &lists.dates) {
-        for (meaning, phrase) in patterns {
-            for at in (0..reading.units.len()).filter(|&at| !reading.is_joined(at)) {
-                let mut pattern =
-                    DatePattern { meaning, span: 0..0, month: None, weekday: None, year: None, date: None };
-                let mut fill = |slot: &str, at| pattern.fill([months, weekdays], &reading, slot, at);
-                let end = phrase.end(text, &reading.units, at, &mut fill);
-                if let Some(end) = end.filter(|&end| !reading.is_joined(end)) {
-                    pattern.span = reading.span(&(at..end));
-                    found.push(pattern);
+    for language in reading.languages.each() {
+        let is_spoken = |span: &Range<usize>| {
+            spoken.has(language) || Languages::of(text.get(span.clone()).unwrap_or("")).has(language)
+        };
+        for words in language.lists().map(|lists| &lists.dates) {
+            for (meaning, phrase) in &words.patterns {
+                for at in (0..reading.units.len()).filter(|&at| !reading.is_joined(at)) {
+                    let mut pattern = DatePattern { meaning, ..DatePattern::default() };
+                    let mut fill = |slot: &str, at| pattern.fill(words, &reading, slot, at);
+                    let end = phrase.end(text, &reading.units, at, &mut fill);
+                    if let Some(end) = end.filter(|&end| !reading.is_joined(end)) {
+                        pattern.span = reading.span(&(at..end));
+                        found.extend(Some(pattern).filter(|pattern| is_spoken(&pattern.span)));
+                    }
                 }
             }
         }

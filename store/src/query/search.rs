@@ -86,6 +86,15 @@ impl Searches<'_> {
         let judged_at = Some(now).filter(|_| request.as_of.is_none());
         let weights = MemoryWeights::of(self.core);
         let in_tier = request.tier.map(|tier| weights.files_in_tier(&snapshot, tier)).transpose()?;
+        let dated = match request.may_be_dated(&query) {
+            true => {
+                let (filter, path) = (filter.clone(), request.path.clone());
+                let among = in_tier.as_ref();
+                let allowed = Request { filter, path, among, ..Request::default() };
+                DatedQuery::of(self.core, &request.query, &snapshot, &allowed, now)?
+            }
+            false => None,
+        };
         let read = |path: &NotePath| self.core.parsed_note(path);
         let mut sought = |query: &Query, among: Option<&FileSet>, notes: &mut Vec<Wording>| {
             let among = both(among, in_tier.as_ref());
@@ -108,16 +117,20 @@ impl Searches<'_> {
                 Ok(vector)
             })
         };
-        let dated = Some(&request.query).filter(|_| request.may_be_dated(&query));
-        let dated = dated.map(|text| DatedQuery::of(self.core, text, &snapshot, filter.hidden, now));
-        let dated = dated.transpose()?.flatten();
-        let dated = dated.map(|dated| dated.search(&mut sought)).transpose()?.flatten();
-        let mut period = None;
-        let mut found = match dated {
+        let (mut period, mut is_date_alone) = (None, false);
+        let narrowed = match dated {
             Some(dated) => {
-                (query, period) = (dated.rest, Some(dated.filter));
+                let dated = dated.search(&snapshot, most, &mut sought)?;
                 notes.extend(dated.notices);
-                dated.hits
+                is_date_alone = dated.is_date_alone;
+                dated.narrowed
+            }
+            None => None,
+        };
+        let mut found = match narrowed {
+            Some(narrowed) => {
+                (query, period) = (narrowed.rest, Some(narrowed.filter));
+                narrowed.hits
             }
             None => sought(&query, None, &mut notes)?,
         };
@@ -129,7 +142,8 @@ impl Searches<'_> {
         }
         // While one types, most queries are superseded by the next letter.
         self.core.check_cancelled()?;
-        let by_meaning = found.by_meaning_notice(&query);
+        // Nobody looks for the words of a date.
+        let by_meaning = found.by_meaning_notice(&query).filter(|_| !is_date_alone);
         let suggestion = match found.has_words || request.skip > 0 {
             true => None,
             false => suggestion(self.core, &request.query, &query, &snapshot)?,

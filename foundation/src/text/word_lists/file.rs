@@ -66,13 +66,14 @@ pub(super) struct Duplicates {
     pub(super) times: Vec<String>,
 }
 
-/// The words of dates. The list of twelve months and that of seven days from Monday on have one entry for each, with `|`
-/// between its forms.
+/// The words of dates. The list of twelve months, that of seven days from Monday on and that of numbers from one on have one
+/// entry for each, with `|` between its forms.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Dates {
     pub(super) months: Vec<String>,
     pub(super) weekdays: Vec<String>,
+    pub(super) numbers: Vec<String>,
     /// The patterns that stand for `{point}`.
     pub(super) points: Vec<String>,
     /// Patterns by what they mean, such as `last_week`.

@@ -44,7 +44,12 @@ impl Phrase {
             rest = match special.chars().next() {
                 Some('{') => {
                     let end = special.find('}').unwrap_or(special.len());
-                    let joint = if before.trim_end().ends_with(',') { Joint::Comma } else { Joint::Close };
+                    let joint = match before.trim_end().chars().next_back() {
+                        Some(',') => Joint::Comma,
+                        Some('-') => Joint::Hyphen,
+                        Some('.') => Joint::Break,
+                        _ => Joint::Close,
+                    };
                     parts.push((Part::Slot(special.get(1..end).unwrap_or("").to_owned()), joint));
                     special.get(end + 1..).unwrap_or("")
                 }
@@ -113,8 +118,8 @@ fn end_of(
     let is_joined = at == first
         || match unit.joint {
             Joint::Close => true,
-            Joint::Hyphen | Joint::Comma => unit.joint == *joint,
-            Joint::Break | Joint::Line => false,
+            Joint::Hyphen | Joint::Comma | Joint::Break => unit.joint == *joint,
+            Joint::Line => false,
         };
     let next = match part {
         Part::Word(word) => (unit.text == *word).then_some(at + 1),

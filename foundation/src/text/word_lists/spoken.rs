@@ -53,6 +53,16 @@ impl Languages {
         Self::by_script(text) | Evidence::of(text).languages()
     }
 
+    /// Returns the languages that a text may be in besides names: those of which it has a word that no English text has, and no
+    /// English stop word that the language has not.
+    pub(super) fn possible_in(text: &str) -> Self {
+        let evidence = Evidence::of(text);
+        let words = || evidence.words.values();
+        let told = words().fold(Self::default(), |all, word| all | word.told);
+        let is_possible = |language: &Self| words().all(|word| !word.is_english || word.known.has(*language));
+        told.each().filter(is_possible).fold(Self::default(), |all, language| all | language)
+    }
+
     fn by_script(text: &str) -> Self {
         let (mut found, mut has_kana) = (Self::default(), false);
         if text.is_ascii() {
@@ -87,6 +97,16 @@ impl Languages {
     /// Lists the codes of the languages.
     pub fn codes(self) -> Vec<&'static str> {
         self.numbers().filter_map(|at| CODES.get(at).copied()).collect()
+    }
+
+    /// Lists the languages, each as a set of its own.
+    pub(super) fn each(self) -> impl Iterator<Item = Self> {
+        self.numbers().map(|at| Self(1 << at))
+    }
+
+    /// Says whether all languages of another set are in this one.
+    pub(super) fn has(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
     }
 
     /// Lists the places of the languages in [`CODES`].
