@@ -352,7 +352,7 @@ fn reasons_and_dated_queries_know_the_common_words_of_the_language() {
         ..SearchRequest::default()
     };
     let request = WhyRequest { note: "Haus".to_owned(), search: search("warum ist das Boot alt") };
-    assert_eq!(store.searches().why(&request).unwrap().missing_words, ["boot", "alt"]);
+    assert_eq!(store.searches().why(&request).unwrap().missing_words, ["Boot", "alt"]);
     let reply =
         store.searches().search(&search("Was haben wir im März 2026 über das Boot geschrieben")).unwrap();
     let explained = reply.explain.unwrap();

@@ -70,11 +70,14 @@ fn every_surface_says_that_no_note_has_a_word_of_the_query() {
         let (messages, _) = say(&vault, &["search", "xyzzyq", "--mode", mode]);
         assert!(!messages.contains(SAID), "{mode}: {messages}");
     }
-    // One word is named.
-    let (messages, _) = say(&vault, &["search", "xyzzyq"]);
-    assert!(messages.contains(
-        "note: no note that was searched has the word \"xyzzyq\"; these are the nearest in meaning"
-    ));
+    // One word is named, as it was typed.
+    for word in ["xyzzyq", "Käsespätzel"] {
+        let (messages, _) = say(&vault, &["search", word]);
+        let said = format!(
+            "note: no note that was searched has the word {word:?}; these are the nearest in meaning"
+        );
+        assert!(messages.contains(&said), "{messages}");
+    }
 }
 
 #[test]

@@ -127,6 +127,12 @@ impl Query {
         self.prompt.as_ref().unwrap_or(&self.text)
     }
 
+    /// Returns a word of the query as it was typed, with its capitals and diacritics.
+    pub fn as_typed<'q>(&'q self, word: &'q Word) -> &'q str {
+        let found = terms(&self.text).into_iter().find(|term| term.text == word.exact);
+        found.and_then(|term| self.text.get(term.start..term.end)).unwrap_or(&word.exact)
+    }
+
     /// Returns whether the query has neither words nor a condition.
     pub fn is_empty(&self) -> bool {
         self.words.is_empty() && self.condition.is_none()

@@ -838,9 +838,9 @@ impl SearchHits {
             return None;
         }
         let is_by_meaning = |hit: &SearchHit| hit.match_type == MatchType::Vector;
-        let mut single = query.words.iter().filter(|word| word.single).map(|word| &word.exact);
+        let mut single = query.words.iter().filter(|word| word.single);
         let what = match (single.next(), single.next()) {
-            (Some(only), None) => format!("the word {only:?}"),
+            (Some(only), None) => format!("the word {:?}", query.as_typed(only)),
             _ => "a word of the query".to_owned(),
         };
         let said = format!("no note that was searched has {what}; these are the nearest in meaning");

@@ -225,14 +225,14 @@ impl Searches<'_> {
         }
         let only = [row.id].into_iter().collect();
         for word in &query.words {
-            let query = sidenote_foundation::index::bm25::Bm25Query {
+            let alone = sidenote_foundation::index::bm25::Bm25Query {
                 words: std::slice::from_ref(word),
                 allowed: Some(&only),
                 limit: 1,
             };
-            if snapshot.bm25.search(&query, &sidenote_foundation::index::bm25::Tuning::default())?.is_empty()
+            if snapshot.bm25.search(&alone, &sidenote_foundation::index::bm25::Tuning::default())?.is_empty()
             {
-                reply.missing_words.push(word.exact.clone());
+                reply.missing_words.push(query.as_typed(word).to_owned());
             }
         }
         Ok(())
