@@ -136,3 +136,37 @@ fn only_plausible_corrections_are_suggested() {
     }
     assert_eq!(cases.len(), 9);
 }
+
+/// No list tells the words of other languages than English, so what differs from the words of the notes is no mistake where it
+/// may be another word.
+#[test]
+fn right_words_of_other_languages_are_not_corrected() {
+    let vault = TestVault::new(&[
+        ("Winter.md", "Die Dachsanierung kommt nach dem Winter, und sie ist nicht in zehn Tagen zu schaffen."),
+        ("Garten.md", "Die Giesskanne hat seine Farbe verloren, und an der Kante ist sie nicht mehr dicht."),
+        ("Coche.md", "El coche de la abuela está en el taller, y no sale hasta que lo paguemos."),
+    ]);
+    vault.store();
+    let cases = [
+        // One letter of four differs, or two letters of seven and one more.
+        ("Zahn", None),
+        ("Schaden", None),
+        // The first letter differs.
+        ("Woche", None),
+        // A stop word is never meant.
+        ("Seife", None),
+        // The last part of a longer word.
+        ("Kanne", None),
+        ("Dach", None),
+        ("Dachsanirung", Some("dachsanierung")),
+        ("Kahte", Some("kante")),
+        ("abeula", Some("abuela")),
+    ];
+    for (typed, expected) in cases {
+        let done = vault.run(&["search", typed]);
+        let said = stderr(&done);
+        let suggested = said.lines().find_map(|line| line.strip_prefix("did you mean: "));
+        assert_eq!(suggested, expected, "{typed}");
+    }
+    assert_eq!(cases.len(), 9);
+}

@@ -62,7 +62,7 @@ impl Recalls<'_> {
                 && !bm25.is_part_of_compound(only, 1)?
             {
                 left -= 1;
-                if let Some(nearest) = snapshot.bm25.nearest_word(&word.text)? {
+                if let Some(nearest) = snapshot.bm25.nearest_word(&word.text, |_| true)? {
                     // What was meant can be a word of everybody.
                     word.rank = english_rank(&nearest);
                     let meant = Query::plain(&nearest);

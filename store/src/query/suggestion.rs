@@ -42,27 +42,28 @@ fn written_form(core: &Core, folded: &str, snapshot: &Snapshot) -> Result<Option
 }
 
 /// Returns a query with each word that no note contains replaced by the nearest one. Returns `None` if there is none. A
-/// word of English is no mistake, whether a note has it or not. `written` gives the word that notes write for a folded one.
+/// word of English is no mistake, whether a note has it or not, and neither is one that a compound may consist of. No stop
+/// word is looked for. `written` gives the word that notes write for a folded one.
 fn corrected_query(
     typed: &str,
     query: &Query,
     snapshot: &Snapshot,
     written: impl Fn(&str) -> Result<Option<String>>,
 ) -> Result<Option<String>> {
+    let bm25 = &snapshot.bm25;
+    let languages = bm25.languages()?;
     let mut better = typed.to_owned();
     for word in &query.words {
-        let bm25 = &snapshot.bm25;
         let is_right = word.prefix
             || english_rank(&word.exact).is_some()
             || !bm25.is_out_of_vocabulary(word)?
-            || bm25.is_part_of_compound(word, query.words.len())?;
+            || bm25.is_in_longer_word(word)?;
         if is_right {
             continue;
         }
-        let nearest = snapshot.bm25.nearest_word(&word.exact)?;
-        let Some(nearest) = nearest.filter(|nearest| is_plausible_correction(&word.exact, nearest)) else {
-            continue;
-        };
+        let may_be_meant =
+            |other: &str| is_plausible_correction(&word.exact, other) && !languages.have_stop_word(other);
+        let Some(nearest) = bm25.nearest_word(&word.exact, may_be_meant)? else { continue };
         // A word after an operator, or one that must not occur, does not rank.
         let is_free = |start: usize| !better.get(..start).unwrap_or("").ends_with([':', '-', '#', '/', '[']);
         let found = terms(&better).into_iter().find(|term| term.text == word.exact && is_free(term.start));
@@ -73,8 +74,27 @@ fn corrected_query(
     Ok((better != typed).then_some(better))
 }
 
-/// Returns whether a word may be a misspelling of another one. Mistakes seldom are in the first letter, so one there is
-/// the only one.
-fn is_plausible_correction(typed: &str, nearest: &str) -> bool {
-    typed.chars().next() == nearest.chars().next() || strsim::osa_distance(typed, nearest) <= 1
+/// Returns whether a word may be a misspelling of another one. One changed letter in a word of four makes another word as
+/// often (`Zahn`, `zehn`), in a word of five seldom. Mistakes seldom are in the first letter: one there is the only one, and
+/// the letter is not changed, since words that differ in it alone are two words (`Woche`, `coche`).
+fn is_plausible_correction(typed: &str, other: &str) -> bool {
+    let has_few = 5 * letters_of_one(typed, other) <= 2 * typed.chars().count();
+    let begins_alike = typed.chars().next() == other.chars().next();
+    let is_first_changed = typed.chars().skip(1).eq(other.chars().skip(1));
+    has_few && (begins_alike || !is_first_changed && strsim::osa_distance(typed, other) <= 1)
+}
+
+/// Counts the letters that only one of two words has. A changed letter counts twice, and letters in another order do not.
+fn letters_of_one(one: &str, other: &str) -> usize {
+    let mut rest: Vec<char> = other.chars().collect();
+    let mut missing = 0;
+    for letter in one.chars() {
+        match rest.iter().position(|&known| known == letter) {
+            Some(at) => {
+                rest.swap_remove(at);
+            }
+            None => missing += 1,
+        }
+    }
+    missing + rest.len()
 }

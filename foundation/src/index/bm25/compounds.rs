@@ -48,6 +48,38 @@ impl Bm25Snapshot {
         }
         Ok(Some(Arc::clone(&compounds(self, word, &*self.word_stems(word)?)?.stems)))
     }
+
+    /// Returns whether a longer word of a note begins or ends with a word, in a language with compounds. Whether it is a
+    /// compound of the word is not known.
+    ///
+    /// # Errors
+    /// Returns `Corrupt` or `Io` if the index cannot be read.
+    pub fn is_in_longer_word(&self, word: &Word) -> Result<bool> {
+        let stems = self.word_stems(word)?;
+        for language in self.languages()?.with_compounds() {
+            for (part, end) in parts(language, word, &stems) {
+                if !rests(self, language, &part, end)?.is_empty() {
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
+    }
+}
+
+/// Returns what stands for a word at the beginning and at the end of the stems of its compounds in a language.
+fn parts(language: Language, word: &Word, stems: &WordStems) -> Vec<(String, End)> {
+    let typed = word.typed.as_deref().unwrap_or_default();
+    if typed.is_empty() || !word.exact.chars().all(char::is_alphabetic) {
+        return Vec::new();
+    }
+    let firsts: BTreeSet<&str> =
+        stems.stems_in(language).map(String::as_str).filter(|own| is_long(own)).collect();
+    let as_last = language.stemmer().and_then(|mut stemmer| stem_as_last(&mut stemmer, typed));
+    let mut lasts = firsts.clone();
+    lasts.extend(as_last.as_deref().filter(|last| is_long(last)));
+    let firsts = firsts.into_iter().map(|part| (part.to_owned(), End::First));
+    firsts.chain(lasts.into_iter().map(|part| (part.to_owned(), End::Last))).collect()
 }
 
 fn find_compounds(snapshot: &Bm25Snapshot, field: Field, word: &Word) -> Result<Expansion> {
@@ -78,21 +110,12 @@ fn compounds<'s>(snapshot: &Bm25Snapshot, word: &Word, stems: &'s WordStems) -> 
 fn all_compounds(snapshot: &Bm25Snapshot, word: &Word, stems: &WordStems) -> Result<Compounds> {
     let mut all = HashSet::new();
     let mut terms = vec![Vec::new(); snapshot.searcher.segment_readers().len()];
-    let typed = word.typed.as_deref().unwrap_or_default();
-    let is_word = !typed.is_empty() && word.exact.chars().all(char::is_alphabetic);
     let is_safe = word.exact.chars().count() >= MIN_SAFE_WORD;
-    for language in snapshot.languages()?.with_compounds().filter(|_| is_word) {
-        let as_last = language.stemmer().and_then(|mut stemmer| stem_as_last(&mut stemmer, typed));
-        let own = stems.stems_in(language).map(String::as_str);
-        let firsts: BTreeSet<&str> = own.filter(|own| is_long(own)).collect();
-        let mut lasts = firsts.clone();
-        lasts.extend(as_last.as_deref().filter(|last| is_long(last)));
+    for language in snapshot.languages()?.with_compounds() {
         // An inflection of the word is no compound.
         let mut listed: HashSet<String> = stems.stems_in(language).cloned().collect();
-        for (part, end) in
-            firsts.iter().map(|part| (part, End::First)).chain(lasts.iter().map(|part| (part, End::Last)))
-        {
-            for (rest, found) in rests(snapshot, language, part, end)?.into_iter().take(MAX_COMPOUNDS) {
+        for (part, end) in parts(language, word, stems) {
+            for (rest, found) in rests(snapshot, language, &part, end)?.into_iter().take(MAX_COMPOUNDS) {
                 let (rest, compound) = match end {
                     End::First => (rest.clone(), format!("{part}{rest}")),
                     End::Last => {

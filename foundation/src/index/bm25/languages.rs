@@ -147,6 +147,11 @@ impl NoteLanguages {
         self.found.keys().copied()
     }
 
+    /// Returns whether a folded word is a stop word of English or of another language of the notes.
+    pub fn have_stop_word(&self, folded: &str) -> bool {
+        self.found().chain([Language::ENGLISH]).any(|language| language.has_stop_word(folded))
+    }
+
     /// Returns whether a language of the notes has compounds.
     pub(crate) fn has_compounds(&self) -> bool {
         self.with_compounds().next().is_some()

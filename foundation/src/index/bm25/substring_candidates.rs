@@ -217,13 +217,13 @@ impl Bm25Snapshot {
         Ok(Some(found))
     }
 
-    /// Finds the word of some body that is nearest to an out-of-vocabulary word: by edit distance (Damerau–Levenshtein,
-    /// adjacent transpositions only), then by the number of notes that contain it. Returns `None` if there is no near
-    /// word.
+    /// Finds the word of some body that is nearest to an out-of-vocabulary word, among those that `may_be_meant`: by edit
+    /// distance (Damerau–Levenshtein, adjacent transpositions only), then by the number of notes that contain it. Returns
+    /// `None` if there is no near word.
     ///
     /// # Errors
     /// Returns `Corrupt` or `Io` if the index cannot be read.
-    pub fn nearest_word(&self, word: &str) -> Result<Option<String>> {
+    pub fn nearest_word(&self, word: &str, may_be_meant: impl Fn(&str) -> bool) -> Result<Option<String>> {
         let length = word.chars().count();
         let max_distance = if length < 4 { return Ok(None) } else { 1 + usize::from(length >= 7) };
         // Its automaton (Schulz & Mihov 2002) passes over the terms that cannot be near, and does not tell how near the others are.
@@ -237,7 +237,7 @@ impl Bm25Snapshot {
             while terms.advance() {
                 let Ok(term) = std::str::from_utf8(terms.key()) else { continue };
                 let distance = strsim::osa_distance(word, term);
-                if distance <= max_distance && term.starts_with(char::is_alphabetic) {
+                if distance <= max_distance && term.starts_with(char::is_alphabetic) && may_be_meant(term) {
                     let notes = count_documents(segment, &[(self.fields.words, terms.value().term_info()?)])?;
                     best.entry(term.to_owned()).or_insert((distance, 0)).1 += notes;
                 }
