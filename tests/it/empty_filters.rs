@@ -138,6 +138,45 @@ fn the_command_line_says_the_same() {
 }
 
 #[test]
+fn operators_of_a_query_say_the_same() {
+    let vault = vault();
+    let tag = "note: no note has the tag \"rwo\"; did you mean \"row\"?";
+    let kind = "note: no note has the type \"projct\"; did you mean \"project\"?";
+    let name = "note: no note has the property \"stauts\"; did you mean \"status\"?";
+    let value = "note: no note has the value \"actve\" of the property \"status\"; did you mean \"active\"?";
+    let path = "note: no path contains \"Jurnal\"; did you mean \"Journal\"?";
+    let file = "note: no file name contains \"Paln\"; did you mean \"Plan\"?";
+    let cases: [(&str, &[&str]); 14] = [
+        ("tag:rwo", &[tag]),
+        ("tag:#rwo", &[tag]),
+        ("tag:rwo Anna", &[tag, "so its words answer"]),
+        ("type:projct", &[kind]),
+        ("category:sprot", &["no note has the category \"sprot\"; did you mean \"sport\"?"]),
+        ("[stauts]", &[name]),
+        ("[stauts:active]", &[name]),
+        ("[status:actve]", &[value]),
+        ("path:Jurnal", &[path]),
+        ("file:Paln", &[file]),
+        ("created:>2999-01-01", &["is in the future"]),
+        ("(tag:rwo OR type:projct)", &[tag, kind]),
+        ("section:(tag:rwo)", &[tag]),
+        ("tag:row -tag:rwo -type:log", &[]),
+    ];
+    for (query, says) in cases {
+        let said = stderr(&vault.run(&["search", query]));
+        for sentence in says {
+            assert!(said.contains(sentence), "{query}: {said}");
+        }
+        assert_eq!(says.is_empty(), said.is_empty(), "{query}: {said}");
+    }
+    // A value is met by a part of it, and a condition that is met says nothing.
+    for query in ["[status:activ]", "tag:row", "path:2026 type:log", "file:Plan"] {
+        let done = vault.run(&["search", query]);
+        assert!(!stderr(&done).contains("did you mean"), "{query}: {}", stderr(&done));
+    }
+}
+
+#[test]
 fn toolsets_of_other_servers_say_what_no_memory_meets() {
     let vault = vault();
     let mut client = Client::start(&vault, &["--toolset", "mem,rulebook"]);

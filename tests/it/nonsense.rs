@@ -142,7 +142,10 @@ fn only_plausible_corrections_are_suggested() {
 #[test]
 fn right_words_of_other_languages_are_not_corrected() {
     let vault = TestVault::new(&[
-        ("Winter.md", "Die Dachsanierung kommt nach dem Winter, und sie ist nicht in zehn Tagen zu schaffen."),
+        (
+            "Winter.md",
+            "Die Dachsanierung kommt nach dem Winter, und sie ist nicht in zehn Tagen zu schaffen.",
+        ),
         ("Garten.md", "Die Giesskanne hat seine Farbe verloren, und an der Kante ist sie nicht mehr dicht."),
         ("Coche.md", "El coche de la abuela está en el taller, y no sale hasta que lo paguemos."),
     ]);

@@ -371,13 +371,22 @@ impl<'a, S: FileData> Evaluator<'a, S> {
 
     fn property(&self, name: &QueryNode, value: Option<&QueryNode>) -> Result<bool> {
         let properties = self.data.properties()?;
-        Ok(properties.iter().any(|(key, found)| {
-            self.or_no_match(name_matches(name, key))
-                && value.is_none_or(|value| {
-                    list_items(found).iter().any(|item| self.or_no_match(value_matches(value, item)))
-                })
-        }))
+        Ok(has_property(properties, name, value, |verdict| self.or_no_match(verdict)))
     }
+}
+
+/// Returns whether a note has a property that matches. `decide` decides on what a regular expression with too many steps says.
+pub fn has_property(
+    properties: &Map<String, Value>,
+    name: &QueryNode,
+    value: Option<&QueryNode>,
+    decide: impl Fn(Result<bool, TooManySteps>) -> bool,
+) -> bool {
+    properties.iter().any(|(key, found)| {
+        decide(name_matches(name, key))
+            && value
+                .is_none_or(|value| list_items(found).iter().any(|item| decide(value_matches(value, item))))
+    })
 }
 
 /// Returns whether a tag is the requested tag or nested below it.

@@ -134,12 +134,16 @@ impl Searches<'_> {
             }
             None => sought(&query, None, &mut notes)?,
         };
+        let is_unmet = found.found.is_empty() && !request.may_be_message();
+        let unmet = query.condition.as_ref().filter(|_| is_unmet);
+        let unmet = unmet.map(|condition| Reads::of(self.core).absent_in(condition)).transpose()?;
         if let Some(words) = request.plain_words(&query).filter(|_| found.found.is_empty()) {
             notes.clear();
             notes.push(WORDS_INSTEAD.into());
             query = words;
             found = sought(&query, None, &mut notes)?;
         }
+        notes.extend(unmet.into_iter().flatten().map(Wording::from));
         // While one types, most queries are superseded by the next letter.
         self.core.check_cancelled()?;
         // Nobody looks for the words of a date.
@@ -792,15 +796,17 @@ impl SearchRequest {
         query.condition.is_none() && !self.plain && bounds.iter().all(|bound| bound.is_none())
     }
 
+    /// Returns whether the query, a property by its form, may be a message of a person in brackets.
+    fn may_be_message(&self) -> bool {
+        self.fallback == Fallback::IfEmptyOrInvalid && is_text_in_brackets(&self.query)
+    }
+
     /// Returns the plain words of a condition, if they may replace it.
     fn plain_words(&self, query: &Query) -> Option<Query> {
         if self.fallback == Fallback::Never || query.condition.is_none() || self.all {
             return None;
         }
-        let is_message = query.words.is_empty()
-            && self.fallback == Fallback::IfEmptyOrInvalid
-            && is_text_in_brackets(&self.query);
-        let words = match is_message {
+        let words = match query.words.is_empty() && self.may_be_message() {
             true => Query::plain(&self.query),
             false => Query { condition: None, ..query.clone() },
         };

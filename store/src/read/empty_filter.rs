@@ -2,13 +2,17 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::read::Reads;
 use crate::read::list::PropertyCondition;
 use sidenote_foundation::error::{Error, Result};
 use sidenote_foundation::index::catalog::Filter;
+use sidenote_foundation::search::metadata_filter::MetadataFilter;
 use sidenote_foundation::search::path_filter;
+use sidenote_foundation::search::predicate::has_property;
+use sidenote_foundation::search::query_parser::{Field, QueryNode};
+use sidenote_foundation::search::text_match::{Haystack, QueryTerm, QueryTermKind};
 use sidenote_foundation::text::path::{NotePath, key, typed_folder, typed_path};
 use sidenote_foundation::vault::symlinks::as_spelled_on_disk;
 
@@ -94,19 +98,84 @@ impl Reads<'_> {
             }
         }
         if let Some(property) = property {
-            told.extend(self.absent_property(property)?);
+            let (name, value) = (&property.name, property.value.as_deref());
+            told.extend(self.absent_property(name, value, |map| property.is_met_by(map))?);
         }
         Ok(told)
     }
 
-    /// Returns a sentence if no note has a property, or none has the value of it.
-    fn absent_property(&self, property: &PropertyCondition) -> Result<Option<String>> {
+    /// Returns a sentence for each operator of a condition whose tag, type, category, date, property, path or file name no note
+    /// has, with the nearest one that a note has. What must not match is left out.
+    ///
+    /// # Errors
+    /// `Corrupt` if the catalog cannot be read.
+    pub fn absent_in(&self, condition: &QueryNode) -> Result<Vec<String>> {
+        match condition {
+            QueryNode::All(nodes) | QueryNode::Any(nodes) => {
+                let mut told = Vec::new();
+                for node in nodes {
+                    told.extend(self.absent_in(node)?);
+                }
+                Ok(told)
+            }
+            QueryNode::Within(_, node) => self.absent_in(node),
+            QueryNode::Metadata(filter) => self.absent(&filter_of(filter), None, None),
+            QueryNode::Text(field, term) => self.absent_term(*field, term),
+            QueryNode::Property(name, value) => {
+                let Some(named) = literal(name) else { return Ok(Vec::new()) };
+                // Of a value that is a condition, no nearest one is known.
+                let value = value.as_deref().and_then(|value| Some((value, literal(value)?)));
+                let (value, wanted) = value.unzip();
+                let is_met = |map: &Map<String, Value>| {
+                    has_property(map, name, value, |verdict| verdict.unwrap_or(true))
+                };
+                Ok(self.absent_property(named, wanted, is_met)?.into_iter().collect())
+            }
+            QueryNode::Not(_) | QueryNode::Null | QueryNode::Compare(..) => Ok(Vec::new()),
+        }
+    }
+
+    /// Returns a sentence if no note has a tag, path or file name that a condition asks for.
+    fn absent_term(&self, field: Field, term: &QueryTerm) -> Result<Vec<String>> {
+        if matches!(term.kind, QueryTermKind::Regex(_)) {
+            return Ok(Vec::new());
+        }
+        let wanted = &term.text;
+        if field == Field::Tag {
+            let tags = vec![wanted.trim_start_matches('#').trim_end_matches('/').to_owned()];
+            return self.absent(&Filter { tags, ..Filter::default() }, None, None);
+        }
+        let paths = self.core.index.catalog().paths().all()?;
+        let paths = || paths.iter().map(|(path, _)| path);
+        let holds = |text: &str| term.is_in_name(&Haystack::new(text)).unwrap_or(true);
+        Ok(match field {
+            Field::Path if !paths().any(|path| holds(path.as_str())) => {
+                let near = nearest_folder(&typed_path(wanted), paths().flat_map(|path| above(path.folder())));
+                vec![format!("no path contains {wanted:?}{near}")]
+            }
+            Field::FileName if !paths().any(|path| holds(path.name())) => {
+                let near = nearest(wanted, paths().map(NotePath::stem));
+                vec![format!("no file name contains {wanted:?}{near}")]
+            }
+            _ => Vec::new(),
+        })
+    }
+
+    /// Returns a sentence if no note has a property with a name, or none has a value of it. `is_met_by` tells whether the properties
+    /// of a note meet the condition.
+    fn absent_property(
+        &self,
+        name: &str,
+        value: Option<&str>,
+        is_met_by: impl Fn(&Map<String, Value>) -> bool,
+    ) -> Result<Option<String>> {
         let (mut names, mut values) = (BTreeSet::new(), BTreeSet::new());
         let mut is_met = false;
+        let wanted = key(name);
         self.core.index.catalog().properties().each(|_, map| {
-            is_met |= property.is_met_by(&map);
+            is_met |= is_met_by(&map);
             for (name, value) in map {
-                if key(&name) == key(&property.name) {
+                if key(&name) == wanted {
                     let items = if let Value::Array(items) = value { items } else { vec![value] };
                     values.extend(items.iter().take(MOST_VALUES.saturating_sub(values.len())).map(shown));
                 }
@@ -116,8 +185,7 @@ impl Reads<'_> {
         if is_met {
             return Ok(None);
         }
-        let name = &property.name;
-        let value = property.value.as_deref().filter(|_| names.iter().any(|known| key(known) == key(name)));
+        let value = value.filter(|_| names.iter().any(|known| key(known) == wanted));
         Ok(Some(match value {
             Some(value) => {
                 let near = nearest_or_all(value, values.iter().map(String::as_str));
@@ -157,6 +225,32 @@ impl Reads<'_> {
         let error = Error::not_found(format!("there is no folder {wanted:?} in the vault"));
         let hint = near.strip_prefix("; ").unwrap_or("a folder is a path from the vault's root");
         Err(error.with_hint(hint))
+    }
+}
+
+/// Returns the text that a part of a condition on a property compares with; `None` if it is a condition itself.
+fn literal(node: &QueryNode) -> Option<&str> {
+    match node {
+        QueryNode::Text(_, term) if !matches!(term.kind, QueryTermKind::Regex(_)) => Some(&term.text),
+        _ => None,
+    }
+}
+
+/// Returns an operator on metadata as a filter; one that selects all notes for what is not spelled freely, and for a note that
+/// is found or refused by its name.
+fn filter_of(operator: &MetadataFilter) -> Filter {
+    let all = Filter::default();
+    match operator {
+        MetadataFilter::Type(name) => Filter { note_type: Some(name.clone()), ..all },
+        MetadataFilter::Category(name) => Filter { category: Some(name.clone()), ..all },
+        MetadataFilter::Created(from, to) => Filter { created_after: *from, created_before: *to, ..all },
+        MetadataFilter::Updated(from, to) => Filter { updated_after: *from, updated_before: *to, ..all },
+        MetadataFilter::Tier(_)
+        | MetadataFilter::LinksTo(_)
+        | MetadataFilter::LinkedFrom(_)
+        | MetadataFilter::Relation(..)
+        | MetadataFilter::Orphan
+        | MetadataFilter::Pinned => all,
     }
 }
 
