@@ -13,6 +13,7 @@ use sidenote_foundation::error::{Error, ErrorKind, Result};
 use sidenote_foundation::index::Drift;
 use sidenote_foundation::index::catalog::{FileKind, FileRow, Filter, Hash, path_id};
 use sidenote_foundation::parallel;
+use sidenote_foundation::text::misspelled_name::TypedName;
 use sidenote_foundation::text::path::{NotePath, key, typed_folder};
 use sidenote_foundation::vault::apply_result::Applied;
 use sidenote_foundation::vault::authority::authority_of;
@@ -149,7 +150,7 @@ impl Lookup<'_> {
             }
             0 => match refused {
                 Some(refused) => Err(refused),
-                None => Err(not_found(name, &self.core.index.catalog().names().containing(wanted, 5)?)),
+                None => Err(not_found(name, &self.similar_names(wanted)?)),
             },
             _ => {
                 let paths: Vec<&str> = rows.iter().take(8).map(|row| row.path.as_str()).collect();
@@ -157,6 +158,24 @@ impl Lookup<'_> {
                     .with_hint(format!("give one path: {}", paths.join(", "))))
             }
         }
+    }
+
+    /// Lists the file names, titles and aliases of notes that an unknown name may mean, whatever their accents: those that contain
+    /// it, the shortest first, or else those that differ from it in few letters.
+    fn similar_names(&self, wanted: &str) -> Result<Vec<String>> {
+        // A folder may be mistaken, too.
+        let wanted = wanted.rsplit('/').next().unwrap_or(wanted);
+        let wanted = TypedName::new(wanted.strip_suffix(".md").unwrap_or(wanted));
+        let (mut holding, mut near) = (BTreeSet::new(), BTreeSet::new());
+        self.core.index.catalog().names().each(|name| {
+            if wanted.is_in(name) {
+                holding.insert((name.chars().count(), name.to_owned()));
+            } else if let Some(edits) = wanted.edits_to(name) {
+                near.insert((edits, name.to_owned()));
+            }
+        })?;
+        let similar = if holding.is_empty() { near } else { holding };
+        Ok(similar.into_iter().take(SUGGESTED).map(|(_, name)| name).collect())
     }
 
     /// Gives the folder of a filter the form of the paths of its notes: as [`typed_folder`] normalizes it, in the case of the
@@ -403,6 +422,9 @@ pub(crate) fn not_found(name: &str, similar: &[String]) -> Error {
         error.with_hint(format!("did you mean {}?", similar.join(", ")))
     }
 }
+
+/// The largest number of names that are suggested for an unknown one.
+const SUGGESTED: usize = 5;
 
 /// The largest number of created notes whose rows are read after an operation.
 const MADE: usize = 100;

@@ -4,7 +4,7 @@ use insta::assert_snapshot;
 use sidenote::error::ErrorKind;
 use sidenote::store::{ListRequest, PropertyCondition, ReadRequest, SortBy};
 
-use crate::support::TestVault;
+use crate::support::{TestVault, stderr};
 
 fn graph() -> TestVault {
     TestVault::new(&[
@@ -115,6 +115,47 @@ fn an_unknown_name_suggests_others() {
     let error = graph().store().lookup().find("Oth").unwrap_err();
     assert_eq!(error.kind(), ErrorKind::NotFound);
     assert_snapshot!(error.hint().unwrap(), @"did you mean Other, Another title?");
+}
+
+#[test]
+fn an_unknown_name_suggests_those_with_other_accents_and_letters() {
+    let vault = TestVault::new(&[
+        ("Personas/Lucía.md", "x"),
+        ("Personas/Jürgen Weiß.md", "x"),
+        ("Nube.md", "---\naliases: [El sueño]\n---\n# Sueños"),
+        ("Aa.md", "x"),
+    ]);
+    let store = vault.store();
+    let cases = [
+        ("lucia", "did you mean Lucía?"),
+        ("[[Lucia]]", "did you mean Lucía?"),
+        ("Personas/Lucia.md", "did you mean Lucía?"),
+        ("Amigos/Lucía", "did you mean Lucía?"),
+        ("Luzia", "did you mean Lucía?"),
+        ("Juergen Weiss", "did you mean Jürgen Weiß?"),
+        ("Sueno", "did you mean Sueños, El sueño?"),
+        ("Ab", "did you mean Aa?"),
+        ("Lumbago", "a note is named by its path"),
+        ("b", "did you mean Nube?"),
+        ("Xyz", "a note is named by its path"),
+    ];
+    for (name, says) in cases {
+        let error = store.lookup().find(name).unwrap_err();
+        assert!(error.hint().is_some_and(|hint| hint.starts_with(says)), "{name}: {:?}", error.hint());
+    }
+    drop(store);
+    // Every command and tool finds a note in the same way.
+    let commands: [&[&str]; 5] = [
+        &["read", "lucia"],
+        &["read", "Lucia#Trabajo"],
+        &["links", "lucia"],
+        &["related", "lucia"],
+        &["search", "links-to:lucia"],
+    ];
+    for args in commands {
+        let done = vault.run(args);
+        assert!(stderr(&done).contains("hint: did you mean Lucía?"), "{args:?}: {}", stderr(&done));
+    }
 }
 
 #[test]

@@ -54,6 +54,13 @@ pub fn fold_into(raw: &str, out: &mut String) {
     }
 }
 
+/// Returns a text in the form of [`fold_into`].
+pub fn folded(raw: &str) -> String {
+    let mut folded = String::with_capacity(raw.len());
+    fold_into(raw, &mut folded);
+    folded
+}
+
 /// Returns whether folding removes a character that follows the letter `base`, both in decomposed form.
 fn is_removed(base: char, c: char) -> bool {
     match c {

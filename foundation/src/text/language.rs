@@ -9,7 +9,7 @@ use frostem::{Algorithm, Stemmer};
 use hashbrown::{HashMap, HashSet};
 use unicode_normalization::UnicodeNormalization;
 
-use crate::text::folding::{fold_into, is_inner_sign, is_invisible};
+use crate::text::folding::{fold_into, folded, is_inner_sign, is_invisible};
 
 /// The file of the stop words of each language, which are its most frequent words.
 pub(super) static STOP_WORDS: &str = include_str!("../../languages/stop_words.txt");
@@ -118,9 +118,7 @@ static LANGUAGES: LazyLock<Languages> = LazyLock::new(|| {
         known.all.push(Known { code, algorithm: Algorithm::from_name(name).ok() });
         for word in words.split(' ') {
             *known.words.entry(word).or_default() |= bit;
-            let mut folded = String::new();
-            fold_into(word, &mut folded);
-            *known.folded_words.entry(folded).or_default() |= bit;
+            *known.folded_words.entry(folded(word)).or_default() |= bit;
         }
     }
     for (letters, codes) in LETTERS {

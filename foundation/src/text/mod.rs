@@ -25,6 +25,7 @@ pub mod name_date;
 pub mod note_diff;
 pub mod note_kinds;
 pub mod note_names;
+pub mod misspelled_name;
 pub mod passage;
 pub mod path;
 pub mod resolve;

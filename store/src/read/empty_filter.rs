@@ -13,11 +13,10 @@ use sidenote_foundation::search::path_filter;
 use sidenote_foundation::search::predicate::has_property;
 use sidenote_foundation::search::query_parser::{Field, QueryNode};
 use sidenote_foundation::search::text_match::{Haystack, QueryTerm, QueryTermKind};
+use sidenote_foundation::text::misspelled_name::TypedName;
 use sidenote_foundation::text::path::{NotePath, key, typed_folder, typed_path};
 use sidenote_foundation::vault::symlinks::as_spelled_on_disk;
 
-/// The largest number of edits between a name and an existing one that is suggested for it.
-const SLIP: usize = 2;
 /// The largest number of names that are all listed where none of them is near.
 const MOST_LISTED: usize = 10;
 
@@ -302,9 +301,7 @@ fn above(folder: &str) -> impl Iterator<Item = &str> {
 
 /// Returns a question with the nearest name, such as `; did you mean "boat"?`, or an empty text if no name is near.
 pub fn nearest<'a>(wanted: &str, known: impl Iterator<Item = &'a str>) -> String {
-    let wanted = key(wanted);
-    let distance = |name: &str| strsim::osa_distance(&wanted, &key(name));
-    let most = SLIP.min(wanted.chars().count() / 2);
-    let near = known.map(|name| (distance(name), name)).filter(|(distance, _)| *distance <= most).min();
+    let wanted = TypedName::new(wanted);
+    let near = known.filter_map(|name| Some((wanted.edits_to(name)?, name))).min();
     near.map(|(_, name)| format!("; {SUGGESTION}{name:?}?")).unwrap_or_default()
 }

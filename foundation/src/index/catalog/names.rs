@@ -108,6 +108,27 @@ impl NameQueries<'_> {
         )
     }
 
+    /// Visits the file name, title and aliases of each note.
+    ///
+    /// # Errors
+    /// Returns `Corrupt` or `Io` if the catalog cannot be read.
+    pub fn each(&self, mut visit: impl FnMut(&str)) -> Result<()> {
+        self.0.collect(
+            "SELECT f.path, 1 FROM files f WHERE f.kind = 0
+             UNION ALL SELECT ifnull(n.spelling, f.title), 0 FROM names n JOIN files f ON f.id = n.file WHERE n.what < 2",
+            [],
+            |row| {
+                let Some(name) = row.get_ref(0)?.as_str_or_null()? else { return Ok(()) };
+                match row.get(1)? {
+                    true => visit(file_name(name)),
+                    false => visit(name),
+                }
+                Ok(())
+            },
+        )?;
+        Ok(())
+    }
+
     /// Lists the searchable files whose title, alias or file name without extension equals a name, ignoring case.
     ///
     /// # Errors
@@ -124,4 +145,10 @@ impl NameQueries<'_> {
             |row| row.get(0),
         )
     }
+}
+
+/// Returns the name of a note's file without its folder and extension.
+fn file_name(path: &str) -> &str {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    name.strip_suffix(".md").unwrap_or(name)
 }
