@@ -300,6 +300,29 @@ fn snippets_keep_the_markup_of_their_first_and_last_words() {
 }
 
 #[test]
+fn a_snippet_amid_a_line_begins_at_a_sentence_or_a_word() {
+    let sentence =
+        "The river rose in the night, and nobody saw it until the morning came and all the boats were gone. ";
+    let body = format!("{}At noon the heron left.", sentence.repeat(3));
+    check_snippet(&body, "heron", "… At noon the heron left.", "… At noon the heron left.");
+    let body = format!("{}**Heron** left.", sentence.repeat(3));
+    check_snippet(&body, "heron", "… **Heron** left.", "… Heron left.");
+    // The sentence begins too far before the word.
+    let body = format!("{}heron", "the river and ".repeat(20));
+    let shown = format!("… river and {}heron", "the river and ".repeat(4));
+    check_snippet(&body, "heron", &shown, &shown);
+    let body = format!("{}下午王建国的车坏了，师傅拿出工具箱。", "太阳不大，风从背后吹过来。".repeat(8));
+    let shown = "… 太阳不大，风从背后吹过来。下午王建国的车坏了，师傅拿出工具箱。";
+    check_snippet(&body, "工具箱", shown, shown);
+    let body = format!("{}师傅从后备箱里拿出工具箱", "太阳不大，风从背后吹过来，".repeat(8));
+    let shown = "… 风从背后吹过来，太阳不大，风从背后吹过来，师傅从后备箱里拿出工具箱";
+    check_snippet(&body, "工具箱", shown, shown);
+    // What begins with a line begins with its markers.
+    let body = format!("{}\n\n- [ ] feed the heron", sentence.repeat(3).trim_end());
+    check_snippet(&body, "heron", "- [ ] feed the heron", "feed the heron");
+}
+
+#[test]
 fn punctuation_in_a_query_is_ignored() {
     let vault = TestVault::new(&[("a.md", "water")]);
     let store = vault.store();

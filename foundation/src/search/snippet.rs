@@ -4,9 +4,12 @@ use std::collections::HashSet;
 use std::mem::replace;
 use std::sync::Arc;
 
+use unicode_segmentation::UnicodeSegmentation;
+
 use crate::index::bm25::Word;
 use crate::index::bm25::compounds::{MIN_SAFE_WORD, is_long, stem_as_last};
 use crate::index::indexed_document::ParsedNote;
+use crate::text::folding::is_unspaced;
 use crate::text::graphemes::end_after;
 use crate::text::language::{Language, LanguageStemmer, typed_form};
 use crate::text::note::{Piece, PieceKind, Separator};
@@ -16,6 +19,8 @@ use crate::text::terms::{CachedStemmer, Initials, TermKind, Terms, stem_prefixes
 
 /// The approximate length of a snippet in bytes.
 const SNIPPET_BYTES: usize = 280;
+/// What ends a clause in scripts without spaces.
+const CLAUSE_MARKS: [char; 4] = ['，', '、', '；', '：'];
 
 /// The part of a note that is shown with a hit.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -24,22 +29,35 @@ pub struct Excerpt {
     pub trail: String,
     /// The first and last line of the passage, counted from 1.
     pub lines: (usize, usize),
-    /// The source text without `%%` comments.
+    /// The source text without `%%` comments, with an ellipsis where it begins amid a line, and where the passage goes on
+    /// after it.
     pub snippet: String,
     /// The byte ranges of the snippet that match the query.
     pub marks: Vec<(usize, usize)>,
     /// The parts of the source that the snippet shows; empty for a canvas.
     pub shown: Vec<Span>,
-    /// Whether the passage continues after the snippet.
-    pub is_cut: bool,
+    /// Where text was cut off.
+    cut: Cut,
     /// The text of the whole passage without markup.
     pub passage: String,
 }
 
-impl Excerpt {
-    /// Returns the snippet or its plain text, with an ellipsis if the passage continues after it.
-    pub fn with_ellipsis(&self, text: &str) -> String {
-        if self.is_cut && !text.ends_with('…') { format!("{text} …") } else { text.to_owned() }
+/// Where text was cut off to make a snippet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct Cut {
+    /// Whether the first line has text before the snippet. What begins with a line begins with the markers of the line, such as
+    /// those of a task.
+    before: bool,
+    /// Whether the passage goes on after the snippet.
+    after: bool,
+}
+
+impl Cut {
+    /// Adds an ellipsis where text was cut off.
+    fn mark(self, text: &str) -> String {
+        let before = if self.before { "… " } else { "" };
+        let after = if self.after && !text.ends_with('…') { " …" } else { "" };
+        format!("{before}{text}{after}")
     }
 }
 
@@ -70,14 +88,15 @@ pub fn excerpt_of(
     let Some(passage) = passages.get(chosen) else {
         return Excerpt { lines: (1, 1), ..Excerpt::default() };
     };
-    let (snippet, shown, is_cut) = cut(reading, passage, &matcher, length, stem);
+    let (text, shown, cut) = cut(reading, passage, &matcher, length, stem);
+    let snippet = cut.mark(&text);
     Excerpt {
         trail: reading.heading_path_of(passage),
         lines: reading.lines_of(passage.span),
         marks: marks(&snippet, &matcher, stem),
         snippet,
         shown,
-        is_cut,
+        cut,
         passage: passage.text.clone(),
     }
 }
@@ -110,6 +129,8 @@ pub fn excerpt_of_parts(
     let end = word_end(&snippet, SNIPPET_BYTES + 40);
     is_cut |= end < snippet.len();
     snippet.truncate(end);
+    let cut = Cut { before: false, after: is_cut };
+    let snippet = cut.mark(&snippet);
     let passages = reading.passages();
     let start = parts.first().map_or(0, |part| part.start);
     let around = passages.iter().rfind(|passage| passage.span.start <= start);
@@ -119,7 +140,7 @@ pub fn excerpt_of_parts(
         marks: marks(&snippet, &Matcher::new(words, reading.language(), stem), stem),
         snippet,
         shown,
-        is_cut,
+        cut,
         passage: String::new(),
     })
 }
@@ -155,7 +176,7 @@ pub fn plain_text(
         push_pieces(reading.prose(), pieces.iter(), &mut part);
         lines.extend(part.lines().map(|line| line.trim().to_owned()).filter(|line| !line.is_empty()));
     }
-    let text = lines.join("\n");
+    let text = shown.cut.mark(&lines.join("\n"));
     let marks = marks(&text, &Matcher::new(words, reading.language(), stem), stem);
     (text, marks)
 }
@@ -321,16 +342,16 @@ impl<'w> Matcher<'w> {
     }
 }
 
-/// Cuts about `length` bytes around the densest matches at word boundaries, without comments. Returns the text, the parts
-/// of the source that it is made of, and whether the passage continues after it. Of a canvas, the text of the cards is cut,
-/// not the JSON.
+/// Cuts about `length` bytes around the densest matches, without comments: from a line, a sentence or a word to a word. Returns
+/// the text, the parts of the source that it is made of, and where text was cut off. Of a canvas, the text of the cards is
+/// cut, not the JSON.
 fn cut(
     reading: &ParsedNote,
     passage: &Passage,
     matcher: &Matcher<'_>,
     length: usize,
     stem: &mut CachedStemmer,
-) -> (String, Vec<Span>, bool) {
+) -> (String, Vec<Span>, Cut) {
     let span = if reading.is_canvas() { passage.span } else { with_markup(reading, passage.span) };
     let raw = if reading.is_canvas() { &passage.text } else { span.of(reading.prose()) };
     let mut hits: Vec<(usize, usize)> = Vec::new();
@@ -353,12 +374,12 @@ fn cut(
         }
     }
     let line_start = raw.get(..best).and_then(|before| before.rfind('\n')).map_or(0, |newline| newline + 1);
-    let start =
-        if best - line_start <= length / 3 { line_start } else { word_end(raw, best - length / 4).min(best) };
+    let is_near = best - line_start <= length / 3;
+    let start = if is_near { line_start } else { start_amid(raw, line_start, best, length) };
     let end = if raw.len() - start <= length + 40 { raw.len() } else { word_end(raw, start + length) };
-    let is_cut = end < raw.len();
+    let cut = Cut { before: start > line_start, after: end < raw.len() };
     if reading.is_canvas() {
-        return (raw.get(start..end).unwrap_or("").trim().to_owned(), Vec::new(), is_cut);
+        return (raw.get(start..end).unwrap_or("").trim().to_owned(), Vec::new(), cut);
     }
     let shown = Span::new(span.start + start, span.start + end);
     let mut out = String::new();
@@ -375,7 +396,31 @@ fn cut(
         from += signs.len() - signs.trim_start_matches(' ').trim_start_matches('%').len();
     }
     out.push_str(Span::new(from.min(shown.end), shown.end).of(reading.prose()));
-    (out.trim().to_owned(), vec![shown], is_cut)
+    (out.trim().to_owned(), vec![shown], cut)
+}
+
+/// Returns where a snippet begins that shows the word at `at` of a long line: at the first sentence (UAX #29) that is not
+/// too far before it, or else at a clause of a script without spaces, or at a word.
+fn start_amid(raw: &str, line_start: usize, at: usize, length: usize) -> usize {
+    let part = |from: usize, to: usize| raw.get(from..to).unwrap_or("");
+    let earliest = end_after(raw, at - length / 3);
+    let from = end_after(raw, line_start.max(at.saturating_sub(length)));
+    // Whether a sentence begins at the word, its first letter tells.
+    let sentences = part(from, end_after(raw, at + 1)).split_sentence_bound_indices();
+    let mut sentences = sentences.map(|(offset, _)| from + offset);
+    if let Some(start) = sentences.find(|start| (earliest..=at).contains(start)) {
+        return start;
+    }
+    let clause = part(earliest, at).char_indices().find(|(_, c)| CLAUSE_MARKS.contains(c));
+    if let Some((offset, mark)) = clause {
+        return earliest + offset + mark.len_utf8();
+    }
+    let from = end_after(raw, at - length / 4);
+    let before = part(from, at);
+    if before.starts_with(is_unspaced) {
+        return from;
+    }
+    before.find(char::is_whitespace).map_or(at, |offset| from + offset)
 }
 
 /// Extends the span of a passage by the markup that belongs to its first and last words, such as the brackets of a link. A

@@ -61,7 +61,7 @@ struct MemoryHit {
     /// The memory.
     #[serde(flatten)]
     memory: Memory,
-    /// Source text around the best matches.
+    /// Source text around the best matches, with an ellipsis where it begins amid a line or the passage goes on.
     snippet: String,
     /// The score, comparable within one reply.
     score: f64,

@@ -148,8 +148,7 @@ impl Recalls<'_> {
             hit.row.path,
             evidence.count
         );
-        let passage = shown.with_ellipsis(&shown.snippet);
-        Some(EvaluatedMatch { evidence, mention, found, passage })
+        Some(EvaluatedMatch { evidence, mention, found, passage: shown.snippet })
     }
 
     /// Finds a memory by a name or, if no note has it, by a query that is clearly about one memory. Returns whether it

@@ -394,7 +394,7 @@ impl Searches<'_> {
             .unwrap_or_else(|| excerpt(&reading, &query.words, hit.passage, stem));
         let plain = form.plain.then(|| {
             let (text, marks) = plain_text(&reading, &shown, &query.words, stem);
-            PlainSnippet { text: shown.with_ellipsis(&text), marks }
+            PlainSnippet { text, marks }
         });
         Some(SearchResult {
             path: hit.row.path.as_str().to_owned(),
@@ -402,7 +402,7 @@ impl Searches<'_> {
             title: reading.title.clone(),
             heading: shown.trail.clone(),
             lines: shown.lines,
-            snippet: shown.with_ellipsis(&shown.snippet),
+            snippet: shown.snippet,
             marks: shown.marks,
             plain,
             statement,
@@ -604,7 +604,7 @@ pub struct SearchResult {
     pub heading: String,
     /// First and last line of the passage, counted from 1.
     pub lines: (usize, usize),
-    /// Source text around the best matches.
+    /// Source text around the best matches, with an ellipsis where it begins amid a line or the passage goes on.
     pub snippet: String,
     /// Byte ranges of the snippet that match.
     pub marks: Vec<(usize, usize)>,
