@@ -80,6 +80,27 @@ fn every_surface_says_that_no_note_has_a_word_of_the_query() {
     }
 }
 
+/// Nothing tells whether a short word is a part of a longer one or stands in it by chance.
+#[test]
+fn a_word_that_longer_words_begin_or_end_with_is_not_denied() {
+    let vault = TestVault::new(&[
+        ("Montag.md", "Die Müllabfuhr kommt am Montag, und sie ist nicht sehr leise."),
+        ("Garten.md", "Das Hochbeet ist aus Holz, und die Erde ist noch nicht da."),
+    ]);
+    vault.store_with("e5").index().embed_all(silent()).unwrap();
+    let cases = [
+        ("Müll", "has the word \"Müll\" by itself; these"),
+        ("Beet", "has the word \"Beet\" by itself; these"),
+        ("Müll Beet", "has a word of the query by itself; these"),
+        ("Käse", "has the word \"Käse\"; these"),
+    ];
+    for (query, says) in cases {
+        let (messages, _) = say(&vault, &["search", query]);
+        assert!(messages.contains(says) && !messages.contains("did you mean"), "{query}: {messages}");
+    }
+    assert_eq!(cases.len(), 4);
+}
+
 #[test]
 fn every_toolset_says_so_where_it_gives_notes() {
     let vault = vault();

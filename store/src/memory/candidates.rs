@@ -90,7 +90,7 @@ impl Recalls<'_> {
             }
             None => 0.0,
         };
-        let by_meaning = hits.by_meaning_notice(query).as_ref().map(for_agents);
+        let by_meaning = hits.by_meaning_notice(query, &snapshot)?.as_ref().map(for_agents);
         Ok(Candidates { found: hits.found, by_chance, notices: Vec::new(), by_meaning })
     }
 }

@@ -147,7 +147,7 @@ impl Searches<'_> {
         // While one types, most queries are superseded by the next letter.
         self.core.check_cancelled()?;
         // Nobody looks for the words of a date.
-        let by_meaning = found.by_meaning_notice(&query).filter(|_| !is_date_alone);
+        let by_meaning = found.by_meaning_notice(&query, &snapshot)?.filter(|_| !is_date_alone);
         let suggestion = match found.has_words || request.skip > 0 {
             true => None,
             false => suggestion(self.core, &request.query, &query, &snapshot)?,
@@ -839,17 +839,27 @@ pub(crate) fn hide(filter: &Filter, include: Inactive) -> Filter {
 
 impl SearchHits {
     /// Returns the notice that no note has a word of the query, if meaning alone found the notes. Meaning always finds some.
-    pub(crate) fn by_meaning_notice(&self, query: &Query) -> Option<Wording> {
-        if self.has_words || self.found.is_empty() || query.words.is_empty() || query.condition.is_some() {
-            return None;
-        }
+    ///
+    /// # Errors
+    /// `Corrupt` or `Io` if the index cannot be read.
+    pub(crate) fn by_meaning_notice(&self, query: &Query, snapshot: &Snapshot) -> Result<Option<Wording>> {
         let is_by_meaning = |hit: &SearchHit| hit.match_type == MatchType::Vector;
+        let is_by_words = self.has_words || query.condition.is_some() || query.words.is_empty();
+        if is_by_words || self.found.is_empty() || !self.found.iter().all(is_by_meaning) {
+            return Ok(None);
+        }
         let mut single = query.words.iter().filter(|word| word.single);
         let what = match (single.next(), single.next()) {
             (Some(only), None) => format!("the word {:?}", query.as_typed(only)),
             _ => "a word of the query".to_owned(),
         };
-        let said = format!("no note that was searched has {what}; these are the nearest in meaning");
-        self.found.iter().all(is_by_meaning).then(|| said.into())
+        let mut alone = "";
+        for word in &query.words {
+            if snapshot.bm25.is_in_longer_word(word)? {
+                alone = " by itself";
+            }
+        }
+        let said = format!("no note that was searched has {what}{alone}; these are the nearest in meaning");
+        Ok(Some(said.into()))
     }
 }
