@@ -7,6 +7,7 @@ use std::sync::Arc;
 use crate::memory::Recalls;
 use crate::memory::candidates::Candidates;
 use crate::memory::evidence::{EvaluatedMatch, LONGEST, Matches};
+use crate::memory::recall::COMPARED_BYTES;
 use sidenote_foundation::error::Result;
 use sidenote_foundation::index::Snapshot;
 use sidenote_foundation::index::catalog::{FileId, FileKind};
@@ -33,7 +34,8 @@ impl Recalls<'_> {
     /// Finds for each note that is meant the newer notes which are about what it says: the evidence for them stands out among the
     /// notes near it. Those that are not among the matches are added.
     ///
-    /// Only notes of one passage are followed: a longer one says several things, of which a newer note corrects few.
+    /// Only notes of one passage that is no longer than what is compared of a prompt are followed: a longer one says several
+    /// things, of which a newer note corrects few, and its vector costs more than the rest of a recall.
     ///
     /// # Errors
     /// The errors of [`Recalls::candidates`].
@@ -54,6 +56,9 @@ impl Recalls<'_> {
                 continue;
             };
             let older = older.clone();
+            if weighed.passage.len() > COMPARED_BYTES {
+                continue;
+            }
             let terms = prompt_terms(&weighed.passage).join(" ");
             let vector = self.vector_of_whole(&snapshot, &older, &weighed.passage)?;
             let Some(vector) = vector.filter(|_| !terms.is_empty()) else { continue };

@@ -120,7 +120,7 @@ pub struct ExplainReply {
 }
 
 /// The longest part of a prompt, in bytes, whose meaning is compared: about as much as has twenty key terms.
-const COMPARED_BYTES: usize = 300;
+pub(super) const COMPARED_BYTES: usize = 300;
 
 /// Returns the query that finds notes for a prompt. `None` if the prompt is small talk. Its words are the key terms of the
 /// prompt; its meaning is that of the beginning of the prompt, as it was written.
