@@ -54,6 +54,18 @@ const PERIODS: &[(&str, &str, &str)] = &[
     ("tax 2026-10-07", "of 2026-10-07", "tax"),
     ("notes from 2024-03-05 to 2024-03-08", "from 2024-03-05 to 2024-03-08", "notes"),
     ("notes between March and May", "from 2026-03-01 to 2026-05-31", "notes"),
+    ("billing since last friday", "from 2026-11-20 on", "billing"),
+    ("boat before yesterday", "until 2026-11-19", "boat"),
+    ("boat until today", "until 2026-11-21", "boat"),
+    ("top 10 of last week", "from 2026-11-09 to 2026-11-15", "top 10 of"),
+    ("boat since three days ago", "from 2026-11-18 on", "boat"),
+    ("boat after last week", "from 2026-11-16 on", "boat"),
+    ("taxes by november 20", "until 2026-11-20", "taxes"),
+    ("boat from november 18 onwards", "from 2026-11-18 on", "boat"),
+    ("from november 18 to today", "from 2026-11-18 to 2026-11-21", ""),
+    ("since the 18th of November", "from 2026-11-18 on", ""),
+    ("boat on 2026.11.18", "of 2026-11-18", "boat"),
+    ("november 18 and billing", "of 2026-11-18", "and billing"),
     // No phrase names a period.
     ("may 3 people come", "", ""),
     ("section 3 may apply", "", ""),
@@ -80,11 +92,28 @@ const PERIODS: &[(&str, &str, &str)] = &[
     ("sunday roast", "", ""),
     ("in", "", ""),
     ("", "", ""),
+    // A year that is not read, several dates, versions.
+    ("june 7 1944 printer", "", ""),
+    ("july 4, 1776", "", ""),
+    ("in June 1944", "", ""),
+    ("billing november 18 and november 20", "", ""),
+    ("on november 18 or 20", "", ""),
+    ("2026-11-18 to 2026-11-20", "", ""),
+    ("between november 3 and 5", "", ""),
+    ("3 to 5 november", "", ""),
+    ("billing november 3 with november 28", "", ""),
+    ("home assistant 2024.3.1", "", ""),
+    ("since 2024.1.4", "", ""),
+    ("android 2026.11.18", "", ""),
+    ("november 3 to friday", "", ""),
+    ("taxes by friday", "", ""),
+    ("what is on today", "", ""),
+    ("before the march", "", ""),
 ];
 
 #[test]
 fn some_words_name_a_period() {
-    assert_eq!(PERIODS.len(), 67);
+    assert_eq!(PERIODS.len(), 95);
     let now = Timestamp::parse(NOW).unwrap();
     for (query, period, rest) in PERIODS {
         let found = find(query, now);
@@ -205,6 +234,23 @@ fn a_period_may_answer_by_meaning() {
     // Only the plans have the word.
     assert_eq!(first("holiday in March 2024"), "trip.md\n");
     assert_eq!(first("washing machine in March 2024"), "machine.md\n");
+    // No note has a word of it.
+    assert_eq!(first("laundry appliance in March 2024"), "machine.md\n");
+}
+
+#[test]
+fn the_reply_speaks_of_the_notes_that_a_filter_leaves() {
+    let vault = TestVault::new(&[
+        ("spring.md", "---\ncreated: 2024-03-05\n---\nThe hull of the boat was varnished."),
+        ("shed.md", "---\ntags: [work]\n---\nThe boat is in the shed."),
+    ]);
+    let said =
+        |tag: &str| stderr(&vault.run(&["search", "boat in March 2024", "--mode", "bm25", "--tag", tag]));
+    let of_filter = "the filter leaves no notes from 2024-03-01 to 2024-03-31, although the query says \
+                     \"in March 2024\", so all that it leaves were searched";
+    let (work, nope) = (said("work"), said("nope"));
+    assert!(work.contains(of_filter), "{work}");
+    assert!(!nope.contains("2024-03-31"), "{nope}");
 }
 
 #[test]

@@ -19,13 +19,20 @@ pub struct DatePhrase {
     pub from: Option<Date>,
     /// The first day after the period.
     pub to: Option<Date>,
+    /// The instants at which these days begin.
+    begins: (Option<Timestamp>, Option<Timestamp>),
 }
 
 impl DatePhrase {
+    fn of(span: Span, (from, to): Period) -> Self {
+        let begins = (from.and_then(Timestamp::start_of), to.and_then(Timestamp::start_of));
+        Self { span, from, to, begins }
+    }
+
     /// Returns whether an instant lies in the period.
     pub fn contains(&self, at: Timestamp) -> bool {
-        let after = self.from.and_then(Timestamp::start_of).is_none_or(|from| at >= from);
-        after && self.to.and_then(Timestamp::start_of).is_none_or(|to| at < to)
+        let (from, to) = self.begins;
+        from.is_none_or(|from| at >= from) && to.is_none_or(|to| at < to)
     }
 
     /// Returns the query without the phrase.
@@ -55,33 +62,98 @@ const MAX_WORDS: usize = 12;
 /// So many characters count as a word in a script without spaces.
 const UNSPACED_WORD: usize = 2;
 
-/// The years that a number of four digits can name.
+/// The digits of a year.
+const YEAR_DIGITS: usize = 4;
+
+/// The years that a number of so many digits can name.
 const YEARS: std::ops::RangeInclusive<i16> = 1950..=2099;
 
-/// Finds the first phrase in a query that names a period, as seen at `now`.
+/// Words and signs between two dates of a range or a list.
+const JOINTS: &[&str] = &[
+    "to", "and", "or", "until", "through", "bis", "und", "oder", "al", "a", "y", "o", "hasta", "au", "et",
+    "ou", "e", "até", "i", "do", "lub", "en", "tot", "и", "или", "до", "по", "到", "至", "和", "或", "と",
+    "から", "와", "과", "-", "–", "—", "~", "〜", "～", "&", "+", "/",
+];
+
+/// Finds the phrase in a query that names a period, as seen at `now`. A query with several dates, or with one that is read in
+/// part, has none: nobody knows which of its notes it asks for.
 pub fn find(query: &str, now: Timestamp) -> Option<DatePhrase> {
-    let today = now.date();
+    let mut phrases = phrases(query, now.date());
+    // Of two at one place the longer one says more.
+    phrases.sort_by_key(|(span, _)| (span.start, std::cmp::Reverse(span.end)));
+    let (span, period) = *phrases.first()?;
+    let phrase = DatePhrase::of(span, period);
+    let is_alone = !phrase.without(query).contains(char::is_alphanumeric);
+    let is_several = phrases.iter().any(|(other, _)| other.start >= span.end);
+    let is_version = !is_alone && is_version(span.of(query));
+    (!is_several && !is_version && !is_part(query, span, period)).then_some(phrase)
+}
+
+/// Returns whether a phrase is a part of a longer one, because a number or a day goes on with the date: `November 3 to 5`,
+/// `3 and 5 November`, `June 7 1944`.
+fn is_part(query: &str, span: Span, (from, to): Period) -> bool {
+    let behind =
+        query.get(span.end..).unwrap_or("").trim_start_matches(|c: char| c.is_whitespace() || c == ',');
+    let before = query.get(..span.start).unwrap_or("").trim_end();
+    let is_letter = |c: char| c.is_alphabetic() && !is_unspaced(c);
+    // A word of letters ends where no letter follows.
+    let after_joint = JOINTS.iter().find_map(|joint| {
+        let rest = behind.strip_prefix(joint)?;
+        (!joint.ends_with(is_letter) || !rest.starts_with(is_letter)).then(|| rest.trim_start())
+    });
+    let before_joint = JOINTS.iter().find_map(|joint| {
+        let rest = before.strip_suffix(joint)?;
+        (!joint.starts_with(is_letter) || !rest.ends_with(is_letter)).then(|| rest.trim_end())
+    });
+    let starts = |rest: &str| rest.starts_with(|c: char| c.is_ascii_digit());
+    let goes_on = |rest: &str| {
+        let word = rest.split(|c: char| !c.is_alphanumeric()).next().unwrap_or("").to_lowercase();
+        starts(rest) || weekday(&word).is_some() || month_number(&word).is_some()
+    };
+    let ends = |rest: &str| rest.trim_end_matches('.').ends_with(|c: char| c.is_ascii_digit());
+    let digits = behind.bytes().take_while(u8::is_ascii_digit).count();
+    // A bound has the word between the dates itself: `bis 5. November`.
+    digits == YEAR_DIGITS
+        || to.is_none() && starts(behind)
+        || from.is_none() && ends(before)
+        || after_joint.is_some_and(goes_on)
+        || before_joint.is_some_and(ends)
+}
+
+/// Returns whether a date is written as versions are: with full stops, the year first.
+fn is_version(date: &str) -> bool {
+    let is_year_first = date.bytes().take_while(u8::is_ascii_digit).count() > 2;
+    is_year_first
+        && date.contains('.')
+        && date_in_digits(date).is_some_and(|(length, _)| length == date.len())
+}
+
+/// Finds the phrases of a query that name periods.
+fn phrases(query: &str, today: Date) -> Vec<(Span, Period)> {
     let words = words(query);
     let unspaced = query.chars().filter(|c| is_unspaced(*c)).count() / UNSPACED_WORD;
     if words.len() > MAX_WORDS {
-        return None;
+        return Vec::new();
     }
     let texts: Vec<&str> = words.iter().map(|(word, _)| word.as_str()).collect();
-    let english = (0..words.len()).find_map(|at| {
-        let (length, (from, to)) = period(texts.get(at..)?, today)?;
+    let english = (0..words.len()).filter_map(|at| {
+        let (length, period) = period(texts.get(at..)?, today)?;
         let (start, end) = (words.get(at)?.1.start, words.get(at + length - 1)?.1.end);
-        Some(DatePhrase { span: Span::new(start, end), from, to })
+        Some((Span::new(start, end), period))
     });
-    if words.len() + unspaced > MAX_WORDS {
-        return english;
+    let mut found: Vec<(Span, Period)> = english.collect();
+    if words.len() + unspaced <= MAX_WORDS {
+        let mut refused = 0;
+        for pattern in date_patterns(query) {
+            match period_of(&pattern, today) {
+                Some(_) if pattern.span.start < refused => {}
+                Some(period) => found.push((Span::new(pattern.span.start, pattern.span.end), period)),
+                // A part of a date that is none is none, either.
+                None => refused = refused.max(pattern.span.end),
+            }
+        }
     }
-    let other = date_patterns(query).into_iter().find_map(|pattern| {
-        let (from, to) = period_of(&pattern, today)?;
-        Some(DatePhrase { span: Span::new(pattern.span.start, pattern.span.end), from, to })
-    });
-    // Of two at one place the longer one says more.
-    let phrases = english.into_iter().chain(other);
-    phrases.min_by_key(|phrase| (phrase.span.start, std::cmp::Reverse(phrase.span.end)))
+    found
 }
 
 /// Splits a query at spaces into words in lower case without signs around them, each with its span.
@@ -125,13 +197,22 @@ fn period(words: &[&str], today: Date) -> Option<(usize, Period)> {
             whole(length + 1, Part::of(name)?.of_month(period)?)
         }
         ["from" | "between", rest @ ..] => {
-            let (length, (from, _)) = named(rest, today, "since")?;
-            let ["to" | "and" | "until", other @ ..] = rest.get(length..)? else { return None };
-            let (more, (_, to)) = named(other, today, "since")?;
-            (from < to).then_some((length + more + 2, (Some(from), Some(to))))
+            let (length, (from, _)) = point(rest, today, "since")?;
+            match rest.get(length..)? {
+                ["to" | "and" | "until" | "till", other @ ..] => {
+                    let (more, (_, to)) = point(other, today, "since")?;
+                    (from < to).then_some((length + more + 2, (Some(from), Some(to))))
+                }
+                // `notes from Monday` are of that day.
+                ["on"] | ["onward" | "onwards", ..] => Some((length + 2, (Some(from), None))),
+                _ => None,
+            }
         }
-        [preposition @ ("in" | "on" | "since" | "before" | "after" | "until" | "during"), rest @ ..] => {
-            let (length, period) = named(rest, today, preposition)?;
+        [
+            preposition @ ("in" | "on" | "since" | "before" | "after" | "until" | "till" | "by" | "during"),
+            rest @ ..,
+        ] => {
+            let (length, period) = point(rest, today, preposition)?;
             Some((length + 1, bounded(preposition, period)))
         }
         [first, ..] => {
@@ -160,9 +241,30 @@ fn bounded(preposition: &str, (from, to): (Date, Date)) -> Period {
         "since" => (Some(from), None),
         "before" => (None, Some(from)),
         "after" => (Some(to), None),
-        "until" => (None, Some(to)),
+        "until" | "till" | "by" => (None, Some(to)),
         _ => (Some(from), Some(to)),
     }
+}
+
+/// Returns the whole period that words after a preposition begin with, and the number of words.
+fn point(words: &[&str], today: Date, preposition: &str) -> Option<(usize, (Date, Date))> {
+    let spoken = || match words {
+        // What is on today need not be a note of that day.
+        ["today", ..] if !matches!(preposition, "in" | "on" | "during") => Some((1, day(today)?)),
+        ["the", rest @ ..] if period(words, today).is_none() => {
+            let (length, period) = closed(period(rest, today)?)?;
+            Some((length + 1, period))
+        }
+        _ => closed(period(words, today)?),
+    };
+    // `by June` may name an author, and `by Friday` one to come.
+    let named = Some(preposition).filter(|said| *said != "by").and_then(|said| named(words, today, said));
+    named.or_else(spoken)
+}
+
+/// Returns a period that has both ends.
+fn closed((length, (from, to)): (usize, Period)) -> Option<(usize, (Date, Date))> {
+    Some((length, (from?, to?)))
 }
 
 /// Returns the period that words after a preposition name, and the number of words.
@@ -228,7 +330,7 @@ fn full_date(word: &str) -> Option<Date> {
 /// Returns the period that a pattern names.
 fn period_of(pattern: &DatePattern, today: Date) -> Option<Period> {
     let unit = |name: &'static str| name.trim_start_matches("last_").trim_start_matches("this_");
-    let (from, to) = match pattern.meaning {
+    let whole = match pattern.meaning {
         "yesterday" => back(1, "day", today)?,
         "day_before_yesterday" => back(2, "day", today)?,
         "last_week_day" => day(of_week(back(1, "week", today)?, pattern.weekday?)?)?,
@@ -238,12 +340,10 @@ fn period_of(pattern: &DatePattern, today: Date) -> Option<Period> {
             back(pattern.number?, meaning.trim_end_matches("s_ago"), today)?
         }
         meaning @ ("early" | "middle" | "late") => Part::of(meaning)?.of_month(named_by(pattern, today)?)?,
-        preposition @ ("in" | "since" | "before" | "after" | "until") => {
-            return Some(bounded(preposition, named_by(pattern, today)?));
-        }
+        "in" => named_by(pattern, today)?,
         _ => return None,
     };
-    Some((Some(from), Some(to)))
+    Some(bounded(pattern.bound.unwrap_or("in"), whole))
 }
 
 /// Returns the period that the slots of a pattern name: a date, a month, a day of the week or a year.
@@ -345,7 +445,7 @@ fn day_number(word: &str) -> Option<i8> {
 }
 
 fn year_number(word: &str) -> Option<i16> {
-    word.parse().ok().filter(|year| YEARS.contains(year) && word.len() == 4)
+    word.parse().ok().filter(|year| YEARS.contains(year) && word.len() == YEAR_DIGITS)
 }
 
 fn number(word: &str) -> Option<i64> {

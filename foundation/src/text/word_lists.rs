@@ -119,9 +119,21 @@ struct DateWords {
     weekdays: Vec<Vec<Phrase>>,
     /// The numbers from one on.
     numbers: Vec<Vec<Phrase>>,
-    /// What each pattern means, and the pattern.
-    patterns: Vec<(String, Phrase)>,
+    patterns: Vec<Pattern>,
 }
+
+/// A pattern of a date.
+#[derive(Debug)]
+struct Pattern {
+    /// What it means, such as `last_week`, or `in` for what its slots name.
+    meaning: String,
+    /// The bound that it is of that period.
+    bound: Option<String>,
+    phrase: Phrase,
+}
+
+/// What patterns mean that name a bound of a period.
+const BOUNDS: [&str; 4] = ["since", "before", "after", "until"];
 
 static LISTS: [OnceLock<WordLists>; CODES.len()] = [const { OnceLock::new() }; CODES.len()];
 
@@ -244,21 +256,39 @@ impl DateWords {
         let forms = |entries: &[String]| -> Vec<Vec<Phrase>> {
             entries.iter().map(|entry| entry.split('|').map(Phrase::parse).collect()).collect()
         };
-        let expand = |written: &String| -> Vec<String> {
-            if written.contains("{point}") {
-                dates.points.iter().map(|point| written.replace("{point}", point)).collect()
-            } else {
-                vec![written.clone()]
-            }
+        let (bounds, periods): (Vec<_>, Vec<_>) =
+            dates.phrases.iter().partition(|(meaning, _)| BOUNDS.contains(&meaning.as_str()));
+        let inner: Vec<(&str, &str)> = periods
+            .into_iter()
+            .flat_map(|(meaning, written)| written.iter().map(|one| (meaning.as_str(), one.as_str())))
+            .collect();
+        let period = |(meaning, written): &(&str, &str)| Pattern {
+            meaning: (*meaning).to_owned(),
+            bound: None,
+            phrase: Phrase::parse(written),
         };
-        let patterns = dates.phrases.iter().flat_map(|(meaning, written)| {
-            written.iter().flat_map(expand).map(|pattern| (meaning.clone(), Phrase::parse(&pattern)))
-        });
+        // They come first, because a phrase such as `antes de ayer` is not what lies before `ayer`.
+        let mut patterns: Vec<Pattern> = inner.iter().map(period).collect();
+        let points: Vec<(&str, &str)> =
+            dates.points.iter().map(|point| ("in", point.as_str())).chain(inner).collect();
+        for (bound, written) in
+            bounds.into_iter().flat_map(|(bound, all)| all.iter().map(move |one| (bound, one)))
+        {
+            // Without the slot, the slots of the pattern itself name the point.
+            let count = if written.contains("{point}") { points.len() } else { 1 };
+            for (meaning, point) in points.iter().take(count) {
+                patterns.push(Pattern {
+                    meaning: (*meaning).to_owned(),
+                    bound: Some(bound.clone()),
+                    phrase: Phrase::parse(&written.replace("{point}", point)),
+                });
+            }
+        }
         Self {
             months: forms(&dates.months),
             weekdays: forms(&dates.weekdays),
             numbers: forms(&dates.numbers),
-            patterns: patterns.collect(),
+            patterns,
         }
     }
 }
@@ -425,8 +455,10 @@ impl Cover<'_> {
 /// A pattern of a date that was found in a text.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct DatePattern {
-    /// What the pattern means, such as `last_week` or `since`.
+    /// What the pattern means, such as `last_week`, or `in` for what its slots name.
     pub(crate) meaning: &'static str,
+    /// The bound that this is of the period, such as `since`, unless it is the period itself.
+    pub(crate) bound: Option<&'static str>,
     /// Where it stands.
     pub(crate) span: Range<usize>,
     /// The number of the month, from 1 on.
@@ -478,7 +510,9 @@ pub(crate) fn date_in_digits(text: &str) -> Option<(usize, Date)> {
         [day, month, year] if year.len() == YEAR_DIGITS => (year, month, day),
         _ => return None,
     };
-    let is_short = |part: &str| is_digits(part) && part.len() <= DAY_DIGITS;
+    // A year with fewer digits behind full stops is a version: `2024.3.1`.
+    let least = if sign == '.' && written.starts_with(year) { DAY_DIGITS } else { 1 };
+    let is_short = |part: &str| is_digits(part) && (least..=DAY_DIGITS).contains(&part.len());
     let is_date = is_digits(year) && is_short(month) && is_short(day);
     let date = Date::new(year.parse().ok()?, month.parse().ok()?, day.parse().ok()?).ok()?;
     is_date.then_some((written.len(), date))
@@ -551,9 +585,10 @@ pub(crate) fn date_patterns(text: &str) -> Vec<DatePattern> {
             spoken.has(language) || Languages::of(text.get(span.clone()).unwrap_or("")).has(language)
         };
         for words in language.lists().map(|lists| &lists.dates) {
-            for (meaning, phrase) in &words.patterns {
+            for Pattern { meaning, bound, phrase } in &words.patterns {
                 for at in (0..reading.units.len()).filter(|&at| !reading.is_joined(at)) {
-                    let mut pattern = DatePattern { meaning, ..DatePattern::default() };
+                    let mut pattern =
+                        DatePattern { meaning, bound: bound.as_deref(), ..DatePattern::default() };
                     let mut fill = |slot: &str, at| pattern.fill(words, &reading, slot, at);
                     let end = phrase.end(text, &reading.units, at, &mut fill);
                     if let Some(end) = end.filter(|&end| !reading.is_joined(end)) {

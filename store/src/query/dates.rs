@@ -30,6 +30,8 @@ pub(super) struct DatedQuery {
     rest: Query,
     /// The notes that state a date in the period, the latest first.
     rows: Vec<FileRow>,
+    /// Whether a filter selects the notes that are searched.
+    is_filtered: bool,
 }
 
 /// The result of a search for a query that names a period.
@@ -77,6 +79,11 @@ impl DatedQuery {
             rest.all_words.clear();
         }
         let allowed = allowed_files(&core.index.catalog(), request)?;
+        if allowed.as_ref().is_some_and(FileSet::is_empty) {
+            return Ok(None);
+        }
+        let is_filtered =
+            !request.filter.is_unrestricted() || request.path.is_some() || request.among.is_some();
         let table = core.index.file_table(snapshot)?;
         let dated = table.entries().iter().filter(|entry| {
             let is_allowed = allowed.as_ref().is_none_or(|allowed| allowed.contains(entry.id));
@@ -93,7 +100,7 @@ impl DatedQuery {
             NoteDate::of(other).at.cmp(&NoteDate::of(one).at).then_with(|| one.path.cmp(&other.path))
         });
         let words = phrase.span.of(text).to_owned();
-        Ok(Some(Self { phrase, words, rest, rows }))
+        Ok(Some(Self { phrase, words, rest, rows, is_filtered }))
     }
 
     /// Searches the notes of the period, if they answer the rest of the query about as well as all notes do, and returns at
@@ -107,15 +114,19 @@ impl DatedQuery {
         limit: usize,
         sought: &mut impl FnMut(&Query, Option<&FileSet>, &mut Vec<Wording>) -> Result<SearchHits>,
     ) -> Result<DatedHits> {
-        let Self { phrase, words, rest, rows } = self;
+        let Self { phrase, words, rest, rows, is_filtered } = self;
         let period = phrase.period();
         let is_date_alone = rest.words.is_empty();
         let whole =
             |notice: String| DatedHits { narrowed: None, is_date_alone, notices: vec![notice.into()] };
         if rows.is_empty() {
-            let missing = format!("there are no notes {period}, although the query says \"{words}\"");
+            let (none, all) = match is_filtered {
+                true => ("the filter leaves no notes", "all that it leaves"),
+                false => ("there are no notes", "all notes"),
+            };
+            let missing = format!("{none} {period}, although the query says \"{words}\"");
             let dated = "a note is of the day that its properties or its name state";
-            return Ok(whole(format!("{missing}, so all notes were searched; {dated}")));
+            return Ok(whole(format!("{missing}, so {all} were searched; {dated}")));
         }
         let mut notices = Vec::new();
         let files: FileSet = rows.iter().map(|row| row.id).collect();
@@ -124,11 +135,16 @@ impl DatedQuery {
         let ranking = replace_unknown(&rest, &snapshot.bm25)?.unwrap_or_else(|| rest.words.clone());
         let best_words = words_of_best(snapshot, &rest, &ranking, &all)?;
         let is_match = |best: f32, of_all: f32| best >= MIN_MATCH * of_all;
-        let is_by_words = is_match(words_of_best(snapshot, &rest, &ranking, &hits)?, best_words);
         // Cosines of a model whose mean is not known are high for unrelated texts, too.
         let has_mean = snapshot.model.as_ref().is_some_and(|model| model.mean_passage().is_some());
         let meaning = meaning_of_best(&all);
-        let is_by_meaning = has_mean && meaning > 0.0 && is_match(meaning_of_best(&hits), meaning);
+        let has_meaning = has_mean && meaning > 0.0;
+        let is_by_meaning = has_meaning && is_match(meaning_of_best(&hits), meaning);
+        // Where no note has a word of the rest, meaning alone tells which notes answer it.
+        let is_by_words = match best_words > 0.0 {
+            true => is_match(words_of_best(snapshot, &rest, &ranking, &hits)?, best_words),
+            false => is_date_alone || !has_meaning,
+        };
         // What is related with a note need not have the words.
         if !(hits.answer.is_some() || is_by_words || is_by_meaning) {
             let worse = format!("the notes {period} answer the query much worse than others");
