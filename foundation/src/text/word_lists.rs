@@ -585,7 +585,10 @@ pub(crate) fn date_patterns(text: &str) -> Vec<DatePattern> {
             spoken.has(language) || Languages::of(text.get(span.clone()).unwrap_or("")).has(language)
         };
         for words in language.lists().map(|lists| &lists.dates) {
-            for Pattern { meaning, bound, phrase } in &words.patterns {
+            // Most of the patterns have a word that the text has not.
+            let has_word = |word: &str| reading.units.iter().any(|unit| unit.text == word);
+            let possible = words.patterns.iter().filter(|pattern| pattern.phrase.words().all(has_word));
+            for Pattern { meaning, bound, phrase } in possible {
                 for at in (0..reading.units.len()).filter(|&at| !reading.is_joined(at)) {
                     let mut pattern =
                         DatePattern { meaning, bound: bound.as_deref(), ..DatePattern::default() };

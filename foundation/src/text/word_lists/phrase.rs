@@ -76,6 +76,14 @@ impl Phrase {
         self.parts.first().map(|(part, _)| part)
     }
 
+    /// Returns the whole words.
+    pub(super) fn words(&self) -> impl Iterator<Item = &str> {
+        self.parts.iter().filter_map(|(part, _)| match part {
+            Part::Word(word) => Some(word.as_str()),
+            _ => None,
+        })
+    }
+
     /// Says whether the phrase is one word, or the beginning of one.
     pub(super) fn is_one_unit(&self) -> bool {
         matches!(self.parts.as_slice(), [(Part::Word(_) | Part::Stem(_), _)]) && !self.has_colon
