@@ -267,7 +267,7 @@ impl DateWords {
             bound: None,
             phrase: Phrase::parse(written),
         };
-        // They come first, because a phrase such as `antes de ayer` is not what lies before `ayer`.
+        // They come first: the Spanish and French words for the day before yesterday are also those for before yesterday.
         let mut patterns: Vec<Pattern> = inner.iter().map(period).collect();
         let points: Vec<(&str, &str)> =
             dates.points.iter().map(|point| ("in", point.as_str())).chain(inner).collect();
