@@ -48,7 +48,7 @@ const PERIODS: &[(&str, &str, &str)] = &[
     ("dinner the day before yesterday", "of 2026-11-19", "dinner"),
     ("dinner last Friday", "of 2026-11-20", "dinner"),
     ("early August at sea", "from 2026-08-01 to 2026-08-10", "at sea"),
-    ("boat in mid-August", "from 2026-08-11 to 2026-08-20", "boat in"),
+    ("boat in mid-August", "from 2026-08-11 to 2026-08-20", "boat"),
     ("the end of February 2024", "from 2024-02-21 to 2024-02-29", "the"),
     ("tax 07.10.2026", "of 2026-10-07", "tax"),
     ("tax 2026-10-07", "of 2026-10-07", "tax"),

@@ -32,6 +32,9 @@ const LOOKED_AT: usize = 10;
 /// The length of the passage of a recalled memory, in bytes.
 pub(super) const LONGEST: usize = 600;
 
+/// The longest part of a prompt, in bytes, whose meaning is compared: about as much as has twenty key terms.
+pub(super) const COMPARED_BYTES: usize = 300;
+
 /// Notes whose shares of matched words differ by less than this are considered equal matches.
 const AS_GOOD: f32 = 0.1;
 

@@ -6,8 +6,7 @@ use std::sync::Arc;
 
 use crate::memory::Recalls;
 use crate::memory::candidates::Candidates;
-use crate::memory::evidence::{EvaluatedMatch, LONGEST, Matches};
-use crate::memory::recall::COMPARED_BYTES;
+use crate::memory::evidence::{COMPARED_BYTES, EvaluatedMatch, LONGEST, Matches};
 use sidenote_foundation::error::Result;
 use sidenote_foundation::index::Snapshot;
 use sidenote_foundation::index::catalog::{FileId, FileKind};

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::memory::candidates::Candidates;
 use crate::memory::content::MemoryContent;
-use crate::memory::evidence::{EvaluatedMatch, LONGEST, Matches};
+use crate::memory::evidence::{COMPARED_BYTES, EvaluatedMatch, LONGEST, Matches};
 use crate::memory::meant::meant;
 use crate::memory::newer_statements::NewerNotes;
 use crate::memory::recall_reply::{RecallBudget, RecallReply};
@@ -118,9 +118,6 @@ pub struct ExplainReply {
     /// The thresholds of the tiers.
     pub thresholds: TierThresholds,
 }
-
-/// The longest part of a prompt, in bytes, whose meaning is compared: about as much as has twenty key terms.
-pub(super) const COMPARED_BYTES: usize = 300;
 
 /// Returns the query that finds notes for a prompt. `None` if the prompt is small talk. Its words are the key terms of the
 /// prompt; its meaning is that of the beginning of the prompt, as it was written.
