@@ -129,6 +129,17 @@ fn every_toolset_says_so_where_it_gives_notes() {
     assert_eq!(cases.len(), 7);
 }
 
+/// Searches for each word, and compares what is suggested for it.
+#[track_caller]
+fn check_suggestions(vault: &TestVault, cases: [(&str, Option<&str>); 9]) {
+    for (typed, expected) in cases {
+        let done = vault.run(&["search", typed]);
+        let said = stderr(&done);
+        let suggested = said.lines().find_map(|line| line.strip_prefix("did you mean: "));
+        assert_eq!(suggested, expected, "{typed}");
+    }
+}
+
 #[test]
 fn only_plausible_corrections_are_suggested() {
     let vault = TestVault::new(&[
@@ -149,13 +160,7 @@ fn only_plausible_corrections_are_suggested() {
         ("xyzzyq", None),
         ("arboir", None),
     ];
-    for (typed, expected) in cases {
-        let done = vault.run(&["search", typed]);
-        let said = stderr(&done);
-        let suggested = said.lines().find_map(|line| line.strip_prefix("did you mean: "));
-        assert_eq!(suggested, expected, "{typed}");
-    }
-    assert_eq!(cases.len(), 9);
+    check_suggestions(&vault, cases);
 }
 
 /// No list tells the words of other languages than English, so what differs from the words of the notes is no mistake where it
@@ -186,11 +191,5 @@ fn right_words_of_other_languages_are_not_corrected() {
         ("Kahte", Some("kante")),
         ("abeula", Some("abuela")),
     ];
-    for (typed, expected) in cases {
-        let done = vault.run(&["search", typed]);
-        let said = stderr(&done);
-        let suggested = said.lines().find_map(|line| line.strip_prefix("did you mean: "));
-        assert_eq!(suggested, expected, "{typed}");
-    }
-    assert_eq!(cases.len(), 9);
+    check_suggestions(&vault, cases);
 }

@@ -72,8 +72,8 @@ impl EvaluatedMatch {
 
 impl Recalls<'_> {
     /// Reads notes and measures the evidence that each is about a text, given by its words. The result holds `None` for
-    /// a note that was removed. `by_chance` is the similarity that a passage has with the text by chance, `prompt` are the words by which the text can name a note, and `length` is the length of
-    /// passages, in bytes.
+    /// a note that was removed. `by_chance` is the similarity that a passage has with the text by chance, `prompt` are the
+    /// words by which the text can name a note, and `length` is the length of passages, in bytes.
     ///
     /// # Errors
     /// `Corrupt` if the index cannot be read.
