@@ -176,7 +176,7 @@ pub struct Word {
     /// The word in folded form.
     pub exact: String,
     /// The word in lower case with its diacritics, on which its stem in another language depends; `None` for what has no
-    /// inflections, such as an identifier.
+    /// inflections, such as an identifier, and where all notes are in English.
     pub typed: Option<String>,
     /// The English stem of the word.
     pub stem: String,

@@ -12,10 +12,12 @@ mod log_keys;
 mod nearest_records;
 mod records;
 mod similarity;
+mod vector_file;
 
 use std::collections::HashSet;
 use std::fs::File;
 use std::io::Read as _;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -30,11 +32,12 @@ use graph::{
 };
 use lazy_graph::LazyGraph;
 use log_keys::LogKeys;
-use nearest_records::{Passes, Records};
+use nearest_records::Passes;
 pub use records::VectorRecord;
 use records::read_keys_from;
 pub(super) use records::read_records;
 use similarity::SimilarityScale;
+use vector_file::VectorFile;
 
 /// The most vectors that are compared one by one. A graph of coarse vectors misses some: among look-alikes, which its vectors
 /// cannot tell apart, and among outliers, to which few connections lead. So it is built where comparing takes too long.
@@ -94,7 +97,7 @@ pub struct Vectors {
     graph_records: usize,
     /// The vectors of the records after these, concatenated.
     tail: Vec<i8>,
-    log: Option<Arc<File>>,
+    log: Option<VectorFile>,
 }
 
 impl std::fmt::Debug for Vectors {
@@ -210,6 +213,10 @@ fn read_log_from(folder: &Path, dimensions: usize, first: usize) -> Result<Log> 
     Ok(Log { keys, key_records: bytes, keys_file: Some(keys_file), file: Some(file) })
 }
 
+fn reading_failed(error: std::io::Error) -> Error {
+    Error::io("read", "the vectors", error)
+}
+
 fn graph_error<E: std::error::Error + Send + Sync + 'static>(doing: &'static str) -> impl Fn(E) -> Error {
     move |error| Error::corrupt(format!("cannot {doing} the vector graph")).with_source(error)
 }
@@ -279,7 +286,7 @@ impl Vectors {
             covered,
             graph_records: read_graph_info(folder).map_or(0, |info| info.records),
             tail,
-            log: Some(Arc::new(file)),
+            log: Some(VectorFile::new(file, dimensions, covered)),
             ..Self::empty(dimensions)
         })
     }
@@ -339,6 +346,9 @@ impl Vectors {
     /// Prepares for searches as an earlier state was prepared.
     pub(super) fn prepare_as(&self, earlier: &Self) {
         self.graph.count_on(&earlier.graph);
+        if let (Some(log), Some(earlier)) = (&self.log, &earlier.log) {
+            log.hold_as(earlier);
+        }
         if earlier.graph.is_wanted() {
             self.prepare_searches();
         }
@@ -354,20 +364,15 @@ impl Vectors {
         self.tail.get(start..start + self.dimensions)
     }
 
-    /// Reads the vector of a record into `vector`, with `bytes` as a buffer.
-    fn read_at(&self, record: usize, bytes: &mut Vec<u8>, vector: &mut Vec<i8>) -> Result<()> {
+    /// Reads the vector of a record into `vector`, with `buffer` for what is read of the log.
+    fn read_at(&self, record: usize, buffer: &mut Vec<u8>, vector: &mut Vec<i8>) -> Result<()> {
         vector.clear();
         if let Some(held) = self.tail_at(record) {
             vector.extend_from_slice(held);
             return Ok(());
         }
-        bytes.resize(self.dimensions, 0);
-        if let Some(log) = &self.log {
-            let at = HEADER + record * record_size(self.dimensions) + 4;
-            platform::read_exact_at(log, bytes, at as u64)
-                .map_err(|error| Error::io("read", "the vectors", error))?;
-        }
-        vector.extend(bytes.iter().map(|&byte| byte as i8));
+        let stored = self.read_records(record..record + 1, buffer)?;
+        vector.extend(stored.iter().skip(SCALE).map(|&byte| byte.cast_signed()));
         Ok(())
     }
 
@@ -443,14 +448,14 @@ impl Vectors {
             placed.filter_map(|(at, key)| Some((self.record_of(*key)?, at))).collect();
         records.sort_unstable();
         let mut near = Vec::with_capacity(records.len());
-        let mut bytes = Vec::new();
+        let mut buffer = Vec::new();
         let query = Query::of(&query.bytes);
         // Most passages of a note are next to each other in the log, and are read at once.
         for run in records.chunk_by(|one, next| next.0 <= one.0 + 1).flat_map(|run| run.chunks(READ_AT_ONCE))
         {
             let first = run.first().map_or(0, |(record, _)| *record);
             let last = run.last().map_or(0, |(record, _)| *record);
-            self.read_records(first..(last + 1).min(self.covered), &mut bytes)?;
+            let bytes = self.read_records(first..(last + 1).min(self.covered), &mut buffer)?;
             for &(record, at) in run {
                 let cosine = match self.tail_at(record) {
                     Some(held) => query.cosine(held),
@@ -468,15 +473,10 @@ impl Vectors {
         Ok(near.into_iter().map(|(_, near)| near).collect())
     }
 
-    /// Reads records of the log into `bytes`.
-    fn read_records(&self, records: std::ops::Range<usize>, bytes: &mut Vec<u8>) -> Result<()> {
-        let size = record_size(self.dimensions);
-        bytes.resize(records.len() * size, 0);
-        match &self.log {
-            Some(log) => platform::read_exact_at(log, bytes, (HEADER + records.start * size) as u64)
-                .map_err(|error| Error::io("read", "the vectors", error)),
-            None => Ok(()),
-        }
+    /// Returns records of the log, with `buffer` for what is read of it.
+    fn read_records<'t>(&'t self, records: Range<usize>, buffer: &'t mut Vec<u8>) -> Result<&'t [u8]> {
+        let read = |log: &'t VectorFile| log.read(records, buffer);
+        self.log.as_ref().map_or(Ok([].as_slice()), read).map_err(reading_failed)
     }
 
     /// Finds the passages nearest to a query, best first. If `allowed` is given, only those are searched; a few of
@@ -545,12 +545,9 @@ impl Vectors {
             Some(Neighbour { key: *all.get(record)?, similarity: scale.of_cosine(cosine) })
         };
         let Some(found) = self.graph.nearest(query, candidates, passes)? else {
-            let (size, count) = (record_size(self.dimensions), count.min(self.covered));
-            let records = Records { file: log, start: HEADER, size, count: self.covered };
             let cosine = |record: &[u8]| compared.cosine_of_stored(record.get(SCALE..).unwrap_or_default());
-            let nearest = records
-                .nearest(count, cosine, passes)
-                .map_err(|error| Error::io("read", "the vectors", error))?;
+            let records = log.scan().map_err(reading_failed)?;
+            let nearest = records.nearest(count.min(self.covered), cosine, passes).map_err(reading_failed)?;
             return Ok(nearest.into_iter().filter_map(|near| neighbour(near.record, near.score)).collect());
         };
         let (mut bytes, mut vector) = (Vec::new(), Vec::new());

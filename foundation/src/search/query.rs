@@ -99,6 +99,10 @@ impl Query {
     /// `Corrupt` or `Io` if the index cannot be read.
     pub fn in_languages_of(&mut self, bm25: &Bm25Snapshot) -> Result<()> {
         let languages = bm25.languages()?;
+        if languages.is_english() {
+            self.words.iter_mut().chain(&mut self.all_words).for_each(|word| word.typed = None);
+            return Ok(());
+        }
         let common = |language: Language| {
             self.all_words.iter().filter(|word| language.has_stop_word(&word.exact)).count()
         };

@@ -81,7 +81,7 @@ pub fn excerpt_of(
     stem: &mut CachedStemmer,
 ) -> Excerpt {
     let passages = reading.passages();
-    let matcher = Matcher::new(words, reading.language(), stem);
+    let matcher = Matcher::new(words, reading, stem);
     let by_words = best_by_words(passages, &matcher, stem);
     // The index after the last passage is that of the summary, which stands for the whole note.
     let chosen = by_words.or(nearest).filter(|&at| at < passages.len()).unwrap_or(0);
@@ -137,7 +137,7 @@ pub fn excerpt_of_parts(
     Some(Excerpt {
         trail: around.map_or_else(String::new, |passage| reading.heading_path_of(passage)),
         lines: (first, last.max(first)),
-        marks: marks(&snippet, &Matcher::new(words, reading.language(), stem), stem),
+        marks: marks(&snippet, &Matcher::new(words, reading, stem), stem),
         snippet,
         shown,
         cut,
@@ -177,19 +177,19 @@ pub fn plain_text(
         lines.extend(part.lines().map(|line| line.trim().to_owned()).filter(|line| !line.is_empty()));
     }
     let text = shown.cut.mark(&lines.join("\n"));
-    let marks = marks(&text, &Matcher::new(words, reading.language(), stem), stem);
+    let marks = marks(&text, &Matcher::new(words, reading, stem), stem);
     (text, marks)
 }
 
-/// Returns the indices of the query words that occur in a text of a note in a language.
+/// Returns the indices of the query words that occur in a text of a note.
 pub fn matched_words(
     text: &str,
     words: &[Word],
-    language: Option<Language>,
+    reading: &ParsedNote,
     stem: &mut CachedStemmer,
 ) -> HashSet<usize> {
     let mut matched = HashSet::new();
-    Matcher::new(words, language, stem).each(text, stem, |word, _, _| {
+    Matcher::new(words, reading, stem).each(text, stem, |word, _, _| {
         matched.insert(word);
     });
     matched
@@ -202,9 +202,7 @@ pub fn best_passage(
     nearest: Option<usize>,
     stem: &mut CachedStemmer,
 ) -> usize {
-    best_by_words(reading.passages(), &Matcher::new(words, reading.language(), stem), stem)
-        .or(nearest)
-        .unwrap_or(0)
+    best_by_words(reading.passages(), &Matcher::new(words, reading, stem), stem).or(nearest).unwrap_or(0)
 }
 
 fn best_by_words(passages: &[Passage], matcher: &Matcher<'_>, stem: &mut CachedStemmer) -> Option<usize> {
@@ -279,8 +277,10 @@ impl Inflections {
 }
 
 impl<'w> Matcher<'w> {
-    /// Prepares words for texts in a language.
-    fn new(words: &'w [Word], language: Option<Language>, stem: &mut CachedStemmer) -> Self {
+    /// Prepares words for texts of a note.
+    fn new(words: &'w [Word], reading: &ParsedNote, stem: &mut CachedStemmer) -> Self {
+        let has_inflections = words.iter().any(|word| word.typed.is_some());
+        let language = has_inflections.then(|| reading.language()).flatten();
         let stemmer = language.and_then(|language| Some((language, stem.in_languages.of(language)?)));
         let (language, inflections) = stemmer.map_or((None, Vec::new()), |(language, stemmer)| {
             let inflections = words.iter().map(|word| Inflections::of(word, language, stemmer));

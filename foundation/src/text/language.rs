@@ -194,7 +194,9 @@ impl Language {
 /// units and signs of lists more often than not.
 pub fn detect(text: &str) -> Option<Language> {
     let mut evidence = Evidence::new();
-    for word in text.split(|c: char| !(c.is_alphabetic() || is_mark(c))).filter(|word| !word.is_empty()) {
+    let is_between =
+        |c: char| if c.is_ascii() { !c.is_ascii_alphabetic() } else { !(c.is_alphabetic() || is_mark(c)) };
+    for word in text.split(is_between).filter(|word| !word.is_empty()) {
         if evidence.words == SAMPLE_WORDS {
             break;
         }

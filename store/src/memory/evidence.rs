@@ -122,11 +122,10 @@ impl Recalls<'_> {
         let mention = all_names.filter_map(|name| mention_of(prompt, name, &english_rank, stem)).min();
         // The parts of an identifier are counted, so the identifier itself is not.
         let is_word = |at: usize| words.get(at).is_some_and(|word| word.single);
-        let language = reading.language();
         let names = [&reading.title, hit.row.path.stem(), &aliases].join("\n");
-        let names = matched_words(&names, words, language, stem);
+        let names = matched_words(&names, words, &reading, stem);
         let text = [shown.trail.as_str(), &shown.passage].join("\n");
-        let text = matched_words(&text, words, language, stem);
+        let text = matched_words(&text, words, &reading, stem);
         // "What did we decide" asks for a decision, whatever words it is put in.
         let of_kind = (0..words.len()).filter(|&at| {
             let kind = kinds.get(at).copied().filter(|kind| *kind != GENERAL);

@@ -31,7 +31,8 @@ pub(super) fn nearest(
     if (u32::from_ne_bytes(*vectors), u32::from_ne_bytes(*size)) != expected {
         return None;
     }
-    let records = Records { file: &file, start: HEADER, size: coarse::size(dimensions), count: covered };
+    let records =
+        Records { file: &file, start: HEADER, size: coarse::size(dimensions), count: covered, held: None };
     let cosine = |vector: &[u8]| coarse_cosine(query, vector, dimensions);
     let nearest = records.nearest(count, cosine, passes).ok()?;
     Some(nearest.into_iter().map(|near| near.record).collect())

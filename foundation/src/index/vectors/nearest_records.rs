@@ -47,9 +47,28 @@ pub(super) struct Records<'t> {
     pub(super) start: usize,
     pub(super) size: usize,
     pub(super) count: usize,
+    /// All of them, if they are in memory.
+    pub(super) held: Option<&'t [u8]>,
 }
 
-impl Records<'_> {
+impl<'t> Records<'t> {
+    /// Returns these records, which are read into `buffer` unless they are in memory.
+    ///
+    /// # Errors
+    /// The error of a read that failed.
+    pub(super) fn read<'b>(&self, records: Range<usize>, buffer: &'b mut Vec<u8>) -> io::Result<&'b [u8]>
+    where
+        't: 'b,
+    {
+        let bytes = records.start * self.size..records.end * self.size;
+        if let Some(held) = self.held.and_then(|held| held.get(bytes.clone())) {
+            return Ok(held);
+        }
+        buffer.resize(bytes.len(), 0);
+        platform::read_exact_at(self.file, buffer, (self.start + bytes.start) as u64)?;
+        Ok(buffer)
+    }
+
     /// Returns the `most` records with the highest scores, the highest first, of those for which `passes` is true, if it is
     /// given.
     ///
@@ -82,12 +101,11 @@ impl Records<'_> {
         passes: Option<Passes<'_>>,
     ) -> io::Result<Vec<Scored>> {
         let at_once = (READ_AT_ONCE / self.size).max(1);
-        let mut bytes = Vec::new();
+        let mut buffer = Vec::new();
         // The worst of the best is the greatest.
         let mut nearest = BinaryHeap::with_capacity(most + 1);
         for start in records.clone().step_by(at_once) {
-            bytes.resize((records.end - start).min(at_once) * self.size, 0);
-            platform::read_exact_at(self.file, &mut bytes, (self.start + start * self.size) as u64)?;
+            let bytes = self.read(start..(start + at_once).min(records.end), &mut buffer)?;
             for (record, bytes) in (start..).zip(bytes.chunks_exact(self.size)) {
                 let scored = Scored { score: score(bytes), record };
                 let is_near = nearest.len() < most || nearest.peek().is_some_and(|worst| scored < *worst);
