@@ -4,9 +4,9 @@
 
 use libfuzzer_sys::fuzz_target;
 use serde_json::Value;
-use sidenote::text::edit::{Edit, apply};
-use sidenote::text::frontmatter::{Frontmatter, edit, read};
-use sidenote::text::path;
+use sidenote::markdown::edit::{Edit, apply};
+use sidenote::markdown::frontmatter::{Frontmatter, edit, read};
+use sidenote::markdown::path;
 
 fn edited(text: &str, edits: &[Edit]) -> String {
     String::from_utf8(apply(text.as_bytes(), edits).expect("a plan can be carried out")).expect("it is UTF-8")

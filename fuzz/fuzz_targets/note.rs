@@ -2,12 +2,12 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use sidenote::text::decode::decode;
-use sidenote::text::note::Note;
-use sidenote::text::passage::passages;
-use sidenote::text::terms::terms;
-use sidenote::text::canvas;
-use sidenote::text::span::Span;
+use sidenote::markdown::decode::decode;
+use sidenote::markdown::note::Note;
+use sidenote::markdown::passage::passages;
+use sidenote::language::terms::terms;
+use sidenote::markdown::canvas;
+use sidenote::markdown::span::Span;
 
 fn check(text: &str, note: &Note, name: &str) {
     let fits = |span: Span| assert!(text.get(span.start..span.end).is_some(), "{name}: {span:?} in {text:?}");

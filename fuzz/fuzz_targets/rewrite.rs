@@ -2,10 +2,10 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use sidenote::text::edit::apply;
-use sidenote::text::path::NotePath;
-use sidenote::text::resolve::{FileNames, LinkFormat};
-use sidenote::text::rewrite::{Moves, RenameContext, RewriteOptions, parse};
+use sidenote::markdown::edit::apply;
+use sidenote::markdown::path::NotePath;
+use sidenote::links::resolve::{FileNames, LinkFormat};
+use sidenote::links::rewrite::{Moves, RenameContext, RewriteOptions, parse};
 
 fuzz_target!(|input: (&str, &str, &str, u8)| {
     let (text, old, new, choice) = input;

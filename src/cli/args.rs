@@ -6,10 +6,10 @@ use std::path::PathBuf;
 use clap::Args;
 use clap::builder::{PathBufValueParser, TypedValueParser};
 
-use crate::clock::Timestamp;
-use crate::config::expand_home;
-use crate::error::{Error, Result};
 use crate::store::Searches;
+use sidenote_base::clock::Timestamp;
+use sidenote_base::error::{Error, Result};
+use sidenote_config::expand_home;
 
 /// The flag `--dry-run` of the commands that change something.
 #[derive(Debug, Args)]

@@ -5,8 +5,8 @@ use console::style;
 
 use super::search::{RankingArgs, show_components};
 use super::{CommandContext, output};
-use crate::error::Result;
 use crate::store::{WhyReply, WhyRequest};
+use sidenote_base::error::Result;
 
 /// Explain why a note is, or is not, among the results of a search.
 #[derive(Debug, Args)]

@@ -8,8 +8,8 @@ use crate::cli::args::DryRunArgs;
 use crate::cli::change::show_change;
 use crate::cli::progress::Spinner;
 use crate::cli::{CommandContext, output};
-use crate::error::Result;
 use crate::store::BackupItem;
+use sidenote_base::error::Result;
 
 /// Back up the vault and its journal, or list and restore backups.
 ///

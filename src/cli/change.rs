@@ -26,8 +26,8 @@ pub(super) use report::{coloured, print_remarks, show_change};
 
 use super::CommandContext;
 use super::args::DryRunArgs;
-use crate::error::Result;
 use crate::store::{EditRequest, NoteEdit, Operation};
+use sidenote_base::error::Result;
 
 /// Options of every command that edits one note.
 #[derive(Debug, Args)]

@@ -14,16 +14,16 @@ use serde::Serialize;
 use super::args::AtArgs;
 use super::progress::Spinner;
 use super::{CommandContext, Outcome, output, terminal};
-use crate::atomic_file::AtomicFile;
 use crate::cli::output::Output;
 use crate::cli::vault_paths::{current_folder, vault_paths, vault_root};
-use crate::error::{Error, ErrorKind, Result};
-use crate::platform;
 use crate::store::{
     Baseline, Certainty, CheckReply, CheckRequest, PROBLEM_CODES, Problem, ProblemCode, RepairRequest,
     Severity, Store,
 };
-use crate::vault::path_in_repository;
+use sidenote_base::atomic_file::AtomicFile;
+use sidenote_base::error::{Error, ErrorKind, Result};
+use sidenote_base::platform;
+use sidenote_vault::path_in_repository;
 
 /// Report problems of the vault, such as broken links.
 ///

@@ -7,8 +7,8 @@ use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-use crate::error::{Error, Result};
-use crate::parallel::no_thread;
+use sidenote_base::error::{Error, Result};
+use sidenote_base::parallel::no_thread;
 
 /// The interval at which the end of a process is looked for.
 const INTERVAL: Duration = Duration::from_millis(5);

@@ -12,8 +12,8 @@ use serde_json::Value;
 
 use super::child::Running;
 use super::clients::{Client, NAME};
-use crate::platform;
 use crate::store::{Finding, Level};
+use sidenote_base::platform;
 
 /// The time that a program has to say its version.
 const VERSION_LIMIT: Duration = Duration::from_secs(5);
@@ -81,7 +81,7 @@ fn findings_of(client: Client, name: &str, place: &Place) -> Vec<Finding> {
     let file = place.file.display();
     // Users keep their settings in a repository and link to them. The settings of a project can be a download.
     let real = if place.is_own { platform::canonicalize(&place.file) } else { Ok(place.file.clone()) };
-    let entries = match real.and_then(|real| crate::safe_open::read_in_place(&real, MAX_SETTINGS)) {
+    let entries = match real.and_then(|real| sidenote_base::safe_open::read_in_place(&real, MAX_SETTINGS)) {
         Ok(bytes) => entries_of(client, &String::from_utf8_lossy(&bytes)),
         Err(error) => {
             let state = format!("{file} cannot be read: {error}");

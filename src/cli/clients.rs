@@ -12,9 +12,10 @@ use serde_json::json;
 use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, value};
 
 use super::settings_json::SettingsJson;
-use crate::atomic_file::AtomicFile;
-use crate::error::{Error, Result};
-use crate::platform::{self, OpenMode};
+use sidenote_base::atomic_file::AtomicFile;
+use sidenote_base::error::{Error, Result};
+use sidenote_base::platform;
+use sidenote_base::platform::OpenMode;
 
 /// The name of our server in the settings of a client.
 pub(super) const NAME: &str = "sidenote";

@@ -13,9 +13,9 @@ use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
 use clap_complete::env::Shells;
 
 use super::{CommandContext, tree};
-use crate::config::expand_home;
-use crate::error::{Error, Result};
 use crate::store::{Open, Store};
+use sidenote_base::error::{Error, Result};
+use sidenote_config::expand_home;
 
 /// Print the completion script of a shell.
 ///

@@ -4,14 +4,15 @@ use clap::{Args, Subcommand};
 
 use super::args::DryRunArgs;
 use crate::cli::{CommandContext, output, terminal};
-use crate::config::{self, CheckConfig, Config, ConfigEdit};
-use crate::error::Result;
-use crate::index::embed::model_selection;
-use crate::search::Mode;
-use crate::search::fuse::Fusion;
 use crate::store::{refuse_invalid_check_settings, settings_of};
-use crate::vault::Vault;
-use crate::vault::location::Location;
+use sidenote_base::error::Result;
+use sidenote_config as config;
+use sidenote_config::{CheckConfig, Config, ConfigEdit};
+use sidenote_embed::model_selection;
+use sidenote_search::Mode;
+use sidenote_search::fuse::Fusion;
+use sidenote_vault::Vault;
+use sidenote_vault::location::Location;
 
 /// Show and change settings.
 ///

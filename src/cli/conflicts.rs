@@ -4,8 +4,8 @@ use clap::{Args, Subcommand};
 
 use super::args::DryRunArgs;
 use super::{CommandContext, Outcome, change, output};
-use crate::error::Result;
 use crate::store::{ConflictsReply, MergeCopiesReply, MergeCopiesRequest};
+use sidenote_base::error::Result;
 
 /// List conflict copies of notes, and notes with conflict markers of git.
 ///

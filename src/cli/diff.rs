@@ -5,9 +5,9 @@ use console::style;
 use serde_json::Value;
 
 use super::{CommandContext, output};
-use crate::error::{Error, Result};
 use crate::store::{DiffReply, DiffRequest, DiffSide, NoteChange, NoteChangeKind, Revisions};
-use crate::text::note_diff::{LinkChange, LinkRef, NoteDiff};
+use sidenote_base::error::{Error, Result};
+use sidenote_links::note_diff::{LinkChange, LinkRef, NoteDiff};
 
 /// The longest value of a property that is shown, in characters.
 const MAX_VALUE: usize = 60;

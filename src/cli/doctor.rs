@@ -5,8 +5,8 @@ use console::style;
 
 use super::terminal::wrapped_cell;
 use super::{CommandContext, Outcome, client_check, output};
-use crate::error::Result;
 use crate::store::{Diagnosis, Finding, Level};
+use sidenote_base::error::Result;
 
 /// Examine the installation, the vault, its index and the settings of MCP clients.
 ///

@@ -6,11 +6,11 @@ use clap::Args;
 
 use super::search::ModeArg;
 use super::{CommandContext, output};
-use crate::error::{Error, Result};
-use crate::index::silent;
-use crate::search::Mode;
-use crate::search::fuse::Fusion;
 use crate::store::{EvalReply, EvalRequest, ModeScores, Paired, ShareScores, evaluation_sets};
+use sidenote_base::error::{Error, Result};
+use sidenote_index::silent;
+use sidenote_search::Mode;
+use sidenote_search::fuse::Fusion;
 
 /// Measure search quality on test collections.
 ///

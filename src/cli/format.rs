@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::cli::output;
 use crate::cli::output::Output;
-use crate::error::{Error, Result};
+use sidenote_base::error::{Error, Result};
 
 /// How the items of a list are printed.
 #[derive(Debug, Default, Args)]

@@ -3,11 +3,11 @@
 use clap::{Args, Subcommand};
 
 use super::{CommandContext, output};
-use crate::error::Result;
 use crate::store::{
     Baseline, CheckReply, CheckRequest, GitInitReply, GitInitRequest, GitInitState, Store, prepare_repository,
 };
-use crate::vault::Vault;
+use sidenote_base::error::Result;
+use sidenote_vault::Vault;
 
 /// Prepare the git repository that the vault is in.
 #[derive(Debug, Args)]

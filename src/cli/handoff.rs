@@ -5,8 +5,8 @@ use clap::{Args, Subcommand};
 use crate::cli::args::{DryRunArgs, text_or_stdin};
 use crate::cli::change::show_change;
 use crate::cli::{CommandContext, output};
-use crate::error::Result;
 use crate::store::{Handoff, HandoffRequest};
+use sidenote_base::error::Result;
 
 /// Store and show handoffs, which describe the state of a project.
 ///

@@ -10,8 +10,8 @@ use serde_json::json;
 use super::CommandContext;
 use super::hook_config::{self, HookConfigArgs};
 use super::hook_input::{Dialect, HookInput};
-use crate::error::Result;
 use crate::store::{Open, RecallBudget, RecallReply, RecallRequest, Store, text_to_embed_for, xml_block};
+use sidenote_base::error::Result;
 
 /// Run a hook of a coding agent.
 ///

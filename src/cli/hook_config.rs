@@ -9,8 +9,8 @@ use super::CommandContext;
 use super::args::SettingsFileArgs;
 use super::clients::{home_folder, merge_into_file, pretty};
 use super::settings_json::{HookShape, SettingsJson};
-use crate::error::{Error, Result};
-use crate::platform::Shell;
+use sidenote_base::error::{Error, Result};
+use sidenote_base::platform::Shell;
 
 /// A coding agent that runs hooks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -6,8 +6,8 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::error::{Error, Result};
-use crate::safe_open;
+use sidenote_base::error::{Error, Result};
+use sidenote_base::safe_open;
 
 /// The maximum length of the JSON input, and of a line of a transcript, in bytes.
 const MAX_BYTES: u64 = 16 << 20;

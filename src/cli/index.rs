@@ -8,8 +8,8 @@ use serde::Serialize;
 
 use super::progress::PhaseBar;
 use super::{CommandContext, Outcome, interrupt, output};
-use crate::error::Result;
-use crate::index::{EmbedReport, SyncReport};
+use sidenote_base::error::Result;
+use sidenote_index::{EmbedReport, SyncReport};
 
 /// Update the index from the files, and compute missing vectors.
 ///

@@ -3,8 +3,8 @@
 use clap::Args;
 
 use super::{CommandContext, output};
-use crate::error::Result;
 use crate::store::InspectReply;
+use sidenote_base::error::Result;
 
 /// Print everything that the parser finds in a note.
 ///

@@ -6,10 +6,10 @@ use super::args::AtArgs;
 use super::list::show_notes;
 use super::{CommandContext, output};
 use crate::cli::format::ListFormat;
-use crate::error::Result;
 use crate::store::{
     Backlink, LinkItem, LinksReply, PathReply, RelationItem, RelationsReply, RelationsRequest, UnresolvedItem,
 };
+use sidenote_base::error::Result;
 
 /// Show the outgoing links, unresolved links and backlinks of a note, or its relations.
 ///

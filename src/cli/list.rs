@@ -6,8 +6,8 @@ use super::args::{AsOfArgs, AtArgs};
 use super::search::FilterArgs;
 use super::{CommandContext, output};
 use crate::cli::format::ListFormat;
-use crate::error::Result;
 use crate::store::{ListRequest, NoteItem, PropertyCondition, SortBy};
+use sidenote_base::error::Result;
 
 /// List notes.
 #[derive(Debug, Args)]

@@ -7,10 +7,10 @@ use serde::Serialize;
 
 use super::args::DryRunArgs;
 use super::{CommandContext, Outcome, interrupt, open, output};
-use crate::error::{Error, Result};
 use crate::share::address::VaultAddress;
 use crate::share::oauth::stored_login::LoginStore;
 use crate::share::oauth::{self, ForgetLoginReply, LoginPlan, LoginReply, LoginRequest, PreparedLogin};
+use sidenote_base::error::{Error, Result};
 
 /// How long the person may take in the browser.
 const LIMIT: Duration = Duration::from_secs(300);

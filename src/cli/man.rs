@@ -6,7 +6,7 @@ use clap::Args;
 use clap_mangen::Man;
 
 use crate::cli::{CommandContext, output, tree};
-use crate::error::{Error, Result};
+use sidenote_base::error::{Error, Result};
 
 /// Print the manual page, or write those of all commands.
 #[derive(Debug, Args)]

@@ -8,11 +8,11 @@ use clap::{Args, Subcommand};
 use super::CommandContext;
 use super::args::{SettingsFileArgs, path_from_home};
 use super::clients::{self, Client};
-use crate::config::expand_home;
-use crate::error::{Error, Result};
 use crate::mcp::{Http, Toolset};
 use crate::store::Event;
-use crate::vault::location::LocationReason;
+use sidenote_base::error::{Error, Result};
+use sidenote_config::expand_home;
+use sidenote_vault::location::LocationReason;
 
 /// Start the MCP server for AI agents.
 ///
@@ -191,7 +191,7 @@ fn named_vaults(vaults: &[PathBuf], args: &ServeArgs) -> Result<Vec<NamedVault>>
                 "write --vault NAME=FOLDER, with a name of letters, digits, - and _; its endpoint is /v/NAME/mcp",
             )
         })?;
-        let real = crate::platform::canonicalize(&folder)
+        let real = sidenote_base::platform::canonicalize(&folder)
             .map_err(|error| Error::io("open the vault", &folder, error))?;
         if let Some(other) = named.iter().find(|other| other.name.eq_ignore_ascii_case(&name)) {
             return Err(Error::invalid(format!(

@@ -24,8 +24,8 @@ use clap::{Args, Subcommand};
 use super::CommandContext;
 use super::args::DryRunArgs;
 use super::change::show_change;
-use crate::error::{Error, Result};
 use crate::store::{ChangeReply, Tier};
+use sidenote_base::error::{Error, Result};
 
 /// Save, search, recall and forget memories.
 ///

@@ -4,8 +4,8 @@ use clap::Args;
 
 use super::format::ListFormat;
 use super::{CommandContext, output};
-use crate::error::Result;
 use crate::store::MentionsReply;
+use sidenote_base::error::Result;
 
 /// List unlinked mentions of a note.
 ///

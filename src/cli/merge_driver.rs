@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::{CommandContext, Outcome, output};
-use crate::error::Result;
 use crate::store::{MERGE_TIME_LIMIT, MergeDriverRequest, drive_merge};
-use crate::text::merge::Markers;
+use sidenote_base::error::Result;
+use sidenote_links::merge::Markers;
 
 /// Merge three versions of a file for git, which calls this command.
 ///

@@ -66,12 +66,13 @@ use clap::{ArgMatches, Args, CommandFactory as _, FromArgMatches as _, Parser, S
 
 use crate::cli::args::{AtArgs, path_from_home};
 use crate::cli::change::ChangeCommand;
-use crate::clock::{self, Clock, Timestamp};
-use crate::error::{Error, ErrorKind, Result};
-use crate::platform;
 use crate::store::{Open, Store};
-use crate::vault::location::{Location, LocationReason};
 use output::{LogOutput, Output};
+use sidenote_base::clock;
+use sidenote_base::clock::{Clock, Timestamp};
+use sidenote_base::error::{Error, ErrorKind, Result};
+use sidenote_base::platform;
+use sidenote_vault::location::{Location, LocationReason};
 
 /// Search, link and edit a folder of Markdown notes, alongside Obsidian and for AI agents.
 ///

@@ -7,10 +7,10 @@ use clap::{Args, Subcommand};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::{CommandContext, output};
-use crate::error::{Error, ErrorKind, Result};
 use crate::store::{
     Installed, ModelItem, ModelKind, ModelSet, ModelState, ModelUse, Models, ModelsShown, Verified,
 };
+use sidenote_base::error::{Error, ErrorKind, Result};
 
 /// List, set, install and verify the models that search uses.
 ///

@@ -11,8 +11,8 @@ use serde::Serialize;
 
 use super::args::DryRunArgs;
 use super::{CommandContext, output};
-use crate::error::{Error, ErrorKind, Result};
-use crate::platform;
+use sidenote_base::error::{Error, ErrorKind, Result};
+use sidenote_base::platform;
 
 /// Open a note in Obsidian or in the default application of the system.
 ///
@@ -60,7 +60,7 @@ pub(super) fn run(context: &CommandContext, args: &OpenArgs) -> Result<()> {
     let store = context.fresh_store()?;
     let path = store.lookup().find(&args.note)?.path.to_string();
     let file = store.root().join(&path);
-    let has_obsidian = store.root().join(crate::vault::CONFIG_DIR).is_dir();
+    let has_obsidian = store.root().join(sidenote_vault::CONFIG_DIR).is_dir();
     let with = args.with.unwrap_or(if has_obsidian { Opener::Obsidian } else { Opener::System });
     let file =
         file.to_str().ok_or_else(|| Error::invalid(format!("the absolute path of {path} is not UTF-8")))?;

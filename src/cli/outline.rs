@@ -4,8 +4,8 @@ use clap::Args;
 
 use super::format::ListFormat;
 use super::{CommandContext, output};
-use crate::error::Result;
-use crate::text::note::Heading;
+use sidenote_base::error::Result;
+use sidenote_markdown::note::Heading;
 
 /// Print the headings of a note, indented by level.
 #[derive(Debug, Args)]

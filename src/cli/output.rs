@@ -7,9 +7,9 @@ use console::style;
 use serde::Serialize;
 
 use crate::cli::terminal;
-use crate::error::{Error, Result};
-use crate::text::control::{picture, shown};
-pub(crate) use crate::text::control::{plain, plain_lines};
+use sidenote_base::error::{Error, Result};
+use sidenote_markdown::control::{picture, shown};
+pub(crate) use sidenote_markdown::control::{plain, plain_lines};
 
 /// How the process prints: as JSON or text, and with a pager or without.
 #[derive(Debug, Clone, Copy)]

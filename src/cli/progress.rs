@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use indicatif::{HumanDuration, ProgressBar, ProgressState, ProgressStyle};
 
-use crate::index::{Phase, Progress};
+use sidenote_index::{Phase, Progress};
 
 /// The interval between two pictures of a spinner.
 const TICK: Duration = Duration::from_millis(100);

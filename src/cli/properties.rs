@@ -4,8 +4,8 @@ use clap::Args;
 
 use super::format::ListFormat;
 use super::{CommandContext, output};
-use crate::error::Result;
 use crate::store::PropertyItem;
+use sidenote_base::error::Result;
 
 /// List all properties with their type and the number of notes that have each.
 #[derive(Debug, Args)]

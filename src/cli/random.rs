@@ -6,7 +6,7 @@ use super::CommandContext;
 use super::format::ListFormat;
 use super::list::show_notes;
 use super::search::FilterArgs;
-use crate::error::Result;
+use sidenote_base::error::Result;
 
 /// Pick one or more notes at random.
 #[derive(Debug, Args)]

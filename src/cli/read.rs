@@ -4,8 +4,8 @@ use clap::Args;
 
 use super::CommandContext;
 use super::args::AtArgs;
-use crate::error::{Error, Result};
 use crate::store::ReadRequest;
+use sidenote_base::error::{Error, Result};
 
 /// Print a note, a section, a block or a range of lines.
 ///

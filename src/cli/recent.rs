@@ -5,8 +5,8 @@ use clap::Args;
 use super::CommandContext;
 use super::format::ListFormat;
 use super::list::show_notes;
-use crate::error::Result;
 use crate::store::{ListRequest, SortBy};
+use sidenote_base::error::Result;
 
 /// List the most recently changed notes.
 #[derive(Debug, Args)]

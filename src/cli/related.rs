@@ -4,8 +4,8 @@ use clap::{Args, ValueEnum};
 
 use super::format::ListFormat;
 use super::{CommandContext, output};
-use crate::error::Result;
 use crate::store::{Kinship, RelatedReply, RelatedRequest};
+use sidenote_base::error::Result;
 
 /// List notes with a similar meaning or common links.
 #[derive(Debug, Args)]

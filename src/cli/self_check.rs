@@ -20,8 +20,8 @@ use uuid::Uuid;
 use super::child::{Finished, Running, next_line, too_slow};
 use super::output::{self, Output};
 use super::{CommandContext, Outcome};
-use crate::error::{Error, Result};
-use crate::platform;
+use sidenote_base::error::{Error, Result};
+use sidenote_base::platform;
 
 /// Test this installation in a temporary vault, in a minute at most.
 ///

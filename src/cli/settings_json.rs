@@ -7,7 +7,7 @@ use jsonc_parser::ParseOptions;
 use jsonc_parser::cst::{CstArray, CstInputValue, CstObject, CstObjectProp, CstRootNode};
 use serde_json::{Value, json};
 
-use crate::error::{Error, Result};
+use sidenote_base::error::{Error, Result};
 
 /// JSON with comments and trailing commas, and nothing else that JSON forbids.
 const OPTIONS: ParseOptions = ParseOptions {

@@ -1,10 +1,10 @@
 //! `sidenote status`: the state of vault and index; and the hidden `sidenote dump`, which prints the whole index.
 
 use super::{CommandContext, output};
-use crate::config::CommitPolicy;
-use crate::error::Result;
 use crate::store::Status;
-use crate::text::dialect::LinkDialect;
+use sidenote_base::error::Result;
+use sidenote_config::CommitPolicy;
+use sidenote_links::dialect::LinkDialect;
 
 pub(super) fn run(context: &CommandContext) -> Result<()> {
     context.out.reply(&context.store()?.index().status()?, show)

@@ -11,11 +11,11 @@ use serde::Serialize;
 
 use super::args::DryRunArgs;
 use super::{CommandContext, Outcome, interrupt, output};
-use crate::error::{Error, Result};
 use crate::share::address::VaultAddress;
 use crate::share::oauth::stored_login::LoginStore;
 use crate::share::oauth::token_source::TokenSource;
 use crate::share::replica::{FirstSync, Heard, POLL_INTERVAL, Phase, Replica, ReplicaOptions, SyncReply};
+use sidenote_base::error::{Error, Result};
 
 /// The most files of one kind that are named to a person.
 const MAX_NAMED: usize = 20;

@@ -4,8 +4,8 @@ use clap::Args;
 
 use super::format::ListFormat;
 use super::{CommandContext, output};
-use crate::error::Result;
 use crate::store::TagItem;
+use sidenote_base::error::Result;
 
 /// List all tags with the number of notes that have each.
 #[derive(Debug, Args)]

@@ -6,8 +6,8 @@ use console::style;
 use super::search::FilterArgs;
 use super::{CommandContext, output};
 use crate::cli::format::ListFormat;
-use crate::error::Result;
 use crate::store::{TaskItem, TasksRequest};
+use sidenote_base::error::Result;
 
 /// List the tasks of a note or of all notes.
 ///

@@ -22,7 +22,6 @@ use crate::cli::args::DryRunArgs;
 use crate::cli::login::{self, LoginArgs};
 use crate::cli::sync::{self, SyncArgs};
 use crate::cli::{CommandContext, Outcome, output};
-use crate::error::{Error, ErrorKind, Result};
 use crate::mcp::login::{KeyTimes, Login, LoginOptions};
 use crate::mcp::{Http, Toolset, VaultSource, VaultState};
 use crate::share::follow::Follower;
@@ -31,6 +30,7 @@ use crate::share::members;
 use crate::share::settings::TeamSettings;
 use crate::share::team::{self, TeamCheck};
 use crate::store::{Role, Store};
+use sidenote_base::error::{Error, ErrorKind, Result};
 
 /// The interval at which a server stores uses of memories.
 const STORE_USES: Duration = Duration::from_secs(1);

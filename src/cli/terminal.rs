@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use clap::ValueEnum;
 use console::Term;
 
-use crate::error::{Error, Result};
+use sidenote_base::error::{Error, Result};
 
 /// The width in columns below which text is not wrapped.
 const MIN_WRAP_WIDTH: usize = 20;

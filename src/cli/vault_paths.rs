@@ -3,9 +3,9 @@
 use std::path::{Component, Path, PathBuf};
 
 use crate::cli::CommandContext;
-use crate::error::{Error, Result};
-use crate::platform;
-use crate::text::path::NotePath;
+use sidenote_base::error::{Error, Result};
+use sidenote_base::platform;
+use sidenote_markdown::path::NotePath;
 
 /// Returns the canonical root of the vault.
 pub(super) fn vault_root(context: &CommandContext) -> Result<PathBuf> {

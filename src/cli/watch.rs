@@ -8,9 +8,9 @@ use clap::Args;
 use serde::Serialize;
 
 use super::{CommandContext, output};
-use crate::error::{Error, Result};
-use crate::parallel::no_thread;
 use crate::store::Followed;
+use sidenote_base::error::{Error, Result};
+use sidenote_base::parallel::no_thread;
 
 /// The maximum number of lines that wait to be printed. Further lines are dropped.
 const MAX_WAITING_LINES: usize = 1024;

@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::{CommandContext, open};
-use crate::config;
-use crate::error::Result;
 use crate::web::{Asset, Web};
+use sidenote_base::error::Result;
+use sidenote_config as config;
 
 /// The port that is taken unless another one is given. If it is in use, any free one is.
 const PORT: u16 = 7327;

@@ -7,12 +7,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-use sidenote::clock::{Clock, Timestamp};
+use sidenote::base::clock::{Clock, Timestamp};
+use sidenote::base::platform::create_symlink;
 use sidenote::journal::Journal;
 use sidenote::journal::event::{Event, TouchedFile};
-use sidenote::platform::create_symlink;
-use sidenote::text::edit::{ContentHash, FileLocation as Spot};
-use sidenote::text::path::NotePath;
+use sidenote::markdown::edit::{ContentHash, FileLocation as Spot};
+use sidenote::markdown::path::NotePath;
 use sidenote::vault::Vault;
 
 use crate::Result;

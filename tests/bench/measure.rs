@@ -4,18 +4,18 @@ use std::fs;
 use std::process::Command;
 use std::sync::Arc;
 
-use sidenote::index::catalog::CatalogReader;
-use sidenote::index::embed::{E5, Embed as _};
-use sidenote::index::vectors::VectorWriter;
+use sidenote::base::platform;
+use sidenote::catalog::CatalogReader;
+use sidenote::embed::{E5, Embed as _};
 use sidenote::index::{Index, Options, SyncScope, silent};
-use sidenote::platform;
+use sidenote::markdown::path::NotePath;
 use sidenote::search::query::Query;
 use sidenote::search::{Mode, Request, SearchHit};
 use sidenote::store::{
     ChangeReply, Follower, MoveRequest, Open, Operation, SearchReply, SearchRequest, Store,
 };
-use sidenote::text::path::NotePath;
 use sidenote::vault::Vault;
+use sidenote::vectors::VectorWriter;
 use tantivy::schema::{Schema, TEXT};
 use tantivy::{IndexWriter, TantivyDocument};
 

@@ -8,7 +8,7 @@ use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use sidenote::index::vectors::{VectorWriter, Vectors};
+use sidenote::vectors::{VectorWriter, Vectors};
 
 use crate::Result;
 use crate::bed::{Dice, Place};
@@ -59,7 +59,7 @@ fn search(
     sample: &mut Sample,
     made: impl FnOnce() -> Vec<Vec<f32>>,
     least: f64,
-    build: impl FnOnce(&VectorWriter) -> sidenote::error::Result<bool>,
+    build: impl FnOnce(&VectorWriter) -> sidenote::base::error::Result<bool>,
 ) -> Result<()> {
     let (mut vectors, source) = match env::var(GIVEN) {
         Ok(folders) => (read_all(&folders)?, "real passages"),
@@ -89,7 +89,7 @@ fn search(
 fn written(
     folder: &Path,
     vectors: Vec<Vec<f32>>,
-    build: impl FnOnce(&VectorWriter) -> sidenote::error::Result<bool>,
+    build: impl FnOnce(&VectorWriter) -> sidenote::base::error::Result<bool>,
 ) -> Result<Vectors> {
     let dimensions = vectors.first().map_or(DIMENSIONS, Vec::len);
     let (mut writer, _) = VectorWriter::open(folder, dimensions, false)?;

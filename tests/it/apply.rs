@@ -8,12 +8,12 @@ use std::process::Command;
 use std::time::Duration;
 
 use proptest::prelude::{ProptestConfig, Strategy, any, prop_assert, prop_assert_eq, proptest};
-use sidenote::clock::Timestamp;
-use sidenote::error::{Error, ErrorKind};
+use sidenote::base::clock::Timestamp;
+use sidenote::base::error::{Error, ErrorKind};
 use sidenote::journal::Journal;
 use sidenote::journal::event::Event;
-use sidenote::text::edit::{ChangeSet, Content, ContentHash, Edit, FileChange, FileLocation, FolderMove};
-use sidenote::text::path::NotePath;
+use sidenote::markdown::edit::{ChangeSet, Content, ContentHash, Edit, FileChange, FileLocation, FolderMove};
+use sidenote::markdown::path::NotePath;
 use sidenote::vault::Vault;
 use sidenote::vault::apply_result::Applied;
 use tempfile::TempDir;
@@ -629,7 +629,7 @@ fn renaming(count: usize) -> (Vec<(String, String)>, ChangeSet) {
         let name = format!("folder {}/note {number}.md", number % 20);
         let text = format!("# Note {number}\n\nSee [[Old name]] for more.\n");
         let start = text.find("Old name").unwrap();
-        let edit = Edit::replace(sidenote::text::span::Span::new(start, start + 8), "New name");
+        let edit = Edit::replace(sidenote::markdown::span::Span::new(start, start + 8), "New name");
         renaming.files.push(FileChange::edit(path(&name), ContentHash::of(text.as_bytes()), vec![edit]));
         files.push((name, text));
     }
@@ -801,7 +801,7 @@ fn any_plan_is_applied_as_planned_and_can_be_undone() {
                 let bytes = match (&content, from) {
                     (Content::Whole(bytes), _) => bytes.clone(),
                     (Content::Edits(edits), Some(from)) => {
-                        sidenote::text::edit::apply(&fs::read(root.join(from)).unwrap(), edits).unwrap()
+                        sidenote::markdown::edit::apply(&fs::read(root.join(from)).unwrap(), edits).unwrap()
                     }
                     (_, from) => fs::read(root.join(from.unwrap())).unwrap(),
                 };

@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::{self, Write as _};
 
-use sidenote::atomic_file::AtomicFile;
+use sidenote::base::atomic_file::AtomicFile;
 use tempfile::TempDir;
 
 #[cfg(unix)]

@@ -7,14 +7,14 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use sidenote::clock::{Clock, Timestamp};
-use sidenote::error::{Error, ErrorKind};
+use sidenote::base::clock::{Clock, Timestamp};
+use sidenote::base::error::{Error, ErrorKind};
 use sidenote::index::silent;
 use sidenote::journal::Journal;
 use sidenote::journal::event::Event;
 use sidenote::journal::reader::ReadOrder;
+use sidenote::markdown::path::NotePath;
 use sidenote::store::{NewRequest, Open, Operation, ReadRequest, Store};
-use sidenote::text::path::NotePath;
 use sidenote::vault::Vault;
 use sidenote::vault::authority::{Alone, Authority, Deed, ReadyChange, Turn, with_authority};
 
@@ -160,8 +160,8 @@ fn a_change_is_committed_when_all_is_prepared_and_before_a_file_changes() {
     let root = vault.root();
     let files = vec![
         change(root, Some("a.md"), Some("a.md"), whole("new")),
-        change(root, Some("b.md"), Some("d/b.md"), sidenote::text::edit::Content::Keep),
-        change(root, Some("c.md"), None, sidenote::text::edit::Content::Keep),
+        change(root, Some("b.md"), Some("d/b.md"), sidenote::markdown::edit::Content::Keep),
+        change(root, Some("c.md"), None, sidenote::markdown::edit::Content::Keep),
         change(root, None, Some("e.md"), whole("e")),
     ];
     let lock = opened.lock(&opened.records()).unwrap();

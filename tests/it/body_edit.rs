@@ -3,12 +3,12 @@
 use std::cell::Cell;
 
 use proptest::prelude::*;
-use sidenote::text::body_edit::{
+use sidenote::markdown::body_edit::{
     add_tags, append, append_to_section, prepend, prepend_to_section, remove_tags, rename_tag, replace,
 };
-use sidenote::text::edit::Edit;
-use sidenote::text::frontmatter::read;
-use sidenote::text::note::Note;
+use sidenote::markdown::edit::Edit;
+use sidenote::markdown::frontmatter::read;
+use sidenote::markdown::note::Note;
 
 use crate::support::{PlannedEdits, edit_outcome, edited};
 
@@ -383,7 +383,7 @@ proptest! {
 
 #[test]
 fn a_replacement_that_exceeds_the_size_limit_is_refused() {
-    use sidenote::text::body_edit::{replace, replace_pattern};
+    use sidenote::markdown::body_edit::{replace, replace_pattern};
     let text = "a".repeat(20_000);
     let long = "b".repeat(10_000);
     assert_eq!(replace(&text, "a", &long, None).unwrap_err().code, "too-large");

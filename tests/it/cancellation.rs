@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use sidenote::error::ErrorKind;
+use sidenote::base::error::ErrorKind;
 use sidenote::index::silent;
+use sidenote::markdown::path::{MAX_SEGMENTS, NotePath};
 use sidenote::store::{MoveRequest, Operation, SearchRequest};
-use sidenote::text::path::{MAX_SEGMENTS, NotePath};
 
 use crate::support::{TestVault, paths, stderr};
 

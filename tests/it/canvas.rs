@@ -2,9 +2,9 @@
 
 use proptest::prelude::{any, proptest};
 use serde_json::json;
-use sidenote::text::canvas::{parse, searchable};
-use sidenote::text::note::{Note, Separator};
-use sidenote::text::span::Span;
+use sidenote::markdown::canvas::{parse, searchable};
+use sidenote::markdown::note::{Note, Separator};
+use sidenote::markdown::span::Span;
 
 const BOARD: &str = r##"{
 	"nodes":[

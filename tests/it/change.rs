@@ -4,13 +4,13 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
-use sidenote::error::ErrorKind;
+use sidenote::base::error::ErrorKind;
 use sidenote::index::silent;
+use sidenote::markdown::edit::ContentHash;
 use sidenote::store::{
     DanglingLinks, DeleteRequest, EditRequest, ExtractRequest, LinkRequest, MergeRequest, MoveRequest,
     NewRequest, NoteEdit, Operation, PartKind, PartRequest, RenameKind, RenameRequest, UndoRequest,
 };
-use sidenote::text::edit::ContentHash;
 
 use crate::support::{TestVault, path_from, stderr, stdout, symlink, text_of};
 
@@ -217,8 +217,8 @@ fn relating_two_notes_links_both_ways_and_only_once() {
 }
 
 fn id_of(path: &str) -> String {
-    let path = sidenote::text::path::NotePath::parse(path).unwrap();
-    sidenote::index::catalog::path_id(&path)
+    let path = sidenote::markdown::path::NotePath::parse(path).unwrap();
+    sidenote::catalog::path_id(&path)
 }
 
 #[test]
@@ -484,7 +484,7 @@ fn a_note_reachable_by_two_paths_is_one_note() {
     store.changes().change(&Operation::Move(request), false).unwrap();
     let request = MoveRequest { from: owned("twin/n.md"), to: owned("twin/m.md"), ..MoveRequest::default() };
     store.changes().change(&Operation::Move(request), false).unwrap();
-    let filter = sidenote::index::catalog::Filter { folder: Some(owned("twin/")), ..Default::default() };
+    let filter = sidenote::catalog::Filter { folder: Some(owned("twin/")), ..Default::default() };
     let request = sidenote::store::ListRequest { filter: filter.clone(), ..Default::default() };
     assert_eq!(store.reads().list(&request).unwrap().total, 3);
     let request = sidenote::store::SearchRequest { query: owned("heron"), filter, ..Default::default() };

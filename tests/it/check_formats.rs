@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
+use sidenote::markdown::edit::{Edit, apply};
+use sidenote::markdown::line_column::Locator;
+use sidenote::markdown::span::Span;
 use sidenote::store::PROBLEM_CODES;
-use sidenote::text::edit::{Edit, apply};
-use sidenote::text::line_column::Locator;
-use sidenote::text::span::Span;
 
 use crate::git::init;
 use crate::support::{TestVault, stderr, stdout, text_of};

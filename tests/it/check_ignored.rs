@@ -1,7 +1,7 @@
 //! Tests how problems are turned off: by settings, and by comments in notes.
 
 use proptest::prelude::*;
-use sidenote::text::markdown::{IgnoreRange, ignore_comments};
+use sidenote::markdown::commonmark::{IgnoreRange, ignore_comments};
 
 use crate::support::{SETTINGS, TestVault, run, stderr, stdout};
 

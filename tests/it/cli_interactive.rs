@@ -3,7 +3,7 @@
 
 use std::process::{Command, Output};
 
-use sidenote::clock::Timestamp;
+use sidenote::base::clock::Timestamp;
 
 use crate::support::{SETTINGS, TestVault, json, program, run, stderr, stdout, text_of};
 

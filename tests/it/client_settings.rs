@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use insta::assert_snapshot;
 use serde_json::{Value, json};
-use sidenote::platform::{Shell, canonicalize};
+use sidenote::base::platform::{Shell, canonicalize};
 
 use crate::support::{TestVault, clean_env, json_path, program, repository, run, stderr, stdout};
 

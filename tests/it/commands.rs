@@ -136,7 +136,7 @@ fn the_help_of_search_fits_a_screen_and_says_the_limit() {
     }
     let all = stdout(&TestVault::new(&[]).run(&["search", "--help-all"]));
     assert!(all.contains("match-case:") && all.contains("--no-relations"), "{all}");
-    let defaults = include_str!("../../foundation/src/config.toml");
+    let defaults = include_str!("../../crates/config/src/config.toml");
     assert!(defaults.contains("\nlimit = 10\n"), "the help of search names another limit");
 }
 

@@ -6,9 +6,9 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use sidenote::error::ErrorKind;
+use sidenote::base::error::ErrorKind;
+use sidenote::markdown::edit::ContentHash;
 use sidenote::store::{EditRequest, LinkRequest, MoveRequest, NoteEdit, Operation, Store};
-use sidenote::text::edit::ContentHash;
 use sidenote::vault::Vault;
 use sidenote::vault::write_lock::writers_of;
 

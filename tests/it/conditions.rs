@@ -4,9 +4,9 @@
 use insta::assert_snapshot;
 use proptest::prelude::*;
 use serde_json::Value;
+use sidenote::base::wording::Wording;
 use sidenote::search::query::Query;
 use sidenote::store::{SearchReply, SearchRequest, Store};
-use sidenote::wording::Wording;
 
 use crate::support::{TestVault, found};
 

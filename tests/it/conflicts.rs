@@ -1,9 +1,9 @@
 //! Conflict copies of synchronisation programs: their names, `check`, and the merge into their notes.
 
-use sidenote::text::conflict_copy::{SyncProgram, conflict_names};
-use sidenote::text::merge::has_every_line;
-use sidenote::text::path::NotePath;
-use sidenote::text::word_sketch::WordSketch;
+use sidenote::links::conflict_copy::{SyncProgram, conflict_names};
+use sidenote::links::merge::has_every_line;
+use sidenote::markdown::path::NotePath;
+use sidenote::markdown::word_sketch::WordSketch;
 
 use crate::git::{git, init};
 use crate::support::{TestVault, json, stderr, stdout};
@@ -108,7 +108,7 @@ fn names_that_people_write_too_need_the_same_id_or_about_the_same_text() {
     check_copies(&[("Plan.md", "a\n"), ("Plan.Conflict.md", "b\n")], &["Plan.Conflict.md of Plan.md"]);
     // The note is gone, and the copy is all that is left.
     check_copies(&[("Plan.Conflict.md", "b\n")], &["Plan.Conflict.md of Plan.md"]);
-    let note = sidenote::text::note::Note::parse(TEXT);
+    let note = sidenote::markdown::note::Note::parse(TEXT);
     assert!(WordSketch::of(&note, TEXT).share(&WordSketch::of(&note, TEXT)) > 0.99);
 }
 

@@ -410,7 +410,7 @@ fn deleted_memories_are_in_the_trash() {
     assert!(vault.root().join("Memories/By hand.md").exists());
     let all = client.json("get_all_memories", json!({}));
     assert_eq!(all["total"], 2);
-    let root = sidenote::platform::canonicalize(vault.root()).unwrap();
+    let root = sidenote::base::platform::canonicalize(vault.root()).unwrap();
     assert_eq!(
         client.text("memory_stats", json!({})),
         format!("{{\n  \"totalMemories\": 2,\n  \"databasePath\": \"{}\"\n}}", json_path(&root))

@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::process::Command;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use sidenote::clock::Timestamp;
+use sidenote::base::clock::Timestamp;
 use sidenote::git::{Repository, is_silence};
 
 use crate::git::{git, init};

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use sidenote::clock::{Clock, Timestamp};
+use sidenote::base::clock::{Clock, Timestamp};
 use sidenote::index::silent;
 use sidenote::store::{
     InsertRequest, ListRequest, MemoryListRequest, MoveRequest, Open, Operation, SortBy, Store, TextsRequest,

@@ -1,6 +1,6 @@
 //! Tests dates in queries: which words name a period, and how a search is narrowed by it.
 
-use sidenote::clock::Timestamp;
+use sidenote::base::clock::Timestamp;
 use sidenote::index::silent;
 use sidenote::search::date_phrase::find;
 

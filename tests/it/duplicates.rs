@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, HashMap};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use sidenote::index::embed::{E5, Effort, Embed as _};
+use sidenote::embed::{E5, Effort, Embed as _};
 use sidenote::index::indexed_document::ParsedNote;
-use sidenote::index::vectors::Vectors;
+use sidenote::markdown::frontmatter;
+use sidenote::markdown::path::NotePath;
 use sidenote::memory::duplicate::{agree, digest};
-use sidenote::text::frontmatter;
-use sidenote::text::path::NotePath;
+use sidenote::vectors::Vectors;
 
 use crate::support::{env_path, say};
 

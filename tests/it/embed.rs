@@ -3,10 +3,10 @@
 use std::sync::{Arc, LazyLock, Mutex};
 
 use sidenote::config::Config;
-use sidenote::index::embed::model_selection::{PreviousModels, embedder};
-use sidenote::index::embed::{E5, Effort, Embed, ModelId};
+use sidenote::embed::model_selection::{PreviousModels, embedder};
+use sidenote::embed::{E5, Effort, Embed, ModelId};
 use sidenote::index::{Index, Options, SyncScope, silent};
-use sidenote::text::english::english_rank;
+use sidenote::language::english::english_rank;
 use sidenote::vault::Vault;
 
 use crate::support::TestVault;
@@ -167,7 +167,7 @@ impl Embed for Recorder {
         1.0
     }
 
-    fn embed(&self, texts: &[&str], _: Effort) -> sidenote::error::Result<Vec<Vec<f32>>> {
+    fn embed(&self, texts: &[&str], _: Effort) -> sidenote::base::error::Result<Vec<Vec<f32>>> {
         self.texts.lock().unwrap().extend(texts.iter().map(|text| (*text).to_owned()));
         Ok(vec![vec![0.5; 4]; texts.len()])
     }
@@ -248,7 +248,7 @@ impl Embed for Gated {
         1.0
     }
 
-    fn embed(&self, texts: &[&str], _: Effort) -> sidenote::error::Result<Vec<Vec<f32>>> {
+    fn embed(&self, texts: &[&str], _: Effort) -> sidenote::base::error::Result<Vec<Vec<f32>>> {
         self.gate.lock().unwrap().recv().unwrap();
         Ok(vec![vec![0.5; 4]; texts.len()])
     }

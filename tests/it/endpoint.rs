@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use sidenote::config::{Config, EmbedConfig};
-use sidenote::index::embed::{Effort, Embed, OpenAi};
+use sidenote::embed::{Effort, Embed, OpenAi};
 
 /// A key that must never be shown.
 const KEY: &str = "sk-test-0123456789abcdefSECRET";
@@ -190,7 +190,7 @@ fn rig_with(dimensions: usize, says: &[Say], change: impl FnOnce(&mut EmbedConfi
 }
 
 impl Rig {
-    fn embed(&self, texts: &[&str]) -> sidenote::error::Result<Vec<Vec<f32>>> {
+    fn embed(&self, texts: &[&str]) -> sidenote::base::error::Result<Vec<Vec<f32>>> {
         self.embedder.embed(texts, Effort::Bulk)
     }
 

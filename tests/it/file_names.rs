@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use proptest::prelude::{Just, prop, prop_assert_eq, prop_oneof, proptest};
-use sidenote::text::path::{MAX_SEGMENTS, NotePath, is_segment, is_too_deep};
+use sidenote::markdown::path::{MAX_SEGMENTS, NotePath, is_segment, is_too_deep};
 
 use crate::support::{TestVault, json, paths, run, stderr, text_of, tree};
 

@@ -3,9 +3,9 @@
 use proptest::prelude::{Strategy, any, prop_assert, prop_assert_eq, prop_oneof, proptest};
 use proptest::string::string_regex;
 use serde_json::{Value, json};
-use sidenote::text::frontmatter::{Frontmatter, PropertyType, Style, kind_of, read};
-use sidenote::text::span::Span;
-use sidenote::text::tag::tag_name;
+use sidenote::markdown::frontmatter::{Frontmatter, PropertyType, Style, kind_of, read};
+use sidenote::markdown::span::Span;
+use sidenote::markdown::tag::tag_name;
 
 /// Reads a block of YAML as the frontmatter of a note.
 fn block(yaml: &str) -> (String, Frontmatter) {

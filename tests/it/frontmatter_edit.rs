@@ -2,9 +2,9 @@
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use sidenote::text::frontmatter::edit::{add, remove_item, rename, set, unset};
-use sidenote::text::frontmatter::{Style, encode_in, encode_scalar, read};
-use sidenote::text::link::HostEscape;
+use sidenote::markdown::frontmatter::edit::{add, remove_item, rename, set, unset};
+use sidenote::markdown::frontmatter::{Style, encode_in, encode_scalar, read};
+use sidenote::markdown::link::HostEscape;
 
 use crate::support::{PlannedEdits, edit_outcome, edited};
 
@@ -395,7 +395,7 @@ fn frontmatter_that_cannot_be_edited_is_refused() {
 fn a_refusal_names_the_line() {
     let text = "---\na: 1\nb: &x 2\n---\n";
     let refusal = set(text, "b", &json!(3)).unwrap_err();
-    let path = sidenote::text::path::NotePath::parse("n.md").unwrap();
+    let path = sidenote::markdown::path::NotePath::parse("n.md").unwrap();
     let remark = refusal.remark(path, text).to_string();
     insta::assert_snapshot!(remark, @r#"n.md:3:1: the property "b" uses an anchor, an alias, a merge or a YAML tag, and was left unchanged (yaml-style)"#);
 }
@@ -550,9 +550,9 @@ fn sound(text: &str, key: &str, planned: PlannedEdits) -> Result<Option<String>,
     }
     let (before, after) = (properties(text).unwrap_or_default(), properties(&changed));
     prop_assert!(after.is_some(), "{text:?} became {changed:?}");
-    let own = sidenote::text::path::key(key);
+    let own = sidenote::markdown::path::key(key);
     let others = |all: Vec<(String, Value)>| {
-        all.into_iter().filter(|(name, _)| sidenote::text::path::key(name) != own).collect::<Vec<_>>()
+        all.into_iter().filter(|(name, _)| sidenote::markdown::path::key(name) != own).collect::<Vec<_>>()
     };
     prop_assert_eq!(others(before), others(after.unwrap_or_default()));
     prop_assert_eq!(&text[read(text).1..], &changed[read(&changed).1..]);

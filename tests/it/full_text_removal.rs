@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use sidenote::index::bm25::{AnalyzedNote, Analyzer, Bm25, Bm25Query, Bm25Writer, Tuning};
-use sidenote::index::file_set::FileId;
+use sidenote::bm25::{AnalyzedNote, Analyzer, Bm25, Bm25Query, Bm25Writer, Tuning};
 use sidenote::search::query::Query;
+use sidenote::sets::file_set::FileId;
 
 /// The notes that are there at first.
 const NOTES: FileId = 1200;

@@ -221,7 +221,7 @@ fn a_hostile_repository_runs_nothing() {
     found.merge_base(&first, &second).unwrap();
     assert_eq!(found.file_history(&second, "c.md").unwrap().len(), 2);
     found.tree_id(&second).unwrap().unwrap();
-    found.named_commit("2030-01-01", sidenote::clock::Timestamp::from_millis(0)).unwrap();
+    found.named_commit("2030-01-01", sidenote::base::clock::Timestamp::from_millis(0)).unwrap();
     let run = |args: &[&str]| assert!(vault.run(args).status.success(), "{args:?}");
     run(&["diff", first.as_str(), second.as_str()]);
     run(&["diff", first.as_str()]);

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use serde_json::Value;
-use sidenote::text::line_list::{missing_lines, with_lines};
+use sidenote::markdown::line_list::{missing_lines, with_lines};
 
 use crate::git::{git, init};
 use crate::support::{TestVault, clean_env, json, program, stderr, stdout, symlink};

@@ -1,7 +1,7 @@
 //! Texts are cut between two characters as readers see them.
 
 use proptest::prelude::*;
-use sidenote::text::graphemes::{beginning, end_after, end_before, shortened};
+use sidenote::language::graphemes::{beginning, end_after, end_before, shortened};
 use unicode_segmentation::UnicodeSegmentation as _;
 
 /// Texts of which each is one character for a reader, and several code points.

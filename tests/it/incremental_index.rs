@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use sidenote::clock::{Clock, Timestamp};
-use sidenote::index::catalog::CatalogReader;
+use sidenote::base::clock::{Clock, Timestamp};
+use sidenote::catalog::CatalogReader;
 use sidenote::index::{Index, Options, SyncScope, silent};
 use sidenote::search::Mode;
 use sidenote::store::{Open, RelatedRequest, SearchRequest, Store, UnresolvedItem};

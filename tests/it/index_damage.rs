@@ -8,7 +8,7 @@ use std::process::Stdio;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use sidenote::error::ErrorKind;
+use sidenote::base::error::ErrorKind;
 use sidenote::index::{Index, Options};
 use sidenote::vault::Vault;
 
@@ -238,7 +238,7 @@ fn crash_between_commits(vault: &TestVault, batch: &dyn Fn(), intents: &[&str]) 
     drop(vault.store());
     fs::write(index.join("catalog.db"), before).unwrap();
     fs::remove_file(index.join("seal.json")).unwrap();
-    let catalog = sidenote::index::catalog::CatalogWriter::open(&index.join("catalog.db")).unwrap();
+    let catalog = sidenote::catalog::CatalogWriter::open(&index.join("catalog.db")).unwrap();
     catalog.set_intents(intents.iter().copied()).unwrap();
 }
 

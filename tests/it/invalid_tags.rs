@@ -1,9 +1,9 @@
 //! Tests tags that Obsidian does not read: how they are stored, returned, found, renamed and removed.
 
 use serde_json::{Value, json};
-use sidenote::index::catalog::Filter;
+use sidenote::catalog::Filter;
+use sidenote::markdown::tag_conversion::{StoredTags, sanitize};
 use sidenote::store::{ListRequest, Operation, RenameKind, RenameRequest, SearchRequest};
-use sidenote::text::tag_conversion::{StoredTags, sanitize};
 
 use crate::mcp_client::Client;
 use crate::support::{TestVault, found, json as told, run, stderr, text_of};

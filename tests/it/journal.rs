@@ -4,11 +4,11 @@ use std::fs;
 use std::io::Write as _;
 use std::path::Path;
 
-use sidenote::error::ErrorKind;
+use sidenote::base::error::ErrorKind;
 use sidenote::journal::Journal;
 use sidenote::journal::event::Event;
 use sidenote::journal::reader::ReadOrder;
-use sidenote::text::edit::{ChangeSet, Content, ContentHash, FileChange};
+use sidenote::markdown::edit::{ChangeSet, Content, ContentHash, FileChange};
 use sidenote::vault::Vault;
 use sidenote::vault::undo_log::UndoLog;
 
@@ -48,7 +48,7 @@ impl Written {
         self.run(operation, plan(vec![change]))
     }
 
-    fn undo(&mut self, event: &Event) -> Result<Event, sidenote::error::Error> {
+    fn undo(&mut self, event: &Event) -> Result<Event, sidenote::base::error::Error> {
         self.clock += 1000;
         let lock = self.vault.lock(&self.vault.records()).unwrap();
         self.journal.undo(&lock, event, at(self.clock)).map(|(_, undo)| undo)

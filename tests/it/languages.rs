@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use sidenote::index::{Index, Options, SyncScope, silent};
+use sidenote::language::language::{Language, detect};
 use sidenote::search::Mode;
 use sidenote::store::{Open, SearchRequest, Store, WhyRequest};
-use sidenote::text::language::{Language, detect};
 use sidenote::vault::Vault;
 
 use crate::support::{TestVault, env_path, paths, say};

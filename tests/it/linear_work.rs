@@ -3,20 +3,20 @@
 use std::fmt::Write as _;
 
 use proptest::prelude::*;
-use sidenote::store::RepairRequest;
-use sidenote::text::anchor::AnchorTable;
-use sidenote::text::dialect::LinkDialect;
-use sidenote::text::line_column::Locator;
-use sidenote::text::link::Link;
-use sidenote::text::link_lines::{LinkLines, positions};
-use sidenote::text::note::Note;
-use sidenote::text::path::NotePath;
-use sidenote::text::resolve::FileNames;
-use sidenote::text::rewrite::{
+use sidenote::links::anchor::AnchorTable;
+use sidenote::links::dialect::LinkDialect;
+use sidenote::links::link_lines::{LinkLines, positions};
+use sidenote::links::resolve::FileNames;
+use sidenote::links::rewrite::{
     Moves, PartChanges, PartMap, PartRename, RenameContext, RewriteOptions, parse, rename_parts,
 };
-use sidenote::text::span::Span;
-use sidenote::text::subpath::{SubpathTable, SubpathTarget};
+use sidenote::markdown::line_column::Locator;
+use sidenote::markdown::link::Link;
+use sidenote::markdown::note::Note;
+use sidenote::markdown::path::NotePath;
+use sidenote::markdown::span::Span;
+use sidenote::markdown::subpath::{SubpathTable, SubpathTarget};
+use sidenote::store::RepairRequest;
 
 use crate::support::{TestVault, ends};
 
@@ -289,7 +289,7 @@ fn very_many_tags_are_one_condition() {
     let vault = TestVault::new(&[("a.md", "heron #x #y/z\n"), ("b.md", "heron #x\n")]);
     let store = vault.store();
     let with = |tags: Vec<String>| {
-        let filter = sidenote::index::catalog::Filter { tags, ..Default::default() };
+        let filter = sidenote::catalog::Filter { tags, ..Default::default() };
         let request = sidenote::store::SearchRequest { query: "heron".into(), filter, ..Default::default() };
         crate::support::found(&store, &request)
     };
@@ -337,14 +337,14 @@ fn an_answer_that_drips_is_given_up() {
     ];
     assert_eq!(cases.len(), 6);
     for (seconds, bytes, is_slow) in cases {
-        let slow = sidenote_foundation::http_client::is_too_slow(Duration::from_secs(seconds), bytes);
+        let slow = sidenote::http_client::is_too_slow(Duration::from_secs(seconds), bytes);
         assert_eq!(slow, is_slow, "{bytes} bytes in {seconds} s");
     }
 }
 
 #[test]
 fn every_time_can_be_written_and_read() {
-    use sidenote::clock::Timestamp;
+    use sidenote::base::clock::Timestamp;
     for millis in [i64::MIN, -377_705_116_800_001, -1, 0, 253_402_300_799_999, 253_402_300_800_000, i64::MAX]
     {
         let time = Timestamp::from_millis(millis);

@@ -3,9 +3,9 @@
 use serde_json::{Value, json};
 use sidenote::config::LINK_DIALECTS;
 use sidenote::index::silent;
-use sidenote::text::anchor::{AnchorTable, AnchorTarget, slug};
-use sidenote::text::dialect::LinkDialect;
-use sidenote::text::note::Note;
+use sidenote::links::anchor::{AnchorTable, AnchorTarget, slug};
+use sidenote::links::dialect::LinkDialect;
+use sidenote::markdown::note::Note;
 
 use crate::support::{TestVault, json, run, stderr, stdout, text_of};
 

@@ -420,7 +420,7 @@ fn ids_and_destinations_are_no_tags() {
     ];
     assert_eq!(cases.len(), 13);
     for (text, expect) in cases {
-        let found = sidenote::text::note::Note::parse(text);
+        let found = sidenote::markdown::note::Note::parse(text);
         let tags: Vec<&str> = found.tags.iter().map(|tag| tag.name.as_str()).collect();
         assert_eq!(tags, expect, "{text:?}");
     }

@@ -1,7 +1,7 @@
 //! Tests the link graph, and finding notes by any of their names.
 
 use insta::assert_snapshot;
-use sidenote::error::ErrorKind;
+use sidenote::base::error::ErrorKind;
 use sidenote::store::{ListRequest, PropertyCondition, ReadRequest, SortBy};
 
 use crate::support::{TestVault, stderr};

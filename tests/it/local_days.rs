@@ -5,7 +5,7 @@ use std::process::Output;
 use std::time::{Duration, UNIX_EPOCH};
 
 use serde_json::{Value, json};
-use sidenote::clock::Timestamp;
+use sidenote::base::clock::Timestamp;
 
 use crate::mcp_client::Client;
 use crate::support::{TestVault, stderr, stdout};

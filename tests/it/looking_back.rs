@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value;
-use sidenote::clock::Timestamp;
+use sidenote::base::clock::Timestamp;
 use sidenote::git::Repository;
 
 use crate::git::{commit, git, git_vault as vault, init};

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use sidenote::clock::{Clock, Timestamp};
+use sidenote::base::clock::{Clock, Timestamp};
 use sidenote::index::silent;
 use sidenote::memory::eviction::{EvictionCandidate, choose};
 use sidenote::memory::handoff::{Handoff, markdown};

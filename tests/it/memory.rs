@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use proptest::prelude::*;
 use serde_json::json;
-use sidenote::clock::Timestamp;
+use sidenote::base::clock::Timestamp;
 use sidenote::memory::context::WorkContext;
 use sidenote::memory::preview::preview;
 use sidenote::memory::privacy::without_private;
@@ -18,12 +18,12 @@ use sidenote::memory::recall::{
 use sidenote::memory::score::{
     Intent, SplitMix64, Weights, composite_score, intent_score, min_max_normalized,
 };
-use sidenote::memory::secrets::without_secrets;
 use sidenote::memory::state::{MemoryProperties, MemoryState, decayed, fold, round_to_half};
 use sidenote::memory::tier::Tier;
 use sidenote::memory::types::{MemoryType, MemoryTypes};
 use sidenote::memory::usage::{MemoryEvent, NoteRef, Usage, UsageEvent, UsageEventKind, UsageLedger};
 use sidenote::memory::{capture, duplicate};
+use sidenote::secrets::without_secrets;
 use sidenote::store::{RecallBudget, RecallReply};
 
 use crate::support::{TestVault, clone_journal, json, program, run, stderr, stdout, text_of, tree};

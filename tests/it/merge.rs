@@ -2,9 +2,9 @@
 
 use insta::assert_snapshot;
 use proptest::prelude::*;
-use sidenote::text::merge::{Markers, Merged, Versions, merge, merge_lines};
+use sidenote::links::merge::{Markers, Merged, Versions, merge, merge_lines};
 
-fn by_lines(texts: Versions<'_>) -> sidenote::error::Result<Merged> {
+fn by_lines(texts: Versions<'_>) -> sidenote::base::error::Result<Merged> {
     Ok(merge_lines(texts, &Markers::default()))
 }
 
@@ -277,7 +277,7 @@ fn without_links(text: &str) -> String {
 
 /// Returns the lines after the frontmatter.
 fn body(text: &str) -> Vec<String> {
-    let start = sidenote::text::note::Note::parse(text).body_start;
+    let start = sidenote::markdown::note::Note::parse(text).body_start;
     without_links(&text[start..]).lines().map(str::to_owned).collect()
 }
 

@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
 use sidenote::git::{ConflictMarkers, FileVersions, MergedFile, merge_file};
+use sidenote::links::merge::{Markers, Merged, Versions, merge};
+use sidenote::markdown::note::Note;
 use sidenote::store::{MERGE_TIME_LIMIT, MergeDriverReply, MergeDriverRequest, drive_merge};
-use sidenote::text::merge::{Markers, Merged, Versions, merge};
-use sidenote::text::note::Note;
 use tempfile::TempDir;
 
 use crate::git::git;

@@ -2,11 +2,11 @@
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use sidenote::text::note::Note;
-use sidenote::text::note_diff::{
+use sidenote::links::note_diff::{
     HeadingDiff, LinkChange, LinkDiff, LinkEnd, NoteDiff, NoteState, PropertyChange, TagDiff, TaskChange,
     TaskDiff, WordDiff,
 };
+use sidenote::markdown::note::Note;
 
 /// Compares two texts. A link leads to the place that `place` returns for its path; an empty one is nowhere.
 fn diff(before: &str, after: &str, place: impl Fn(&str, bool) -> String) -> NoteDiff {

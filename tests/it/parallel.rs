@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use sidenote::parallel;
+use sidenote::base::parallel;
 
 #[test]
 fn results_keep_the_order_of_the_items() {

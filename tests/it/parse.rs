@@ -6,13 +6,14 @@ mod hostile;
 mod pieces;
 
 use serde_json::Value;
-use sidenote::text::decode::decode;
-use sidenote::text::frontmatter::link::parse_property;
-use sidenote::text::link::{self, Link, LinkForm, is_external};
-use sidenote::text::link_syntax::percent_decode;
-use sidenote::text::note::{BlockKind, Note, PieceKind};
-use sidenote::text::span::Span;
-use sidenote::text::subpath::SubpathTarget;
+use sidenote::markdown::decode::decode;
+use sidenote::markdown::frontmatter::link::parse_property;
+use sidenote::markdown::link;
+use sidenote::markdown::link::{Link, LinkForm, is_external};
+use sidenote::markdown::link_syntax::percent_decode;
+use sidenote::markdown::note::{BlockKind, Note, PieceKind};
+use sidenote::markdown::span::Span;
+use sidenote::markdown::subpath::SubpathTarget;
 
 use crate::support::cases_of;
 

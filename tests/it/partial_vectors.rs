@@ -3,13 +3,14 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use sidenote::index::embed::{Effort, Embed, ModelId};
+use sidenote::embed::{Effort, Embed, ModelId};
 use sidenote::index::{Index, Options, SyncScope, silent};
+use sidenote::search;
 use sidenote::search::fuse::{
     Candidates, FusedHit, Fusion, NoteScores, Ranked, Similarity, fuse, raise_embedded,
 };
 use sidenote::search::query::Query;
-use sidenote::search::{self, Mode, Request};
+use sidenote::search::{Mode, Request};
 use sidenote::store::{EvalRequest, NewRequest, Operation, SearchRequest};
 use sidenote::vault::Vault;
 
@@ -209,7 +210,7 @@ impl Embed for OneTopic {
         1.0
     }
 
-    fn embed(&self, texts: &[&str], _: Effort) -> sidenote::error::Result<Vec<Vec<f32>>> {
+    fn embed(&self, texts: &[&str], _: Effort) -> sidenote::base::error::Result<Vec<Vec<f32>>> {
         let vector = |text: &&str| {
             let is_near = ["antenna", "aerial"].iter().any(|word| text.contains(word));
             let hash = blake3::hash(text.as_bytes());

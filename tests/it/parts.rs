@@ -1,9 +1,9 @@
 //! Tests names of parts of a note: readers and writers find the same part, and refuse a name that several parts have.
 
 use serde_json::json;
-use sidenote::text::note::Note;
-use sidenote::text::part_name::{clear_name, parts_named};
-use sidenote::text::subpath::SubpathTarget;
+use sidenote::links::part_name::{clear_name, parts_named};
+use sidenote::markdown::note::Note;
+use sidenote::markdown::subpath::SubpathTarget;
 
 use crate::mcp_client::Client;
 use crate::support::{TestVault, stderr, stdout, text_of};

@@ -3,9 +3,9 @@
 use insta::assert_snapshot;
 use proptest::prelude::{prop_assert, prop_assert_eq, proptest};
 use sidenote::index::indexed_document::ParsedNote;
-use sidenote::text::note::Note;
-use sidenote::text::passage::{estimate_tokens, passages};
-use sidenote::text::path::NotePath;
+use sidenote::markdown::note::Note;
+use sidenote::markdown::passage::{estimate_tokens, passages};
+use sidenote::markdown::path::NotePath;
 
 fn texts(text: &str) -> Vec<String> {
     let reading = ParsedNote::new(&NotePath::parse("Gauge notes.md").unwrap(), text.as_bytes());

@@ -1,16 +1,16 @@
-//! Tests passwords in sentences, in the words of all languages (`foundation/languages/secrets.toml`).
+//! Tests passwords in sentences, in the words of all languages (`crates/secrets/languages/secrets.toml`).
 
 use std::cell::Cell;
 
 use proptest::prelude::{ProptestConfig, Strategy, prop_assert, prop_oneof, proptest};
 use proptest::sample::select;
 use regex::bytes::RegexBuilder;
-use sidenote::memory::secrets::without_secrets;
+use sidenote::secrets::without_secrets;
 use unicode_normalization::UnicodeNormalization as _;
 
 /// Returns a list of words.
 fn words(key: &str) -> Vec<String> {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/foundation/languages/secrets.toml");
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/crates/secrets/languages/secrets.toml");
     let words: toml::Table = std::fs::read_to_string(path).unwrap().parse().unwrap();
     words[key].as_array().unwrap().iter().map(|word| word.as_str().unwrap().to_owned()).collect()
 }

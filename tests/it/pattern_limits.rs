@@ -2,7 +2,7 @@
 //! overflows the stack or panics.
 
 use serde_json::json;
-use sidenote::error::ErrorKind;
+use sidenote::base::error::ErrorKind;
 use sidenote::store::{SearchRequest, Store};
 
 use crate::mcp_client::Client;
@@ -35,7 +35,7 @@ fn hostile_globs() -> Vec<String> {
     ]
 }
 
-fn search(store: &Store, query: &str, path: Option<&str>) -> sidenote::error::Result<usize> {
+fn search(store: &Store, query: &str, path: Option<&str>) -> sidenote::base::error::Result<usize> {
     let request =
         SearchRequest { query: query.to_owned(), path: path.map(str::to_owned), ..SearchRequest::default() };
     store.searches().search(&request).map(|reply| reply.results.len())

@@ -5,7 +5,8 @@ use std::fs;
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
-use sidenote::platform::{self, Attributes, Dir, FileKind, OpenMode};
+use sidenote::base::platform;
+use sidenote::base::platform::{Attributes, Dir, FileKind, OpenMode};
 
 fn folder() -> (tempfile::TempDir, PathBuf, Dir) {
     let folder = tempfile::tempdir().unwrap();
@@ -204,6 +205,6 @@ fn file_systems_that_report_no_changes_are_known_by_their_mounts() {
     ];
     assert_eq!(cases.len(), 8);
     for (device, kind) in cases {
-        assert_eq!(sidenote::platform::unnotified_mount(mounts, device).as_deref(), kind, "{device}");
+        assert_eq!(sidenote::base::platform::unnotified_mount(mounts, device).as_deref(), kind, "{device}");
     }
 }

@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use proptest::collection::vec;
 use proptest::prelude::{ProptestConfig, Strategy, any, prop_assert_eq, proptest};
-use sidenote::index::bm25::{Bm25Query, Hit, Tuning};
-use sidenote::index::file_set::{FileId, FileSet};
+use sidenote::bm25::{Bm25Query, Hit, Tuning};
 use sidenote::index::{Index, Options, Snapshot, SyncScope, silent};
 use sidenote::search::query::Query;
+use sidenote::sets::file_set::{FileId, FileSet};
 use sidenote::vault::Vault;
 
 use crate::support::TestVault;

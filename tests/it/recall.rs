@@ -5,7 +5,7 @@ use std::io::Write as _;
 use std::process::Stdio;
 
 use serde_json::{Value, json};
-use sidenote::clock::Timestamp;
+use sidenote::base::clock::Timestamp;
 use sidenote::index::silent;
 use sidenote::memory::recall::{MatchEvidence, estimate_tokens, prompt_terms};
 

@@ -7,10 +7,10 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use sidenote::config::Config;
 use sidenote::index::silent;
+use sidenote::language::english::english_rank;
+use sidenote::language::terms::CachedStemmer;
 use sidenote::memory::mention::{Mention, mention_of, prompt_words};
 use sidenote::store::RecallRequest;
-use sidenote::text::english::english_rank;
-use sidenote::text::terms::CachedStemmer;
 
 use crate::support::TestVault;
 

@@ -11,8 +11,8 @@ mod settings;
 use std::fmt::Write as _;
 use std::fs;
 
+use sidenote::base::error::ErrorKind;
 use sidenote::cli::{self, EXIT_CODES};
-use sidenote::error::ErrorKind;
 use sidenote::search::query_parser::OPERATORS;
 use sidenote::store::{PROBLEM_CODES, ProblemScope};
 use similar::TextDiff;

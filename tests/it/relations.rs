@@ -4,9 +4,9 @@ use insta::assert_snapshot;
 use proptest::prelude::{Strategy, prop_assert, prop_assert_eq, prop_oneof, proptest};
 use serde_json::json;
 use sidenote::config::{Config, RelationConfig};
+use sidenote::markdown::note::Note;
+use sidenote::markdown::relation::{RelationRules, relation_key, relations};
 use sidenote::store::{RelationsRequest, SearchRequest, Store};
-use sidenote::text::note::Note;
-use sidenote::text::relation::{RelationRules, relation_key, relations};
 
 use crate::mcp_client::Client;
 use crate::support::{TestVault, stderr};

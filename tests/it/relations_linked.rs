@@ -1,9 +1,9 @@
 //! Tests questions by relation that notes answer in other words: linked notes, and the words around their links.
 
 use insta::assert_snapshot;
+use sidenote::markdown::note::Note;
+use sidenote::markdown::relation::link_contexts;
 use sidenote::store::{SearchRequest, Store};
-use sidenote::text::note::Note;
-use sidenote::text::relation::link_contexts;
 
 use crate::support::{TestVault, stdout};
 

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
+use sidenote::links::conflict_copy::{conflict_mark, conflict_names, marked_path};
+use sidenote::markdown::edit::{ContentHash, FileLocation};
+use sidenote::markdown::path::{NotePath, SettingsPath, check_shared_name};
 use sidenote::share::replica::plan::{FileStates, LocalFile, Plan, Rules, Step, decide, loses_most, plan};
-use sidenote::text::conflict_copy::{conflict_mark, conflict_names, marked_path};
-use sidenote::text::edit::{ContentHash, FileLocation};
-use sidenote::text::path::{NotePath, SettingsPath, check_shared_name};
 use sidenote::vault::copy::SharedPath;
 
 use crate::apply::at;

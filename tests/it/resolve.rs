@@ -3,8 +3,8 @@
 
 use proptest::prelude::{Strategy, any, prop, prop_assert, prop_assert_eq, proptest};
 use serde_json::Value;
-use sidenote::text::path::{NotePath, clean, fold_case_in_place, key, lowercase_chars, to_nfc};
-use sidenote::text::resolve::{FileNames, Resolved, name_keys};
+use sidenote::links::resolve::{FileNames, Resolved, name_keys};
+use sidenote::markdown::path::{NotePath, clean, fold_case_in_place, key, lowercase_chars, to_nfc};
 use unicode_normalization::UnicodeNormalization as _;
 
 fn path(text: &str) -> NotePath {

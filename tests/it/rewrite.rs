@@ -7,16 +7,16 @@ use proptest::prelude::{
     Just, ProptestConfig, Strategy, prop, prop_assert, prop_assert_eq, prop_oneof, proptest,
 };
 use serde_json::Value;
+use sidenote::links::resolve::FileNames;
+use sidenote::links::rewrite::parse;
+use sidenote::markdown::decode::decode;
+use sidenote::markdown::edit::{ChangeSet, Content, FileLocation, apply};
+use sidenote::markdown::link::Link;
+use sidenote::markdown::note::Note;
+use sidenote::markdown::path::NotePath;
+use sidenote::markdown::subpath::{SubpathTable, SubpathTarget};
+use sidenote::markdown::unlinked_reference::UnlinkedReferenceKind;
 use sidenote::store::{MoveRequest, Operation, PartKind, PartRequest};
-use sidenote::text::decode::decode;
-use sidenote::text::edit::{ChangeSet, Content, FileLocation, apply};
-use sidenote::text::link::Link;
-use sidenote::text::note::Note;
-use sidenote::text::path::NotePath;
-use sidenote::text::resolve::FileNames;
-use sidenote::text::rewrite::parse;
-use sidenote::text::subpath::{SubpathTable, SubpathTarget};
-use sidenote::text::unlinked_reference::UnlinkedReferenceKind;
 
 use crate::support::TestVault;
 
@@ -411,7 +411,7 @@ fn check_real_vault(corpus: &std::path::Path, moves: usize) {
             Ok(plan) => plan,
             // A name that is none of ours stays where it is, as do parts that only Windows forbids.
             Err(error) => {
-                assert_eq!(error.kind(), sidenote::error::ErrorKind::Invalid, "{from}: {error}");
+                assert_eq!(error.kind(), sidenote::base::error::ErrorKind::Invalid, "{from}: {error}");
                 continue;
             }
         };

@@ -7,9 +7,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use proptest::prelude::{Just, ProptestConfig, Strategy, prop_assert_eq, prop_oneof, proptest};
+use sidenote::base::platform::{FileKind, FolderState, ListedFolder, create_symlink};
 use sidenote::index::{Drift, Index, Options, SyncScope, silent};
-use sidenote::platform::{FileKind, FolderState, ListedFolder, create_symlink};
-use sidenote::text::path::NotePath;
+use sidenote::markdown::path::NotePath;
 use sidenote::vault::Vault;
 use sidenote::vault::folder_fingerprint::KnownFolders;
 use sidenote::vault::folder_listings::{FolderListing, FolderListings, ScannedFolders};

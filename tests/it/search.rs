@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use insta::assert_snapshot;
-use sidenote::clock::Timestamp;
-use sidenote::error::Error;
-use sidenote::index::catalog::Filter;
+use sidenote::base::clock::Timestamp;
+use sidenote::base::error::Error;
+use sidenote::catalog::Filter;
 use sidenote::index::{Index, Options, SyncScope, silent};
+use sidenote::search;
 use sidenote::search::query::Query;
-use sidenote::search::{self, Mode, Request};
+use sidenote::search::{Mode, Request};
 use sidenote::store::SearchRequest;
 use sidenote::vault::Vault;
 

@@ -1,7 +1,7 @@
 //! Tests secret detection: what counts as a secret, and what only resembles one. All keys are made here, so that no
 //! scanner finds one in the repository.
 
-use sidenote::memory::secrets::{REDACTED, without_secrets};
+use sidenote::secrets::{REDACTED, without_secrets};
 
 use crate::support::ends;
 

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use sidenote::error::ErrorKind;
+use sidenote::base::error::ErrorKind;
 use sidenote::store::{
     DanglingLinks, DeleteRequest, EditRequest, MoveRequest, NewRequest, NoteEdit, Open, Operation,
     ReadRequest, SearchRequest, Store,

@@ -3,7 +3,7 @@
 use std::fs;
 use std::sync::Arc;
 
-use sidenote::index::bm25::{Bm25Query, Tuning};
+use sidenote::bm25::{Bm25Query, Tuning};
 use sidenote::index::{Index, Options, SyncScope, silent};
 use sidenote::search::query::Query;
 use sidenote::vault::Vault;

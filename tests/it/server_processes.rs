@@ -252,7 +252,7 @@ fn a_relative_index_path_is_resolved_and_followed() {
 fn mcp_config_prints_settings_for_each_client() {
     let vault = TestVault::new(&[]);
     let program = program();
-    let root = sidenote::platform::canonicalize(vault.root()).unwrap();
+    let root = sidenote::base::platform::canonicalize(vault.root()).unwrap();
     let args = json!(["--vault", root, "mcp", "--toolset", "notes,mem"]);
     for (client, section) in [
         ("claude-code", "mcpServers"),

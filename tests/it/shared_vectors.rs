@@ -11,12 +11,12 @@ use std::time::Duration;
 
 use proptest::prelude::{Just, ProptestConfig, Strategy as _, any, prop, prop_assert, prop_oneof, proptest};
 use serde_json::Value;
-use sidenote::index::embed::{Effort, Embed, ModelId};
+use sidenote::base::platform;
+use sidenote::embed::{Effort, Embed, ModelId};
 use sidenote::index::shared_vectors::{LookupScope, SharedVectorHealth, SharedVectorLimits, SharedVectors};
-use sidenote::index::vectors::VectorRecord;
 use sidenote::index::{EmbedReport, Index, Options, SyncScope, silent};
-use sidenote::platform;
 use sidenote::vault::Vault;
+use sidenote::vectors::VectorRecord;
 use tempfile::TempDir;
 
 use crate::git::{git, init};
@@ -59,7 +59,7 @@ impl Embed for Counter {
         1.0
     }
 
-    fn embed(&self, texts: &[&str], _: Effort) -> sidenote::error::Result<Vec<Vec<f32>>> {
+    fn embed(&self, texts: &[&str], _: Effort) -> sidenote::base::error::Result<Vec<Vec<f32>>> {
         self.embedded.fetch_add(texts.len(), Ordering::SeqCst);
         let vector = |text: &&str| {
             let hash = blake3::hash(text.as_bytes());

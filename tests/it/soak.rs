@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex};
 use std::time::{Duration, Instant};
 
-use sidenote::platform::slash_path;
+use sidenote::base::platform::slash_path;
 use tempfile::TempDir;
 
 use crate::support::{env_number, program, say, stderr, stdout, tree};

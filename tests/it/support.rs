@@ -8,12 +8,12 @@ use std::process::{Command, ExitStatus, Output};
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
-use sidenote::clock::{Clock, Timestamp};
+use sidenote::base::clock::{Clock, Timestamp};
+use sidenote::base::platform;
 use sidenote::index::silent;
-use sidenote::platform;
+use sidenote::markdown::edit::{Edit, apply};
+use sidenote::markdown::frontmatter::edit::Refusal;
 use sidenote::store::{Open, SearchRequest, Store};
-use sidenote::text::edit::{Edit, apply};
-use sidenote::text::frontmatter::edit::Refusal;
 use tempfile::TempDir;
 
 /// How long a test waits for an event that must happen. It is generous, and only ends a test that would hang.
@@ -51,7 +51,7 @@ impl TestVault {
     /// Makes a vault of paths and texts in a folder.
     pub(crate) fn new_in(folder: &Path, files: &[(&str, &str)]) -> Self {
         // The zone of whoever runs the tests changes nothing.
-        sidenote::clock::use_utc();
+        sidenote::base::clock::use_utc();
         let vault = Self { folder: TempDir::new_in(folder).unwrap() };
         for (path, text) in files {
             vault.write(path, text);
@@ -199,19 +199,6 @@ pub(crate) fn repository() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// The crates of the program, the lower ones first: the folder of the source, the module that the crate is for those above
-/// it, and its name there.
-const CRATES: [(&str, &str, &str); 8] = [
-    ("encoder/src", "encoder", "sidenote_encoder"),
-    ("foundation/src", "", "sidenote_foundation"),
-    ("store/src", "store", "sidenote_store"),
-    ("share/src", "share", "sidenote_share"),
-    ("http/src", "http", "sidenote_http"),
-    ("mcp/src", "mcp", "sidenote_mcp"),
-    ("web_server/src", "web", "sidenote_web"),
-    ("src", "", "sidenote"),
-];
-
 /// A source file of the program, as if all crates were one.
 pub(crate) struct SourceFile {
     /// The path in the repository, with forward slashes.
@@ -222,15 +209,26 @@ pub(crate) struct SourceFile {
     pub(crate) text: String,
 }
 
+/// Lists the crates of the program but the one of the command line: their folders in `crates`.
+pub(crate) fn crates() -> Vec<String> {
+    let folders = fs::read_dir(repository().join("crates")).unwrap();
+    let mut names: Vec<String> =
+        folders.map(|folder| folder.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
 /// Reads the source files of the program, in the order of their modules.
 pub(crate) fn source_files() -> Vec<SourceFile> {
+    let crates = crates();
     let mut files = Vec::new();
-    for (folder, module, _) in CRATES {
-        let root = repository().join(folder);
+    for name in crates.iter().map(String::as_str).chain([""]) {
+        let folder = if name.is_empty() { "src".to_owned() } else { format!("crates/{name}/src") };
+        let root = repository().join(&folder);
         walk(&root, &mut |path| {
             if path.extension().is_some_and(|extension| extension == "rs") {
                 let below = path.strip_prefix(&root).unwrap().to_str().unwrap().replace('\\', "/");
-                files.push(source_file(folder, module, &below, &fs::read_to_string(path).unwrap()));
+                files.push(source_file(&crates, &folder, name, &below, &fs::read_to_string(path).unwrap()));
             }
         });
     }
@@ -239,19 +237,18 @@ pub(crate) fn source_files() -> Vec<SourceFile> {
     files
 }
 
-fn source_file(folder: &str, module: &str, below: &str, text: &str) -> SourceFile {
-    let path = match (module, below) {
+fn source_file(crates: &[String], folder: &str, name: &str, below: &str, text: &str) -> SourceFile {
+    let path = match (name, below) {
         ("", below) => below.to_owned(),
-        (module, "lib.rs") => format!("{module}/mod.rs"),
-        (module, below) => format!("{module}/{below}"),
+        (name, "lib.rs") => format!("{name}/mod.rs"),
+        (name, below) => format!("{name}/{below}"),
     };
-    let mut text = match module {
+    let mut text = match name {
         "" => text.to_owned(),
-        module => text.replace("crate::", &format!("crate::{module}::")),
+        name => text.replace("crate::", &format!("crate::{name}::")),
     };
-    for (_, other, name) in CRATES {
-        let root = if other.is_empty() { "crate::".to_owned() } else { format!("crate::{other}::") };
-        text = text.replace(&format!("{name}::"), &root);
+    for other in crates {
+        text = text.replace(&format!("sidenote_{other}::"), &format!("crate::{other}::"));
     }
     SourceFile { file: format!("{folder}/{below}"), path, text }
 }

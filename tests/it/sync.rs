@@ -4,9 +4,9 @@
 use std::fs;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use sidenote::index::catalog::{path_id, path_id_query};
+use sidenote::catalog::{path_id, path_id_query};
 use sidenote::index::silent;
-use sidenote::text::path::NotePath;
+use sidenote::markdown::path::NotePath;
 
 use crate::support::{TestVault, in_namespaces, paths, stderr, stdout, symlink, tree};
 

@@ -29,8 +29,8 @@ use std::process::{Command, Output};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use sidenote::clock::Clock;
-use sidenote::error::ErrorKind;
+use sidenote::base::clock::Clock;
+use sidenote::base::error::ErrorKind;
 use sidenote::share::Database;
 use sidenote::share::authority::VaultLimits;
 use sidenote::share::host::Host;

@@ -5,10 +5,10 @@ use std::fs;
 use std::io::Write as _;
 use std::sync::Arc;
 
-use sidenote::index::bm25::{Bm25Query, Tuning};
-use sidenote::index::file_set::FileId;
+use sidenote::bm25::{Bm25Query, Tuning};
 use sidenote::index::{Index, Options, Snapshot, SyncScope, silent};
 use sidenote::search::query::Query;
+use sidenote::sets::file_set::FileId;
 use sidenote::vault::Vault;
 
 use crate::support::TestVault;

@@ -1,8 +1,10 @@
 //! Tests text analysis: words, identifiers and scripts without spaces.
 
 use proptest::prelude::{prop_assert, prop_assert_eq, proptest};
-use sidenote::text::folding::fold_into;
-use sidenote::text::terms::{CachedStemmer, Initials, TermKind, Terms, is_stop_word, stem_prefixes, terms};
+use sidenote::language::folding::fold_into;
+use sidenote::language::terms::{
+    CachedStemmer, Initials, TermKind, Terms, is_stop_word, stem_prefixes, terms,
+};
 use unicode_normalization::UnicodeNormalization;
 
 /// Checks the terms of a text; wholes stand in brackets.

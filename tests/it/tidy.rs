@@ -1,99 +1,48 @@
-//! Enforces what ARCHITECTURE.md says of the code: the order of layers, one owner for each engine, headers and sizes of
-//! files, a reason for each dependency in docs/dev/decisions.md. Cycles, comments, sizes and the map are checked in the
-//! files below.
+//! Enforces what no compiler checks of the code: one owner for each engine, headers and sizes of files, a reason for each
+//! dependency in docs/dev/decisions.md. Cycles are checked in a file below.
 //!
 //! The sources are read as text in which comments and literals are replaced by blanks, so that only code counts.
 
 mod circles;
-mod comments;
 mod contributing;
-mod map;
-mod sizes;
 
 use std::collections::BTreeSet;
 use std::fmt::Display;
 use std::fs;
 use std::path::Path;
 
-use crate::support::source_files;
+use crate::support::{crates, source_files};
 
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 
-/// The layers; each may use itself and those before it.
-const LAYERS: [&str; 24] = [
-    "encoder",
-    "wording",
-    "platform",
-    "error",
-    "parallel",
-    "safe_open",
-    "atomic_file",
-    "clock",
-    "config",
-    "http_client",
-    "git",
-    "text",
-    "memory",
-    "vault",
-    "journal",
-    "index",
-    "search",
-    "store",
-    "share",
-    "http",
-    "mcp",
-    "web",
-    "cli",
-    "main",
-];
-
-/// The manifests of the crates, the lower ones first.
-const CRATES: [&str; 8] = [
-    "encoder/Cargo.toml",
-    "foundation/Cargo.toml",
-    "store/Cargo.toml",
-    "share/Cargo.toml",
-    "http/Cargo.toml",
-    "mcp/Cargo.toml",
-    "web_server/Cargo.toml",
-    "Cargo.toml",
-];
-
-/// Crates that only one module may name; a module is its file and the folder of the same name. The crates of the async
-/// runtime belong to the servers.
-const OWNERS: [(&str, &str); 32] = [
-    ("tantivy", "index/bm25"),
-    ("rusqlite", "index/catalog"),
-    ("usearch", "index/vectors"),
-    ("rayon", "index/embed/e5|parallel"),
-    ("rten_gemm", "encoder/bert"),
-    ("rten_simd", "encoder/bert/rows"),
-    ("rten_tensor", "encoder/bert"),
-    ("yada", "encoder/tokenizer"),
-    ("fastembed", "index/embed/onnx"),
-    ("ort", "index/embed/onnx"),
+/// The crates that alone depend on an engine, and may name its types.
+const OWNERS: [(&str, &str); 26] = [
+    ("tantivy", "bm25"),
+    ("rusqlite", "catalog"),
+    ("usearch", "vectors"),
+    ("rten-gemm", "encoder"),
+    ("rten-simd", "encoder"),
+    ("rten-tensor", "encoder"),
+    ("yada", "encoder"),
+    ("fastembed", "embed"),
+    ("ort", "embed"),
     ("ureq", "http_client"),
-    ("rustls_native_certs", "http_client/authorities"),
-    ("webpki_root_certs", "http_client/authorities"),
-    ("pulldown_cmark", "text/markdown"),
-    ("granit_parser", "text/frontmatter/yaml"),
+    ("rustls-native-certs", "http_client"),
+    ("webpki-root-certs", "http_client"),
+    ("pulldown-cmark", "markdown"),
+    ("granit-parser", "markdown"),
     ("postgres", "share"),
-    ("rustls", "share/postgres"),
-    ("tokio_postgres_rustls", "share/postgres"),
-    ("jsonwebtoken", "mcp/login"),
+    ("rustls", "share"),
+    ("tokio-postgres-rustls", "share"),
+    ("jsonwebtoken", "mcp"),
     ("rmcp", "mcp"),
-    ("tokio", "http|mcp|web"),
-    ("axum", "http|mcp|web"),
-    ("hyper", "http"),
-    ("hyper_util", "http"),
     ("schemars", "mcp"),
-    ("ammonia", "web/sanitize"),
+    ("ammonia", "web"),
     ("flate2", "web"),
-    ("rustix", "platform"),
-    ("windows_sys", "platform/windows"),
-    ("dunce", "platform/windows"),
-    ("clap", "cli"),
-    ("clap_mangen", "cli/man"),
+    ("rustix", "base"),
+    ("windows-sys", "base"),
+    ("dunce", "base"),
+    ("notify", "vault"),
 ];
 
 /// More lines than this need a reason.
@@ -122,10 +71,6 @@ impl Source {
         stem.strip_suffix("/mod").unwrap_or(stem).split('/').collect()
     }
 
-    fn layer(&self) -> &str {
-        self.modules()[0]
-    }
-
     /// Gives a position as compilers print it.
     fn place(&self, at: usize, what: impl Display) -> String {
         self.place_in_line(1 + self.code[..at].matches('\n').count(), what)
@@ -150,56 +95,10 @@ impl Source {
             !before.is_some_and(is_name) && !behind.is_some_and(is_name)
         })
     }
-
-    /// Lists the modules of the crate's root that the file names, and where.
-    fn root_names(&self) -> Vec<(usize, &str)> {
-        let root = "crate";
-        let mut names = Vec::new();
-        for at in self.words(root) {
-            if let Some(path) = self.code[at + root.len()..].strip_prefix("::") {
-                names.extend(first_names(path).into_iter().map(|name| (at, name)));
-            }
-        }
-        let depth = self.modules().len();
-        for at in self.words("super") {
-            let path = self.code[at..].trim_start_matches("super::");
-            let climbed = (self.code[at..].len() - path.len()) / "super::".len();
-            if climbed >= depth {
-                names.extend(first_names(path).into_iter().map(|name| (at, name)));
-            }
-        }
-        names
-    }
 }
 
 fn is_name(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
-}
-
-/// Gives the names that a path starts with: one, or one for each branch of `{…}`.
-fn first_names(path: &str) -> Vec<&str> {
-    let first = |text: &'_ str| text.find(|c| !is_name(c)).unwrap_or(text.len());
-    let Some(group) = path.strip_prefix('{') else {
-        return vec![&path[..first(path)]];
-    };
-    let (mut names, mut depth, mut start) = (Vec::new(), 1, 0);
-    for (at, c) in group.char_indices() {
-        depth += match c {
-            '{' => 1,
-            '}' => -1,
-            _ => 0,
-        };
-        if depth == 0 || depth == 1 && c == ',' {
-            let branch = group[start..at].trim_start();
-            names.push(&branch[..first(branch)]);
-            start = at + 1;
-        }
-        if depth == 0 {
-            break;
-        }
-    }
-    names.retain(|name| !name.is_empty());
-    names
 }
 
 /// Blanks comments, strings and characters; line ends stay.
@@ -291,90 +190,33 @@ fn check(rule: impl Fn(&Source) -> Vec<String>) {
     assert!(found.is_empty(), "\n{}\n", found.join("\n"));
 }
 
-fn imports(source: &Source) -> Vec<String> {
-    let rank = |name: &str| LAYERS.iter().position(|layer| *layer == name);
-    if source.path == "lib.rs" {
-        return Vec::new();
-    }
-    let Some(own) = rank(source.layer()) else {
-        return vec![source.place(0, "this is in no layer")];
-    };
-    let wrong = source.root_names().into_iter().filter_map(|(at, name)| match rank(name) {
-        None => Some(source.place(at, format!("{name} is no layer"))),
-        Some(other) if other > own => {
-            Some(source.place(at, format!("{} is below {name} and must not use it", source.layer())))
-        }
-        Some(_) => None,
-    });
-    wrong.collect()
+/// Reads the manifests of the crates, each with the folder of its crate; the one of the command line last.
+fn manifests() -> Vec<(String, toml::Table)> {
+    let folders = crates().into_iter().map(|name| (format!("crates/{name}/Cargo.toml"), name));
+    let all = folders.chain([("Cargo.toml".to_owned(), String::new())]);
+    all.map(|(path, name)| (name, read(&path).parse().unwrap())).collect()
 }
 
-#[test]
-fn imports_point_to_lower_layers() {
-    check(imports);
-}
-
-#[test]
-fn the_crates_list_their_layers_in_order() {
-    let listed = |library: &str| -> Vec<String> {
-        let lines = read(library);
-        let names = lines.lines().filter_map(|line| line.strip_prefix("pub mod ")?.strip_suffix(';'));
-        names.map(str::to_owned).collect()
-    };
-    let mut all = vec!["encoder".to_owned()];
-    all.extend(listed("foundation/src/lib.rs"));
-    all.extend(["store", "share", "http", "mcp", "web"].map(str::to_owned));
-    all.extend(listed("src/lib.rs"));
-    let layers: Vec<&str> = LAYERS.into_iter().filter(|layer| *layer != "main").collect();
-    assert_eq!(all, layers);
-}
-
-#[test]
-fn a_crate_depends_on_lower_ones_alone() {
-    let names = [
-        "sidenote-encoder",
-        "sidenote-foundation",
-        "sidenote-store",
-        "sidenote-share",
-        "sidenote-http",
-        "sidenote-mcp",
-        "sidenote-web",
-    ];
-    // Only an embedder knows the encoder. What the servers share knows nothing of the vault, the two servers know nothing of each other, and none knows where a
-    // vault comes from.
-    let unused = |path: &str, name: &str| match path {
-        "foundation/Cargo.toml" => false,
-        _ if name == "sidenote-encoder" => true,
-        "http/Cargo.toml" => name == "sidenote-store" || name == "sidenote-share",
-        "mcp/Cargo.toml" => name == "sidenote-share",
-        "web_server/Cargo.toml" => name == "sidenote-mcp" || name == "sidenote-share",
-        "Cargo.toml" => name == "sidenote-http",
-        _ => false,
-    };
-    for (at, path) in CRATES.iter().enumerate() {
-        let manifest: toml::Table = read(path).parse().unwrap();
-        let dependencies = manifest["dependencies"].as_table().unwrap();
-        let used: Vec<&str> = names.into_iter().filter(|name| dependencies.contains_key(*name)).collect();
-        let lower: Vec<&str> = names[..at].iter().copied().filter(|name| !unused(path, name)).collect();
-        assert_eq!(used, lower, "{path}");
-    }
+/// Lists the dependencies of a manifest of a kind, those of one system included.
+fn dependencies<'m>(manifest: &'m toml::Table, kind: &str) -> BTreeSet<&'m str> {
+    let targets = manifest.get("target").and_then(toml::Value::as_table);
+    let tables = targets.into_iter().flat_map(toml::Table::values).filter_map(toml::Value::as_table);
+    let all = tables.chain([manifest]).filter_map(|table| table.get(kind)?.as_table());
+    all.flat_map(|table| table.keys().map(String::as_str)).collect()
 }
 
 #[test]
 fn every_engine_has_one_owner() {
-    check(|source| {
-        let foreign = OWNERS.iter().filter(|(_, owners)| !owners.split('|').any(|owner| source.is_in(owner)));
-        foreign
-            .flat_map(|(engine, owner)| {
-                let wrong = source.words(engine);
-                wrong.map(move |at| source.place(at, format!("{engine} belongs to {owner} alone")))
-            })
-            .collect()
-    });
+    for (engine, owner) in OWNERS {
+        let manifests = manifests();
+        let users =
+            manifests.iter().filter(|(_, manifest)| dependencies(manifest, "dependencies").contains(engine));
+        assert_eq!(users.map(|(name, _)| name.as_str()).collect::<Vec<_>>(), [owner], "{engine}");
+    }
 }
 
 /// The files that may have code for one operating system: the platform layer, and the signals, which belong to tokio.
-const PLATFORM_FILES: [&str; 2] = ["platform", "http/shutdown"];
+const PLATFORM_FILES: [&str; 2] = ["base/platform", "http/shutdown"];
 
 #[test]
 fn code_for_one_operating_system_is_in_the_platform_layer() {
@@ -399,14 +241,12 @@ fn every_file_has_its_own_header() {
     check(|source| {
         let said = header(source);
         let lines = said.lines().filter(|line| !line.is_empty()).count();
-        // The crate's own documentation is the map of its layers, and as long as that.
-        let fits = (1..=4).contains(&lines) || source.path == "lib.rs" && lines > 0;
+        // The documentation of a crate is its first page, and as long as that.
+        let fits = (1..=4).contains(&lines) || source.file.ends_with("lib.rs") && lines > 0;
         let length = (!fits).then(|| format!("it opens with {lines} lines of `//!`, not 1 to 4"));
-        let fault = comments::fault(&said).filter(|_| source.path != "lib.rs");
-        let fault = fault.map(|what| format!("its header {what}: {said}"));
         let same = sources.iter().find(|other| other.file != source.file && header(other) == said);
         let same = same.map(|other| format!("its header is that of {}", other.file));
-        [length, fault, same].into_iter().flatten().map(|what| source.place(0, what)).collect()
+        [length, same].into_iter().flatten().map(|what| source.place(0, what)).collect()
     });
 }
 
@@ -435,20 +275,10 @@ fn no_todo_is_left() {
 
 #[test]
 fn every_dependency_has_its_reason() {
-    let manifests: Vec<toml::Table> = CRATES.iter().map(|path| read(path).parse().unwrap()).collect();
-    let targets = manifests.iter().filter_map(|manifest| manifest.get("target")?.as_table());
-    let tables = targets.flat_map(toml::Table::values).filter_map(toml::Value::as_table);
-    let used: BTreeSet<&str> = manifests
-        .iter()
-        .chain(tables)
-        .flat_map(|table| {
-            ["dependencies", "dev-dependencies", "build-dependencies"].map(|kind| table.get(kind))
-        })
-        .flatten()
-        .filter_map(toml::Value::as_table)
-        .flat_map(|table| table.keys().map(String::as_str))
-        .filter(|name| !name.starts_with("sidenote-"))
-        .collect();
+    let manifests = manifests();
+    let kinds = ["dependencies", "dev-dependencies", "build-dependencies"];
+    let used = manifests.iter().flat_map(|(_, manifest)| kinds.map(|kind| dependencies(manifest, kind)));
+    let used: BTreeSet<&str> = used.flatten().filter(|name| !name.starts_with("sidenote-")).collect();
     let document = read("docs/dev/decisions.md");
     let section = document.split("\n## ").find(|section| section.starts_with("Dependencies\n")).unwrap();
     let explained: BTreeSet<&str> = section
@@ -468,35 +298,8 @@ fn the_program_and_the_store_name_the_same_repository() {
     };
     assert_eq!(
         repository("Cargo.toml"),
-        repository("store/Cargo.toml"),
+        repository("crates/store/Cargo.toml"),
         "`doctor` names it, which is in the store"
-    );
-}
-
-fn check_names(path: &str, text: &str, expected: &[&str]) {
-    let source = Source::new(path, text);
-    let names: Vec<&str> = source.root_names().into_iter().map(|(_, name)| name).collect();
-    assert_eq!(names, expected, "in {text:?}");
-}
-
-#[test]
-fn crate_paths_are_found_only_in_code() {
-    check_names(
-        "store/read/list.rs",
-        "use crate::index::Index; fn f(x: crate::text::Span) {}",
-        &["index", "text"],
-    );
-    check_names("store/read/list.rs", "use crate::{cli::{a, b}, mcp, text::*};", &["cli", "mcp", "text"]);
-    check_names("store/read.rs", "use super::Store; use super::super::cli::run;", &["cli"]);
-    check_names("store/mod.rs", "use super::mcp::Server;", &["mcp"]);
-    check_names("text/markdown/nesting.rs", "use super::super::path;", &[]);
-    check_names("main.rs", "fn main() { crate::cli::main() }", &["cli"]);
-    check_names("text/path.rs", "//! See crate::cli.\n/* crate::mcp /* and */ crate::cli */", &[]);
-    check_names("text/path.rs", r##"let s = "crate::cli \" crate::cli"; r#"crate::"mcp"#; "##, &[]);
-    check_names(
-        "text/path.rs",
-        r"let c = ['\'', '/', '/']; fn f<'a>(x: &'a crate::error::Error) {}",
-        &["error"],
     );
 }
 
@@ -559,7 +362,7 @@ fn shown_to_agents(source: &Source) -> Vec<String> {
 #[test]
 fn text_for_agents_names_no_command() {
     // Text that only commands print: how a model is set, and parts of hints for a person; and what is written for git.
-    let for_people = ["store/upkeep/models.rs", "store/upkeep/git_init.rs", "config.rs"];
+    let for_people = ["store/upkeep/models.rs", "store/upkeep/git_init.rs", "config/mod.rs"];
     let part = "\"--keep\"";
     let sources: Vec<Source> = sources();
     let told = sources

@@ -5,10 +5,10 @@ use std::fs;
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use sidenote::text::body_edit::replace_pattern;
-use sidenote::text::edit::{Edit, apply};
-use sidenote::text::piece_table::PieceTable;
-use sidenote::text::span::Span;
+use sidenote::markdown::body_edit::replace_pattern;
+use sidenote::markdown::edit::{Edit, apply};
+use sidenote::markdown::piece_table::PieceTable;
+use sidenote::markdown::span::Span;
 
 use crate::mcp_client::Client;
 use crate::support::TestVault;

@@ -6,9 +6,9 @@ use std::io::Write as _;
 use sidenote::journal::Journal;
 use sidenote::journal::event::Event;
 use sidenote::journal::reader::ReadOrder;
+use sidenote::markdown::edit::{Edit, apply, single_edit};
+use sidenote::markdown::revert::revert_edits;
 use sidenote::store::{DanglingLinks, DeleteRequest, EditRequest, NoteEdit, Operation, UndoRequest};
-use sidenote::text::edit::{Edit, apply, single_edit};
-use sidenote::text::revert::revert_edits;
 use sidenote::vault::Vault;
 
 use crate::apply::at;

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use rusqlite::Connection;
 use serde_json::{Value, json};
-use sidenote::platform::metadata;
+use sidenote::base::platform::metadata;
 
 use crate::support::{TestVault, inode, path_from, stderr, stdout};
 

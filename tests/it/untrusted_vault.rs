@@ -418,7 +418,7 @@ fn a_sparse_file_costs_what_it_holds() {
     let made: serde_json::Value = serde_json::from_str(&stdout(&made)).unwrap();
     assert_eq!(made["left_out"], serde_json::json!(["d/note.md"]), "{made}");
     let copy = Path::new(made["path"].as_str().unwrap()).join("notes/d/film.mp4");
-    let found = sidenote::platform::metadata(&copy).unwrap();
+    let found = sidenote::base::platform::metadata(&copy).unwrap();
     assert_eq!((found.size, found.allocated < 1 << 20), (3 << 30, true), "a hole is a hole in the backup");
     assert!(fs::read(copy.with_file_name("small.md")).unwrap().starts_with(b"beta\n\0"));
     let again = vault
@@ -429,7 +429,7 @@ fn a_sparse_file_costs_what_it_holds() {
     let name = Path::new(made["path"].as_str().unwrap()).file_name().unwrap().to_str().unwrap().to_owned();
     let restored = ours(&["restore-backup", &name, "--to", again.to_str().unwrap()]);
     assert!(restored.status.success(), "{}", stderr(&restored));
-    let found = sidenote::platform::metadata(&again.join("d/film.mp4")).unwrap();
+    let found = sidenote::base::platform::metadata(&again.join("d/film.mp4")).unwrap();
     assert_eq!((found.size, found.allocated < 1 << 20), (3 << 30, true));
     fs::remove_dir_all(again).unwrap();
 }

@@ -3,7 +3,7 @@
 
 use std::time::{Duration, SystemTime};
 
-use sidenote::index::embed::{E5, Effort, Embed as _};
+use sidenote::embed::{E5, Effort, Embed as _};
 use sidenote::index::silent;
 use sidenote::search::Mode;
 use sidenote::store::{SearchRequest, Store};

@@ -1,7 +1,7 @@
 //! Tests when notes are valid: `valid_from`, `valid_until`, `superseded_by`, `--as-of`, and the order of superseded notes.
 
 use serde_json::{Value, json};
-use sidenote::clock::Timestamp;
+use sidenote::base::clock::Timestamp;
 use sidenote::store::{ListRequest, RecallRequest, SearchRequest, Searches};
 
 use crate::mcp_client::Client;

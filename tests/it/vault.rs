@@ -4,11 +4,11 @@ use std::convert::Infallible;
 use std::fs;
 use std::path::Path;
 
-use sidenote::error::ErrorKind;
-use sidenote::platform::canonicalize;
-use sidenote::text::frontmatter::PropertyType;
-use sidenote::text::path::NotePath;
-use sidenote::text::resolve::LinkFormat;
+use sidenote::base::error::ErrorKind;
+use sidenote::base::platform::canonicalize;
+use sidenote::links::resolve::LinkFormat;
+use sidenote::markdown::frontmatter::PropertyType;
+use sidenote::markdown::path::NotePath;
 use sidenote::vault::Vault;
 use sidenote::vault::location::{Location, LocationReason};
 use sidenote::vault::obsidian::{DailyNotes, FolderSetting, Settings, Templates, Trash};

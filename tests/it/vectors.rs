@@ -5,9 +5,9 @@ use std::fs;
 use std::path::Path;
 
 use proptest::prelude::{Just, ProptestConfig, any, prop, prop_assert, prop_assert_eq, prop_oneof, proptest};
-use sidenote::index::vectors::cosine::{coarse_cosine_by_instructions, cosine_by_instructions};
-use sidenote::index::vectors::{Neighbour, VectorWriter, Vectors};
-use sidenote::parallel;
+use sidenote::base::parallel;
+use sidenote::vectors::cosine::{coarse_cosine_by_instructions, cosine_by_instructions};
+use sidenote::vectors::{Neighbour, VectorWriter, Vectors};
 
 const DIMENSIONS: usize = 100;
 /// More than are read whenever a log is opened.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
-use sidenote::error::ErrorKind;
+use sidenote::base::error::ErrorKind;
 use sidenote::index::silent;
 use sidenote::search::Mode;
 use sidenote::store::{

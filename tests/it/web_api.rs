@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::support::{TestVault, run, stdout};
 use crate::web::Page;
-use sidenote::text::word_sketch::WordSketch;
+use sidenote::markdown::word_sketch::WordSketch;
 
 /// Describes a value: the keys of objects, the first item of lists, the types of the rest.
 fn shape(value: &Value) -> String {

@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 
 use crate::support::{TestVault, run, stdout};
 use crate::web::Page;
+use sidenote::markdown::edit::apply;
+use sidenote::markdown::source_edit::source_edits;
+use sidenote::markdown::task_due::due_day;
 use sidenote::store::{AllTasks, Store, TasksRequest};
-use sidenote::text::edit::apply;
-use sidenote::text::source_edit::source_edits;
-use sidenote::text::task_due::due_day;
 
 #[test]
 fn the_edits_of_an_editor_keep_line_ends() {

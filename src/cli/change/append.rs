@@ -5,8 +5,8 @@ use clap::Args;
 use super::{EditOptions, apply_edit};
 use crate::cli::CommandContext;
 use crate::cli::args::text_or_stdin;
-use crate::error::Result;
 use crate::store::NoteEdit;
+use sidenote_base::error::Result;
 
 /// Append text to a note or to one of its sections.
 #[derive(Debug, Args)]

@@ -5,8 +5,8 @@ use clap::{Args, ValueEnum};
 use super::apply;
 use crate::cli::CommandContext;
 use crate::cli::args::DryRunArgs;
-use crate::error::Result;
 use crate::store::{DanglingLinks, DeleteRequest, Operation};
+use sidenote_base::error::Result;
 
 /// Move a note or attachment to the trash folder, .trash/.
 #[derive(Debug, Args)]

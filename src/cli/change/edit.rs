@@ -5,9 +5,9 @@ use serde::Serialize;
 
 use crate::cli::args::DryRunArgs;
 use crate::cli::{CommandContext, open, output};
-use crate::error::{Error, Result};
 use crate::store::{Edited, InspectReply};
-use crate::text::note::ParseProblem;
+use sidenote_base::error::{Error, Result};
+use sidenote_markdown::note::ParseProblem;
 
 /// Open a note in $VISUAL or $EDITOR and record the change.
 ///

@@ -5,8 +5,8 @@ use clap::Args;
 use super::apply;
 use crate::cli::CommandContext;
 use crate::cli::args::DryRunArgs;
-use crate::error::Result;
 use crate::store::{ExtractRequest, Operation};
+use sidenote_base::error::Result;
 
 /// Move a section into a new note, and leave a link in its place.
 #[derive(Debug, Args)]

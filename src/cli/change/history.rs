@@ -7,11 +7,11 @@ use console::style;
 use crate::cli::change::report::coloured;
 use crate::cli::diff::{show_difference, show_whole};
 use crate::cli::{CommandContext, output};
-use crate::clock::Timestamp;
-use crate::error::Result;
 use crate::store::{
     ActivityEvent, ActivityRequest, NoteCommit, NoteHistory, OperationView, actor_of, tool_of,
 };
+use sidenote_base::clock::Timestamp;
+use sidenote_base::error::Result;
 
 /// List the operations on a note or on all notes, newest first, or show one operation with its difference.
 ///

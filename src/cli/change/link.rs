@@ -5,8 +5,8 @@ use clap::Args;
 use super::apply;
 use crate::cli::CommandContext;
 use crate::cli::args::DryRunArgs;
-use crate::error::Result;
 use crate::store::{LinkRequest, Operation};
+use sidenote_base::error::Result;
 
 /// Link two notes to each other in their related sections, or remove these links.
 #[derive(Debug, Args)]

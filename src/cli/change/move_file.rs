@@ -5,8 +5,8 @@ use clap::Args;
 use super::apply;
 use crate::cli::CommandContext;
 use crate::cli::args::DryRunArgs;
-use crate::error::Result;
 use crate::store::{MoveRequest, Operation};
+use sidenote_base::error::Result;
 
 /// Move a note, folder or attachment, and update every link to it.
 ///

@@ -5,8 +5,8 @@ use clap::Args;
 use super::report;
 use crate::cli::args::{DryRunArgs, text_or_stdin, without_hash_signs};
 use crate::cli::{CommandContext, output};
-use crate::error::{Error, Result};
 use crate::store::{NewRequest, Operation, json_or_text};
+use sidenote_base::error::{Error, Result};
 
 /// Create a note and print its path.
 #[derive(Debug, Args)]

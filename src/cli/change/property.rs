@@ -2,9 +2,9 @@
 
 use super::{EditOptions, apply_edit};
 use crate::cli::CommandContext;
-use crate::error::{Error, Result};
 use crate::store::{NoteEdit, json_or_text};
 use clap::Args;
+use sidenote_base::error::{Error, Result};
 
 /// Set, extend or remove a property of a note.
 ///

@@ -7,8 +7,8 @@ use super::apply;
 use super::move_file::MoveOptions;
 use crate::cli::CommandContext;
 use crate::cli::args::DryRunArgs;
-use crate::error::{Error, Result};
 use crate::store::{Operation, PartKind, PartRequest, RenameKind, RenameRequest};
+use sidenote_base::error::{Error, Result};
 
 /// Rename a note, folder, attachment, heading, block, tag or property, and update every link to it.
 ///

@@ -4,8 +4,8 @@ use clap::Args;
 
 use super::{EditOptions, apply_edit};
 use crate::cli::CommandContext;
-use crate::error::Result;
 use crate::store::NoteEdit;
+use sidenote_base::error::Result;
 
 /// Replace a text in a note.
 #[derive(Debug, Args)]

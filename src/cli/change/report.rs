@@ -4,8 +4,8 @@ use console::style;
 
 use crate::cli::{CommandContext, output};
 use crate::store::ChangeReply;
-use crate::text::edit::FileLocation;
-use crate::text::unlinked_reference::UnlinkedReferenceKind;
+use sidenote_markdown::edit::FileLocation;
+use sidenote_markdown::unlinked_reference::UnlinkedReferenceKind;
 
 /// Formats what changed, one line for each file, or the diff of a dry run.
 pub(in crate::cli) fn show_change(reply: &ChangeReply) -> String {

@@ -5,8 +5,8 @@ use clap::Args;
 use super::apply;
 use crate::cli::CommandContext;
 use crate::cli::args::DryRunArgs;
-use crate::error::Result;
 use crate::store::Operation;
+use sidenote_base::error::Result;
 
 /// Restore a file from the trash folder, .trash/.
 #[derive(Debug, Args)]

@@ -6,8 +6,8 @@ use clap::Args;
 
 use super::{EditOptions, apply_edit};
 use crate::cli::CommandContext;
-use crate::error::{Error, Result};
 use crate::store::NoteEdit;
+use sidenote_base::error::{Error, Result};
 
 /// Add tags to a note and remove tags from it.
 #[derive(Debug, Args)]

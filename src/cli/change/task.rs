@@ -4,8 +4,8 @@ use clap::Args;
 
 use super::{EditOptions, apply_edit};
 use crate::cli::CommandContext;
-use crate::error::Result;
 use crate::store::NoteEdit;
+use sidenote_base::error::Result;
 
 /// Complete a task, or reopen a completed one.
 ///

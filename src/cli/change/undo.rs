@@ -5,8 +5,8 @@ use clap::Args;
 use super::report;
 use crate::cli::args::DryRunArgs;
 use crate::cli::{CommandContext, output};
-use crate::error::Result;
 use crate::store::{ChangeReply, UndoRequest};
+use sidenote_base::error::Result;
 
 /// Undo the last operations, one operation by its id, or all operations of a session.
 ///

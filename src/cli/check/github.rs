@@ -2,7 +2,7 @@
 
 use super::{Report, worst_first};
 use crate::store::{Problem, Severity};
-use crate::text::control::plain_lines;
+use sidenote_markdown::control::plain_lines;
 
 /// Formats a report, the worst problems first, because GitHub shows only the first annotations of a step.
 pub(super) fn format(report: &Report<'_>) -> String {

@@ -3,8 +3,8 @@
 use clap::Args;
 
 use crate::cli::{CommandContext, output};
-use crate::error::Result;
 use crate::store::{Event, actor_of, tool_of};
+use sidenote_base::error::Result;
 
 /// List the journal events of a memory or of all memories, newest first.
 #[derive(Debug, Args)]

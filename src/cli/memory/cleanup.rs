@@ -4,8 +4,8 @@ use clap::Args;
 
 use crate::cli::args::DryRunArgs;
 use crate::cli::{CommandContext, output};
-use crate::error::Result;
 use crate::store::CleanupReply;
+use sidenote_base::error::Result;
 
 /// Evict the least used memories if memories exceed their limit.
 ///

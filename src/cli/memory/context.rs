@@ -4,7 +4,7 @@ use clap::Args;
 
 use crate::cli::CommandContext;
 use crate::cli::args::{DryRunArgs, text_or_stdin};
-use crate::error::Result;
+use sidenote_base::error::Result;
 
 /// Set the work context, which precedes every recall.
 ///

@@ -4,9 +4,9 @@ use clap::Args;
 use console::style;
 
 use crate::cli::{CommandContext, output};
-use crate::clock::Timestamp;
-use crate::error::Result;
 use crate::store::{ExplainReply, ScoreComponent, TierReason};
+use sidenote_base::clock::Timestamp;
+use sidenote_base::error::Result;
 
 /// Explain the tier, importance and score of a memory.
 #[derive(Debug, Args)]

@@ -5,10 +5,10 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use crate::atomic_file::AtomicFile;
 use crate::cli::{CommandContext, output};
-use crate::error::{Error, Result};
 use crate::store::ExportForm;
+use sidenote_base::atomic_file::AtomicFile;
+use sidenote_base::error::{Error, Result};
 
 /// Export all notes with their importance, tier and uses.
 #[derive(Debug, Args)]

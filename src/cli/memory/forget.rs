@@ -5,8 +5,8 @@ use clap::Args;
 use super::print_change;
 use crate::cli::CommandContext;
 use crate::cli::args::DryRunArgs;
-use crate::error::Result;
-use crate::index::catalog::Inactive;
+use sidenote_base::error::Result;
+use sidenote_catalog::Inactive;
 
 /// Exclude a memory from search and recall.
 ///

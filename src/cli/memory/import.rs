@@ -8,7 +8,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::cli::args::DryRunArgs;
 use crate::cli::{CommandContext, output};
-use crate::error::{Error, Result};
+use sidenote_base::error::{Error, Result};
 
 /// Import memories as notes.
 ///

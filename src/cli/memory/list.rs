@@ -5,9 +5,9 @@ use clap::{Args, ValueEnum};
 use super::{parse_tier, stats};
 use crate::cli::search::FilterArgs;
 use crate::cli::{CommandContext, output};
-use crate::error::Result;
-use crate::index::catalog::Filter;
 use crate::store::{Memory, MemoryListRequest, MemorySort, Searches};
+use sidenote_base::error::Result;
+use sidenote_catalog::Filter;
 
 /// List memories, or count them by tier.
 ///

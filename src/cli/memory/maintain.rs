@@ -6,8 +6,8 @@ use super::cleanup::show_cleanup;
 use crate::cli::args::DryRunArgs;
 use crate::cli::change::show_change;
 use crate::cli::{CommandContext, output};
-use crate::error::Result;
 use crate::store::{MaintainReply, MaintainRequest};
+use sidenote_base::error::Result;
 
 /// Update tiers, compact the journal and evict memories.
 ///

@@ -4,8 +4,8 @@ use clap::{Args, ValueEnum};
 
 use crate::cli::args::{AsOfArgs, text_or_stdin};
 use crate::cli::{CommandContext, output};
-use crate::error::Result;
 use crate::store::{RecallBudget, RecallReply, RecallRequest, xml_block};
+use sidenote_base::error::Result;
 
 /// Print the memories that are relevant to a prompt, as an agent receives them.
 #[derive(Debug, Args)]

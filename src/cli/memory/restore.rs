@@ -2,7 +2,7 @@
 
 use super::{MemoryNameArgs, print_change};
 use crate::cli::CommandContext;
-use crate::error::Result;
+use sidenote_base::error::Result;
 
 pub(super) fn run(context: &CommandContext, args: &MemoryNameArgs) -> Result<()> {
     let store = context.fresh_store()?;

@@ -4,8 +4,8 @@ use clap::Args;
 
 use crate::cli::args::{DryRunArgs, text_or_stdin, without_hash_signs};
 use crate::cli::{CommandContext, output};
-use crate::error::Result;
 use crate::store::SaveRequest;
+use sidenote_base::error::Result;
 
 /// Save a text as a memory and print its path.
 ///

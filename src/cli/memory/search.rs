@@ -8,10 +8,10 @@ use super::parse_tier;
 use crate::cli::args::AsOfArgs;
 use crate::cli::search::FilterArgs;
 use crate::cli::{CommandContext, output, terminal};
-use crate::error::{Error, Result};
-use crate::index::catalog::Inactive;
-use crate::memory::validity::Invalidity;
 use crate::store::{Fallback, Intent, IntentScore, Memory, MemoryRanking, SearchRequest, SearchResult};
+use sidenote_base::error::{Error, Result};
+use sidenote_catalog::Inactive;
+use sidenote_memory::validity::Invalidity;
 
 /// Search memories, by relevance or for an intent.
 #[derive(Debug, Args)]

@@ -3,8 +3,8 @@
 use console::style;
 
 use crate::cli::{CommandContext, output};
-use crate::error::Result;
 use crate::store::MemoryStats;
+use sidenote_base::error::Result;
 
 /// The length of the longest bar, in characters.
 const BAR_LENGTH: usize = 30;

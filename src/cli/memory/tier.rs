@@ -5,8 +5,8 @@ use clap::Args;
 use super::{parse_tier, print_change};
 use crate::cli::CommandContext;
 use crate::cli::args::DryRunArgs;
-use crate::error::{Error, Result};
 use crate::store::Tier;
+use sidenote_base::error::{Error, Result};
 
 /// Archive a memory.
 ///

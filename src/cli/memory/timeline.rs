@@ -4,7 +4,7 @@ use clap::Args;
 
 use super::list;
 use crate::cli::{CommandContext, output};
-use crate::error::Result;
+use sidenote_base::error::Result;
 
 /// List the memories created before and after a memory.
 #[derive(Debug, Args)]

@@ -4,7 +4,7 @@ use clap::{Args, ValueEnum};
 
 use crate::cli::args::DryRunArgs;
 use crate::cli::{CommandContext, output};
-use crate::error::Result;
+use sidenote_base::error::Result;
 
 /// Record whether a memory was useful.
 #[derive(Debug, Args)]

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use crate::cli::args::DryRunArgs;
-use crate::error::Result;
 use crate::share::Database;
 use crate::share::settings::TeamSettings;
+use sidenote_base::error::Result;
 
 /// Where the settings are if nothing names them.
 const DEFAULT_CONFIG: &str = "/etc/sidenote/team.toml";

@@ -5,9 +5,9 @@ use clap::Args;
 use super::args::OwnerArgs;
 use super::restore::{DAY, cleaned};
 use crate::cli::CommandContext;
-use crate::clock::Timestamp;
-use crate::error::{Error, Result};
 use crate::share::team::{self, DeleteReply};
+use sidenote_base::clock::Timestamp;
+use sidenote_base::error::{Error, Result};
 
 /// Give a vault another name.
 ///

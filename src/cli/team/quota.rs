@@ -4,10 +4,10 @@ use clap::Args;
 
 use super::args::OwnerArgs;
 use crate::cli::{CommandContext, output};
-use crate::error::{Error, Result};
 use crate::share::quota::{QuotaSetting, QuotaSettings};
 use crate::share::settings::MEGABYTE;
 use crate::share::team::{self, QuotaRequest};
+use sidenote_base::error::{Error, Result};
 
 /// Set quotas of a vault, or show them and how much it holds.
 ///

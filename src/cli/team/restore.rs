@@ -7,9 +7,9 @@ use clap::Args;
 
 use super::args::OwnerArgs;
 use crate::cli::{CommandContext, output};
-use crate::clock::Timestamp;
-use crate::error::{Error, Result};
 use crate::share::team::{self, CleanReply};
+use sidenote_base::clock::Timestamp;
+use sidenote_base::error::{Error, Result};
 
 /// The most files of one kind that are named to a person.
 const MAX_NAMED: usize = 20;

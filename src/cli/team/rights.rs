@@ -7,8 +7,6 @@ use clap::{Args, ValueEnum};
 use super::args::{DatabaseArgs, OwnerArgs, SettingsArgs};
 use super::quota;
 use crate::cli::{CommandContext, output};
-use crate::clock::Timestamp;
-use crate::error::Result;
 use crate::share::Database;
 use crate::share::audit::{AuditEvent, AuditRequest, audit};
 use crate::share::members::{self, BlockReply, RoleReply, VaultList};
@@ -16,6 +14,8 @@ use crate::share::quota::QuotaSettings;
 use crate::share::settings::TeamSettings;
 use crate::share::team;
 use crate::store::Role;
+use sidenote_base::clock::Timestamp;
+use sidenote_base::error::Result;
 
 /// The roles, as arguments.
 #[derive(Debug, Clone, Copy, ValueEnum)]

@@ -1,7 +1,7 @@
 //! Commits of MCP sessions, and their trailers and authors.
 
 use serde_json::json;
-use sidenote::clock::{Clock, Timestamp};
+use sidenote::base::clock::{Clock, Timestamp};
 use sidenote::store::{EditRequest, NoteEdit, Open, Operation, Store};
 
 use super::{git, last_commit, notes, status};

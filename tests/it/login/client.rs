@@ -10,8 +10,8 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use serde_json::Value;
-use sidenote::clock::{Clock, Timestamp};
-use sidenote::error::{Error, ErrorKind, Result};
+use sidenote::base::clock::{Clock, Timestamp};
+use sidenote::base::error::{Error, ErrorKind, Result};
 use sidenote::share::address::VaultAddress;
 use sidenote::share::oauth::stored_login::LoginStore;
 use sidenote::share::oauth::token_source::TokenSource;

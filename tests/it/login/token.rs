@@ -23,7 +23,7 @@ pub(crate) fn encoded(bytes: impl AsRef<[u8]>) -> String {
 
 /// Gives the seconds since 1970.
 pub(crate) fn now() -> i64 {
-    sidenote::clock::Clock::System.now().millis() / 1000
+    sidenote::base::clock::Clock::System.now().millis() / 1000
 }
 
 fn rsa(key: &[u8]) -> RsaKeyPair {

@@ -1,9 +1,10 @@
 //! Tests headings, block ids, footnotes, tasks and the subpaths that name them (spec/obsidian.md 3.6, 3.7).
 
 use proptest::prelude::{ProptestConfig, any, prop, prop_assert_eq, proptest};
-use sidenote::text::line::Lines;
-use sidenote::text::markdown::blocks as blocks_of;
-use sidenote::text::note::{self, BlockKind};
+use sidenote::markdown::commonmark::blocks as blocks_of;
+use sidenote::markdown::line::Lines;
+use sidenote::markdown::note;
+use sidenote::markdown::note::BlockKind;
 
 use super::{checked, described};
 

@@ -3,10 +3,10 @@
 use std::cell::Cell;
 
 use proptest::prelude::{Just, Strategy, any, prop, prop_oneof, proptest};
-use sidenote::text::decode::decode;
-use sidenote::text::frontmatter::link::parse_property;
-use sidenote::text::note::Note;
-use sidenote::text::span::Span;
+use sidenote::markdown::decode::decode;
+use sidenote::markdown::frontmatter::link::parse_property;
+use sidenote::markdown::note::Note;
+use sidenote::markdown::span::Span;
 
 use super::{check_links, checked};
 use crate::support::ends;

@@ -1,6 +1,6 @@
 //! Tests the searchable text of a note (spec/obsidian.md 7).
 
-use sidenote::text::note::{PieceKind, Separator};
+use sidenote::markdown::note::{PieceKind, Separator};
 
 use super::checked;
 

@@ -1,7 +1,7 @@
 //! One made-up value for each known format of keys, and values that resemble keys, as people write them. The formats
 //! are facts from the rule set of gitleaks; every value is made here.
 
-use sidenote::memory::secrets::without_secrets;
+use sidenote::secrets::without_secrets;
 
 use crate::secrets::Dice;
 

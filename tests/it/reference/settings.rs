@@ -8,7 +8,7 @@ use sidenote::config::Config;
 use super::{MADE, check_page, code, prose, sentence};
 use crate::support::{TestVault, repository, source_files, stdout};
 
-/// One setting of `foundation/src/config.toml`.
+/// One setting of `crates/config/src/config.toml`.
 #[derive(Debug)]
 struct Setting {
     key: String,
@@ -22,7 +22,7 @@ struct Setting {
 /// Reads the built-in settings with their comments. A comment goes for every setting below it up to an empty line or the
 /// next comment; a section's goes for all settings that have none.
 fn settings() -> Vec<Setting> {
-    let text = std::fs::read_to_string(repository().join("foundation/src/config.toml")).unwrap();
+    let text = std::fs::read_to_string(repository().join("crates/config/src/config.toml")).unwrap();
     let table: toml::Table = text.parse().unwrap();
     let (mut found, mut section) = (Vec::new(), String::new());
     let (mut comment, mut general, mut is_comment) = (String::new(), String::new(), false);

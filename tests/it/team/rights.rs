@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use sidenote::clock::{Clock, Timestamp};
+use sidenote::base::clock::{Clock, Timestamp};
 use sidenote::share::{Database, members, team};
 use sidenote::store::Role;
 use tempfile::TempDir;

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use serde_json::{Value, json};
-use sidenote::clock::Clock;
+use sidenote::base::clock::Clock;
 use sidenote::share::{Database, team};
 use tempfile::TempDir;
 

@@ -6,7 +6,7 @@ use std::net::TcpListener;
 use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
-use sidenote::clock::Clock;
+use sidenote::base::clock::Clock;
 use sidenote::share::oauth::stored_login::{LoginStore, StoredLogin};
 use sidenote::share::{Database, members, team};
 use sidenote::store::Role;

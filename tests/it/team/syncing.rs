@@ -308,7 +308,7 @@ fn refusals_say_what_to_do() {
 fn the_addresses_refuse_what_is_no_commit() {
     let (_cluster, _home, server) = served(&["v"], "", &[]);
     call(&server, "v", "write_note", &json!({ "title": "A", "content": "alpha" }));
-    let hash = |text: &str| sidenote::text::edit::ContentHash::of(text.as_bytes()).to_string();
+    let hash = |text: &str| sidenote::markdown::edit::ContentHash::of(text.as_bytes()).to_string();
     let commit = |operation: &str, files: &str, contents: &str| {
         let body = format!("{{\"operation\":{operation:?},\"files\":{files}}}\n{contents}");
         let reply = server.send("POST", "/v/v/commit", &[], &body);

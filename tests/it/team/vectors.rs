@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use sidenote::index::embed::Embed;
+use sidenote::embed::Embed;
 use sidenote::index::{EmbedReport, Index, Options, SyncScope, silent};
 use sidenote::share::Database;
 use sidenote::share::authority::{SharedVault, VaultLimits};

@@ -1,0 +1,10 @@
+//! What every crate of sidenote stands on: errors with a hint, sentences for people and agents, time, files that are replaced
+//! whole, and the differences between operating systems. It knows nothing of notes.
+
+pub mod atomic_file;
+pub mod clock;
+pub mod error;
+pub mod parallel;
+pub mod platform;
+pub mod safe_open;
+pub mod wording;

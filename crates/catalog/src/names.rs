@@ -1,0 +1,154 @@
+//! Lookup of files by name: id, file name, title and alias.
+
+use rusqlite::params;
+use uuid::Uuid;
+
+use crate::schema::{NAME_ALIAS, NAME_ID, NAME_TITLE};
+use crate::{CatalogReader, FILE_COLUMNS, FileId, FileKind, FileRow, path_id, read_file};
+use sidenote_base::error::Result;
+use sidenote_links::resolve::{FileNames, name_keys};
+use sidenote_markdown::path::{NotePath, key};
+
+/// Returns the query that finds a file by the UUIDv5 of its path. It is public so that a test can check its query plan.
+pub fn path_id_query() -> String {
+    format!("SELECT {FILE_COLUMNS} FROM files f WHERE f.path_id = ?1")
+}
+
+/// Queries of the catalog by name.
+#[derive(Debug, Clone, Copy)]
+pub struct NameQueries<'a>(&'a CatalogReader);
+
+impl CatalogReader {
+    /// Returns the queries by name.
+    pub fn names(&self) -> NameQueries<'_> {
+        NameQueries(self)
+    }
+}
+
+impl NameQueries<'_> {
+    /// Lists the notes that a name identifies as id, file name, title or alias, in this order of preference. Only the
+    /// matches of the first kind that has any are returned.
+    pub fn best_matches(&self, name: &str) -> Result<Vec<FileRow>> {
+        let wanted = key(name);
+        let by_name = |what: i64| {
+            self.0.collect(
+                &format!("SELECT DISTINCT {FILE_COLUMNS} FROM names n JOIN files f ON f.id = n.file WHERE n.key = ?1 AND n.what = ?2 ORDER BY f.path"),
+                params![wanted, what],
+                read_file,
+            )
+        };
+        let mut rows = self.with_id(name)?;
+        if rows.is_empty() {
+            rows = self.0.collect(
+                &format!("SELECT {FILE_COLUMNS} FROM files f WHERE f.name_key IN (?1 || '.md', ?1 || '.canvas') ORDER BY f.path"),
+                [&wanted],
+                read_file,
+            )?;
+        }
+        for what in [NAME_TITLE, NAME_ALIAS] {
+            if rows.is_empty() {
+                rows = by_name(what)?;
+            }
+        }
+        Ok(rows)
+    }
+
+    /// Lists the visible notes with this id: an `id` property, or else the id of the path.
+    pub fn with_id(&self, id: &str) -> Result<Vec<FileRow>> {
+        let wanted = key(id);
+        let mut rows = self.0.collect(
+            &format!("SELECT DISTINCT {FILE_COLUMNS} FROM names n JOIN files f ON f.id = n.file WHERE n.key = ?1 AND n.what = ?2 ORDER BY f.path"),
+            params![wanted, NAME_ID],
+            read_file,
+        )?;
+        if rows.is_empty() {
+            rows.extend(self.at_path_id(&wanted)?.filter(|row| row.note_id == wanted));
+        }
+        rows.retain(|row| row.kind == FileKind::Note && !row.excluded);
+        Ok(rows)
+    }
+
+    /// Finds the visible note whose path has this id, even if the note has an `id` property.
+    pub fn with_path_id(&self, id: &str) -> Result<Option<FileRow>> {
+        Ok(self.at_path_id(id)?.filter(|row| row.kind == FileKind::Note && !row.excluded))
+    }
+
+    /// Finds the file whose path has this id, by the index on the ids of paths.
+    fn at_path_id(&self, id: &str) -> Result<Option<FileRow>> {
+        let Ok(uuid) = Uuid::parse_str(id) else { return Ok(None) };
+        let row = self.0.collect(&path_id_query(), [uuid.into_bytes()], read_file)?.pop();
+        // Other spellings of a UUID are not ids of paths.
+        Ok(row.filter(|row| path_id(&row.path) == id))
+    }
+
+    /// Lists the notes that a link text without its subpath resolves to from the root of the vault.
+    pub fn resolve_link(&self, linkpath: &str) -> Result<Vec<FileRow>> {
+        let mut names = FileNames::default();
+        let table = self.0.paths().named(&name_keys(linkpath))?;
+        table.iter().for_each(|(path, _)| names.insert(path));
+        let Some(root) = NotePath::from_disk("root.md") else {
+            return Ok(Vec::new());
+        };
+        let found = names.resolve(linkpath, &root).map(|resolved| resolved.path.as_str().to_owned());
+        match found {
+            Some(path) => Ok(self.0.row_at(&path)?.into_iter().collect()),
+            None => Ok(Vec::new()),
+        }
+    }
+
+    /// Lists file names, titles and aliases that contain a text, the shortest first, for suggestions.
+    pub fn containing(&self, part: &str, limit: usize) -> Result<Vec<String>> {
+        self.0.collect(
+            "SELECT DISTINCT shown FROM (
+               SELECT replace(f.path, rtrim(f.path, replace(f.path, '/', '')), '') AS shown FROM files f WHERE f.kind = 0 AND instr(f.name_key, ?1)
+               UNION SELECT ifnull(n.spelling, f.title) FROM names n JOIN files f ON f.id = n.file WHERE n.what < 2 AND instr(n.key, ?1))
+             WHERE shown IS NOT NULL ORDER BY length(shown), shown LIMIT ?2",
+            params![key(part), limit as i64],
+            |row| Ok(row.get::<_, String>(0)?.trim_end_matches(".md").to_owned()),
+        )
+    }
+
+    /// Visits the file name, title and aliases of each note.
+    ///
+    /// # Errors
+    /// Returns `Corrupt` or `Io` if the catalog cannot be read.
+    pub fn each(&self, mut visit: impl FnMut(&str)) -> Result<()> {
+        self.0.collect(
+            "SELECT f.path, 1 FROM files f WHERE f.kind = 0
+             UNION ALL SELECT ifnull(n.spelling, f.title), 0 FROM names n JOIN files f ON f.id = n.file WHERE n.what < 2",
+            [],
+            |row| {
+                let Some(name) = row.get_ref(0)?.as_str_or_null()? else { return Ok(()) };
+                match row.get(1)? {
+                    true => visit(file_name(name)),
+                    false => visit(name),
+                }
+                Ok(())
+            },
+        )?;
+        Ok(())
+    }
+
+    /// Lists the searchable files whose title, alias or file name without extension equals a name, ignoring case.
+    ///
+    /// # Errors
+    /// Returns `Corrupt` or `Io` if the catalog cannot be read.
+    pub fn with_title_or_name(&self, name: &str) -> Result<Vec<FileId>> {
+        let searchable = "kind < 2 AND NOT excluded";
+        self.0.collect(
+            &format!(
+                "SELECT id FROM files WHERE name_key IN (?1 || '.md', ?1 || '.canvas') AND {searchable}
+                 UNION SELECT f.id FROM names n JOIN files f ON f.id = n.file
+                 WHERE n.key = ?1 AND n.what IN ({NAME_TITLE}, {NAME_ALIAS}) AND {searchable} ORDER BY 1"
+            ),
+            [key(name)],
+            |row| row.get(0),
+        )
+    }
+}
+
+/// Returns the name of a note's file without its folder and extension.
+fn file_name(path: &str) -> &str {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    name.strip_suffix(".md").unwrap_or(name)
+}

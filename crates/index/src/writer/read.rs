@@ -1,0 +1,164 @@
+//! Reading files of a batch on several threads: bytes become documents, in groups.
+
+use std::collections::BTreeMap;
+use std::fs::{File, Metadata};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use crate::diff::{ChangedFile, stat_of};
+use crate::indexed_document::IndexedDocument;
+use sidenote_base::clock::{Timestamp, is_racy};
+use sidenote_base::error::ErrorKind;
+use sidenote_bm25::Analyzer;
+use sidenote_catalog::{CreationSource, FileKind, Stat};
+use sidenote_markdown::path::NotePath;
+use sidenote_markdown::relation::RelationRules;
+use sidenote_vault::Vault;
+
+/// The most files that a reading thread sends at a time.
+const GROUP: usize = 16;
+/// The most files that wait for one before them.
+const MAX_EARLY: usize = 500;
+/// The bytes after which a reading thread sends what it has.
+const GROUP_BYTES: u64 = 500_000;
+
+/// One file that was read.
+pub(super) struct FileRead {
+    /// The index of the changed file in the batch.
+    pub(super) at: usize,
+    pub(super) content: ReadContent,
+    /// The length of the file in bytes, or 0 if it was not read.
+    pub(super) bytes: u64,
+    pub(super) warning: Option<String>,
+    /// Whether reading failed.
+    pub(super) failed: bool,
+}
+
+/// What reading a file gave.
+pub(super) enum ReadContent {
+    /// What the index stores of the file.
+    New(Box<IndexedDocument>),
+    /// The content is the indexed one. Only the times of the file are stored, and whether they prove that it is unchanged.
+    Unchanged { stat: Stat, racy: bool },
+}
+
+impl From<IndexedDocument> for ReadContent {
+    fn from(document: IndexedDocument) -> Self {
+        Self::New(Box::new(document))
+    }
+}
+
+/// Reads the next few files. Returns none if all are taken. A group is sent at a time, because sending single files
+/// would wake the receiver too often.
+pub(super) fn read_group(
+    vault: &Vault,
+    changed: &[ChangedFile],
+    next: &AtomicUsize,
+    analyzer: &mut Analyzer,
+    rules: &RelationRules,
+) -> Vec<FileRead> {
+    let mut group: Vec<FileRead> = Vec::new();
+    let mut bytes = 0;
+    while group.len() < GROUP && bytes < GROUP_BYTES {
+        let at = next.fetch_add(1, Ordering::Relaxed);
+        let Some(changed_file) = changed.get(at) else { break };
+        let read = read_changed_file(vault, at, changed_file, analyzer, rules);
+        bytes += read.bytes;
+        group.push(read);
+    }
+    group
+}
+
+/// Puts files in order that threads read, by their place among the changed files. Rows that are appended in the order of their
+/// keys fill the pages of the catalog, and the same notes give the same index.
+pub(super) fn in_order(reads: impl Iterator<Item = FileRead>) -> impl Iterator<Item = FileRead> {
+    let (mut reads, mut early, mut next) = (reads.fuse(), BTreeMap::new(), 0);
+    std::iter::from_fn(move || {
+        let read = loop {
+            if let Some(read) = early.remove(&next) {
+                break read;
+            }
+            // A file that is read for long, over a network for instance, does not let the others pile up.
+            if early.len() >= MAX_EARLY {
+                break early.pop_first()?.1;
+            }
+            match reads.next() {
+                Some(read) if read.at <= next => break read,
+                Some(read) => drop(early.insert(read.at, read)),
+                None => break early.pop_first()?.1,
+            }
+        };
+        next = next.max(read.at + 1);
+        Some(read)
+    })
+}
+
+fn read_changed_file(
+    vault: &Vault,
+    at: usize,
+    changed_file: &ChangedFile,
+    analyzer: &mut Analyzer,
+    rules: &RelationRules,
+) -> FileRead {
+    let file = &changed_file.stat;
+    let stat = stat_of(file);
+    // A change after this moment gives the file another time, unless the present one is as young as the clock is coarse.
+    let racy = is_racy(stat.mtime_ns, stat.ctime_ns);
+    if FileKind::of(&file.path) == FileKind::Attachment {
+        let document = IndexedDocument::attachment(&file.path, stat, false, changed_file.excluded);
+        return FileRead { at, content: document.into(), bytes: 0, warning: None, failed: false };
+    }
+    let unreadable = |why: &str, again: bool| FileRead {
+        at,
+        content: IndexedDocument::unreadable(&file.path, stat, again, changed_file.excluded, why).into(),
+        bytes: 0,
+        warning: Some(why.to_owned()),
+        failed: true,
+    };
+    // Nobody asks when the file of a note was made that is known already.
+    let birth =
+        |opened: &File| if changed_file.is_new { opened.metadata().ok().and_then(birth_in) } else { None };
+    let (bytes, birth) = match vault.read_with(&file.path, birth) {
+        Ok(read) => read,
+        // An error of the system may be temporary. What this program refuses stays refused until the file changes.
+        Err(error) => return unreadable(&error.to_string(), error.kind() != ErrorKind::Invalid),
+    };
+    let length = bytes.len() as u64;
+    let is_moved = changed_file.old_path().is_some();
+    if !is_moved && changed_file.old_hash().is_some_and(|old| blake3::hash(&bytes) == *old) {
+        let content = ReadContent::Unchanged { stat, racy };
+        return FileRead { at, content, bytes: length, warning: None, failed: false };
+    }
+    let excluded = changed_file.excluded;
+    let read = || {
+        let mut document =
+            IndexedDocument::from_note(&file.path, bytes, stat, racy, excluded, analyzer, rules);
+        let row = &mut document.record.row;
+        if changed_file.is_new && row.time_sources.created == CreationSource::File {
+            row.existed_at(birth);
+        }
+        document
+    };
+    match catch_unwind(AssertUnwindSafe(read)) {
+        Ok(document) => FileRead {
+            at,
+            warning: document.is_skipped().then(|| format!("{} is UTF-16 and is not searched", file.path)),
+            content: document.into(),
+            bytes: length,
+            failed: false,
+        },
+        Err(_) => unreadable(&format!("{} could not be parsed; please report it", file.path), false),
+    }
+}
+
+/// Returns when a file was created on this disk, where the system knows it. A program that replaces files to save them creates
+/// a new one each time.
+pub(super) fn birth_of(vault: &Vault, path: &NotePath) -> Option<Timestamp> {
+    std::fs::symlink_metadata(vault.disk_path(path)).ok().and_then(birth_in)
+}
+
+fn birth_in(found: Metadata) -> Option<Timestamp> {
+    let born = found.created().ok()?;
+    let since = born.duration_since(std::time::UNIX_EPOCH).ok()?;
+    Some(Timestamp::from_millis(i64::try_from(since.as_millis()).ok()?))
+}

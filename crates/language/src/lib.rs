@@ -1,0 +1,12 @@
+//! Words of natural languages: how a text becomes words, which form of a word is indexed, its stem, and what the words of a
+//! language tell. Pure: texts in, values out. It knows nothing of notes.
+
+pub mod ascii;
+pub mod english;
+pub mod folding;
+pub mod graphemes;
+pub mod language;
+pub mod pattern_limits;
+pub mod short_word;
+pub mod terms;
+pub mod word_lists;

@@ -1,0 +1,38 @@
+//! What one file of a vault says: the note, its properties, headings, links, tags and tasks; and the smallest edits of it. Pure:
+//! bytes in, values out; no files, no clock.
+
+pub mod body_edit;
+pub mod canvas;
+pub mod commonmark;
+pub mod control;
+pub mod date_format;
+pub mod decode;
+pub mod edit;
+pub mod escapes;
+pub mod frontmatter;
+pub mod inline;
+pub mod line;
+pub mod line_column;
+pub mod line_list;
+pub mod link;
+pub mod link_syntax;
+pub mod media_type;
+pub mod name_date;
+pub mod note;
+pub mod note_names;
+pub mod parse;
+pub mod passage;
+pub mod path;
+pub mod piece_table;
+pub mod related_section;
+pub mod relation;
+pub mod revert;
+pub mod source_edit;
+pub mod span;
+pub mod subpath;
+pub mod tag;
+pub mod tag_conversion;
+pub mod task_due;
+pub mod unified_diff;
+pub mod unlinked_reference;
+pub mod word_sketch;

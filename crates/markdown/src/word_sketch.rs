@@ -1,0 +1,95 @@
+//! The share of word sequences that two notes have in common, estimated by a small sample of each (Broder, On the
+//! resemblance and containment of documents, 1997).
+
+use std::cmp::Ordering;
+use std::hash::{DefaultHasher, Hash, Hasher as _};
+
+use crate::note::Note;
+use sidenote_language::terms::Terms;
+
+/// The number of hashes of word sequences that are kept of each note.
+const SKETCH: usize = 32;
+
+/// The number of words of a sequence.
+const SHINGLE: usize = 4;
+
+/// The number of sequences below which a note is too short to be compared.
+const SHORTEST: usize = 12;
+
+/// The share of common sequences from which on two notes say about the same.
+pub const ALIKE: f64 = 0.8;
+
+/// A sample of the word sequences of a note. It is empty for a note that is too short.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct WordSketch {
+    /// The smallest hashes of the sequences, in order.
+    hashes: Vec<u64>,
+    /// The hash of all words.
+    words: u64,
+}
+
+impl WordSketch {
+    /// Makes the sketch of the body of a note.
+    pub fn of(note: &Note, text: &str) -> Self {
+        Self::of_body(text.get(note.body_start..).unwrap_or(""))
+    }
+
+    /// Makes the sketch of a text without properties.
+    pub fn of_body(body: &str) -> Self {
+        let mut walk = Terms::new(body);
+        let mut words = Vec::new();
+        while walk.advance() {
+            words.push(hash(&walk.term().text));
+        }
+        let mut hashes: Vec<u64> = words.windows(SHINGLE).map(hash).collect();
+        hashes.sort_unstable();
+        hashes.dedup();
+        if hashes.len() < SHORTEST {
+            return Self::default();
+        }
+        hashes.truncate(SKETCH);
+        hashes.shrink_to_fit();
+        Self { hashes, words: hash(&words) }
+    }
+
+    /// Returns the smallest hashes. Two notes that are alike share one of them almost certainly.
+    pub fn smallest(&self) -> impl Iterator<Item = u64> {
+        self.hashes.iter().take(4).copied()
+    }
+
+    /// Estimates the share of word sequences that two notes have in common, from 0 to 1.
+    pub fn share(&self, other: &Self) -> f64 {
+        let (mut one, mut other) = (self.hashes.iter().peekable(), other.hashes.iter().peekable());
+        let (mut all, mut common) = (0, 0);
+        // Both are in order.
+        while all < SKETCH {
+            let order = match (one.peek(), other.peek()) {
+                (Some(a), Some(b)) => a.cmp(b),
+                (Some(_), None) => Ordering::Less,
+                (None, Some(_)) => Ordering::Greater,
+                (None, None) => break,
+            };
+            if order.is_le() {
+                one.next();
+            }
+            if order.is_ge() {
+                other.next();
+            }
+            common += usize::from(order.is_eq());
+            all += 1;
+        }
+        common as f64 / all.max(1) as f64
+    }
+
+    /// Returns the share in percent. Only notes with the same words have 100: a sample can miss the few that differ.
+    pub fn percent(&self, other: &Self) -> u8 {
+        let most = if self.words == other.words { 100.0 } else { 99.0 };
+        (self.share(other) * 100.0).round().clamp(0.0, most) as u8
+    }
+}
+
+fn hash<T: Hash + ?Sized>(value: &T) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    value.hash(&mut hasher);
+    hasher.finish()
+}

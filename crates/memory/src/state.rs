@@ -1,0 +1,302 @@
+//! The state of a memory: current importance, tier and protection. It is computed, never stored.
+
+use serde::Serialize;
+
+use crate::tier::Tier;
+use crate::types::MemoryType;
+use crate::usage::{Usage, UsageEventKind};
+use sidenote_base::clock::Timestamp;
+use sidenote_base::error::{Error, Result};
+
+const DAY: i64 = 86_400_000;
+/// The importance of a note without the property.
+pub const DEFAULT_IMPORTANCE: f64 = 5.0;
+/// The lowest importance.
+pub const MIN_IMPORTANCE: f64 = 1.0;
+/// The highest importance.
+pub const MAX_IMPORTANCE: f64 = 10.0;
+/// The age in milliseconds up to which a note is HOT.
+const HOT: i64 = 72 * 3_600_000;
+/// The fewest uses that make a note warm.
+const WARM_USES: usize = 3;
+/// The fewest days with a use that make a note warm.
+const WARM_DAYS: usize = 2;
+/// How long after its last use a note stays warm, in milliseconds.
+const WARM_SPAN: i64 = 60 * DAY;
+/// The number of uses that take effect together. Each adds a tenth of importance.
+const USES_PER_STEP: u8 = 5;
+/// Tags that protect a note from decay and eviction.
+const PROTECTED_TAGS: &[&str] = &["core", "identity", "pinned"];
+
+/// The properties of a note that determine its state.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct MemoryProperties {
+    /// The property `importance`.
+    pub importance: Option<f64>,
+    /// Whether the property `importance` is not a number.
+    pub is_garbled: bool,
+    /// Whether the note has `pinned: true`.
+    pub pinned: bool,
+    /// Whether the note has `tier: archive`.
+    pub archived: bool,
+    /// Whether the note has `forgotten: true`.
+    pub forgotten: bool,
+    /// The property `superseded_by`.
+    pub superseded_by: Option<String>,
+    /// The property `usefulness`.
+    pub usefulness: i64,
+    /// The tags of the note, without `#`.
+    pub tags: Vec<String>,
+    /// The time of creation, or the earliest time at which the note is known to have existed.
+    pub created: Timestamp,
+    /// Whether the note was copied to the vault, so that it may be older than that time.
+    pub is_copied: bool,
+}
+
+impl MemoryProperties {
+    /// Says whether the importance of the note is fixed.
+    pub fn is_protected(&self) -> bool {
+        let protects = |tag: &String| PROTECTED_TAGS.iter().any(|name| tag.eq_ignore_ascii_case(name));
+        self.pinned || self.tags.iter().any(protects)
+    }
+}
+
+/// The state of a memory at one time.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct MemoryState {
+    /// The current importance, 1 to 10 in steps of one half.
+    pub importance: f64,
+    /// The tier.
+    pub tier: Tier,
+    /// The number of uses.
+    pub uses: usize,
+    /// The number of days with a use.
+    pub days_used: usize,
+    /// The time of the last use.
+    pub last_use: Option<Timestamp>,
+    /// The number of positive votes minus the number of negative ones.
+    pub usefulness: i64,
+    /// Whether the importance is fixed.
+    pub protected: bool,
+    /// Whether the note is pinned.
+    pub pinned: bool,
+    /// Whether the note is excluded from search and recall.
+    pub forgotten: bool,
+    /// The number of uses that have not taken effect yet.
+    #[serde(skip)]
+    pub tenths: u8,
+}
+
+/// Checks that a given importance is between [`MIN_IMPORTANCE`] and [`MAX_IMPORTANCE`].
+///
+/// # Errors
+/// `Invalid` if it is not.
+pub fn check_importance(importance: Option<f64>) -> Result<()> {
+    match importance {
+        Some(number) if !(MIN_IMPORTANCE..=MAX_IMPORTANCE).contains(&number) => {
+            Err(Error::invalid(format!("importance {number} is out of range")).with_hint("give 1 to 10"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Rounds to the nearest half; a quarter is rounded up.
+pub fn round_to_half(number: f64) -> f64 {
+    (number * 2.0).round() / 2.0
+}
+
+/// Applies decay over idle days: `importance × 0.5^(days / half-life)`, rounded to the nearest half and not below the
+/// type's floor. A change of less than one half is ignored (spec/memory.md, Importance).
+pub fn decayed(importance: f64, idle_days: f64, kind: &MemoryType) -> f64 {
+    let rest = importance * 0.5_f64.powf(idle_days.max(0.0) / kind.half_life_days);
+    let rest = round_to_half(rest).max(kind.floor);
+    if (importance - rest).abs() >= 0.5 { rest } else { importance }
+}
+
+/// Returns the days from one time to another; 0 if the clock went back.
+pub fn days_between(from: Timestamp, to: Timestamp) -> f64 {
+    to.millis().saturating_sub(from.millis()).max(0) as f64 / DAY as f64
+}
+
+/// Computes the importance from all uses up to `now`; returns it with the number of uses that have not taken effect.
+fn importance(properties: &MemoryProperties, kind: &MemoryType, usage: &Usage, now: Timestamp) -> (f64, u8) {
+    let bounded = |number: f64| {
+        if number.is_nan() { DEFAULT_IMPORTANCE } else { number }
+            .clamp(MIN_IMPORTANCE, MAX_IMPORTANCE)
+            .max(kind.floor)
+    };
+    let given = properties.importance.unwrap_or(DEFAULT_IMPORTANCE);
+    let base = bounded(given);
+    if properties.is_protected() {
+        return (base, 0);
+    }
+    // If the importance in the frontmatter is that of a checkpoint, only later events count.
+    let is_checkpoint = |what: UsageEventKind| matches!(what, UsageEventKind::Checkpoint { importance, .. } if importance.to_bits() == given.to_bits());
+    // Later checkpoints that were undone are ignored.
+    let begin = usage.events().iter().rposition(|event| is_checkpoint(event.what));
+    let (mut importance, mut tenths) = (base, 0);
+    let mut since = properties.created;
+    let mut rest = usage.events();
+    if let Some((event, after)) = begin.and_then(|at| usage.events().get(at..)).and_then(<[_]>::split_first) {
+        since = Timestamp::from_millis(event.at);
+        rest = after;
+        if let UsageEventKind::Checkpoint { tenths: left, .. } = event.what {
+            tenths = left.min(USES_PER_STEP - 1);
+        }
+    }
+    for event in rest.iter().filter(|event| event.what.is_use() && event.at <= now.millis()) {
+        let at = Timestamp::from_millis(event.at);
+        importance = decayed(importance, days_between(since, at), kind);
+        since = since.max(at);
+        tenths += 1;
+        if tenths == USES_PER_STEP {
+            importance = bounded(round_to_half(importance + f64::from(USES_PER_STEP) / 10.0));
+            tenths = 0;
+        }
+    }
+    (bounded(decayed(importance, days_between(since, now), kind)), tenths)
+}
+
+/// The thresholds of the tiers (spec/memory.md, Tiers).
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Thresholds {
+    /// How long a note is HOT, in milliseconds.
+    pub hot: i64,
+    /// The fewest uses that make it WARM.
+    pub warm_uses: usize,
+    /// The fewest days with a use that make it WARM.
+    pub warm_days: usize,
+    /// How long it is WARM after its last use, in milliseconds.
+    pub warm: i64,
+}
+
+impl Default for Thresholds {
+    fn default() -> Self {
+        Self { hot: HOT, warm_uses: WARM_USES, warm_days: WARM_DAYS, warm: WARM_SPAN }
+    }
+}
+
+/// Which value decides the tier of a memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TierReason {
+    /// ARCHIVE: its properties say so.
+    Archived,
+    /// HOT: it was created lately.
+    New,
+    /// WARM: it was used often enough, on enough days, and lately.
+    InUse,
+    /// WARM: it is pinned.
+    Pinned,
+    /// COLD: it has too few uses.
+    FewUses,
+    /// COLD: it was used on too few days.
+    FewDays,
+    /// COLD: its last use is too long ago.
+    Unused,
+}
+
+impl TierReason {
+    /// Returns the tier that follows.
+    fn tier(self) -> Tier {
+        match self {
+            Self::Archived => Tier::Archive,
+            Self::New => Tier::Hot,
+            Self::InUse | Self::Pinned => Tier::Warm,
+            Self::FewUses | Self::FewDays | Self::Unused => Tier::Cold,
+        }
+    }
+}
+
+/// The uses of a memory, counted.
+#[derive(Debug, Clone, Copy, Default)]
+struct UseCounts {
+    uses: usize,
+    days: usize,
+    last: Option<Timestamp>,
+}
+
+/// Counts the uses up to an instant.
+fn counted(usage: &Usage, until: Timestamp) -> UseCounts {
+    let (mut counts, mut last_day) = (UseCounts::default(), None);
+    for used in usage.uses().filter(|used| *used <= until) {
+        let day = used.date();
+        counts.days += usize::from(last_day != Some(day));
+        last_day = Some(day);
+        counts.uses += 1;
+        counts.last = Some(used);
+    }
+    counts
+}
+
+/// Finds which value decides the tier (spec/memory.md, Tiers).
+fn reason(
+    thresholds: &Thresholds,
+    properties: &MemoryProperties,
+    counts: UseCounts,
+    now: Timestamp,
+) -> TierReason {
+    let age = |since: Timestamp| now.millis().saturating_sub(since.millis());
+    let of_uses = if counts.uses < thresholds.warm_uses {
+        TierReason::FewUses
+    } else if counts.days < thresholds.warm_days {
+        TierReason::FewDays
+    } else if counts.last.is_none_or(|last| age(last) > thresholds.warm) {
+        TierReason::Unused
+    } else {
+        TierReason::InUse
+    };
+    if properties.archived && !properties.pinned {
+        TierReason::Archived
+    } else if !properties.is_copied && age(properties.created) < thresholds.hot {
+        TierReason::New
+    } else if properties.pinned && of_uses != TierReason::InUse {
+        TierReason::Pinned
+    } else {
+        of_uses
+    }
+}
+
+/// Returns which value decides the tier of a memory at one time.
+pub fn tier_reason(
+    thresholds: &Thresholds,
+    properties: &MemoryProperties,
+    usage: &Usage,
+    at: Timestamp,
+) -> TierReason {
+    reason(thresholds, properties, counted(usage, at), at)
+}
+
+/// Determines the tier of a memory at one time, without its importance.
+pub fn tier_at(thresholds: &Thresholds, properties: &MemoryProperties, usage: &Usage, at: Timestamp) -> Tier {
+    tier_reason(thresholds, properties, usage, at).tier()
+}
+
+/// Computes the state of a memory from its properties, its usage and the time, with the default thresholds.
+pub fn fold(properties: &MemoryProperties, kind: &MemoryType, usage: &Usage, now: Timestamp) -> MemoryState {
+    fold_with(&Thresholds::default(), properties, kind, usage, now)
+}
+
+/// Computes the state of a memory like [`fold`], with these thresholds.
+pub fn fold_with(
+    thresholds: &Thresholds,
+    properties: &MemoryProperties,
+    kind: &MemoryType,
+    usage: &Usage,
+    now: Timestamp,
+) -> MemoryState {
+    let counts = counted(usage, now);
+    let (importance, tenths) = importance(properties, kind, usage, now);
+    MemoryState {
+        importance,
+        tenths,
+        tier: reason(thresholds, properties, counts, now).tier(),
+        uses: counts.uses,
+        days_used: counts.days,
+        last_use: counts.last,
+        usefulness: properties.usefulness + usage.votes(),
+        protected: properties.is_protected(),
+        pinned: properties.pinned,
+        forgotten: properties.forgotten,
+    }
+}

@@ -1,0 +1,653 @@
+//! The store: the one API that the command line and the MCP server call.
+//!
+//! The store reads the time once for each request and passes it down. Replies are plain values that serialise as
+//! documented.
+
+mod caller;
+mod change;
+mod core;
+mod early_vector;
+mod idempotency;
+mod lookup;
+mod memory;
+mod query;
+mod read;
+mod redaction;
+mod refusals;
+pub mod replication;
+mod revision;
+mod session_commits;
+mod source;
+mod sync;
+mod unindexed;
+mod upkeep;
+mod view;
+mod call_context;
+mod catalog_overlay;
+mod deletions;
+mod memory_weights;
+mod note_columns;
+mod parsed_notes;
+mod parts;
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicI64};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use lru::LruCache;
+
+use crate::call_context::{Call, Once};
+use crate::change::apply::end_unfinished_at_start;
+use crate::core::{Core, SharedState};
+use crate::early_vector::EarlyVector;
+use crate::idempotency::LONGEST;
+use crate::revision::at::open_at;
+use crate::revision::{OpenedVault, open_vault};
+use crate::upkeep::check::check_without_index;
+use sidenote_base::clock::{Clock, Timestamp};
+use sidenote_base::error::{Error, Result};
+use sidenote_config::Config;
+use sidenote_embed::model_selection;
+use sidenote_embed::model_selection::{Embedders, PreviousModels, Selection};
+use sidenote_index::{Index, Options};
+use sidenote_language::graphemes::beginning;
+use sidenote_markdown::control::plain;
+use sidenote_markdown::relation::RelationRules;
+use sidenote_search::Mode;
+use sidenote_vault::authority::{Authority, authority_of};
+use sidenote_vault::location::LocationReason;
+use sidenote_vectors::Vectors;
+
+pub use crate::caller::{CallOrigin, Caller, OP_REFUSED, Role, actor_of, names_of, person_of, tool_of};
+pub use crate::change::apply::plan_basis;
+pub use crate::change::commit::{CommitReply, UncommittedFile};
+pub use crate::change::create::{NewRequest, refuse_long_label};
+pub use crate::change::delete::{DanglingLinks, DeleteRequest};
+pub use crate::change::edit::{EditRequest, NoteEdit, json_or_text};
+pub use crate::change::editor::Edited;
+pub use crate::change::fix_problems::FixRequest;
+pub use crate::change::link::{LinkRequest, display_text};
+pub use crate::change::merge::{ExtractRequest, MergeRequest};
+pub use crate::change::merge_copies::{MergeCopiesReply, MergeCopiesRequest, MergedCopy};
+pub use crate::change::move_files::{MoveRequest, PartKind, PartRequest};
+pub use crate::change::naming::number;
+pub use crate::change::operation::{ChangeReply, Operation};
+pub use crate::change::rename::{RenameKind, RenameRequest};
+pub use crate::change::repair::dead_link::DeadLinkRequest;
+pub use crate::change::repair::{
+    Certainty, ChosenTarget, Evidence, EvidenceKind, RepairItem, RepairReply, RepairRequest,
+};
+pub use crate::change::revise::ReviseRequest;
+pub use crate::change::undo::UndoRequest;
+pub use crate::change::undo_conflict::{LaterOperation, UndoConflict};
+pub use crate::change::undo_session::{SessionOperation, SessionOutlook};
+pub use crate::change::{Changes, Planner};
+pub use crate::idempotency::{Calls, EarlierCall};
+pub use crate::lookup::Lookup;
+pub use crate::memory::content::MemoryContent;
+pub use crate::memory::handoff::{Handoff, HandoffReply, HandoffRequest, HandoffText};
+pub use crate::memory::insert::{InsertOutcome, InsertRequest};
+pub use crate::memory::maintain::{CleanupReply, MaintainReply, MaintainRequest, TierChange};
+pub use crate::memory::memories::{MemoryListRequest, MemorySort, MemoryStats, TimelineReply, TypeItem};
+pub use crate::memory::recall::{
+    ExplainReply, MemoryRecallRequest, RecallRequest, Recalled, RecalledReply, text_to_embed_for,
+};
+pub use crate::memory::recall_reply::{RecallBudget, RecallReply};
+pub use crate::memory::save::{NearDuplicate, SaveReply, SaveRequest};
+pub use crate::memory::text_search::{MemoryText, SimilarMemories, TextOrder, TextsRequest};
+pub use crate::memory::write_note::{WriteReply, WriteRequest};
+pub use crate::memory::{Handoffs, Maintenance, Memories, MemoryWrites, Recalls};
+pub use crate::memory_weights::{Memory, MemoryWeights, TierThresholds};
+pub use crate::query::Searches;
+pub use crate::query::eval::{EvalReply, EvalRequest, ModeScores, Paired, ShareScores, evaluation_sets};
+pub use crate::query::memory_ranking::MemoryRanking;
+pub use crate::query::related::{
+    Kinship, MentionItem, MentionsReply, RelatedItem, RelatedReply, RelatedRequest,
+};
+pub use crate::query::search::{
+    Explained, Fallback, PlainSnippet, RelationStatement, SearchReply, SearchRequest, SearchResult,
+    WordWeight,
+};
+pub use crate::query::verify::Verification;
+pub use crate::query::why::{Condition, WhyReply, WhyRequest};
+pub use crate::read::Reads;
+pub use crate::read::empty_filter::nearest;
+pub use crate::read::files::{FileContent, FileItem};
+pub use crate::read::graph::{Backlink, LineRef, LinkItem, LinksReply, PathReply, UnresolvedItem};
+pub use crate::read::list::{
+    FieldsItem, ListRequest, NoteItem, Page, PropertyCondition, PropertyItem, SortBy, TagItem,
+};
+pub use crate::read::note::{InspectReply, ReadReply, ReadRequest};
+pub use crate::read::relations::{RelationItem, RelationsReply, RelationsRequest};
+pub use crate::read::tasks::{AllTasks, TaskItem, TasksRequest};
+pub use crate::replication::Replication;
+pub use crate::revision::Revisions;
+pub use crate::revision::diff::{DiffReply, DiffRequest, DiffSide, DiffTotals, NoteChange, NoteChangeKind};
+pub use crate::revision::note_history::{NoteCommit, NoteHistory};
+pub use crate::sync::IndexSync;
+pub use crate::sync::Status;
+pub use crate::upkeep::Upkeep;
+pub use crate::upkeep::backup::{BackupItem, RestoreReply};
+pub use crate::upkeep::check::baseline::{Baseline, BaselineCounts};
+pub use crate::upkeep::check::codes::{CODES as PROBLEM_CODES, ProblemCode, Scope as ProblemScope, Severity};
+pub use crate::upkeep::check::problem::{Fix, FixEdit, Problem};
+pub use crate::upkeep::check::rules::refuse_invalid_check_settings;
+pub use crate::upkeep::check::similar_texts::{RepeatedTexts, SimilarTexts};
+pub use crate::upkeep::check::{CheckReply, CheckRequest};
+pub use crate::upkeep::conflicts::{ConflictCopy, ConflictsReply, MarkedNote};
+pub use crate::upkeep::doctor::{Diagnosis, Finding, Level};
+pub use crate::upkeep::follow::{Followed, Follower};
+pub use crate::upkeep::git_init::{
+    GitInitReply, GitInitRequest, GitInitState, GitInitStep, prepare_repository,
+};
+pub use crate::upkeep::merge_driver::{
+    MergeDriverReply, MergeDriverRequest, TIME_LIMIT as MERGE_TIME_LIMIT, drive_merge,
+};
+pub use crate::upkeep::models::{
+    Check as ModelCheck, Installed, ModelItem, ModelKind, ModelSet, ModelState, ModelUse, Models,
+    ModelsShown, Verified,
+};
+pub use crate::upkeep::transfer::{ExportReply, Form as ExportForm, ImportReply};
+pub use crate::view::NamedColumn;
+pub use crate::view::Views;
+pub use crate::view::activity::{
+    ActivityEvent, ActivityReply, ActivityRequest, EventName, OperationView, UndoOutlook,
+};
+pub use crate::view::curve::{FallReason, TierSpan, WeightCurve, WeightEvent, WeightPoint};
+pub use crate::view::day::{DailyNote, DayNote, DayNotes, DayTasks, DayView};
+pub use crate::view::facets::{FacetValue, Facets};
+pub use crate::view::folder::{FolderNote, FolderView, Subfolder, Templates};
+pub use crate::view::inactive::{InactiveCounts, InactiveNote, InactiveNotes, InactiveSince};
+pub use crate::view::memory_board::{
+    DuplicatePair, DuplicatePairs, MemoryPoints, PairKind, PairSide, TierFall, TierFalls, TierMonths,
+};
+pub use crate::view::note_page::{CanvasNode, CanvasView, NotePage, OutlineItem, PropertyView};
+pub use crate::view::page_links::note_address;
+pub use crate::view::task_board::{BoardTask, TaskBoard, TaskBoardRequest, TaskDue};
+pub use crate::view::trash::{TrashMatches, TrashedFile, TrashedText};
+pub use crate::view::vault_graph::{EdgeColumns, GraphMatches, GraphPositions, TagColumn, VaultGraph};
+pub use sidenote_journal::event::Event;
+pub use sidenote_memory::context::WorkContext;
+pub use sidenote_memory::recall::{RecallItem, xml_block};
+pub use sidenote_memory::score::{Intent, IntentScore, ScoreComponent};
+pub use sidenote_memory::state::TierReason;
+pub use sidenote_memory::tier::Tier;
+
+impl Store {
+    /// Returns the same store for one call. `named` is the operation id and the call, if the caller gave an id. An id
+    /// with private text or a secret is replaced by its hash, so that neither reaches the journal.
+    #[must_use]
+    pub fn for_call(&self, named: Option<(&str, &str)>) -> Self {
+        let known = |id: &str| {
+            let mut clean = id.to_owned();
+            self.core.clean(&mut clean);
+            if clean == id || id.len() > LONGEST {
+                id.to_owned()
+            } else {
+                blake3::hash(id.as_bytes()).to_hex().to_string()
+            }
+        };
+        let once = named.map(|(id, call)| Once {
+            id: known(id),
+            call: blake3::hash(call.as_bytes()).to_hex().to_string(),
+            own: Mutex::default(),
+        });
+        let call = Arc::new(Call::new(once));
+        Self { core: Core { call, ..self.core.clone() } }
+    }
+
+    /// Opens a vault and its index, and repairs a damaged index. With `at`, the vault is that of a commit, and read-only.
+    ///
+    /// # Errors
+    /// `NotFound` if the folder of the vault does not exist, or the revision; `Invalid` if the settings cannot be parsed;
+    /// `Io` if the folder or the index cannot be read or written; `Corrupt` if the index is damaged and cannot be rebuilt.
+    #[expect(clippy::too_many_lines, reason = "the steps of opening, in their order")]
+    pub fn open(open: Open) -> Result<Self> {
+        let revision = open.at.clone();
+        let (open, files) = match &revision {
+            Some(revision) => {
+                let (at, files) = open_at(&open, revision)?;
+                (at, Some(files))
+            }
+            None => (open, None),
+        };
+        // The folder of a revision says nothing to the user.
+        let OpenedVault { vault, config, index_folder, location } =
+            open_vault(&open).map_err(|error| match &revision {
+                Some(revision) => error.of(&format!("the notes of {revision}")),
+                None => error,
+            })?;
+        let vault = Arc::new(vault);
+        let Selection { model: embedder, problem } = open.embedders.select(&config.embed)?;
+        embedder.iter().for_each(|model| model_selection::record_used(&config.embed, model.model()));
+        let client = client_name(&open);
+        let relation_rules = Arc::new(RelationRules::new(&config.relations, config.links.infer_relations));
+        let options = Options {
+            folder: index_folder,
+            rebuild: open.rebuild,
+            merge_loads: open.merge_loads,
+            read_only: false,
+            fill: open.fill,
+            verb: open.verb,
+            embedder,
+            shared_vectors: config.embed.shared_vectors(),
+            earlier: PreviousModels::before(&config.embed),
+            relations: Arc::clone(&relation_rules),
+        };
+        if open.existing && !Index::is_there(&vault, options.folder.as_deref())? {
+            return Err(no_index(&vault));
+        }
+        // What is written into a folder of its own, or into the cache, makes no vault.
+        let is_inside = options.folder.is_none() && !open.read_only;
+        if location.reason == LocationReason::Unmarked && is_inside && !open.makes_vault {
+            return Err(location.no_vault());
+        }
+        let early_vector =
+            EarlyVector::start(options.embedder.as_ref(), first_query(&open.first_query, &config));
+        let state = vault.root().join(sidenote_vault::STATE_DIR);
+        let had_state = state.exists();
+        let index = Index::open(Arc::clone(&vault), options)?;
+        if early_vector.is_some() {
+            prepare_vectors(&index, Vectors::prepare_search);
+        }
+        let is_chosen = open.makes_vault || location.reason == LocationReason::Named;
+        let unmarked = (is_inside && is_chosen && state.exists()).then(|| vault.mark().err()).flatten();
+        let left_out = files.iter().flat_map(|files| files.left_out()).cloned();
+        let mut state = SharedState {
+            notices: left_out.chain(index.notices().iter().cloned()).collect(),
+            has_earlier_settings: false,
+            relation_rules,
+            has_changed: Arc::clone(&open.has_changed),
+            revision_files: files,
+            created_state_dir: (!had_state && state.exists()).then_some(state),
+            reranker: model_selection::reranker(&config.rerank, &config.embed),
+            embedder_error: problem,
+            early_vector,
+            query_vectors: Mutex::new(LruCache::new(std::num::NonZeroUsize::MIN.saturating_add(255))),
+            last_maintenance_at: AtomicI64::new(0),
+            last_backup_check: AtomicI64::new(0),
+            projection: Mutex::new(None),
+            note_columns: Mutex::default(),
+            parsed_notes: parsed_notes::ParsedNotes::default(),
+            deletions: Mutex::default(),
+            is_copy_scanned: Mutex::default(),
+            repair_is_due: AtomicBool::new(true),
+            unindexed_files: Mutex::default(),
+            looked_in_batch: Mutex::default(),
+            session_commits: Mutex::default(),
+            changing: Mutex::default(),
+            refusals: Mutex::default(),
+            named_call_lock: Mutex::default(),
+        };
+        if !open.read_only {
+            state.notices.extend(end_unfinished_at_start(&vault, open.clock.now()));
+        }
+        state.has_earlier_settings = open.earlier_settings.is_some();
+        state.notices.extend(open.earlier_settings.map(|earlier| earlier.notice));
+        state.notices.extend(unmarked.map(|error| error.to_string()));
+        let unusable = [&state.embedder_error, &state.reranker.problem].into_iter().flatten();
+        state.notices.extend(unusable.map(ToString::to_string).collect::<Vec<_>>());
+        let core = Core {
+            client,
+            is_agent: open.agent.is_some(),
+            commits_by_session: open.has_sessions,
+            vault,
+            index: Arc::new(index),
+            config: Arc::new(config),
+            clock: open.clock,
+            state: Arc::new(state),
+            session: open.session.filter(|session| !session.trim().is_empty()),
+            origin: None,
+            right: Role::Admin,
+            cancelled: Arc::default(),
+            call: Arc::default(),
+        };
+        Ok(Self { core })
+    }
+
+    /// Returns whether a clone of this store is held elsewhere, as by a call that is running.
+    pub fn is_used_elsewhere(&self) -> bool {
+        Arc::strong_count(&self.core.state) > 1
+    }
+
+    /// Returns whether the vault that `open` means has an index.
+    ///
+    /// # Errors
+    /// `NotFound` if the folder of the vault does not exist; `Invalid` if the settings cannot be parsed; `Io` if the
+    /// folder of the index cannot be found.
+    pub fn has_index(open: &Open) -> Result<bool> {
+        let OpenedVault { vault, index_folder: index, .. } = open_vault(open)?;
+        Index::is_there(&vault, index.as_deref())
+    }
+
+    /// Checks the vault that `open` means without an index, and writes nothing.
+    ///
+    /// # Errors
+    /// `NotFound` if the folder of the vault, or a path or revision of the request, does not exist; `Invalid` if the
+    /// settings are invalid; `Io` if the files cannot be read; those of running git if the request needs it.
+    pub fn check_without_index(open: &Open, request: &CheckRequest) -> Result<CheckReply> {
+        let OpenedVault { vault, config, .. } = open_vault(open)?;
+        check_without_index(&vault, &config, request)
+    }
+
+    /// Returns the same store for changes of another session.
+    #[must_use]
+    pub fn in_session(&self, name: &str) -> Self {
+        let session = Some(name.to_owned());
+        Self { core: Core { session, ..self.for_call(None).core } }
+    }
+
+    /// Returns the same store for changes that a client asks for. Journal and commits name it, by the first
+    /// [`MAX_CLIENT_NAME`] characters of the name that it gives itself.
+    #[must_use]
+    pub fn for_client(&self, name: &str) -> Self {
+        let client = plain(beginning(name, MAX_CLIENT_NAME));
+        Self { core: Core { client, ..self.core.clone() } }
+    }
+
+    /// Returns the same store for calls of a tool. The events of the journal name it, its toolset, and the person for whom
+    /// it is called.
+    #[must_use]
+    pub fn for_tool(&self, origin: CallOrigin) -> Self {
+        Self { core: Core { origin: Some(Arc::new(origin)), ..self.core.clone() } }
+    }
+
+    /// Returns the same store for calls that may do what a role allows. Without this, they may do everything.
+    #[must_use]
+    pub fn limited_to(&self, right: Role) -> Self {
+        Self { core: Core { right, ..self.core.clone() } }
+    }
+
+    /// Returns the same store for one call that ends early once `cancelled` is set. Only long work checks the flag; a change
+    /// that has begun to write completes.
+    #[must_use]
+    pub fn cancelled_by(&self, cancelled: Arc<AtomicBool>) -> Self {
+        Self { core: Core { cancelled, ..self.core.clone() } }
+    }
+
+    /// Returns an error if the call was cancelled.
+    ///
+    /// # Errors
+    /// `Conflict` if it was.
+    pub fn check_cancelled(&self) -> Result<()> {
+        self.core.check_cancelled()
+    }
+
+    /// Returns whether changes belong to a named session.
+    pub fn is_session_named(&self) -> bool {
+        self.core.session.is_some()
+    }
+
+    /// Returns whether the store was opened read-only.
+    pub fn is_read_only(&self) -> bool {
+        self.core.vault.is_read_only()
+    }
+
+    /// Returns the current time.
+    pub fn now(&self) -> Timestamp {
+        self.core.clock.now()
+    }
+
+    /// Returns the folder of the vault.
+    pub fn root(&self) -> &Path {
+        self.core.vault.root()
+    }
+
+    /// Returns the settings.
+    pub fn config(&self) -> &Config {
+        &self.core.config
+    }
+
+    /// Returns notices about what opening the store found and repaired.
+    pub fn notices(&self) -> &[String] {
+        &self.core.state.notices
+    }
+
+    /// Returns whether the folder is a copy of a vault whose files a service has.
+    pub fn is_copy(&self) -> bool {
+        authority_of(&self.core.vault).is_shared()
+    }
+
+    /// Returns whether the vault's own settings cannot be read, and earlier ones are used.
+    pub fn has_earlier_settings(&self) -> bool {
+        self.core.state.has_earlier_settings
+    }
+
+    /// Returns the state folder of the vault, if opening the store created it.
+    pub fn created_state_dir(&self) -> Option<&Path> {
+        self.core.state.created_state_dir.as_deref()
+    }
+
+    /// Returns whether this process writes the index.
+    pub fn is_writer(&self) -> bool {
+        self.core.index.is_writer()
+    }
+
+    /// Ends the writing of the index by this process, as its end does: seals the index, so that the next command need not check
+    /// it. Searches still work. Returns whether that was done in time; if not, the next command checks the index.
+    pub fn close(&self, limit: Duration) -> bool {
+        self.core.index.close(limit)
+    }
+
+    /// Returns the flag that stops long work.
+    pub fn stop_handle(&self) -> Arc<AtomicBool> {
+        self.core.index.stop_handle()
+    }
+}
+
+/// Returns the text whose vector is needed first, if searches compare vectors by the settings.
+fn first_query<'t>(text: &'t Option<String>, config: &Config) -> Option<&'t str> {
+    let is_by_words = Mode::parse(&config.search.mode).is_ok_and(|mode| mode == Mode::Bm25);
+    text.as_deref().filter(|_| !is_by_words)
+}
+
+/// Prepares the vectors for one search by meaning or for many, in the background.
+pub(crate) fn prepare_vectors(index: &Index, prepare: fn(&Vectors)) {
+    match index.snapshot() {
+        Ok(snapshot) => prepare(&snapshot.vectors),
+        Err(error) => tracing::debug!("the vectors are opened by the first search: {error}"),
+    }
+}
+
+fn no_index(vault: &sidenote_vault::Vault) -> Error {
+    Error::not_found(format!("{} has no index yet", vault.root().display()))
+        .with_hints("run: sidenote index", "ask the user to build the index")
+}
+
+/// The options for opening a store.
+#[derive(Debug, Clone, Default)]
+pub struct Open {
+    /// The vault. Without it, it is found from the current folder.
+    pub vault: Option<PathBuf>,
+    /// The index folder. Without it, the index is inside the vault.
+    pub index: Option<PathBuf>,
+    /// Whether the index is deleted and built again.
+    pub rebuild: bool,
+    /// Whether the full text is merged at the end of a load, as a command does that waits for it.
+    pub merge_loads: bool,
+    /// Whether to return an error if there is no index yet, instead of creating one.
+    pub existing: bool,
+    /// Whether missing vectors are computed while the process is idle.
+    pub fill: bool,
+    /// Whether the current folder becomes a vault if neither it nor a folder above is one. Otherwise that is an error.
+    pub makes_vault: bool,
+    /// Whether nothing may be written to the vault and the journal.
+    pub read_only: bool,
+    /// The revision of git whose files are the vault, instead of those on the disk: what `git rev-parse` takes, or a date.
+    pub at: Option<String>,
+    /// Settings from command line flags: (key, value, flag).
+    pub flags: Vec<(&'static str, String, &'static str)>,
+    /// The session of changes.
+    pub session: Option<String>,
+    /// The agent that asks for changes; `None` for a person.
+    pub agent: Option<String>,
+    /// Whether the process serves sessions that end, as the MCP server does.
+    pub has_sessions: bool,
+    /// The text whose vector is probably the first that is needed, which is computed while the index is opened.
+    pub first_query: Option<String>,
+    /// What this process does, in a word or two, for other processes that find the index locked. It never contains
+    /// arguments.
+    pub verb: String,
+    /// The source of the time.
+    pub clock: Clock,
+    /// Who decides about changes, if the folder of the vault is a copy. Without it, the folder is the truth.
+    pub authority: Option<Arc<dyn Authority>>,
+    /// The text that counts in place of the vault's own settings, because these cannot be read.
+    pub earlier_settings: Option<EarlierSettings>,
+    /// The embedders that the stores of this process share.
+    pub embedders: Embedders,
+    /// Set once a change is made. What fails later, such as its report, does not take it back.
+    pub has_changed: Arc<AtomicBool>,
+}
+
+/// The longest name of a client, in characters. It is part of each journal event.
+const MAX_CLIENT_NAME: usize = 120;
+
+/// Settings with which a vault is opened whose own cannot be read.
+#[derive(Debug, Clone)]
+pub struct EarlierSettings {
+    /// The settings as TOML.
+    pub text: String,
+    /// What is the case, for those who operate the vault.
+    pub notice: String,
+}
+
+/// A vault with its index. Services read, search, change and maintain it. Clones share everything but the session.
+#[derive(Debug, Clone)]
+pub struct Store {
+    core: Core,
+}
+
+impl Store {
+    /// Finds notes by their names.
+    pub fn lookup(&self) -> Lookup<'_> {
+        Lookup::of(&self.core)
+    }
+
+    /// Updates the index.
+    pub fn index(&self) -> IndexSync<'_> {
+        IndexSync::of(&self.core)
+    }
+
+    /// Exchanges changes of a shared vault with folders of people.
+    pub fn replication(&self) -> Replication<'_> {
+        Replication::of(&self.core)
+    }
+
+    /// Recognises repeated calls.
+    pub fn calls(&self) -> Calls<'_> {
+        Calls::of(&self.core)
+    }
+
+    /// Reads notes, lists, files, tasks and links.
+    pub fn reads(&self) -> Reads<'_> {
+        Reads::of(&self.core)
+    }
+
+    /// Searches notes.
+    pub fn searches(&self) -> Searches<'_> {
+        Searches::of(&self.core)
+    }
+
+    /// Plans operations.
+    pub fn planner(&self) -> Planner<'_> {
+        Planner::of(&self.core)
+    }
+
+    /// Applies and undoes operations.
+    pub fn changes(&self) -> Changes<'_> {
+        Changes::of(&self.core)
+    }
+
+    /// Lists memories.
+    pub fn memories(&self) -> Memories<'_> {
+        Memories::of(&self.core)
+    }
+
+    /// Saves and changes memories.
+    pub fn memory_writes(&self) -> MemoryWrites<'_> {
+        MemoryWrites::of(&self.core)
+    }
+
+    /// Recalls memories.
+    pub fn recalls(&self) -> Recalls<'_> {
+        Recalls::of(&self.core)
+    }
+
+    /// Maintains memories.
+    pub fn maintenance(&self) -> Maintenance<'_> {
+        Maintenance::of(&self.core)
+    }
+
+    /// Stores and reads handoffs.
+    pub fn handoffs(&self) -> Handoffs<'_> {
+        Handoffs::of(&self.core)
+    }
+
+    /// Follows the files, checks the vault, and makes backups.
+    pub fn upkeep(&self) -> Upkeep<'_> {
+        Upkeep::of(&self.core)
+    }
+
+    /// Prepares what a page for people shows.
+    pub fn views(&self) -> Views<'_> {
+        Views::of(&self.core)
+    }
+
+    /// Returns the same store for one call whose first change is made only if it is based on what the caller saw, as
+    /// [`plan_basis`] gives it.
+    #[must_use]
+    pub fn expecting(&self, basis: Option<String>) -> Self {
+        let call = Arc::new(Call { expected: Mutex::new(basis), ..Call::default() });
+        Self { core: Core { call, ..self.core.clone() } }
+    }
+
+    /// Lists every setting with its value, as TOML, and the origin of the value.
+    pub fn settings(&self) -> Vec<Setting> {
+        settings_of(&self.core.config)
+    }
+
+    /// Reads what git knows of the vault.
+    ///
+    /// # Errors
+    /// `NotFound` if the vault is in no git repository.
+    pub fn revisions(&self) -> Result<Revisions> {
+        Revisions::of(&self.core)
+    }
+
+    /// Computes the state of notes as memories.
+    pub fn memory_weights(&self) -> MemoryWeights<'_> {
+        MemoryWeights::of(&self.core)
+    }
+}
+
+/// One setting.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct Setting {
+    /// The key, such as `search.limit`.
+    pub key: String,
+    /// The value as TOML; `"(set)"` for a secret.
+    pub value: String,
+    /// The origin of the value: `default`, a file, a variable or a flag.
+    pub origin: String,
+}
+
+/// Lists every setting with its value, as TOML, and the origin of the value.
+pub fn settings_of(config: &Config) -> Vec<Setting> {
+    let setting = |(key, value, origin): (&str, &str, &sidenote_config::Origin)| Setting {
+        key: key.to_owned(),
+        value: value.to_owned(),
+        origin: origin.to_string(),
+    };
+    config.entries().map(setting).collect()
+}
+
+/// Returns who changes notes, as commits name it.
+fn client_name(open: &Open) -> String {
+    match (&open.agent, open.verb.as_str()) {
+        (Some(agent), _) => agent.clone(),
+        (None, "") => "sidenote".to_owned(),
+        (None, verb) => format!("sidenote {verb}"),
+    }
+}
