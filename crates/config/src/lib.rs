@@ -2,6 +2,7 @@
 //!
 //! Defaults < user file < vault file < environment < flags. An unknown key fails; a vault's file may set safe keys only,
 //! because a vault can be a download.
+// size: one table of settings, with its layers and its edits.
 
 mod check;
 mod git;
