@@ -34,6 +34,7 @@ use sidenote_vault::path_in_repository;
 /// The settings check.severity, check.ignore and check.ignore_code change severities and leave out paths. In a note,
 /// <!-- sidenote-ignore CODE --> on a line of its own turns a code off for the next block, and
 /// <!-- sidenote-ignore-file CODE --> for the whole note.
+#[expect(clippy::doc_paragraphs_missing_punctuation, reason = "a part of the help is a table")]
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   sidenote check

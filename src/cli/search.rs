@@ -32,6 +32,7 @@ const SUMMARY: &str = "Search the notes by words and meaning, or in Obsidian's s
 /// Operators of sidenote:
 ///
 ///   type:  category:  tier:  created:  updated:  links-to:  linked-from:  rel:  is:orphan  is:pinned
+#[expect(clippy::doc_paragraphs_missing_punctuation, reason = "a part of the help is a table")]
 #[derive(Debug, Args)]
 #[command(
     verbatim_doc_comment,

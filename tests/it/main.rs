@@ -4,6 +4,7 @@
     clippy::disallowed_methods,
     reason = "a test that cannot go on should stop loudly"
 )]
+#![allow(clippy::too_many_lines, reason = "a test is read as one example")]
 
 mod agent_writes;
 mod apply;

@@ -59,7 +59,7 @@ pub(super) struct TermDictionary {
 impl TermDictionary {
     /// Counts the terms.
     fn len(&self) -> usize {
-        self.terms.len()
+        self.terms.count()
     }
 
     /// Returns the bytes that the terms and their offsets take.
@@ -128,6 +128,6 @@ pub(super) struct SortedTerms {
 impl SortedTerms {
     /// Iterates over the terms in order.
     pub(super) fn terms(&self) -> impl Iterator<Item = &[u8]> {
-        (0..self.terms.len() as TermId).map(|rank| self.terms.get(rank))
+        (0..self.terms.count() as TermId).map(|rank| self.terms.get(rank))
     }
 }

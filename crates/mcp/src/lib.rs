@@ -1,6 +1,10 @@
 //! The Model Context Protocol server: toolsets, connections and shutdown. The only user of rmcp.
 //!
 //! Standard output carries JSON-RPC only. A panic in a tool fails that call, not the server. `Store` does the work.
+#![allow(
+    clippy::doc_paragraphs_missing_punctuation,
+    reason = "descriptions of arguments are phrases, which agents pay for by the word"
+)]
 
 #[cfg(feature = "conformance")]
 mod conformance;

@@ -77,9 +77,9 @@ pub enum TextUnit {
 /// A comparison operator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Comparison {
-    /// `<`
+    /// `<`, less.
     Less,
-    /// `>`
+    /// `>`, greater.
     Greater,
 }
 

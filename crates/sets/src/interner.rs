@@ -21,7 +21,7 @@ impl ByteStrings {
 
     /// Counts the strings.
     #[inline]
-    pub fn len(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.ends.len()
     }
 

@@ -214,7 +214,6 @@ struct BackupOutput {
 }
 
 /// Returns the tools of the toolset.
-#[expect(clippy::too_many_lines, reason = "a table with one entry for each tool")]
 pub(crate) fn tools() -> Vec<Tool> {
     const ID: &str = r#"{"id": "550e8400-e29b-41d4-a716-446655440000"}"#;
     vec![
