@@ -193,7 +193,7 @@ fn repair_links(out: Output, store: &Store, paths: Option<Vec<String>>) -> Resul
         apply: Some(Certainty::Certain),
         ..RepairRequest::default()
     };
-    let reply = store.changes().repair(&request)?;
+    let reply = store.repairs().repair(&request)?;
     if out.is_json() {
         return Ok(());
     }

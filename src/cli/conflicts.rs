@@ -55,7 +55,7 @@ pub(super) fn run(context: &CommandContext, args: ConflictsArgs) -> Result<Outco
         }
         Some(ConflictsCommand::Merge(args)) => {
             let request = MergeCopiesRequest { note: args.note };
-            let reply = context.store()?.changes().merge_copies(&request, args.dry_run.is_set())?;
+            let reply = context.store()?.upkeep().merge_copies(&request, args.dry_run.is_set())?;
             context.out.reply(&reply, show_merge)?;
             change::print_remarks(context, &reply.change);
             let is_merged = reply.copies.iter().all(|copy| copy.base.is_some());

@@ -366,7 +366,7 @@ fn dead_links_are_explained_in_linear_time() {
         let notes: Vec<(&str, &str)> =
             notes.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
         let request = RepairRequest { paths: vec!["new".to_owned()], ..RepairRequest::default() };
-        let reply = TestVault::new(&notes).store().changes().repair(&request).unwrap();
+        let reply = TestVault::new(&notes).store().repairs().repair(&request).unwrap();
         assert_eq!((reply.links.len(), reply.unexplained), (count, count));
         reply.work
     });

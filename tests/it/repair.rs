@@ -303,12 +303,12 @@ fn an_automatic_repair_waits_for_git() {
         ("index.lock", "a command of git"),
     ] {
         vault.write(&format!(".git/{mark}"), "");
-        let reply = store.changes().repair(&automatic).unwrap();
+        let reply = store.repairs().repair(&automatic).unwrap();
         assert_eq!(reply.waits_for, Some(format!("{waits_for} is not finished")));
         assert_eq!((reply.repaired, vault.read("index.md").as_str()), (0, "[a](a.md)\n"));
         vault.remove(&format!(".git/{mark}"));
     }
-    until("git is quiet", || store.changes().repair(&automatic).unwrap().waits_for.is_none());
+    until("git is quiet", || store.repairs().repair(&automatic).unwrap().waits_for.is_none());
     assert_eq!(vault.read("index.md"), "[a](b.md)\n");
 }
 

@@ -3,176 +3,158 @@
 //! The store reads the time once for each request and passes it down. Replies are plain values that serialise as
 //! documented.
 
-mod caller;
-mod change;
-mod core;
-mod early_vector;
-mod idempotency;
-mod lookup;
-mod memory;
-mod query;
-mod read;
-mod redaction;
-mod refusals;
 pub mod replication;
 mod revision;
-mod session_commits;
-mod source;
-mod sync;
-mod unindexed;
-mod upkeep;
-mod view;
-mod call_context;
-mod catalog_overlay;
-mod deletions;
-mod memory_weights;
-mod note_columns;
-mod parsed_notes;
-mod parts;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicI64};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use lru::LruCache;
 
-use crate::call_context::{Call, Once};
-use crate::change::apply::end_unfinished_at_start;
-use crate::core::{Core, SharedState};
-use crate::early_vector::EarlyVector;
-use crate::idempotency::LONGEST;
 use crate::revision::at::open_at;
 use crate::revision::{OpenedVault, open_vault};
-use crate::upkeep::check::check_without_index;
-use sidenote_base::clock::{Clock, Timestamp};
+use sidenote_base::clock::Timestamp;
 use sidenote_base::error::{Error, Result};
+use sidenote_change::apply::end_unfinished_at_start;
 use sidenote_config::Config;
 use sidenote_embed::model_selection;
-use sidenote_embed::model_selection::{Embedders, PreviousModels, Selection};
+use sidenote_embed::model_selection::{PreviousModels, Selection};
 use sidenote_index::{Index, Options};
 use sidenote_language::graphemes::beginning;
 use sidenote_markdown::control::plain;
 use sidenote_markdown::relation::RelationRules;
+use sidenote_open_vault::call_context::{Call, Once};
+use sidenote_open_vault::early_vector::EarlyVector;
+use sidenote_open_vault::idempotency::LONGEST;
+use sidenote_open_vault::open::prepare_vectors;
+use sidenote_open_vault::{Core, SharedState};
 use sidenote_search::Mode;
-use sidenote_vault::authority::{Authority, authority_of};
+use sidenote_upkeep::check::check_without_index;
+use sidenote_vault::authority::authority_of;
 use sidenote_vault::location::LocationReason;
 use sidenote_vectors::Vectors;
 
-pub use crate::caller::{CallOrigin, Caller, OP_REFUSED, Role, actor_of, names_of, person_of, tool_of};
-pub use crate::change::apply::plan_basis;
-pub use crate::change::commit::{CommitReply, UncommittedFile};
-pub use crate::change::create::{NewRequest, refuse_long_label};
-pub use crate::change::delete::{DanglingLinks, DeleteRequest};
-pub use crate::change::edit::{EditRequest, NoteEdit, json_or_text};
-pub use crate::change::editor::Edited;
-pub use crate::change::fix_problems::FixRequest;
-pub use crate::change::link::{LinkRequest, display_text};
-pub use crate::change::merge::{ExtractRequest, MergeRequest};
-pub use crate::change::merge_copies::{MergeCopiesReply, MergeCopiesRequest, MergedCopy};
-pub use crate::change::move_files::{MoveRequest, PartKind, PartRequest};
-pub use crate::change::naming::number;
-pub use crate::change::operation::{ChangeReply, Operation};
-pub use crate::change::rename::{RenameKind, RenameRequest};
-pub use crate::change::repair::dead_link::DeadLinkRequest;
-pub use crate::change::repair::{
-    Certainty, ChosenTarget, Evidence, EvidenceKind, RepairItem, RepairReply, RepairRequest,
-};
-pub use crate::change::revise::ReviseRequest;
-pub use crate::change::undo::UndoRequest;
-pub use crate::change::undo_conflict::{LaterOperation, UndoConflict};
-pub use crate::change::undo_session::{SessionOperation, SessionOutlook};
-pub use crate::change::{Changes, Planner};
-pub use crate::idempotency::{Calls, EarlierCall};
-pub use crate::lookup::Lookup;
-pub use crate::memory::content::MemoryContent;
-pub use crate::memory::handoff::{Handoff, HandoffReply, HandoffRequest, HandoffText};
-pub use crate::memory::insert::{InsertOutcome, InsertRequest};
-pub use crate::memory::maintain::{CleanupReply, MaintainReply, MaintainRequest, TierChange};
-pub use crate::memory::memories::{MemoryListRequest, MemorySort, MemoryStats, TimelineReply, TypeItem};
-pub use crate::memory::recall::{
-    ExplainReply, MemoryRecallRequest, RecallRequest, Recalled, RecalledReply, text_to_embed_for,
-};
-pub use crate::memory::recall_reply::{RecallBudget, RecallReply};
-pub use crate::memory::save::{NearDuplicate, SaveReply, SaveRequest};
-pub use crate::memory::text_search::{MemoryText, SimilarMemories, TextOrder, TextsRequest};
-pub use crate::memory::write_note::{WriteReply, WriteRequest};
-pub use crate::memory::{Handoffs, Maintenance, Memories, MemoryWrites, Recalls};
-pub use crate::memory_weights::{Memory, MemoryWeights, TierThresholds};
-pub use crate::query::Searches;
-pub use crate::query::eval::{EvalReply, EvalRequest, ModeScores, Paired, ShareScores, evaluation_sets};
-pub use crate::query::memory_ranking::MemoryRanking;
-pub use crate::query::related::{
-    Kinship, MentionItem, MentionsReply, RelatedItem, RelatedReply, RelatedRequest,
-};
-pub use crate::query::search::{
-    Explained, Fallback, PlainSnippet, RelationStatement, SearchReply, SearchRequest, SearchResult,
-    WordWeight,
-};
-pub use crate::query::verify::Verification;
-pub use crate::query::why::{Condition, WhyReply, WhyRequest};
-pub use crate::read::Reads;
-pub use crate::read::empty_filter::nearest;
-pub use crate::read::files::{FileContent, FileItem};
-pub use crate::read::graph::{Backlink, LineRef, LinkItem, LinksReply, PathReply, UnresolvedItem};
-pub use crate::read::list::{
-    FieldsItem, ListRequest, NoteItem, Page, PropertyCondition, PropertyItem, SortBy, TagItem,
-};
-pub use crate::read::note::{InspectReply, ReadReply, ReadRequest};
-pub use crate::read::relations::{RelationItem, RelationsReply, RelationsRequest};
-pub use crate::read::tasks::{AllTasks, TaskItem, TasksRequest};
 pub use crate::replication::Replication;
 pub use crate::revision::Revisions;
 pub use crate::revision::diff::{DiffReply, DiffRequest, DiffSide, DiffTotals, NoteChange, NoteChangeKind};
 pub use crate::revision::note_history::{NoteCommit, NoteHistory};
-pub use crate::sync::IndexSync;
-pub use crate::sync::Status;
-pub use crate::upkeep::Upkeep;
-pub use crate::upkeep::backup::{BackupItem, RestoreReply};
-pub use crate::upkeep::check::baseline::{Baseline, BaselineCounts};
-pub use crate::upkeep::check::codes::{CODES as PROBLEM_CODES, ProblemCode, Scope as ProblemScope, Severity};
-pub use crate::upkeep::check::problem::{Fix, FixEdit, Problem};
-pub use crate::upkeep::check::rules::refuse_invalid_check_settings;
-pub use crate::upkeep::check::similar_texts::{RepeatedTexts, SimilarTexts};
-pub use crate::upkeep::check::{CheckReply, CheckRequest};
-pub use crate::upkeep::conflicts::{ConflictCopy, ConflictsReply, MarkedNote};
-pub use crate::upkeep::doctor::{Diagnosis, Finding, Level};
-pub use crate::upkeep::follow::{Followed, Follower};
-pub use crate::upkeep::git_init::{
-    GitInitReply, GitInitRequest, GitInitState, GitInitStep, prepare_repository,
-};
-pub use crate::upkeep::merge_driver::{
-    MergeDriverReply, MergeDriverRequest, TIME_LIMIT as MERGE_TIME_LIMIT, drive_merge,
-};
-pub use crate::upkeep::models::{
-    Check as ModelCheck, Installed, ModelItem, ModelKind, ModelSet, ModelState, ModelUse, Models,
-    ModelsShown, Verified,
-};
-pub use crate::upkeep::transfer::{ExportReply, Form as ExportForm, ImportReply};
-pub use crate::view::NamedColumn;
-pub use crate::view::Views;
-pub use crate::view::activity::{
-    ActivityEvent, ActivityReply, ActivityRequest, EventName, OperationView, UndoOutlook,
-};
-pub use crate::view::curve::{FallReason, TierSpan, WeightCurve, WeightEvent, WeightPoint};
-pub use crate::view::day::{DailyNote, DayNote, DayNotes, DayTasks, DayView};
-pub use crate::view::facets::{FacetValue, Facets};
-pub use crate::view::folder::{FolderNote, FolderView, Subfolder, Templates};
-pub use crate::view::inactive::{InactiveCounts, InactiveNote, InactiveNotes, InactiveSince};
-pub use crate::view::memory_board::{
-    DuplicatePair, DuplicatePairs, MemoryPoints, PairKind, PairSide, TierFall, TierFalls, TierMonths,
-};
-pub use crate::view::note_page::{CanvasNode, CanvasView, NotePage, OutlineItem, PropertyView};
-pub use crate::view::page_links::note_address;
-pub use crate::view::task_board::{BoardTask, TaskBoard, TaskBoardRequest, TaskDue};
-pub use crate::view::trash::{TrashMatches, TrashedFile, TrashedText};
-pub use crate::view::vault_graph::{EdgeColumns, GraphMatches, GraphPositions, TagColumn, VaultGraph};
+pub use sidenote_change::apply::{OP_SYNC, plan_basis};
+pub use sidenote_change::commit::{CommitReply, UncommittedFile};
+pub use sidenote_change::create::{NewRequest, refuse_long_label};
+pub use sidenote_change::delete::{DanglingLinks, DeleteRequest};
+pub use sidenote_change::edit::{EditRequest, NoteEdit, json_or_text};
+pub use sidenote_change::editor::Edited;
+pub use sidenote_change::link::{LinkRequest, display_text};
+pub use sidenote_change::merge::{ExtractRequest, MergeRequest};
+pub use sidenote_change::move_files::{MoveRequest, PartKind, PartRequest};
+pub use sidenote_change::naming::number;
+pub use sidenote_change::operation::{ChangeReply, Operation};
+pub use sidenote_change::rename::{RenameKind, RenameRequest};
+pub use sidenote_change::revise::ReviseRequest;
+pub use sidenote_change::undo::UndoRequest;
+pub use sidenote_change::undo_conflict::{LaterOperation, UndoConflict};
+pub use sidenote_change::undo_session::{SessionOperation, SessionOutlook};
+pub use sidenote_change::{Changes, Planner};
 pub use sidenote_journal::event::Event;
+pub use sidenote_memories::content::MemoryContent;
+pub use sidenote_memories::handoff::{Handoff, HandoffReply, HandoffRequest, HandoffText};
+pub use sidenote_memories::insert::{InsertOutcome, InsertRequest};
+pub use sidenote_memories::maintain::{CleanupReply, MaintainReply, MaintainRequest, TierChange};
+pub use sidenote_memories::memories::{MemoryListRequest, MemorySort, MemoryStats, TimelineReply, TypeItem};
+pub use sidenote_memories::recall::{
+    ExplainReply, MemoryRecallRequest, RecallRequest, Recalled, RecalledReply, text_to_embed_for,
+};
+pub use sidenote_memories::recall_reply::{RecallBudget, RecallReply};
+pub use sidenote_memories::save::{NearDuplicate, SaveReply, SaveRequest};
+pub use sidenote_memories::text_search::{MemoryText, SimilarMemories, TextOrder, TextsRequest};
+pub use sidenote_memories::write_note::{WriteReply, WriteRequest};
+pub use sidenote_memories::{Handoffs, Maintenance, Memories, MemoryWrites, Recalls};
 pub use sidenote_memory::context::WorkContext;
 pub use sidenote_memory::recall::{RecallItem, xml_block};
 pub use sidenote_memory::score::{Intent, IntentScore, ScoreComponent};
 pub use sidenote_memory::state::TierReason;
 pub use sidenote_memory::tier::Tier;
+pub use sidenote_open_vault::caller::{
+    CallOrigin, Caller, OP_REFUSED, Role, actor_of, names_of, person_of, tool_of,
+};
+pub use sidenote_open_vault::idempotency::{Calls, EarlierCall};
+pub use sidenote_open_vault::lookup::Lookup;
+pub use sidenote_open_vault::open::{EarlierSettings, Open};
+pub use sidenote_open_vault::sync::IndexSync;
+pub use sidenote_open_vault::sync::Status;
+pub use sidenote_query::Searches;
+pub use sidenote_query::eval::{EvalReply, EvalRequest, ModeScores, Paired, ShareScores, evaluation_sets};
+pub use sidenote_query::memory_ranking::MemoryRanking;
+pub use sidenote_query::memory_weights::{Memory, MemoryWeights, TierThresholds};
+pub use sidenote_query::read::Reads;
+pub use sidenote_query::read::empty_filter::nearest;
+pub use sidenote_query::read::files::{FileContent, FileItem};
+pub use sidenote_query::read::graph::{Backlink, LineRef, LinkItem, LinksReply, PathReply, UnresolvedItem};
+pub use sidenote_query::read::list::{
+    FieldsItem, ListRequest, NoteItem, Page, PropertyCondition, PropertyItem, SortBy, TagItem,
+};
+pub use sidenote_query::read::note::{InspectReply, ReadReply, ReadRequest};
+pub use sidenote_query::read::relations::{RelationItem, RelationsReply, RelationsRequest};
+pub use sidenote_query::read::tasks::{AllTasks, TaskItem, TasksRequest};
+pub use sidenote_query::related::{
+    Kinship, MentionItem, MentionsReply, RelatedItem, RelatedReply, RelatedRequest,
+};
+pub use sidenote_query::search::{
+    Explained, Fallback, PlainSnippet, RelationStatement, SearchReply, SearchRequest, SearchResult,
+    WordWeight,
+};
+pub use sidenote_query::verify::Verification;
+pub use sidenote_query::why::{Condition, WhyReply, WhyRequest};
+pub use sidenote_repair::dead_link::DeadLinkRequest;
+pub use sidenote_repair::{
+    Certainty, ChosenTarget, Evidence, EvidenceKind, RepairItem, RepairReply, RepairRequest, Repairs,
+};
+pub use sidenote_upkeep::Upkeep;
+pub use sidenote_upkeep::backup::{BackupItem, RestoreReply};
+pub use sidenote_upkeep::check::baseline::{Baseline, BaselineCounts};
+pub use sidenote_upkeep::check::codes::{
+    CODES as PROBLEM_CODES, ProblemCode, Scope as ProblemScope, Severity,
+};
+pub use sidenote_upkeep::check::problem::{Fix, FixEdit, Problem};
+pub use sidenote_upkeep::check::rules::refuse_invalid_check_settings;
+pub use sidenote_upkeep::check::similar_texts::{RepeatedTexts, SimilarTexts};
+pub use sidenote_upkeep::check::{CheckReply, CheckRequest};
+pub use sidenote_upkeep::conflicts::{ConflictCopy, ConflictsReply, MarkedNote};
+pub use sidenote_upkeep::doctor::{Diagnosis, Finding, Level};
+pub use sidenote_upkeep::fix_problems::FixRequest;
+pub use sidenote_upkeep::follow::{Followed, Follower};
+pub use sidenote_upkeep::git_init::{
+    GitInitReply, GitInitRequest, GitInitState, GitInitStep, prepare_repository,
+};
+pub use sidenote_upkeep::merge_copies::{MergeCopiesReply, MergeCopiesRequest, MergedCopy};
+pub use sidenote_upkeep::merge_driver::{
+    MergeDriverReply, MergeDriverRequest, TIME_LIMIT as MERGE_TIME_LIMIT, drive_merge,
+};
+pub use sidenote_upkeep::models::{
+    Check as ModelCheck, Installed, ModelItem, ModelKind, ModelSet, ModelState, ModelUse, Models,
+    ModelsShown, Verified,
+};
+pub use sidenote_upkeep::transfer::{ExportReply, Form as ExportForm, ImportReply};
+pub use sidenote_views::NamedColumn;
+pub use sidenote_views::Views;
+pub use sidenote_views::activity::{
+    ActivityEvent, ActivityReply, ActivityRequest, EventName, OperationView, UndoOutlook,
+};
+pub use sidenote_views::curve::{FallReason, TierSpan, WeightCurve, WeightEvent, WeightPoint};
+pub use sidenote_views::day::{DailyNote, DayNote, DayNotes, DayTasks, DayView};
+pub use sidenote_views::facets::{FacetValue, Facets};
+pub use sidenote_views::folder::{FolderNote, FolderView, Subfolder, Templates};
+pub use sidenote_views::inactive::{InactiveCounts, InactiveNote, InactiveNotes, InactiveSince};
+pub use sidenote_views::memory_board::{
+    DuplicatePair, DuplicatePairs, MemoryPoints, PairKind, PairSide, TierFall, TierFalls, TierMonths,
+};
+pub use sidenote_views::note_page::{CanvasNode, CanvasView, NotePage, OutlineItem, PropertyView};
+pub use sidenote_views::page_links::note_address;
+pub use sidenote_views::task_board::{BoardTask, TaskBoard, TaskBoardRequest, TaskDue};
+pub use sidenote_views::trash::{TrashMatches, TrashedFile, TrashedText};
+pub use sidenote_views::vault_graph::{EdgeColumns, GraphMatches, GraphPositions, TagColumn, VaultGraph};
 
 impl Store {
     /// Returns the same store for one call. `named` is the operation id and the call, if the caller gave an id. An id
@@ -269,7 +251,7 @@ impl Store {
             last_backup_check: AtomicI64::new(0),
             projection: Mutex::new(None),
             note_columns: Mutex::default(),
-            parsed_notes: parsed_notes::ParsedNotes::default(),
+            parsed_notes: sidenote_open_vault::parsed_notes::ParsedNotes::default(),
             deletions: Mutex::default(),
             is_copy_scanned: Mutex::default(),
             repair_is_due: AtomicBool::new(true),
@@ -442,76 +424,13 @@ fn first_query<'t>(text: &'t Option<String>, config: &Config) -> Option<&'t str>
     text.as_deref().filter(|_| !is_by_words)
 }
 
-/// Prepares the vectors for one search by meaning or for many, in the background.
-pub(crate) fn prepare_vectors(index: &Index, prepare: fn(&Vectors)) {
-    match index.snapshot() {
-        Ok(snapshot) => prepare(&snapshot.vectors),
-        Err(error) => tracing::debug!("the vectors are opened by the first search: {error}"),
-    }
-}
-
 fn no_index(vault: &sidenote_vault::Vault) -> Error {
     Error::not_found(format!("{} has no index yet", vault.root().display()))
         .with_hints("run: sidenote index", "ask the user to build the index")
 }
 
-/// The options for opening a store.
-#[derive(Debug, Clone, Default)]
-pub struct Open {
-    /// The vault. Without it, it is found from the current folder.
-    pub vault: Option<PathBuf>,
-    /// The index folder. Without it, the index is inside the vault.
-    pub index: Option<PathBuf>,
-    /// Whether the index is deleted and built again.
-    pub rebuild: bool,
-    /// Whether the full text is merged at the end of a load, as a command does that waits for it.
-    pub merge_loads: bool,
-    /// Whether to return an error if there is no index yet, instead of creating one.
-    pub existing: bool,
-    /// Whether missing vectors are computed while the process is idle.
-    pub fill: bool,
-    /// Whether the current folder becomes a vault if neither it nor a folder above is one. Otherwise that is an error.
-    pub makes_vault: bool,
-    /// Whether nothing may be written to the vault and the journal.
-    pub read_only: bool,
-    /// The revision of git whose files are the vault, instead of those on the disk: what `git rev-parse` takes, or a date.
-    pub at: Option<String>,
-    /// Settings from command line flags: (key, value, flag).
-    pub flags: Vec<(&'static str, String, &'static str)>,
-    /// The session of changes.
-    pub session: Option<String>,
-    /// The agent that asks for changes; `None` for a person.
-    pub agent: Option<String>,
-    /// Whether the process serves sessions that end, as the MCP server does.
-    pub has_sessions: bool,
-    /// The text whose vector is probably the first that is needed, which is computed while the index is opened.
-    pub first_query: Option<String>,
-    /// What this process does, in a word or two, for other processes that find the index locked. It never contains
-    /// arguments.
-    pub verb: String,
-    /// The source of the time.
-    pub clock: Clock,
-    /// Who decides about changes, if the folder of the vault is a copy. Without it, the folder is the truth.
-    pub authority: Option<Arc<dyn Authority>>,
-    /// The text that counts in place of the vault's own settings, because these cannot be read.
-    pub earlier_settings: Option<EarlierSettings>,
-    /// The embedders that the stores of this process share.
-    pub embedders: Embedders,
-    /// Set once a change is made. What fails later, such as its report, does not take it back.
-    pub has_changed: Arc<AtomicBool>,
-}
-
 /// The longest name of a client, in characters. It is part of each journal event.
 const MAX_CLIENT_NAME: usize = 120;
-
-/// Settings with which a vault is opened whose own cannot be read.
-#[derive(Debug, Clone)]
-pub struct EarlierSettings {
-    /// The settings as TOML.
-    pub text: String,
-    /// What is the case, for those who operate the vault.
-    pub notice: String,
-}
 
 /// A vault with its index. Services read, search, change and maintain it. Clones share everything but the session.
 #[derive(Debug, Clone)]
@@ -558,6 +477,11 @@ impl Store {
     /// Applies and undoes operations.
     pub fn changes(&self) -> Changes<'_> {
         Changes::of(&self.core)
+    }
+
+    /// Repairs links that are dead or lead elsewhere than they meant.
+    pub fn repairs(&self) -> Repairs<'_> {
+        Repairs::of(&self.core)
     }
 
     /// Lists memories.

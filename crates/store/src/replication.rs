@@ -6,22 +6,21 @@ pub mod protocol;
 
 use std::collections::HashSet;
 
-use crate::change::Changes;
-use crate::core::Core;
-use crate::idempotency::Calls;
 use crate::replication::protocol::{
     ChangesHead, CommitReply, CommitRequest, CommittedContent, ConflictingFile, NewContent,
 };
-use crate::sync::IndexSync;
 use sidenote_base::error::{Error, ErrorKind, Result};
+use sidenote_change::Changes;
 use sidenote_markdown::edit::{ChangeSet, Content, ContentHash, FileChange};
 use sidenote_markdown::path::check_shared_name;
+use sidenote_open_vault::Core;
+use sidenote_open_vault::idempotency::Calls;
+use sidenote_open_vault::sync::IndexSync;
 use sidenote_vault::Vault;
 use sidenote_vault::authority::{SharedChanges, SharedContents, SharedPosition, authority_of};
 use sidenote_vault::copy::{SharedFiles, SharedPath};
 
-/// The name of the operation in the journal.
-pub(crate) const OP_SYNC: &str = "sync";
+use sidenote_change::apply::OP_SYNC;
 /// How often a change is tried whose files in the copy were not as the authority has them, and were put right.
 const ATTEMPTS: usize = 3;
 

@@ -139,7 +139,7 @@ fn repair(store: &Store, action: &Action, dry_run: bool) -> Result<RepairReply, 
     let paths = action.paths.clone().unwrap_or_default();
     let request =
         RepairRequest { paths, apply: Some(Certainty::Certain), dry_run, ..RepairRequest::default() };
-    Ok(store.changes().repair(&request)?)
+    Ok(store.repairs().repair(&request)?)
 }
 
 /// Lists the operations of a session that can be undone, with the plan of the first, or undoes those that the caller saw.
@@ -280,14 +280,14 @@ fn carried_out(store: &Store, name: &str, action: &Action, dry_run: bool) -> Res
                 code: action.code.clone(),
                 paths: action.paths.clone(),
             };
-            Ok(store.changes().fix_problems(&request, dry_run)?)
+            Ok(store.upkeep().fix_problems(&request, dry_run)?)
         }
         "repair" => Ok(repair(store, action, dry_run)?.change),
         "link-target" => {
             let to = Some(required(&action.to, "to")?.to_owned());
-            Ok(store.changes().fix_dead_link(&DeadLinkRequest { to, ..dead_link(action)? }, dry_run)?)
+            Ok(store.repairs().fix_dead_link(&DeadLinkRequest { to, ..dead_link(action)? }, dry_run)?)
         }
-        "link-text" => Ok(store.changes().fix_dead_link(&dead_link(action)?, dry_run)?),
+        "link-text" => Ok(store.repairs().fix_dead_link(&dead_link(action)?, dry_run)?),
         "create" => {
             let (folder, title) = match note()?.rsplit_once('/') {
                 Some((folder, title)) => (Some(folder.to_owned()), title.to_owned()),

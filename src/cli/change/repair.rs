@@ -68,7 +68,7 @@ pub(super) fn run(context: &CommandContext, args: RepairArgs) -> Result<()> {
         ..RepairRequest::default()
     };
     let mut is_chosen = false;
-    let reply = store.changes().repair_choosing(&request, |links| {
+    let reply = store.repairs().repair_choosing(&request, |links| {
         let chosen = if args.choose { choose(context, links, request.apply)? } else { Vec::new() };
         is_chosen = !chosen.is_empty();
         Ok(chosen)

@@ -639,7 +639,7 @@ fn repair(store: &Store, input: RepairInput) -> Result<Answer> {
         dry_run: input.dry_run,
         ..RepairRequest::default()
     };
-    let reply = store.changes().repair(&request)?;
+    let reply = store.repairs().repair(&request)?;
     let total = reply.links.len();
     let (links, next_cursor) =
         page(reply.links, start, |item| item.path.len() + item.link.len() + 160 * (1 + item.evidence.len()));

@@ -13,14 +13,13 @@ use sidenote_journal::Journal;
 use sidenote_journal::event::Event;
 use sidenote_markdown::edit::{ChangeSet, Content, ContentHash, FileChange, FileLocation};
 use sidenote_markdown::path::check_shared_name;
+use sidenote_store::OP_SYNC;
 use sidenote_store::replication::protocol::{CommitRequest, NewContent};
 use sidenote_vault::Vault;
 use sidenote_vault::apply_result::{Applied, CommittedFile};
 use sidenote_vault::copy::{SharedFiles, SharedPath};
 use sidenote_vault::undo_log::{FetchedContents, UndoLog};
 
-/// The name of the operation in the journal.
-const OP_SYNC: &str = "sync";
 /// The least number of files that a thread reads.
 const FILES_PER_THREAD: usize = 32;
 /// A file that was changed this short a time before it was read is read again: its times may not tell the next change.

@@ -11,12 +11,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::Open;
-use crate::core::Core;
 use sidenote_base::clock::Clock;
 use sidenote_base::error::{Error, ErrorKind, Result};
 use sidenote_config::Config;
 use sidenote_git::Repository;
 use sidenote_markdown::path::NotePath;
+use sidenote_open_vault::Core;
 use sidenote_vault::authority::with_authority;
 use sidenote_vault::location::Location;
 use sidenote_vault::{Vault, canonical_path_of};

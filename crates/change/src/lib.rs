@@ -1,0 +1,54 @@
+//! Plans, applies and undoes operations that change notes.
+
+pub mod apply;
+pub mod commit;
+pub mod create;
+pub mod delete;
+pub mod edit;
+pub mod editor;
+pub mod free_names;
+pub mod heading_links;
+pub mod history;
+pub mod link;
+pub mod merge;
+pub mod merge_properties;
+pub mod move_files;
+pub mod naming;
+pub mod operation;
+pub mod permission;
+pub mod properties;
+pub mod redact;
+pub mod rename;
+pub mod revise;
+pub mod trash;
+pub mod undo;
+pub mod undo_conflict;
+pub mod undo_session;
+
+use sidenote_open_vault::Core;
+
+/// Plans operations: computes change sets, and writes nothing.
+#[derive(Debug, Clone, Copy)]
+pub struct Planner<'a> {
+    pub(crate) core: &'a Core,
+}
+
+impl<'a> Planner<'a> {
+    /// Makes the service of an open vault.
+    pub fn of(core: &'a Core) -> Self {
+        Self { core }
+    }
+}
+
+/// Applies operations, records them in the journal, commits them in git, and undoes them.
+#[derive(Debug, Clone, Copy)]
+pub struct Changes<'a> {
+    pub(crate) core: &'a Core,
+}
+
+impl<'a> Changes<'a> {
+    /// Makes the service of an open vault.
+    pub fn of(core: &'a Core) -> Self {
+        Self { core }
+    }
+}

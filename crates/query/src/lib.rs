@@ -1,0 +1,29 @@
+//! Answers queries: the search pipeline, explanations, related notes and the evaluation of search quality.
+
+mod dates;
+pub mod eval;
+pub mod memory_ranking;
+pub mod memory_weights;
+pub mod read;
+pub mod related;
+pub mod rerank;
+pub mod search;
+mod suggestion;
+pub mod validity;
+pub mod verify;
+pub mod why;
+
+use sidenote_open_vault::Core;
+
+/// Searches notes, explains results, and finds related notes.
+#[derive(Debug, Clone, Copy)]
+pub struct Searches<'a> {
+    pub(crate) core: &'a Core,
+}
+
+impl<'a> Searches<'a> {
+    /// Makes the service of an open vault.
+    pub fn of(core: &'a Core) -> Self {
+        Self { core }
+    }
+}

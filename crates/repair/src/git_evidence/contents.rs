@@ -1,0 +1,155 @@
+//! Clues from the content that the file of a link had then: its id, the same bytes, or most of them.
+
+use std::collections::BTreeSet;
+use std::rc::Rc;
+
+use super::{Followed, GitEvidence, LEAST_BODY, MAX_CANDIDATES, Origin};
+use crate::evidence::{Certainty, Clue, EvidenceKind, Fate};
+use crate::moved_files::{LEAST_PERCENT, is_mostly_in, is_rival};
+use crate::present::Present;
+use crate::working_tree::read;
+use sidenote_base::error::Result;
+use sidenote_git::ObjectId;
+use sidenote_links::content_similarity::ContentPieces;
+use sidenote_links::rewrite::LinkedPlace;
+use sidenote_markdown::path::NotePath;
+use sidenote_open_vault::source::Source;
+
+impl GitEvidence<'_> {
+    /// Returns clues from the `id` and the content that a note had then.
+    pub(super) fn clues_of_content(
+        &mut self,
+        present: &Present,
+        origin: &Origin,
+        target: &NotePath,
+        followed: &Followed,
+    ) -> Result<Vec<Clue>> {
+        let Some(id) = self.walk.graph.id(origin.commit).cloned() else { return Ok(Vec::new()) };
+        let Some(blob) = self.reader.blob_at(&id, target.as_str())? else { return Ok(Vec::new()) };
+        let Some(bytes) = self.reader.blob(&blob)? else { return Ok(Vec::new()) };
+        let mut clues = Vec::new();
+        let clue = |kind, to: &NotePath, certainty, detail| Clue {
+            kind,
+            source_then: origin.source.clone(),
+            target_then: LinkedPlace::File(target.clone()),
+            fate: Fate::At(LinkedPlace::File(to.clone())),
+            certainty,
+            detail,
+        };
+        if !target.is_note() {
+            return Ok(clues);
+        }
+        let note = Source::unplaced(target.clone(), &bytes);
+        if let Some(id) = note.own_id() {
+            let found = self.core.index.catalog().names().with_id(&id)?;
+            if let [only] = found.as_slice()
+                && only.note_id == id
+                && only.path != *target
+            {
+                let detail = format!("it has the id {id}");
+                clues.push(clue(EvidenceKind::Id, &only.path, Certainty::Certain, detail));
+            }
+        }
+        if note.body().len() >= LEAST_BODY {
+            let found = present.with_content(blake3::hash(&bytes).as_bytes());
+            // A copy that was there as well as the note is not where it went, and a content that other files had says nothing.
+            if let [only] = found.as_slice()
+                && only != target
+                && !self.exists_at(origin.commit, only)?
+                && (followed.at.is_some() || !self.exists_at(followed.last.0, only)?)
+                && self.walk.owners.is_of(&blob, target, only)
+                && !self.is_contested(followed, &blob, (target, only))?
+            {
+                let detail = "it has the same content".to_owned();
+                clues.push(clue(EvidenceKind::Content, only, Certainty::Certain, detail));
+            }
+        }
+        Ok(clues)
+    }
+
+    /// Returns whether a file whose content another one has may be a third one: what moved it, or took it away, wrote most of its
+    /// content elsewhere, too.
+    fn is_contested(
+        &mut self,
+        followed: &Followed,
+        blob: &ObjectId,
+        (from, to): (&NotePath, &NotePath),
+    ) -> Result<bool> {
+        let mut path = from;
+        for step in &followed.steps {
+            let is_contested = match step.commit.and_then(|commit| self.walk.first_step(commit)) {
+                Some(commits) => self.has_rival(commits, (path, &step.moved.to), blob)?,
+                None => !step.moved.is_clear,
+            };
+            if is_contested {
+                return Ok(true);
+            }
+            path = &step.moved.to;
+        }
+        if followed.at.is_some() {
+            return Ok(false);
+        }
+        match followed.deleted_by {
+            Some(commit) => self.has_rival((followed.last.0, commit), (from, to), blob),
+            None => {
+                let Some(content) = self.reader.pieces_of(&[blob])?.pop().flatten() else { return Ok(true) };
+                let rivals = self.working.new.iter().filter(|other| is_rival(from, to, other));
+                let rivals: Vec<NotePath> = rivals.cloned().collect();
+                if !self.reader.may_compare(rivals.len()) {
+                    return Ok(true);
+                }
+                let has_most =
+                    |other| self.present_pieces(other).is_some_and(|it| is_mostly_in(&content, &it));
+                Ok(rivals.iter().any(has_most))
+            }
+        }
+    }
+
+    /// Returns the pieces of the present content of a file; `None` if it cannot be read.
+    fn present_pieces(&mut self, path: &NotePath) -> Option<Rc<ContentPieces>> {
+        if let Some(known) = self.present_pieces.get(path) {
+            return Some(known);
+        }
+        let bytes = read(self.core, path)?;
+        Some(self.present_pieces.keep(path.clone(), ContentPieces::of(&bytes)))
+    }
+
+    /// Finds the notes that are new since a dead link was right and have most of the content of its file: where nothing
+    /// else speaks for a file.
+    pub(crate) fn near_duplicates(&mut self, present: &Present, clue: &Clue) -> Result<Vec<Clue>> {
+        let LinkedPlace::File(target) = &clue.target_then else { return Ok(Vec::new()) };
+        let Some((state, path)) = self.last_state_with(target) else { return Ok(Vec::new()) };
+        let Some(id) = self.walk.graph.id(state).cloned() else { return Ok(Vec::new()) };
+        let Some(bytes) = self.reader.file(&id, path.as_str())? else { return Ok(Vec::new()) };
+        if !target.is_note() || bytes.len() < LEAST_BODY {
+            return Ok(Vec::new());
+        }
+        let content = ContentPieces::of(&bytes);
+        let added = Rc::clone(self.added_notes.get_or_insert_with(|| {
+            let is_present = |path: &&NotePath| path.is_note() && present.has(path);
+            let is_new = |path: &&NotePath| path.is_note() && !self.head_files.contains_key(*path);
+            let walked = self.walk.paths().filter(is_present);
+            let added: BTreeSet<&NotePath> = walked.chain(present.files.keys().filter(is_new)).collect();
+            Rc::new(added.into_iter().cloned().collect())
+        }));
+        let mut found = Vec::new();
+        for path in added.iter().filter(|path| *path != target).take(MAX_CANDIDATES) {
+            if self.exists_at(state, path)? {
+                continue;
+            }
+            let Some(now) = self.present_pieces(path) else { continue };
+            let percent = content.percent_in_common(&now);
+            if percent >= LEAST_PERCENT {
+                let detail = format!("{percent} % of its content is the same");
+                found.push(Clue {
+                    kind: EvidenceKind::Content,
+                    fate: Fate::At(LinkedPlace::File(path.clone())),
+                    certainty: Certainty::Weak,
+                    detail,
+                    ..clue.clone()
+                });
+            }
+        }
+        Ok(found)
+    }
+}

@@ -1,0 +1,356 @@
+//! Checks a vault for broken links, ambiguous names, invalid frontmatter, conflict markers of git, and duplicates.
+//!
+//! Reads every note once, in parallel, and keeps of each only what the checks need. Needs no index and changes no note.
+
+pub mod baseline;
+pub mod codes;
+pub mod problem;
+mod compare;
+mod files;
+mod git_files;
+mod note;
+pub mod rules;
+pub mod similar_texts;
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use serde::Serialize;
+
+use crate::Upkeep;
+use crate::check::baseline::{Baseline, BaselineCounts};
+use crate::check::compare::{duplicate_ids, name_clashes, near_duplicates, orphans};
+use crate::check::files::CheckedFiles;
+use crate::check::git_files::{CheckedRepository, VaultChanges};
+use crate::check::note::{CheckedNote, LinkNames, PartLink, check_note};
+use crate::check::problem::{Fix, Problem};
+use crate::check::rules::Rules;
+use crate::conflicts::{ConflictCopies, ConflictCopy};
+use sidenote_base::error::{Error, Result};
+use sidenote_base::parallel;
+use sidenote_config::Config;
+use sidenote_journal::Journal;
+use sidenote_links::anchor::AnchorTarget;
+use sidenote_links::dialect::{DialectChoice, LinkDialect};
+use sidenote_links::link_part::NoteParts;
+use sidenote_markdown::decode::decode;
+use sidenote_markdown::note::Note;
+use sidenote_markdown::path::NotePath;
+use sidenote_markdown::subpath::SubpathTarget;
+use sidenote_markdown::word_sketch::WordSketch;
+use sidenote_open_vault::sync::IndexSync;
+use sidenote_vault::Vault;
+use sidenote_vault::undo_log::UndoLog;
+
+/// What is checked, and which problems are reported. By default, all problems of the files on the disk are.
+#[derive(Debug, Clone, Default)]
+pub struct CheckRequest {
+    /// Whether the index is updated, instead of being reported as out of date.
+    pub fix: bool,
+    /// The notes and folders whose problems are reported, as paths from the root of the vault; all if not given.
+    pub paths: Option<Vec<String>>,
+    /// The revision of git since which a file must have changed, if one is given. Only problems of these files, and of
+    /// links into them, are reported.
+    pub since: Option<String>,
+    /// Whether the files that git has staged are checked, instead of those on the disk.
+    pub is_staged: bool,
+    /// The known problems, which are not reported.
+    pub baseline: Option<Baseline>,
+}
+
+/// The result of a check.
+#[derive(Debug, Clone, Serialize)]
+pub struct CheckReply {
+    /// The number of notes that were checked.
+    pub notes: usize,
+    /// The number of canvases that were checked.
+    pub canvases: usize,
+    /// Problems by code.
+    pub counts: BTreeMap<&'static str, usize>,
+    /// The problems, by path and line.
+    pub problems: Vec<Problem>,
+    /// How the problems compare with the baseline, if one was given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub baseline: Option<BaselineCounts>,
+    /// The number of files that differed from the index before.
+    pub behind: usize,
+    /// Whether the index agrees with the files now, or there is none.
+    pub fixed: bool,
+}
+
+impl Upkeep<'_> {
+    /// Checks the whole vault and its index. With `fix`, the index is updated first. Notes are never changed.
+    ///
+    /// # Errors
+    /// `Invalid` for settings of `check` that are invalid; `Io` if the vault cannot be listed.
+    pub fn check(&self, fix: bool) -> Result<CheckReply> {
+        self.check_with(&CheckRequest { fix, ..CheckRequest::default() })
+    }
+
+    /// Checks the vault and its index, and reports what the request asks for. Notes are never changed.
+    ///
+    /// # Errors
+    /// `NotFound` if the request names a path or a revision that there is not; `Invalid` for settings of `check` that are
+    /// invalid; `Io` if the vault cannot be listed; those of running git if the request needs it.
+    #[tracing::instrument(skip_all)]
+    pub fn check_with(&self, request: &CheckRequest) -> Result<CheckReply> {
+        let core = self.core;
+        let is_new = core.index.generation()? == 0;
+        let behind = core.index.drift(&core.vault)?.len();
+        let is_in_step = if request.fix { IndexSync::of(core).refresh()? == 0 } else { behind == 0 };
+        let mut of_index = Vec::new();
+        if !is_in_step && !is_new {
+            let message = format!("{behind} files differed from the index");
+            of_index.push(Problem::of_file(core.index.folder().display(), "index-behind", message));
+        }
+        let known = match is_new {
+            true => None,
+            false => core.index.catalog().links().dialects()?.chosen_by_links(),
+        };
+        let reply = check_files(&core.vault, &core.config, request, of_index, known)?;
+        Ok(CheckReply { behind, fixed: is_in_step, ..reply })
+    }
+}
+
+/// Checks a vault without an index. Nothing is written.
+///
+/// # Errors
+/// Those of [`Upkeep::check_with`].
+#[tracing::instrument(skip_all)]
+pub fn check_without_index(vault: &Vault, config: &Config, request: &CheckRequest) -> Result<CheckReply> {
+    check_files(vault, config, request, Vec::new(), None)
+}
+
+/// Checks the files that the request means, and adds problems that were found elsewhere. `known` is the link dialect that the
+/// index found by the links.
+fn check_files(
+    vault: &Vault,
+    config: &Config,
+    request: &CheckRequest,
+    found: Vec<Problem>,
+    known: Option<DialectChoice>,
+) -> Result<CheckReply> {
+    let rules = Rules::new(config)?;
+    let needs_git = request.is_staged || request.since.is_some();
+    let repository = needs_git.then(|| CheckedRepository::of(vault)).transpose()?;
+    let files = match &repository {
+        Some(repository) if request.is_staged => repository.staged()?,
+        _ => CheckedFiles::on_disk(vault),
+    };
+    let changes = match (&repository, &request.since) {
+        (Some(repository), Some(revision)) => {
+            Some(repository.changes_since(revision, &files, request.is_staged)?)
+        }
+        _ => None,
+    };
+    VaultCheck { vault, request, rules, changes, known }.run(&files, found)
+}
+
+/// One check of a vault.
+struct VaultCheck<'a> {
+    vault: &'a Vault,
+    request: &'a CheckRequest,
+    rules: Rules,
+    /// The changes whose problems are reported; all problems if not given.
+    changes: Option<VaultChanges>,
+    /// The link dialect that the index found by the links.
+    known: Option<DialectChoice>,
+}
+
+impl VaultCheck<'_> {
+    /// Checks files, and adds problems that were found elsewhere.
+    fn run(&self, files: &CheckedFiles<'_>, found: Vec<Problem>) -> Result<CheckReply> {
+        self.refuse_unknown_paths(files)?;
+        let mut problems = found;
+        let notes = files.visible(self.vault);
+        problems.extend(self.problems_of(files, &notes)?);
+        problems.extend(files.gaps().iter().cloned());
+        problems.extend(self.damaged_records()?);
+        problems.retain_mut(|problem| self.rules.admit(problem));
+        problems.sort();
+        let is_there = |path: &str| files.has_file(path);
+        let baseline =
+            self.request.baseline.as_ref().map(|baseline| baseline.remove_known(&mut problems, is_there));
+        problems.retain(|problem| self.is_reported(problem));
+        let mut counts = BTreeMap::new();
+        for problem in &problems {
+            *counts.entry(problem.code).or_default() += 1;
+        }
+        let canvases = notes.iter().filter(|path| path.is_canvas()).count();
+        let notes = notes.len() - canvases;
+        Ok(CheckReply { notes, canvases, counts, problems, baseline, behind: 0, fixed: true })
+    }
+
+    /// Finds the problems of these notes. Links of other notes count, too, as links to them.
+    fn problems_of(&self, files: &CheckedFiles<'_>, visible: &[&NotePath]) -> Result<Vec<Problem>> {
+        let names = files.names(self.vault, self.known)?;
+        let removed = self.changes.as_ref().map(|changes| &changes.removed);
+        let former = match removed.filter(|removed| !removed.is_empty()) {
+            Some(removed) => {
+                let mut former = files.names(self.vault, self.known)?;
+                removed.iter().for_each(|path| former.insert(path));
+                Some(former)
+            }
+            None => None,
+        };
+        let names = LinkNames { present: &names, former: former.as_ref() };
+        let read: Vec<&NotePath> =
+            files.paths().iter().filter(|path| path.is_note() || path.is_canvas()).collect();
+        let mut checked = parallel::map(&read, 16, || (), |(), path| check_file(files, path, names));
+        let is_visible: HashSet<&NotePath> = visible.iter().copied().collect();
+        for (path, checked) in read.iter().zip(&mut checked) {
+            if !is_visible.contains(path) {
+                *checked =
+                    CheckedNote { targets: std::mem::take(&mut checked.targets), ..CheckedNote::default() };
+            }
+        }
+        let mut problems = Vec::new();
+        let mut parts: BTreeMap<NotePath, Vec<PartLink>> = BTreeMap::new();
+        for checked in &mut checked {
+            problems.append(&mut checked.problems);
+            for (target, link) in checked.parts.drain(..) {
+                parts.entry(target).or_default().push(link);
+            }
+        }
+        problems.extend(broken_parts(files, &parts));
+        problems.extend(name_clashes(files.paths()));
+        let of_visible = || {
+            let pairs = read.iter().copied().zip(&checked);
+            pairs.filter(|(path, _)| path.is_note() && is_visible.contains(path))
+        };
+        problems.extend(duplicate_ids(
+            of_visible().filter_map(|(path, checked)| Some((path, checked.id.as_deref()?))),
+        ));
+        let sketches: Vec<(&NotePath, &WordSketch)> = read
+            .iter()
+            .zip(&checked)
+            .filter(|(path, _)| is_visible.contains(*path))
+            .map(|(path, checked)| (*path, &checked.sketch))
+            .collect();
+        problems.extend(near_duplicates(&sketches));
+        // A note that cannot be read is a problem of its own.
+        let copies =
+            ConflictCopies::of(visible.iter().copied(), |path| files.read(path).ok().flatten()).find();
+        let of_copy = |copy: &ConflictCopy| {
+            Problem::of_file(&copy.copy, "conflict-copy", copy.describe()).related_to([copy.note.clone()])
+        };
+        problems.extend(copies.iter().map(of_copy));
+        let targets: HashSet<&NotePath> = checked.iter().flat_map(|checked| &checked.targets).collect();
+        problems.extend(orphans(
+            of_visible().map(|(path, checked)| (path, !checked.targets.is_empty())),
+            &targets,
+        ));
+        let ignored: HashMap<&str, &[&str]> = read
+            .iter()
+            .zip(&checked)
+            .filter(|(_, checked)| !checked.ignored.is_empty())
+            .map(|(path, checked)| (path.as_str(), checked.ignored.as_slice()))
+            .collect();
+        problems.retain(|problem| {
+            ignored.get(problem.path.as_str()).is_none_or(|codes| !codes.contains(&problem.code))
+        });
+        Ok(problems)
+    }
+
+    /// Finds invalid lines of the journal, and before-images that cannot be read.
+    fn damaged_records(&self) -> Result<Vec<Problem>> {
+        let records = self.vault.records();
+        let journal = Journal::open(self.vault, &records).damage()?.into_iter().map(|(path, lines)| {
+            let lines = if lines == 1 { "1 line".to_owned() } else { format!("{lines} lines") };
+            let message = format!("{lines} cannot be read and are skipped");
+            Problem::of_file(path.display(), "damaged-journal", message)
+        });
+        let mut problems: Vec<Problem> = journal.collect();
+        let kept = UndoLog::open(&records)?;
+        for id in kept.ids()? {
+            if let Err(error) = kept.record(&id) {
+                let path = records.join(format!("undo/{id}"));
+                let message = format!("the operation cannot be undone: {error}");
+                problems.push(Problem::of_file(path.display(), "damaged-before-images", message));
+            }
+        }
+        Ok(problems)
+    }
+
+    fn refuse_unknown_paths(&self, files: &CheckedFiles<'_>) -> Result<()> {
+        let unknown = self.request.paths.iter().flatten().find(|path| {
+            let has_files = |folder: &str| files.paths().iter().any(|file| lies_in(file.as_str(), folder));
+            !has_files(path)
+        });
+        match unknown {
+            None => Ok(()),
+            Some(path) => Err(Error::not_found(format!("the vault has no note or folder {path}"))
+                .with_hint("name it as a path from the root of the vault, like Projects/Plan.md")),
+        }
+    }
+
+    /// Returns whether the request asks for a problem.
+    fn is_reported(&self, problem: &Problem) -> bool {
+        let (paths, changes) = (&self.request.paths, &self.changes);
+        if problem.is_of_vault() {
+            return paths.is_none() && changes.is_none() && !self.request.is_staged;
+        }
+        let is_in_paths = |paths: &Vec<String>| paths.iter().any(|path| lies_in(&problem.path, path));
+        let is_of_changes = |changes: &VaultChanges| {
+            let has = |path: &str| changes.changed.contains(path) || changes.removed.contains(path);
+            has(&problem.path) || problem.related.iter().any(|path| has(path.as_str()))
+        };
+        paths.as_ref().is_none_or(is_in_paths) && changes.as_ref().is_none_or(is_of_changes)
+    }
+}
+
+/// Returns whether a path is that of a file or folder, or below it. The empty path is the root, which holds all.
+fn lies_in(path: &str, place: &str) -> bool {
+    let below = path.strip_prefix(place);
+    place.is_empty() || below.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+/// Reads a note and keeps its problems. A note that was removed meanwhile has none.
+fn check_file(files: &CheckedFiles<'_>, path: &NotePath, names: LinkNames<'_>) -> CheckedNote {
+    match files.read(path) {
+        Ok(Some(bytes)) => check_note(path, &bytes, names),
+        Ok(None) => CheckedNote::default(),
+        Err(error) => CheckedNote {
+            problems: vec![Problem::of_file(path, "unreadable", error.to_string())],
+            ..CheckedNote::default()
+        },
+    }
+}
+
+/// Finds links to headings, blocks and footnotes that do not exist. The links are given by the notes they lead into.
+fn broken_parts(files: &CheckedFiles<'_>, parts: &BTreeMap<NotePath, Vec<PartLink>>) -> Vec<Problem> {
+    let targets: Vec<_> = parts.iter().collect();
+    let broken = parallel::map(
+        &targets,
+        16,
+        || (),
+        |(), (target, links)| {
+            // A note that cannot be read is a problem of its own.
+            let Ok(Some(bytes)) = files.read(target) else { return Vec::new() };
+            let decoded = decode(&bytes);
+            let note = Note::parse(&decoded.text);
+            let mut parts = NoteParts::new(&decoded.text, &note);
+            let mut problems = Vec::new();
+            for link in *links {
+                if !parts.has(&link.part) {
+                    let message = format!("{target} has no {}: {}", link.part.subpath, link.text);
+                    let fix = link.part.anchor.and_then(|dialect| slug_fix(link, &mut parts, dialect));
+                    problems.push(
+                        Problem::at(&link.source, &link.place, "broken-subpath", message)
+                            .with_target(link.target.clone())
+                            .with_fix(fix)
+                            .related_to([(*target).clone()]),
+                    );
+                }
+            }
+            problems
+        },
+    );
+    broken.into_iter().flatten().collect()
+}
+
+/// Returns the fix of a subpath that is the text of a heading where its slug is needed.
+fn slug_fix(link: &PartLink, parts: &mut NoteParts<'_>, dialect: LinkDialect) -> Option<Fix> {
+    let SubpathTarget::Heading(heading) = parts.by_name().find(&link.part.subpath)? else { return None };
+    let slug = format!("#{}", parts.anchors(dialect).of(AnchorTarget::Heading(heading))?);
+    Some(Fix::replace(format!("Name the heading by its anchor: {slug}"), link.subpath_place, slug))
+}

@@ -1,0 +1,133 @@
+//! Finds what a synchronisation or a merge left undecided: conflict copies, and notes with conflict markers of git
+//! (spec/git.md 4).
+
+use std::collections::HashMap;
+
+use serde::Serialize;
+
+use crate::Upkeep;
+use sidenote_base::error::Result;
+use sidenote_base::parallel;
+use sidenote_catalog::{FileKind, FileRow, Filter};
+use sidenote_links::conflict_copy::{ConflictName, SyncProgram, conflict_names};
+use sidenote_links::merge::first_conflict;
+use sidenote_markdown::decode::decode;
+use sidenote_markdown::line::Lines;
+use sidenote_markdown::path::{NotePath, key};
+use sidenote_markdown::word_sketch::{ALIKE, WordSketch};
+use sidenote_open_vault::source::Source;
+use sidenote_open_vault::sync::IndexSync;
+
+/// A file that a synchronisation program made of a note that two devices changed.
+#[derive(Debug, Clone, Serialize)]
+pub struct ConflictCopy {
+    /// The path of the copy.
+    pub copy: NotePath,
+    /// The path of the note that it is a copy of.
+    pub note: NotePath,
+    /// Whether the note is there.
+    pub exists: bool,
+    /// The program that made the copy.
+    pub program: SyncProgram,
+}
+
+/// A note with conflict markers of git.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct MarkedNote {
+    /// The path of the note.
+    pub path: NotePath,
+    /// The line of the first marker, counted from 1.
+    pub line: usize,
+}
+
+/// What is undecided in a vault.
+#[derive(Debug, Clone, Serialize)]
+pub struct ConflictsReply {
+    /// The conflict copies, by path.
+    pub copies: Vec<ConflictCopy>,
+    /// The notes with conflict markers, by path.
+    pub marked: Vec<MarkedNote>,
+}
+
+impl ConflictCopy {
+    /// Returns a sentence about the copy for a person.
+    pub(crate) fn describe(&self) -> String {
+        let Self { note, program, .. } = self;
+        let state = if self.exists { "" } else { ", which is not there" };
+        format!("{program} made this copy of {note}{state}, because two devices changed it")
+    }
+}
+
+/// The search for conflict copies among the files of a vault. `R` reads a file; a file that cannot be read is no evidence.
+pub(crate) struct ConflictCopies<'a, R> {
+    paths: HashMap<String, &'a NotePath>,
+    read: R,
+}
+
+impl<'a, R: Fn(&NotePath) -> Option<Vec<u8>> + Sync> ConflictCopies<'a, R> {
+    /// Prepares a search among these notes and canvases.
+    pub(crate) fn of(files: impl IntoIterator<Item = &'a NotePath>, read: R) -> Self {
+        Self { paths: files.into_iter().map(|path| (key(path.as_str()), path)).collect(), read }
+    }
+
+    /// Finds the conflict copies, by path.
+    pub(crate) fn find(&self) -> Vec<ConflictCopy> {
+        let paths: Vec<&NotePath> = self.paths.values().copied().collect();
+        let found = parallel::map(&paths, 16, || (), |(), path| self.copy_at(path));
+        let mut copies: Vec<ConflictCopy> = found.into_iter().flatten().collect();
+        copies.sort_by(|one, other| one.copy.cmp(&other.copy));
+        copies
+    }
+
+    /// Returns what a file is a copy of, if it is one.
+    pub(crate) fn copy_at(&self, path: &NotePath) -> Option<ConflictCopy> {
+        let found = conflict_names(path).into_iter().find_map(|ConflictName { program, original }| {
+            let note = self.paths.get(&key(original.as_str())).copied();
+            match note {
+                Some(note) if !program.needs_evidence() || self.are_alike(path, note) => {
+                    Some((note.clone(), true, program))
+                }
+                None if !program.needs_evidence() => Some((original, false, program)),
+                _ => None,
+            }
+        });
+        found.map(|(note, exists, program)| ConflictCopy { copy: path.clone(), note, exists, program })
+    }
+
+    /// Returns whether two notes have one id, or about the same text.
+    fn are_alike(&self, one: &NotePath, other: &NotePath) -> bool {
+        let source = |path: &NotePath| Some(Source::unplaced(path.clone(), &(self.read)(path)?));
+        let (Some(one), Some(other)) = (source(one), source(other)) else { return false };
+        if let (Some(one), Some(other)) = (one.own_id(), other.own_id())
+            && key(&one) == key(&other)
+        {
+            return true;
+        }
+        WordSketch::of(&one.note, &one.text).share(&WordSketch::of(&other.note, &other.text)) >= ALIKE
+    }
+}
+
+impl Upkeep<'_> {
+    /// Lists the conflict copies of a vault, and its notes with conflict markers of git.
+    ///
+    /// # Errors
+    /// `Io` if the vault cannot be listed.
+    pub fn conflicts(&self) -> Result<ConflictsReply> {
+        IndexSync::of(self.core).refresh()?;
+        let rows = self.core.index.catalog().select(&Filter { with_canvases: true, ..Filter::default() })?;
+        let paths = rows.iter().map(|row| &row.path);
+        let copies = ConflictCopies::of(paths, |path| self.core.vault.read(path).ok()).find();
+        let mark = |row: &FileRow| {
+            // A note that cannot be read has no markers; `check` reports it.
+            let bytes = self.core.vault.read(&row.path).ok()?;
+            let decoded = decode(&bytes);
+            let line = Lines::new(&decoded.text).of(first_conflict(&decoded.text)?.start);
+            Some(MarkedNote { path: row.path.clone(), line })
+        };
+        let notes: Vec<&FileRow> = rows.iter().filter(|row| row.kind == FileKind::Note).collect();
+        let marked = parallel::map(&notes, 16, || (), |(), row: &&FileRow| mark(row));
+        let mut marked: Vec<MarkedNote> = marked.into_iter().flatten().collect();
+        marked.sort_by(|one, other| one.path.cmp(&other.path));
+        Ok(ConflictsReply { copies, marked })
+    }
+}

@@ -1,0 +1,28 @@
+//! Follows the files, checks the vault, makes backups, exports and imports, and sets models.
+
+pub mod backup;
+pub mod check;
+pub mod conflicts;
+pub mod doctor;
+pub mod fix_problems;
+pub mod follow;
+pub mod git_init;
+pub mod merge_copies;
+pub mod merge_driver;
+pub mod models;
+pub mod transfer;
+
+use sidenote_open_vault::Core;
+
+/// Follows the files, checks the vault, and makes and restores backups.
+#[derive(Debug, Clone, Copy)]
+pub struct Upkeep<'a> {
+    pub(crate) core: &'a Core,
+}
+
+impl<'a> Upkeep<'a> {
+    /// Makes the service of an open vault.
+    pub fn of(core: &'a Core) -> Self {
+        Self { core }
+    }
+}
