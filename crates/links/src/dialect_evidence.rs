@@ -1,6 +1,6 @@
 //! Which link dialect the links of a vault speak for: under which of them most lead to a file (spec/git.md 1).
 //!
-//! Values only. `text/resolve` finds the evidence of one link, and the index keeps the sums.
+//! Values only. `links/resolve` finds the evidence of one link, and the index keeps the sums.
 
 use serde::Serialize;
 

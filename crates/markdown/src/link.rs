@@ -1,6 +1,6 @@
 //! Links: the target and form of one reference to a file, with the byte span of each part (spec/obsidian.md 2.3).
 //!
-//! Data types only. `text/link_syntax` parses them, and `text/resolve` finds the file that a link resolves to.
+//! Data types only. `markdown/link_syntax` parses them, and `links/resolve` finds the file that a link resolves to.
 
 use std::borrow::Cow;
 

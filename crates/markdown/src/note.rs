@@ -1,6 +1,6 @@
 //! The parsed form of a Markdown note or canvas: [`Note`] and its parts, each with its byte span.
 //!
-//! Data types only. `text/parse` and `text/canvas` fill them.
+//! Data types only. `markdown/parse` and `markdown/canvas` fill them.
 
 use serde::Serialize;
 
