@@ -51,7 +51,7 @@ team-load *args:
 
 # Test the encoder alone, and compare it with the same weights in floats.
 encoder:
-    cargo test --release --manifest-path encoder/Cargo.toml
+    cargo test --release --manifest-path crates/encoder/Cargo.toml
 
 # Merge the branches of a thousand random repositories with and without the merge driver, and kill the driver at many moments; needs git.
 random-merges:

@@ -2,7 +2,7 @@
 //!
 //! The crates by their layers, each using only those above it in this list; `ARCHITECTURE.md` tells why.
 //!
-//! - [`base`], [`config`], [`git`], [`language`]: what knows nothing of notes
+//! - [`base`], [`config`], [`http_client`], [`git`], [`language`]: what knows nothing of notes
 //! - [`markdown`], [`links`], [`secrets`], [`memory`]: what texts say; pure
 //! - [`vault`], [`journal`]: the notes on disk, and their events
 //! - [`sets`], [`vectors`], [`bm25`], [`catalog`], [`embed`], [`index`]: what is derived from the notes; disposable

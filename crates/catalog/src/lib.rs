@@ -1,4 +1,4 @@
-//! The catalog: one row per file with its fields, links and passages. Only this module uses SQLite.
+//! The catalog: one row per file with its fields, links and passages. Only this crate uses SQLite.
 //!
 //! The catalog's generation is the commit point of the whole index: a file that the catalog does not list does not exist.
 

@@ -1,4 +1,4 @@
-//! Git: the repository around a folder, and what its history says. The only module that runs the `git` program
+//! Git: the repository around a folder, and what its history says. The only crate that runs the `git` program
 //! (spec/git.md 9).
 //!
 //! A vault can be a download with a hostile `.git/config`, so reading runs no program that a repository names. Commits run

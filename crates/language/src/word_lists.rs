@@ -1,5 +1,5 @@
-//! Word lists of natural languages, from the files in `foundation/languages`: small talk, orders, negations, dates and more
-//! (docs/dev/languages.md). Those of a language are read only for a text that [`Languages`] says is in it.
+//! Word lists of natural languages, from the files in `crates/language/languages`: small talk, orders, negations, dates and
+//! more (docs/dev/languages.md). Those of a language are read only for a text that [`Languages`] says is in it.
 
 mod file;
 mod phrase;

@@ -1,5 +1,5 @@
 //! Login of a person at a vault of a team, as a public client of OAuth 2.1: the browser, a code with PKCE, tokens for this vault
-//! alone. What is stored is in `oauth/stored_login`, and no token reaches a message or the log.
+//! alone. What is stored is in `share/oauth/stored_login`, and no token reaches a message or the log.
 
 mod discovery;
 mod endpoints;

@@ -7,7 +7,7 @@ use super::{ROOT, read};
 
 /// Lists the texts between backticks that look like the path of a file or folder.
 fn paths(text: &str) -> Vec<&str> {
-    let folders = ["src/", "foundation/", "store/", "mcp/", "tests/", "docs/", "fixtures/", ".ci/"];
+    let folders = ["src/", "crates/", "tests/", "docs/", "fixtures/", ".ci/"];
     let top = ["Cargo.toml", "ARCHITECTURE.md", "CHANGELOG.md", "THIRD-PARTY.md", "justfile"];
     let quoted = text.lines().flat_map(|line| line.split('`').skip(1).step_by(2));
     quoted.filter(|name| folders.iter().any(|start| name.starts_with(start)) || top.contains(name)).collect()

@@ -1,4 +1,4 @@
-//! The form of a language's file in `foundation/languages`.
+//! The form of a language's file in `crates/language/languages`.
 
 use std::collections::BTreeMap;
 
