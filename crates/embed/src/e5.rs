@@ -1,4 +1,4 @@
-//! The built-in embedder multilingual-e5-small (384 dimensions). The only user of rayon.
+//! The built-in embedder multilingual-e5-small (384 dimensions).
 //!
 //! The model is part of the binary (`sidenote_encoder`). It is read in place at the first use.
 
