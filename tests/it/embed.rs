@@ -26,7 +26,7 @@ const POOLING: &[u8] = b"1";
 
 #[test]
 fn the_fingerprint_is_that_of_the_model_and_its_means() {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/encoder/assets/multilingual-e5-small");
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/crates/encoder/assets/multilingual-e5-small");
     let readme = std::fs::read_to_string(format!("{folder}/README.md")).unwrap();
     let mut all = blake3::Hasher::new();
     for name in ["model.bin", "means.f32"] {
