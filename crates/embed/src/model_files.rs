@@ -13,7 +13,7 @@ use sidenote_base::error::{Error, Result};
 use sidenote_config::{data_folder, user_cache};
 
 /// The name of the file with the [`InstallRecord`], which `model install` writes.
-pub const INSTALL_RECORD: &str = "sidenote.json";
+pub(crate) const INSTALL_RECORD: &str = "sidenote.json";
 /// The usual paths of the graph in the folder of a model, the preferred ones first.
 const GRAPHS: &[&str] = &[
     "model.onnx",

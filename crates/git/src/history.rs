@@ -175,20 +175,6 @@ impl Repository {
         Ok(removals)
     }
 
-    /// Lists the last commits before and including a commit, the newest first, with the parents of each.
-    ///
-    /// # Errors
-    /// Those of running git.
-    pub fn last_commits(&self, head: &ObjectId, count: usize) -> Result<Vec<(ObjectId, Vec<ObjectId>)>> {
-        let count = format!("--max-count={count}");
-        let said = self.read(["rev-list", "--topo-order", "--parents", &count, head.as_str()])?;
-        let commits = lines_of(&said).filter_map(|line| {
-            let mut ids = line.split(' ').filter_map(ObjectId::parse);
-            Some((ids.next()?, ids.collect()))
-        });
-        Ok(commits.collect())
-    }
-
     /// Lists the parents of a commit.
     ///
     /// # Errors
@@ -310,7 +296,7 @@ impl Repository {
     ///
     /// # Errors
     /// Those of running git.
-    pub fn describe_all(&self, commits: &[ObjectId]) -> Result<Vec<CommitInfo>> {
+    pub(crate) fn describe_all(&self, commits: &[ObjectId]) -> Result<Vec<CommitInfo>> {
         if commits.is_empty() {
             return Ok(Vec::new());
         }

@@ -66,7 +66,7 @@ impl Repository {
     }
 
     /// Returns the folder of the data that all worktrees of the repository share.
-    pub fn common_dir(&self) -> PathBuf {
+    pub(crate) fn common_dir(&self) -> PathBuf {
         // The data of a worktree name it.
         match read(&self.git_dir.join("commondir")) {
             Some(common) => without_parents(&self.git_dir.join(common.trim())),

@@ -16,7 +16,7 @@ use tokio::time::Instant;
 /// The largest request, in bytes.
 pub const MAX_BODY: usize = 4 << 20;
 /// The time in which each [`MAX_BODY`] bytes of a request must arrive, and after which an idle connection is closed.
-pub const BODY_TIMEOUT: Duration = Duration::from_secs(30);
+pub(crate) const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 /// The largest request, in bytes, that needs no reservation: the limit of connections bounds the sum of these requests.
 const UNRESERVED_BODY: usize = 64 << 10;
 /// The limit of the bytes of all larger requests together.

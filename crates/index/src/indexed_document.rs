@@ -224,12 +224,12 @@ impl IndexedDocument {
     }
 
     /// Returns whether the file has an encoding that is not supported.
-    pub fn is_skipped(&self) -> bool {
+    pub(crate) fn is_skipped(&self) -> bool {
         self.record.problems.contains("\"utf-16\"")
     }
 
     /// Creates the document of a note or canvas from its bytes.
-    pub fn from_note(
+    pub(crate) fn from_note(
         path: &NotePath,
         bytes: Vec<u8>,
         stat: Stat,

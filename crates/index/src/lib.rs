@@ -703,18 +703,13 @@ impl Index {
 
     /// Returns whether the index folder contains another index than the open one, or none. [`Index::promote`] opens
     /// the other one.
-    pub fn is_displaced(&self) -> bool {
+    pub(crate) fn is_displaced(&self) -> bool {
         self.shared.is_displaced()
     }
 
     /// Returns whether this process writes the index.
     pub fn is_writer(&self) -> bool {
         self.write_side.read().unwrap_or_else(PoisonError::into_inner).is_some()
-    }
-
-    /// Returns whether this process makes missing vectors in the background.
-    pub fn is_filling(&self) -> bool {
-        self.options.fill && self.is_writer()
     }
 
     /// Returns the process that holds the lock, if it is known.

@@ -16,7 +16,7 @@ use sidenote_markdown::path::key;
 use sidenote_memory::validity::{ValidityPeriod, end_of};
 
 /// The properties that say when a note is valid.
-pub const PROPERTIES: [&str; 3] = ["superseded_by", "valid_from", "valid_until"];
+pub(crate) const PROPERTIES: [&str; 3] = ["superseded_by", "valid_from", "valid_until"];
 
 /// A note of the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

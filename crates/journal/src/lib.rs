@@ -564,7 +564,7 @@ impl Journal {
     ///
     /// # Errors
     /// `Io` if the journal cannot be read.
-    pub fn active_operations(&self) -> Result<Vec<ActiveOperation>> {
+    pub(crate) fn active_operations(&self) -> Result<Vec<ActiveOperation>> {
         Ok(self.operation_history(|_| false)?.active)
     }
 

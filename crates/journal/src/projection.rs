@@ -248,7 +248,7 @@ fn tenths(event: &Event) -> u8 {
 }
 
 /// Converts an event of the journal to the events that matter to memory.
-pub fn memory_events(event: &Event) -> Vec<MemoryEvent> {
+pub(crate) fn memory_events(event: &Event) -> Vec<MemoryEvent> {
     let (at, id) = (event.at.millis(), event_number(&event.id));
     let mut found = Vec::new();
     let what = match event.op.as_str() {

@@ -94,13 +94,13 @@ fn is_diacritic(c: char) -> bool {
 
 /// Returns whether a character within a word is not seen, or only says how the letters around it are joined or where the
 /// word may be divided.
-pub fn is_invisible(c: char) -> bool {
+pub(crate) fn is_invisible(c: char) -> bool {
     matches!(c, '\u{00AD}' | '\u{200C}' | '\u{200D}' | '\u{2060}' | '\u{FEFF}')
 }
 
 /// Returns whether a sign that follows a letter is a part of the word there, and does not separate two: quotes in Hebrew
 /// abbreviations, and the apostrophe of Ukrainian and Belarusian.
-pub fn is_inner_sign(before: char, c: char) -> bool {
+pub(crate) fn is_inner_sign(before: char, c: char) -> bool {
     match c {
         '"' | '\u{201D}' | '\u{05F3}' | '\u{05F4}' => matches!(before, '\u{05D0}'..='\u{05EA}'),
         '\'' | '\u{2019}' | '\u{02BC}' => matches!(before, '\u{0400}'..='\u{052F}'),
@@ -110,7 +110,7 @@ pub fn is_inner_sign(before: char, c: char) -> bool {
 
 /// Returns whether a character is an arrow, a sign of mathematics or technology, a dingbat or an emoji, which is a word of
 /// its own. Lines, blocks and shapes, of which tables and lists are drawn, are none.
-pub fn is_symbol(c: char) -> bool {
+pub(crate) fn is_symbol(c: char) -> bool {
     matches!(c,
         '\u{2190}'..='\u{23FF}' // arrows, mathematics, technology
         | '\u{2600}'..='\u{27BF}' // miscellaneous symbols, dingbats

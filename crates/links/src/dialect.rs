@@ -232,7 +232,7 @@ impl DialectUnit {
 
     /// Returns the path of a file or folder as Docusaurus writes it from the folder of the project, `@site/docs/a.md`.
     /// Returns `None` outside of it.
-    pub fn from_project(&self, path: &str) -> Option<String> {
+    pub(crate) fn from_project(&self, path: &str) -> Option<String> {
         let below = match self.project() {
             "" => path,
             project => path.strip_prefix(project)?.strip_prefix('/')?,
@@ -242,7 +242,7 @@ impl DialectUnit {
 
     /// Lists the paths of files that a link path can mean if nothing is where it leads: the same path without the extension, and
     /// the path from the root, as many agents write it. Where notes are looked up by name, lookup finds these.
-    pub fn files_by_other_rules(&self, path: &str, source: &NotePath) -> Vec<String> {
+    pub(crate) fn files_by_other_rules(&self, path: &str, source: &NotePath) -> Vec<String> {
         let mut files = Vec::new();
         if !self.dialect.follows_paths() || path.is_empty() {
             return files;
@@ -379,7 +379,7 @@ impl DialectUnit {
 }
 
 /// What a path begins with that Docusaurus reads from the folder of the project.
-pub const SITE_ALIAS: &str = "@site/";
+pub(crate) const SITE_ALIAS: &str = "@site/";
 
 /// The names of the files that a generator shows as the page of their folder.
 pub const INDEX_NAMES: [&str; 3] = ["index.md", "README.md", "_index.md"];
@@ -445,7 +445,7 @@ pub fn split_query(path: &str) -> (&str, &str) {
 
 /// Lists the paths that a link path can mean, the preferred first: all of it, because a name can contain a question mark,
 /// which is written percent-encoded, and what is before a query.
-pub fn paths_before_query(linkpath: &str) -> impl Iterator<Item = &str> {
+pub(crate) fn paths_before_query(linkpath: &str) -> impl Iterator<Item = &str> {
     let (first, last) = (linkpath.find('?'), linkpath.rfind('?'));
     let cuts = last.into_iter().chain(first.filter(|_| first != last));
     std::iter::once(linkpath).chain(cuts.filter_map(|at| linkpath.get(..at)))

@@ -23,7 +23,7 @@ pub struct LinkEvidence(u8);
 
 impl LinkEvidence {
     /// The bits of [`LinkEvidence::code`] that stand for dialects, the first one for the first of [`LinkDialect::ALL`].
-    pub const DIALECTS: u8 = 0b1111;
+    pub(crate) const DIALECTS: u8 = 0b1111;
     /// The bit of a link that counts: one between files of the vault, outside of the books and sites in it.
     const COUNTED: u8 = 1 << 4;
     /// The bit of a wikilink that leads to a file.
@@ -35,7 +35,7 @@ impl LinkEvidence {
     }
 
     /// Returns the evidence of a wikilink.
-    pub fn of_wikilink(leads: bool) -> Self {
+    pub(crate) fn of_wikilink(leads: bool) -> Self {
         Self(Self::COUNTED | if leads { Self::WIKILINK } else { 0 })
     }
 

@@ -72,7 +72,7 @@ impl Link {
 
     /// Moves the spans from the decoded text of `string`, in which the link was found, to the bytes of the file.
     #[must_use]
-    pub fn in_file(self, string: &UnquotedString) -> Self {
+    pub(crate) fn in_file(self, string: &UnquotedString) -> Self {
         Self {
             span: string.raw(self.span),
             dest_span: string.raw(self.dest_span),
@@ -162,7 +162,7 @@ impl LinkForm {
 
     /// Returns the form of the same link in a property value. It applies to forms of a body.
     #[must_use]
-    pub fn in_property(self) -> Self {
+    pub(crate) fn in_property(self) -> Self {
         match self {
             Self::Wiki => Self::FmWiki,
             Self::MdPlain | Self::MdAngle => Self::FmMd,
@@ -172,7 +172,7 @@ impl LinkForm {
 
     /// Returns the form of the same link in the text of a canvas node. It applies to forms of a body.
     #[must_use]
-    pub fn in_canvas(self) -> Self {
+    pub(crate) fn in_canvas(self) -> Self {
         match self {
             Self::Wiki => Self::CanvasText(TextForm::Wiki),
             Self::MdPlain => Self::CanvasText(TextForm::MdPlain),

@@ -11,7 +11,7 @@ use crate::span::Span;
 /// Parses the wikilink or embed whose first byte is at `at`. The link must end within `text` (spec/obsidian.md 2.2).
 ///
 /// `None` if there is none: no closing brackets on the line, another `[[` before them, or nothing inside.
-pub fn wikilink_at(text: &str, at: usize) -> Option<Link> {
+pub(crate) fn wikilink_at(text: &str, at: usize) -> Option<Link> {
     wikilink_with_work(text, at, &mut 0)
 }
 
@@ -118,7 +118,7 @@ fn default_display(path: &str, subpath: &str) -> String {
 }
 
 /// Parses the size in the last bar part of an embed's alias or an image's label (spec/obsidian.md 2.8).
-pub fn embed_size(alias: &str) -> Option<(u32, Option<u32>)> {
+pub(crate) fn embed_size(alias: &str) -> Option<(u32, Option<u32>)> {
     let number = |text: &str| {
         let digits = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
         digits.then(|| text.parse().ok()).flatten()

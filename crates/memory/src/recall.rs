@@ -262,7 +262,7 @@ pub enum RecallGroup {
 pub type Quotas = [(RecallGroup, usize); 4];
 
 /// The default quotas.
-pub const DEFAULT_QUOTAS: Quotas = [
+pub(crate) const DEFAULT_QUOTAS: Quotas = [
     (RecallGroup::Pinned, 25),
     (RecallGroup::Tier(Tier::Hot), 45),
     (RecallGroup::Tier(Tier::Warm), 25),
@@ -346,7 +346,7 @@ fn escape_attribute(text: &str) -> String {
 }
 
 /// Escapes a text for XML. Control characters that XML forbids become spaces.
-pub fn escape_xml(text: &str) -> String {
+pub(crate) fn escape_xml(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c {

@@ -30,7 +30,7 @@ pub enum UsageEventKind {
 
 impl UsageEventKind {
     /// Says whether the event counts as a use. A vote does.
-    pub fn is_use(self) -> bool {
+    pub(crate) fn is_use(self) -> bool {
         matches!(self, Self::Use | Self::Vote { .. })
     }
 }

@@ -38,7 +38,7 @@ pub struct Similarity {
 }
 
 /// The number of passages after the best one that count.
-pub const NEXT_PASSAGES: usize = 4;
+pub(crate) const NEXT_PASSAGES: usize = 4;
 
 impl Similarity {
     /// Returns the similarity of a note whose passages have these similarities, or `None` if there are none.
@@ -133,7 +133,7 @@ impl Fusion {
     }
 
     /// Returns whether the method uses [`NoteScores`] of every note.
-    pub fn rescores(self) -> bool {
+    pub(crate) fn rescores(self) -> bool {
         self == Self::Relative
     }
 }

@@ -117,7 +117,7 @@ impl Pattern {
     }
 
     /// Returns literals that every match contains if case is ignored. There may be none.
-    pub fn required_literals(&self) -> &[String] {
+    pub(crate) fn required_literals(&self) -> &[String] {
         &self.required_literals
     }
 }

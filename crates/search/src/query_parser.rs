@@ -118,7 +118,7 @@ impl QueryNode {
     }
 
     /// Visits, in order, the words and phrases that notes can be ranked by: those that are not negated.
-    pub fn each_ranking_term<'a>(&'a self, visit: &mut impl FnMut(&'a QueryTerm)) {
+    pub(crate) fn each_ranking_term<'a>(&'a self, visit: &mut impl FnMut(&'a QueryTerm)) {
         match self {
             Self::All(nodes) | Self::Any(nodes) => {
                 nodes.iter().for_each(|node| node.each_ranking_term(visit))
@@ -136,7 +136,7 @@ impl QueryNode {
     /// Sorts the operands of `All` and `Any` by the cost of evaluating them. Their order has no effect on the
     /// result.
     #[must_use]
-    pub fn sorted_by_cost(self) -> Self {
+    pub(crate) fn sorted_by_cost(self) -> Self {
         let sorted = |nodes: Vec<Self>| {
             let mut nodes: Vec<Self> = nodes.into_iter().map(Self::sorted_by_cost).collect();
             nodes.sort_by_key(Self::cost);
@@ -169,7 +169,7 @@ impl QueryNode {
 
     /// Returns the same condition with every word that begins with `#` as a tag.
     #[must_use]
-    pub fn with_hashes_as_tags(self) -> Self {
+    pub(crate) fn with_hashes_as_tags(self) -> Self {
         let all = |nodes: Vec<Self>| nodes.into_iter().map(Self::with_hashes_as_tags).collect();
         match self {
             Self::All(nodes) => Self::All(all(nodes)),

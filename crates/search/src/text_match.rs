@@ -44,12 +44,12 @@ impl QueryTerm {
     }
 
     /// Returns the case-folded form of a word or phrase whose case is ignored, otherwise `None`.
-    pub fn caseless(&self) -> Option<&str> {
+    pub(crate) fn caseless(&self) -> Option<&str> {
         (!self.match_case && !matches!(self.kind, QueryTermKind::Regex(_))).then_some(&self.needle)
     }
 
     /// Returns whether the term is a word that begins with `#`, as tags are written.
-    pub fn is_hashtag(&self) -> bool {
+    pub(crate) fn is_hashtag(&self) -> bool {
         matches!(self.kind, QueryTermKind::Word) && self.text.len() > 1 && self.text.starts_with('#')
     }
 

@@ -87,7 +87,7 @@ impl<'a> TypedRelations<'a> {
     ///
     /// # Errors
     /// `Corrupt` or `Io` if the catalog cannot be read.
-    pub fn with_end_among(
+    pub(crate) fn with_end_among(
         &self,
         own: &[TypedRelation],
         kind: &str,
@@ -159,7 +159,7 @@ impl<'a> TypedRelations<'a> {
     }
 
     /// Returns whether a type is its own inverse.
-    pub fn is_symmetric(&self, kind: &str) -> bool {
+    pub(crate) fn is_symmetric(&self, kind: &str) -> bool {
         self.rules.get(kind).is_some_and(|rule| rule.inverse == kind)
     }
 

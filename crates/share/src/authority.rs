@@ -195,7 +195,7 @@ impl SharedVault {
     ///
     /// # Errors
     /// `NotFound` if the vault is not in the database any more; `Io` if it cannot be reached. The deeds wait on.
-    pub fn write_deeds(&self, now: bool) -> Result<()> {
+    pub(crate) fn write_deeds(&self, now: bool) -> Result<()> {
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         let is_due = now || waiting.since.is_some_and(|since| since.elapsed() >= BATCH);
         if waiting.deeds.is_empty() || !is_due {

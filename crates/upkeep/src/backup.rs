@@ -121,7 +121,7 @@ impl Upkeep<'_> {
     /// # Errors
     /// `Conflict` if another process makes a backup; `Invalid` if the backup folder lies among the notes; `Io` if a
     /// file cannot be read or written.
-    pub fn backup_if_due(&self) -> Result<Option<BackupItem>> {
+    pub(crate) fn backup_if_due(&self) -> Result<Option<BackupItem>> {
         if !self.core.config.backup.auto {
             return Ok(None);
         }

@@ -61,7 +61,7 @@ const RULEBOOK: &str = ".rulebook";
 const MAX_RULEBOOK: u64 = 1_000_000;
 
 /// The default maximum size of a file that is read, in bytes.
-pub const MAX_FILE_SIZE: u64 = 100_000_000;
+pub(crate) const MAX_FILE_SIZE: u64 = 100_000_000;
 
 /// A folder of notes, with the options it was opened with.
 #[derive(Debug, Clone)]

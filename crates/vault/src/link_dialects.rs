@@ -66,7 +66,7 @@ const MAX_SETTINGS: u64 = 1 << 20;
 const HIDDEN_SETTINGS: [&str; 2] = [".vitepress", ".vuepress"];
 
 /// Returns whether a file is one of the hidden settings that say where the pages of a site are.
-pub fn is_hidden_marker(path: &str) -> bool {
+pub(crate) fn is_hidden_marker(path: &str) -> bool {
     let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
     let hidden = folder.rsplit('/').next().unwrap_or_default();
     HIDDEN_SETTINGS.contains(&hidden) && name.starts_with("config.")

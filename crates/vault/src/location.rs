@@ -123,7 +123,7 @@ impl Location {
 
 /// Says whether a folder has a marker. A state folder with nothing but an index is none, as a search in that folder may
 /// have left it.
-pub fn has_marker(folder: &Path) -> bool {
+pub(crate) fn has_marker(folder: &Path) -> bool {
     if folder.join(CONFIG_DIR).is_dir() {
         return true;
     }

@@ -212,8 +212,7 @@ enum Message {
 impl Watcher {
     /// Watches a vault and Obsidian's settings in it. `sidecar` is a writable folder outside the notes.
     ///
-    /// If the system delivers no events, the watcher requests a rescan periodically, and [`Watcher::blind`] returns the
-    /// reason.
+    /// If the system delivers no events, the watcher requests a rescan periodically.
     ///
     /// # Errors
     /// `Internal` if the thread cannot be started.
@@ -239,11 +238,6 @@ impl Watcher {
         let root = vault.root().to_owned();
         let (mark, sign) = (Mutex::default(), Mutex::default());
         Ok(Self { shared, root, pulse, mark, sign, messages, thread: Some(thread) })
-    }
-
-    /// Returns the reason why there are no events, if there are none.
-    pub fn blind(&self) -> Option<String> {
-        self.shared.lock().blind.clone()
     }
 
     /// Takes the next batch if it is complete: if there were no events for a moment, if it is old enough, or if another process

@@ -79,7 +79,7 @@ impl RelationRules {
     }
 
     /// Returns whether relations are inferred from prose.
-    pub fn infers(&self) -> bool {
+    pub(crate) fn infers(&self) -> bool {
         self.infers
     }
 

@@ -13,7 +13,7 @@ use crate::span::Span;
 use crate::unlinked_reference::{UnlinkedReference, UnlinkedReferenceKind};
 
 /// Finds the mentions of a Markdown note, in order. `html` is its raw HTML.
-pub fn in_note(text: &str, note: &Note, html: &[Span], lines: &Lines) -> Vec<UnlinkedReference> {
+pub(crate) fn in_note(text: &str, note: &Note, html: &[Span], lines: &Lines) -> Vec<UnlinkedReference> {
     let mut found = Vec::new();
     if let Some(frontmatter) = &note.frontmatter {
         if frontmatter.error.is_some() {
@@ -93,7 +93,7 @@ fn includes(text: &str, body_start: usize, found: &mut Vec<UnlinkedReference>) {
 }
 
 /// Finds the mentions of a canvas that is not JSON, in order.
-pub fn in_broken_canvas(text: &str) -> Vec<UnlinkedReference> {
+pub(crate) fn in_broken_canvas(text: &str) -> Vec<UnlinkedReference> {
     let mut found = Vec::new();
     wikilinks(text, Span::new(0, text.len()), UnlinkedReferenceKind::BrokenJson, &mut found);
     for (at, field) in text.match_indices("\"file\"") {

@@ -108,7 +108,7 @@ impl Reads<'_> {
     ///
     /// # Errors
     /// `Corrupt` if the catalog cannot be read.
-    pub fn absent_in(&self, condition: &QueryNode) -> Result<Vec<String>> {
+    pub(crate) fn absent_in(&self, condition: &QueryNode) -> Result<Vec<String>> {
         match condition {
             QueryNode::All(nodes) | QueryNode::Any(nodes) => {
                 let mut told = Vec::new();

@@ -136,7 +136,7 @@ impl Database {
     ///
     /// # Errors
     /// `Exists` if there is one with this name; `Io` if the database cannot be reached.
-    pub fn create_vault(&self, name: &str) -> Result<Uuid> {
+    pub(crate) fn create_vault(&self, name: &str) -> Result<Uuid> {
         let id = Uuid::new_v4();
         self.write(Some(id), |transaction| insert_vault(transaction, id, name, 0))?;
         Ok(id)
