@@ -14,13 +14,19 @@
 //! - [`web`]: the web page
 //! - [`cli`]: the command line, in this crate
 
+#[cfg(feature = "compat")]
+pub use sidenote_compat as compat;
+#[cfg(feature = "team")]
+pub use sidenote_share as share;
+#[cfg(feature = "web")]
+pub use sidenote_web as web;
 pub use {
     sidenote_base as base, sidenote_bm25 as bm25, sidenote_catalog as catalog, sidenote_config as config,
     sidenote_embed as embed, sidenote_git as git, sidenote_http_client as http_client,
     sidenote_index as index, sidenote_journal as journal, sidenote_language as language,
     sidenote_links as links, sidenote_markdown as markdown, sidenote_mcp as mcp, sidenote_memory as memory,
-    sidenote_search as search, sidenote_secrets as secrets, sidenote_sets as sets, sidenote_share as share,
-    sidenote_store as store, sidenote_vault as vault, sidenote_vectors as vectors, sidenote_web as web,
+    sidenote_search as search, sidenote_secrets as secrets, sidenote_sets as sets, sidenote_store as store,
+    sidenote_vault as vault, sidenote_vectors as vectors,
 };
 
 pub mod cli;

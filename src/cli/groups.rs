@@ -27,9 +27,9 @@ pub(super) fn grouped(root: Command) -> Command {
     let width = names.map(|name| name.len()).max().unwrap_or(0);
     for (group, names) in GROUPS {
         text.push_str(&format!("\n{group}:\n"));
-        for name in names {
-            let about = root.find_subcommand(name).and_then(Command::get_about);
-            let about = about.map(ToString::to_string).unwrap_or_default();
+        // A program that was built without a part of it has not all commands.
+        for (name, command) in names.iter().filter_map(|name| Some((name, root.find_subcommand(name)?))) {
+            let about = command.get_about().map(ToString::to_string).unwrap_or_default();
             let start = width + 4;
             let about = terminal::wrap(&about, COLUMNS - start).join(&format!("\n{}", " ".repeat(start)));
             text.push_str(&format!("  {name:width$}  {about}\n"));

@@ -8,6 +8,7 @@ use clap::{Args, Subcommand};
 use super::CommandContext;
 use super::args::{SettingsFileArgs, path_from_home};
 use super::clients::{self, Client};
+use super::toolsets;
 use crate::mcp::{Http, Toolset};
 use crate::store::Event;
 use sidenote_base::error::{Error, Result};
@@ -96,7 +97,7 @@ impl ServeArgs {
             (None, Some(_)) => "mem",
             (None, None) => "notes",
         };
-        names.split(',').map(Toolset::parse).collect()
+        toolsets::parse(names)
     }
 }
 
@@ -233,7 +234,7 @@ fn apply_compatibility_settings(
     if let Some(folder) = &args.index_path {
         open.index = Some(folder.clone());
     }
-    if sets.contains(&Toolset::Longterm) {
+    if sets.iter().any(|set| set.name() == "longterm") {
         let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
         if open.vault.is_none()
             && let Some(folder) = variable("MEMORY_DB_PATH")

@@ -27,6 +27,7 @@ mod inspect;
 mod interrupt;
 mod links;
 mod list;
+#[cfg(feature = "team")]
 mod login;
 mod man;
 mod mcp;
@@ -47,13 +48,17 @@ mod search;
 mod self_check;
 mod settings_json;
 mod status;
+#[cfg(feature = "team")]
 mod sync;
 mod tags;
 mod tasks;
+#[cfg(feature = "team")]
 mod team;
 mod terminal;
+mod toolsets;
 mod vault_paths;
 mod watch;
+#[cfg(feature = "web")]
 mod web;
 
 use std::cell::Cell;
@@ -73,6 +78,7 @@ use sidenote_base::clock::{Clock, Timestamp};
 use sidenote_base::error::{Error, ErrorKind, Result};
 use sidenote_base::platform;
 use sidenote_vault::location::{Location, LocationReason};
+pub use toolsets::toolset_names;
 
 /// Search, link and edit a folder of Markdown notes, alongside Obsidian and for AI agents.
 ///
@@ -213,10 +219,14 @@ enum Command {
     Completions(completions::CompletionsArgs),
     Man(man::ManArgs),
     Watch(watch::WatchArgs),
+    #[cfg(feature = "web")]
     Web(web::WebArgs),
     Mcp(mcp::McpArgs),
+    #[cfg(feature = "team")]
     Team(team::TeamArgs),
+    #[cfg(feature = "team")]
     Sync(sync::SyncArgs),
+    #[cfg(feature = "team")]
     Login(login::LoginArgs),
     /// Print the contents of the index, one fact a line and sorted, to compare two indexes.
     #[command(hide = true)]
@@ -234,9 +244,10 @@ impl Command {
     /// that only reads does not: it would leave its folder wherever it is tried.
     fn makes_vault(&self) -> bool {
         match self {
+            #[cfg(feature = "web")]
+            Self::Web(_) => true,
             Self::Index(_)
             | Self::Watch(_)
-            | Self::Web(_)
             | Self::Mcp(_)
             | Self::RestoreBackup(_)
             | Self::Maintain(_)
@@ -253,7 +264,10 @@ impl Command {
     /// Says whether the command answers calls for a long time.
     fn is_server(&self) -> bool {
         match self {
-            Self::Mcp(_) | Self::Web(_) => true,
+            Self::Mcp(_) => true,
+            #[cfg(feature = "web")]
+            Self::Web(_) => true,
+            #[cfg(feature = "team")]
             Self::Team(args) => args.is_server(),
             _ => false,
         }
@@ -569,10 +583,14 @@ fn run(cli: Cli, call: CommandCall, out: Output, has_changed: Arc<AtomicBool>) -
         Command::Completions(args) => completions::run(&context, &args),
         Command::Man(args) => man::run(&context, &args),
         Command::Watch(args) => watch::run(&mut context, &args),
+        #[cfg(feature = "web")]
         Command::Web(args) => web::run(&mut context, &args),
         Command::Mcp(args) => mcp::run(&mut context, &args, &vaults),
+        #[cfg(feature = "team")]
         Command::Team(args) => return team::run(&mut context, args),
+        #[cfg(feature = "team")]
         Command::Sync(args) => return sync::run(&context, &args),
+        #[cfg(feature = "team")]
         Command::Login(args) => return login::run(&context, &args),
         Command::Dump => status::dump(&context),
     };

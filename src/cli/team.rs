@@ -21,9 +21,9 @@ use self::rights::{AuditArgs, BlockArgs, ForgetArgs, GrantArgs, ListArgs, Revoke
 use crate::cli::args::DryRunArgs;
 use crate::cli::login::{self, LoginArgs};
 use crate::cli::sync::{self, SyncArgs};
-use crate::cli::{CommandContext, Outcome, output};
+use crate::cli::{CommandContext, Outcome, output, toolsets};
 use crate::mcp::login::{KeyTimes, Login, LoginOptions};
-use crate::mcp::{Http, Toolset, VaultSource, VaultState};
+use crate::mcp::{Http, VaultSource, VaultState};
 use crate::share::follow::Follower;
 use crate::share::host::Host;
 use crate::share::members;
@@ -407,7 +407,7 @@ fn serve(context: &mut CommandContext, args: ServeArgs) -> Result<()> {
         team::check_name(name)?;
     }
     let login = login(&settings)?;
-    let sets = args.toolset.split(',').map(Toolset::parse).collect::<Result<Vec<Toolset>>>()?;
+    let sets = toolsets::parse(&args.toolset)?;
     context.open.fill = true;
     context.open.agent = Some("mcp".to_owned());
     context.open.has_sessions = true;

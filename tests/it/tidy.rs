@@ -16,7 +16,7 @@ use crate::support::{crates, source_files};
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 
 /// The crates that alone depend on an engine, and may name its types.
-const OWNERS: [(&str, &str); 26] = [
+const OWNERS: [(&str, &str); 25] = [
     ("tantivy", "bm25"),
     ("rusqlite", "catalog"),
     ("usearch", "vectors"),
@@ -36,7 +36,6 @@ const OWNERS: [(&str, &str); 26] = [
     ("tokio-postgres-rustls", "share"),
     ("jsonwebtoken", "mcp"),
     ("rmcp", "mcp"),
-    ("schemars", "mcp"),
     ("ammonia", "web"),
     ("flate2", "web"),
     ("rustix", "base"),

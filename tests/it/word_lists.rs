@@ -248,7 +248,8 @@ fn english_lines() -> Vec<String> {
         let is_text = path.extension().is_some_and(|ending| {
             ["md", "rs", "ts", "tsx", "toml", "css"].iter().any(|known| ending == *known)
         });
-        let is_list = path.components().any(|part| part.as_os_str() == "languages");
+        let is_list =
+            path.components().any(|part| part.as_os_str() == "languages" || part.as_os_str() == "encoder");
         if is_text && !is_list && FOREIGN_FILES.iter().all(|name| !path.ends_with(name)) {
             lines.extend(std::fs::read_to_string(path).unwrap().lines().map(str::to_owned));
         }

@@ -232,7 +232,7 @@ impl DialectUnit {
 
     /// Returns the path of a file or folder as Docusaurus writes it from the folder of the project, `@site/docs/a.md`.
     /// Returns `None` outside of it.
-    pub(crate) fn from_project(&self, path: &str) -> Option<String> {
+    pub(crate) fn path_in_project(&self, path: &str) -> Option<String> {
         let below = match self.project() {
             "" => path,
             project => path.strip_prefix(project)?.strip_prefix('/')?,

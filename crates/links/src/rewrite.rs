@@ -526,7 +526,7 @@ impl RenameContext<'_> {
             texts.extend(unit.rooted(path));
         }
         if said.starts_with(SITE_ALIAS) && unit.dialect == LinkDialect::Site {
-            texts.extend(unit.from_project(path));
+            texts.extend(unit.path_in_project(path));
         }
         if said.starts_with("./") && !relative_path.starts_with("../") {
             texts.push(dotted.clone());

@@ -15,11 +15,11 @@ const MAX_MESSAGE: usize = 1_000;
 
 /// The names of the tools that a server offers.
 #[derive(Debug, Default)]
-pub(super) struct ServedTools(BTreeSet<&'static str>);
+pub struct ServedTools(BTreeSet<&'static str>);
 
 impl ServedTools {
     /// Returns whether the server offers a tool.
-    pub(super) fn has(&self, tool: &str) -> bool {
+    pub fn has(&self, tool: &str) -> bool {
         self.0.contains(tool)
     }
 }
@@ -31,7 +31,7 @@ impl FromIterator<&'static str> for ServedTools {
 }
 
 /// Returns the message and hint of an error for an agent. The hint names only tools that `is_served` accepts.
-pub(super) fn message_for_agent(error: &Error, is_served: impl Fn(&str) -> bool) -> String {
+pub fn message_for_agent(error: &Error, is_served: impl Fn(&str) -> bool) -> String {
     let mut message = error.to_string();
     // The message can quote an argument of any length.
     if reply_limit::truncate(&mut message, MAX_MESSAGE) {
@@ -46,12 +46,12 @@ pub(super) fn message_for_agent(error: &Error, is_served: impl Fn(&str) -> bool)
 }
 
 /// Leaves a folder out of a text, so that its files are named by their paths in it.
-pub(super) fn without_root(text: &str, root: &str) -> String {
+pub fn without_root(text: &str, root: &str) -> String {
     text.replace(&format!("{root}/"), "").replace(root, "the vault")
 }
 
 /// Replaces control characters in an error reply, because it can quote what the caller gave.
-pub(super) fn replace_controls(value: &mut Value) {
+pub fn replace_controls(value: &mut Value) {
     match value {
         Value::String(text) => *text = plain_lines(text),
         Value::Array(items) => items.iter_mut().for_each(replace_controls),
@@ -61,7 +61,7 @@ pub(super) fn replace_controls(value: &mut Value) {
 }
 
 /// Describes the first argument that does not match a schema, and what the schema expects. Returns `None` if all match.
-pub(super) fn schema_mismatch(schema: &Map<String, Value>, arguments: &Map<String, Value>) -> Option<String> {
+pub fn schema_mismatch(schema: &Map<String, Value>, arguments: &Map<String, Value>) -> Option<String> {
     object_mismatch("", schema, arguments)
 }
 

@@ -14,11 +14,10 @@ mod notes;
 mod prompts;
 mod resources;
 mod stdio;
-mod tool;
+pub mod tool;
 mod arguments;
-mod error_text;
-mod compat;
-mod reply_limit;
+pub mod error_text;
+pub mod reply_limit;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -198,68 +197,32 @@ fn estimated_duration(seconds: u32) -> f64 {
 }
 
 /// A named set of tools with a contract of its own (spec/toolsets.md).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Toolset {
-    /// Our own tools for notes, links and memories.
-    Notes,
-    /// Our own tools for longer work: batches of edits, renames across the vault, queries of properties.
-    More,
-    /// Memories as Markdown files, with links between them.
-    Mem,
-    /// Memories with importance and decay.
-    Longterm,
-    /// Memories with intents, votes and handoffs.
-    Vector,
-    /// Memories with tiers, pins and explanations.
-    Tiered,
-    /// Memories in three levels of detail.
-    Rulebook,
+#[derive(Debug, Clone, Copy)]
+pub struct Toolset {
+    name: &'static str,
+    tools: fn() -> Vec<Tool>,
+}
+
+impl PartialEq for Toolset {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
 }
 
 impl Toolset {
-    const ALL: [(&str, Self); 7] = [
-        ("notes", Self::Notes),
-        ("more", Self::More),
-        ("mem", Self::Mem),
-        ("longterm", Self::Longterm),
-        ("vector", Self::Vector),
-        ("tiered", Self::Tiered),
-        ("rulebook", Self::Rulebook),
-    ];
+    /// Our own tools for notes, links and memories.
+    pub const NOTES: Self = Self::new("notes", notes::tools);
+    /// Our own tools for longer work: batches of edits, renames across the vault, queries of properties.
+    pub const MORE: Self = Self::new("more", notes::toolset_more::tools);
 
-    /// Lists the names of all toolsets.
-    pub fn names() -> impl Iterator<Item = &'static str> {
-        Self::ALL.iter().map(|(name, _)| *name)
+    /// Names a set of tools.
+    pub const fn new(name: &'static str, tools: fn() -> Vec<Tool>) -> Self {
+        Self { name, tools }
     }
 
     /// Returns the name of the toolset.
-    fn name(self) -> &'static str {
-        Self::ALL.iter().find(|(_, set)| *set == self).map_or("", |(name, _)| *name)
-    }
-
-    /// Parses the name of a toolset.
-    ///
-    /// # Errors
-    /// `Invalid` if no toolset has this name.
-    pub fn parse(name: &str) -> Result<Self> {
-        let found = Self::ALL.iter().find(|(known, _)| *known == name.trim());
-        found.map(|(_, set)| *set).ok_or_else(|| {
-            let known: Vec<&str> = Self::ALL.iter().map(|(known, _)| *known).collect();
-            Error::invalid(format!("there is no toolset {name:?}"))
-                .with_hint(format!("use {}", known.join(", ")))
-        })
-    }
-
-    fn tools(self) -> Vec<Tool> {
-        match self {
-            Self::Notes => notes::tools(),
-            Self::More => notes::toolset_more::tools(),
-            Self::Mem => compat::mem::tools(),
-            Self::Longterm => compat::longterm::tools(),
-            Self::Vector => compat::vector::tools(),
-            Self::Tiered => compat::tiered::tools(),
-            Self::Rulebook => compat::rulebook::tools(),
-        }
+    pub fn name(self) -> &'static str {
+        self.name
     }
 }
 
@@ -328,7 +291,8 @@ impl Server {
             if sets.get(..at).is_some_and(|before| before.contains(set)) {
                 continue;
             }
-            for tool in set.tools().into_iter().filter(|tool| may_write || tool.effect == Effect::ReadOnly) {
+            for tool in (set.tools)().into_iter().filter(|tool| may_write || tool.effect == Effect::ReadOnly)
+            {
                 definitions.push(tool.definition());
                 let served = ServedTool { tool: Arc::new(tool), toolset: *set };
                 if let Some(other) = tools.insert(served.tool.name, served) {
@@ -337,13 +301,13 @@ impl Server {
                 }
             }
         }
-        let mut instructions = match sets.contains(&Toolset::Notes) {
+        let mut instructions = match sets.contains(&Toolset::NOTES) {
             true if may_write => INSTRUCTIONS,
             true => READ_ONLY_INSTRUCTIONS,
             false => COMPAT_INSTRUCTIONS,
         }
         .to_owned();
-        if sets.contains(&Toolset::Notes) && !sets.contains(&Toolset::More) {
+        if sets.contains(&Toolset::NOTES) && !sets.contains(&Toolset::MORE) {
             instructions.push_str(MORE_TOOLS);
         }
         let changes = ChangeBroadcast::default();

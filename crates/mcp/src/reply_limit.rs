@@ -4,7 +4,7 @@ use serde_json::Value;
 use sidenote_language::graphemes::beginning;
 
 /// The number of characters that a tool aims for at most.
-pub(super) const TARGET_LENGTH: usize = 20_000;
+pub const TARGET_LENGTH: usize = 20_000;
 /// The number of characters beyond which the reply of any tool is cut to [`TARGET_LENGTH`].
 const MAX_LENGTH: usize = 26_000;
 /// The lengths to which the texts of a reply are cut: each is tried in turn until the reply fits.
@@ -14,7 +14,7 @@ const ITEM_LIMITS: [usize; 8] = [250, 120, 60, 30, 15, 7, 3, 1];
 /// The longest name of a property, in characters.
 const MAX_NAME: usize = 200;
 /// The text block that follows a reply that was cut.
-pub(super) const CUT_NOTICE: &str =
+pub const CUT_NOTICE: &str =
     "(cut at about 20000 characters; ask for less: one note, some lines, or a smaller limit)";
 
 /// The number of characters of each text that are shown at least, however many texts a reply has.
@@ -22,7 +22,7 @@ const MIN_TEXT: usize = 200;
 
 /// The number of characters that the texts of one reply may still take.
 #[derive(Debug)]
-pub(super) struct TextBudget(usize);
+pub struct TextBudget(usize);
 
 impl Default for TextBudget {
     fn default() -> Self {
@@ -32,7 +32,7 @@ impl Default for TextBudget {
 
 impl TextBudget {
     /// Returns a text, cut to what is left of the budget, and whether it was cut.
-    pub(super) fn take(&mut self, text: &str) -> (String, bool) {
+    pub fn take(&mut self, text: &str) -> (String, bool) {
         let most = self.0.max(MIN_TEXT);
         let Some((end, _)) = text.char_indices().nth(most) else {
             self.0 = self.0.saturating_sub(text.chars().count());
@@ -44,7 +44,7 @@ impl TextBudget {
 }
 
 /// Counts the characters that JSON uses for a value.
-pub(super) fn json_value_length(value: &Value) -> usize {
+pub fn json_value_length(value: &Value) -> usize {
     match value {
         Value::Null | Value::Bool(_) => 5,
         Value::Number(number) => number.to_string().len(),
@@ -60,12 +60,12 @@ pub(super) fn json_value_length(value: &Value) -> usize {
 }
 
 /// Counts the characters that JSON uses for a string, with its quotes.
-pub(super) fn json_length(text: &str) -> usize {
+pub fn json_length(text: &str) -> usize {
     2 + text.chars().map(json_char_length).sum::<usize>()
 }
 
 /// Counts the characters that JSON uses for one character of a string.
-pub(super) fn json_char_length(c: char) -> usize {
+pub fn json_char_length(c: char) -> usize {
     match c {
         '"' | '\\' | '\n' | '\r' | '\t' | '\u{8}' | '\u{c}' => 2,
         c if c < ' ' => 6,
@@ -75,7 +75,7 @@ pub(super) fn json_char_length(c: char) -> usize {
 
 /// Cuts a text to a number of characters, or at the last line end if that keeps more than half of them. Returns whether it
 /// was cut.
-pub(super) fn truncate(text: &mut String, most: usize) -> bool {
+pub fn truncate(text: &mut String, most: usize) -> bool {
     let end = beginning(text, most).len();
     if end == text.len() {
         return false;
@@ -86,13 +86,13 @@ pub(super) fn truncate(text: &mut String, most: usize) -> bool {
 }
 
 /// Cuts a text that is longer than a reply may be. Returns whether it was cut.
-pub(super) fn limit_text(text: &mut String) -> bool {
+pub fn limit_text(text: &mut String) -> bool {
     text.chars().nth(MAX_LENGTH).is_some() && truncate(text, TARGET_LENGTH)
 }
 
 /// Cuts data that are longer than a reply may be: long texts first, then lists. Returns whether anything was cut; an object
 /// that was cut gets the field `truncated`.
-pub(super) fn limit_value(value: &mut Value) -> bool {
+pub fn limit_value(value: &mut Value) -> bool {
     if json_value_length(value) <= MAX_LENGTH {
         return false;
     }

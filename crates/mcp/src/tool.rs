@@ -28,7 +28,7 @@ const MAX_FILES: usize = 100;
 
 /// The effect of a tool on the notes, from which its annotations are made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Effect {
+pub enum Effect {
     /// The tool changes no note; at most it records a use in the journal.
     ReadOnly,
     /// The tool adds something and keeps what exists. The same call again may add more.
@@ -71,7 +71,7 @@ enum AnswerPart {
 
 /// The answer of a tool: content blocks, and the same as structured data where the tool gives them.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Answer {
+pub struct Answer {
     parts: Vec<AnswerPart>,
     structured: Option<Value>,
     is_error: bool,
@@ -79,17 +79,17 @@ pub(super) struct Answer {
 
 impl Answer {
     /// Answers with a text.
-    pub(super) fn text(text: impl Into<String>) -> Self {
+    pub fn text(text: impl Into<String>) -> Self {
         Self { parts: vec![AnswerPart::Text(text.into())], ..Self::default() }
     }
 
     /// Answers a failed call with an error message.
-    pub(super) fn error(text: impl Into<String>) -> Self {
+    pub fn error(text: impl Into<String>) -> Self {
         Self { is_error: true, ..Self::text(text) }
     }
 
     /// Appends notices, each as a text block of its own, so that the first block stays as it is.
-    pub(super) fn with_notices(mut self, notices: impl IntoIterator<Item = String>) -> Self {
+    pub fn with_notices(mut self, notices: impl IntoIterator<Item = String>) -> Self {
         self.parts.extend(notices.into_iter().map(|notice| AnswerPart::Text(format!("notice: {notice}"))));
         self
     }
@@ -98,7 +98,7 @@ impl Answer {
     ///
     /// # Errors
     /// `Internal` if the value cannot be written as JSON.
-    pub(super) fn json(value: &impl Serialize) -> Result<Self> {
+    pub fn json(value: &impl Serialize) -> Result<Self> {
         let value = to_json(value)?;
         Ok(Self { parts: vec![AnswerPart::Json(value, false)], ..Self::default() })
     }
@@ -107,7 +107,7 @@ impl Answer {
     ///
     /// # Errors
     /// `Internal` if the value cannot be written as JSON.
-    pub(super) fn pretty_json(value: &impl Serialize) -> Result<Self> {
+    pub fn pretty_json(value: &impl Serialize) -> Result<Self> {
         let value = to_json(value)?;
         Ok(Self { parts: vec![AnswerPart::Json(value, true)], ..Self::default() })
     }
@@ -116,13 +116,13 @@ impl Answer {
     ///
     /// # Errors
     /// `Internal` if the value cannot be written as JSON.
-    pub(super) fn with_structured(mut self, value: &impl Serialize) -> Result<Self> {
+    pub fn with_structured(mut self, value: &impl Serialize) -> Result<Self> {
         self.structured = Some(to_json(value)?);
         Ok(self)
     }
 
     /// Returns all texts and data of the answer, one after the other, by which its length is measured.
-    pub(super) fn sent(&self) -> String {
+    pub fn sent(&self) -> String {
         let parts = self.parts.iter().map(|part| match part {
             AnswerPart::Text(text) | AnswerPart::Image(text, _) => text.clone(),
             AnswerPart::Json(value, _) => value.to_string(),
@@ -144,29 +144,29 @@ impl Answer {
     }
 
     /// Appends a text block.
-    pub(super) fn with_text(mut self, text: impl Into<String>) -> Self {
+    pub fn with_text(mut self, text: impl Into<String>) -> Self {
         self.parts.push(AnswerPart::Text(text.into()));
         self
     }
 
     /// Appends an image block.
-    pub(super) fn with_image(mut self, bytes: &[u8], media_type: &'static str) -> Self {
+    pub fn with_image(mut self, bytes: &[u8], media_type: &'static str) -> Self {
         self.parts.push(AnswerPart::Image(STANDARD.encode(bytes), media_type));
         self
     }
 
     /// Answers a failed call with the message and hint of its error. The hint names only tools that are served.
-    pub(super) fn from_error(error: &Error, served: &ServedTools) -> Self {
+    pub fn from_error(error: &Error, served: &ServedTools) -> Self {
         Self::error(message_for_agent(error, |tool| served.has(tool)))
     }
 
     /// Returns whether the call has failed.
-    pub(super) fn is_error(&self) -> bool {
+    pub fn is_error(&self) -> bool {
         self.is_error
     }
 
     /// Leaves a folder out of all texts of the answer.
-    pub(super) fn without(mut self, root: &str) -> Self {
+    pub fn without(mut self, root: &str) -> Self {
         for part in &mut self.parts {
             match part {
                 AnswerPart::Text(text) if text.contains(root) => *text = without_root(text, root),
@@ -182,7 +182,7 @@ impl Answer {
     ///
     /// # Errors
     /// `Internal` if the value cannot be written as JSON.
-    pub(super) fn json_error(value: &impl Serialize) -> Result<Self> {
+    pub fn json_error(value: &impl Serialize) -> Result<Self> {
         Ok(Self { is_error: true, ..Self::json(value)? })
     }
 
@@ -232,7 +232,7 @@ impl Answer {
 
     /// Converts the answer to a result of the protocol. An answer over the limit of length is cut, and an additional block
     /// says so.
-    pub(super) fn into_result(mut self) -> CallToolResult {
+    pub fn into_result(mut self) -> CallToolResult {
         if self.is_error {
             for part in &mut self.parts {
                 match part {
@@ -287,7 +287,7 @@ fn stale_notice(store: &Store) -> String {
 ///
 /// # Errors
 /// `Internal` if the value cannot be written as JSON.
-pub(super) fn to_json(value: &impl Serialize) -> Result<Value> {
+pub fn to_json(value: &impl Serialize) -> Result<Value> {
     serde_json::to_value(value)
         .map_err(|error| Error::internal("cannot write the reply as JSON").with_source(error))
 }
@@ -331,10 +331,11 @@ fn title_of(name: &str) -> String {
 type Handler = dyn Fn(&Store, JsonObject) -> Result<Answer> + Send + Sync;
 
 /// A tool that an agent can call.
-pub(super) struct Tool {
+pub struct Tool {
     /// The name of the tool, unique among the tools of a server.
-    pub(super) name: &'static str,
-    pub(super) effect: Effect,
+    pub name: &'static str,
+    /// What a call does to the vault.
+    pub effect: Effect,
     description: &'static str,
     example: &'static str,
     /// The schema of the arguments, with the keys of [`arguments`].
@@ -348,7 +349,7 @@ pub(super) struct Tool {
 
 impl Tool {
     /// Creates a tool. `example` is the arguments of a valid call as JSON; the answer to an invalid call quotes it.
-    pub(super) fn new<I: DeserializeOwned + JsonSchema + 'static>(
+    pub fn new<I: DeserializeOwned + JsonSchema + 'static>(
         name: &'static str,
         effect: Effect,
         description: &'static str,
@@ -373,36 +374,36 @@ impl Tool {
 
     /// Declares that the answers have structured data. The output schema only says that it is an object: a longer schema would
     /// take tokens of every conversation.
-    pub(super) fn with_structured_output(mut self) -> Self {
+    pub fn with_structured_output(mut self) -> Self {
         self.output = Some(Arc::new(JsonObject::from_iter([("type".to_owned(), Value::from("object"))])));
         self
     }
 
     /// Accepts other names of arguments, given as pairs of alias and argument. The schema does not list them.
-    pub(super) fn with_aliases(mut self, aliases: &'static [(&'static str, &'static str)]) -> Self {
+    pub fn with_aliases(mut self, aliases: &'static [(&'static str, &'static str)]) -> Self {
         self.aliases = aliases;
         self
     }
 
     /// Makes the tool reject unknown arguments, and accept the URI of a resource wherever an argument names a note.
-    pub(super) fn strict(mut self) -> Self {
+    pub fn strict(mut self) -> Self {
         self.is_strict = true;
         self
     }
 
     /// Sets how errors are converted to answers.
-    pub(super) fn with_error_format(mut self, format_error: fn(&Error, &ServedTools) -> Answer) -> Self {
+    pub fn with_error_format(mut self, format_error: fn(&Error, &ServedTools) -> Answer) -> Self {
         self.format_error = format_error;
         self
     }
 
     /// Returns the role that a person needs to call the tool.
-    pub(super) fn needed_role(&self) -> Role {
+    pub fn needed_role(&self) -> Role {
         if self.effect == Effect::ReadOnly { Role::Reader } else { Role::Writer }
     }
 
     /// Returns the definition of the tool for clients.
-    pub(super) fn definition(&self) -> rmcp::model::Tool {
+    pub fn definition(&self) -> rmcp::model::Tool {
         let input = Arc::new(published(&self.input));
         let mut tool = rmcp::model::Tool::new(self.name, self.description, input);
         tool.title = Some(title_of(self.name));
@@ -413,7 +414,7 @@ impl Tool {
 
     /// Runs a call and returns its answer, also where the call fails. `operation_id` is the caller's name of the operation: a
     /// repeated call with the same one gets the first answer.
-    pub(super) fn call(
+    pub fn call(
         &self,
         store: &Store,
         mut arguments: JsonObject,
@@ -510,10 +511,11 @@ impl Tool {
     }
 }
 
-// The purpose of a search of memories, as an argument. A doc comment would appear in every schema.
+// The purpose of a search of memories, as an argument.
+#[allow(missing_docs, reason = "a doc comment would appear in every schema")]
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum IntentInput {
+pub enum IntentInput {
     Continuity,
     FactCheck,
     Frequent,
@@ -535,7 +537,7 @@ impl From<IntentInput> for Intent {
 
 /// Returns one line of a text reply. A line break in a name, a title or a property cannot begin another line, which would look
 /// like another item.
-pub(super) fn text_line(text: &str) -> String {
+pub fn text_line(text: &str) -> String {
     plain(text) + "\n"
 }
 
@@ -543,7 +545,7 @@ pub(super) fn text_line(text: &str) -> String {
 ///
 /// # Errors
 /// `Invalid`, naming the argument and its bounds, if it is not.
-pub(super) fn within<T: PartialOrd + std::fmt::Display>(name: &str, value: T, min: T, max: T) -> Result<T> {
+pub fn within<T: PartialOrd + std::fmt::Display>(name: &str, value: T, min: T, max: T) -> Result<T> {
     if value >= min && value <= max {
         return Ok(value);
     }

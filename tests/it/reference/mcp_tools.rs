@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::fs;
 
 use serde_json::{Value, json};
-use sidenote::mcp::Toolset;
+use sidenote::cli::toolset_names;
 
 use super::{MADE, check_page, code, prose, sentence};
 use crate::mcp_client::Client;
@@ -116,8 +116,7 @@ fn tool_section(tool: &Value) -> String {
 
 #[test]
 fn mcp_tools_of_the_reference_are_those_of_the_server() {
-    let known: Vec<&str> = Toolset::names().collect();
-    assert_eq!(SETS.map(|(name, _)| name).to_vec(), known);
+    assert_eq!(SETS.map(|(name, _)| name).to_vec(), toolset_names());
     let vault = TestVault::new(&[]);
     let mut page = format!(
         "# MCP tools\n\n{MADE}\n\n`sidenote mcp --toolset SETS` serves these; several sets are given with commas. \

@@ -5,11 +5,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::tool::{Answer, Effect, Tool};
 use sidenote_base::clock::Timestamp;
 use sidenote_base::error::{Error, ErrorKind, Result};
 use sidenote_catalog::Filter;
 use sidenote_config::Layout;
+use sidenote_mcp::tool::{Answer, Effect, Tool};
 use sidenote_store::{
     ChangeReply, LinkRequest, Memory, MemoryText, NewRequest, Operation, ReviseRequest, SearchRequest, Store,
     display_text,

@@ -5,12 +5,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::reply_limit::TARGET_LENGTH;
-use crate::reply_limit::TextBudget;
-use crate::tool::{Answer, Effect, Tool};
 use sidenote_base::clock::Timestamp;
 use sidenote_base::error::{Error, ErrorKind, Result};
 use sidenote_catalog::{Filter, Inactive};
+use sidenote_mcp::reply_limit::TARGET_LENGTH;
+use sidenote_mcp::reply_limit::TextBudget;
+use sidenote_mcp::tool::{Answer, Effect, Tool};
 use sidenote_memory::preview::preview;
 use sidenote_memory::state::days_between;
 use sidenote_store::{

@@ -5,11 +5,11 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::error_text::message_for_agent;
-use crate::reply_limit::TextBudget;
-use crate::tool::{Answer, Effect, IntentInput, Tool};
 use sidenote_base::error::{Error, ErrorKind, Result};
 use sidenote_catalog::{Filter, Inactive};
+use sidenote_mcp::error_text::message_for_agent;
+use sidenote_mcp::reply_limit::TextBudget;
+use sidenote_mcp::tool::{Answer, Effect, IntentInput, Tool};
 use sidenote_store::{
     Handoff, HandoffRequest, InsertRequest, Memory, MemoryContent, MemoryRanking, ReviseRequest,
     SearchRequest, Store,

@@ -5,10 +5,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::reply_limit::{TARGET_LENGTH, json_char_length, json_length, json_value_length};
-use crate::tool::{Answer, Effect, Tool, to_json, within};
 use sidenote_base::clock::Timestamp;
 use sidenote_base::error::{Error, Result};
+use sidenote_mcp::reply_limit::{TARGET_LENGTH, json_char_length, json_length, json_value_length};
+use sidenote_mcp::tool::{Answer, Effect, Tool, to_json, within};
 use sidenote_memory::preview::preview;
 use sidenote_memory::state::DEFAULT_IMPORTANCE;
 use sidenote_store::{

@@ -5,11 +5,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::error_text::{ServedTools, message_for_agent};
-use crate::tool::{Answer, Effect, Tool};
 use sidenote_base::clock::Timestamp;
 use sidenote_base::error::{Error, Result};
 use sidenote_catalog::Filter;
+use sidenote_mcp::error_text::{ServedTools, message_for_agent};
+use sidenote_mcp::tool::{Answer, Effect, Tool};
 use sidenote_search::{MatchType, Mode};
 use sidenote_store::{InsertRequest, Memory, MemoryRanking, SearchRequest, Store};
 

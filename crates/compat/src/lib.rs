@@ -1,0 +1,23 @@
+//! The toolsets of five other memory servers, with their tool names and reply formats, over the same notes.
+
+mod longterm;
+mod mem;
+mod rulebook;
+mod tiered;
+mod vector;
+
+use sidenote_mcp::Toolset;
+
+/// Memories as Markdown files, with links between them.
+pub const MEM: Toolset = Toolset::new("mem", mem::tools);
+/// Memories with importance and decay.
+pub const LONGTERM: Toolset = Toolset::new("longterm", longterm::tools);
+/// Memories with intents, votes and handoffs.
+pub const VECTOR: Toolset = Toolset::new("vector", vector::tools);
+/// Memories with tiers, pins and explanations.
+pub const TIERED: Toolset = Toolset::new("tiered", tiered::tools);
+/// Memories in three levels of detail.
+pub const RULEBOOK: Toolset = Toolset::new("rulebook", rulebook::tools);
+
+/// The toolsets, in the order in which they are listed.
+pub const TOOLSETS: [Toolset; 5] = [MEM, LONGTERM, VECTOR, TIERED, RULEBOOK];

@@ -1,0 +1,33 @@
+//! The toolsets that this program can serve over MCP: our own, and those of the parts that it was built with.
+
+use crate::mcp::Toolset;
+use sidenote_base::error::{Error, Result};
+
+/// Lists the toolsets.
+fn all() -> Vec<Toolset> {
+    let mut all = vec![Toolset::NOTES, Toolset::MORE];
+    #[cfg(feature = "compat")]
+    all.extend(crate::compat::TOOLSETS);
+    all
+}
+
+/// Lists the names of the toolsets.
+pub fn toolset_names() -> Vec<&'static str> {
+    all().into_iter().map(Toolset::name).collect()
+}
+
+/// Finds toolsets by their names, which commas separate.
+///
+/// # Errors
+/// `Invalid` if no toolset has one of the names.
+pub(super) fn parse(names: &str) -> Result<Vec<Toolset>> {
+    let all = all();
+    let find = |name: &str| {
+        let found = all.iter().find(|set| set.name() == name.trim()).copied();
+        found.ok_or_else(|| {
+            Error::invalid(format!("there is no toolset {name:?}"))
+                .with_hint(format!("use {}", toolset_names().join(", ")))
+        })
+    };
+    names.split(',').map(find).collect()
+}
