@@ -1,4 +1,4 @@
-//! Tests reading a canvas (spec/obsidian.md 2.9): links, tags and text, with spans inside the JSON strings.
+//! Tests reading a canvas (docs/spec/obsidian.md 2.9): links, tags and text, with spans inside the JSON strings.
 
 use proptest::prelude::{any, proptest};
 use serde_json::json;

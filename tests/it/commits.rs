@@ -1,4 +1,4 @@
-//! Commits of operations in git (spec/git.md 5): what is committed, what is not and why, and what stays staged.
+//! Commits of operations in git (docs/spec/git.md 5): what is committed, what is not and why, and what stays staged.
 
 mod crashes;
 #[cfg(unix)]

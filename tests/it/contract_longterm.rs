@@ -1,4 +1,4 @@
-//! Tests the toolset `longterm` against its contract (spec/toolsets.md), through the program and a client.
+//! Tests the toolset `longterm` against its contract (docs/spec/toolsets.md), through the program and a client.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Tests the toolset `mem` against its contract (spec/toolsets.md), through the program and a client.
+//! Tests the toolset `mem` against its contract (docs/spec/toolsets.md), through the program and a client.
 
 use std::process::Command;
 

@@ -1,4 +1,4 @@
-//! Tests reading frontmatter: the conformance cases, the rules of spec/obsidian.md 5 and 2.7, and hostile input.
+//! Tests reading frontmatter: the conformance cases, the rules of docs/spec/obsidian.md 5 and 2.7, and hostile input.
 
 use proptest::prelude::{Strategy, any, prop_assert, prop_assert_eq, prop_oneof, proptest};
 use proptest::string::string_regex;

@@ -1,4 +1,4 @@
-//! Tests edits of one property: the conformance cases, every row of spec/obsidian.md 5.6, and random documents.
+//! Tests edits of one property: the conformance cases, every row of docs/spec/obsidian.md 5.6, and random documents.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};

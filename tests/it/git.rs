@@ -1,4 +1,4 @@
-//! A vault in a git repository (spec/git.md).
+//! A vault in a git repository (docs/spec/git.md).
 
 use std::fs;
 use std::path::Path;

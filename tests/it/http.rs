@@ -1,5 +1,5 @@
-//! Tests the server over HTTP (spec/security.md, HTTP): access, refused requests, sessions and limits. Requests are
-//! written byte by byte, since no client would send them.
+//! Tests the server over HTTP (docs/spec/security.md, HTTP): access, refused requests, sessions and limits. Requests
+//! are written byte by byte, since no client would send them.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, ErrorKind, Read as _, Write as _};

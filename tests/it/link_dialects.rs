@@ -1,4 +1,4 @@
-//! Tests what Markdown links mean on GitHub, in books and in sites, and that moves keep them (spec/git.md 1).
+//! Tests what Markdown links mean on GitHub, in books and in sites, and that moves keep them (docs/spec/git.md 1).
 
 use serde_json::{Value, json};
 use sidenote::config::LINK_DIALECTS;

@@ -1,4 +1,4 @@
-//! Looking back in a git repository: `history --git`, `diff` and `--at` (spec/git.md 6).
+//! Looking back in a git repository: `history --git`, `diff` and `--at` (docs/spec/git.md 6).
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,5 @@
-//! Tests parsing one note: links and tags with their spans, and the conformance cases (spec/obsidian.md 2, 6). Blocks,
-//! pieces and hostile input are tested in the files below.
+//! Tests parsing one note: links and tags with their spans, and the conformance cases (docs/spec/obsidian.md 2, 6).
+//! Blocks, pieces and hostile input are tested in the files below.
 
 mod blocks;
 mod hostile;

@@ -1,4 +1,4 @@
-//! Repair of links to headings whose section moved whole to another note (spec/git.md 3, *strong*).
+//! Repair of links to headings whose section moved whole to another note (docs/spec/git.md 3, *strong*).
 
 use crate::git::{commit, git, git_vault as repository};
 use crate::repair::{check_repair, page, told};

@@ -1,5 +1,5 @@
-//! Tests which file a link means: the conformance cases, the rules of spec/obsidian.md 3, and a direct implementation
-//! of them over random vaults.
+//! Tests which file a link means: the conformance cases, the rules of docs/spec/obsidian.md 3, and a direct
+//! implementation of them over random vaults.
 
 use proptest::prelude::{Strategy, any, prop, prop_assert, prop_assert_eq, proptest};
 use serde_json::Value;
@@ -162,8 +162,8 @@ fn removed_files_do_not_resolve() {
     assert_eq!(show(names.resolve("n", &source)), "c/n.md");
 }
 
-/// Reads spec/obsidian.md 3.3 step by step over the plain list of files. Of files that differ by case alone, the one
-/// whose path and the link have the longest common ending is meant, where there is one such.
+/// Reads docs/spec/obsidian.md 3.3 step by step over the plain list of files. Of files that differ by case alone, the
+/// one whose path and the link have the longest common ending is meant, where there is one such.
 fn naive<'a>(files: &'a [NotePath], linkpath: &str, source: &'a NotePath) -> Option<(&'a str, bool)> {
     let (found, ambiguous) = naive_by_key(files, linkpath, source)?;
     let link = clean(linkpath);

@@ -1,5 +1,5 @@
 //! Tests resources over standard input and output: their content, and that no URI leads out of the vault
-//! (spec/security.md, Paths).
+//! (docs/spec/security.md, Paths).
 
 use std::fs;
 

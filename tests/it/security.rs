@@ -1,4 +1,4 @@
-//! Tests that nothing outside of the vault is read or written, whatever path is given (spec/security.md, Paths).
+//! Tests that nothing outside of the vault is read or written, whatever path is given (docs/spec/security.md, Paths).
 
 use std::collections::BTreeMap;
 use std::fs;

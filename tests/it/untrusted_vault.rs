@@ -1,5 +1,5 @@
 //! Tests a downloaded vault with links, pipes and folders in place of our files: nothing outside of it is read or
-//! written, and nothing blocks (spec/security.md, Paths).
+//! written, and nothing blocks (docs/spec/security.md, Paths).
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,4 +1,4 @@
-//! Tests the vault: the scan, reading single files, and Obsidian's settings (spec/obsidian.md 1).
+//! Tests the vault: the scan, reading single files, and Obsidian's settings (docs/spec/obsidian.md 1).
 
 use std::convert::Infallible;
 use std::fs;

@@ -1,4 +1,4 @@
-"""Measures servers of a team under load, beside one server without a team (spec/team.md 11, rows 5 and 6).
+"""Measures servers of a team under load, beside one server without a team (docs/spec/team.md 11, rows 5 and 6).
 
     load.py PROGRAM [--vaults 10] [--notes 2000] [--seconds 60] [--clients 50] [--open 32] [--folder FOLDER]
 

@@ -258,7 +258,7 @@ pub struct FileEntry {
 }
 
 impl FileEntry {
-    /// Returns whether searches match the content of the file: notes, canvases and bases (spec/obsidian.md 8.2).
+    /// Returns whether searches match the content of the file: notes, canvases and bases (docs/spec/obsidian.md 8.2).
     pub fn is_text(&self) -> bool {
         self.kind != FileKind::Attachment || self.is_base()
     }
@@ -278,7 +278,7 @@ pub struct Details {
     pub properties: Map<String, Value>,
 }
 
-/// The states in which a note is inactive: searches find it only on request (spec/memory.md, Tiers, Forgetting).
+/// The states in which a note is inactive: searches find it only on request (docs/spec/memory.md, Tiers, Forgetting).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Inactive {
     /// The note has the property `tier: archive`.
@@ -459,8 +459,8 @@ pub(super) fn path_uuid(path: &NotePath) -> Uuid {
     Uuid::new_v5(&NAMESPACE, path.as_str().as_bytes())
 }
 
-/// Returns the id of a note without an `id` property: the UUIDv5 of its path (spec/product.md, On disk). The note does
-/// not store it.
+/// Returns the id of a note without an `id` property: the UUIDv5 of its path (docs/spec/product.md, On disk). The note
+/// does not store it.
 pub fn path_id(path: &NotePath) -> String {
     path_uuid(path).to_string()
 }

@@ -1,4 +1,4 @@
-//! Commits the changes of operations in git, where the user's settings ask for it (spec/git.md 5).
+//! Commits the changes of operations in git, where the user's settings ask for it (docs/spec/git.md 5).
 //!
 //! Only paths that git had unchanged before are committed. What is not committed stays in the files, and the reply says why.
 

@@ -289,7 +289,7 @@ impl Planner<'_> {
             .map_err(|_| Error::invalid(format!("the template {} is not UTF-8", row.path)))
     }
 
-    /// Returns an error if another file has the path, also in another spelling (spec/obsidian.md 1.6).
+    /// Returns an error if another file has the path, also in another spelling (docs/spec/obsidian.md 1.6).
     pub fn refuse_taken(&self, to: &NotePath, from: Option<&NotePath>) -> Result<()> {
         if self.core.vault.hides(to) {
             return Err(Error::invalid(format!("{to} is in the folder of the index"))
@@ -424,7 +424,8 @@ fn asked(request: &NewRequest, tags: &StoredTags) -> Properties {
     properties
 }
 
-/// Returns the properties of a note in the layout `memories`: all that its contract names (spec/toolsets.md `mem`).
+/// Returns the properties of a note in the layout `memories`: all that its contract names (docs/spec/toolsets.md
+/// `mem`).
 fn memory_properties(
     request: &NewRequest,
     named: &Named,

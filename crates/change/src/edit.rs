@@ -114,8 +114,8 @@ impl Planner<'_> {
     /// Plans an edit of a note.
     ///
     /// # Errors
-    /// `Conflict` if the note has another hash than expected; `Invalid`, with a code of spec/obsidian.md 4.7, if the
-    /// edit cannot be made safely; `NotFound` if there is no such section or text.
+    /// `Conflict` if the note has another hash than expected; `Invalid`, with a code of docs/spec/obsidian.md 4.7, if
+    /// the edit cannot be made safely; `NotFound` if there is no such section or text.
     pub(super) fn plan_edit(&self, view: &View<'_>, request: &EditRequest) -> Result<ChangeSet> {
         let source = editable(view, request)?;
         let path = source.path.clone();

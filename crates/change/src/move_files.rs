@@ -144,7 +144,8 @@ impl Planner<'_> {
         Ok(plan)
     }
 
-    /// Returns remarks about files that name a moved file and are never edited: bases and bookmarks (spec/obsidian.md
+    /// Returns remarks about files that name a moved file and are never edited: bases and bookmarks
+    /// (docs/spec/obsidian.md
     /// 2.10, 4.6).
     fn mentions(&self, moves: &Moves, plan: &mut ChangeSet) -> Result<()> {
         let remark = |code: &str, path: &NotePath, (line, column): (usize, usize), message: String| Remark {
@@ -389,7 +390,7 @@ fn part_of(own: &Source, request: &PartRequest) -> Result<(PartRename, Edit)> {
     }
 }
 
-/// Adds the old name of each renamed note to its `aliases` (spec/obsidian.md 4.4).
+/// Adds the old name of each renamed note to its `aliases` (docs/spec/obsidian.md 4.4).
 fn keep_name(view: &View<'_>, moves: &Moves, plan: &mut ChangeSet) -> Result<()> {
     let renamed = moves.iter().filter(|(from, to)| from.is_note() && from.stem() != to.stem());
     for (from, _) in renamed {

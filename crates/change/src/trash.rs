@@ -16,7 +16,7 @@ use sidenote_open_vault::catalog_overlay::View;
 use sidenote_open_vault::source::Source;
 
 impl Planner<'_> {
-    /// Finds a free name in the trash that is not among `taken`, the names of the same operation (spec/obsidian.md
+    /// Finds a free name in the trash that is not among `taken`, the names of the same operation (docs/spec/obsidian.md
     /// 1.7).
     pub fn free_in_trash(&self, path: &NotePath, taken: &BTreeSet<NotePath>) -> Result<NotePath> {
         let bin = self.core.vault.root().join(".trash");

@@ -1,4 +1,4 @@
-//! The toolset `longterm` (spec/toolsets.md): memories with importance and decay.
+//! The toolset `longterm` (docs/spec/toolsets.md): memories with importance and decay.
 //! Its tool names, arguments and reply texts; `Store` does the work.
 
 use schemars::JsonSchema;

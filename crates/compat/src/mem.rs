@@ -1,4 +1,4 @@
-//! The toolset `mem` (spec/toolsets.md): Markdown memories.
+//! The toolset `mem` (docs/spec/toolsets.md): Markdown memories.
 //! Its tool names, arguments and reply texts; `Store` does the work.
 
 use schemars::JsonSchema;

@@ -1,4 +1,4 @@
-//! The toolset `rulebook` (spec/toolsets.md): memories in three levels of detail, as JSON with a success flag.
+//! The toolset `rulebook` (docs/spec/toolsets.md): memories in three levels of detail, as JSON with a success flag.
 //! Its tool names, arguments and reply texts; `Store` does the work.
 
 use schemars::JsonSchema;

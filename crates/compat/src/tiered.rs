@@ -1,5 +1,5 @@
-//! The toolset `tiered` (spec/toolsets.md): memories in tiers, with pins and explanations. Each answer is a text, and the
-//! same as structured data. Its tool names, arguments and reply texts; `Store` does the work.
+//! The toolset `tiered` (docs/spec/toolsets.md): memories in tiers, with pins and explanations. Each answer is a text,
+//! and the same as structured data. Its tool names, arguments and reply texts; `Store` does the work.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! The toolset `vector` (spec/toolsets.md): memories with intents, votes and handoffs, in plain text.
+//! The toolset `vector` (docs/spec/toolsets.md): memories with intents, votes and handoffs, in plain text.
 //! Its tool names, arguments and reply texts; `Store` does the work.
 
 use schemars::JsonSchema;

@@ -11,7 +11,7 @@ use super::{Origin, expand_home};
 use sidenote_base::error::{Error, Result};
 use sidenote_base::platform;
 
-/// When the changes of operations are committed in git (spec/git.md 5).
+/// When the changes of operations are committed in git (docs/spec/git.md 5).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CommitPolicy {

@@ -114,7 +114,7 @@ pub struct VaultConfig {
     pub follow_outside: bool,
 }
 
-/// How new notes are named and what their frontmatter holds (spec/product.md, spec/toolsets.md `mem`).
+/// How new notes are named and what their frontmatter holds (docs/spec/product.md, docs/spec/toolsets.md `mem`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Layout {
@@ -133,7 +133,7 @@ pub struct NotesConfig {
     pub ids: IdPolicy,
 }
 
-/// Which new notes get an `id` and a `created_at` (spec/git.md 1).
+/// Which new notes get an `id` and a `created_at` (docs/spec/git.md 1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum IdPolicy {
@@ -146,7 +146,7 @@ pub enum IdPolicy {
     Never,
 }
 
-/// Which notes the toolsets of other memory servers see (spec/toolsets.md, Rules).
+/// Which notes the toolsets of other memory servers see (docs/spec/toolsets.md, Rules).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ToolsetScope {
@@ -157,7 +157,7 @@ pub enum ToolsetScope {
     Memories,
 }
 
-/// Where the uses of notes are recorded (spec/git.md 2).
+/// Where the uses of notes are recorded (docs/spec/git.md 2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum UseRecording {
@@ -170,7 +170,7 @@ pub enum UseRecording {
     Off,
 }
 
-/// Which links a process that follows the files repairs by itself (spec/git.md 3).
+/// Which links a process that follows the files repairs by itself (docs/spec/git.md 3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum AutomaticRepair {
@@ -360,7 +360,7 @@ pub struct BackupConfig {
     pub auto: bool,
 }
 
-/// Where the tiers begin and end (spec/memory.md, Tiers).
+/// Where the tiers begin and end (docs/spec/memory.md, Tiers).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct TiersConfig {
@@ -374,7 +374,7 @@ pub struct TiersConfig {
     pub warm_days: u32,
 }
 
-/// Which part of what recall gives is for which memories, in percent (spec/memory.md, Recall).
+/// Which part of what recall gives is for which memories, in percent (docs/spec/memory.md, Recall).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct BudgetsConfig {
@@ -413,7 +413,7 @@ impl MemoryConfig {
     }
 }
 
-/// What counts how much in recall (spec/memory.md, Scores).
+/// What counts how much in recall (docs/spec/memory.md, Scores).
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WeightsConfig {
@@ -425,7 +425,7 @@ pub struct WeightsConfig {
     pub frequency: f64,
 }
 
-/// How memories of one type fade (spec/memory.md, Types).
+/// How memories of one type fade (docs/spec/memory.md, Types).
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TypeConfig {

@@ -19,11 +19,12 @@ pub use onnx::{CrossEncoder, OnnxEmbedder};
 pub use openai::OpenAi;
 pub use rerank::Rerank;
 
-/// The duplicate threshold of a model that was not measured (spec/memory.md, Duplicates).
+/// The duplicate threshold of a model that was not measured (docs/spec/memory.md, Duplicates).
 const DEFAULT_DUPLICATE_THRESHOLD: f32 = 0.95;
 
 /// An embedding model. It converts texts to vectors whose product tells how similar the texts are in meaning
-/// (spec/search.md, Embedders); [`Vectors::similarity`](sidenote_vectors::Vectors::similarity) brings it to one scale for all models.
+/// (docs/spec/search.md, Embedders); [`Vectors::similarity`](sidenote_vectors::Vectors::similarity) brings it to one
+/// scale for all models.
 pub trait Embed: Send + Sync {
     /// Returns the id of the model and its exact weights, without loading them.
     fn model(&self) -> &ModelId;
@@ -37,8 +38,8 @@ pub trait Embed: Send + Sync {
     /// effect.
     fn max_tokens(&self) -> usize;
 
-    /// Returns the least similarity at which two texts can be duplicates, subject to the lexical guard (spec/memory.md,
-    /// Duplicates).
+    /// Returns the least similarity at which two texts can be duplicates, subject to the lexical guard
+    /// (docs/spec/memory.md, Duplicates).
     fn duplicate_threshold(&self) -> f32;
 
     /// Returns how far the similarity of a passage that is relevant to a prompt lies at least above the one that a passage of the

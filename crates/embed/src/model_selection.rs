@@ -39,7 +39,7 @@ impl<T: ?Sized> Selection<T> {
     }
 }
 
-/// Selects the embedder (spec/search.md, Embedders). If the configured model is not available, the provider `auto`
+/// Selects the embedder (docs/spec/search.md, Embedders). If the configured model is not available, the provider `auto`
 /// falls back to the built-in model, and others to none; then searches use words only. This is not an error, because a
 /// search must go on.
 ///

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use crate::{ObjectId, Repository, TreeFile};
 use sidenote_base::error::{Error, Result};
 
-/// The most files of a commit among which git looks for renames with changes (spec/git.md 3).
+/// The most files of a commit among which git looks for renames with changes (docs/spec/git.md 3).
 pub(super) const RENAME_LIMIT: &str = "-l7000";
 /// The least share of common content for which git calls a removed and a new file a rename.
 pub(super) const RENAME_SHARE: &str = "-M50%";

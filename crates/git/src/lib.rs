@@ -1,5 +1,5 @@
 //! Git: the repository around a folder, and what its history says. The only crate that runs the `git` program
-//! (spec/git.md 9).
+//! (docs/spec/git.md 9).
 //!
 //! A vault can be a download with a hostile `.git/config`, so reading runs no program that a repository names. Commits run
 //! with the user's own configuration, and only where the user's settings ask for them.

@@ -371,7 +371,7 @@ fn link_groups(note: &Note) -> (Vec<LinkGroup>, Vec<usize>) {
     let mut group_of = Vec::with_capacity(note.links.len());
     let mut known: HashMap<(&str, LinkSyntax), usize> = HashMap::new();
     for (ord, link) in note.links.iter().enumerate() {
-        // `[[## text]]` is a typing aid of an editor and links to nothing (spec/obsidian.md 2.2).
+        // `[[## text]]` is a typing aid of an editor and links to nothing (docs/spec/obsidian.md 2.2).
         let is_aid = link.path.is_empty() && link.subpath.starts_with("##");
         let linkpath = if is_aid { &link.subpath } else { &link.path };
         let syntax = link.form.syntax();

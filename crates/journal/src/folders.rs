@@ -1,5 +1,5 @@
 //! The folders of the journal: operations and votes are shared through git, all else stays in the working copy
-//! (spec/git.md 2).
+//! (docs/spec/git.md 2).
 //!
 //! Each clone appends to a folder of its own, so that merges never meet in one file.
 

@@ -1,6 +1,6 @@
 //! Text analysis: the tokenizer that splits text into the terms of BM25, snippets and queries.
 //!
-//! The rules are those of spec/search.md (Text analysis): terms are in lower case and without diacritics, scripts
+//! The rules are those of docs/spec/search.md (Text analysis): terms are in lower case and without diacritics, scripts
 //! without spaces are split into bigrams, and identifiers are kept whole and split into parts. The index and queries
 //! use the same analysis.
 

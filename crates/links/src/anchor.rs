@@ -1,4 +1,4 @@
-//! Anchors: the ids that headings and HTML elements have on a web page (spec/git.md 1).
+//! Anchors: the ids that headings and HTML elements have on a web page (docs/spec/git.md 1).
 //!
 //! GitHub's rule is that of [github-slugger](https://github.com/Flet/github-slugger); mdBook's is `id_from_content` of
 //! its `utils`.

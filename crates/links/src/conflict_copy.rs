@@ -1,5 +1,5 @@
 //! The names that synchronisation programs give to the second version of a note that two devices changed
-//! (spec/git.md 4).
+//! (docs/spec/git.md 4).
 //!
 //! The name alone decides only for programs whose names nobody else writes. For the others the contents must agree.
 

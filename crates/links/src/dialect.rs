@@ -1,4 +1,4 @@
-//! Link dialects: what the path of a Markdown link means where the notes are published (spec/git.md 1).
+//! Link dialects: what the path of a Markdown link means where the notes are published (docs/spec/git.md 1).
 //!
 //! Obsidian looks a Markdown link up by name. GitHub, mdBook and site generators follow it as a path. Wikilinks are
 //! looked up by name everywhere.
@@ -15,7 +15,8 @@ use sidenote_markdown::path::NotePath;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LinkDialect {
-    /// The path is looked up among the files of the vault (spec/obsidian.md 3.3); an anchor is the text of a heading.
+    /// The path is looked up among the files of the vault (docs/spec/obsidian.md 3.3); an anchor is the text of a
+    /// heading.
     #[default]
     Obsidian,
     /// The path is a file path; an anchor is the slug of a heading.

@@ -1,4 +1,4 @@
-//! Which link dialect the links of a vault speak for: under which of them most lead to a file (spec/git.md 1).
+//! Which link dialect the links of a vault speak for: under which of them most lead to a file (docs/spec/git.md 1).
 //!
 //! Values only. `links/resolve` finds the evidence of one link, and the index keeps the sums.
 

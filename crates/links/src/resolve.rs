@@ -1,7 +1,7 @@
-//! Link resolution: [`FileNames`] finds the file that a link resolves to (spec/obsidian.md 3).
+//! Link resolution: [`FileNames`] finds the file that a link resolves to (docs/spec/obsidian.md 3).
 //!
 //! Links resolve by path only. Aliases, titles and headings are ignored. A wikilink is looked up by name; the path of a
-//! Markdown link is read as the dialect of its note says (spec/git.md 1).
+//! Markdown link is read as the dialect of its note says (docs/spec/git.md 1).
 
 use std::convert::Infallible;
 use std::hash::BuildHasher as _;
@@ -16,7 +16,7 @@ use sidenote_markdown::link::{Link, LinkSyntax, is_placeholder};
 use sidenote_markdown::note::Note;
 use sidenote_markdown::path::{NotePath, clean, key};
 
-/// The form of new link texts in a vault (`newLinkFormat`, spec/obsidian.md 1.3).
+/// The form of new link texts in a vault (`newLinkFormat`, docs/spec/obsidian.md 1.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum LinkFormat {
     /// The file name if it is unique in the vault, otherwise the full path.
@@ -36,7 +36,7 @@ pub struct Resolved<'a> {
     /// The index of the file in the table, in the order in which files were added; `None` for the source of the link,
     /// which need not be in the table.
     pub index: Option<u32>,
-    /// Whether the link matches other files as well (spec/obsidian.md 3.5).
+    /// Whether the link matches other files as well (docs/spec/obsidian.md 3.5).
     pub ambiguous: bool,
     /// Whether only the byte order of the paths decided between two of them.
     pub unstable: bool,
@@ -60,7 +60,7 @@ pub enum LinkTarget<'a> {
     Elsewhere(String),
 }
 
-/// The files of a vault, indexed by name (spec/obsidian.md 3.2).
+/// The files of a vault, indexed by name (docs/spec/obsidian.md 3.2).
 ///
 /// A path is looked up among the files with its name, so each file is in one table only.
 #[derive(Debug, Default)]
@@ -165,7 +165,7 @@ impl NamedFile {
         (self.key(), self.path.as_str())
     }
 
-    /// Returns the sort key of the order of preference (spec/obsidian.md 3.3, step 11).
+    /// Returns the sort key of the order of preference (docs/spec/obsidian.md 3.3, step 11).
     fn rank(&self) -> (u32, &str) {
         (self.units, self.path.as_str())
     }
@@ -568,8 +568,8 @@ impl FileNames {
         })
     }
 
-    /// Finds the file that a link path in `source` resolves to by lookup (spec/obsidian.md 3.3). An empty link path
-    /// resolves to the source itself.
+    /// Finds the file that a link path in `source` resolves to by lookup (docs/spec/obsidian.md 3.3). An empty link
+    /// path resolves to the source itself.
     pub fn resolve<'a>(&'a self, linkpath: &str, source: &'a NotePath) -> Option<Resolved<'a>> {
         let cleaned = clean(looked_up_path(linkpath));
         if cleaned.is_empty() {
@@ -712,7 +712,7 @@ pub fn name_keys(linkpath: &str) -> Vec<String> {
 }
 
 /// Returns the part of a link path that is looked up by name. Obsidian decodes a Markdown link before it splits it, so that
-/// also an encoded `#` ends the path (spec/obsidian.md 2.4).
+/// also an encoded `#` ends the path (docs/spec/obsidian.md 2.4).
 fn looked_up_path(linkpath: &str) -> &str {
     linkpath.find('#').filter(|&at| at > 0).and_then(|at| linkpath.get(..at)).unwrap_or(linkpath)
 }
@@ -773,7 +773,7 @@ fn add_places(unit: &DialectUnit, path: &str, source: &NotePath, places: &mut Ve
 
 /// Returns the keys of the paths that a cleaned link path can mean, in order: the path itself if its name contains a
 /// dot, then the path with `.md`. The extension is appended before lower-casing because of the final sigma
-/// (spec/obsidian.md 3.3, steps 2 and 3).
+/// (docs/spec/obsidian.md 3.3, steps 2 and 3).
 fn candidate_keys(cleaned: &str) -> impl Iterator<Item = String> {
     let literal = last_segment(cleaned).contains('.').then(|| key(cleaned));
     literal.into_iter().chain(std::iter::once_with(move || key(&format!("{cleaned}.md"))))

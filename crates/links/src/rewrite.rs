@@ -1,4 +1,4 @@
-//! Link rewriting (spec/obsidian.md 4): the edits of links when files move or parts of a note are renamed.
+//! Link rewriting (docs/spec/obsidian.md 4): the edits of links when files move or parts of a note are renamed.
 //!
 //! A link whose text still resolves to the right file keeps every byte. A link that cannot be written safely is refused.
 
@@ -81,19 +81,19 @@ impl Moves {
     }
 }
 
-/// The options of link rewriting (spec/obsidian.md 4.1).
+/// The options of link rewriting (docs/spec/obsidian.md 4.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct RewriteOptions {
     /// The form of new link texts.
     pub format: LinkFormat,
     /// A Markdown link that is the exact relative path of its target stays one, also where Obsidian would find the file by a
-    /// shorter text, because other programs follow it as a path (spec/git.md 1).
+    /// shorter text, because other programs follow it as a path (docs/spec/git.md 1).
     pub keep_exact_paths: bool,
     /// Keep relative links that Obsidian still resolves, but programs that follow them as file paths no longer do.
     pub keep_lookup_links: bool,
     /// Lengthen links whose target is decided only by the byte order of paths.
     pub stabilise: bool,
-    /// Also rewrite links that are a part of a property value (spec/obsidian.md 2.7).
+    /// Also rewrite links that are a part of a property value (docs/spec/obsidian.md 2.7).
     pub partial_properties: bool,
 }
 
@@ -539,7 +539,7 @@ impl RenameContext<'_> {
     }
 
     /// Returns the new text of a Markdown link whose path is that of its file from the root, with a folder: it stays such a path,
-    /// which other programs follow as well (spec/git.md 1). Returns `None` for other links.
+    /// which other programs follow as well (docs/spec/git.md 1). Returns `None` for other links.
     fn path_from_root(&self, link: &Link, source: &NotePath, target: &NotePath) -> Option<String> {
         let (slash, path) = match link.path.strip_prefix('/') {
             Some(path) => ("/", path),
@@ -563,7 +563,8 @@ impl RenameContext<'_> {
     }
 
     /// Returns whether the path of a Markdown link was a valid file path before the operation, and is not after it, although
-    /// the file may be found by name (spec/obsidian.md 4.1, case W12). `before` and `after` are the linking file and its target.
+    /// the file may be found by name (docs/spec/obsidian.md 4.1, case W12). `before` and `after` are the linking file
+    /// and its target.
     fn breaks_file_path(
         &self,
         path: &str,
@@ -593,7 +594,7 @@ impl RenameContext<'_> {
         plain.split('/').eq(relative_parts(&folder, full))
     }
 
-    /// Returns the text of a link in `source` that resolves to `target` (spec/obsidian.md 4.3), without a subpath.
+    /// Returns the text of a link in `source` that resolves to `target` (docs/spec/obsidian.md 4.3), without a subpath.
     /// Returns `None` if there is none.
     fn linktext(
         &self,
@@ -616,7 +617,7 @@ impl RenameContext<'_> {
         looked_up_text(self.after, target, source, format, link.escape.inner == LinkEscape::Percent)
     }
 
-    /// Returns the edit of the alias or label that belongs to a new destination (spec/obsidian.md 4.4).
+    /// Returns the edit of the alias or label that belongs to a new destination (docs/spec/obsidian.md 4.4).
     fn label(&self, link: &Link, text: &str, old: &NotePath, new: &NotePath, raw: &str) -> Option<Edit> {
         let span = link.alias_span.filter(|span| !span.is_empty())?;
         let label = span.of(text);
@@ -717,8 +718,8 @@ fn paths_to(target: &Aim<'_>, spelling: Option<PathSpelling>) -> Vec<String> {
     }
 }
 
-/// Returns the text of a link in `source` that resolves to `target` (spec/obsidian.md 4.3), without a subpath. Returns
-/// `None` if there is none.
+/// Returns the text of a link in `source` that resolves to `target` (docs/spec/obsidian.md 4.3), without a subpath.
+/// Returns `None` if there is none.
 ///
 /// With `with_extension`, the text keeps `.md`, as in Markdown links.
 pub fn linktext(
@@ -801,7 +802,7 @@ fn syntax(link: &Link, text: &str) -> DestinationSyntax {
     }
 }
 
-/// Returns whether a wikilink can contain a path as its target (spec/obsidian.md 1.6, 4.3).
+/// Returns whether a wikilink can contain a path as its target (docs/spec/obsidian.md 1.6, 4.3).
 pub fn fits_in_wikilink(path: &str) -> bool {
     !path.contains(['#', '|', '^', '\n', '\r'])
         && !path.contains("[[")
@@ -810,7 +811,7 @@ pub fn fits_in_wikilink(path: &str) -> bool {
         && !path.ends_with([']', '\\'])
 }
 
-/// Encodes a path as the destination of a Markdown link without angle brackets (spec/obsidian.md 4.3).
+/// Encodes a path as the destination of a Markdown link without angle brackets (docs/spec/obsidian.md 4.3).
 fn percent_encode(path: &str, level: EncodingLevel, in_table: bool, reader: Reader) -> String {
     let balanced = is_balanced(path);
     let mut out = String::with_capacity(path.len() + 8);

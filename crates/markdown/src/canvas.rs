@@ -1,5 +1,5 @@
-//! The parser of `.canvas` files (spec/obsidian.md 2.9): references, tags and text of the nodes, with their spans inside
-//! the JSON strings.
+//! The parser of `.canvas` files (docs/spec/obsidian.md 2.9): references, tags and text of the nodes, with their spans
+//! inside the JSON strings.
 //!
 //! Pieces are spans of [`searchable`], not of the JSON itself. Invalid JSON becomes a problem of the note.
 

@@ -1,5 +1,5 @@
 //! The block structure of a note's body: headings, tasks, block ids, footnotes and reference definitions
-//! (spec/obsidian.md 2.11, 3.6, 3.7, 7).
+//! (docs/spec/obsidian.md 2.11, 3.6, 3.7, 7).
 //!
 //! The only user of pulldown-cmark. Leaf blocks are passed to the inline scanner.
 
@@ -50,7 +50,7 @@ pub(super) struct BodyReading {
 /// Parses the body of a note from `body_start` on, and adds the result to `note`.
 ///
 /// The parser's own extensions for math and tasks are not used, because it knows neither Obsidian's task statuses nor
-/// that a wikilink takes precedence over math (spec/obsidian.md 2.11).
+/// that a wikilink takes precedence over math (docs/spec/obsidian.md 2.11).
 pub(super) fn read(text: &str, body_start: usize, lines: &Lines, note: &mut Note) -> BodyReading {
     let input = parser_input(text, body_start, lines);
     if let Some(at) = input.too_deep {
@@ -544,7 +544,7 @@ impl<'a, 'n> BodyReader<'a, 'n> {
         }
     }
 
-    // Block ids (spec/obsidian.md 3.7).
+    // Block ids (docs/spec/obsidian.md 3.7).
 
     /// Finds a block id at the end of the leaf, and removes it from the text of the leaf.
     fn trailing_id(&mut self, kind: LeafKind, leaf: Span) -> Option<Span> {
@@ -584,7 +584,7 @@ impl<'a, 'n> BodyReader<'a, 'n> {
         });
     }
 
-    // Reference definitions (spec/obsidian.md 2.5).
+    // Reference definitions (docs/spec/obsidian.md 2.5).
 
     /// Parses the reference definitions between the last block and `end`, for which the parser gives no events.
     fn definitions(&mut self, end: usize) {

@@ -1,5 +1,5 @@
 //! Date formats with Moment's tokens (<https://momentjs.com/docs/#/displaying/>), as Obsidian uses them, and template
-//! variables (spec/obsidian.md 9). The names of months and days are English.
+//! variables (docs/spec/obsidian.md 9). The names of months and days are English.
 
 use jiff::civil::DateTime;
 

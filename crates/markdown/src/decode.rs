@@ -14,7 +14,7 @@ pub struct DecodedText<'a> {
     pub problem: Option<ParseProblem>,
 }
 
-/// Decodes a file's bytes so that every offset in the text is an offset in the file (spec/obsidian.md 1.8).
+/// Decodes a file's bytes so that every offset in the text is an offset in the file (docs/spec/obsidian.md 1.8).
 ///
 /// For UTF-16 the text is empty and the problem `utf-16`. For other bytes that are not UTF-8 the problem is
 /// `invalid-utf8`.

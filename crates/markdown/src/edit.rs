@@ -146,7 +146,7 @@ pub fn single_edit(old: &str, new: &str) -> Option<Edit> {
 pub enum FileLocation {
     /// A visible path of the vault.
     Vault(NotePath),
-    /// A path below `.trash/` (spec/obsidian.md 1.7).
+    /// A path below `.trash/` (docs/spec/obsidian.md 1.7).
     Trash(NotePath),
     /// A file with settings. Only synchronisation with a team writes it.
     Settings(SettingsPath),
@@ -283,7 +283,7 @@ pub struct FolderMove {
 /// A remark of an operation: something that it did not do, or that the user should check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Remark {
-    /// A refusal code (spec/obsidian.md 4.7) or another code for programs.
+    /// A refusal code (docs/spec/obsidian.md 4.7) or another code for programs.
     pub code: String,
     /// The file.
     pub path: NotePath,

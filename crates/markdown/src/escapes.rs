@@ -1,5 +1,5 @@
 //! Escapes of quoted strings in YAML and JSON, with a map from decoded text to raw bytes, so that a link inside a string
-//! can be replaced in the file (spec/obsidian.md 4.5).
+//! can be replaced in the file (docs/spec/obsidian.md 4.5).
 
 use crate::span::Span;
 

@@ -1,5 +1,5 @@
-//! The parser of frontmatter (spec/obsidian.md 5): the properties with their spans, and the tags, aliases and links among
-//! them.
+//! The parser of frontmatter (docs/spec/obsidian.md 5): the properties with their spans, and the tags, aliases and
+//! links among them.
 //!
 //! It never fails. A block that cannot be parsed has an error and no properties. `edit` plans changes.
 
@@ -42,7 +42,7 @@ pub struct Frontmatter {
     pub tags: Vec<Tag>,
     /// The aliases, in order.
     pub aliases: Vec<String>,
-    /// The property values that are one link each (spec/obsidian.md 2.7), in order.
+    /// The property values that are one link each (docs/spec/obsidian.md 2.7), in order.
     pub links: Vec<Link>,
 }
 
@@ -59,7 +59,7 @@ pub struct Property {
     pub value_span: Span,
     /// The style of the value.
     pub style: Style,
-    /// The type inferred from key and value (spec/obsidian.md 5.3).
+    /// The type inferred from key and value (docs/spec/obsidian.md 5.3).
     pub kind: PropertyType,
     /// The entry: key through value and the comment on the value's last line, without the line end.
     pub span: Span,
@@ -105,7 +105,7 @@ pub enum Style {
     FlowMap,
 }
 
-/// The types of properties that Obsidian knows (spec/obsidian.md 5.3).
+/// The types of properties that Obsidian knows (docs/spec/obsidian.md 5.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PropertyType {
@@ -128,7 +128,7 @@ pub enum PropertyType {
 }
 
 impl PropertyType {
-    /// Parses the name of a widget in `types.json` (spec/obsidian.md 1.2).
+    /// Parses the name of a widget in `types.json` (docs/spec/obsidian.md 1.2).
     pub fn from_widget(name: &str) -> Option<Self> {
         Some(match name {
             "text" => Self::Text,
@@ -159,7 +159,7 @@ impl PropertyType {
 }
 
 /// Determines the type of a property by its reserved name, then by the vault's declaration, then by its value
-/// (spec/obsidian.md 1.2, 5.3).
+/// (docs/spec/obsidian.md 1.2, 5.3).
 pub fn kind_of(key: &str, value: &Value, declared: Option<PropertyType>) -> PropertyType {
     let reserved = [
         ("tags", PropertyType::Tags),
@@ -212,7 +212,7 @@ pub fn read(text: &str) -> (Option<Frontmatter>, usize) {
     (Some(frontmatter), end)
 }
 
-/// Finds the YAML between the delimiters and the end of the closing line (spec/obsidian.md 5.1).
+/// Finds the YAML between the delimiters and the end of the closing line (docs/spec/obsidian.md 5.1).
 fn delimit(text: &str, start: usize) -> Option<(Span, usize)> {
     let is_delimiter =
         |line: &str| line.strip_prefix("---").is_some_and(|tail| tail.trim_matches([' ', '\t']).is_empty());
@@ -241,7 +241,7 @@ impl Frontmatter {
         self.properties.iter().map(|property| (property.key.clone(), property.value.clone())).collect()
     }
 
-    /// Lists all values in order. Nested mappings are flattened to names such as `a.b` (spec/obsidian.md 5.3).
+    /// Lists all values in order. Nested mappings are flattened to names such as `a.b` (docs/spec/obsidian.md 5.3).
     pub fn flat(&self) -> impl Iterator<Item = (String, &Value)> {
         let mut open: Vec<(String, &Value)> =
             self.properties.iter().rev().map(|property| (property.key.clone(), &property.value)).collect();
@@ -296,7 +296,7 @@ fn texts(property: &Property) -> impl Iterator<Item = (String, &Value)> {
     one.into_iter().chain(many.iter().enumerate().map(move |(at, item)| (format!("{key}.{at}"), item)))
 }
 
-/// Collects the legal tags (spec/obsidian.md 5.4): strings only, each with or without its `#`.
+/// Collects the legal tags (docs/spec/obsidian.md 5.4): strings only, each with or without its `#`.
 fn tags(text: &str, properties: &[Property]) -> Vec<Tag> {
     let mut tags = Vec::new();
     for property in named(properties, "tags") {
@@ -322,7 +322,7 @@ fn tags(text: &str, properties: &[Property]) -> Vec<Tag> {
     tags
 }
 
-/// Collects the aliases (spec/obsidian.md 5.4). Null, blank and nested values are ignored.
+/// Collects the aliases (docs/spec/obsidian.md 5.4). Null, blank and nested values are ignored.
 fn aliases(properties: &[Property]) -> Vec<String> {
     named(properties, "aliases")
         .flat_map(texts)

@@ -1,5 +1,5 @@
 //! The inline scanner: wikilinks, Markdown links, tags, comments, math and searchable pieces of one leaf block
-//! (spec/obsidian.md 2 and 6).
+//! (docs/spec/obsidian.md 2 and 6).
 //!
 //! The input are the runs of the Markdown parser. The scanner does not depend on the block structure.
 
@@ -396,7 +396,7 @@ impl RunScan<'_> {
         scan.count(work);
         let link = link?;
         let end = link.span.end;
-        // A code span that begins inside and ends outside binds tighter (spec/obsidian.md 2.1).
+        // A code span that begins inside and ends outside binds tighter (docs/spec/obsidian.md 2.1).
         let inside = self.runs.iter().skip(self.at).take_while(|run| run.span.start < end);
         let cut = inside.inspect(|_| scan.count(1)).any(|run| {
             run.kind == RunKind::Code && run.span.end > end && !self.ends_in_wikilink(scan, run.span)
@@ -513,7 +513,7 @@ impl RunScan<'_> {
         }
     }
 
-    /// Records the tag at `at`, if there is one (spec/obsidian.md 6).
+    /// Records the tag at `at`, if there is one (docs/spec/obsidian.md 6).
     fn tag(self, scan: &mut Scanner<'_>, at: usize, end: usize) {
         if scan.attributes.contains(at) || !self.tag_may_start(scan, at) || is_defined_at(scan, at) {
             return;
@@ -580,7 +580,7 @@ impl RunScan<'_> {
         Some(if at + 2 >= scan.comment.end { scan.comment.end } else { at + 1 })
     }
 
-    /// Reads inline or display math at the end of `before` (spec/obsidian.md 7).
+    /// Reads inline or display math at the end of `before` (docs/spec/obsidian.md 7).
     fn math(self, scan: &mut Scanner<'_>, before: Span) -> Option<usize> {
         let at = before.end;
         let sign = if scan.byte(at + 1) == Some(b'$') { "$$" } else { "$" };

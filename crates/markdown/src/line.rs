@@ -57,7 +57,7 @@ pub fn with_line_ends_of<'t>(text: &'t str, like: &str) -> Cow<'t, str> {
 }
 
 /// Returns the line that starts at `at` without its end, and the offset of the next line. A lone CR ends a line too
-/// (spec/obsidian.md 1.8).
+/// (docs/spec/obsidian.md 1.8).
 pub fn line_at(text: &str, at: usize) -> (&str, usize) {
     let rest = text.get(at..).unwrap_or("");
     let Some(len) = rest.find(['\n', '\r']) else {

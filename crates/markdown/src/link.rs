@@ -1,4 +1,4 @@
-//! Links: the target and form of one reference to a file, with the byte span of each part (spec/obsidian.md 2.3).
+//! Links: the target and form of one reference to a file, with the byte span of each part (docs/spec/obsidian.md 2.3).
 //!
 //! Data types only. `markdown/link_syntax` parses them, and `links/resolve` finds the file that a link resolves to.
 
@@ -9,7 +9,7 @@ use serde::{Serialize, Serializer};
 use crate::escapes::UnquotedString;
 use crate::span::Span;
 
-/// One reference to a file, or to a part of one, with the bytes of each of its parts (spec/obsidian.md 2.3).
+/// One reference to a file, or to a part of one, with the bytes of each of its parts (docs/spec/obsidian.md 2.3).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Link {
     /// The whole construct, `!` and brackets included.
@@ -62,7 +62,7 @@ impl Link {
     }
 
     /// Returns the subpath where the path is looked up by name. A percent-encoded `#` in the destination begins it, too
-    /// (spec/obsidian.md 2.4).
+    /// (docs/spec/obsidian.md 2.4).
     pub fn looked_up_subpath(&self) -> Cow<'_, str> {
         match self.path.find('#').filter(|_| self.escape.inner == LinkEscape::Percent) {
             Some(at) => Cow::Owned(format!("{}{}", self.path.get(at..).unwrap_or(""), self.subpath)),
@@ -142,7 +142,7 @@ impl LinkForm {
         }
     }
 
-    /// Returns the name of the form in spec/obsidian.md 2.3.
+    /// Returns the name of the form in docs/spec/obsidian.md 2.3.
     pub fn name(self) -> &'static str {
         match self {
             Self::Wiki => "wiki",
@@ -256,7 +256,7 @@ pub enum LinkContext {
     Canvas,
 }
 
-/// Returns whether a destination is external: it has a scheme or starts with `//` (spec/obsidian.md 2.4).
+/// Returns whether a destination is external: it has a scheme or starts with `//` (docs/spec/obsidian.md 2.4).
 ///
 /// A scheme has two letters or more, so `C:` is not one.
 pub fn is_external(dest: &str) -> bool {

@@ -1,4 +1,4 @@
-//! The grammar of wikilinks, Markdown link destinations and reference definitions (spec/obsidian.md 2.2–2.8).
+//! The grammar of wikilinks, Markdown link destinations and reference definitions (docs/spec/obsidian.md 2.2–2.8).
 //!
 //! It decides nothing about which file a link means, and changes no text.
 
@@ -8,7 +8,8 @@ use crate::commonmark::entity::entity_at;
 use crate::link::{Escape, HostEscape, Link, LinkContext, LinkEscape, LinkForm, is_external};
 use crate::span::Span;
 
-/// Parses the wikilink or embed whose first byte is at `at`. The link must end within `text` (spec/obsidian.md 2.2).
+/// Parses the wikilink or embed whose first byte is at `at`. The link must end within `text` (docs/spec/obsidian.md
+/// 2.2).
 ///
 /// `None` if there is none: no closing brackets on the line, another `[[` before them, or nothing inside.
 pub(crate) fn wikilink_at(text: &str, at: usize) -> Option<Link> {
@@ -117,7 +118,7 @@ fn default_display(path: &str, subpath: &str) -> String {
     if parts.is_empty() { subpath.to_owned() } else { parts.join(" > ") }
 }
 
-/// Parses the size in the last bar part of an embed's alias or an image's label (spec/obsidian.md 2.8).
+/// Parses the size in the last bar part of an embed's alias or an image's label (docs/spec/obsidian.md 2.8).
 pub(crate) fn embed_size(alias: &str) -> Option<(u32, Option<u32>)> {
     let number = |text: &str| {
         let digits = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
@@ -145,7 +146,7 @@ pub(crate) struct Destination {
     pub(crate) embed: bool,
 }
 
-/// Creates a link from a Markdown destination; `None` if it is empty or external (spec/obsidian.md 2.4).
+/// Creates a link from a Markdown destination; `None` if it is empty or external (docs/spec/obsidian.md 2.4).
 pub(crate) fn from_destination(text: &str, found: &Destination) -> Option<Link> {
     let raw = found.dest.of(text);
     let unescaped = unescape(raw);
@@ -250,7 +251,8 @@ fn title_end(text: &str, within: Span) -> Option<usize> {
     (tail.is_empty() || tail.starts_with(['\n', '\r'])).then_some(within.start + lead + end + 1)
 }
 
-/// Decodes percent escapes once. Malformed escapes and those that are not UTF-8 stay as they are (spec/obsidian.md 2.4).
+/// Decodes percent escapes once. Malformed escapes and those that are not UTF-8 stay as they are (docs/spec/obsidian.md
+/// 2.4).
 pub fn percent_decode(text: &str) -> Cow<'_, str> {
     if !text.contains('%') {
         return Cow::Borrowed(text);

@@ -45,7 +45,7 @@ pub struct Note {
 pub struct Heading {
     /// The level, 1 to 6.
     pub level: u8,
-    /// The raw source between the opening and closing signs, trimmed (spec/obsidian.md 3.6).
+    /// The raw source between the opening and closing signs, trimmed (docs/spec/obsidian.md 3.6).
     pub text: String,
     /// The line of the first byte, counted from 1.
     pub line: usize,
@@ -172,7 +172,7 @@ pub struct ParseProblem {
 
 impl Note {
     /// Returns the offset of each section: at every heading, and before the first one if there is text
-    /// (spec/obsidian.md 8.2). Each section ends where the next begins. `text` is the text of the note.
+    /// (docs/spec/obsidian.md 8.2). Each section ends where the next begins. `text` is the text of the note.
     pub fn sections(&self, text: &str) -> Vec<usize> {
         let headings = self.headings.iter().map(|heading| heading.span.start);
         let is_preceded = headings.clone().next().is_none_or(|first| {
@@ -190,7 +190,7 @@ impl Note {
     }
 }
 
-/// Returns the form that headings and subpath segments are compared by (spec/obsidian.md 3.6, *hkey*).
+/// Returns the form that headings and subpath segments are compared by (docs/spec/obsidian.md 3.6, *hkey*).
 pub fn heading_key(text: &str) -> String {
     // Two Unicode forms of one text look the same, and programs and systems write either.
     let text = clean(text);

@@ -8,7 +8,7 @@ use crate::unlinked_reference::find;
 use crate::{commonmark as markdown, frontmatter};
 
 impl Note {
-    /// Parses a Markdown note: its frontmatter, then its body (spec/obsidian.md 2, 3.6, 3.7, 5–7).
+    /// Parses a Markdown note: its frontmatter, then its body (docs/spec/obsidian.md 2, 3.6, 3.7, 5–7).
     pub fn parse(text: &str) -> Self {
         Self::parse_with_work(text).0
     }

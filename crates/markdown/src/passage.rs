@@ -1,4 +1,4 @@
-//! Passages: the chunks of a note that are embedded and shown (spec/search.md, Unit).
+//! Passages: the chunks of a note that are embedded and shown (docs/spec/search.md, Unit).
 //!
 //! Notes are split at headings and paragraphs. Tokens are estimated from characters, without a model.
 

@@ -20,8 +20,8 @@ pub struct NotePath(Arc<str>);
 
 impl NotePath {
     /// Parses the path of a file or folder that is or was there, from a user, an agent or a listing. Everything that could
-    /// lead out of the vault is refused, and nothing else (spec/security.md, Paths): other programs give files names that
-    /// [`NameRules`] refuse. The path of a new file comes from `Vault::new_path`.
+    /// lead out of the vault is refused, and nothing else (docs/spec/security.md, Paths): other programs give files
+    /// names that [`NameRules`] refuse. The path of a new file comes from `Vault::new_path`.
     ///
     /// # Errors
     /// Returns `Invalid` with the reason for absolute paths, `..`, hidden segments, NUL, and what means another file on
@@ -97,7 +97,7 @@ impl NotePath {
         self.0.rfind('/').map_or("", |slash| &self.0[..slash])
     }
 
-    /// Returns whether this is a Markdown note (`md`, compared without case; spec/obsidian.md 1.5).
+    /// Returns whether this is a Markdown note (`md`, compared without case; docs/spec/obsidian.md 1.5).
     pub fn is_note(&self) -> bool {
         self.extension().eq_ignore_ascii_case("md")
     }
@@ -107,7 +107,7 @@ impl NotePath {
         self.extension().eq_ignore_ascii_case("canvas")
     }
 
-    /// Returns the form in which paths are compared: NFC in lower case (spec/obsidian.md 0.2, *key*).
+    /// Returns the form in which paths are compared: NFC in lower case (docs/spec/obsidian.md 0.2, *key*).
     pub fn key(&self) -> String {
         key(&self.0)
     }
@@ -218,7 +218,7 @@ pub fn is_segment(text: &str) -> bool {
 }
 
 /// The rules for the name of a new file or folder: every system must be able to store it, every link form to contain it,
-/// and no reader may be misled by it (spec/obsidian.md 1.6).
+/// and no reader may be misled by it (docs/spec/obsidian.md 1.6).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct NameRules {
     /// Whether names are allowed that only Windows forbids.
@@ -294,7 +294,7 @@ fn is_forbidden(c: char) -> bool {
         || matches!(c, '\u{061C}' | '\u{200E}' | '\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}')
 }
 
-/// Normalizes a name to NFC, with spaces in place of U+00A0, and trims it (spec/obsidian.md 0.2, *clean*).
+/// Normalizes a name to NFC, with spaces in place of U+00A0, and trims it (docs/spec/obsidian.md 0.2, *clean*).
 pub fn clean(text: &str) -> String {
     let plain = text.is_ascii();
     if plain {
@@ -308,7 +308,7 @@ pub fn clean(text: &str) -> String {
     }
 }
 
-/// Returns the form in which names are compared: [`clean`] in lower case (spec/obsidian.md 0.2, *key*).
+/// Returns the form in which names are compared: [`clean`] in lower case (docs/spec/obsidian.md 0.2, *key*).
 pub fn key(text: &str) -> String {
     let mut cleaned = clean(text);
     if cleaned.is_ascii() {

@@ -1,5 +1,5 @@
 //! Relations between notes: what a note says of its links, in properties, fields and lists, or in the words around them
-//! (spec/recall.md 4). Read only; nothing is written.
+//! (docs/spec/recall.md 4). Read only; nothing is written.
 
 mod context;
 mod inference;

@@ -67,7 +67,7 @@ impl<'n> SubpathTable<'n> {
     }
 
     /// Resolves a subpath: a block (`#^id`), a footnote (`#[^id]`) or a heading, each segment below the one
-    /// before (spec/obsidian.md 3.6, 3.7). The first part with a name counts.
+    /// before (docs/spec/obsidian.md 3.6, 3.7). The first part with a name counts.
     pub fn find(&self, subpath: &str) -> Option<SubpathTarget> {
         self.count(1);
         let parts: Vec<&str> = subpath.split('#').map(str::trim).filter(|part| !part.is_empty()).collect();
@@ -156,7 +156,7 @@ impl<'n> SubpathTable<'n> {
 
 impl Note {
     /// Resolves a subpath: a block (`#^id`), a footnote (`#[^id]`) or a heading, each segment below the one
-    /// before (spec/obsidian.md 3.6, 3.7). Use [`SubpathTable`] for many links.
+    /// before (docs/spec/obsidian.md 3.6, 3.7). Use [`SubpathTable`] for many links.
     pub fn subpath(&self, subpath: &str) -> Option<SubpathTarget> {
         SubpathTable::new(self).find(subpath)
     }

@@ -1,4 +1,4 @@
-//! Tags: one occurrence of a tag, and which names are legal (spec/obsidian.md 6).
+//! Tags: one occurrence of a tag, and which names are legal (docs/spec/obsidian.md 6).
 
 use serde::Serialize;
 
@@ -16,14 +16,14 @@ pub struct Tag {
 }
 
 /// Returns the name of the tag that `text` consists of, with or without `#`, and without a trailing slash. Returns
-/// `None` if it is not a legal tag (spec/obsidian.md 6).
+/// `None` if it is not a legal tag (docs/spec/obsidian.md 6).
 pub fn tag_name(text: &str) -> Option<&str> {
     let text = text.trim();
     let name = text.strip_prefix('#').unwrap_or(text).trim_end_matches('/');
     is_tag_name(name).then_some(name)
 }
 
-/// Returns whether a tag can contain `c` (spec/obsidian.md 6).
+/// Returns whether a tag can contain `c` (docs/spec/obsidian.md 6).
 pub(crate) fn is_tag_char(c: char) -> bool {
     if c.is_ascii() {
         !c.is_ascii_whitespace()
@@ -35,7 +35,7 @@ pub(crate) fn is_tag_char(c: char) -> bool {
 }
 
 /// Returns whether `name`, without `#`, is a legal tag: it has allowed characters, and not only digits
-/// (spec/obsidian.md 6).
+/// (docs/spec/obsidian.md 6).
 pub(crate) fn is_tag_name(name: &str) -> bool {
     name.chars().all(is_tag_char)
         && name.bytes().any(|byte| !byte.is_ascii_digit())

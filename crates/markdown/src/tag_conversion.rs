@@ -142,7 +142,7 @@ fn items(value: &Value) -> &[Value] {
 }
 
 /// Lists the values of a `tags` property as trimmed texts. A text with a comma or a space is not a tag
-/// (spec/obsidian.md 5.4).
+/// (docs/spec/obsidian.md 5.4).
 fn texts(value: &Value) -> Vec<String> {
     let text = |value: &Value| match value {
         Value::String(text) => Some(text.trim().to_owned()).filter(|text| !text.is_empty()),

@@ -1,5 +1,5 @@
 //! Unlinked references: names of files that Obsidian does not treat as links, such as a wikilink next to other text in a
-//! property, the source of an image in HTML, or a node of a Mermaid diagram (spec/obsidian.md 2.7, 4.6, 4.7).
+//! property, the source of an image in HTML, or a node of a Mermaid diagram (docs/spec/obsidian.md 2.7, 4.6, 4.7).
 
 pub mod find;
 
@@ -34,7 +34,7 @@ pub enum UnlinkedReferenceKind {
 }
 
 impl UnlinkedReferenceKind {
-    /// Returns the code of spec/obsidian.md 4.7.
+    /// Returns the code of docs/spec/obsidian.md 4.7.
     pub fn code(self) -> &'static str {
         match self {
             Self::PartialProperty | Self::FoldedProperty => "partial-property",

@@ -196,7 +196,7 @@ fn estimated_duration(seconds: u32) -> f64 {
     f64::from(scale.into_iter().find(|estimate| *estimate > seconds).unwrap_or(seconds.saturating_mul(2)))
 }
 
-/// A named set of tools with a contract of its own (spec/toolsets.md).
+/// A named set of tools with a contract of its own (docs/spec/toolsets.md).
 #[derive(Debug, Clone, Copy)]
 pub struct Toolset {
     name: &'static str,

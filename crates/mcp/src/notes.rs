@@ -1,4 +1,4 @@
-//! Our toolset `notes` (spec/toolsets.md): about a dozen tools with short descriptions. `Store` does the work.
+//! Our toolset `notes` (docs/spec/toolsets.md): about a dozen tools with short descriptions. `Store` does the work.
 
 mod change;
 mod find;

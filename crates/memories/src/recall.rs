@@ -37,7 +37,7 @@ use sidenote_search::query::Query;
 /// The default number of recalled memories.
 const MOST_ITEMS: usize = 10;
 
-/// The fewest notes among which memories are chosen (spec/toolsets.md, `memory_recall`).
+/// The fewest notes among which memories are chosen (docs/spec/toolsets.md, `memory_recall`).
 const MIN_CANDIDATES: usize = 30;
 
 const MILLIS_PER_DAY: i64 = 86_400_000;

@@ -1,7 +1,7 @@
 //! Duplicate detection: the hash of exact duplicates, and the lexical guard for near duplicates.
 //!
 //! Texts that a model finds similar are often updates or opposites of each other, or one says more: another date, a
-//! number, a "not", an added clause. The guard compares those words (spec/memory.md, Duplicates).
+//! number, a "not", an added clause. The guard compares those words (docs/spec/memory.md, Duplicates).
 
 use std::collections::BTreeSet;
 

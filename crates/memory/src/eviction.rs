@@ -1,5 +1,5 @@
-//! Eviction: the choice of memories that go to the trash when the limit is exceeded (spec/memory.md, Forgetting and
-//! eviction).
+//! Eviction: the choice of memories that go to the trash when the limit is exceeded (docs/spec/memory.md, Forgetting
+//! and eviction).
 
 use sidenote_base::clock::Timestamp;
 

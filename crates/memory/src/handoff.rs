@@ -1,4 +1,4 @@
-//! Handoffs: the state of a task as Markdown, for the agent that continues it (spec/toolsets.md, `vector`).
+//! Handoffs: the state of a task as Markdown, for the agent that continues it (docs/spec/toolsets.md, `vector`).
 
 use sidenote_base::clock::Timestamp;
 

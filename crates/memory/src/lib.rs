@@ -1,4 +1,4 @@
-//! Memory: importance, tiers, scores and recall, computed from frontmatter, journal and time (spec/memory.md).
+//! Memory: importance, tiers, scores and recall, computed from frontmatter, journal and time (docs/spec/memory.md).
 //!
 //! Pure: the same inputs give the same result on every machine, whatever the order of the events.
 

@@ -17,7 +17,7 @@ const MAX_KEY_TERMS: usize = 20;
 const MIN_TERM_LEN: usize = 3;
 
 /// Returns the key terms of a prompt: its distinct words without stop words and short words, at most 20
-/// (spec/memory.md, Recall).
+/// (docs/spec/memory.md, Recall).
 pub fn key_terms(prompt: &str) -> Vec<String> {
     key_terms_in(prompt, &Reading::of(prompt)).into_iter().map(|term| term.text).collect()
 }

@@ -1,4 +1,4 @@
-//! The ranking formulas of memories (spec/memory.md, Scores), with the components of each score.
+//! The ranking formulas of memories (docs/spec/memory.md, Scores), with the components of each score.
 
 use serde::{Deserialize, Serialize};
 

@@ -106,7 +106,7 @@ pub fn round_to_half(number: f64) -> f64 {
 }
 
 /// Applies decay over idle days: `importance × 0.5^(days / half-life)`, rounded to the nearest half and not below the
-/// type's floor. A change of less than one half is ignored (spec/memory.md, Importance).
+/// type's floor. A change of less than one half is ignored (docs/spec/memory.md, Importance).
 pub fn decayed(importance: f64, idle_days: f64, kind: &MemoryType) -> f64 {
     let rest = importance * 0.5_f64.powf(idle_days.max(0.0) / kind.half_life_days);
     let rest = round_to_half(rest).max(kind.floor);
@@ -157,7 +157,7 @@ fn importance(properties: &MemoryProperties, kind: &MemoryType, usage: &Usage, n
     (bounded(decayed(importance, days_between(since, now), kind)), tenths)
 }
 
-/// The thresholds of the tiers (spec/memory.md, Tiers).
+/// The thresholds of the tiers (docs/spec/memory.md, Tiers).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Thresholds {
     /// How long a note is HOT, in milliseconds.
@@ -229,7 +229,7 @@ fn counted(usage: &Usage, until: Timestamp) -> UseCounts {
     counts
 }
 
-/// Finds which value decides the tier (spec/memory.md, Tiers).
+/// Finds which value decides the tier (docs/spec/memory.md, Tiers).
 fn reason(
     thresholds: &Thresholds,
     properties: &MemoryProperties,

@@ -46,8 +46,8 @@ impl MemoryTypes {
     }
 
     /// Classifies a text: returns the first type one of whose words or phrases occurs in it, as whole words in any case
-    /// and any inflection: `decided` is `decide` (spec/memory.md, Types). A type has the words of the settings, and those of
-    /// the word lists in the languages of the text.
+    /// and any inflection: `decided` is `decide` (docs/spec/memory.md, Types). A type has the words of the settings,
+    /// and those of the word lists in the languages of the text.
     pub fn classify(&self, text: &str) -> &str {
         let stems = stemmed(text, &mut CachedStemmer::with_small_cache());
         let listed = Reading::of(text).values(List::Types);

@@ -10,7 +10,7 @@ use sidenote_links::rewrite::{LinkedPlace, Relink};
 use sidenote_markdown::path::NotePath;
 use sidenote_markdown::span::Span;
 
-/// How certain it is what a link meant (spec/git.md 3).
+/// How certain it is what a link meant (docs/spec/git.md 3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Certainty {

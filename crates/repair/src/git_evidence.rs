@@ -1,5 +1,5 @@
-//! Clues from the history of git, and from what the working tree changed since the last commit (spec/git.md 3, evidence
-//! 3 to 5).
+//! Clues from the history of git, and from what the working tree changed since the last commit (docs/spec/git.md 3,
+//! evidence 3 to 5).
 //!
 //! A link is looked up in a commit in which it was right. The file that it led to is followed from there to the present,
 //! commit by commit.

@@ -1,5 +1,5 @@
-//! Clues from moves that the journals of all clones record, by sidenote or seen by its index (spec/git.md 3, evidence 1
-//! and 2).
+//! Clues from moves that the journals of all clones record, by sidenote or seen by its index (docs/spec/git.md 3,
+//! evidence 1 and 2).
 //!
 //! The files are put back to where they were, one recorded move after the other, until a dead link leads to a file.
 

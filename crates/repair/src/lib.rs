@@ -1,5 +1,5 @@
-//! Repairs links that are dead, or lead elsewhere than they were meant to (spec/git.md 3): what each link meant, by
-//! evidence of the index, the journal and git, and the edits that follow from it.
+//! Repairs links that are dead, or lead elsewhere than they were meant to (docs/spec/git.md 3): what each link meant,
+//! by evidence of the index, the journal and git, and the edits that follow from it.
 
 pub mod dead_link;
 mod commit_changes;

@@ -6,7 +6,7 @@ use sidenote_git::ObjectId;
 use sidenote_links::content_similarity::ContentPieces;
 use sidenote_markdown::path::{NotePath, key};
 
-/// The least share of common content of a file that moved and changed, in percent (spec/git.md 3).
+/// The least share of common content of a file that moved and changed, in percent (docs/spec/git.md 3).
 pub(super) const LEAST_PERCENT: u8 = 50;
 /// How many points the next candidate has to be behind.
 pub(super) const MARGIN: u8 = 15;

@@ -1,4 +1,4 @@
-//! Regular expressions of queries in JavaScript's syntax, with bounded running time (spec/obsidian.md 8).
+//! Regular expressions of queries in JavaScript's syntax, with bounded running time (docs/spec/obsidian.md 8).
 //!
 //! Patterns that need no backtracking run in linear time. Look-around and back-references run with a step limit.
 //! Steps are counted instead of time, so that a query has the same result on a slow machine.

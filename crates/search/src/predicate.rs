@@ -1,4 +1,4 @@
-//! Evaluation of a condition on one file (spec/obsidian.md 8.2). It is pure: it gets the data of the file through
+//! Evaluation of a condition on one file (docs/spec/obsidian.md 8.2). It is pure: it gets the data of the file through
 //! [`FileData`], and only the data that the condition needs.
 
 use std::cell::{Cell, OnceCell};

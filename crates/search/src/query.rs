@@ -1,7 +1,7 @@
 //! A parsed query: the words to rank by, the text to embed, and the condition that a note must match.
 //!
 //! Plain words rank, and a note need not contain all of them. Any syntax of Obsidian's search language makes the
-//! whole query a condition (spec/search.md, Language); its words still rank.
+//! whole query a condition (docs/spec/search.md, Language); its words still rank.
 
 use std::collections::HashSet;
 

@@ -1,5 +1,6 @@
-//! The grammar of queries: Obsidian's search language (spec/obsidian.md 8.1) with metadata filters (spec/search.md,
-//! Language). It parses text to a [`QueryNode`]; an error message marks the position with a caret.
+//! The grammar of queries: Obsidian's search language (docs/spec/obsidian.md 8.1) with metadata filters
+//! (docs/spec/search.md, Language). It parses text to a [`QueryNode`]; an error message marks the position with a
+//! caret.
 
 use std::fmt;
 

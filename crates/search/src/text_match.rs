@@ -1,4 +1,4 @@
-//! Matching of query terms in a text: words, phrases and regular expressions (spec/obsidian.md 8.2). Pure.
+//! Matching of query terms in a text: words, phrases and regular expressions (docs/spec/obsidian.md 8.2). Pure.
 
 use std::borrow::Cow;
 use std::cell::OnceCell;

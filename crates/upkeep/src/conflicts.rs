@@ -1,5 +1,5 @@
 //! Finds what a synchronisation or a merge left undecided: conflict copies, and notes with conflict markers of git
-//! (spec/git.md 4).
+//! (docs/spec/git.md 4).
 
 use std::collections::HashMap;
 

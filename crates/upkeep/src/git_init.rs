@@ -1,4 +1,4 @@
-//! Prepares the repository of a vault: ignore files, attributes, the merge driver and a hook (spec/git.md 2).
+//! Prepares the repository of a vault: ignore files, attributes, the merge driver and a hook (docs/spec/git.md 2).
 //!
 //! It adds lines and settings, and replaces none. Doing it again changes nothing.
 

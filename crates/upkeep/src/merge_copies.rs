@@ -1,4 +1,4 @@
-//! Merges conflict copies of synchronisation programs into their notes (spec/git.md 4).
+//! Merges conflict copies of synchronisation programs into their notes (docs/spec/git.md 4).
 //!
 //! The common ancestor is looked for in git, among the before-images and in the backups. Without one, nothing is merged.
 

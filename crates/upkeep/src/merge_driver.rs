@@ -1,4 +1,4 @@
-//! The merge driver of git: merges three files that git names, and opens no vault (spec/git.md 4).
+//! The merge driver of git: merges three files that git names, and opens no vault (docs/spec/git.md 4).
 //!
 //! Whatever fails on the way to a better merge, the result is then that of git without the driver.
 

@@ -155,7 +155,7 @@ impl Vault {
         self
     }
 
-    /// Sets the name of Obsidian's configuration folder (spec/obsidian.md 1.1).
+    /// Sets the name of Obsidian's configuration folder (docs/spec/obsidian.md 1.1).
     ///
     /// # Errors
     /// `Invalid` if the name does not start with a dot or is a path.

@@ -1,4 +1,4 @@
-//! Decides which link dialect each folder of a vault has (spec/git.md 1).
+//! Decides which link dialect each folder of a vault has (docs/spec/git.md 1).
 //!
 //! The settings decide first, then the files that mark the folder of a book or site, then Obsidian's settings, then the
 //! links themselves.

@@ -1,4 +1,4 @@
-//! Obsidian's settings, as far as sidenote follows them (spec/obsidian.md 1.2–1.4).
+//! Obsidian's settings, as far as sidenote follows them (docs/spec/obsidian.md 1.2–1.4).
 //!
 //! The configuration folder is read and never written. A malformed value causes a warning and is ignored.
 
@@ -79,7 +79,7 @@ pub enum Trash {
     None,
 }
 
-/// The settings of daily notes (spec/obsidian.md 9).
+/// The settings of daily notes (docs/spec/obsidian.md 9).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DailyNotes {
     /// The folder, as a path from the root; empty for the root.
@@ -99,7 +99,7 @@ impl Default for DailyNotes {
     }
 }
 
-/// The settings of templates (spec/obsidian.md 9).
+/// The settings of templates (docs/spec/obsidian.md 9).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Templates {
     /// The folder that holds them, as a path from the root; empty for none.
@@ -254,7 +254,7 @@ impl Settings {
     }
 
     /// Says whether a file is hidden from search, by the user or as a template; it still resolves as a link's target
-    /// (spec/obsidian.md 1.4).
+    /// (docs/spec/obsidian.md 1.4).
     pub fn is_excluded(&self, path: &NotePath) -> bool {
         if self.filters.is_empty() {
             return false;
@@ -282,7 +282,8 @@ impl FolderSetting {
     }
 }
 
-/// Brings a folder to the form of a path from the root: no slashes at the ends, none doubled (spec/obsidian.md 1.6).
+/// Brings a folder to the form of a path from the root: no slashes at the ends, none doubled (docs/spec/obsidian.md
+/// 1.6).
 fn folder(path: &str) -> String {
     let parts: Vec<&str> = path.trim().split('/').filter(|part| !part.is_empty() && *part != ".").collect();
     parts.join("/")

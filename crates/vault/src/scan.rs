@@ -1,4 +1,4 @@
-//! The directory walk of a vault: its files with size and times (spec/obsidian.md 1.4).
+//! The directory walk of a vault: its files with size and times (docs/spec/obsidian.md 1.4).
 //!
 //! No file is opened. A path that cannot be read is reported as a gap, so that it is never treated as deleted.
 

@@ -1,4 +1,4 @@
-//! Tests headings, block ids, footnotes, tasks and the subpaths that name them (spec/obsidian.md 3.6, 3.7).
+//! Tests headings, block ids, footnotes, tasks and the subpaths that name them (docs/spec/obsidian.md 3.6, 3.7).
 
 use proptest::prelude::{ProptestConfig, any, prop, prop_assert_eq, proptest};
 use sidenote::markdown::commonmark::blocks as blocks_of;

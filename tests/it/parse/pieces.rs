@@ -1,4 +1,4 @@
-//! Tests the searchable text of a note (spec/obsidian.md 7).
+//! Tests the searchable text of a note (docs/spec/obsidian.md 7).
 
 use sidenote::markdown::note::{PieceKind, Separator};
 

@@ -21,7 +21,7 @@ use sidenote_markdown::span::Span;
 use sidenote_markdown::subpath::{SubpathTable, SubpathTarget};
 use sidenote_markdown::unlinked_reference::UnlinkedReferenceKind;
 
-/// Returns the text of a heading as links contain it (spec/obsidian.md 3.6, *heading_linktext*).
+/// Returns the text of a heading as links contain it (docs/spec/obsidian.md 3.6, *heading_linktext*).
 pub fn heading_linktext(heading: &str) -> String {
     let mut plain = heading.to_owned();
     for pair in ["%%", "[[", "]]"] {

@@ -56,7 +56,7 @@ struct Relinker<'a> {
 }
 
 /// Plans the edits by which links of the file at `path` lead to their new targets. Each keeps its form, as in a move
-/// (spec/obsidian.md 4). `names` are the present files.
+/// (docs/spec/obsidian.md 4). `names` are the present files.
 ///
 /// A link that is not among `relinks` keeps every byte. One that cannot be written is reported and stays.
 pub fn relink(

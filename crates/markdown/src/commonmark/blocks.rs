@@ -1,4 +1,4 @@
-//! The blocks for the query operator `block:` (spec/obsidian.md 8.2): paragraphs, list items without nested lists,
+//! The blocks for the query operator `block:` (docs/spec/obsidian.md 8.2): paragraphs, list items without nested lists,
 //! tables, code blocks and quotes.
 
 use pulldown_cmark::{Event, Parser, Tag, TagEnd};

@@ -1,4 +1,4 @@
-//! The stack of open container blocks, and the choice of the block that a block id names (spec/obsidian.md 3.7).
+//! The stack of open container blocks, and the choice of the block that a block id names (docs/spec/obsidian.md 3.7).
 
 use crate::line::Lines;
 use crate::link::LinkContext;

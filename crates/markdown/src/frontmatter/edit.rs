@@ -1,4 +1,4 @@
-//! Edits of properties with the smallest diff (spec/obsidian.md 5.6).
+//! Edits of properties with the smallest diff (docs/spec/obsidian.md 5.6).
 //!
 //! Each result is parsed again and checked before it is returned: only the property may differ. The text must be
 //! identical to the file's bytes; the caller refuses files that are not UTF-8.
@@ -17,7 +17,7 @@ use crate::span::Span;
 /// The reason why an edit was refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
-    /// A refusal code (spec/obsidian.md 4.7) or another code for programs.
+    /// A refusal code (docs/spec/obsidian.md 4.7) or another code for programs.
     pub code: &'static str,
     /// The message for the user.
     pub message: String,
@@ -48,7 +48,7 @@ impl Refusal {
 /// are no edits if the property has this value already.
 ///
 /// # Errors
-/// Refuses the cases of spec/obsidian.md 5.6, and entries with anchors, aliases or tags.
+/// Refuses the cases of docs/spec/obsidian.md 5.6, and entries with anchors, aliases or tags.
 pub fn set(text: &str, key: &str, value: &Value) -> Result<Vec<Edit>, Refusal> {
     let Some(block) = open(text)? else {
         return create(text, key, value);
@@ -67,7 +67,7 @@ pub fn set(text: &str, key: &str, value: &Value) -> Result<Vec<Edit>, Refusal> {
 /// Removes a property with all its lines. Comments above it stay. There are no edits if the property does not exist.
 ///
 /// # Errors
-/// Refuses the cases of spec/obsidian.md 5.6, and entries with anchors, aliases or tags.
+/// Refuses the cases of docs/spec/obsidian.md 5.6, and entries with anchors, aliases or tags.
 pub fn unset(text: &str, key: &str) -> Result<Vec<Edit>, Refusal> {
     let Some(block) = open(text)? else {
         return Ok(Vec::new());

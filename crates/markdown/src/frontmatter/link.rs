@@ -1,11 +1,11 @@
-//! Links in properties: values that consist of one link (spec/obsidian.md 2.7).
+//! Links in properties: values that consist of one link (docs/spec/obsidian.md 2.7).
 
 use crate::commonmark::whole_link::whole_link;
 use crate::link::{Link, LinkContext};
 use crate::link_syntax::{Destination, from_destination, wikilink_at};
 use crate::span::Span;
 
-/// Parses a property value that consists of one link (spec/obsidian.md 2.7). Spans are offsets in `value`.
+/// Parses a property value that consists of one link (docs/spec/obsidian.md 2.7). Spans are offsets in `value`.
 ///
 /// The form is that of a property, and the context [`LinkContext::Property`]. The caller sets key, host and line.
 pub fn parse_property(value: &str) -> Option<Link> {

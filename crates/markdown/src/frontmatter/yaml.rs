@@ -401,8 +401,8 @@ impl YamlReader<'_> {
     }
 }
 
-/// Returns the link that a value consists of (spec/obsidian.md 2.7), without its key and line. `span` is the span of
-/// the value in the file, and `at` the offset of `yaml` in the file.
+/// Returns the link that a value consists of (docs/spec/obsidian.md 2.7), without its key and line. `span` is the span
+/// of the value in the file, and `at` the offset of `yaml` in the file.
 pub(super) fn link_of(text: &str, span: Span, style: Style, yaml: &str, at: usize) -> Option<Link> {
     if !text.trim_start().starts_with(['[', '!']) {
         return None;
@@ -484,7 +484,7 @@ fn entries(
     sources.into_iter().flatten().filter(new).collect()
 }
 
-/// Resolves a scalar by the YAML 1.2 core schema (spec/obsidian.md 5.2).
+/// Resolves a scalar by the YAML 1.2 core schema (docs/spec/obsidian.md 5.2).
 fn resolve(text: &str, style: Style, tag: Option<&Tag>) -> Value {
     let string = || Value::String(text.to_owned());
     match tag {

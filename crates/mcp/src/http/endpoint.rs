@@ -1,5 +1,5 @@
 //! The endpoint of one vault: clients of the newest protocol, and single calls without a session, are answered statelessly; a
-//! client that sends `initialize` and accepts streams gets a session (spec/security.md, HTTP).
+//! client that sends `initialize` and accepts streams gets a session (docs/spec/security.md, HTTP).
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
