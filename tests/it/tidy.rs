@@ -5,6 +5,7 @@
 
 mod circles;
 mod contributing;
+mod spec_references;
 
 use std::collections::BTreeSet;
 use std::fmt::Display;

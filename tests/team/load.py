@@ -1,10 +1,10 @@
-"""Measures servers of a team under load, beside one server without a team (docs/spec/team.md 11, rows 5 and 6).
+"""Measures servers of a team under load, beside one server without a team (docs/dev/team.md, Figures).
 
     load.py PROGRAM [--vaults 10] [--notes 2000] [--seconds 60] [--clients 50] [--open 32] [--folder FOLDER]
 
 Makes a PostgreSQL cluster and vaults from a seed in a temporary folder, starts two servers and one without a team, and prints
 how long it takes to open a vault, to ask for its head, to search it, to change it, and to rename a note that others link to, and
-how much memory and disk that takes. A note has two passages: 25,000 notes are the vault of 50,000 passages of the specification.
+how much memory and disk that takes. A note has two passages: 25,000 notes are a vault of 50,000 passages.
 Needs the programs of PostgreSQL 15 or newer on the PATH or in the folder that SIDENOTE_TEST_POSTGRES names; as root they run as
 `nobody`.
 """

@@ -459,7 +459,7 @@ pub(super) fn path_uuid(path: &NotePath) -> Uuid {
     Uuid::new_v5(&NAMESPACE, path.as_str().as_bytes())
 }
 
-/// Returns the id of a note without an `id` property: the UUIDv5 of its path (docs/spec/product.md, On disk). The note
+/// Returns the id of a note without an `id` property: the UUIDv5 of its path (docs/spec/files.md, Frontmatter). The note
 /// does not store it.
 pub fn path_id(path: &NotePath) -> String {
     path_uuid(path).to_string()

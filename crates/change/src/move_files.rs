@@ -145,8 +145,7 @@ impl Planner<'_> {
     }
 
     /// Returns remarks about files that name a moved file and are never edited: bases and bookmarks
-    /// (docs/spec/obsidian.md
-    /// 2.10, 4.6).
+    /// (docs/spec/obsidian.md 2.10, 4.6).
     fn mentions(&self, moves: &Moves, plan: &mut ChangeSet) -> Result<()> {
         let remark = |code: &str, path: &NotePath, (line, column): (usize, usize), message: String| Remark {
             code: code.to_owned(),

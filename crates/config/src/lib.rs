@@ -114,7 +114,7 @@ pub struct VaultConfig {
     pub follow_outside: bool,
 }
 
-/// How new notes are named and what their frontmatter holds (docs/spec/product.md, docs/spec/toolsets.md `mem`).
+/// How new notes are named and what their frontmatter holds (docs/spec/files.md, New notes; docs/spec/toolsets.md, `mem`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Layout {
