@@ -40,9 +40,9 @@ fn joined_lines(text: &str) -> String {
     let plain =
         |line: &str| line.trim().trim_start_matches("//").trim_start_matches(['!', '/']).trim().to_owned();
     let mut lines = text.lines();
-    let first = lines.next().unwrap_or_default().to_owned();
+    let first = lines.next().unwrap_or_default();
     let next = lines.next().map(plain).unwrap_or_default();
-    format!("{} {next}", first.trim_end())
+    format!("{first} {next}").trim_end().to_owned()
 }
 
 /// Reads what follows the name of a page, as far as it names sections.
