@@ -424,8 +424,7 @@ fn asked(request: &NewRequest, tags: &StoredTags) -> Properties {
     properties
 }
 
-/// Returns the properties of a note in the layout `memories`: all that its contract names (docs/spec/toolsets.md
-/// `mem`).
+/// Returns the properties of a note in the layout `memories`: all that its contract names (docs/spec/toolsets.md `mem`).
 fn memory_properties(
     request: &NewRequest,
     named: &Named,

@@ -15,8 +15,7 @@ use sidenote_markdown::path::NotePath;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LinkDialect {
-    /// The path is looked up among the files of the vault (docs/spec/obsidian.md 3.3); an anchor is the text of a
-    /// heading.
+    /// The path is looked up among the files of the vault (docs/spec/obsidian.md 3.3); an anchor is the text of a heading.
     #[default]
     Obsidian,
     /// The path is a file path; an anchor is the slug of a heading.

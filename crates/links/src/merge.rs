@@ -1,5 +1,4 @@
-//! Three-way merge of a note (docs/spec/git.md 4): properties by key, the body by lines, links that one side
-//! retargeted.
+//! Three-way merge of a note (docs/spec/git.md 4): properties by key, the body by lines, links that one side retargeted.
 //!
 //! The merge of lines is a value that is passed in, because git's own is the one that counts. What the rules decide is
 //! written into all three versions before it, so that the line merge sees no difference there.

@@ -8,8 +8,7 @@ use crate::commonmark::entity::entity_at;
 use crate::link::{Escape, HostEscape, Link, LinkContext, LinkEscape, LinkForm, is_external};
 use crate::span::Span;
 
-/// Parses the wikilink or embed whose first byte is at `at`. The link must end within `text` (docs/spec/obsidian.md
-/// 2.2).
+/// Parses the wikilink or embed whose first byte is at `at`. The link must end within `text` (docs/spec/obsidian.md 2.2).
 ///
 /// `None` if there is none: no closing brackets on the line, another `[[` before them, or nothing inside.
 pub(crate) fn wikilink_at(text: &str, at: usize) -> Option<Link> {
@@ -251,8 +250,7 @@ fn title_end(text: &str, within: Span) -> Option<usize> {
     (tail.is_empty() || tail.starts_with(['\n', '\r'])).then_some(within.start + lead + end + 1)
 }
 
-/// Decodes percent escapes once. Malformed escapes and those that are not UTF-8 stay as they are (docs/spec/obsidian.md
-/// 2.4).
+/// Decodes percent escapes once. Malformed escapes and those that are not UTF-8 stay as they are (docs/spec/obsidian.md 2.4).
 pub fn percent_decode(text: &str) -> Cow<'_, str> {
     if !text.contains('%') {
         return Cow::Borrowed(text);

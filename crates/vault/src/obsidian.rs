@@ -282,8 +282,7 @@ impl FolderSetting {
     }
 }
 
-/// Brings a folder to the form of a path from the root: no slashes at the ends, none doubled (docs/spec/obsidian.md
-/// 1.6).
+/// Brings a folder to the form of a path from the root: no slashes at the ends, none doubled (docs/spec/obsidian.md 1.6).
 fn folder(path: &str) -> String {
     let parts: Vec<&str> = path.trim().split('/').filter(|part| !part.is_empty() && *part != ".").collect();
     parts.join("/")

@@ -1,5 +1,4 @@
-//! Edits of lists in frontmatter: the position of each item, and a minimal diff of the items (docs/spec/obsidian.md
-//! 5.6).
+//! Edits of lists in frontmatter: the position of each item, and a minimal diff of the items (docs/spec/obsidian.md 5.6).
 
 use serde_json::Value;
 

@@ -1,5 +1,4 @@
-//! Sections that moved whole from one note to another: what a link to their heading meant (docs/spec/git.md 3,
-//! *strong*).
+//! Sections that moved whole from one note to another: what a link to their heading meant (docs/spec/git.md 3, *strong*).
 //!
 //! They are looked for in the recent commits and in the working tree, as links that lead elsewhere are.
 
