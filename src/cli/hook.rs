@@ -121,7 +121,7 @@ fn serve(context: &CommandContext, hook: Hook) -> Result<String> {
             let form = said.clone();
             let request = RecallRequest {
                 prompt: input.prompt().to_owned(),
-                patience: Some(SYNC_TIMEOUT),
+                wait_limit: Some(SYNC_TIMEOUT),
                 only_new: true,
                 budget: Some(RecallBudget::new(BUDGET, move |reply| form.of(reply) + "\n")),
                 ..RecallRequest::default()

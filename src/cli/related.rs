@@ -4,7 +4,7 @@ use clap::{Args, ValueEnum};
 
 use super::format::ListFormat;
 use super::{CommandContext, output};
-use crate::store::{Kinship, RelatedReply, RelatedRequest};
+use crate::store::{RelatedBy, RelatedReply, RelatedRequest};
 use sidenote_base::error::Result;
 
 /// List notes with a similar meaning or common links.
@@ -38,9 +38,9 @@ enum RelationArg {
 
 pub(super) fn run(context: &CommandContext, args: &RelatedArgs) -> Result<()> {
     let by = match args.by {
-        RelationArg::Both => Kinship::Both,
-        RelationArg::Vector => Kinship::Vector,
-        RelationArg::Links => Kinship::Links,
+        RelationArg::Both => RelatedBy::Both,
+        RelationArg::Vector => RelatedBy::Vector,
+        RelationArg::Links => RelatedBy::Links,
     };
     let request = RelatedRequest { note: args.note.clone(), by, limit: args.limit };
     let reply = context.store()?.searches().related(&request)?;

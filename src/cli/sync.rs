@@ -14,7 +14,7 @@ use super::{CommandContext, Outcome, interrupt, output};
 use crate::share::address::VaultAddress;
 use crate::share::oauth::stored_login::LoginStore;
 use crate::share::oauth::token_source::TokenSource;
-use crate::share::replica::{FirstSync, Heard, POLL_INTERVAL, Phase, Replica, ReplicaOptions, SyncReply};
+use crate::share::replica::{FirstSync, POLL_INTERVAL, Phase, Replica, ReplicaOptions, SyncEvent, SyncReply};
 use sidenote_base::error::{Error, Result};
 
 /// The most files of one kind that are named to a person.
@@ -157,17 +157,17 @@ fn watch(context: &CommandContext, replica: &mut Replica, stop: &Arc<AtomicBool>
     let watched = replica.watch(stop, &|phase, done, all| bar.show(phase, done, all), &mut |heard| {
         bar.finish();
         let (line, text) = match heard {
-            Heard::Synchronised(reply) => {
+            SyncEvent::Synchronised(reply) => {
                 if reply.needs_choice {
                     *undecided.borrow_mut() = Some(choice_needed(reply));
                 }
                 (WatchLine { event: "synchronised", reply: Some(reply), error: None }, show(reply))
             }
-            Heard::Lost(error) => {
+            SyncEvent::Lost(error) => {
                 let text = format!("{error}; trying again until it works\n");
                 (WatchLine { event: "lost", reply: None, error: Some(error.to_string()) }, text)
             }
-            Heard::Found => {
+            SyncEvent::Found => {
                 let text = "the service can be reached again\n".to_owned();
                 (WatchLine { event: "found", reply: None, error: None }, text)
             }

@@ -16,7 +16,7 @@ use sidenote::journal::reader::ReadOrder;
 use sidenote::markdown::path::NotePath;
 use sidenote::store::{NewRequest, Open, Operation, ReadRequest, Store};
 use sidenote::vault::Vault;
-use sidenote::vault::authority::{Alone, Authority, Deed, ReadyChange, Turn, with_authority};
+use sidenote::vault::authority::{Alone, Authority, ChangeLock, ReadyChange, RecordedEvent, with_authority};
 
 use crate::apply::{at, change, path, plan, snapshot, whole};
 use crate::support::{TestVault, paths};
@@ -33,7 +33,7 @@ struct State {
     refuses_turn: Mutex<bool>,
     refuses_commit: Mutex<bool>,
     /// How many milliseconds a change waits; 0 where the authority does not say.
-    patience_ms: AtomicU64,
+    wait_limit_ms: AtomicU64,
     is_away: AtomicBool,
 }
 
@@ -92,10 +92,10 @@ impl Authority for Recorder {
         Ok(changed.as_mut().map(std::mem::take))
     }
 
-    fn patience(&self) -> Duration {
-        match self.0.patience_ms.load(Ordering::Relaxed) {
-            0 => Alone.patience(),
-            patience => Duration::from_millis(patience),
+    fn wait_limit(&self) -> Duration {
+        match self.0.wait_limit_ms.load(Ordering::Relaxed) {
+            0 => Alone.wait_limit(),
+            wait_limit => Duration::from_millis(wait_limit),
         }
     }
 
@@ -103,14 +103,14 @@ impl Authority for Recorder {
         self.0.is_away.load(Ordering::Relaxed).then(|| Error::new(ErrorKind::Io, "the database is away"))
     }
 
-    fn turn(&self, patience: Duration) -> Result<Box<dyn Turn>, Error> {
-        self.note(format!("turn within {} s", patience.as_secs_f64().ceil()));
+    fn lock_changes(&self, wait_limit: Duration) -> Result<Box<dyn ChangeLock>, Error> {
+        self.note(format!("turn within {} s", wait_limit.as_secs_f64().ceil()));
         if *self.0.refuses_turn.lock().unwrap() { Err(refused()) } else { Ok(Box::new(self.clone())) }
     }
 
     fn record(
         &self,
-        deeds: &mut dyn Iterator<Item = Result<Deed, Error>>,
+        deeds: &mut dyn Iterator<Item = Result<RecordedEvent, Error>>,
         durable: bool,
     ) -> Result<(), Error> {
         for deed in deeds {
@@ -123,7 +123,7 @@ impl Authority for Recorder {
     }
 }
 
-impl Turn for Recorder {
+impl ChangeLock for Recorder {
     fn commit(&mut self, change: &ReadyChange<'_>) -> Result<(), Error> {
         let applied = change.applied();
         // The files are as they were; what is new is prepared beside them.
@@ -227,10 +227,10 @@ fn a_change_waits_for_the_lock_and_the_turn_as_long_as_its_authority_says() {
     let vault = TestVault::new(&[("a.md", "a")]);
     let recorder = Recorder::of(&vault);
     let opened = recorder.vault();
-    recorder.0.patience_ms.store(40_000, Ordering::Relaxed);
+    recorder.0.wait_limit_ms.store(40_000, Ordering::Relaxed);
     let lock = opened.lock(&opened.records()).unwrap();
     assert_eq!(recorder.asked(), ["turn within 40 s"]);
-    recorder.0.patience_ms.store(1, Ordering::Relaxed);
+    recorder.0.wait_limit_ms.store(1, Ordering::Relaxed);
     let waiting = || opened.lock(&opened.records()).unwrap_err();
     let held = format!("process {} holds the write lock of this vault", std::process::id());
     assert_eq!((waiting().kind(), waiting().message()), (ErrorKind::Conflict, held.as_str()));

@@ -8,13 +8,13 @@ use insta::assert_snapshot;
 use proptest::collection::vec;
 use proptest::prelude::{ProptestConfig, prop_assert_eq, proptest};
 use sidenote::index::{Index, Options, SyncScope, silent};
-use sidenote::store::{Kinship, RelatedRequest, SearchRequest, Store, WhyRequest};
+use sidenote::store::{RelatedBy, RelatedRequest, SearchRequest, Store, WhyRequest};
 use sidenote::vault::Vault;
 
 use crate::support::{TestVault, run, stderr};
 
 /// Lists the relatives of a note with what makes them so.
-fn relatives(store: &Store, note: &str, by: Kinship) -> Vec<(String, Vec<String>, bool)> {
+fn relatives(store: &Store, note: &str, by: RelatedBy) -> Vec<(String, Vec<String>, bool)> {
     let request = RelatedRequest { note: note.to_owned(), by, limit: None };
     let reply = store.searches().related(&request).unwrap();
     reply.related.into_iter().map(|item| (item.path, item.common, item.linked)).collect()
@@ -31,7 +31,7 @@ fn notes_that_share_links_are_related_and_rare_links_weigh_more() {
         ("rare.md", ""),
         ("alone.md", ""),
     ]);
-    let found = relatives(&vault.store(), "a", Kinship::Links);
+    let found = relatives(&vault.store(), "a", RelatedBy::Links);
     let paths: Vec<&str> = found.iter().map(|(path, ..)| path.as_str()).collect();
     assert_eq!(paths, ["b.md", "hub.md", "c.md", "d.md"]);
     assert_eq!(found[0].1, ["rare.md"]);

@@ -11,7 +11,7 @@ use crate::{Changes, Planner};
 use sidenote_base::clock::Timestamp;
 use sidenote_base::error::{Error, ErrorKind, Result};
 use sidenote_catalog::{FileKind, Hash};
-use sidenote_index::{Patience, SyncScope, silent};
+use sidenote_index::{SyncScope, WaitLimit, silent};
 use sidenote_journal::Journal;
 use sidenote_journal::event::Event;
 use sidenote_markdown::edit::{ChangeSet, Content, FileChange, FileLocation, apply};
@@ -31,7 +31,7 @@ use sidenote_vault::write_lock::WriteLock;
 pub const OP_SYNC: &str = "sync";
 
 /// The time that a change waits for the process that writes the index.
-const PATIENCE: Duration = Duration::from_secs(2);
+const WAIT_LIMIT: Duration = Duration::from_secs(2);
 
 /// The number of files from which on a change waits for the index whatever else is indexed. As many that move, with the paths
 /// that they leave, are a large batch themselves.
@@ -155,7 +155,7 @@ impl Changes<'_> {
     ) -> Result<ChangeReply> {
         let follower = self.core.index.follower();
         if waits && follower.large_batch().is_some() && !authority_of(&self.core.vault).is_shared() {
-            follower.catch_up(Patience::ENDLESS)?;
+            follower.catch_up(WaitLimit::ENDLESS)?;
         }
         if dry_run {
             let plan = plan(None)?;
@@ -274,10 +274,10 @@ impl Changes<'_> {
             let follower = self.core.index.follower();
             let is_small = plan.folders.is_empty() && plan.files.len() < MANY;
             // A server does not let a small change wait until it has indexed a large batch of others.
-            let patience = if is_small && follower.is_requested() {
-                Patience::ENDLESS.unless_large()
+            let wait_limit = if is_small && follower.is_requested() {
+                WaitLimit::ENDLESS.unless_large()
             } else {
-                Patience::ENDLESS
+                WaitLimit::ENDLESS
             };
             // Without the number, the index finds it out.
             let catalog = self.core.index.catalog();
@@ -285,7 +285,7 @@ impl Changes<'_> {
             let moved: usize = inside.map(|paths| paths.map_or(0, |paths| paths.len())).sum();
             drop(catalog);
             let changed = applied.files.len() + moved;
-            let report = self.core.index.sync_within(touched(plan), changed, silent(), patience)?;
+            let report = self.core.index.sync_within(touched(plan), changed, silent(), wait_limit)?;
             IndexSync::of(self.core).note_moves();
             return Ok(match report {
                 Some(report) => report.warnings,
@@ -299,7 +299,7 @@ impl Changes<'_> {
             });
         }
         let left = final_files(applied);
-        if self.core.index.wait_for(&left, PATIENCE)?
+        if self.core.index.wait_for(&left, WAIT_LIMIT)?
             && (applied.folders.is_empty() || IndexSync::of(self.core).refresh()? == 0)
         {
             return Ok(Vec::new());

@@ -17,7 +17,7 @@ const MAX_SILENCE: Duration = Duration::from_secs(120);
 
 /// How long the end of a process that was killed is waited for, and the end of a pipe whose process has ended. Both come at
 /// once, unless the disk is away or a program that git left running keeps the pipe.
-const PATIENCE: Duration = Duration::from_secs(2);
+const WAIT_LIMIT: Duration = Duration::from_secs(2);
 
 /// How long a call of git may take.
 #[derive(Debug, Clone, Copy)]
@@ -97,7 +97,7 @@ impl Watch {
 
     /// Returns whether the process, or what it started, goes on although it was killed.
     fn is_given_up(&self) -> bool {
-        self.timed_out.get().is_some_and(|at| at.elapsed() >= PATIENCE)
+        self.timed_out.get().is_some_and(|at| at.elapsed() >= WAIT_LIMIT)
     }
 
     fn try_wait(&self) -> IoResult<Option<ExitStatus>> {
@@ -291,7 +291,7 @@ impl GitErrors {
 
     /// Returns what a git said that has ended; nothing where a program that it left running keeps the pipe.
     pub(super) fn said(self) -> String {
-        self.0.recv_timeout(PATIENCE).unwrap_or_default()
+        self.0.recv_timeout(WAIT_LIMIT).unwrap_or_default()
     }
 }
 

@@ -16,7 +16,7 @@ use sidenote_base::platform;
 use sidenote_base::safe_open;
 use sidenote_config as config;
 use sidenote_vault::STATE_DIR;
-use sidenote_vault::watch::PULSE_DIR;
+use sidenote_vault::watch::MARKER_DIR;
 
 /// The process that holds the lock of an index.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -220,7 +220,7 @@ fn refuse_foreign(folder: &Path) -> Result<()> {
     let names: Vec<_> = entries.into_iter().flatten().flatten().map(|entry| entry.file_name()).collect();
     let is_ours = names.iter().any(|name| MARKER_FILES.iter().any(|marker| name == marker));
     // The marker files of the watch may exist before the other files.
-    let holds_something = names.iter().any(|name| name != PULSE_DIR);
+    let holds_something = names.iter().any(|name| name != MARKER_DIR);
     if holds_something && !is_ours {
         return Err(Error::invalid(format!(
             "{} contains other files, so no index is created there",

@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
-use crate::{Index, Patience, SyncReport, SyncScope, silent};
+use crate::{Index, SyncReport, SyncScope, WaitLimit, silent};
 use sidenote_base::error::Result;
 use sidenote_vault::flush_request::FlushRequester;
-use sidenote_vault::watch::{PULSE_DIR, WatchBatch, Watcher};
+use sidenote_vault::watch::{MARKER_DIR, WatchBatch, Watcher};
 
 /// The interval at which a process that follows the files checks whether it still writes the index.
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
@@ -251,15 +251,15 @@ impl Follower<'_> {
 
     /// Asks the process that writes the index to index all changes of the files until now, and waits for it. Returns `false` if
     /// there is none that follows the files, or if it does not answer in time; then the caller compares the files itself.
-    pub fn wait_for_writer(&self, patience: Duration) -> bool {
+    pub fn wait_for_writer(&self, wait_limit: Duration) -> bool {
         let may_write = !self.0.options.read_only && !self.0.vault.is_read_only();
         let Some(holder) = self.0.holder().filter(|_| may_write) else { return false };
-        self.0.following.requester.request(&self.0.folder().join(PULSE_DIR), holder.pid, patience)
+        self.0.following.requester.request(&self.0.folder().join(MARKER_DIR), holder.pid, wait_limit)
     }
 
     /// Removes what this process wrote to ask another one.
     pub(super) fn end_requests(&self) {
-        self.0.following.requester.remove_marker(&self.0.folder().join(PULSE_DIR));
+        self.0.following.requester.remove_marker(&self.0.folder().join(MARKER_DIR));
     }
 
     /// Returns the number of changes that wait to be indexed, at least 1.
@@ -268,22 +268,22 @@ impl Follower<'_> {
     }
 
     /// Indexes all changes of the files until now: those that the watch reported or, if this process does not follow
-    /// the files, those that a scan finds. When patience ends, the work continues in the background, and the result is
+    /// the files, those that a scan finds. When the time limit ends, the work continues in the background, and the result is
     /// [`CatchUp::Behind`].
     ///
     /// # Errors
     /// `Conflict` if another process writes the index; `Io` if the vault cannot be listed or the index cannot be
     /// written; `Corrupt` if the index is damaged and cannot be rebuilt.
-    pub fn catch_up(&self, patience: Patience) -> Result<CatchUp> {
+    pub fn catch_up(&self, wait_limit: WaitLimit) -> Result<CatchUp> {
         let begin = Instant::now();
         let is_large = || self.large_batch().is_some();
-        if !patience.waits_for_large && is_large() {
+        if !wait_limit.waits_for_large && is_large() {
             // Another scan in the queue would keep the writer from what comes after the batch.
             return Ok(CatchUp::Behind(self.waiting()));
         }
         let FollowState { arrivals, caught_up, batch_lock, .. } = &self.0.following;
         let arrival = arrivals.fetch_add(1, Ordering::SeqCst) + 1;
-        let guard = patience.wait_for(is_large, |limit| batch_lock.lock_within(limit));
+        let guard = wait_limit.wait_for(is_large, |limit| batch_lock.lock_within(limit));
         if guard.is_none() {
             return Ok(CatchUp::Behind(self.waiting()));
         }
@@ -302,7 +302,7 @@ impl Follower<'_> {
             None => SyncScope::All,
         };
         let rescan = |why: String| watch.iter().for_each(|watch| watch.rescan(why.clone()));
-        match self.0.sync_within(scope, 0, silent(), patience.after(begin.elapsed())) {
+        match self.0.sync_within(scope, 0, silent(), wait_limit.after(begin.elapsed())) {
             Ok(Some(report)) => {
                 caught_up.store(arrived, Ordering::SeqCst);
                 Ok(CatchUp::Done(report))

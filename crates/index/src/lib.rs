@@ -13,7 +13,7 @@ mod disk_file;
 mod dump;
 pub mod health;
 pub mod file_table;
-mod patience;
+mod wait_limit;
 pub mod validity;
 mod mean_vector;
 pub mod follow;
@@ -58,7 +58,7 @@ use crate::directory::{
     Identity, default_index_folder, folder_size, holder, identity_of, refuse_links, take_lock,
     vault_index_folder,
 };
-pub use crate::patience::Patience;
+pub use crate::wait_limit::WaitLimit;
 use writer::Writer;
 
 /// How often a process that waits for its own changes checks whether the files are still as it wrote them.
@@ -544,7 +544,7 @@ impl Index {
     /// `Conflict` if another process holds the lock, or if the sync was stopped; `Io` if the vault cannot be listed
     /// or the index cannot be written; `Corrupt` if the index is damaged and cannot be rebuilt.
     pub fn sync(&self, scope: SyncScope, progress: Arc<Progress>) -> Result<SyncReport> {
-        self.sync_within(scope, 0, progress, Patience::ENDLESS).map(Option::unwrap_or_default)
+        self.sync_within(scope, 0, progress, WaitLimit::ENDLESS).map(Option::unwrap_or_default)
     }
 
     /// Deletes the index and opens it again, after a sync found damage that no check had found. Returns whether it
@@ -569,7 +569,7 @@ impl Index {
     /// # Errors
     /// `Conflict` if another process holds the lock; the errors of the embedder.
     pub fn embed_all(&self, progress: Arc<Progress>) -> Result<EmbedReport> {
-        self.submit(Patience::ENDLESS, |reply| Job::Embed(progress, reply)).map(Option::unwrap_or_default)
+        self.submit(WaitLimit::ENDLESS, |reply| Job::Embed(progress, reply)).map(Option::unwrap_or_default)
     }
 
     /// Ends the write side for good: stops its work, writes the seal and releases the lock. Returns whether that was done within
@@ -598,8 +598,12 @@ impl Index {
         Ok(folder.join("catalog.db").exists())
     }
 
-    /// Sends a job to the writer thread and waits for its result. Returns `None` when patience ends before.
-    fn submit<T>(&self, patience: Patience, job: impl FnOnce(Sender<Result<T>>) -> Job) -> Result<Option<T>> {
+    /// Sends a job to the writer thread and waits for its result. Returns `None` when the time limit ends before.
+    fn submit<T>(
+        &self,
+        wait_limit: WaitLimit,
+        job: impl FnOnce(Sender<Result<T>>) -> Job,
+    ) -> Result<Option<T>> {
         let lost = || Error::internal("the index thread stopped; see the error above");
         let (sender, receiver) = channel();
         // The lock is released before waiting, because other threads check whether this process writes the index.
@@ -619,7 +623,7 @@ impl Index {
         // Background embedding stops at its next passage. The writer thread clears this flag before it receives
         // jobs.
         self.urgent.store(true, Ordering::SeqCst);
-        let done = patience.wait_for(
+        let done = wait_limit.wait_for(
             || self.follower().large_batch().is_some(),
             |limit| match receiver.recv_timeout(limit) {
                 Ok(done) => Some(done),
@@ -630,7 +634,7 @@ impl Index {
         done.transpose()
     }
 
-    /// Updates the index like [`Index::sync`]. Returns `None` if patience ended and the work continues in the background. At
+    /// Updates the index like [`Index::sync`]. Returns `None` if the time limit ended and the work continues in the background. At
     /// least `expected` files changed, as the caller knows: if they make a large batch, nobody waits until a scan shows it.
     ///
     /// # Errors
@@ -641,12 +645,12 @@ impl Index {
         scope: SyncScope,
         expected: usize,
         progress: Arc<Progress>,
-        patience: Patience,
+        wait_limit: WaitLimit,
     ) -> Result<Option<SyncReport>> {
         let job = |scope, progress| move |reply| Job::Sync { scope, expected, progress, reply };
-        match self.submit(patience, job(scope.clone(), Arc::clone(&progress))) {
+        match self.submit(wait_limit, job(scope.clone(), Arc::clone(&progress))) {
             Err(error) if error.kind() == ErrorKind::Corrupt && self.rebuild_after_damage(&error)? => {
-                self.submit(patience, job(scope, progress))
+                self.submit(wait_limit, job(scope, progress))
             }
             done => done,
         }
@@ -657,8 +661,8 @@ impl Index {
     ///
     /// # Errors
     /// `Io` if the index cannot be opened or written; `Corrupt` if it cannot be read.
-    pub fn wait_for(&self, files: &[(NotePath, Option<Hash>)], patience: Duration) -> Result<bool> {
-        let end = Instant::now() + patience;
+    pub fn wait_for(&self, files: &[(NotePath, Option<Hash>)], wait_limit: Duration) -> Result<bool> {
+        let end = Instant::now() + wait_limit;
         let mut looked = Instant::now();
         let mut left: Vec<&(NotePath, Option<Hash>)> = files.iter().collect();
         loop {

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use crate::writer::{EmbeddingStep, Extent};
 use crate::writer_thread::WriterThread;
-use crate::{Index, Job, Patience, Snapshot, passages_of};
+use crate::{Index, Job, Snapshot, WaitLimit, passages_of};
 use sidenote_base::error::Result;
 use sidenote_catalog::{CatalogReader, FileId};
 use sidenote_embed::Effort;
@@ -67,7 +67,7 @@ impl Index {
             // It would wait for the batch.
             return Ok(0);
         }
-        Ok(self.submit(Patience::ENDLESS.unless_large(), job)?.unwrap_or(0))
+        Ok(self.submit(WaitLimit::ENDLESS.unless_large(), job)?.unwrap_or(0))
     }
 
     /// Returns a snapshot in which only the notes for which `is_embedded` is true have vectors.

@@ -23,7 +23,7 @@ use sidenote_markdown::edit::{ChangeSet, FileLocation};
 use sidenote_markdown::path::NotePath;
 use sidenote_vault::Vault;
 use sidenote_vault::apply_result::Applied;
-use sidenote_vault::authority::{Deed, authority_of};
+use sidenote_vault::authority::{RecordedEvent, authority_of};
 use sidenote_vault::undo_log::UndoLog;
 use sidenote_vault::write_lock::WriteLock;
 
@@ -102,7 +102,7 @@ impl Journal {
         }
         let mut deeds = events.iter().map(|event| {
             let line = serde_json::to_string(event).map_err(unserializable)?;
-            Ok(Deed { id: event.id.clone(), line })
+            Ok(RecordedEvent { id: event.id.clone(), line })
         });
         authority_of(&self.vault).record(&mut deeds, durable)?;
         Ok(true)

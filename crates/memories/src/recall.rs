@@ -53,7 +53,7 @@ pub struct RecallRequest {
     pub as_of: Option<Timestamp>,
     /// The time for updating the index, after which it is used as it is. Without it, the update takes as long as it
     /// needs.
-    pub patience: Option<Duration>,
+    pub wait_limit: Option<Duration>,
     /// Whether to leave out what the session of the store got before, unless the note changed or the prompt asks for it.
     pub only_new: bool,
     /// The most tokens of the reply.
@@ -188,8 +188,8 @@ impl Recalls<'_> {
         if Languages::of(&request.prompt).is_empty() {
             return Ok(None);
         }
-        match request.patience {
-            Some(patience) => IndexSync::of(self.core).refresh_within(patience).map(drop)?,
+        match request.wait_limit {
+            Some(wait_limit) => IndexSync::of(self.core).refresh_within(wait_limit).map(drop)?,
             None => IndexSync::of(self.core).refresh().map(drop)?,
         }
         let name = request.prompt.trim_matches(|c: char| !c.is_alphanumeric());
@@ -201,13 +201,13 @@ impl Recalls<'_> {
     /// most of the time of a process. If the index changed meanwhile, it finds the notes once more.
     fn matches_meanwhile(
         &self,
-        patience: Duration,
+        wait_limit: Duration,
         request: &RecallRequest,
         query: &Query,
         most: usize,
     ) -> Result<(Option<WorkContext>, Matches)> {
         let before = self.core.index.generation()?;
-        let refresh = || IndexSync::of(self.core).refresh_within(patience);
+        let refresh = || IndexSync::of(self.core).refresh_within(wait_limit);
         let find = || (Memories::of(self.core).context(), self.matches(request, query, most));
         let (refreshed, (context, matches)) = parallel::join(refresh, find);
         // Another process may have changed the index, too.
@@ -236,8 +236,8 @@ impl Recalls<'_> {
         query: &Query,
         most: usize,
     ) -> Result<(Option<WorkContext>, Vec<RecallItem>, Vec<String>)> {
-        let (context, matches) = match request.patience {
-            Some(patience) => self.matches_meanwhile(patience, request, query, most)?,
+        let (context, matches) = match request.wait_limit {
+            Some(wait_limit) => self.matches_meanwhile(wait_limit, request, query, most)?,
             None => {
                 IndexSync::of(self.core).refresh()?;
                 Searches::of(self.core).embed_recent(None, query)?;

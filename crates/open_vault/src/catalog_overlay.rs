@@ -18,7 +18,7 @@ use sidenote_base::parallel;
 use sidenote_base::platform;
 use sidenote_catalog::{CatalogReader, FileKind, LinkTexts, ReadTransaction};
 use sidenote_index::follow::CatchUp;
-use sidenote_index::{Drift, Patience};
+use sidenote_index::{Drift, WaitLimit};
 use sidenote_links::dialect::LinkDialects;
 use sidenote_links::dialect_evidence::DialectCounts;
 use sidenote_links::resolve::{FileNames, link_places, name_keys};
@@ -51,7 +51,7 @@ pub struct View<'a> {
 impl<'a> View<'a> {
     /// Updates the index if this process writes it; otherwise compares it with the files.
     pub fn new(core: &'a Core) -> Result<Self> {
-        Self::within(core, Patience::ENDLESS)
+        Self::within(core, WaitLimit::ENDLESS)
     }
 
     /// Does the same for a change of the text of some notes. While a server indexes a large batch, it does not wait for it, and
@@ -59,15 +59,15 @@ impl<'a> View<'a> {
     /// batch.
     pub fn for_edits(core: &'a Core) -> Result<Self> {
         let is_server = core.index.follower().is_requested() && core.index.generation()? > 0;
-        Self::within(core, if is_server { Patience::ENDLESS.unless_large() } else { Patience::ENDLESS })
+        Self::within(core, if is_server { WaitLimit::ENDLESS.unless_large() } else { WaitLimit::ENDLESS })
     }
 
-    fn within(core: &'a Core, patience: Patience) -> Result<Self> {
+    fn within(core: &'a Core, wait_limit: WaitLimit) -> Result<Self> {
         let lookup = Lookup::of(core);
         let unindexed = if IndexSync::of(core).catch_up_copy()? {
             OnceLock::from(lookup.set_unindexed(None))
         } else if core.index.promote()? {
-            match core.index.follower().catch_up(patience)? {
+            match core.index.follower().catch_up(wait_limit)? {
                 CatchUp::Done(_) => OnceLock::from(lookup.set_unindexed(None)),
                 CatchUp::Behind(changes) => {
                     lookup.set_behind(changes);

@@ -14,7 +14,7 @@ use sidenote_base::error::{Error, ErrorKind, Result};
 use sidenote_catalog::Counts;
 use sidenote_config::CommitPolicy;
 use sidenote_index::follow::CatchUp;
-use sidenote_index::{Drift, EmbedReport, Holder, Patience, Progress, SyncReport, SyncScope, silent};
+use sidenote_index::{Drift, EmbedReport, Holder, Progress, SyncReport, SyncScope, WaitLimit, silent};
 use sidenote_journal::event::{Event, OP_MOVED, TouchedFile};
 use sidenote_links::dialect::DialectUnit;
 use sidenote_links::dialect_evidence::DialectCounts;
@@ -29,7 +29,7 @@ const SEARCH: Duration = Duration::from_millis(300);
 const FIRST: Duration = Duration::from_secs(5);
 
 /// The time that a reader waits for the process that writes the index.
-const PATIENCE: Duration = Duration::from_millis(300);
+const WAIT_LIMIT: Duration = Duration::from_millis(300);
 
 impl Core {
     /// Reads a file. In a copy, a file that is not as the index knows it is compared with what the authority has, and put right:
@@ -70,20 +70,20 @@ impl IndexSync<'_> {
 
     /// Waits until the process that writes the index has indexed every change of the files up to now. Returns `false` if that
     /// process does not follow the files, or does not say so in time.
-    pub fn wait_for_follower(&self, patience: Duration) -> bool {
-        self.core.index.follower().wait_for_writer(patience)
+    pub fn wait_for_follower(&self, wait_limit: Duration) -> bool {
+        self.core.index.follower().wait_for_writer(wait_limit)
     }
 
-    /// Updates the index for a caller with little time. What takes longer than `patience` is left to other processes,
+    /// Updates the index for a caller with little time. What takes longer than `wait_limit` is left to other processes,
     /// or to the next call. Returns whether the index may say something else now, if only about the times of a file.
-    pub fn refresh_within(&self, patience: Duration) -> Result<bool> {
+    pub fn refresh_within(&self, wait_limit: Duration) -> Result<bool> {
         if self.catch_up_copy()? {
             return Ok(true);
         }
         if !self.core.index.promote()? {
             return Ok(false);
         }
-        let caught_up = self.core.index.follower().catch_up(Patience::within(patience).unless_large())?;
+        let caught_up = self.core.index.follower().catch_up(WaitLimit::within(wait_limit).unless_large())?;
         self.note_moves();
         Ok(match caught_up {
             CatchUp::Done(report) => report.retimed > 0 || report.changed_anything(),
@@ -133,25 +133,25 @@ impl IndexSync<'_> {
 
     /// Returns how long a reply of a server waits for the index that it writes: for a large batch only before the first index,
     /// when there is nothing to answer from.
-    fn server_patience(&self) -> Result<Patience> {
-        let patience = Patience::within(self.patience(SEARCH)?);
-        Ok(if self.core.index.generation()? == 0 { patience } else { patience.unless_large() })
+    fn server_wait_limit(&self) -> Result<WaitLimit> {
+        let wait_limit = WaitLimit::within(self.wait_limit(SEARCH)?);
+        Ok(if self.core.index.generation()? == 0 { wait_limit } else { wait_limit.unless_large() })
     }
 
-    /// Returns how long a reply waits for the index: `patience`, or longer if nothing is indexed yet.
-    fn patience(&self, patience: Duration) -> Result<Duration> {
-        Ok(if self.core.index.generation()? == 0 { FIRST } else { patience })
+    /// Returns how long a reply waits for the index: `wait_limit`, or longer if nothing is indexed yet.
+    fn wait_limit(&self, wait_limit: Duration) -> Result<Duration> {
+        Ok(if self.core.index.generation()? == 0 { FIRST } else { wait_limit })
     }
 
     /// Updates the index as its writer. Returns the number of changes that it is still behind.
     fn refresh_as_writer(&self) -> Result<usize> {
         let files = self.core.index.follower();
         // A process that follows the files serves other requests, too, so this one does not wait for long.
-        let patience = match files.is_requested() {
-            true => self.server_patience(),
-            false => Ok(Patience::ENDLESS),
+        let wait_limit = match files.is_requested() {
+            true => self.server_wait_limit(),
+            false => Ok(WaitLimit::ENDLESS),
         };
-        match patience.and_then(|patience| files.catch_up(patience)) {
+        match wait_limit.and_then(|wait_limit| files.catch_up(wait_limit)) {
             // For example, the disk may be full. The index can still be read.
             Err(error) if error.kind() == ErrorKind::Io && self.core.index.generation()? > 0 => {
                 let drift = self.core.index.drift(&self.core.vault)?;
@@ -194,9 +194,9 @@ impl IndexSync<'_> {
     /// Waits for the process that writes the index. Returns the number of files that the index is still behind. The files are
     /// compared with the index only where that process does not follow them, or does not answer.
     fn refresh_as_reader(&self) -> Result<usize> {
-        let patience = self.patience(PATIENCE)?;
-        let end = Instant::now() + patience;
-        if self.wait_for_follower(patience) {
+        let wait_limit = self.wait_limit(WAIT_LIMIT)?;
+        let end = Instant::now() + wait_limit;
+        if self.wait_for_follower(wait_limit) {
             Lookup::of(self.core).set_unindexed(Some(&Drift::default()));
             return Ok(0);
         }

@@ -36,7 +36,7 @@ const MOST_COMMON: usize = 5;
 /// What relates two notes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Kinship {
+pub enum RelatedBy {
     /// Both meaning and links.
     #[default]
     Both,
@@ -46,7 +46,7 @@ pub enum Kinship {
     Links,
 }
 
-impl Kinship {
+impl RelatedBy {
     /// Parses the name of a kind.
     ///
     /// # Errors
@@ -68,7 +68,7 @@ pub struct RelatedRequest {
     /// The note: path, id, title, alias, file name or `[[wikilink]]`.
     pub note: String,
     /// What relates the notes.
-    pub by: Kinship,
+    pub by: RelatedBy,
     /// The number of notes. Without it, that of search in the settings is used.
     pub limit: Option<usize>,
 }
@@ -155,12 +155,12 @@ impl Searches<'_> {
             .map(|(id, _)| id)
             .filter(|&id| id != row.id)
             .collect();
-        let near = if request.by == Kinship::Links {
+        let near = if request.by == RelatedBy::Links {
             Vec::new()
         } else {
             let near = near(&catalog, &snapshot, &row, &others)?;
             if near.is_none() {
-                let so = if request.by == Kinship::Both {
+                let so = if request.by == RelatedBy::Both {
                     "only links are used"
                 } else {
                     "no note is found by meaning"
@@ -170,7 +170,7 @@ impl Searches<'_> {
             near.unwrap_or_default()
         };
         let shared =
-            if request.by == Kinship::Vector { SharedNeighbours::new() } else { shared(&catalog, row.id)? };
+            if request.by == RelatedBy::Vector { SharedNeighbours::new() } else { shared(&catalog, row.id)? };
         let linked: HashSet<FileId> = catalog.links().neighbours(row.id)?.into_iter().collect();
         let mut joined: Vec<Ranked> = shared
             .iter()

@@ -80,7 +80,7 @@ pub struct Evidence {
 
 /// What became of the file that a link meant.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Fate {
+pub(super) enum TargetState {
     /// It is here now.
     At(LinkedPlace),
     /// It was deleted; the phrase says by what.
@@ -95,7 +95,7 @@ pub(super) struct Clue {
     pub(super) source_then: NotePath,
     /// The right place then.
     pub(super) target_then: LinkedPlace,
-    pub(super) fate: Fate,
+    pub(super) state: TargetState,
     pub(super) certainty: Certainty,
     pub(super) detail: String,
 }
@@ -103,9 +103,9 @@ pub(super) struct Clue {
 impl Clue {
     /// Returns the present place, if it exists.
     pub(super) fn target(&self) -> Option<&LinkedPlace> {
-        match &self.fate {
-            Fate::At(path) => Some(path),
-            Fate::Deleted(_) => None,
+        match &self.state {
+            TargetState::At(path) => Some(path),
+            TargetState::Deleted(_) => None,
         }
     }
 }
@@ -207,9 +207,9 @@ impl LinkMeaning {
             certainty: Certainty::Weak,
             detail: "it has the same file name".to_owned(),
         }));
-        let deleted = self.clues.iter().find_map(|clue| match &clue.fate {
-            Fate::Deleted(by) => Some(by.clone()),
-            Fate::At(_) => None,
+        let deleted = self.clues.iter().find_map(|clue| match &clue.state {
+            TargetState::Deleted(by) => Some(by.clone()),
+            TargetState::At(_) => None,
         });
         Some(RepairItem {
             path: source.path.to_string(),

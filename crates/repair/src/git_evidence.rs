@@ -13,7 +13,7 @@ mod sections;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
 
-use crate::evidence::{Certainty, Clue, EvidenceKind, Fate};
+use crate::evidence::{Certainty, Clue, EvidenceKind, TargetState};
 use crate::git_evidence::line_history::trace_dead_links;
 use crate::git_evidence::sections::MovedSections;
 use crate::history_reader::{HistoryProblem, HistoryReader, PiecesCache};
@@ -183,7 +183,8 @@ impl<'a> GitEvidence<'a> {
                     if let Some((_, most)) = self.misled_since.get(case) {
                         clue.certainty = clue.certainty.min(*most);
                     }
-                    let is_proven = clue.certainty == Certainty::Certain && matches!(clue.fate, Fate::At(_));
+                    let is_proven =
+                        clue.certainty == Certainty::Certain && matches!(clue.state, TargetState::At(_));
                     let by = followed.deleted_by;
                     clues.extend(self.add_section_clue(present, (source, link), &target, clue, by)?);
                     // What identifies the note is asked where its way is not certain, and where it may disagree.
@@ -371,11 +372,11 @@ impl<'a> GitEvidence<'a> {
         followed: &Followed,
         source: &Source,
     ) -> Result<Clue> {
-        let clue = |fate, certainty, detail| Clue {
+        let clue = |state, certainty, detail| Clue {
             kind: EvidenceKind::Git,
             source_then: origin.source.clone(),
             target_then: LinkedPlace::File(target.clone()),
-            fate,
+            state,
             certainty,
             detail,
         };
@@ -383,7 +384,7 @@ impl<'a> GitEvidence<'a> {
             self.deleted.entry(target.clone()).or_insert_with(|| followed.last.clone());
             let by = self.named(followed.deleted_by)?;
             return Ok(clue(
-                Fate::Deleted(by.clone()),
+                TargetState::Deleted(by.clone()),
                 Certainty::Weak,
                 format!("{target} was deleted by {by}"),
             ));
@@ -403,8 +404,8 @@ impl<'a> GitEvidence<'a> {
         if told.is_empty() {
             told.push(format!("{} was renamed to {}", origin.source, source.path));
         }
-        let fate = Fate::At(LinkedPlace::File(now.clone()));
-        Ok(clue(fate, certainty_of(&followed.steps), told.join(", ")))
+        let state = TargetState::At(LinkedPlace::File(now.clone()));
+        Ok(clue(state, certainty_of(&followed.steps), told.join(", ")))
     }
 
     /// Returns the clue that all files of a folder went to another one.
@@ -438,7 +439,7 @@ impl<'a> GitEvidence<'a> {
             kind: EvidenceKind::Git,
             source_then: origin.source.clone(),
             target_then: LinkedPlace::Folder(folder.clone()),
-            fate: Fate::At(LinkedPlace::Folder(to)),
+            state: TargetState::At(LinkedPlace::Folder(to)),
             certainty,
             detail,
         }))
@@ -477,7 +478,7 @@ impl<'a> GitEvidence<'a> {
             kind: EvidenceKind::Git,
             source_then: origin.source.clone(),
             target_then: outside.clone(),
-            fate: Fate::At(outside),
+            state: TargetState::At(outside),
             certainty: Certainty::Certain,
             detail: format!("{} was renamed to {}", origin.source, source.path),
         }))

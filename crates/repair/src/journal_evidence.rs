@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use crate::evidence::{Certainty, Clue, EvidenceKind, Fate};
+use crate::evidence::{Certainty, Clue, EvidenceKind, TargetState};
 use crate::history_walk::keys_below;
 use crate::present::{LinkCase, Present, is_judged, place_of};
 use crate::working_tree::read;
@@ -228,8 +228,8 @@ pub(super) fn journal_clues(
                 format!("{by} {target_then} to {target}")
             };
             let target_then = LinkedPlace::File(target_then);
-            let fate = Fate::At(LinkedPlace::File(target));
-            clues.push((case, Clue { kind, source_then, target_then, fate, certainty, detail }));
+            let state = TargetState::At(LinkedPlace::File(target));
+            clues.push((case, Clue { kind, source_then, target_then, state, certainty, detail }));
         }
         if links.open.is_empty() {
             break;
@@ -274,7 +274,7 @@ fn folder_clue(event: &Event, folder: &NotePath, source_then: &NotePath) -> Opti
         source_then: source_then.clone(),
         target_then: LinkedPlace::Folder(folder.clone()),
         detail: format!("{by} {folder} to {to}"),
-        fate: Fate::At(LinkedPlace::Folder(to)),
+        state: TargetState::At(LinkedPlace::Folder(to)),
         certainty: Certainty::Certain,
     })
 }

@@ -1,4 +1,4 @@
-//! The authority of a copy: the database gives the turn, commits changes and keeps the journal.
+//! The authority of a copy: the database gives the right to change it, commits changes and keeps the journal.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -9,16 +9,16 @@ use uuid::Uuid;
 
 use crate::copy::VaultCopy;
 use crate::postgres::Database;
+use crate::postgres::row_lock::RowLock;
 use crate::postgres::tables::{self, VaultFacts};
-use crate::postgres::turn::RowLock;
 use crate::quota::Quotas;
 use sidenote_base::error::{Error, ErrorKind, Result};
 use sidenote_journal::event::Event;
 use sidenote_markdown::edit::ContentHash;
 use sidenote_markdown::path::NotePath;
 use sidenote_vault::authority::{
-    Authority, Deed, ReadyChange, SharedChanges, SharedContents, SharedPosition, StoredVector, Turn,
-    VectorStore,
+    Authority, ChangeLock, ReadyChange, RecordedEvent, SharedChanges, SharedContents, SharedPosition,
+    StoredVector, VectorStore,
 };
 use sidenote_vault::copy::SharedPath;
 
@@ -88,7 +88,7 @@ impl Landing {
 /// Deeds that are not written yet.
 #[derive(Debug, Default)]
 struct Waiting {
-    deeds: Vec<Deed>,
+    deeds: Vec<RecordedEvent>,
     since: Option<Instant>,
 }
 
@@ -256,7 +256,7 @@ impl Authority for SharedVault {
         Some(self)
     }
 
-    fn patience(&self) -> Duration {
+    fn wait_limit(&self) -> Duration {
         self.limits.lock_time
     }
 
@@ -264,13 +264,13 @@ impl Authority for SharedVault {
         self.database.outage()
     }
 
-    fn turn(&self, patience: Duration) -> Result<Box<dyn Turn>> {
-        let lock = RowLock::take(&self.database, self.id, patience, self.limits.quotas)?;
-        Ok(Box::new(SharedTurn { vault: self.clone(), lock }))
+    fn lock_changes(&self, wait_limit: Duration) -> Result<Box<dyn ChangeLock>> {
+        let lock = RowLock::take(&self.database, self.id, wait_limit, self.limits.quotas)?;
+        Ok(Box::new(SharedChangeLock { vault: self.clone(), lock }))
     }
 
-    fn record(&self, deeds: &mut dyn Iterator<Item = Result<Deed>>, durable: bool) -> Result<()> {
-        let new = deeds.collect::<Result<Vec<Deed>>>()?;
+    fn record(&self, events: &mut dyn Iterator<Item = Result<RecordedEvent>>, durable: bool) -> Result<()> {
+        let new = events.collect::<Result<Vec<RecordedEvent>>>()?;
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         waiting.deeds.extend(new);
         waiting.since.get_or_insert_with(Instant::now);
@@ -351,14 +351,14 @@ impl VectorStore for SharedVault {
     }
 }
 
-/// The turn of a change, with the vault whose copy it changes.
+/// The lock of a change, with the vault whose copy it changes.
 #[derive(Debug)]
-struct SharedTurn {
+struct SharedChangeLock {
     vault: SharedVault,
     lock: RowLock,
 }
 
-impl Turn for SharedTurn {
+impl ChangeLock for SharedChangeLock {
     fn commit(&mut self, change: &ReadyChange<'_>) -> Result<()> {
         let applied = change.applied();
         for (file, bytes) in applied.files.iter().zip(change.contents()) {
@@ -394,7 +394,7 @@ impl Turn for SharedTurn {
     }
 }
 
-impl Drop for SharedTurn {
+impl Drop for SharedChangeLock {
     fn drop(&mut self) {
         self.vault.landing.set(false);
     }

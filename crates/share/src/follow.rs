@@ -13,7 +13,7 @@ use sidenote_base::error::{ErrorKind, Result};
 use sidenote_store::Store;
 
 /// How long one call waits for a notification.
-const PATIENCE: Duration = Duration::from_millis(200);
+const WAIT_LIMIT: Duration = Duration::from_millis(200);
 /// The interval at which a connection for notifications is tried to be made.
 const RETRY: Duration = Duration::from_secs(2);
 /// The interval at which all open vaults are compared with the database, whatever was heard.
@@ -53,7 +53,7 @@ impl Host {
     /// Waits a moment for commits of other servers, and brings the copies of open vaults up to them, so that their
     /// subscribers are told. It is called again and again.
     pub fn follow(&self, follower: &mut Follower) {
-        let commits = self.hear(follower);
+        let commits = self.commits_since(follower);
         let with_files = commits.iter().filter(|commit| commit.generation.is_some());
         let heard: BTreeSet<Uuid> = with_files.map(|commit| commit.vault).collect();
         let has_changed = commits.iter().any(|commit| commit.generation.is_none());
@@ -121,10 +121,10 @@ impl Host {
 
     /// Waits for notifications. Where there is no connection for them, one is made, and all vaults are compared at once, since
     /// nothing was heard until then.
-    fn hear(&self, follower: &mut Follower) -> Vec<Commit> {
+    fn commits_since(&self, follower: &mut Follower) -> Vec<Commit> {
         if follower.listener.is_none() {
             if follower.tried.is_some_and(|at| at.elapsed() < RETRY) {
-                std::thread::sleep(PATIENCE);
+                std::thread::sleep(WAIT_LIMIT);
                 return Vec::new();
             }
             follower.tried = Some(Instant::now());
@@ -140,7 +140,7 @@ impl Host {
                 }
             }
         }
-        let heard = follower.listener.as_mut().map(|listener| listener.wait(PATIENCE));
+        let heard = follower.listener.as_mut().map(|listener| listener.wait(WAIT_LIMIT));
         match heard {
             Some(Ok(heard)) => heard,
             Some(Err(error)) => {

@@ -14,7 +14,7 @@ pub(crate) mod restore;
 pub(crate) mod schema;
 pub(crate) mod tables;
 mod tls;
-pub(crate) mod turn;
+pub(crate) mod row_lock;
 mod vectors;
 
 use std::fmt;

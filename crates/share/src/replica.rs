@@ -24,7 +24,7 @@ use crate::replica::plan::{FileStates, LocalFile, Plan, Rules, Step};
 use crate::replica::remote::{Committed, Remote};
 use crate::replica::state::{SentCommit, State, StateFile};
 use crate::replica::unsent::UnsentFiles;
-pub use crate::replica::watch::{Heard, POLL_INTERVAL};
+pub use crate::replica::watch::{POLL_INTERVAL, SyncEvent};
 use sidenote_base::clock::{Clock, event_id};
 use sidenote_base::error::{Error, ErrorKind, Result};
 use sidenote_base::parallel;

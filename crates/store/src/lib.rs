@@ -99,7 +99,7 @@ pub use sidenote_query::read::note::{InspectReply, ReadReply, ReadRequest};
 pub use sidenote_query::read::relations::{RelationItem, RelationsReply, RelationsRequest};
 pub use sidenote_query::read::tasks::{AllTasks, TaskItem, TasksRequest};
 pub use sidenote_query::related::{
-    Kinship, MentionItem, MentionsReply, RelatedItem, RelatedReply, RelatedRequest,
+    MentionItem, MentionsReply, RelatedBy, RelatedItem, RelatedReply, RelatedRequest,
 };
 pub use sidenote_query::search::{
     Explained, Fallback, PlainSnippet, RelationStatement, SearchReply, SearchRequest, SearchResult,

@@ -32,7 +32,7 @@ const ANSWERS: [&str; 2] =
 const SAME: f32 = 0.99;
 
 /// The time limit for trying a reranker.
-const PATIENCE: Duration = Duration::from_secs(60);
+const WAIT_LIMIT: Duration = Duration::from_secs(60);
 
 /// The purpose of a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -562,10 +562,10 @@ fn verify_embedder(model: &dyn Embed) -> Result<Verified> {
 
 fn verify_reranker(model: &dyn Rerank) -> Result<Verified> {
     let begun = Instant::now();
-    let scores = model.rerank(QUESTION, &ANSWERS, PATIENCE)?;
+    let scores = model.rerank(QUESTION, &ANSWERS, WAIT_LIMIT)?;
     let load_ms = ms(begun);
     let begun = Instant::now();
-    model.rerank(QUESTION, &ANSWERS[..1], PATIENCE)?;
+    model.rerank(QUESTION, &ANSWERS[..1], WAIT_LIMIT)?;
     let text_ms = ms(begun);
     let [answer, other] = scores.as_slice() else {
         return Err(Error::new(

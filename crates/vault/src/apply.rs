@@ -53,7 +53,7 @@ impl Vault {
     /// Before anything is written: `Conflict` (`changed-on-disk`) if a file is not as the plan expects it; `Exists`
     /// (`target-exists`, `case-collision`) if a new name is taken; `Invalid` (`symlink`) for anything but regular files
     /// in real folders; `Io` for files and folders that are not writable. `Io` while writing before the commit point: the
-    /// change is rolled back. The errors of [`Turn::commit`](crate::authority::Turn::commit), after which nothing was
+    /// change is rolled back. The errors of [`ChangeLock::commit`](crate::authority::ChangeLock::commit), after which nothing was
     /// changed. After the commit point nothing is an error: the change is made, and a notice says what the next command still
     /// has to write.
     pub fn apply(&self, lock: &WriteLock, plan: &ChangeSet, at: Timestamp) -> Result<Applied> {

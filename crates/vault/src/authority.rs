@@ -49,27 +49,27 @@ pub trait Authority: Debug + Send + Sync {
     }
 
     /// Returns how long a change waits for others, from the moment at which it asks for the write lock until it has its turn.
-    fn patience(&self) -> Duration {
+    fn wait_limit(&self) -> Duration {
         Duration::from_secs(10)
     }
 
-    /// Returns why nobody gets a turn now, as far as that is known without asking.
+    /// Returns why nobody can change the vault now, as far as that is known without asking.
     fn outage(&self) -> Option<Error> {
         None
     }
 
-    /// Waits at most `patience` for the turn to change the vault. The caller holds the lock of the folder.
+    /// Waits at most `wait_limit` for the right to change the vault. The caller holds the lock of the folder.
     ///
     /// # Errors
-    /// `Conflict` if somebody else keeps the turn; `Io` if it cannot be asked for.
-    fn turn(&self, patience: Duration) -> Result<Box<dyn Turn>>;
+    /// `Conflict` if somebody else changes it all the time; `Io` if it cannot be asked for.
+    fn lock_changes(&self, wait_limit: Duration) -> Result<Box<dyn ChangeLock>>;
 
     /// Records events of the journal that belong to no change of files, such as votes and uses. The journal of a copy gets
     /// them by catching up. With `durable`, they are stored when the call returns. Only a shared authority is asked.
     ///
     /// # Errors
     /// `Io` if they cannot be stored.
-    fn record(&self, deeds: &mut dyn Iterator<Item = Result<Deed>>, durable: bool) -> Result<()>;
+    fn record(&self, events: &mut dyn Iterator<Item = Result<RecordedEvent>>, durable: bool) -> Result<()>;
 }
 
 /// The files that a shared authority has, whatever is in the folder.
@@ -163,7 +163,7 @@ pub fn with_authority(mut vault: Vault, authority: Arc<dyn Authority>) -> Vault 
 }
 
 /// The right to make the next change of a vault. It ends when it is dropped.
-pub trait Turn: Debug + Send {
+pub trait ChangeLock: Debug + Send {
     /// Commits a change. It is called when everything is prepared, and before any file of the folder changes. After an
     /// error the folder stays as it was.
     ///
@@ -196,14 +196,14 @@ impl ReadyChange<'_> {
 
 /// An event of the journal that belongs to no change of files.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Deed {
+pub struct RecordedEvent {
     /// The id of the event.
     pub id: String,
     /// The event as one line of JSON, without a line break.
     pub line: String,
 }
 
-/// The authority of a vault whose folder is the truth: the lock of the folder gives the turn, and the change is committed by
+/// The authority of a vault whose folder is the truth: the lock of the folder is the right to change it, and the change is committed by
 /// the rename of its manifest.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Alone;
@@ -221,16 +221,16 @@ impl Authority for Alone {
         false
     }
 
-    fn turn(&self, _: Duration) -> Result<Box<dyn Turn>> {
+    fn lock_changes(&self, _: Duration) -> Result<Box<dyn ChangeLock>> {
         Ok(Box::new(Self))
     }
 
-    fn record(&self, _: &mut dyn Iterator<Item = Result<Deed>>, _: bool) -> Result<()> {
+    fn record(&self, _: &mut dyn Iterator<Item = Result<RecordedEvent>>, _: bool) -> Result<()> {
         Ok(())
     }
 }
 
-impl Turn for Alone {
+impl ChangeLock for Alone {
     fn commit(&mut self, _: &ReadyChange<'_>) -> Result<()> {
         Ok(())
     }

@@ -95,12 +95,12 @@ impl Default for FlushRequester {
 
 impl FlushRequester {
     /// Waits until the process `follower` has indexed every change of the files up to now. Returns `false` if that process does
-    /// not follow the files, or does not answer within `patience`. Callers that come while one waits share the next request.
-    pub fn request(&self, folder: &Path, follower: u32, patience: Duration) -> bool {
+    /// not follow the files, or does not answer within `wait_limit`. Callers that come while one waits share the next request.
+    pub fn request(&self, folder: &Path, follower: u32, wait_limit: Duration) -> bool {
         if !sign(folder, follower).exists() {
             return false;
         }
-        let end = Instant::now() + patience;
+        let end = Instant::now() + wait_limit;
         let arrival = self.arrivals.fetch_add(1, Ordering::SeqCst) + 1;
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         if self.answered.load(Ordering::SeqCst) >= arrival {

@@ -36,7 +36,7 @@ const LINK_INTERVAL: Duration = Duration::from_secs(5);
 const FLUSH_TIMEOUT: Duration = Duration::from_millis(250);
 
 /// The name of the sidecar folder that holds the marker files of [`Watcher::flush`].
-pub const PULSE_DIR: &str = "pulse";
+pub const MARKER_DIR: &str = "pulse";
 
 /// The paths of a vault that changed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -82,7 +82,7 @@ struct PendingEvents {
     /// Whether the last batch left files for the next one.
     is_cut: bool,
     /// The number of the newest marker file whose event arrived.
-    pulse: u64,
+    newest_marker: u64,
     /// The requests of other processes whose events arrived and that wait for an answer.
     requests: Vec<FlushRequest>,
     /// The reason why there are no events, if there are none.
@@ -193,7 +193,7 @@ pub struct Watcher {
     shared: Arc<WatchState>,
     root: PathBuf,
     /// The folder of the marker files.
-    pulse: PathBuf,
+    markers: PathBuf,
     /// The number of the marker file; 0 while there is none.
     mark: Mutex<u64>,
     /// The sign that this process answers the requests of others, while it does.
@@ -219,11 +219,11 @@ impl Watcher {
     pub fn start(vault: &Vault, sidecar: &Path) -> Result<Self> {
         let shared = Arc::new(WatchState::default());
         let (messages, received) = channel();
-        let pulse = sidecar.join(PULSE_DIR);
+        let markers = sidecar.join(MARKER_DIR);
         let mut gatherer = EventCollector {
             root: vault.root().to_owned(),
             settings: vault.config_folder(),
-            pulse: pulse.clone(),
+            markers: markers.clone(),
             options: vault.scan_options(),
             linked: BTreeSet::new(),
             shared: Arc::clone(&shared),
@@ -237,7 +237,7 @@ impl Watcher {
             .map_err(|error| Error::internal("cannot start the file watcher").with_source(error))?;
         let root = vault.root().to_owned();
         let (mark, sign) = (Mutex::default(), Mutex::default());
-        Ok(Self { shared, root, pulse, mark, sign, messages, thread: Some(thread) })
+        Ok(Self { shared, root, markers, mark, sign, messages, thread: Some(thread) })
     }
 
     /// Takes the next batch if it is complete: if there were no events for a moment, if it is old enough, or if another process
@@ -258,7 +258,7 @@ impl Watcher {
 
     /// Answers requests.
     pub fn answer(&self, requests: &[FlushRequest]) {
-        requests.iter().for_each(|request| request.answer(&self.pulse));
+        requests.iter().for_each(|request| request.answer(&self.markers));
     }
 
     /// Says whether this process answers the requests of others, which it can while the system delivers events.
@@ -271,7 +271,7 @@ impl Watcher {
         if is_blind {
             *sign = None;
         } else if sign.is_none() {
-            *sign = Some(FollowingSign::put(&self.pulse)?);
+            *sign = Some(FollowingSign::put(&self.markers)?);
         }
         Ok(())
     }
@@ -307,7 +307,7 @@ impl Watcher {
         let number = self.renumber_mark()?;
         let end = Instant::now() + FLUSH_TIMEOUT;
         let mut pending = self.shared.lock();
-        while pending.pulse < number && pending.blind.is_none() && !pending.stopped {
+        while pending.newest_marker < number && pending.blind.is_none() && !pending.stopped {
             let left = end.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 break;
@@ -315,7 +315,7 @@ impl Watcher {
             pending =
                 self.shared.changed.wait_timeout(pending, left).unwrap_or_else(PoisonError::into_inner).0;
         }
-        let told = pending.pulse >= number;
+        let told = pending.newest_marker >= number;
         if told {
             tracing::trace!("the system reported the marker file of the watcher");
         } else {
@@ -348,7 +348,7 @@ impl Watcher {
     fn renumber_mark(&self) -> Option<u64> {
         let mut current = self.mark.lock().unwrap_or_else(PoisonError::into_inner);
         let (before, number) = (*current, *current + 1);
-        let path = |number| self.pulse.join(mark(number));
+        let path = |number| self.markers.join(mark(number));
         #[expect(clippy::disallowed_methods, reason = "the sidecar's own file")]
         let renamed = before > 0 && fs::rename(path(before), path(number)).is_ok();
         // Another process removes the marker files of processes that were killed, and may take this one for one of them.
@@ -383,7 +383,7 @@ impl Drop for Watcher {
         let number = *self.mark.lock().unwrap_or_else(PoisonError::into_inner);
         #[expect(clippy::disallowed_methods, reason = "the sidecar's own file")]
         if number > 0
-            && let Err(error) = fs::remove_file(self.pulse.join(mark(number)))
+            && let Err(error) = fs::remove_file(self.markers.join(mark(number)))
         {
             tracing::debug!(%error, "a marker file of the watcher could not be removed");
         }
@@ -407,7 +407,7 @@ fn mark(number: u64) -> String {
 struct EventCollector {
     root: PathBuf,
     settings: PathBuf,
-    pulse: PathBuf,
+    markers: PathBuf,
     options: ScanOptions,
     /// The symbolic links to folders, followed or not, as paths from the root.
     linked: BTreeSet<String>,
@@ -422,10 +422,10 @@ impl EventCollector {
         self.watcher = None;
         let messages = self.messages.clone();
         // The receiver may be dropped shortly before the watcher.
-        let hear = move |event| drop(messages.send(Message::Event(event)));
+        let send = move |event| drop(messages.send(Message::Event(event)));
         // Whoever only reads the files causes no event.
         let changes = Config::default().with_event_kinds(EventKindMask::CORE | EventKindMask::ACCESS_CLOSE);
-        let blind = match RecommendedWatcher::new(hear, changes) {
+        let blind = match RecommendedWatcher::new(send, changes) {
             Ok(watcher) => {
                 self.watcher = Some(watcher);
                 self.watch_all().err()
@@ -455,18 +455,18 @@ impl EventCollector {
 
     fn watch_all(&mut self) -> std::result::Result<(), String> {
         // Only the last level is created: a vault or index that is missing for the moment must not be recreated.
-        match fs::create_dir(&self.pulse) {
+        match fs::create_dir(&self.markers) {
             Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => {
-                return Err(format!("cannot create {}: {error}", self.pulse.display()));
+                return Err(format!("cannot create {}: {error}", self.markers.display()));
             }
             _ => {}
         }
-        if !fs::symlink_metadata(&self.pulse).is_ok_and(|found| found.is_dir()) {
-            return Err(format!("{} is not a folder", self.pulse.display()));
+        if !fs::symlink_metadata(&self.markers).is_ok_and(|found| found.is_dir()) {
+            return Err(format!("{} is not a folder", self.markers.display()));
         }
         self.clear_marks();
-        let pulse = self.pulse.clone();
-        self.add(&pulse)?;
+        let markers = self.markers.clone();
+        self.add(&markers)?;
         self.watch_below("")?;
         let settings = self.settings.clone();
         if settings.is_dir() { self.add(&settings) } else { Ok(()) }
@@ -474,7 +474,7 @@ impl EventCollector {
 
     /// Removes the marker files of processes that were killed.
     fn clear_marks(&self) {
-        let Ok(entries) = fs::read_dir(&self.pulse) else { return };
+        let Ok(entries) = fs::read_dir(&self.markers) else { return };
         let is_old = |entry: &fs::DirEntry| {
             if entry.file_name().to_str().is_some_and(FollowingSign::is_own) {
                 return false;
@@ -587,7 +587,7 @@ impl EventCollector {
             match message {
                 // The events that still wait are dropped.
                 _ if self.shared.lock().stopped => break,
-                Ok(Message::Event(event)) => self.hear(event),
+                Ok(Message::Event(event)) => self.handle(event),
                 Ok(Message::FoldersCameBack) => self.check_link_targets(),
                 Ok(Message::Stop) | Err(RecvTimeoutError::Disconnected) => break,
                 Err(RecvTimeoutError::Timeout) if !is_blind => self.check_link_targets(),
@@ -619,7 +619,7 @@ impl EventCollector {
         }
     }
 
-    fn hear(&mut self, event: notify::Result<notify::Event>) {
+    fn handle(&mut self, event: notify::Result<notify::Event>) {
         let event = match event {
             Ok(event) => event,
             Err(error) if is_missing(&error) => return,
@@ -632,8 +632,8 @@ impl EventCollector {
             return;
         }
         for path in &event.paths {
-            if let Some(name) = path.strip_prefix(&self.pulse).ok().and_then(Path::to_str) {
-                self.hear_pulse(name);
+            if let Some(name) = path.strip_prefix(&self.markers).ok().and_then(Path::to_str) {
+                self.see_marker(name);
             } else if *path == self.settings {
                 let settings = self.settings.clone();
                 if let Err(why) = self.add(&settings) {
@@ -671,7 +671,7 @@ impl EventCollector {
         }
     }
 
-    fn hear_pulse(&self, name: &str) {
+    fn see_marker(&self, name: &str) {
         if let Some(request) = FlushRequest::of_file(name) {
             let mut pending = self.shared.lock();
             if !pending.requests.contains(&request) {
@@ -684,7 +684,7 @@ impl EventCollector {
         let own = name.strip_prefix(&format!("{}-", std::process::id())).and_then(|n| n.parse::<u64>().ok());
         if let Some(number) = own {
             let mut pending = self.shared.lock();
-            pending.pulse = pending.pulse.max(number);
+            pending.newest_marker = pending.newest_marker.max(number);
             drop(pending);
             self.shared.changed.notify_all();
         }

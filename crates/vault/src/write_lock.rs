@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::authority::{ReadyChange, Turn, authority_of};
+use crate::authority::{ChangeLock, ReadyChange, authority_of};
 use crate::dir::{Dir, symlink_error};
 use crate::git_files::{RECORDS_IGNORES, STATE_IGNORES};
 use crate::transaction_records::PENDING;
@@ -22,8 +22,8 @@ const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 /// The exclusive right to write in a vault. Dropping it releases the lock.
 #[derive(Debug)]
 pub struct WriteLock {
-    /// The turn that the vault's authority gave. It ends before the lock is released.
-    turn: Mutex<Box<dyn Turn>>,
+    /// The right to change the vault, which its authority gave. It ends before the lock is released.
+    change_lock: Mutex<Box<dyn ChangeLock>>,
     records: PathBuf,
     pub(crate) folder: Dir,
     #[expect(dead_code, reason = "it holds the lock")]
@@ -54,9 +54,9 @@ impl WriteLock {
     /// Has the vault's authority commit a change.
     ///
     /// # Errors
-    /// The errors of [`Turn::commit`].
+    /// The errors of [`ChangeLock::commit`].
     pub(crate) fn commit(&self, change: &ReadyChange<'_>) -> Result<()> {
-        self.turn.lock().unwrap_or_else(PoisonError::into_inner).commit(change)
+        self.change_lock.lock().unwrap_or_else(PoisonError::into_inner).commit(change)
     }
 }
 
@@ -73,19 +73,19 @@ impl Vault {
         pending.is_some_and(|pending| pending.names().is_ok_and(|names| !names.is_empty()))
     }
 
-    /// Takes the write lock and the turn of the vault's authority, and waits if somebody else has them, as long as
-    /// the [authority](crate::authority::Authority::patience) says. The threads of this process take it in the order
+    /// Takes the write lock and the lock of the vault's authority, and waits if somebody else has them, as long as
+    /// the [authority](crate::authority::Authority::wait_limit) says. The threads of this process take it in the order
     /// in which they asked. A new records folder gets a `.gitignore` and `.gitattributes`.
     ///
     /// # Errors
     /// `Conflict` naming the holder if it keeps the lock; `Invalid` if the records folder is after a symbolic link;
-    /// `Io` if it cannot be written. The errors of [`turn`](crate::authority::Authority::turn) and
+    /// `Io` if it cannot be written. The errors of [`lock_changes`](crate::authority::Authority::lock_changes) and
     /// [`outage`](crate::authority::Authority::outage) of the authority.
     pub fn lock(&self, records: &Path) -> Result<WriteLock> {
-        self.lock_with_timeout(records, authority_of(self).patience())
+        self.lock_with_timeout(records, authority_of(self).wait_limit())
     }
 
-    /// Takes the write lock and the turn of the vault's authority, and waits at most `timeout` for both together.
+    /// Takes the write lock and the lock of the vault's authority, and waits at most `timeout` for both together.
     ///
     /// # Errors
     /// The errors of [`Vault::lock`].
@@ -102,8 +102,8 @@ impl Vault {
             return Err(lock_held_error(&mut folder.open_or_create("lock").map_err(failed)?));
         };
         let file = LockedFile(wait_for_lock(&folder, records, left())?);
-        let turn = Mutex::new(authority.turn(left())?);
-        Ok(WriteLock { turn, records: records.to_owned(), folder, file, place })
+        let change_lock = Mutex::new(authority.lock_changes(left())?);
+        Ok(WriteLock { change_lock, records: records.to_owned(), folder, file, place })
     }
 
     /// Creates the records folder if it is missing. Inside the vault, no symbolic link is followed on the way.

@@ -219,9 +219,9 @@ static SEARCHED: Condvar = Condvar::new();
 
 /// The turn of a thread to search a graph, until it is dropped. A graph that was opened has as many search contexts as there are
 /// cores, and a search without one fails. With more threads than cores no search would end earlier.
-pub(super) struct SearchTurn;
+pub(super) struct SearchPermit;
 
-impl SearchTurn {
+impl SearchPermit {
     /// Waits until fewer threads search than there are cores.
     pub(super) fn wait() -> Self {
         let searching = SEARCHING.lock().unwrap_or_else(PoisonError::into_inner);
@@ -232,7 +232,7 @@ impl SearchTurn {
     }
 }
 
-impl Drop for SearchTurn {
+impl Drop for SearchPermit {
     fn drop(&mut self) {
         *SEARCHING.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
         SEARCHED.notify_one();

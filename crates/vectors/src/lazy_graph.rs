@@ -6,7 +6,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 
 use super::coarse::{coarse, signed};
-use super::graph::{GraphInfo, SearchTurn, open_graph};
+use super::graph::{GraphInfo, SearchPermit, open_graph};
 use super::nearest_records::Passes;
 use super::{graph_error, graph_scan};
 use sidenote_base::error::Result;
@@ -129,7 +129,7 @@ impl LazyGraph {
         }
         let Some(graph) = self.graph() else { return Ok(None) };
         let query = signed(&query);
-        let turn = SearchTurn::wait();
+        let turn = SearchPermit::wait();
         let found = match passes {
             None => graph.search(&query, count),
             Some(passes) => graph.filtered_search(&query, count, |at| usize::try_from(at).is_ok_and(passes)),

@@ -651,13 +651,13 @@ pub fn begin_process_group(command: &mut Command) {
     command.process_group(0);
 }
 
-/// Asks the group of a program that [`begin_process_group`] started to end, and kills what still runs after `patience`.
-pub fn end_process_group(child: &mut Child, patience: Duration) -> io::Result<()> {
+/// Asks the group of a program that [`begin_process_group`] started to end, and kills what still runs after `wait_limit`.
+pub fn end_process_group(child: &mut Child, wait_limit: Duration) -> io::Result<()> {
     use rustix::process::Signal;
     signal_process_group(child, Signal::TERM)?;
     // A process that waits for the terminal is stopped, and must go on to see the signal.
     signal_process_group(child, Signal::CONT)?;
-    let end = Instant::now() + patience;
+    let end = Instant::now() + wait_limit;
     while child.try_wait()?.is_none() && Instant::now() < end {
         std::thread::sleep(Duration::from_millis(5));
     }

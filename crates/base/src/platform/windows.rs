@@ -818,7 +818,7 @@ pub fn begin_process_group(command: &mut Command) {
 }
 
 /// Kills a program that [`begin_process_group`] started. There is no request to end that it would see.
-pub fn end_process_group(child: &mut Child, _patience: Duration) -> io::Result<()> {
+pub fn end_process_group(child: &mut Child, _wait_limit: Duration) -> io::Result<()> {
     child.kill()?;
     child.wait().map(drop)
 }

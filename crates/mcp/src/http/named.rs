@@ -505,7 +505,7 @@ async fn metadata(State(vaults): State<NamedVaults>, Path(name): Path<String>, r
 /// tokens are checked.
 async fn ready(State(vaults): State<NamedVaults>, request: Request) -> Response {
     /// The time that the check may take.
-    const PATIENCE: Duration = Duration::from_secs(5);
+    const WAIT_LIMIT: Duration = Duration::from_secs(5);
     if let Some(refusal) = vaults.gate.refuse_by_host_or_origin(request.uri(), request.headers()).await {
         return refusal;
     }
@@ -521,7 +521,7 @@ async fn ready(State(vaults): State<NamedVaults>, request: Request) -> Response 
     }
     let source = Arc::clone(&vaults.source);
     let checked = tokio::task::spawn_blocking(move || source.check());
-    let why = match tokio::time::timeout(PATIENCE, checked).await {
+    let why = match tokio::time::timeout(WAIT_LIMIT, checked).await {
         Ok(Ok(Ok(()))) => {
             vaults.try_failing().await;
             vaults.retire_changed().await;

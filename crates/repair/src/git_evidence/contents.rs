@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use super::{Followed, GitEvidence, LEAST_BODY, MAX_CANDIDATES, Origin};
-use crate::evidence::{Certainty, Clue, EvidenceKind, Fate};
+use crate::evidence::{Certainty, Clue, EvidenceKind, TargetState};
 use crate::moved_files::{LEAST_PERCENT, is_mostly_in, is_rival};
 use crate::present::Present;
 use crate::working_tree::read;
@@ -32,7 +32,7 @@ impl GitEvidence<'_> {
             kind,
             source_then: origin.source.clone(),
             target_then: LinkedPlace::File(target.clone()),
-            fate: Fate::At(LinkedPlace::File(to.clone())),
+            state: TargetState::At(LinkedPlace::File(to.clone())),
             certainty,
             detail,
         };
@@ -143,7 +143,7 @@ impl GitEvidence<'_> {
                 let detail = format!("{percent} % of its content is the same");
                 found.push(Clue {
                     kind: EvidenceKind::Content,
-                    fate: Fate::At(LinkedPlace::File(path.clone())),
+                    state: TargetState::At(LinkedPlace::File(path.clone())),
                     certainty: Certainty::Weak,
                     detail,
                     ..clue.clone()

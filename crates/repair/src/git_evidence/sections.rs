@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
 
 use super::{GitEvidence, HEAD, LEAST_BODY, MAX_CANDIDATES};
-use crate::evidence::{Certainty, Clue, EvidenceKind, Fate};
+use crate::evidence::{Certainty, Clue, EvidenceKind, TargetState};
 use crate::history_reader::HistoryReader;
 use crate::present::{LinkCase, Present, is_judged, place_of};
 use crate::working_tree::read;
@@ -135,7 +135,7 @@ impl MovedSection {
             kind: EvidenceKind::Git,
             source_then,
             target_then: LinkedPlace::File(target_then),
-            fate: Fate::At(LinkedPlace::File(self.to.clone())),
+            state: TargetState::At(LinkedPlace::File(self.to.clone())),
             certainty: Certainty::Strong,
             detail: format!("the section {heading} went from {} to {} in {by}", self.then.path, self.to),
         }
@@ -233,10 +233,10 @@ impl GitEvidence<'_> {
             return Ok(vec![clue]);
         }
         let wanted = |note: &NotePath| WantedPart::of_link(present, &source.path, link, note);
-        let found = match &clue.fate {
-            Fate::At(LinkedPlace::File(now)) => self.sections.moved_part(self.core, &wanted(now)),
-            Fate::At(LinkedPlace::Folder(_) | LinkedPlace::Outside(_)) => None,
-            Fate::Deleted(_) => {
+        let found = match &clue.state {
+            TargetState::At(LinkedPlace::File(now)) => self.sections.moved_part(self.core, &wanted(now)),
+            TargetState::At(LinkedPlace::Folder(_) | LinkedPlace::Outside(_)) => None,
+            TargetState::Deleted(_) => {
                 let wanted = WantedPart { deleted_by: Some(deleted_by), ..wanted(target) };
                 self.sections.moved_part(self.core, &wanted)
             }
@@ -244,14 +244,14 @@ impl GitEvidence<'_> {
         let Some(moved) = found else { return Ok(vec![clue]) };
         let by = self.named(moved.commit)?;
         let mut section = moved.clue(&by, clue.source_then.clone(), target.clone());
-        Ok(match clue.fate {
-            Fate::At(_) => {
+        Ok(match clue.state {
+            TargetState::At(_) => {
                 // The way of the note counts, too.
                 section.certainty = section.certainty.min(clue.certainty);
                 section.detail = format!("{}, {}", clue.detail, section.detail);
                 vec![section]
             }
-            Fate::Deleted(_) => vec![section, clue],
+            TargetState::Deleted(_) => vec![section, clue],
         })
     }
 }

@@ -8,8 +8,8 @@ use postgres::types::Type;
 use uuid::Uuid;
 
 use super::members::line_of;
+use super::row_lock::lock_row;
 use super::tables::add_deeds;
-use super::turn::lock_row;
 use super::{Database, failed};
 use sidenote_base::clock::Timestamp;
 use sidenote_base::error::{Error, Result};

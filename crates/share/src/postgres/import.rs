@@ -7,8 +7,8 @@ use postgres::types::Type;
 use uuid::Uuid;
 
 use super::names::insert_vault;
+use super::row_lock::{MAX_SENT, send};
 use super::tables::{each_content, files, set_vault, store_event};
-use super::turn::{MAX_SENT, send};
 use super::{Database, failed};
 use sidenote_base::error::Result;
 use sidenote_journal::event::Event;

@@ -60,13 +60,13 @@ impl Database {
 }
 
 impl Listener {
-    /// Waits at most `patience` for a commit, and returns it with those that came meanwhile.
+    /// Waits at most `wait_limit` for a commit, and returns it with those that came meanwhile.
     ///
     /// # Errors
     /// `Io` if the connection is lost.
-    pub(crate) fn wait(&mut self, patience: Duration) -> Result<Vec<Commit>> {
+    pub(crate) fn wait(&mut self, wait_limit: Duration) -> Result<Vec<Commit>> {
         let lost = |error| failed("tell of commits", error);
-        let first = self.0.notifications().timeout_iter(patience).next().map_err(lost)?;
+        let first = self.0.notifications().timeout_iter(wait_limit).next().map_err(lost)?;
         let Some(first) = first else {
             // A connection that was closed says so to the next statement.
             if self.0.is_closed() {

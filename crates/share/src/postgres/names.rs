@@ -6,8 +6,8 @@ use uuid::Uuid;
 
 use super::listener::notify_of_vault;
 use super::members::line_of;
+use super::row_lock::lock_row;
 use super::tables::{Deletion, add_deeds, deleted, deletion_of, gone, usage_of};
-use super::turn::lock_row;
 use super::{Database, SET_VAULT, failed};
 use crate::quota::{QuotaSettings, Usage};
 use sidenote_base::clock::Timestamp;

@@ -8,8 +8,8 @@ use uuid::Uuid;
 
 use super::listener::notify;
 use super::members::name_operator;
+use super::row_lock::{MAX_SENT, Row, difference, lock_row, send, store_rows};
 use super::tables::{files, store_event};
-use super::turn::{MAX_SENT, Row, difference, lock_row, send, store_rows};
 use super::{Database, failed};
 use sidenote_base::error::{Error, Result};
 use sidenote_journal::event::{Event, TouchedFile};

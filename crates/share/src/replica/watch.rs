@@ -20,7 +20,7 @@ const SLICE: Duration = Duration::from_millis(200);
 
 /// What happened while a folder was kept equal to a vault.
 #[derive(Debug)]
-pub enum Heard<'a> {
+pub enum SyncEvent<'a> {
     /// A synchronisation changed one of the sides, or left out files. Files that were told as left out before are not listed.
     Synchronised(&'a SyncReply),
     /// The service cannot be reached, or the folder not be read. It is tried again.
@@ -30,7 +30,7 @@ pub enum Heard<'a> {
 }
 
 impl Replica {
-    /// Makes folder and vault equal whenever one of them changes, until `stop` is set. What happens is told to `hear`.
+    /// Makes folder and vault equal whenever one of them changes, until `stop` is set. What happens is told to `report`.
     ///
     /// # Errors
     /// `Invalid` if the service refuses the token or a right, or the first synchronisation needs a choice; `NotFound` if it
@@ -39,7 +39,7 @@ impl Replica {
         &mut self,
         stop: &AtomicBool,
         progress: &Progress<'_>,
-        hear: &mut dyn FnMut(Heard<'_>),
+        report: &mut dyn FnMut(SyncEvent<'_>),
     ) -> Result<()> {
         let watcher = Watcher::start(self.folder.vault(), &local_folder(self.folder.vault()))?;
         let mut is_lost = false;
@@ -51,13 +51,13 @@ impl Replica {
             match self.follow(is_due, stop, progress) {
                 Ok(reply) => {
                     if std::mem::take(&mut is_lost) {
-                        hear(Heard::Found);
+                        report(SyncEvent::Found);
                     }
                     interval = POLL_INTERVAL;
                     is_due = reply.as_ref().is_some_and(|reply| reply.unfinished);
                     if let Some(reply) = reply {
                         if reply.needs_choice {
-                            hear(Heard::Synchronised(&reply));
+                            report(SyncEvent::Synchronised(&reply));
                             return Ok(());
                         }
                         // What is left out is told once for each reason, and not at every change.
@@ -65,14 +65,14 @@ impl Replica {
                         let mut news = reply;
                         news.left_out.retain(|left| !left_out.contains(left));
                         if !news.is_quiet() || !news.left_out.is_empty() {
-                            hear(Heard::Synchronised(&news));
+                            report(SyncEvent::Synchronised(&news));
                         }
                         left_out = all.into_iter().collect();
                     }
                 }
                 Err(error) if is_temporary(&error) => {
                     if !std::mem::replace(&mut is_lost, true) {
-                        hear(Heard::Lost(&error));
+                        report(SyncEvent::Lost(&error));
                     } else {
                         tracing::debug!("{error}");
                         interval = (interval * 2).min(MAX_INTERVAL);

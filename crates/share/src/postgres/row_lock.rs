@@ -1,4 +1,4 @@
-//! The turn of a change: a transaction that holds the vault's row lock from the plan to the commit.
+//! The row lock of a vault: a transaction that holds it from the plan of a change to the commit.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
@@ -23,13 +23,13 @@ use sidenote_vault::apply_result::{Applied, CommittedFile};
 use sidenote_vault::failpoint;
 
 /// After this time without a statement, the database ends a transaction, so that a server that was cut off does not keep the
-/// turn.
+/// lock.
 const CUT_OFF: &str = "10s";
-/// The interval of a statement that keeps the turn while a long plan is made.
+/// The interval of a statement that keeps the lock while a long plan is made.
 const KEEP_ALIVE: Duration = Duration::from_secs(3);
 /// The most bytes of contents that are sent in one statement, unless one alone is longer.
 pub(super) const MAX_SENT: usize = 8 << 20;
-/// How long an operator waits for the turn.
+/// How long an operator waits for the lock.
 const OPERATOR_WAITS: &str = "30s";
 /// How long to wait for the end of a transaction whose answer was lost.
 const LOST_ANSWER: &str = "20s";
@@ -45,7 +45,7 @@ pub(crate) struct RowLock {
     quotas: Quotas,
     /// The connection, until the transaction has ended.
     client: Arc<Mutex<Option<Client>>>,
-    /// Ends the thread that keeps the turn, when it is dropped.
+    /// Ends the thread that keeps the lock, when it is dropped.
     keeper: Option<Sender<()>>,
 }
 
@@ -67,7 +67,7 @@ impl Drop for RowLock {
                 Ok(()) => self.database.put_back(client),
                 // Closing the connection rolls back, too.
                 Err(error) => {
-                    tracing::debug!("a turn was not rolled back before its connection closed: {error}")
+                    tracing::debug!("a row lock was not rolled back before its connection closed: {error}")
                 }
             }
         }
@@ -75,16 +75,16 @@ impl Drop for RowLock {
 }
 
 impl RowLock {
-    /// Waits at most `patience` for the row lock of a vault. `quotas` count where none are set for the vault.
+    /// Waits at most `wait_limit` for the row lock of a vault. `quotas` count where none are set for the vault.
     pub(crate) fn take(
         database: &Arc<Database>,
         vault: Uuid,
-        patience: Duration,
+        wait_limit: Duration,
         quotas: Quotas,
     ) -> Result<Self> {
-        let patience = format!("{}ms", patience.as_millis().max(1));
+        let wait_limit = format!("{}ms", wait_limit.as_millis().max(1));
         let started = Instant::now();
-        let taken = database.with_client(|client| begin(client, vault, &patience));
+        let taken = database.with_client(|client| begin(client, vault, &wait_limit));
         let count = if taken.is_ok() { &database.turns.given } else { &database.turns.missed };
         count.fetch_add(1, Ordering::Relaxed);
         let waited = u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX);
@@ -99,13 +99,13 @@ impl RowLock {
                 let Some(client) = client.as_mut() else { break };
                 if let Err(error) = client.batch_execute("select 1") {
                     // The commit fails, and says so.
-                    tracing::debug!("a turn cannot be kept: {error}");
+                    tracing::debug!("a row lock cannot be kept: {error}");
                     break;
                 }
             }
         };
         std::thread::Builder::new()
-            .name("sidenote-turn".to_owned())
+            .name("sidenote-lock".to_owned())
             .spawn(keep)
             .map_err(|error| Error::internal("no thread can be started").with_source(error))?;
         Ok(Self {
@@ -133,7 +133,7 @@ impl RowLock {
         self.keeper = None;
         let mut client = self.client.lock().unwrap_or_else(PoisonError::into_inner).take();
         let Some(mut open) = client.take() else {
-            return Err(Error::internal("a turn was used for a second change"));
+            return Err(Error::internal("a row lock was used for a second change"));
         };
         let written = self.write_change(&mut open, applied, contents, event);
         if let Err(error) = written {
@@ -250,10 +250,10 @@ struct LockedRow {
 }
 
 /// Begins a transaction and takes the row lock. Where it fails, the transaction is rolled back.
-fn begin(client: &mut Client, vault: Uuid, patience: &str) -> Result<LockedRow> {
+fn begin(client: &mut Client, vault: Uuid, wait_limit: &str) -> Result<LockedRow> {
     failpoint();
     client.batch_execute("begin").map_err(|error| failed("begin a change of the vault", error))?;
-    let locked = take_row(client, vault, patience, Some(CUT_OFF));
+    let locked = take_row(client, vault, wait_limit, Some(CUT_OFF));
     let locked =
         locked.and_then(|row| row.deleted.as_deref().map_or(Ok(()), |name| Err(deleted(name))).map(|()| row));
     if locked.is_err()
@@ -269,12 +269,12 @@ pub(super) fn lock_row(transaction: &mut Transaction<'_>, vault: Uuid) -> Result
     Ok(take_row(transaction, vault, OPERATOR_WAITS, None)?.head)
 }
 
-/// Takes the row lock of a vault, and waits at most `patience`. With `cut_off`, the database ends the transaction after this
+/// Takes the row lock of a vault, and waits at most `wait_limit`. With `cut_off`, the database ends the transaction after this
 /// time without a statement.
 fn take_row(
     client: &mut impl GenericClient,
     vault: Uuid,
-    patience: &str,
+    wait_limit: &str,
     cut_off: Option<&str>,
 ) -> Result<LockedRow> {
     let waits = |error| failed("lock the vault for a change", error);
@@ -284,7 +284,7 @@ fn take_row(
             "select set_config('sidenote.vault', $1, true), set_config('lock_timeout', $2, true),
             set_config('idle_in_transaction_session_timeout',
                 coalesce($3, current_setting('idle_in_transaction_session_timeout')), true)",
-            &[(&vault.to_string(), Type::TEXT), (&patience, Type::TEXT), (&cut_off, Type::TEXT)],
+            &[(&vault.to_string(), Type::TEXT), (&wait_limit, Type::TEXT), (&cut_off, Type::TEXT)],
         )
         .map_err(waits)?;
     failpoint();

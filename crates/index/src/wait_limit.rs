@@ -9,13 +9,13 @@ const LONG_WAIT: Duration = Duration::from_secs(3600);
 
 /// How long a caller waits until the index is up to date. Work for which it does not wait goes on in the background.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Patience {
+pub struct WaitLimit {
     limit: Option<Duration>,
     /// Whether it waits for a batch of so many files that it takes seconds.
     pub(super) waits_for_large: bool,
 }
 
-impl Patience {
+impl WaitLimit {
     /// As long as it takes.
     pub const ENDLESS: Self = Self { limit: None, waits_for_large: true };
 
@@ -34,7 +34,7 @@ impl Patience {
         Self { limit: self.limit.map(|limit| limit.saturating_sub(waited)), ..self }
     }
 
-    /// Calls `wait` with the time that it may take, until it gives a result. Returns `None` when patience ends before.
+    /// Calls `wait` with the time that it may take, until it gives a result. Returns `None` when the time limit ends before.
     pub(super) fn wait_for<T>(
         self,
         is_large: impl Fn() -> bool,
