@@ -203,7 +203,7 @@ pub(crate) fn repository() -> PathBuf {
 pub(crate) struct SourceFile {
     /// The path in the repository, with forward slashes.
     pub(crate) file: String,
-    /// The path of the module, such as `store/read/list.rs`.
+    /// The path of the module, such as `query/read/list.rs`.
     pub(crate) path: String,
     /// The text, in which all paths begin with `crate`.
     pub(crate) text: String,

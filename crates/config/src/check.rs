@@ -1,4 +1,4 @@
-//! The settings of `check` as they are written. `store/upkeep/check/rules` knows the codes and compiles the globs.
+//! The settings of `check` as they are written. `upkeep/check/rules` knows the codes and compiles the globs.
 
 use std::collections::BTreeMap;
 
