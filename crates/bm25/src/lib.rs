@@ -1,4 +1,5 @@
-//! Owns the full-text index: one document per note, and BM25F scoring over it. The only tantivy user.
+//! The full-text index: one document for each note, and BM25F scores of it. It is the only user of tantivy. It knows no
+//! facts about files and no vectors, and does not join its ranking with another one.
 
 mod analysis;
 pub mod compounds;

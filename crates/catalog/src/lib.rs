@@ -1,6 +1,8 @@
-//! The catalog: one row per file with its fields, links and passages. Only this crate uses SQLite.
+//! The catalog: one row for each file, with its fields, links and passages. It is the only user of SQLite. It ranks
+//! nothing, and knows no other engine.
 //!
-//! The catalog's generation is the commit point of the whole index: a file that the catalog does not list does not exist.
+//! The catalog's generation is the commit point of the whole index: a file that the catalog does not list does not
+//! exist.
 
 mod check;
 mod filter;

@@ -1,4 +1,6 @@
-//! Plans, applies and undoes operations that change notes.
+//! Changes of notes: plans of operations, and their application, commit in git and undo. Each operation has a file that
+//! makes its plan, and `apply` leads through the rest. Nothing here searches, weighs memories or checks a vault: the
+//! crates that do call this one.
 
 pub mod apply;
 pub mod commit;

@@ -1,4 +1,5 @@
-//! The toolsets of five other memory servers, with their tool names and reply formats, over the same notes.
+//! The toolsets of five other memory servers over the same notes. Each has a file with its names, its arguments and the
+//! forms of its replies. The work on notes is done by the services of `store`, and connections belong to `mcp`.
 
 mod longterm;
 mod mem;

@@ -1,7 +1,8 @@
-//! Settings: their layers, their types, and the origin of each value.
+//! Settings: their layers, their types, and the origin of each value. What a setting does is left to the crate that
+//! gets its value.
 //!
-//! Defaults < user file < vault file < environment < flags. An unknown key fails; a vault's file may set safe keys only,
-//! because a vault can be a download.
+//! Defaults < user file < vault file < environment < flags. An unknown key fails; a vault's file may set safe keys
+//! only, because a vault can be a download.
 // size: one table of settings, with its layers and its edits.
 
 mod check;

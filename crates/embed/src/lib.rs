@@ -1,6 +1,5 @@
-//! The trait [`Embed`], which every embedder implements. Each embedder has a file of its own.
-//!
-//! No type of a runtime, a tokenizer or an HTTP client appears in this trait.
+//! Models: the trait [`Embed`], which every embedder implements, and the trait [`Rerank`]. Each embedder has a file of
+//! its own. No type of a runtime, a tokenizer or an HTTP client appears in these traits.
 
 mod e5;
 pub mod onnx;

@@ -1,5 +1,6 @@
-//! The built-in sentence encoder: multilingual-e5-small (Wang et al. 2024, arXiv:2402.05672), its weights of 4 bits and its
-//! tokenizer. It knows no vault, and starts no threads but those that prepare the weights.
+//! The built-in sentence encoder: multilingual-e5-small (Wang et al. 2024, arXiv:2402.05672), its weights of 4 bits and
+//! its tokenizer. Texts go in, and vectors come out. It knows no vault, and starts no threads but those that prepare
+//! the weights.
 
 mod asset;
 mod bert;

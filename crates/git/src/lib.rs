@@ -1,8 +1,8 @@
-//! Git: the repository around a folder, and what its history says. The only crate that runs the `git` program
-//! (docs/spec/git.md 9).
+//! Git: the repository around a folder, what its history says, and commits (docs/spec/git.md 9). It is the only crate
+//! that runs the `git` program, and knows no vault.
 //!
-//! A vault can be a download with a hostile `.git/config`, so reading runs no program that a repository names. Commits run
-//! with the user's own configuration, and only where the user's settings ask for them.
+//! A vault can be a download with a hostile `.git/config`, so reading runs no program that a repository names. Commits
+//! run with the user's own configuration, and only where the user's settings ask for them.
 
 mod command;
 mod commit_graph;

@@ -1,6 +1,5 @@
-//! What the HTTP servers share: accepting connections within limits, request bodies, tokens, streamed answers, signals.
-//!
-//! What a server answers is its own matter.
+//! What the HTTP servers share: connections within limits, request bodies, tokens, streamed answers, signals. What a
+//! server answers is its own matter.
 
 pub mod admission;
 pub mod body;

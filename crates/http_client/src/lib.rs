@@ -1,7 +1,7 @@
-//! The blocking HTTP client for the services that the user configured or asked for. The only ureq user.
+//! The blocking HTTP client for the services that the user configured or asked for. It is the only user of ureq.
 //!
-//! A key is sent in one header of one request. It is never sent to the target of a redirect, and appears in no
-//! message and no log line.
+//! A key is sent in one header of one request. It is never sent to the target of a redirect, and appears in no message
+//! and no log line.
 
 mod authorities;
 

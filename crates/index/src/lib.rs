@@ -1,5 +1,5 @@
-//! The index: everything that is derived from the files. It can be deleted and made again. It is updated by
-//! [`Index::sync`] only.
+//! The index: everything that is derived from the files. It can be deleted and made again. There is one way into it,
+//! [`Index::sync`], and no other.
 //!
 //! The process that holds the lock has a thread that writes the index. All readers use immutable snapshots.
 

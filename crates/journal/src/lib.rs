@@ -1,4 +1,5 @@
-//! The journal: an append-only log with one JSON event on each line, and the undo of operations.
+//! The journal of a vault: an append-only log with one JSON event on each line, and the ledger of uses that is made of
+//! it. What a memory is worth is not decided here.
 //!
 //! Lines never change, except that `compaction` shortens the uses of old months.
 

@@ -1,5 +1,5 @@
-//! What a link means, and how links change when files and parts move; merging two versions of a note. Pure: texts and paths in,
-//! values out.
+//! What a link means, how links change when files and parts move, and how two versions of a note are merged. It takes
+//! texts and paths and returns values: no file is opened, and no clock is read.
 
 pub mod anchor;
 pub mod conflict_copy;

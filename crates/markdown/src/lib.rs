@@ -1,5 +1,6 @@
-//! What one file of a vault says: the note, its properties, headings, links, tags and tasks; and the smallest edits of it. Pure:
-//! bytes in, values out; no files, no clock.
+//! What one file of a vault says: the note, its properties, headings, links, tags and tasks; and the smallest edits of
+//! it. It takes bytes and returns values: no file is opened, no clock is read, and where a link leads is not known
+//! here.
 
 pub mod body_edit;
 pub mod canvas;

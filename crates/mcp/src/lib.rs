@@ -1,6 +1,7 @@
-//! The Model Context Protocol server: toolsets, connections and shutdown. The only user of rmcp.
+//! The server of the Model Context Protocol: its own toolsets, connections and shutdown. It is the only user of rmcp. A
+//! tool calls a service of `store` and does no work on notes itself.
 //!
-//! Standard output carries JSON-RPC only. A panic in a tool fails that call, not the server. `Store` does the work.
+//! Standard output carries JSON-RPC only. A panic in a tool fails that call, not the server.
 #![allow(
     clippy::doc_paragraphs_missing_punctuation,
     reason = "descriptions of arguments are phrases, which agents pay for by the word"

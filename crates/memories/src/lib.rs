@@ -1,4 +1,5 @@
-//! Saves, recalls and maintains memories, computes their scores, and stores handoffs.
+//! Memories of a vault: saving, recalling and maintaining them, and handoffs between sessions. The formulas of
+//! importance, tiers and scores are in `memory`, notes are ranked by `query`, and files are written by `change`.
 
 pub mod content;
 pub mod candidates;

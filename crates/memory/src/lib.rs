@@ -1,6 +1,7 @@
-//! Memory: importance, tiers, scores and recall, computed from frontmatter, journal and time (docs/spec/memory.md).
+//! What a memory is worth: importance, tiers, scores and the choice of a recall, computed from frontmatter, journal and
+//! time (docs/spec/memory.md). It opens no file, reads no clock and knows no index.
 //!
-//! Pure: the same inputs give the same result on every machine, whatever the order of the events.
+//! The same inputs give the same result on every machine, whatever the order of the events.
 
 pub mod capture;
 pub mod context;

@@ -1,5 +1,6 @@
-//! An open vault, from which the services of a store are made: its index, its journal, its clock, who calls, and the files as
-//! they are now, with what a change has planned for them.
+//! The handle of an open vault, [`Core`], from which all services of a store are made: its files, its index, its
+//! journal, its settings, its clock and who calls. It also shows the files as they are now, with what a change has
+//! planned for them. What a service does must not be here.
 
 pub mod call_context;
 pub mod caller;

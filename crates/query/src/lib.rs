@@ -1,4 +1,5 @@
-//! Answers queries: the search pipeline, explanations, related notes and the evaluation of search quality.
+//! Questions about a vault: searching, reading, related notes, explanations, weights of memories, and the evaluation of
+//! search quality. How lists become a ranking is in `search`. No note is changed here.
 
 mod dates;
 pub mod eval;

@@ -1,5 +1,6 @@
-//! Repairs links that are dead, or lead elsewhere than they were meant to (docs/spec/git.md 3): what each link meant,
-//! by evidence of the index, the journal and git, and the edits that follow from it.
+//! Repairs of links that are dead, or lead elsewhere than they were meant to (docs/spec/git.md 3). It finds out what
+//! each link meant, by evidence of the index, the journal and git, and makes the edits that follow from it. Only
+//! `change` writes them.
 
 pub mod dead_link;
 mod commit_changes;

@@ -1,5 +1,5 @@
 //! Secret detection: known formats of keys and tokens, assignments to names such as `api_key`, private key blocks and
-//! long random tokens. The time is linear in the length of the text.
+//! long random tokens. The time is linear in the length of the text. It knows no files, no clock and no vault.
 
 mod names;
 mod public;

@@ -1,6 +1,6 @@
-//! Vaults that several servers share: PostgreSQL holds their bytes and the order of changes, and each server has a copy.
-//!
-//! A copy is a folder like any other, so search, links and memory are the same code on the same bytes.
+//! Vaults that several servers share: PostgreSQL holds their bytes and the order of changes, and each server has a
+//! copy. A copy is a folder like any other, so search, links and memory are the same code on the same bytes. There is
+//! no other way of searching or changing notes here.
 
 pub mod address;
 pub mod authority;

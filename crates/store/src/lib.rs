@@ -1,4 +1,5 @@
-//! The store: the one API that the command line and the MCP server call.
+//! The store: the one API that the command line and the servers call. It opens a vault and gives out the services of
+//! it, looks back in git, and exchanges changes with replicas. No protocol is known here, and nothing is printed.
 //!
 //! The store reads the time once for each request and passes it down. Replies are plain values that serialise as
 //! documented.

@@ -1,4 +1,5 @@
-//! Follows the files, checks the vault, makes backups, exports and imports, and sets models.
+//! The upkeep of a vault: following the files, `check`, `doctor`, backups, exports and imports, conflict copies,
+//! models, and the merge driver for git. Findings are values here; how they are printed is decided by the command line.
 
 pub mod backup;
 pub mod check;

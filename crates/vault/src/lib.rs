@@ -1,6 +1,7 @@
-//! The vault: its root folder, and the mapping from a [`NotePath`] to the file on disk.
+//! The vault: its root folder, the mapping from a [`NotePath`] to the file on disk, scans, watching, writing and
+//! recovery. It knows neither the index nor any database.
 //!
-//! Only `vault/apply`, `vault/commit` and `vault/recover` change notes. All other modules of the vault read.
+//! Only `vault/apply`, `vault/commit`, `vault/recover` and, in a copy, `vault/copy` change notes. All other modules read.
 
 pub mod backup;
 mod manifest;

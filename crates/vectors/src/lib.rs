@@ -1,6 +1,8 @@
-//! The vectors of passages: an append-only log keyed by passage, and an HNSW graph over a large one. The only user of
-//! usearch. A vector belongs to a text, not to a note, so it is found again after a rename, a rebuild or a checkout.
-//! Vectors are compared one by one while they are few enough, which finds the nearest for certain.
+//! The vectors of passages: an append-only log keyed by passage, and an HNSW graph over a large one. It is the only
+//! user of usearch, and knows neither models nor notes.
+//!
+//! A vector belongs to a text, not to a note, so it is found again after a rename, a rebuild or a checkout. Vectors are
+//! compared one by one while they are few enough, which finds the nearest for certain.
 
 mod coarse;
 pub mod cosine;

@@ -1,6 +1,6 @@
-//! The web page of a vault: its server, who is let in, the API, events, and the built files of the page.
-//!
-//! Every reply is one of `Store`, and every change is a plan of it. docs/dev/web.md is the contract with the page.
+//! The web page of a vault: its server, who is let in, the API, events, and the built files of the page. Every reply is
+//! one of `Store`, and every change is a plan of it; docs/dev/web.md is the contract with the page. It does no work on
+//! notes, and knows nothing of `mcp`.
 
 mod access;
 mod actions;
