@@ -87,9 +87,10 @@ docs:
     cargo test --release -- manual_links
     mdbook build docs
 
-# Compile the fuzz targets and what serves the conformance suite.
+# Compile the fuzz targets, what serves the conformance suite, and the core without the features on by default.
 check-extras:
     cargo check --features conformance
+    cargo check --no-default-features
     cargo check --manifest-path fuzz/Cargo.toml --target-dir target
 
 # Feed a parser or rewriter with random input: note, rewrite, frontmatter, query, journal; needs cargo-fuzz and nightly.

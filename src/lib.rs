@@ -7,11 +7,15 @@
 //! - [`vault`], [`journal`]: the notes on disk, and their events
 //! - [`sets`], [`vectors`], [`bm25`], [`catalog`], [`embed`], [`index`]: what is derived from the notes; disposable
 //! - [`mod@search`]: finding and ranking
-//! - [`store`]: the API of the program
-//! - [`share`]: vaults that several servers share
+//! - `sidenote_open_vault`: the handle of an open vault
+//! - `sidenote_query`, `sidenote_change`, `sidenote_repair`, `sidenote_memories`, `sidenote_upkeep`, `sidenote_views`:
+//!   the services that are made of it
+//! - [`store`]: the API of the program, which gives out the services
+//! - `share`: vaults that several servers share, with the feature `team`
 //! - `sidenote_http`: what the HTTP servers share
 //! - [`mcp`]: the MCP server
-//! - [`web`]: the web page
+//! - `compat`: the toolsets of other memory servers, with the feature of that name
+//! - `web`: the web page, with the feature of that name
 //! - [`cli`]: the command line, in this crate
 
 #[cfg(feature = "compat")]
