@@ -1,25 +1,39 @@
-//! Checks that CONTRIBUTING.md names files that exist, that recipes name tests that exist, and that all places name the
-//! same toolchain.
+//! Checks that CONTRIBUTING.md and ARCHITECTURE.md name files that exist, that recipes name tests that exist, and that all
+//! places name the same toolchain.
 
 use std::path::Path;
 
 use super::{ROOT, read};
 
-/// Lists the texts between backticks that look like the path of a file or folder.
+/// Lists the texts between backticks that look like the path of a file or folder, but for the placeholder `crates/NAME`.
 fn paths(text: &str) -> Vec<&str> {
-    let folders = ["src/", "crates/", "tests/", "docs/", "fixtures/", ".ci/"];
+    // A name that begins with `web/` is one of a module of that crate.
+    let folders = ["src/", "crates/", "assets/", "tests/", "docs/", "fixtures/", "packaging/", ".ci/"];
     let top = ["Cargo.toml", "ARCHITECTURE.md", "CHANGELOG.md", "THIRD-PARTY.md", "justfile"];
     let quoted = text.lines().flat_map(|line| line.split('`').skip(1).step_by(2));
-    quoted.filter(|name| folders.iter().any(|start| name.starts_with(start)) || top.contains(name)).collect()
+    let named =
+        quoted.filter(|name| folders.iter().any(|start| name.starts_with(start)) || top.contains(name));
+    named.filter(|name| *name != "crates/NAME").collect()
+}
+
+/// Checks that a document names files that exist, and more of them than a number.
+#[track_caller]
+fn check_paths(document: &str, more_than: usize) {
+    let text = read(document);
+    let named = paths(&text);
+    assert!(named.len() > more_than, "{document} names only {} files", named.len());
+    let missing: Vec<_> = named.into_iter().filter(|path| !Path::new(ROOT).join(path).exists()).collect();
+    assert!(missing.is_empty(), "{document} names what is not there: {missing:#?}");
 }
 
 #[test]
 fn contributing_names_files_that_exist() {
-    let text = read("CONTRIBUTING.md");
-    let named = paths(&text);
-    assert!(named.len() > 30, "only {} files are named", named.len());
-    let missing: Vec<_> = named.into_iter().filter(|path| !Path::new(ROOT).join(path).exists()).collect();
-    assert!(missing.is_empty(), "CONTRIBUTING.md names what is not there: {missing:#?}");
+    check_paths("CONTRIBUTING.md", 70);
+}
+
+#[test]
+fn architecture_names_files_that_exist() {
+    check_paths("ARCHITECTURE.md", 150);
 }
 
 #[test]
