@@ -28,7 +28,7 @@ pub fn parse(text: &str) -> Note {
     match serde_json::from_str::<&RawValue>(json) {
         Ok(whole) => reader.canvas(whole),
         Err(error) => {
-            reader.note.mentions = crate::unlinked_reference::find::in_broken_canvas(text);
+            reader.note.mentions = crate::reference_search::in_broken_canvas(text);
             reader.note.problems.push(ParseProblem {
                 code: "json-unparsable",
                 message: format!("the canvas is not valid JSON: {error}"),

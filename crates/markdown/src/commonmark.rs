@@ -10,10 +10,8 @@ mod html;
 pub(super) mod html_attributes;
 mod html_tags;
 mod ignore_comments;
-pub(super) mod entity;
 mod nesting;
 mod parser_input;
-pub(super) mod whole_link;
 
 use std::ops::Range;
 
@@ -26,7 +24,6 @@ pub use self::html_tags::{escape_attribute, escape_text};
 pub use self::ignore_comments::{IgnoreComment, IgnoreRange, ignore_comments};
 use self::nesting::{LeafKind, trimmed};
 use self::parser_input::{DEEPEST, parser_input};
-use self::whole_link::label_end;
 use crate::commonmark::nesting::{ContainerKind, ContainerStack};
 use crate::inline::{InlineRun, LeafBlock, MdKind, MdLink, RunKind, Scanner};
 use crate::line::Lines;
@@ -35,6 +32,7 @@ use crate::link_syntax;
 use crate::link_syntax::Destination;
 use crate::note::{Block, BlockKind, Footnote, Heading, Note, ParseProblem, PieceKind, Separator, Task};
 use crate::span::Span;
+use crate::whole_link::label_end;
 
 const OPTIONS: Options =
     Options::ENABLE_TABLES.union(Options::ENABLE_FOOTNOTES).union(Options::ENABLE_STRIKETHROUGH);

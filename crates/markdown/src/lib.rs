@@ -4,6 +4,7 @@
 
 pub mod body_edit;
 pub mod canvas;
+mod character_reference;
 pub mod commonmark;
 pub mod control;
 pub mod date_format;
@@ -26,6 +27,7 @@ pub mod passage;
 pub mod path;
 pub mod piece_table;
 pub mod related_section;
+mod reference_search;
 pub mod relation;
 pub mod revert;
 pub mod source_edit;
@@ -36,4 +38,5 @@ pub mod tag_conversion;
 pub mod task_due;
 pub mod unified_diff;
 pub mod unlinked_reference;
+mod whole_link;
 pub mod word_sketch;

@@ -4,7 +4,7 @@
 
 use std::borrow::Cow;
 
-use crate::commonmark::entity::entity_at;
+use crate::character_reference::entity_at;
 use crate::link::{Escape, HostEscape, Link, LinkContext, LinkEscape, LinkForm, is_external};
 use crate::span::Span;
 

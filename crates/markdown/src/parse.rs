@@ -4,7 +4,7 @@
 
 use crate::line::Lines;
 use crate::note::{Note, ParseProblem};
-use crate::unlinked_reference::find;
+use crate::reference_search;
 use crate::{commonmark as markdown, frontmatter};
 
 impl Note {
@@ -33,7 +33,7 @@ impl Note {
         }
         note.frontmatter = frontmatter;
         let reading = markdown::read(text, body_start, &lines, &mut note);
-        note.mentions = find::in_note(text, &note, &reading.html, &lines);
+        note.mentions = reference_search::in_note(text, &note, &reading.html, &lines);
         (note, reading.work)
     }
 }

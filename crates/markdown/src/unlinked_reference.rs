@@ -1,8 +1,6 @@
 //! Unlinked references: names of files that Obsidian does not treat as links, such as a wikilink next to other text in a
 //! property, the source of an image in HTML, or a node of a Mermaid diagram (docs/spec/obsidian.md 2.7, 4.6, 4.7).
 
-pub mod find;
-
 use crate::link::Link;
 
 /// A name of a file that is not a link.

@@ -1,5 +1,5 @@
-//! Checks that no files of `src` use each other in a cycle, so that of two files one can be read without the other. A
-//! folder's file and the files inside it are one unit, so only what crosses units counts.
+//! Checks that no modules of a folder use each other in a cycle, so that of two of them one can be read without the other. What
+//! the files inside of a module use, the module uses.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -78,36 +78,32 @@ fn paths(source: &Source) -> BTreeSet<String> {
     found.into_iter().map(absolute).collect()
 }
 
-/// Maps each file to the files that it uses, without those of its own unit.
+/// Maps each module to the modules of its folder that it, or a file inside of it, uses.
 fn uses(sources: &[Source]) -> BTreeMap<String, BTreeSet<String>> {
     let modules: BTreeSet<String> = sources.iter().map(module).collect();
     let file_of = |path: &str| {
         let mut path = path;
-        loop {
-            if path.is_empty() || modules.contains(path) {
-                return path.to_owned();
-            }
+        while !path.is_empty() && !modules.contains(path) {
             path = path.rsplit_once("::").map_or("", |(start, _)| start);
         }
-    };
-    let is_inside = |inner: &str, outer: &str| {
-        outer.is_empty()
-            || inner.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with("::"))
+        path.to_owned()
     };
     let mut graph: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for source in sources {
         let own = module(source);
-        let used = paths(source)
-            .iter()
-            .map(|path| file_of(path))
-            .filter(|other| !is_inside(other, &own) && !is_inside(&own, other))
-            .collect::<Vec<_>>();
-        graph.entry(own).or_default().extend(used);
+        for used in paths(source).iter().map(|path| file_of(path)) {
+            let names = |path: &str| path.split("::").map(str::to_owned).collect::<Vec<_>>();
+            let (one, other) = (names(&own), names(&used));
+            let same = one.iter().zip(&other).take_while(|(one, other)| one == other).count();
+            if same < one.len() && same < other.len() && !own.is_empty() && !used.is_empty() {
+                graph.entry(one[..=same].join("::")).or_default().insert(other[..=same].join("::"));
+            }
+        }
     }
     graph
 }
 
-/// Finds everything that can be reached from a file.
+/// Finds everything that can be reached from a module.
 fn reachable<'a>(graph: &'a BTreeMap<String, BTreeSet<String>>, from: &'a str) -> BTreeSet<&'a str> {
     let mut seen = BTreeSet::new();
     let mut open = vec![from];
@@ -121,7 +117,7 @@ fn reachable<'a>(graph: &'a BTreeMap<String, BTreeSet<String>>, from: &'a str) -
     seen
 }
 
-/// Finds the circles: each largest set of files that all reach each other.
+/// Finds the circles: each largest set of modules that all reach each other.
 fn circles(sources: &[Source]) -> BTreeSet<Vec<String>> {
     let graph = uses(sources);
     let reach: BTreeMap<&str, BTreeSet<&str>> =
@@ -182,8 +178,9 @@ fn a_cycle_is_reported_whole_and_a_folder_may_use_its_own_files() {
             ("c.rs", "use crate::a::inner::X; use crate::d::D;"),
             ("d.rs", ""),
         ],
-        &[],
+        &[&["a", "b", "c"]],
     );
+    check_circles(&[("a.rs", "use self::inner::X;"), ("a/inner.rs", "use super::Y;")], &[]);
     check_circles(
         &[("a.rs", "use crate::b::B;"), ("b.rs", "use crate::c::C;"), ("c.rs", "use crate::a::X;")],
         &[&["a", "b", "c"]],

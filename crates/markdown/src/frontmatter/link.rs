@@ -1,9 +1,9 @@
 //! Links in properties: values that consist of one link (docs/spec/obsidian.md 2.7).
 
-use crate::commonmark::whole_link::whole_link;
 use crate::link::{Link, LinkContext};
 use crate::link_syntax::{Destination, from_destination, wikilink_at};
 use crate::span::Span;
+use crate::whole_link::whole_link;
 
 /// Parses a property value that consists of one link (docs/spec/obsidian.md 2.7). Spans are offsets in `value`.
 ///
