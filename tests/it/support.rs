@@ -226,7 +226,7 @@ pub(crate) fn source_files() -> Vec<SourceFile> {
         let folder = if name.is_empty() { "src".to_owned() } else { format!("crates/{name}/src") };
         let root = repository().join(&folder);
         walk(&root, &mut |path| {
-            if path.extension().is_some_and(|extension| extension == "rs") {
+            if path.extension().is_some_and(|extension| extension == "rs") && !path.ends_with("tests.rs") {
                 let below = path.strip_prefix(&root).unwrap().to_str().unwrap().replace('\\', "/");
                 files.push(source_file(&crates, &folder, name, &below, &fs::read_to_string(path).unwrap()));
             }

@@ -1,5 +1,8 @@
 //! Parallel map over a slice on all cores, with scoped threads or with those of a pool.
 
+#[cfg(test)]
+mod tests;
+
 use std::cmp::Reverse;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};

@@ -1,5 +1,8 @@
 //! Where a text can be cut: between two grapheme clusters (UAX #29), each of which a reader sees as one character. Pure.
 
+#[cfg(test)]
+mod tests;
+
 use unicode_segmentation::GraphemeCursor;
 
 /// Returns the last end of a character, as readers see it, that is not after byte `at`; the end of the text if that is less. A

@@ -4,6 +4,9 @@
 //! without spaces are split into bigrams, and identifiers are kept whole and split into parts. The index and queries
 //! use the same analysis.
 
+#[cfg(test)]
+mod tests;
+
 use std::mem;
 
 use frostem::{Algorithm, Stemmer};

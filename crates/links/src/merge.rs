@@ -3,6 +3,9 @@
 //! The merge of lines is a value that is passed in, because git's own is the one that counts. What the rules decide is
 //! written into all three versions before it, so that the line merge sees no difference there.
 
+#[cfg(test)]
+mod tests;
+
 mod ancestor;
 mod preserve;
 mod properties;

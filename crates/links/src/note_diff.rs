@@ -2,6 +2,9 @@
 //!
 //! A link is the same one if it stands in the same place: in a line that differs in destinations of links alone.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher as _};
 

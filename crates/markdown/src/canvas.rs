@@ -3,6 +3,9 @@
 //!
 //! Pieces are spans of [`searchable`], not of the JSON itself. Invalid JSON becomes a problem of the note.
 
+#[cfg(test)]
+mod tests;
+
 use std::borrow::Cow;
 use std::collections::HashMap;
 

@@ -1,6 +1,9 @@
 //! Passwords in sentences and after their name, in all languages at once: `the mot de passe is …`, `密码：…`. The words are
 //! data (`crates/secrets/languages/secrets.toml`).
 
+#[cfg(test)]
+mod tests;
+
 use std::ops::Range;
 use std::sync::LazyLock;
 

@@ -4,6 +4,9 @@
 //! A vector belongs to a text, not to a note, so it is found again after a rename, a rebuild or a checkout. Vectors are
 //! compared one by one while they are few enough, which finds the nearest for certain.
 
+#[cfg(test)]
+mod tests;
+
 mod coarse;
 pub mod cosine;
 mod graph;

@@ -1,16 +1,21 @@
 //! Tests passwords in sentences, in the words of all languages (`crates/secrets/languages/secrets.toml`).
+#![allow(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    reason = "a test that cannot go on should stop loudly"
+)]
 
 use std::cell::Cell;
 
+use crate::without_secrets;
 use proptest::prelude::{ProptestConfig, Strategy, prop_assert, prop_oneof, proptest};
 use proptest::sample::select;
 use regex::bytes::RegexBuilder;
-use sidenote::secrets::without_secrets;
 use unicode_normalization::UnicodeNormalization as _;
 
 /// Returns a list of words.
 fn words(key: &str) -> Vec<String> {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/crates/secrets/languages/secrets.toml");
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/languages/secrets.toml");
     let words: toml::Table = std::fs::read_to_string(path).unwrap().parse().unwrap();
     words[key].as_array().unwrap().iter().map(|word| word.as_str().unwrap().to_owned()).collect()
 }

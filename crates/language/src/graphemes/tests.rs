@@ -1,7 +1,12 @@
 //! Texts are cut between two characters as readers see them.
+#![allow(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    reason = "a test that cannot go on should stop loudly"
+)]
 
+use crate::graphemes::{beginning, end_after, end_before, shortened};
 use proptest::prelude::*;
-use sidenote::language::graphemes::{beginning, end_after, end_before, shortened};
 use unicode_segmentation::UnicodeSegmentation as _;
 
 /// Texts of which each is one character for a reader, and several code points.

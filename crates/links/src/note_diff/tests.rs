@@ -1,12 +1,17 @@
 //! The difference of two states of a note: what each kind of change comes to, and that no order of the states matters.
+#![allow(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    reason = "a test that cannot go on should stop loudly"
+)]
 
-use proptest::prelude::*;
-use serde_json::{Value, json};
-use sidenote::links::note_diff::{
+use crate::note_diff::{
     HeadingDiff, LinkChange, LinkDiff, LinkEnd, NoteDiff, NoteState, PropertyChange, TagDiff, TaskChange,
     TaskDiff, WordDiff,
 };
-use sidenote::markdown::note::Note;
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use sidenote_markdown::note::Note;
 
 /// Compares two texts. A link leads to the place that `place` returns for its path; an empty one is nowhere.
 fn diff(before: &str, after: &str, place: impl Fn(&str, bool) -> String) -> NoteDiff {

@@ -1,8 +1,13 @@
 //! Tests the parallel map: the order of results, the state of each thread, and panics.
+#![allow(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    reason = "a test that cannot go on should stop loudly"
+)]
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use sidenote::base::parallel;
+use crate::parallel;
 
 #[test]
 fn results_keep_the_order_of_the_items() {

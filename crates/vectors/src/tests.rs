@@ -1,13 +1,18 @@
 //! Tests how vectors are compared, and what a graph over them finds.
+#![allow(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    reason = "a test that cannot go on should stop loudly"
+)]
 
 use std::collections::HashSet;
 use std::fs;
 use std::path::Path;
 
+use crate::cosine::{coarse_cosine_by_instructions, cosine_by_instructions};
+use crate::{Neighbour, VectorWriter, Vectors};
 use proptest::prelude::{Just, ProptestConfig, any, prop, prop_assert, prop_assert_eq, prop_oneof, proptest};
-use sidenote::base::parallel;
-use sidenote::vectors::cosine::{coarse_cosine_by_instructions, cosine_by_instructions};
-use sidenote::vectors::{Neighbour, VectorWriter, Vectors};
+use sidenote_base::parallel;
 
 const DIMENSIONS: usize = 100;
 /// More than are read whenever a log is opened.

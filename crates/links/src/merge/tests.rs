@@ -1,10 +1,15 @@
 //! The three-way merge of notes: properties by key, links that one side retargeted, and the line merge.
+#![allow(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    reason = "a test that cannot go on should stop loudly"
+)]
 
+use crate::merge::{Markers, Merged, Versions, merge, merge_lines};
 use insta::assert_snapshot;
 use proptest::prelude::*;
-use sidenote::links::merge::{Markers, Merged, Versions, merge, merge_lines};
 
-fn by_lines(texts: Versions<'_>) -> sidenote::base::error::Result<Merged> {
+fn by_lines(texts: Versions<'_>) -> sidenote_base::error::Result<Merged> {
     Ok(merge_lines(texts, &Markers::default()))
 }
 
@@ -277,7 +282,7 @@ fn without_links(text: &str) -> String {
 
 /// Returns the lines after the frontmatter.
 fn body(text: &str) -> Vec<String> {
-    let start = sidenote::markdown::note::Note::parse(text).body_start;
+    let start = sidenote_markdown::note::Note::parse(text).body_start;
     without_links(&text[start..]).lines().map(str::to_owned).collect()
 }
 

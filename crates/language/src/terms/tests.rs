@@ -1,10 +1,13 @@
 //! Tests text analysis: words, identifiers and scripts without spaces.
+#![allow(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    reason = "a test that cannot go on should stop loudly"
+)]
 
+use crate::folding::fold_into;
+use crate::terms::{CachedStemmer, Initials, TermKind, Terms, is_stop_word, stem_prefixes, terms};
 use proptest::prelude::{prop_assert, prop_assert_eq, proptest};
-use sidenote::language::folding::fold_into;
-use sidenote::language::terms::{
-    CachedStemmer, Initials, TermKind, Terms, is_stop_word, stem_prefixes, terms,
-};
 use unicode_normalization::UnicodeNormalization;
 
 /// Checks the terms of a text; wholes stand in brackets.

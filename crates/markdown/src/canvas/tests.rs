@@ -1,10 +1,15 @@
 //! Tests reading a canvas (docs/spec/obsidian.md 2.9): links, tags and text, with spans inside the JSON strings.
+#![allow(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    reason = "a test that cannot go on should stop loudly"
+)]
 
+use crate::canvas::{parse, searchable};
+use crate::note::{Note, Separator};
+use crate::span::Span;
 use proptest::prelude::{any, proptest};
 use serde_json::json;
-use sidenote::markdown::canvas::{parse, searchable};
-use sidenote::markdown::note::{Note, Separator};
-use sidenote::markdown::span::Span;
 
 const BOARD: &str = r##"{
 	"nodes":[
