@@ -3,12 +3,11 @@
 use std::cell::Cell;
 
 use proptest::prelude::*;
-use sidenote::markdown::body_edit::{
-    add_tags, append, append_to_section, prepend, prepend_to_section, remove_tags, rename_tag, replace,
-};
+use sidenote::markdown::body_edit::{append, append_to_section, prepend, prepend_to_section, replace};
 use sidenote::markdown::edit::Edit;
 use sidenote::markdown::frontmatter::read;
 use sidenote::markdown::note::Note;
+use sidenote::markdown::tag_edit::{add_tags, remove_tags, rename_tag};
 
 use crate::support::{PlannedEdits, edit_outcome, edited};
 

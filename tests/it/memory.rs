@@ -9,6 +9,7 @@ use proptest::prelude::*;
 use serde_json::json;
 use sidenote::base::clock::Timestamp;
 use sidenote::memory::context::WorkContext;
+use sidenote::memory::memory_properties::MemoryProperties;
 use sidenote::memory::preview::preview;
 use sidenote::memory::privacy::without_private;
 use sidenote::memory::recall::{
@@ -18,7 +19,7 @@ use sidenote::memory::recall::{
 use sidenote::memory::score::{
     Intent, SplitMix64, Weights, composite_score, intent_score, min_max_normalized,
 };
-use sidenote::memory::state::{MemoryProperties, MemoryState, decayed, fold, round_to_half};
+use sidenote::memory::state::{MemoryState, decayed, fold, round_to_half};
 use sidenote::memory::tier::Tier;
 use sidenote::memory::types::{MemoryType, MemoryTypes};
 use sidenote::memory::usage::{MemoryEvent, NoteRef, Usage, UsageEvent, UsageEventKind, UsageLedger};

@@ -7,7 +7,8 @@ use std::process::Stdio;
 use serde_json::{Value, json};
 use sidenote::base::clock::Timestamp;
 use sidenote::index::silent;
-use sidenote::memory::recall::{MatchEvidence, estimate_tokens, prompt_terms};
+use sidenote::memory::evidence::MatchEvidence;
+use sidenote::memory::recall::{estimate_tokens, prompt_terms};
 
 use crate::mcp_client::Client;
 use crate::support::{TestVault, json as told, run, stderr, stdout, uses};

@@ -16,8 +16,9 @@ use sidenote_catalog::path_id_at;
 use sidenote_config::{IdPolicy, Layout};
 use sidenote_markdown::date_format::UnknownToken;
 use sidenote_markdown::edit::{ChangeSet, FileChange, apply, single_edit};
+use sidenote_markdown::name_rules::NameRules;
 use sidenote_markdown::note::Note;
-use sidenote_markdown::path::{NameRules, NotePath, key};
+use sidenote_markdown::path::{NotePath, key};
 use sidenote_markdown::tag_conversion::StoredTags;
 use sidenote_markdown::{body_edit, date_format, frontmatter};
 use sidenote_open_vault::catalog_overlay::View;
@@ -164,19 +165,6 @@ impl Planner<'_> {
         remarks.append(&mut uniting.remarks);
         add_edits(&mut plan, &source, None, edit, remarks);
         Ok(plan)
-    }
-
-    /// Returns the path of the daily note of the day that a time is in; without one, of today.
-    ///
-    /// # Errors
-    /// `Invalid` if Obsidian's settings give an invalid path.
-    pub fn daily_note(&self, day: Option<Timestamp>) -> Result<NotePath> {
-        let daily = &self.core.vault.settings().daily_notes;
-        let day = day.unwrap_or_else(|| self.core.clock.now());
-        let name = date_format::format(&daily.format, day.local())
-            .map_err(|unknown| unsupported("Obsidian's format of daily notes", unknown))?;
-        let path = if daily.folder.is_empty() { name } else { format!("{}/{name}", daily.folder) };
-        self.core.vault.new_path(&format!("{path}.md"), NameRules::default())
     }
 
     /// Returns whether a new note gets an id and a date (`notes.ids`).
@@ -502,7 +490,7 @@ pub fn number_title(vault: &Vault, view: &View<'_>, request: &mut NewRequest) ->
 }
 
 /// Returns the error for a pattern of dates with a token that is not supported.
-fn unsupported(place: &str, unknown: UnknownToken) -> Error {
+pub(crate) fn unsupported(place: &str, unknown: UnknownToken) -> Error {
     Error::invalid(format!("{place} cannot be used: {unknown}"))
         .with_hint("write the date with YYYY, MM and DD, and text that is no date in [ ]")
 }

@@ -17,6 +17,7 @@ use sidenote_markdown::piece_table::PieceTable;
 use sidenote_markdown::source_edit::source_edits;
 use sidenote_markdown::tag::tag_name;
 use sidenote_markdown::tag_conversion::{ORIGINALS, StoredTags, sanitize};
+use sidenote_markdown::tag_edit;
 use sidenote_open_vault::catalog_overlay::View;
 use sidenote_open_vault::parts::heading;
 use sidenote_open_vault::source::{Source, body_of};
@@ -322,13 +323,13 @@ fn tags(source: &Source, add: &[String], remove: &[String]) -> Result<Vec<Edit>>
         let stays: Vec<String> = kept.iter().filter_map(|text| sanitize(text)).collect();
         going.extend(gone.iter().filter_map(|text| sanitize(text)).filter(|tag| !stays.contains(tag)));
         let going: Vec<&str> = going.iter().map(String::as_str).collect();
-        step(&|text| body_edit::remove_tags(text, &going))?;
+        step(&|text| tag_edit::remove_tags(text, &going))?;
         step(&|text| edit::remove_items(text, ORIGINALS, |item| item.as_str().is_some_and(goes)))?;
     }
     let coming = StoredTags::of(&bare(add));
     if !coming.tags.is_empty() {
         let tags: Vec<&str> = coming.tags.iter().map(String::as_str).collect();
-        step(&|text| body_edit::add_tags(text, &tags))?;
+        step(&|text| tag_edit::add_tags(text, &tags))?;
     }
     if !coming.originals.is_empty() {
         let held = value_of(&source.text, ORIGINALS);

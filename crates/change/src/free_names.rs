@@ -5,7 +5,8 @@ use std::collections::{HashMap, HashSet};
 use crate::move_files::captures_links;
 use crate::naming::placed;
 use sidenote_base::error::{Error, Result};
-use sidenote_markdown::path::{NameRules, NotePath, key};
+use sidenote_markdown::name_rules::NameRules;
+use sidenote_markdown::path::{NotePath, key};
 use sidenote_open_vault::catalog_overlay::View;
 use sidenote_vault::Vault;
 

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use sidenote_base::error::{Error, Result};
 use sidenote_language::graphemes::beginning;
-use sidenote_markdown::path::NameRules;
+use sidenote_markdown::name_rules::NameRules;
 
 /// Returns the path of a note in a folder.
 pub(crate) fn placed(folder: &str, name: &str) -> String {

@@ -5,12 +5,12 @@
 //! only, because a vault can be a download.
 // size: one table of settings, with its layers and its edits.
 
-mod check;
-mod git;
+mod check_settings;
+mod git_settings;
 mod home;
-mod links;
+mod link_settings;
 pub mod note_kinds;
-mod relations;
+mod relation_settings;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -25,11 +25,11 @@ use sidenote_base::error::{Error, Result};
 use sidenote_base::platform;
 use sidenote_base::safe_open;
 
-pub use crate::check::CheckConfig;
-pub use crate::git::{CommitPolicy, GitConfig, GitVault};
+pub use crate::check_settings::CheckConfig;
+pub use crate::git_settings::{CommitPolicy, GitConfig, GitVault};
 pub use crate::home::{expand_home, home_folder};
-pub use crate::links::{LINK_DIALECTS, LinksConfig, LinksFolder};
-pub use crate::relations::RelationConfig;
+pub use crate::link_settings::{LINK_DIALECTS, LinksConfig, LinksFolder};
+pub use crate::relation_settings::RelationConfig;
 
 const DEFAULTS: &str = include_str!("config.toml");
 
@@ -532,7 +532,7 @@ impl Config {
             };
             let origin = Origin::User(path.clone());
             merge(&mut values, &text, &path, origin.clone(), ONLY_FOR_ONE_VAULT)?;
-            for (key, value) in git::settings_of_vault(&values, root, &path)? {
+            for (key, value) in git_settings::settings_of_vault(&values, root, &path)? {
                 put(&mut values, key, value, origin.clone())?;
             }
         }
@@ -601,7 +601,7 @@ impl Config {
             privacy: sections.privacy,
             backup: sections.backup,
             types: checked(sections.types)?,
-            relations: relations::checked(sections.relations)?,
+            relations: relation_settings::checked(sections.relations)?,
             origins,
         })
     }
@@ -720,7 +720,7 @@ pub fn set_user(key: &str, value: Option<&str>, dry_run: bool) -> Result<ConfigE
         .map(|(key, value)| (key, (value, Origin::Default)))
         .collect();
     if ONLY_FOR_ONE_VAULT.contains(&key) {
-        return Err(git::only_for_one_vault(&format!("{key} cannot be set for all vaults"), key));
+        return Err(git_settings::only_for_one_vault(&format!("{key} cannot be set for all vaults"), key));
     }
     let Some(text) = value else {
         if !values.contains_key(key) && !can_be_added(key) {
@@ -761,7 +761,7 @@ pub fn set_user_for_vault(root: &Path, key: &str, value: Option<&str>, dry_run: 
         checked_sections(&values)?;
     }
     let (file, mut document) = read_user_file()?;
-    let change = git::edit_vault(&mut document, root, key, value, &file)?;
+    let change = git_settings::edit_vault(&mut document, root, key, value, &file)?;
     let applied = !dry_run && change.is_some();
     if applied {
         save_user_file(&file, &document.to_string())?;
@@ -781,7 +781,7 @@ fn checked_sections(values: &BTreeMap<String, (Value, Origin)>) -> Result<()> {
     })?;
     sections.links.checked()?;
     sections.git.checked()?;
-    relations::checked(sections.relations)?;
+    relation_settings::checked(sections.relations)?;
     checked(sections.types).map(drop)
 }
 
@@ -919,7 +919,7 @@ fn merge(
 ) -> Result<()> {
     for (key, value) in flatten(&parse(text, path)?) {
         if refused.contains(&key.as_str()) && matches!(origin, Origin::User(_)) {
-            return Err(git::only_for_one_vault(&format!("{} sets {key}", path.display()), &key));
+            return Err(git_settings::only_for_one_vault(&format!("{} sets {key}", path.display()), &key));
         }
         if refused.contains(&key.as_str()) {
             return Err(Error::invalid(format!(

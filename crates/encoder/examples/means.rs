@@ -1,6 +1,6 @@
 //! Computes the mean vectors of passages and of queries, from which the built-in model measures similarities.
 //!
-//! usage: means PASSAGES.tsv QUERIES.tsv MEANS.f32
+//! usage: means PASSAGES.tsv QUERIES.tsv MEANS.f32.
 //!
 //! Each line of a file is a group, a tab and a text. Every group counts the same, however many texts it has.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a tool for developers")]

@@ -1,6 +1,6 @@
 //! Measures the encoder against the same weights in floats, and its speed.
 //!
-//! usage: measure cosines|outliers|speed|cold|count TEXTS.tsv [EVERY], or: measure vectors TEXTS.tsv EVERY VECTORS.f32
+//! usage: measure cosines|outliers|speed|cold|count TEXTS.tsv [EVERY], or: measure vectors TEXTS.tsv EVERY VECTORS.f32.
 //!
 //! Each line of the file is a language, a tab and a text. Every so many of them are read.
 #![allow(

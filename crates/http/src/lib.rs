@@ -1,8 +1,8 @@
 //! What the HTTP servers share: connections within limits, request bodies, tokens, streamed answers, signals. What a
 //! server answers is its own matter.
 
-pub mod admission;
-pub mod body;
+pub mod limits;
+pub mod reply_body;
 mod connections;
 pub mod shutdown;
 pub mod token;
@@ -22,8 +22,8 @@ use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
 
-use crate::admission::{Admission, BODY_TIMEOUT};
 use crate::connections::Connections;
+use crate::limits::{Admission, BODY_TIMEOUT};
 use sidenote_base::error::{Error, Result};
 
 /// The answer to connections beyond the limit.

@@ -217,59 +217,8 @@ pub fn is_segment(text: &str) -> bool {
     !text.is_empty() && !text.starts_with('.') && !text.bytes().any(|byte| byte == 0)
 }
 
-/// The rules for the name of a new file or folder: every system must be able to store it, every link form to contain it,
-/// and no reader may be misled by it (docs/spec/obsidian.md 1.6).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct NameRules {
-    /// Whether names are allowed that only Windows forbids.
-    pub relaxed: bool,
-    /// Whether names are allowed that links cannot contain.
-    pub unlinkable: bool,
-}
-
-impl NameRules {
-    /// Checks the name of a new file or folder.
-    ///
-    /// # Errors
-    /// Returns `Invalid` with the reason. It contains the code `name-not-linkable` if links cannot contain the name.
-    pub fn check(self, name: &str) -> Result<()> {
-        let refuse = |why: &str| {
-            Err(Error::invalid(format!("{name:?} is not a valid name for a new file or folder: {why}"))
-                .with_hint("choose another name; existing files with such names can still be read"))
-        };
-        if let Some(bad) = name.chars().find(|&c| is_forbidden(c)) {
-            return refuse(&format!("it contains {bad:?}"));
-        }
-        let is_unlinkable = name.contains(['#', '^', '[', ']', '|']) || name.contains("%%");
-        if is_unlinkable && !self.unlinkable {
-            return refuse(
-                "links to it would break, because it contains `#`, `^`, `[`, `]`, `|` or `%%` (name-not-linkable)",
-            );
-        }
-        if name.len() > 255 {
-            return refuse("it has more than 255 bytes");
-        }
-        if name != name.trim() {
-            return refuse("it begins or ends with a space");
-        }
-        if self.relaxed {
-            return Ok(());
-        }
-        if let Some(bad) = name.chars().find(|c| matches!(c, '*' | '?' | '"' | '<' | '>')) {
-            return refuse(&format!("Windows does not allow {bad:?} in it"));
-        }
-        if name.ends_with('.') {
-            return refuse("Windows does not allow a dot at its end");
-        }
-        if is_device(name) {
-            return refuse("it is the name of a device on Windows");
-        }
-        Ok(())
-    }
-}
-
 /// Returns whether a name opens a device on Windows.
-fn is_device(name: &str) -> bool {
+pub(crate) fn is_device(name: &str) -> bool {
     let device = name.split('.').next().unwrap_or(name).trim_end().to_ascii_uppercase();
     let number = device.strip_prefix("COM").or_else(|| device.strip_prefix("LPT"));
     let is_numbered = number.is_some_and(|rest| {
@@ -288,7 +237,7 @@ pub fn is_safe_on_windows(segment: &str) -> bool {
 
 /// Returns whether the name of a new file must not contain a character, because it misleads a reader or separates folders
 /// somewhere.
-fn is_forbidden(c: char) -> bool {
+pub(crate) fn is_forbidden(c: char) -> bool {
     c.is_control()
         || matches!(c, '\\' | ':')
         || matches!(c, '\u{061C}' | '\u{200E}' | '\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}')

@@ -28,7 +28,7 @@ pub(super) use self::rights::Member;
 use self::rights::NO_VAULT;
 use super::{OnListening, Server, Toolset};
 use sidenote_base::error::{Error, Result};
-pub(super) use sidenote_http::admission::BodyReservation;
+pub(super) use sidenote_http::limits::BodyReservation;
 use sidenote_http::shutdown;
 
 /// The path of every vault that could be served under a name.

@@ -3,7 +3,7 @@
 
 pub mod content;
 pub mod candidates;
-mod evidence;
+mod prompt_evidence;
 mod meant;
 mod newer_statements;
 pub mod handoff;

@@ -21,7 +21,8 @@ use sidenote_markdown::edit::{ChangeSet, Content, Edit, FileChange, FileLocation
 use sidenote_markdown::frontmatter::edit::{Refusal, set};
 use sidenote_markdown::path::NotePath;
 use sidenote_memory::eviction::{EvictionCandidate, choose};
-use sidenote_memory::state::{DEFAULT_IMPORTANCE, MemoryProperties, fold_with};
+use sidenote_memory::memory_properties::MemoryProperties;
+use sidenote_memory::state::{DEFAULT_IMPORTANCE, fold_with};
 use sidenote_memory::tier::Tier;
 use sidenote_memory::types::GENERAL;
 use sidenote_open_vault::catalog_overlay::View;

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::Recalls;
-use crate::evidence::EvaluatedMatch;
+use crate::prompt_evidence::EvaluatedMatch;
 use sidenote_base::error::Result;
 use sidenote_catalog::Filter;
 use sidenote_language::english::english_rank;

@@ -6,11 +6,12 @@ use std::sync::Arc;
 
 use crate::Recalls;
 use crate::candidates::Candidates;
-use crate::evidence::{COMPARED_BYTES, EvaluatedMatch, LONGEST, Matches};
+use crate::prompt_evidence::{COMPARED_BYTES, EvaluatedMatch, LONGEST, Matches};
 use sidenote_base::error::Result;
 use sidenote_catalog::{FileId, FileKind};
 use sidenote_index::Snapshot;
-use sidenote_memory::recall::{MatchEvidence, prompt_terms};
+use sidenote_memory::evidence::MatchEvidence;
+use sidenote_memory::recall::prompt_terms;
 use sidenote_search::note_date::NoteDate;
 use sidenote_search::query::Query;
 use sidenote_search::{QueryVector, SearchHit};

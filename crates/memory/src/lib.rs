@@ -5,8 +5,11 @@
 
 pub mod capture;
 pub mod context;
+pub mod memory_properties;
 pub mod tier;
+pub mod tier_rule;
 pub mod duplicate;
+pub mod evidence;
 pub mod handoff;
 pub mod mention;
 mod packed_events;

@@ -2,64 +2,25 @@
 
 use serde::Serialize;
 
+use crate::memory_properties::MemoryProperties;
 use crate::tier::Tier;
+use crate::tier_rule::DAY;
+use crate::tier_rule::Thresholds;
+use crate::tier_rule::counted;
+use crate::tier_rule::reason;
 use crate::types::MemoryType;
 use crate::usage::{Usage, UsageEventKind};
 use sidenote_base::clock::Timestamp;
 use sidenote_base::error::{Error, Result};
 
-const DAY: i64 = 86_400_000;
 /// The importance of a note without the property.
 pub const DEFAULT_IMPORTANCE: f64 = 5.0;
 /// The lowest importance.
 pub const MIN_IMPORTANCE: f64 = 1.0;
 /// The highest importance.
 pub const MAX_IMPORTANCE: f64 = 10.0;
-/// The age in milliseconds up to which a note is HOT.
-const HOT: i64 = 72 * 3_600_000;
-/// The fewest uses that make a note warm.
-const WARM_USES: usize = 3;
-/// The fewest days with a use that make a note warm.
-const WARM_DAYS: usize = 2;
-/// How long after its last use a note stays warm, in milliseconds.
-const WARM_SPAN: i64 = 60 * DAY;
 /// The number of uses that take effect together. Each adds a tenth of importance.
 const USES_PER_STEP: u8 = 5;
-/// Tags that protect a note from decay and eviction.
-const PROTECTED_TAGS: &[&str] = &["core", "identity", "pinned"];
-
-/// The properties of a note that determine its state.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct MemoryProperties {
-    /// The property `importance`.
-    pub importance: Option<f64>,
-    /// Whether the property `importance` is not a number.
-    pub is_garbled: bool,
-    /// Whether the note has `pinned: true`.
-    pub pinned: bool,
-    /// Whether the note has `tier: archive`.
-    pub archived: bool,
-    /// Whether the note has `forgotten: true`.
-    pub forgotten: bool,
-    /// The property `superseded_by`.
-    pub superseded_by: Option<String>,
-    /// The property `usefulness`.
-    pub usefulness: i64,
-    /// The tags of the note, without `#`.
-    pub tags: Vec<String>,
-    /// The time of creation, or the earliest time at which the note is known to have existed.
-    pub created: Timestamp,
-    /// Whether the note was copied to the vault, so that it may be older than that time.
-    pub is_copied: bool,
-}
-
-impl MemoryProperties {
-    /// Says whether the importance of the note is fixed.
-    pub fn is_protected(&self) -> bool {
-        let protects = |tag: &String| PROTECTED_TAGS.iter().any(|name| tag.eq_ignore_ascii_case(name));
-        self.pinned || self.tags.iter().any(protects)
-    }
-}
 
 /// The state of a memory at one time.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -155,121 +116,6 @@ fn importance(properties: &MemoryProperties, kind: &MemoryType, usage: &Usage, n
         }
     }
     (bounded(decayed(importance, days_between(since, now), kind)), tenths)
-}
-
-/// The thresholds of the tiers (docs/spec/memory.md, Tiers).
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Thresholds {
-    /// How long a note is HOT, in milliseconds.
-    pub hot: i64,
-    /// The fewest uses that make it WARM.
-    pub warm_uses: usize,
-    /// The fewest days with a use that make it WARM.
-    pub warm_days: usize,
-    /// How long it is WARM after its last use, in milliseconds.
-    pub warm: i64,
-}
-
-impl Default for Thresholds {
-    fn default() -> Self {
-        Self { hot: HOT, warm_uses: WARM_USES, warm_days: WARM_DAYS, warm: WARM_SPAN }
-    }
-}
-
-/// Which value decides the tier of a memory.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum TierReason {
-    /// ARCHIVE: its properties say so.
-    Archived,
-    /// HOT: it was created lately.
-    New,
-    /// WARM: it was used often enough, on enough days, and lately.
-    InUse,
-    /// WARM: it is pinned.
-    Pinned,
-    /// COLD: it has too few uses.
-    FewUses,
-    /// COLD: it was used on too few days.
-    FewDays,
-    /// COLD: its last use is too long ago.
-    Unused,
-}
-
-impl TierReason {
-    /// Returns the tier that follows.
-    fn tier(self) -> Tier {
-        match self {
-            Self::Archived => Tier::Archive,
-            Self::New => Tier::Hot,
-            Self::InUse | Self::Pinned => Tier::Warm,
-            Self::FewUses | Self::FewDays | Self::Unused => Tier::Cold,
-        }
-    }
-}
-
-/// The uses of a memory, counted.
-#[derive(Debug, Clone, Copy, Default)]
-struct UseCounts {
-    uses: usize,
-    days: usize,
-    last: Option<Timestamp>,
-}
-
-/// Counts the uses up to an instant.
-fn counted(usage: &Usage, until: Timestamp) -> UseCounts {
-    let (mut counts, mut last_day) = (UseCounts::default(), None);
-    for used in usage.uses().filter(|used| *used <= until) {
-        let day = used.date();
-        counts.days += usize::from(last_day != Some(day));
-        last_day = Some(day);
-        counts.uses += 1;
-        counts.last = Some(used);
-    }
-    counts
-}
-
-/// Finds which value decides the tier (docs/spec/memory.md, Tiers).
-fn reason(
-    thresholds: &Thresholds,
-    properties: &MemoryProperties,
-    counts: UseCounts,
-    now: Timestamp,
-) -> TierReason {
-    let age = |since: Timestamp| now.millis().saturating_sub(since.millis());
-    let of_uses = if counts.uses < thresholds.warm_uses {
-        TierReason::FewUses
-    } else if counts.days < thresholds.warm_days {
-        TierReason::FewDays
-    } else if counts.last.is_none_or(|last| age(last) > thresholds.warm) {
-        TierReason::Unused
-    } else {
-        TierReason::InUse
-    };
-    if properties.archived && !properties.pinned {
-        TierReason::Archived
-    } else if !properties.is_copied && age(properties.created) < thresholds.hot {
-        TierReason::New
-    } else if properties.pinned && of_uses != TierReason::InUse {
-        TierReason::Pinned
-    } else {
-        of_uses
-    }
-}
-
-/// Returns which value decides the tier of a memory at one time.
-pub fn tier_reason(
-    thresholds: &Thresholds,
-    properties: &MemoryProperties,
-    usage: &Usage,
-    at: Timestamp,
-) -> TierReason {
-    reason(thresholds, properties, counted(usage, at), at)
-}
-
-/// Determines the tier of a memory at one time, without its importance.
-pub fn tier_at(thresholds: &Thresholds, properties: &MemoryProperties, usage: &Usage, at: Timestamp) -> Tier {
-    tier_reason(thresholds, properties, usage, at).tier()
 }
 
 /// Computes the state of a memory from its properties, its usage and the time, with the default thresholds.

@@ -16,6 +16,7 @@ pub mod parts;
 pub mod redaction;
 pub mod refusals;
 pub mod session_commits;
+pub mod similar_names;
 pub mod source;
 pub mod sync;
 pub mod unindexed;

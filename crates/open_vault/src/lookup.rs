@@ -14,7 +14,6 @@ use sidenote_base::parallel;
 use sidenote_base::wording::Wording;
 use sidenote_catalog::{FileKind, FileRow, Filter, Hash, path_id};
 use sidenote_index::Drift;
-use sidenote_links::misspelled_name::TypedName;
 use sidenote_markdown::path::{NotePath, key, typed_folder};
 use sidenote_vault::apply_result::Applied;
 use sidenote_vault::authority::authority_of;
@@ -158,24 +157,6 @@ impl Lookup<'_> {
                     .with_hint(format!("give one path: {}", paths.join(", "))))
             }
         }
-    }
-
-    /// Lists the file names, titles and aliases of notes that an unknown name may mean, whatever their accents: those that contain
-    /// it, the shortest first, or else those that differ from it in few letters.
-    fn similar_names(&self, wanted: &str) -> Result<Vec<String>> {
-        // A folder may be mistaken, too.
-        let wanted = wanted.rsplit('/').next().unwrap_or(wanted);
-        let wanted = TypedName::new(wanted.strip_suffix(".md").unwrap_or(wanted));
-        let (mut holding, mut near) = (BTreeSet::new(), BTreeSet::new());
-        self.core.index.catalog().names().each(|name| {
-            if wanted.is_in(name) {
-                holding.insert((name.chars().count(), name.to_owned()));
-            } else if let Some(edits) = wanted.edits_to(name) {
-                near.insert((edits, name.to_owned()));
-            }
-        })?;
-        let similar = if holding.is_empty() { near } else { holding };
-        Ok(similar.into_iter().take(SUGGESTED).map(|(_, name)| name).collect())
     }
 
     /// Gives the folder of a filter the form of the paths of its notes: as [`typed_folder`] normalizes it, in the case of the
@@ -409,23 +390,8 @@ fn link_body(name: &str) -> Option<&str> {
     body.strip_suffix("]]")
 }
 
-pub(crate) fn not_found(name: &str, similar: &[String]) -> Error {
-    let error = Error::not_found(format!("no note is named {name:?}"));
-    if similar.is_empty() {
-        error.with_hint(
-            Wording::new(
-                "a note is named by its path, id, title, alias or file name; `sidenote list` shows them",
-                "a note is named by its path, id, title, alias or file name",
-            )
-            .with_tool("list_notes", "list_notes shows them"),
-        )
-    } else {
-        error.with_hint(format!("did you mean {}?", similar.join(", ")))
-    }
-}
-
 /// The largest number of names that are suggested for an unknown one.
-const SUGGESTED: usize = 5;
+pub(crate) const SUGGESTED: usize = 5;
 
 /// The largest number of created notes whose rows are read after an operation.
 const MADE: usize = 100;
@@ -443,5 +409,20 @@ impl<'a> Lookup<'a> {
     /// Makes the service of an open vault.
     pub fn of(core: &'a Core) -> Self {
         Self { core }
+    }
+}
+
+pub(crate) fn not_found(name: &str, similar: &[String]) -> Error {
+    let error = Error::not_found(format!("no note is named {name:?}"));
+    if similar.is_empty() {
+        error.with_hint(
+            Wording::new(
+                "a note is named by its path, id, title, alias or file name; `sidenote list` shows them",
+                "a note is named by its path, id, title, alias or file name",
+            )
+            .with_tool("list_notes", "list_notes shows them"),
+        )
+    } else {
+        error.with_hint(format!("did you mean {}?", similar.join(", ")))
     }
 }

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use sidenote_base::clock::Timestamp;
 use sidenote_catalog::{CreationSource, FileId, FileRow};
-use sidenote_memory::state::MemoryProperties;
+use sidenote_memory::memory_properties::MemoryProperties;
 
 /// Distinct values, each with a number.
 #[derive(Debug, Default)]

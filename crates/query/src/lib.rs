@@ -9,7 +9,7 @@ pub mod read;
 pub mod related;
 pub mod rerank;
 pub mod search;
-mod suggestion;
+mod corrected_query;
 pub mod validity;
 pub mod verify;
 pub mod why;

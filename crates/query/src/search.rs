@@ -6,11 +6,11 @@ use std::time::Duration;
 use serde::Serialize;
 
 use crate::Searches;
+use crate::corrected_query::suggestion;
 use crate::dates::DatedQuery;
 use crate::memory_ranking::MemoryRanking;
 use crate::memory_weights::{Memory, MemoryWeights};
 use crate::read::Reads;
-use crate::suggestion::suggestion;
 use crate::validity::{hits_below_replacements, invalidities, valid_as_of};
 use crate::verify::{SearchHits, Verification};
 use sidenote_base::clock::Timestamp;

@@ -25,7 +25,7 @@ use crate::journal_evidence::{find_captured, journal_clues};
 use crate::present::{LinkCase, Present};
 use sidenote_base::error::{Error, Result};
 use sidenote_change::Changes;
-use sidenote_change::heading_links::{SettledNotes, follow_headings};
+use sidenote_change::follow_headings::{SettledNotes, follow_headings};
 use sidenote_change::move_files::add_edits;
 use sidenote_change::operation::ChangeReply;
 use sidenote_git::{Repository, Unfinished};

@@ -47,12 +47,14 @@ pub use sidenote_change::create::{NewRequest, refuse_long_label};
 pub use sidenote_change::delete::{DanglingLinks, DeleteRequest};
 pub use sidenote_change::edit::{EditRequest, NoteEdit, json_or_text};
 pub use sidenote_change::editor::Edited;
+pub use sidenote_change::extract::ExtractRequest;
 pub use sidenote_change::link::{LinkRequest, display_text};
-pub use sidenote_change::merge::{ExtractRequest, MergeRequest};
-pub use sidenote_change::move_files::{MoveRequest, PartKind, PartRequest};
+pub use sidenote_change::merge::MergeRequest;
+pub use sidenote_change::move_files::MoveRequest;
 pub use sidenote_change::naming::number;
 pub use sidenote_change::operation::{ChangeReply, Operation};
-pub use sidenote_change::rename::{RenameKind, RenameRequest};
+pub use sidenote_change::rename_part::{PartKind, PartRequest};
+pub use sidenote_change::rename_tag_or_property::{RenameKind, RenameRequest};
 pub use sidenote_change::revise::ReviseRequest;
 pub use sidenote_change::undo::UndoRequest;
 pub use sidenote_change::undo_conflict::{LaterOperation, UndoConflict};
@@ -75,8 +77,8 @@ pub use sidenote_memories::{Handoffs, Maintenance, Memories, MemoryWrites, Recal
 pub use sidenote_memory::context::WorkContext;
 pub use sidenote_memory::recall::{RecallItem, xml_block};
 pub use sidenote_memory::score::{Intent, IntentScore, ScoreComponent};
-pub use sidenote_memory::state::TierReason;
 pub use sidenote_memory::tier::Tier;
+pub use sidenote_memory::tier_rule::TierReason;
 pub use sidenote_open_vault::caller::{
     CallOrigin, Caller, OP_REFUSED, Role, actor_of, names_of, person_of, tool_of,
 };

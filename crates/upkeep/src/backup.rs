@@ -18,8 +18,8 @@ use sidenote_markdown::path::NotePath;
 use sidenote_open_vault::catalog_overlay::View;
 use sidenote_open_vault::idempotency::Calls;
 use sidenote_open_vault::sync::IndexSync;
-use sidenote_vault::backup;
-use sidenote_vault::backup::{BackupManifest, PREFIX, UnfinishedBackup};
+use sidenote_vault::backup_folder;
+use sidenote_vault::backup_folder::{BackupManifest, PREFIX, UnfinishedBackup};
 
 /// The time after the last backup at which an automatic one is due.
 const DAY: i64 = 24 * 3_600_000;
@@ -80,7 +80,7 @@ impl Upkeep<'_> {
         match given {
             Some(folder) => folder.to_owned(),
             None if self.core.config.backup.dir.as_os_str().is_empty() => {
-                self.core.vault.root().join(backup::own_folder())
+                self.core.vault.root().join(backup_folder::own_folder())
             }
             // A relative path is relative to the vault.
             None => self.core.vault.root().join(&self.core.config.backup.dir),
@@ -152,7 +152,7 @@ impl Upkeep<'_> {
     /// # Errors
     /// `Io` if the backup folder cannot be listed.
     pub fn backups(&self, folder: Option<&Path>) -> Result<Vec<BackupItem>> {
-        let found = backup::list(&self.backup_folder(folder), self.core.vault.root())?;
+        let found = backup_folder::list(&self.backup_folder(folder), self.core.vault.root())?;
         Ok(found.into_iter().map(|(path, manifest)| BackupItem::of(path, &manifest)).collect())
     }
 
@@ -165,7 +165,7 @@ impl Upkeep<'_> {
                 "ask the user which one is meant",
             ));
         }
-        let manifest = backup::open(&path)?;
+        let manifest = backup_folder::open(&path)?;
         Ok((path, manifest))
     }
 
@@ -188,7 +188,7 @@ impl Upkeep<'_> {
         let item = BackupItem::of(path.clone(), &manifest);
         if let Some(to) = to {
             if !dry_run {
-                backup::restore(&self.core.vault, &path, to)?;
+                backup_folder::restore(&self.core.vault, &path, to)?;
             }
             return Ok(RestoreReply { backup: item, to: Some(to.to_owned()), change: None });
         }
@@ -211,8 +211,8 @@ impl Upkeep<'_> {
         backup: &Path,
         manifest: &BackupManifest,
     ) -> Result<()> {
-        let read = |(path, name, file)| Ok((name, backup::read(backup, path, file)?));
-        let months = backup::journal(manifest).map(read).collect::<Result<Vec<_>>>()?;
+        let read = |(path, name, file)| Ok((name, backup_folder::read(backup, path, file)?));
+        let months = backup_folder::journal(manifest).map(read).collect::<Result<Vec<_>>>()?;
         months.iter().try_for_each(|(name, bytes)| self.core.journal().restore_lines(lock, name, bytes))
     }
 
@@ -253,7 +253,7 @@ impl Upkeep<'_> {
             if before.is_some_and(|before| file.blake3.as_deref() == Some(before.to_hex().as_str())) {
                 continue;
             }
-            let bytes = backup::read(folder, &format!("notes/{name}"), file)?;
+            let bytes = backup_folder::read(folder, &format!("notes/{name}"), file)?;
             let place = FileLocation::Vault(path);
             plan.files.push(FileChange {
                 from: before.is_some().then(|| place.clone()),

@@ -5,7 +5,7 @@
 pub mod baseline;
 pub mod codes;
 pub mod problem;
-mod compare;
+mod across_notes;
 mod files;
 mod git_files;
 mod note;
@@ -17,8 +17,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use serde::Serialize;
 
 use crate::Upkeep;
+use crate::check::across_notes::{duplicate_ids, name_clashes, near_duplicates, orphans};
 use crate::check::baseline::{Baseline, BaselineCounts};
-use crate::check::compare::{duplicate_ids, name_clashes, near_duplicates, orphans};
 use crate::check::files::CheckedFiles;
 use crate::check::git_files::{CheckedRepository, VaultChanges};
 use crate::check::note::{CheckedNote, LinkNames, PartLink, check_note};

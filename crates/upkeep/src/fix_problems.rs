@@ -7,7 +7,7 @@ use crate::check::CheckRequest;
 use crate::check::problem::Problem;
 use sidenote_base::error::{Error, Result};
 use sidenote_change::Changes;
-use sidenote_change::heading_links::{SettledNotes, follow_headings};
+use sidenote_change::follow_headings::{SettledNotes, follow_headings};
 use sidenote_change::operation::ChangeReply;
 use sidenote_markdown::edit::{ChangeSet, Edit, FileChange};
 use sidenote_markdown::path::NotePath;

@@ -26,7 +26,7 @@ use sidenote_open_vault::Core;
 use sidenote_open_vault::catalog_overlay::View;
 use sidenote_open_vault::source::Source;
 use sidenote_vault::undo_log::UndoLog;
-use sidenote_vault::{backup, merge_base};
+use sidenote_vault::{backup_folder, merge_base};
 
 /// The most commits of a note in which the common ancestor is looked for.
 const MAX_COMMITS: usize = 100;
@@ -322,11 +322,11 @@ impl CopyMerge<'_> {
     fn versions_in_backups(&self, note: &NotePath) -> Result<Vec<EarlierVersion>> {
         let folder = Upkeep::of(self.core).backup_folder(None);
         let mut versions = Vec::new();
-        for (path, manifest) in backup::list(&folder, self.core.vault.root())?.into_iter().rev() {
+        for (path, manifest) in backup_folder::list(&folder, self.core.vault.root())?.into_iter().rev() {
             let Some((_, file)) = manifest.of_vault().find(|(path, _)| *path == note.as_str()) else {
                 continue;
             };
-            let bytes = backup::read(&path, &format!("notes/{note}"), file)?;
+            let bytes = backup_folder::read(&path, &format!("notes/{note}"), file)?;
             let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
             let at = Timestamp::parse(&manifest.at).unwrap_or_default();
             let version = String::from_utf8(bytes).ok().map(|text| EarlierVersion { text, origin: name, at });

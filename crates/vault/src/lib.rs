@@ -3,7 +3,7 @@
 //!
 //! Only `vault/apply`, `vault/commit`, `vault/recover` and, in a copy, `vault/copy` change notes. All other modules read.
 
-pub mod backup;
+pub mod backup_folder;
 mod manifest;
 pub mod merge_base;
 pub mod obsidian;
@@ -48,7 +48,8 @@ use sidenote_base::error::{Error, ErrorKind, Result};
 use sidenote_base::platform;
 use sidenote_base::safe_open;
 use sidenote_config::LinksConfig;
-use sidenote_markdown::path::{NameRules, NotePath};
+use sidenote_markdown::name_rules::NameRules;
+use sidenote_markdown::path::NotePath;
 
 /// The name of the folder that holds a vault's own state.
 pub const STATE_DIR: &str = ".sidenote";

@@ -8,8 +8,10 @@ use crate::Views;
 use sidenote_base::clock::Timestamp;
 use sidenote_base::error::Result;
 use sidenote_memories::Memories;
-use sidenote_memory::state::{MemoryProperties, Thresholds, TierReason, fold_with, tier_at, tier_reason};
+use sidenote_memory::memory_properties::MemoryProperties;
+use sidenote_memory::state::fold_with;
 use sidenote_memory::tier::Tier;
+use sidenote_memory::tier_rule::{Thresholds, TierReason, tier_at, tier_reason};
 use sidenote_memory::usage::{Usage, UsageEventKind};
 use sidenote_query::memory_weights::{Memory, MemoryWeights, TierThresholds};
 

@@ -17,7 +17,7 @@ use sidenote_journal::reader::ReadOrder;
 use sidenote_links::rewrite::parse;
 use sidenote_markdown::decode::decode;
 use sidenote_markdown::edit::{FileLocation, apply};
-use sidenote_memory::state::MemoryProperties;
+use sidenote_memory::memory_properties::MemoryProperties;
 use sidenote_open_vault::note_columns::Creation;
 use sidenote_query::memory_weights::{Memory, MemoryWeights, said};
 use sidenote_vault::undo_log::{FileUndo, UndoLog};

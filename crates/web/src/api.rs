@@ -18,7 +18,7 @@ use crate::reply::{ApiError, accepts_gzip, json_reply};
 use crate::reply_cache::ReplyCache;
 use crate::{actions, assets, files, read};
 use sidenote_base::platform;
-use sidenote_http::admission::Admission;
+use sidenote_http::limits::Admission;
 use sidenote_store::Store;
 
 /// The beginning of the addresses of the API.

@@ -9,7 +9,7 @@ use axum::response::Response;
 use serde_json::{Value, json};
 use tokio::sync::{Notify, broadcast, watch};
 
-use sidenote_http::body::channel_body;
+use sidenote_http::reply_body::channel_body;
 use sidenote_index::SyncReport;
 use sidenote_store::Store;
 

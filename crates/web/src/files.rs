@@ -10,7 +10,7 @@ use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode
 
 use crate::reply::ApiError;
 use sidenote_base::error::ErrorKind;
-use sidenote_http::body::channel_body;
+use sidenote_http::reply_body::channel_body;
 use sidenote_markdown::media_type::media_type;
 use sidenote_markdown::path::NotePath;
 use sidenote_store::Store;

@@ -26,7 +26,7 @@ use crate::access::Access;
 use crate::api::Api;
 use crate::events::Events;
 use sidenote_base::error::{Error, Result};
-use sidenote_http::admission::Admission;
+use sidenote_http::limits::Admission;
 use sidenote_http::{runtime, shutdown, token};
 use sidenote_store::Store;
 

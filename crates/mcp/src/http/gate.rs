@@ -18,7 +18,7 @@ use super::cors::{self, Cors, origin};
 use crate::Server;
 use crate::login::Login;
 use sidenote_base::error::{Error, Result};
-use sidenote_http::admission::{Admission, MAX_BODY};
+use sidenote_http::limits::{Admission, MAX_BODY};
 use sidenote_http::token::read_or_create;
 use sidenote_language::graphemes::shortened;
 use sidenote_markdown::control::plain;

@@ -14,7 +14,7 @@ use serde_json::json;
 use super::metrics::Metrics;
 use crate::login::{Identity, Login, Refusal, SCOPES};
 use sidenote_base::error::{Error, Result};
-use sidenote_http::body::ending_body;
+use sidenote_http::reply_body::ending_body;
 use sidenote_store::{Caller, Role};
 
 /// The answer for a vault that does not exist, or that nobody may know of.

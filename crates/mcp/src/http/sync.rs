@@ -18,7 +18,7 @@ use super::named::NamedVaults;
 use super::rights::Member;
 use crate::{Server, right_of};
 use sidenote_base::error::{Error, ErrorKind, Result};
-use sidenote_http::body::channel_body;
+use sidenote_http::reply_body::channel_body;
 use sidenote_markdown::edit::ContentHash;
 use sidenote_store::Role;
 use sidenote_store::replication::protocol::{

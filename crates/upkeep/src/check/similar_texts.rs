@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use crate::Upkeep;
-use crate::check::compare::near_duplicates;
+use crate::check::across_notes::near_duplicates;
 use crate::check::files::CheckedFiles;
 use crate::check::problem::Problem;
 use crate::check::rules::Rules;

@@ -3,11 +3,10 @@
 use serde_json::Value;
 
 use crate::Planner;
-use crate::heading_links::{SettledNotes, follow_headings};
+use crate::follow_headings::{SettledNotes, follow_headings};
 use crate::move_files::add_edits;
 use sidenote_base::error::{Error, Result};
 use sidenote_base::wording::Wording;
-use sidenote_markdown::body_edit::{rename_canvas_tag, rename_tag};
 use sidenote_markdown::edit::{ChangeSet, Edit, apply, single_edit};
 use sidenote_markdown::frontmatter;
 use sidenote_markdown::frontmatter::edit::Refusal;
@@ -15,6 +14,7 @@ use sidenote_markdown::note::Note;
 use sidenote_markdown::path::{NotePath, key};
 use sidenote_markdown::tag::tag_name;
 use sidenote_markdown::tag_conversion::{ORIGINALS, sanitize};
+use sidenote_markdown::tag_edit::{rename_canvas_tag, rename_tag};
 use sidenote_open_vault::catalog_overlay::View;
 use sidenote_open_vault::source::Source;
 
