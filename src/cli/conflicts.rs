@@ -29,11 +29,11 @@ enum ConflictsCommand {
 
 /// Merge the conflict copies of a note into it.
 ///
-/// The merge needs the version that both had in common. It is taken from git, from the before-images of past operations or
-/// from a backup. Without one, the difference is shown and nothing is changed. Where both changed the same lines, both
-/// versions stand in the note between conflict markers. A copy goes to the trash if
-/// every line that it has and the common version has not is in the note. For a copy that `sidenote sync` made in this folder, the
-/// common version is the one of the last synchronisation.
+/// The merge needs the version that both had in common. It is taken from git, from the before-images of past operations
+/// or from a backup. Without one, the difference is shown and nothing is changed. Where both changed the same lines,
+/// both versions stand in the note between conflict markers. A copy goes to the trash if the note has every line that
+/// it has and the common version does not have. For a copy that `sidenote sync` made in this folder, the common version
+/// is the one of the last synchronisation.
 ///
 /// The command ends with 8 if a copy was not merged.
 #[derive(Debug, Args)]

@@ -15,9 +15,9 @@ use sidenote_search::fuse::Fusion;
 /// Measure search quality on test collections.
 ///
 /// A collection, or set, has notes, queries and relevance judgements. It is a folder with notes/, queries.jsonl (qid,
-/// text, optional scope and before_seq) and qrels.tsv (qid, note id, grade). Of a folder that is no set, all sets below
-/// it are measured. Missing vectors are computed first. Several sets are printed as one table; --json prints a list with
-/// one entry for each set.
+/// text, optional scope and before_seq) and qrels.tsv (qid, note id, grade). If a folder is not a set, all sets below
+/// it are measured. Missing vectors are computed first. Several sets are printed as one table; --json prints a list
+/// with one entry for each set.
 #[derive(Debug, Args)]
 pub(super) struct EvalArgs {
     /// The folders of the sets, or folders with sets below them.

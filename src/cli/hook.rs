@@ -151,7 +151,7 @@ struct SaidForm {
 }
 
 impl SaidForm {
-    /// Returns what is said of a recall; nothing if it has nothing.
+    /// Returns the output for a recall; none if it is empty.
     fn of(&self, reply: &RecallReply) -> String {
         let block = xml_block(reply.context.as_ref(), &reply.memories);
         if block.is_empty() {

@@ -73,7 +73,7 @@ impl Agent {
         (self == Self::Cursor).then_some(1)
     }
 
-    /// Returns the flags after the name of a hook. Gemini CLI reads nothing but JSON.
+    /// Returns the flags after the name of a hook. Gemini CLI reads only JSON.
     fn flags(self) -> &'static str {
         match self {
             Self::ClaudeCode | Self::Codex | Self::Cursor | Self::Windsurf => "",

@@ -12,8 +12,8 @@ use sidenote_links::merge::Markers;
 
 /// Merge three versions of a file for git, which calls this command.
 ///
-/// `sidenote git init --driver --attributes` lets git call it. Properties of a note are merged by key, and its body as git
-/// merges lines. Where one side changed nothing but where links lead, these links are written into the text of the other
+/// `sidenote git init --driver --attributes` lets git call it. Properties of a note are merged by key, and its body as
+/// git merges lines. If one side changed only the targets of links, these links are written into the text of the other
 /// side. All other files, and notes that are not UTF-8, are merged as git does.
 ///
 /// The result replaces OURS. The exit code is 0 if there is no conflict, and 1 if there are some. It is 129 after an error,
@@ -30,7 +30,7 @@ pub(super) struct MergeDriverArgs {
     ours: PathBuf,
     /// The file with the version of the other branch (%B).
     theirs: PathBuf,
-    /// The size of the conflict markers (%L). What is no size means 7, as in git.
+    /// The size of the conflict markers (%L). Anything but a size means 7, as in git.
     #[arg(value_name = "SIZE", default_value = "7", allow_hyphen_values = true)]
     marker_size: String,
     /// The path of the file in the repository (%P). By it a note is recognised. Default: OURS.

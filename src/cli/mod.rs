@@ -316,7 +316,7 @@ impl CommandContext {
     /// Finds the folder of the vault, and says which it is where it is another one than the current folder.
     fn location(&self) -> Result<Location> {
         let location = Location::find(self.open.vault.as_deref())?;
-        // With --json, standard error holds nothing but an error in JSON.
+        // With --json, standard error holds only an error in JSON.
         let is_elsewhere = location.reason == LocationReason::Above && !self.out.is_json();
         if is_elsewhere && !self.vault_is_told.replace(true) {
             self.out.message(&format!("notice: the vault is {}", location.root.display()));
@@ -353,7 +353,7 @@ impl CommandContext {
         for notice in store.notices() {
             self.out.message(&format!("notice: {notice}"));
         }
-        // With --json, standard error holds nothing but an error in JSON.
+        // With --json, standard error holds only an error in JSON.
         if let Some(folder) = store.created_state_dir().filter(|_| !self.out.is_json()) {
             self.out.message(&format!(
                 "notice: created {}; the index in it can be deleted at any time",
@@ -488,7 +488,7 @@ fn start_tracing() {
     debug_assert!(started.is_ok(), "tracing starts once");
 }
 
-/// What was called, as far as it concerns every command.
+/// The options of a call that concern every command.
 struct CommandCall {
     /// The names of the command and its subcommands, such as `memory save`.
     verb: String,

@@ -122,8 +122,10 @@ fn choice_needed(reply: &SyncReply) -> Error {
             "see whether the folder is whole; give --remove-many if the files are to go. Without .sidenote/local/sync.json and with --adopt, nothing is removed",
         );
     }
-    Error::invalid("the folder has files that the vault has not, or has otherwise; nothing was changed")
-        .with_hint("give --adopt to send them, or --replace to have the files of the vault in their place")
+    Error::invalid(
+        "the folder has files that the vault does not have, or has with other contents; nothing was changed",
+    )
+    .with_hint("give --adopt to send them, or --replace to have the files of the vault in their place")
 }
 
 /// Returns the name of the account, or of the computer where the account has none.

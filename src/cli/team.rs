@@ -357,7 +357,7 @@ impl VaultSource for TeamVaults {
     }
 }
 
-/// Converts what became of a vault to what the server of clients is told.
+/// Converts the state of a vault to the value for the server of clients.
 fn told(state: members::VaultState) -> VaultState {
     match state {
         members::VaultState::Present => VaultState::Present,

@@ -20,7 +20,7 @@ pub(super) fn current_folder() -> Result<PathBuf> {
 }
 
 /// Returns the arguments as paths from the root of the vault. Each is a path from the current folder, or else one from
-/// the root. Paths that are no part of any vault, such as hidden ones, are skipped with a notice.
+/// the root. Paths that cannot be in a vault, such as hidden ones, are skipped with a notice.
 pub(super) fn vault_paths(context: &CommandContext, paths: &[PathBuf]) -> Result<Option<Vec<String>>> {
     if paths.is_empty() {
         return Ok(None);

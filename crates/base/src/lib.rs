@@ -1,5 +1,5 @@
-//! What every crate of sidenote stands on: errors with a hint, sentences for people and for agents, time, files that
-//! are replaced whole, and the differences between operating systems. Nothing here knows a note.
+//! The base of every crate of sidenote: errors with a hint, sentences for people and for agents, time, atomic
+//! replacement of files, and the differences between operating systems. Nothing here knows a note.
 
 pub mod atomic_file;
 pub mod clock;

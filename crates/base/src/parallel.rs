@@ -80,7 +80,7 @@ impl Drop for WaitingThreads {
     }
 }
 
-/// Takes runs on this thread and on new ones, as far as the system can start them.
+/// Takes runs on this thread and on as many new ones as the system can start.
 fn on_new_threads<R: Send>(threads: usize, take_runs: &(dyn Fn() -> Done<R> + Sync)) -> Done<R> {
     std::thread::scope(|scope| {
         let start = |_| std::thread::Builder::new().spawn_scoped(scope, take_runs);
@@ -167,7 +167,7 @@ pub fn map_in_order<'t, T: Sync, S, R: Send>(
     work: impl Fn(&mut S, &'t T) -> R + Sync,
 ) -> Vec<R> {
     let next = AtomicUsize::new(0);
-    // Whichever item a thread is given, it takes the first one that is left.
+    // A thread takes the first item that is left, not the one that it was given.
     let take = |state: &mut S, _: &'t T| {
         let at = next.fetch_add(1, Ordering::Relaxed);
         Some((at, work(state, items.get(at)?)))

@@ -266,7 +266,7 @@ pub fn sync_file(path: &Path) -> io::Result<()> {
 }
 
 /// Returns the path of a file below a folder in the form that notes have, with `/` between the components; `None` if a
-/// component is not UTF-8 or is no plain name.
+/// component is not UTF-8 or is not a plain name.
 pub fn slash_path(inner: &Path) -> Option<String> {
     let mut path = String::new();
     for part in inner.components() {

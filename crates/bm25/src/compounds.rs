@@ -1,7 +1,7 @@
 //! Finds the compounds of a word in the languages that write them as one word: `Datenbank` finds *Datenbankverbindung*.
 //!
-//! There is no dictionary. What a word stands before or behind is a part of a compound if it is long enough, and, beside a
-//! short word, if it is a word of the vault itself (Koehn & Knight 2003).
+//! There is no dictionary. If a term begins or ends with the word, the rest of the term must be long enough to be a
+//! part of a compound. Next to a short word, the rest must also be a word of the vault itself (Koehn & Knight 2003).
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
@@ -38,7 +38,8 @@ impl Bm25Snapshot {
         self.cached_expansion(key, || find_compounds(self, field, word))
     }
 
-    /// Returns the stems of the compounds of a short word; none of a longer one, whose compounds are told by their letters.
+    /// Returns the stems of the compounds of a short word. There are none for a longer word, whose compounds are found
+    /// by their letters.
     ///
     /// # Errors
     /// Returns `Corrupt` or `Io` if the index cannot be read.
@@ -67,7 +68,7 @@ impl Bm25Snapshot {
     }
 }
 
-/// Returns what stands for a word at the beginning and at the end of the stems of its compounds in a language.
+/// Returns the forms that a word has at the beginning and at the end of the stems of its compounds in a language.
 fn parts(language: Language, word: &Word, stems: &WordStems) -> Vec<(String, End)> {
     let typed = word.typed.as_deref().unwrap_or_default();
     if typed.is_empty() || !word.exact.chars().all(char::is_alphabetic) {
@@ -112,7 +113,7 @@ fn all_compounds(snapshot: &Bm25Snapshot, word: &Word, stems: &WordStems) -> Res
     let mut terms = vec![Vec::new(); snapshot.searcher.segment_readers().len()];
     let is_safe = word.exact.chars().count() >= MIN_SAFE_WORD;
     for language in snapshot.languages()?.with_compounds() {
-        // An inflection of the word is no compound.
+        // An inflection of the word is not a compound.
         let mut listed: HashSet<String> = stems.stems_in(language).cloned().collect();
         for (part, end) in parts(language, word, stems) {
             for (rest, found) in rests(snapshot, language, &part, end)?.into_iter().take(MAX_COMPOUNDS) {
@@ -190,8 +191,9 @@ pub fn is_long(part: &str) -> bool {
     part.chars().nth(MIN_PART - 1).is_some()
 }
 
-/// Returns what stands for a word at the end of the stems of its compounds. A stemmer removes more endings from a long word than
-/// from a short one: the stem of `Rechnung` is `rechnung`, and that of `Wasserrechnung` is `wasserrechn`.
+/// Returns the form that a word has at the end of the stems of its compounds. A stemmer removes more endings from a
+/// long word than from a short one: the stem of `Rechnung` is `rechnung`, and that of `Wasserrechnung` is
+/// `wasserrechn`.
 pub fn stem_as_last(stemmer: &mut LanguageStemmer, typed: &str) -> Option<String> {
     stemmer.of(&format!("{ANY_PART}{typed}")).strip_prefix(ANY_PART).map(str::to_owned)
 }

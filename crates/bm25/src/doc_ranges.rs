@@ -1,5 +1,5 @@
-//! Ranges of documents, each of which a search scores at once. The first ones are small, so that the score is soon known that the
-//! best notes have at least, and a large segment is divided among threads.
+//! Ranges of documents, each of which is scored in one step. The first ranges are small, so that a lower bound of the
+//! best scores is known soon, and a large segment is divided among threads.
 
 use std::ops::Range;
 
@@ -7,9 +7,9 @@ use tantivy::{DocId, SegmentReader};
 
 use sidenote_base::parallel;
 
-/// The sizes of the first ranges. They are taken from the first half of the largest segment, as far as they fit in.
+/// The sizes of the first ranges. They are taken from the first half of the largest segment, if they fit into it.
 const FIRST: [u32; 4] = [4096, 4096, 16_384, 16_384];
-/// The share of all documents, 1 in so many, that come next in small ranges. Then come the large ones, the largest first, so that
+/// One in `SMALL_SHARE` documents comes next, in small ranges. Then come the large ranges, the largest first, so that
 /// no thread begins one when the others have nothing left to do.
 const SMALL_SHARE: u64 = 8;
 /// The least size of the other ranges of a segment that is divided.

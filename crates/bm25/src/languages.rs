@@ -1,8 +1,8 @@
 //! The languages of the notes, and the terms by which words are found in any inflection of a language but English.
 //!
-//! For a note whose language has a stemmer, the field `stems` holds the language of the note and the stem of each of its
-//! words, by the field of the note that has it. There, a word of a query is looked up by its stem in that language. The
-//! words of all other notes are found by their English stems.
+//! For a note whose language has a stemmer, the field `stems` holds the language of the note, and the stem of each word
+//! with the field of the note in which the word occurs. A word of a query is looked up there by its stem in that
+//! language. The words of all other notes are found by their English stems.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -157,7 +157,7 @@ impl NoteLanguages {
         self.with_compounds().next().is_some()
     }
 
-    /// Returns whether the compounds of the words of a query count, which has so many words.
+    /// Returns whether compounds are searched for the words of a query with this number of words.
     pub fn counts_compounds(&self, words: usize) -> bool {
         words <= MAX_WORDS && self.has_compounds()
     }

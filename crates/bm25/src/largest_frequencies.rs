@@ -1,5 +1,5 @@
-//! The largest frequencies of a word in each segment, from which follows what the word adds to a score at most. They are found
-//! once for each snapshot, when a search has words with many postings.
+//! The largest frequencies of a word in each segment, from which an upper bound of the word's score is computed. They
+//! are found once for each snapshot, when a search has words with many postings.
 
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -26,7 +26,7 @@ impl Frequencies {
     }
 }
 
-/// The largest frequencies of a word by segment, as far as they were found.
+/// The largest frequencies of a word by segment, for the segments in which they were computed.
 #[derive(Debug)]
 pub(super) struct LargestFrequencies(Vec<OnceLock<Frequencies>>);
 
@@ -45,8 +45,8 @@ impl LargestFrequencies {
     }
 }
 
-/// What tells words apart whose frequencies differ: the stem, the word itself, the word with its diacritics, whether it is a prefix,
-/// and whether matches of the word itself and its compounds count.
+/// The key of a word, by everything on which its frequencies depend: the stem, the word itself, the word with its
+/// diacritics, whether it is a prefix, and whether matches of the word itself and its compounds count.
 type WordKey = (String, String, Option<String>, bool, Counted);
 
 /// What counts for a word besides its stem.
@@ -68,7 +68,7 @@ impl Default for LargestFrequencyCache {
 }
 
 impl LargestFrequencyCache {
-    /// Returns what is known of a word in a snapshot of so many segments.
+    /// Returns the entry of a word in a snapshot with this number of segments.
     pub(super) fn of(
         &self,
         word: &Word,

@@ -109,7 +109,7 @@ impl LargestByLength {
     }
 }
 
-/// Returns the length that a code of tantivy's field norms stands for.
+/// Returns the length that a code of tantivy's field norms means.
 fn length_of_code(code: usize) -> u32 {
     FieldNormReader::id_to_fieldnorm(u8::try_from(code).unwrap_or(u8::MAX))
 }

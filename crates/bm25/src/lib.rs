@@ -167,7 +167,7 @@ struct Fields {
     code: Field,
     /// Tags, values of properties and addresses.
     meta: Field,
-    /// The path. It is scored together with `meta`, and is no content of the file.
+    /// The path. It is scored together with `meta`, and is not content of the file.
     path: Field,
     /// Words of the file that are not in `words`, `code` or `meta`. Ranking does not read this field.
     rest: Field,
@@ -616,7 +616,7 @@ impl Bm25Snapshot {
         Ok(self.documents_with(fields.code, &word.exact)? == 0)
     }
 
-    /// Returns whether a note contains a compound of a word of a query of so many words.
+    /// Returns whether a note contains a compound of this word. `words` is the number of words of the query.
     pub fn is_part_of_compound(&self, word: &Word, words: usize) -> Result<bool> {
         if !self.languages()?.counts_compounds(words) {
             return Ok(false);
@@ -626,8 +626,9 @@ impl Bm25Snapshot {
             || self.expand_compounds(title, word)?.documents > 0)
     }
 
-    /// Counts the notes whose body contains a word of a query of so many words, in any inflection or in a compound. Returns their
-    /// number with the inverse document frequency: ln(1 + (N − n + ½) / (n + ½)), for N notes of which n contain it.
+    /// Counts the notes whose body contains this word, in any inflection or in a compound. `words` is the number of
+    /// words of the query. Returns the number of notes with the inverse document frequency: ln(1 + (N − n + ½) / (n +
+    /// ½)), for N notes of which n contain it.
     pub fn idf(&self, word: &Word, words: usize) -> Result<(u64, f32)> {
         let mut notes = self.body_document_frequency(word)?;
         if self.languages()?.counts_compounds(words) {

@@ -10,16 +10,16 @@ use sidenote_base::error::Result;
 use sidenote_base::parallel;
 use sidenote_sets::file_set::{FileId, FileSet};
 
-/// With so many postings, it takes less time to look up single notes again than to score every note, and several threads score
-/// several segments.
+/// From this number of postings on, it takes less time to look up single notes again than to score every note, and
+/// several threads score several segments.
 const MANY_POSTINGS: u64 = 20_000;
-/// With so many postings, or so many for each note, it takes less time to find the largest frequencies of the words first, and to
-/// divide segments.
+/// From this number of postings on, in total or for each note, it takes less time to find the largest frequencies of
+/// the words first, and to divide segments.
 const MOST_POSTINGS: u64 = 150_000;
 const MOST_POSTINGS_OF_NOTE: u64 = 3;
-/// Many notes contain a word if it has a posting for every so many.
+/// A word is common if it has more than one posting for every `MANY_SHARE` notes.
 const MANY_SHARE: u64 = 4;
-/// A word can add much to a score if that is a share of what another one can add, 1 in so many.
+/// A word matters to a score if it can add at least a `MUCH_SHARE`th of what another word can add.
 const MUCH_SHARE: f32 = 10.0;
 
 /// The best notes for a query, and what gives the scores of others.
@@ -193,8 +193,8 @@ impl<'s> PreparedWords<'s> {
         Ok((best_first(hits, query.limit), scored))
     }
 
-    /// Finds the largest frequencies in each segment, as far as they are not known, of those words for which they matter: that
-    /// many notes contain, and that can add much to a score, beside one that can add more.
+    /// Finds the largest frequencies in each segment, where they are not known yet, for the words for which they
+    /// matter: words that are common and matter to the score, in a query with a word that can add more.
     fn find_largest_frequencies(&self) -> Result<()> {
         let query = Bm25Query::default();
         let segments = self.snapshot.whole_segments();

@@ -1,4 +1,4 @@
-//! The removal of documents: one query for all files that a batch removes or replaces, of which tantivy asks each segment once.
+//! The removal of documents: one query for all files that a batch removes or replaces, which tantivy runs once in each segment.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,6 +1,6 @@
-//! BM25F scores: of all notes that match a query, or, with MaxScore pruning (Turtle & Flood 1995), of those that can be
-//! among the best. Both score a note by the same operations in the same order, so that the scores are equal to the last
-//! bit.
+//! BM25F scores. All notes that match a query are scored, or, with MaxScore pruning (Turtle & Flood 1995), only those
+//! that can be among the best. Both ways score a note by the same operations in the same order, so the scores are equal
+//! to the last bit.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -25,23 +25,24 @@ use super::{
 use sidenote_base::error::Result;
 use sidenote_sets::file_set::{FileId, FileSet};
 
-/// The part of a bound by which sums of `f32` in different orders may differ, and more.
+/// The rounding allowance: a share of a bound. Sums of `f32` in different orders differ by less.
 const ROUNDING: f32 = 1e-4;
-/// How many documents of a posting list are read in the time of a search for one in it.
+/// The cost of a seek in a posting list, in documents that are read one after the other.
 const SEEK_COST: usize = 16;
-/// A frequency whose score differs from the largest one by less than rounding.
+/// A frequency that stands for infinity: its score differs from the limit by less than rounding.
 const MOST_FREQUENCY: f32 = 1e9;
-/// How often an interval is halved in which a frequency is looked for.
+/// The number of steps of the bisection that finds a frequency.
 const HALVINGS: usize = 20;
-/// For how many documents frequencies are added up before the documents are chosen.
+/// The size of a window: the documents whose frequencies are added up before the documents are chosen.
 const WINDOW: usize = 8192;
-/// Where only large frequencies count: if a word has a posting for every so many documents, it takes less time to pass the sums of
-/// all documents, and to list those that are large enough, than to list the documents that contain the word.
+/// A word with a posting for every `LISTED_SHARE` documents is scored in windows if only large frequencies count. To
+/// walk the sums of all documents and pick the large ones then takes less time than to list the documents that contain
+/// the word.
 const LISTED_SHARE: usize = 8;
-/// Where every document counts: if a word has a posting for every so many, it takes less time to score windows of all documents
-/// than to list the documents that contain the word.
+/// The same share if every document counts: a word with a posting for every `WHOLE_SHARE` documents is scored in
+/// windows.
 const WHOLE_SHARE: usize = 4;
-/// How many scores are passed in the time in which the score of one document of a list is looked up.
+/// The cost of looking up the score of one listed document, in scores that are read one after the other.
 const LISTED_COST: usize = 3;
 
 /// The terms of one field that match a word.
@@ -59,8 +60,8 @@ impl FieldTerms {
     }
 }
 
-/// A word of a query with the terms that match it: those by stem, and those of the word itself. A note gets a score for
-/// each, saturated by itself.
+/// A word of a query with the terms that match it: those with its stem, and those that are the word itself. A note gets
+/// a score for each of the two, and each is saturated separately.
 pub(super) struct ScoredWord {
     stemmed: Vec<FieldTerms>,
     stemmed_weight: f32,
@@ -70,25 +71,26 @@ pub(super) struct ScoredWord {
 }
 
 impl ScoredWord {
-    /// Returns a score that the word exceeds in no note of a segment, but for rounding.
+    /// Returns an upper bound of the word's score in any note of a segment, except for rounding.
     fn bound(&self, at: usize, k1: f32) -> f32 {
         self.largest.get(at).map_or_else(|| self.bound_of_any(k1), |largest| self.score(largest, k1))
     }
 
-    /// Returns a score that the word exceeds in no note of any index.
+    /// Returns an upper bound of the word's score in any note of any index.
     pub(super) fn bound_of_any(&self, k1: f32) -> f32 {
         (self.stemmed_weight + self.exact_weight) * (k1 + 1.0)
     }
 
-    /// Returns the score of a document with some frequencies, but for rounding.
+    /// Returns the score of a document with these frequencies, except for rounding.
     fn score(&self, frequencies: Frequencies, k1: f32) -> f32 {
         let saturated = |frequency: f32| (k1 + 1.0) * frequency / (k1 + frequency);
         self.stemmed_weight * saturated(frequencies.stemmed)
             + self.exact_weight * saturated(frequencies.exact)
     }
 
-    /// Returns a frequency by stem that a document of a segment has at least to which the word adds `needed`, but for rounding:
-    /// infinity if there is none. The frequency of the word itself is at most `exact_share` times that by stem.
+    /// Returns the least frequency by stem with which the word can add `needed` to the score of a document, except for
+    /// rounding; infinity if no document of the segment can get so much. The frequency of the word itself is at most
+    /// `exact_share` times the frequency by stem.
     fn least_stemmed(&self, at: usize, needed: f32, k1: f32, exact_share: f32) -> f32 {
         if self.bound(at, k1) * (1.0 + ROUNDING) < needed {
             return f32::INFINITY;
@@ -113,13 +115,13 @@ impl ScoredWord {
         FrequencyWeights { stemmed: self.stemmed_weight, exact: self.exact_weight }
     }
 
-    /// Returns how many postings its terms have, roughly: those of a document in one field count once.
+    /// Returns roughly how many postings its terms have: those of a document in one field count once.
     pub(super) fn postings(&self) -> u64 {
         self.stemmed.iter().map(|terms| terms.expansion.documents).sum()
     }
 
-    /// Returns whether in one segment all terms of the word itself are among those by stem, in fields that count. Then one
-    /// pass over their postings gives both frequencies.
+    /// Returns whether all terms of the word itself are among the terms by stem, in one segment and in the fields that
+    /// count. Then one pass over the postings gives both frequencies.
     fn has_exact_within_stemmed(&self, at: usize) -> bool {
         self.exact.iter().all(|exact| {
             let stemmed = self.stemmed.iter().filter(|stemmed| stemmed.field == exact.field);
@@ -132,7 +134,7 @@ impl ScoredWord {
 /// The best scores so far, the worst of them first.
 pub(super) type BestScores = BinaryHeap<Reverse<OrderedScore>>;
 
-/// A score that the last of the best notes has at least, whichever thread found them.
+/// A lower bound of the score of the last of the best notes, shared by all threads.
 #[derive(Debug, Default)]
 pub(super) struct LeastScore(AtomicU32);
 
@@ -141,7 +143,7 @@ impl LeastScore {
         f32::from_bits(self.0.load(Ordering::Relaxed))
     }
 
-    /// Raises the score to that of the last of some best scores, if there are as many as asked for.
+    /// Raises the bound to the worst of these best scores, if there are as many as the query asks for.
     pub(super) fn raise(&self, best: &BestScores, limit: usize) {
         if let Some(Reverse(OrderedScore(last))) = best.peek().filter(|_| best.len() >= limit) {
             // The bits of numbers that are not negative have the order of the numbers.
@@ -150,7 +152,7 @@ impl LeastScore {
     }
 }
 
-/// A term of a word in one segment, and how much its frequency counts.
+/// A term of a word in one segment, and the weight of its frequency.
 struct WeightedTerm<'w> {
     field: Field,
     info: &'w TermInfo,
@@ -172,9 +174,9 @@ impl WeightedTerm<'_> {
 struct PostingCursor {
     postings: BlockSegmentPostings,
     at: usize,
-    /// The documents that are passed over.
+    /// The documents that are skipped.
     except: Option<Arc<DocSet>>,
-    /// The documents of a block that are not passed over, with their frequencies.
+    /// The documents of a block that are not skipped, with their frequencies.
     rest: (Vec<DocId>, Vec<u32>),
 }
 
@@ -269,7 +271,7 @@ impl Bm25Snapshot {
             };
             stemmed.push(FieldTerms { field, tuning, expansion });
         }
-        // A compound says less of its part than the part itself.
+        // A compound says less about its part than the part itself does.
         if has_compounds {
             for (field, tuning) in [(fields.title, tuning.title), (fields.words, tuning.body)] {
                 let tuning = FieldTuning { weight: tuning.weight * WHOLE_TERM_WEIGHT, ..tuning };
@@ -309,7 +311,8 @@ impl<'a> SegmentScorer<'a> {
         Ok(Some(Self { snapshot, segment, at, range, query, k1, files, norms }))
     }
 
-    /// Finds frequencies of a word that those in no document of the range exceed: the sums of the largest of each term.
+    /// Finds an upper bound of the frequencies of a word in the documents of the range: the sums of the largest
+    /// frequency of each term.
     pub(super) fn largest_frequencies(&mut self, word: &ScoredWord) -> Result<Frequencies> {
         let mut sum = Frequencies::default();
         for term in &self.weighted_terms(word)? {
@@ -324,8 +327,9 @@ impl<'a> SegmentScorer<'a> {
 
     /// Scores the documents that can be among the best, and returns them.
     ///
-    /// Words are taken by what they can add at most, which rare ones do most of all. Once the rest of them cannot lift a new
-    /// document among the best, they are looked up only for the documents that still can get there.
+    /// Words are scored in the order of their upper bounds, so that rare words come first. Once the remaining words
+    /// together cannot lift a new document into the best, they are looked up only for the documents that can still get
+    /// there.
     pub(super) fn find_best(
         &mut self,
         words: &[ScoredWord],
@@ -344,8 +348,8 @@ impl<'a> SegmentScorer<'a> {
             let rest = bound(at) + others;
             let known = least.get() * (1.0 - ROUNDING);
             if candidates.is_some() || rest < scanned.max(known) {
-                // No document that has none of the words before it reaches the least score, nor does one that lags too far
-                // behind. With each word the least score rises and the rest falls.
+                // A document without any of the earlier words cannot reach the least score, and neither can one that is
+                // too far below it. With each word, the least score rises and the rest falls.
                 let scored = candidates.as_deref().unwrap_or(scratch.scored());
                 let least = self.least_score(best, scored, scratch).max(known);
                 if rest < least {
@@ -356,7 +360,7 @@ impl<'a> SegmentScorer<'a> {
                 return Ok(Vec::new());
             }
             let Some(word) = words.get(at) else { continue };
-            // What the first word has to add, if a document is to reach the least score.
+            // What the first word must add for a document to reach the least score.
             let needed = known - others * (1.0 + ROUNDING);
             if position > 0 || needed <= 0.0 || !self.score_enough(word, needed, scratch)? {
                 self.score_word(word, candidates.as_deref(), scratch)?;
@@ -384,8 +388,8 @@ impl<'a> SegmentScorer<'a> {
         Ok(scratch.scored().iter().copied().filter(|&doc| !self.segment.is_deleted(doc)).collect())
     }
 
-    /// Scores those of some files that contain a word, and returns them with their scores, which are the same as those that
-    /// [`SegmentScorer::find_best`] gives.
+    /// Scores those of the given files that contain a word, and returns them with their scores, which equal those of
+    /// [`SegmentScorer::find_best`].
     pub(super) fn scores_of(
         &mut self,
         words: &[ScoredWord],
@@ -401,8 +405,8 @@ impl<'a> SegmentScorer<'a> {
         Ok(scratch.scored().iter().map(|&doc| (self.file(doc), scratch.score(doc))).collect())
     }
 
-    /// Returns a score that the last of the best documents has at least, less an allowance for rounding; 0 while there are
-    /// fewer. Of this segment, only `docs` are among them.
+    /// Returns a lower bound of the score of the last of the best documents, less an allowance for rounding; 0 while
+    /// there are fewer documents than the query asks for. Of this segment, only `docs` are counted.
     fn least_score(&self, best: &BestScores, docs: &[DocId], scratch: &Scratch) -> f32 {
         let mut best = best.clone();
         let last = |best: &BestScores| {
@@ -423,8 +427,8 @@ impl<'a> SegmentScorer<'a> {
         if worst.is_finite() { worst * (1.0 - ROUNDING) } else { 0.0 }
     }
 
-    /// Returns those documents in ascending order that have a score of at least `least`, less an allowance for rounding. They
-    /// are among `candidates`, which ascend, or among all that have a score.
+    /// Returns the documents with a score of at least `least`, less an allowance for rounding, in ascending order. They
+    /// are chosen among `candidates`, which ascend, or among all documents that have a score.
     fn within(&self, least: f32, candidates: Option<&[DocId]>, scratch: &Scratch) -> Vec<DocId> {
         let least = least - least.abs() * ROUNDING;
         let is_within = |doc: DocId| scratch.score(doc) >= least;
@@ -436,7 +440,7 @@ impl<'a> SegmentScorer<'a> {
             extend_filtered(&mut found, self.range.clone(), is_within);
         } else {
             extend_filtered(&mut found, scratch.scored().iter().copied(), is_within);
-            // The documents of each term ascend, which a stable sort makes use of.
+            // The list consists of ascending runs, one for each term, which makes a stable sort fast.
             found.sort();
         }
         found.retain(|&doc| self.may_be_found(doc));
@@ -452,7 +456,7 @@ impl<'a> SegmentScorer<'a> {
         self.files.get_val(doc) as FileId
     }
 
-    /// Adds the hits among documents that have their scores, as far as they are among the best so far.
+    /// Adds those of the scored documents to the hits that are among the best so far.
     pub(super) fn add_hits(
         &self,
         docs: &[DocId],
@@ -481,7 +485,7 @@ impl<'a> SegmentScorer<'a> {
 
     /// Returns the terms of a word in the order in which their frequencies are added up.
     fn weighted_terms<'w>(&mut self, word: &'w ScoredWord) -> Result<Vec<WeightedTerm<'w>>> {
-        // A term that does not count by stem in some documents counts there as the word itself.
+        // In documents in which a term does not count by stem, it counts as the word itself.
         let languages = self.snapshot.languages()?;
         let is_one_pass = !languages.has_stems(self.at) && word.has_exact_within_stemmed(self.at);
         let mut found = Vec::new();
@@ -547,9 +551,9 @@ impl<'a> SegmentScorer<'a> {
         Ok(())
     }
 
-    /// Adds the score of a word to all documents where it is at least `needed`, and to a few others. Returns `false`, having
-    /// added nothing, if the word is in few documents. What a later word adds to a document that is left out stays below the
-    /// least score, too.
+    /// Adds the score of a word to all documents in which it is at least `needed`, and to a few others. If the word is
+    /// in few documents, it adds nothing and returns `false`. A document that is left out stays below the least score
+    /// whatever the later words add.
     fn score_enough(&mut self, word: &ScoredWord, needed: f32, scratch: &mut Scratch) -> Result<bool> {
         let terms = self.weighted_terms(word)?;
         if !self.are_in(LISTED_SHARE, &terms) {
@@ -569,7 +573,7 @@ impl<'a> SegmentScorer<'a> {
         Ok(true)
     }
 
-    /// Returns whether one in `share` documents of the segment contains one of some terms, roughly.
+    /// Returns whether roughly one in `share` documents of the segment contains one of the terms.
     fn are_in(&self, share: usize, terms: &[WeightedTerm<'_>]) -> bool {
         let postings: usize = terms.iter().map(WeightedTerm::postings).sum();
         postings * share >= self.segment.max_doc() as usize
@@ -585,7 +589,7 @@ impl<'a> SegmentScorer<'a> {
     ) -> Result<()> {
         let opened: Result<Vec<_>> = terms.iter().map(|term| self.open_blocks(term)).collect();
         let mut cursors = opened?;
-        // The frequencies of one window after the other stay in the cache of the processor.
+        // The frequencies of one window fit into the cache of the processor.
         for start in self.range.clone().step_by(WINDOW) {
             let window = start..start.saturating_add(WINDOW as DocId).min(self.range.end);
             for (term, cursor) in terms.iter().zip(&mut cursors) {
@@ -627,8 +631,8 @@ impl<'a> SegmentScorer<'a> {
         Ok(PostingCursor { postings, at, except: term.except.clone(), rest: Default::default() })
     }
 
-    /// Adds the frequencies of those of some documents, which ascend and are marked, that contain a term. It reads the postings
-    /// of the term up to the last of them.
+    /// Adds the frequencies of a term in `docs`, which ascend and are marked. It reads the postings of the term up to
+    /// the last of these documents.
     fn add_marked(&self, term: &WeightedTerm<'_>, docs: &[DocId], scratch: &mut Scratch) -> Result<()> {
         let Some(last) = docs.last() else { return Ok(()) };
         self.open_blocks(term)?.visit_until(last.saturating_add(1), &mut |docs, frequencies| {
@@ -637,8 +641,8 @@ impl<'a> SegmentScorer<'a> {
         Ok(())
     }
 
-    /// Adds the frequencies of those of some documents, which ascend, that contain a term. It searches for each in the
-    /// postings of the term.
+    /// Adds the frequencies of a term in `docs`, which ascend. It seeks each of these documents in the postings of the
+    /// term.
     fn add_sought(&self, term: &WeightedTerm<'_>, docs: &[DocId], scratch: &mut Scratch) -> Result<()> {
         let inverted = self.segment.inverted_index(term.field).map_err(failed("read"))?;
         let mut postings = inverted

@@ -13,8 +13,8 @@ pub(super) const BLOCK: usize = 128;
 /// The most scratch memories that a snapshot keeps.
 const MAX_SCRATCHES: usize = 4;
 
-/// The score of a document that contains no word. It is told apart from a score of 0 by its bits, and adding to it gives what
-/// adding to 0 gives, since no word adds less than 0.
+/// The score of a document that contains no word. Its bits differ from those of a score of 0, and an addition to it
+/// gives the same as an addition to 0, since no word adds less than 0.
 const NO_SCORE: f32 = -0.0;
 
 /// Returns whether a document has a score.
@@ -170,8 +170,8 @@ impl Scratch {
         }
     }
 
-    /// Adds the scores of a word, idf · (k1 + 1) · tf / (k1 + tf) by stem and the same for the word itself, and clears its
-    /// frequencies for the next one.
+    /// Adds the scores of a word, idf · (k1 + 1) · tf / (k1 + tf) by stem and the same for the word itself. It then
+    /// clears the frequencies for the next word.
     pub(super) fn saturate(&mut self, k1: f32, weights: FrequencyWeights) {
         for doc in self.containing.drain(..) {
             let index = doc as usize;

@@ -115,7 +115,7 @@ impl Bm25Snapshot {
         parallel::map_briefly(&lookups, 1, || (), find).into_iter().collect()
     }
 
-    /// Finds the terms of a field that have a stem and, on the way, the one of them that is the word itself. Both are cached.
+    /// Finds the terms of a field that have a stem, and among them the term that is the word itself. Both are cached.
     fn expand_stem_and_exact(&self, field: Field, word: &Word) -> Result<()> {
         let (stem, exact) = (&*word.stem, &*word.exact);
         let cache = || self.expansions.expansions.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,5 +1,5 @@
-//! The link dialects of the vault's folders, as the targets of the links in this catalog were found by them, how many links
-//! speak for each, and the other numbers that are kept by difference.
+//! The link dialects of the vault's folders, by which the targets of the links in this catalog were found; the number
+//! of links that speak for each dialect; and the other numbers that are kept by difference.
 
 use std::cell::Cell;
 
@@ -66,7 +66,7 @@ pub(super) fn counts_rows(name: &str) -> bool {
     name == LINKS || name == PASSAGES || COUNTS.contains(&name)
 }
 
-/// Numbers of the whole vault that a batch changes by difference, so that nobody has to read all rows for them.
+/// Numbers of the whole vault that a batch changes by difference, so that they are known without reading all rows.
 #[derive(Debug, Default, Clone, Copy)]
 pub(super) struct KeptCounts {
     by_dialect: DialectCounts,
@@ -79,7 +79,7 @@ pub(super) struct KeptCounts {
 pub(super) struct CountChange(Cell<KeptCounts>);
 
 impl CountChange {
-    /// Adds a link so many times. A negative number takes it away.
+    /// Adds a link `times` times. A negative number removes it.
     pub(super) fn add_links(&self, evidence: LinkEvidence, times: i64) {
         let mut counts = self.0.get();
         counts.by_dialect.add(evidence, times);
@@ -87,7 +87,7 @@ impl CountChange {
         self.0.set(counts);
     }
 
-    /// Adds so many passages. A negative number takes them away.
+    /// Adds a number of passages. A negative number removes them.
     pub(super) fn add_passages(&self, number: i64) {
         let counts = self.0.get();
         self.0.set(KeptCounts { passages: counts.passages + number, ..counts });

@@ -105,8 +105,8 @@ impl PathQueries<'_> {
         self.0.has_valid_paths.set(true);
     }
 
-    /// Begins [`PathQueries::check_once`] in a thread of its own, by another connection to the catalog file `path`: a process
-    /// that has just begun waits for other things meanwhile. None but the caller may write to the catalog.
+    /// Begins [`PathQueries::check_once`] in a thread of its own, by another connection to the catalog file `path`: a
+    /// process that has just begun waits for other things meanwhile. Only the caller may write to the catalog.
     pub fn check_soon(&self, path: &Path) {
         let path = path.to_owned();
         let check = move || CatalogReader::open(&path)?.paths().check_once();

@@ -391,12 +391,12 @@ fn read_group(row: &Row<'_>) -> rusqlite::Result<LinkGroup> {
     })
 }
 
-/// Reads the evidence of a link. A number that stands for none does not pass the check of the catalog.
+/// Reads the evidence of a link. A number without a meaning does not pass the check of the catalog.
 pub(super) fn read_evidence(row: &Row<'_>, column: usize) -> rusqlite::Result<LinkEvidence> {
     Ok(LinkEvidence::from_code(row.get(column)?).unwrap_or_default())
 }
 
-/// The numbers that stand for the syntaxes of links in the catalog: the index in this list.
+/// The syntaxes of links. In the catalog, a syntax is its index in this list.
 const SYNTAXES: [LinkSyntax; 3] = [LinkSyntax::Lookup, LinkSyntax::Exact, LinkSyntax::Markdown];
 
 fn code_of(syntax: LinkSyntax) -> usize {

@@ -169,7 +169,7 @@ impl Changes<'_> {
         let records = self.core.vault.records();
         let lock = self.core.vault.lock(&records)?;
         let notices = end_unfinished(&self.core.vault, &lock, self.core.clock.now())?;
-        // The journal of a copy may lack what others did.
+        // The journal of a copy may lack the operations of others.
         IndexSync::of(self.core).catch_up_copy()?;
         Calls::of(self.core).refuse_repeated()?;
         let plan = plan(Some(&lock))?;
@@ -203,7 +203,7 @@ impl Changes<'_> {
         if plan.is_empty() {
             return Ok(ChangeReply { notices, ..ChangeReply::of(plan) });
         }
-        // How the files stand in git counts before they are written.
+        // The state of the files in git must be read before they are written.
         let prepared = self.prepare_commit(&plan);
         // After the commit, errors no longer fail the change. They become notices.
         let applied = self.core.vault.apply_with_metadata(
@@ -357,8 +357,8 @@ impl Changes<'_> {
     }
 }
 
-/// Refuses a plan that writes a NUL character into a note, which editors and git would then take for a binary file. What gives
-/// earlier bytes back may, and what brings the bytes that a file has elsewhere.
+/// Refuses a plan that writes a NUL character into a note, because editors and git would then take it for a binary
+/// file. A plan may do so if it restores earlier bytes, or copies the bytes that a file has elsewhere.
 fn refuse_nul(plan: &ChangeSet) -> Result<()> {
     if plan.undoes.is_some() || plan.operation.starts_with("restore") || plan.operation == OP_SYNC {
         return Ok(());
@@ -383,8 +383,8 @@ fn is_edit(operation: &Operation) -> bool {
     matches!(operation, Operation::Edit(_) | Operation::EditMany(_))
 }
 
-/// Returns a text that stands for what a plan is based on: the paths of its files and folders, and the content of each file.
-/// It is the same for plans that differ in a time only.
+/// Returns a text that identifies what a plan is based on: the paths of its files and folders, and the content of each
+/// file. It is the same for plans that differ only in a time.
 pub fn plan_basis(plan: &ChangeSet) -> String {
     let mut hasher = blake3::Hasher::new();
     let mut add = |text: &str| {

@@ -97,7 +97,7 @@ impl CommitReply {
     }
 }
 
-/// How the files of an operation stand in git before it is applied.
+/// The state in git of the files of an operation, before it is applied.
 #[derive(Debug)]
 pub(crate) struct PreparedCommit {
     repository: Repository,

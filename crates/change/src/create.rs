@@ -471,8 +471,8 @@ fn numbered_title(title: &str, number: usize) -> Result<String> {
     Ok(format!("{start}{suffix}"))
 }
 
-/// Adds the first number to the title of a new note that gives it a file name of its own, if another file has the name
-/// of the title, or links mean another note by it.
+/// Adds a number to the title of a new note, if another file has that name, or links mean another note by it. It is the
+/// first number that gives the note a file name of its own.
 ///
 /// # Errors
 /// `Invalid` for a title that gives no file name; `Io` if the folder cannot be listed.

@@ -179,7 +179,7 @@ impl Planner<'_> {
     }
 }
 
-/// Returns remarks about tags that an edit stores in another form, and about added text that is no text of its own.
+/// Returns remarks about tags that an edit stores in another form, and about added text that is inside an open block.
 fn remarks_of(source: &Source, edit: &NoteEdit, edits: &[Edit]) -> Vec<Remark> {
     match edit {
         NoteEdit::Tags { add, .. } => converted(&source.path, &StoredTags::of(&bare(add))),

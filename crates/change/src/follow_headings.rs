@@ -62,7 +62,7 @@ pub fn follow_headings(view: &View<'_>, plan: &mut ChangeSet, settled: &SettledN
     }
     let places = PlannedPlaces::of(plan);
     for (path, edits) in added {
-        // The text of such a note was written anew, so these places are not in it any more.
+        // Such a note has a new text, in which these places do not exist.
         if settled.rewritten.contains(&path) {
             let message = "a heading changed that this note links to; look at the link".to_owned();
             remarks.push(Remark { code: "heading-changed".to_owned(), path, line: 1, column: 1, message });
@@ -101,7 +101,7 @@ fn edits_of(plan: &ChangeSet) -> FileEdits {
     edits.collect()
 }
 
-/// Where the files of a plan stand in it, by their paths before.
+/// The index of each file in a plan, by its path before.
 struct PlannedPlaces {
     numbers: HashMap<NotePath, usize>,
 }

@@ -161,8 +161,8 @@ fn merged(
     Ok((applied(&uniting.text, &edits)?, uniting.remarks))
 }
 
-/// Adds the edits of links to parts of two notes that are merged: the note at `moved` among the linking ones, whose parts
-/// stand behind those of the note at `kept` in the merged text `draft`.
+/// Adds the edits of links to parts of two notes that are merged. `moved` and `kept` are indexes among the linking
+/// notes; in the merged text `draft`, the parts of the note at `moved` follow those of the note at `kept`.
 fn follow_parts(
     view: &View<'_>,
     names: &FileNames,

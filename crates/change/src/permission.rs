@@ -1,6 +1,6 @@
 //! What a plan may do: the role that its files need, and settings of a shared vault that all its servers can read.
 //!
-//! Every change passes here with the files of its plan, whatever the operation is, so an undo is no way around a right.
+//! Every change passes this check with the files of its plan, so that an undo, for example, cannot do what its caller may not do.
 
 use crate::Changes;
 use sidenote_base::error::{Error, Result};
@@ -14,8 +14,8 @@ use sidenote_vault::authority::authority_of;
 use sidenote_vault::obsidian::check_settings;
 
 impl Changes<'_> {
-    /// Refuses a plan that changes files for which the call lacks the right, and records that; and one that would leave
-    /// a shared vault with settings that cannot be read.
+    /// Refuses a plan that changes files for which the call lacks the right, and records the refusal. Also refuses a
+    /// plan that would leave a shared vault with settings that cannot be read.
     ///
     /// # Errors
     /// `Invalid` with the file and the reason.

@@ -303,7 +303,7 @@ impl Changes<'_> {
         let mut notices: Vec<String> = found.active.iter().filter(stays).map(said).collect();
         if found.corrupt > 0 {
             notices.push(format!(
-                "{} newer lines of the journal cannot be read; what was done there is told by its before-images, where they are kept",
+                "{} newer lines of the journal cannot be read; their operations are known only by before-images that are kept",
                 found.corrupt
             ));
         }

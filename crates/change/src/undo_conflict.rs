@@ -375,7 +375,7 @@ impl<'a> LaterChanges<'a> {
     }
 }
 
-/// Returns a text without what an operation wrote, if that can be told apart.
+/// Returns a text without what an operation wrote, if that can be separated.
 fn reverted(file: &FileUndo, text: &[u8]) -> Option<Vec<u8>> {
     let Some(image) = &file.image else { return Some(text.to_vec()) };
     if file.after == Some(ContentHash::of(text)) {

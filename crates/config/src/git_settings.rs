@@ -1,4 +1,4 @@
-//! The settings of commits in git. They belong to the user, and the user's file names the vaults for which they hold.
+//! The settings of commits in git. They belong to the user, and the user's file names the vaults to which they apply.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! Settings: their layers, their types, and the origin of each value. What a setting does is left to the crate that
+//! Settings: their layers, their types, and the origin of each value. What a setting does is decided in the crate that
 //! gets its value.
 //!
 //! Defaults < user file < vault file < environment < flags. An unknown key fails; a vault's file may set safe keys
@@ -35,7 +35,7 @@ const DEFAULTS: &str = include_str!("config.toml");
 
 /// The file with a vault's own settings, as a path from its root.
 pub const VAULT_FILE: &str = ".sidenote/config.toml";
-/// The most bytes that it may have.
+/// The maximum size of that file in bytes.
 const MAX_VAULT_FILE: u64 = 1_000_000;
 
 /// Keys that a vault's own file may not set: they decide what runs or what is reached.
@@ -70,8 +70,8 @@ const UNSAFE_IN_VAULT: &[&str] = &[
     "backup.keep",
 ];
 
-/// Keys that the user's file may set for single vaults only: a commit runs the programs that a repository names, such as
-/// its hooks, and not every vault is to be trusted that much.
+/// Keys that the user's file may set for single vaults only: a commit runs the programs that a repository names, such
+/// as its hooks, and not every vault can be trusted that much.
 const ONLY_FOR_ONE_VAULT: &[&str] = &["git.commit"];
 
 /// Where a value came from.
@@ -109,7 +109,7 @@ pub struct VaultConfig {
     pub config_dir: String,
     /// A file larger than this is listed but not read.
     pub max_file_bytes: u64,
-    /// How new notes are laid out.
+    /// The layout of new notes.
     pub layout: Layout,
     /// Whether symbolic links that lead out of the vault are followed.
     pub follow_outside: bool,
@@ -190,7 +190,7 @@ pub struct RepairConfig {
     pub auto: AutomaticRepair,
 }
 
-/// Settings about taking operations back.
+/// Settings about undo.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct UndoConfig {
@@ -218,28 +218,28 @@ pub struct SearchConfig {
 pub struct EmbedConfig {
     /// Which embedder.
     pub provider: String,
-    /// The model's name: of fastembed's list, or as the endpoint knows it.
+    /// The name of the model, in fastembed's list or at the endpoint.
     pub model: String,
-    /// A folder with an ONNX model and its tokenizer; empty: where `model install` puts them.
+    /// A folder with an ONNX model and its tokenizer. Empty means the folder of `model install`.
     #[serde(deserialize_with = "home::read_path")]
     pub dir: PathBuf,
-    /// The ONNX runtime's library; empty: where it usually lies.
+    /// The library of ONNX Runtime. Empty means its usual places.
     #[serde(deserialize_with = "home::read_path")]
     pub onnxruntime: PathBuf,
-    /// Where an endpoint is, without `/embeddings`.
+    /// The URL of an endpoint, without `/embeddings`.
     pub base_url: String,
-    /// What the endpoint asks for; kept out of everything that is printed.
+    /// The API key of the endpoint. It is never printed.
     #[serde(skip_serializing, default)]
     pub api_key: Secret,
-    /// The length of a vector; 0: as the model's files or the list of known models say.
+    /// The length of a vector. 0 means the length that the model's files or the list of known models give.
     pub dimensions: usize,
-    /// How many tokens of a text the model sees; 0: as its files say.
+    /// The number of tokens of a text that the model sees. 0 means the number that its files give.
     pub max_tokens: usize,
-    /// What stands before a query that is embedded; empty: as the model's files say.
+    /// The prefix of a query that is embedded. Empty means the one that the model's files give.
     pub query_prefix: String,
-    /// What stands before a passage that is embedded; empty: as the model's files say.
+    /// The prefix of a passage that is embedded. Empty means the one that the model's files give.
     pub passage_prefix: String,
-    /// Seconds that an endpoint has for one batch, all tries counted; a query has a fifth of it.
+    /// The seconds that an endpoint has for one batch, with all retries. A query has a fifth of that.
     pub timeout_s: u64,
     /// Whether vectors are shared with other vaults of the user. It says nothing about a model, so it is not recorded with
     /// one.
@@ -254,29 +254,29 @@ impl EmbedConfig {
     }
 }
 
-/// Settings about reading the best hits once more.
+/// Settings about reranking.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RerankConfig {
-    /// The model's name; empty: no model.
+    /// The name of the model. Empty means no model.
     pub model: String,
-    /// A folder with an ONNX model and its tokenizer; empty: where `model install` puts them.
+    /// A folder with an ONNX model and its tokenizer. Empty means the folder of `model install`.
     #[serde(deserialize_with = "home::read_path")]
     pub dir: PathBuf,
-    /// How many of the best hits are read.
+    /// The number of hits that are reranked.
     pub top: usize,
-    /// Milliseconds that it may take.
+    /// The time limit in milliseconds.
     pub budget_ms: u64,
 }
 
 impl RerankConfig {
-    /// Says whether a model is set.
+    /// Returns whether a model is set.
     pub fn is_set(&self) -> bool {
         !self.model.is_empty() || !self.dir.as_os_str().is_empty()
     }
 }
 
-/// A key or token: it can be used, and never be seen.
+/// A key or token, which is used and never shown.
 #[derive(Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(transparent)]
 pub struct Secret(String);
@@ -287,7 +287,7 @@ impl Secret {
         self.0.trim()
     }
 
-    /// Says whether there is none.
+    /// Returns whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.reveal().is_empty()
     }
@@ -307,44 +307,44 @@ impl std::fmt::Debug for Secret {
 
 /// What is shown in place of a secret.
 const HIDDEN: &str = "(set)";
-/// Keys whose values nobody is shown.
+/// Keys whose values are never shown.
 const SECRET_KEYS: &[&str] = &["embed.api_key"];
 
 /// Settings about memory.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MemoryConfig {
-    /// Whether the toolset `rulebook` answers.
+    /// Whether the toolset `rulebook` is enabled.
     pub enabled: bool,
-    /// Where new memories go.
+    /// The folder of new memories.
     pub folder: String,
     /// Which notes the toolsets of other memory servers see.
     pub scope: ToolsetScope,
     /// Where the uses of notes are recorded.
     pub uses: UseRecording,
-    /// How many bytes memories may take.
+    /// The size in bytes above which memories are evicted.
     pub max_bytes: u64,
-    /// Whether maintenance evicts.
+    /// Whether maintenance evicts memories.
     pub evict: bool,
-    /// Where handoffs go.
+    /// The folder of handoffs.
     pub handoffs: String,
-    /// What counts how much in recall.
+    /// The weights of the components of a score in recall.
     pub weights: WeightsConfig,
-    /// Where the tiers begin and end.
+    /// The thresholds of the tiers.
     pub tiers: TiersConfig,
-    /// Hours between two looks at the tiers.
+    /// The hours between two runs of maintenance.
     pub maintain_hours: u32,
-    /// Which part of what recall gives is for which memories, in percent.
+    /// The shares of a recall, in percent.
     pub budgets: BudgetsConfig,
-    /// Types with the words that tell of them, in the order in which they are tried.
+    /// The types with the words that indicate them, in the order in which they are tried.
     pub classify: Vec<Vec<String>>,
 }
 
-/// Settings about what is kept out of notes.
+/// Settings about privacy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PrivacyConfig {
-    /// Whether texts that look like keys are taken out.
+    /// Whether text that looks like a key is removed.
     pub redact: bool,
 }
 
@@ -352,40 +352,40 @@ pub struct PrivacyConfig {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BackupConfig {
-    /// Their folder; empty for the vault's own.
+    /// The folder of backups. Empty means the folder in the vault.
     #[serde(deserialize_with = "home::read_path")]
     pub dir: PathBuf,
     /// How many are kept.
     pub keep: usize,
-    /// Whether they are made by themselves.
+    /// Whether backups are made automatically.
     pub auto: bool,
 }
 
-/// Where the tiers begin and end (docs/spec/memory.md, Tiers).
+/// The thresholds of the tiers (docs/spec/memory.md, Tiers).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct TiersConfig {
-    /// A note is HOT so many hours long.
+    /// The number of hours for which a new note is HOT.
     pub hot_hours: u32,
-    /// A note is WARM after this many uses on enough days.
+    /// The number of uses that make a note WARM.
     pub warm_uses: usize,
-    /// The uses that make a note WARM lie on this many days at least.
+    /// The number of different days that these uses need.
     pub warm_use_days: usize,
-    /// A note stays WARM for this many days after its last use.
+    /// The number of days for which a note stays WARM after its last use.
     pub warm_days: u32,
 }
 
-/// Which part of what recall gives is for which memories, in percent (docs/spec/memory.md, Recall).
+/// The shares of a recall, in percent (docs/spec/memory.md, Recall).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct BudgetsConfig {
-    /// For pinned ones.
+    /// The share of pinned memories.
     pub pinned: u8,
-    /// For those of the tier HOT.
+    /// The share of the tier HOT.
     pub hot: u8,
-    /// For those of the tier WARM.
+    /// The share of the tier WARM.
     pub warm: u8,
-    /// For those of the tier COLD.
+    /// The share of the tier COLD.
     pub cold: u8,
 }
 
@@ -402,7 +402,7 @@ impl Default for BudgetsConfig {
 }
 
 impl MemoryConfig {
-    /// Refuses budgets that are more than all.
+    /// Refuses shares of more than 100 percent together.
     fn checked(self) -> Result<Self> {
         let BudgetsConfig { pinned, hot, warm, cold } = self.budgets;
         let sum: u32 = [pinned, hot, warm, cold].into_iter().map(u32::from).sum();
@@ -414,25 +414,25 @@ impl MemoryConfig {
     }
 }
 
-/// What counts how much in recall (docs/spec/memory.md, Scores).
+/// The weights of the components of a score in recall (docs/spec/memory.md, Scores).
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WeightsConfig {
-    /// Likeness to the question.
+    /// The weight of the similarity to the prompt.
     pub similarity: f64,
-    /// How lately it was made or used.
+    /// The weight of recency, the time since the last use.
     pub recency: f64,
-    /// How often it was used.
+    /// The weight of the frequency of use.
     pub frequency: f64,
 }
 
-/// How memories of one type fade (docs/spec/memory.md, Types).
+/// The decay of memories of one type (docs/spec/memory.md, Types).
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TypeConfig {
-    /// Days after which half of the importance is gone.
+    /// The half-life of the importance in days.
     pub half_life_days: f64,
-    /// The importance that stays.
+    /// The floor, below which the importance does not fall.
     pub floor: f64,
     /// Whether such notes are never evicted.
     #[serde(default)]
@@ -470,15 +470,15 @@ pub struct Config {
     pub git: GitConfig,
     /// About checking.
     pub check: CheckConfig,
-    /// About taking operations back.
+    /// About undo.
     pub undo: UndoConfig,
     /// About vectors.
     pub embed: EmbedConfig,
-    /// About reading the best hits once more.
+    /// About reranking.
     pub rerank: RerankConfig,
     /// About memory.
     pub memory: MemoryConfig,
-    /// About what is kept out.
+    /// About privacy.
     pub privacy: PrivacyConfig,
     /// About backups.
     pub backup: BackupConfig,
@@ -628,19 +628,19 @@ pub fn vault_settings_file(root: &Path) -> PathBuf {
     root.join(VAULT_FILE)
 }
 
-/// Returns the folder of what the user has for all vaults: models, and which were used.
+/// Returns the user's data folder for all vaults: models, and the list of models that were used.
 pub fn data_folder() -> Option<PathBuf> {
     let base = etcetera::choose_base_strategy().ok()?;
     Some(base.data_dir().join("sidenote"))
 }
 
-/// Returns the folder of what can be made again at any time.
+/// Returns the user's cache folder, whose contents can be made again at any time.
 pub fn user_cache() -> Option<PathBuf> {
     let base = etcetera::choose_base_strategy().ok()?;
     Some(base.cache_dir().join("sidenote"))
 }
 
-/// Returns the place for what is derived from a folder that cannot be written to: in `base`, else in the user's cache.
+/// Returns the folder for the data of a vault that cannot be written to: in `base`, or else in the user's cache.
 pub fn cache_folder(root: &Path, base: Option<&Path>) -> Option<PathBuf> {
     let base = match base {
         Some(base) => base.to_owned(),
@@ -659,22 +659,22 @@ pub enum SettingChange {
     Number(i64),
     /// Set to any other value, written as TOML.
     Toml(String),
-    /// Taken out, so that the default holds.
+    /// Removed, so that the default applies.
     Unset,
 }
 
-/// What a change of the user's file comes to.
+/// The result of a change of the user's file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ConfigEdit {
     /// The file.
     pub file: PathBuf,
-    /// What is other than before, a line each; the values of secrets are never among them.
+    /// The differences, one line each. They never contain the value of a secret.
     pub changes: Vec<String>,
     /// Whether the file was written.
     pub applied: bool,
 }
 
-/// Changes settings in the user's file, and leaves every other byte of it; a dry run only says what would change.
+/// Changes settings in the user's file and keeps every other byte of it. A dry run only reports what would change.
 ///
 /// # Errors
 /// `Invalid` if the file is not TOML; `Io` if it cannot be read or written.
@@ -707,11 +707,9 @@ fn read_user_file() -> Result<(PathBuf, DocumentMut)> {
     Ok((file, document))
 }
 
-/// Sets one setting in the user's file to a value in the type that it has, or takes it out; a dry run only says what
-/// would change.
+/// Sets one setting in the user's file to a value of its type, or removes it. A dry run only reports what would change.
 ///
-/// # Errors
-/// `Invalid` for a key that is no setting, and for a value of another type or one that fits no setting; as
+/// # Errors `Invalid` for an unknown key, and for a value of a wrong type or out of range; otherwise those of
 /// [`edit_user_file`].
 pub fn set_user(key: &str, value: Option<&str>, dry_run: bool) -> Result<ConfigEdit> {
     let origin = || Origin::Flag("config set".to_owned());
@@ -746,10 +744,10 @@ pub fn set_user(key: &str, value: Option<&str>, dry_run: bool) -> Result<ConfigE
     edit_user_file(&[(key, setting)], dry_run)
 }
 
-/// Sets a setting of commits for one vault in the user's file, or takes it out; a dry run only says what would change.
+/// Sets a setting of commits for one vault in the user's file, or removes it. A dry run only reports what would change.
 ///
-/// # Errors
-/// `Invalid` for a key that cannot be set for one vault, and for a value that does not fit; as [`edit_user_file`].
+/// # Errors `Invalid` for a key that cannot be set for one vault, and for a value out of range; otherwise those of
+/// [`edit_user_file`].
 pub fn set_user_for_vault(root: &Path, key: &str, value: Option<&str>, dry_run: bool) -> Result<ConfigEdit> {
     if let Some(text) = value {
         let mut values: BTreeMap<String, (Value, Origin)> =
@@ -769,12 +767,12 @@ pub fn set_user_for_vault(root: &Path, key: &str, value: Option<&str>, dry_run: 
     Ok(ConfigEdit { file, changes: change.into_iter().collect(), applied })
 }
 
-/// Says whether a key is in a table that can grow.
+/// Returns whether a key is in a table to which keys can be added.
 fn can_be_added(key: &str) -> bool {
     key.starts_with("types.") || key.starts_with("relations.")
 }
 
-/// Refuses settings that do not fit together.
+/// Refuses settings that contradict each other.
 fn checked_sections(values: &BTreeMap<String, (Value, Origin)>) -> Result<()> {
     let sections: ConfigSections = unflatten(values).try_into().map_err(|error: toml::de::Error| {
         Error::invalid("the settings do not fit together").with_source(error)
@@ -785,7 +783,7 @@ fn checked_sections(values: &BTreeMap<String, (Value, Origin)>) -> Result<()> {
     checked(sections.types).map(drop)
 }
 
-/// Changes one setting; says what was changed, if anything.
+/// Changes one setting, and returns what changed, if anything.
 fn edit_one(
     document: &mut DocumentMut,
     key: &str,
@@ -805,7 +803,7 @@ fn edit_one(
         .and_then(Item::as_table_like_mut)
         .ok_or_else(|| Error::invalid(format!("{section} in {} is no section", file.display())))?;
     let bare = |item: &Item| {
-        // A comment behind the value is no part of it.
+        // A comment after the value is not part of it.
         item.as_value().cloned().map(|mut value| {
             value.decor_mut().clear();
             value.to_string()
@@ -816,7 +814,7 @@ fn edit_one(
         SettingChange::Text(text) => Some(toml_edit::Value::from(text.as_str())),
         SettingChange::Number(number) => Some(toml_edit::Value::from(*number)),
         SettingChange::Toml(text) => Some(text.trim().parse().map_err(|_: toml_edit::TomlError| {
-            Error::invalid(format!("{text:?} is no value of TOML"))
+            Error::invalid(format!("{text:?} is not a TOML value"))
                 .with_hint("write a list as [\"a\", \"b\"] and a table as { a = 1 }")
         })?),
         SettingChange::Unset => None,
@@ -826,7 +824,7 @@ fn edit_one(
         return Ok(None);
     }
     match (fresh, table.get_mut(name).and_then(Item::as_value_mut)) {
-        // What stands around the value, a comment behind it too, stays.
+        // The text around the value stays, with a comment after it.
         (Some(mut fresh), Some(old)) => {
             *fresh.decor_mut() = old.decor().clone();
             *old = fresh;
@@ -842,10 +840,10 @@ fn edit_one(
     Ok(Some(format!("{key}: {} -> {}", shown(was), shown(is))))
 }
 
-/// Writes the user's file, whole or not at all. It may hold a key: a new one is the user's alone to read.
+/// Writes the user's file, whole or not at all. Because it may hold a key, a new file is readable by the user only.
 fn save_user_file(file: &Path, text: &str) -> Result<()> {
     use std::io::Write as _;
-    // A link to where the user keeps all settings stays one.
+    // If the file is a symbolic link to another folder of settings, it stays one.
     let file = platform::canonicalize(file).unwrap_or_else(|_| file.to_owned());
     let folder = file.parent().unwrap_or(Path::new(""));
     #[expect(clippy::disallowed_methods, reason = "the user's own settings")]
@@ -855,7 +853,7 @@ fn save_user_file(file: &Path, text: &str) -> Result<()> {
     AtomicFile::new(&file).mode(0o600).sync().write(failed, write)
 }
 
-/// Returns the values that are built in.
+/// Returns the built-in defaults.
 fn defaults() -> Result<BTreeMap<String, (Value, Origin)>> {
     let table = parse(DEFAULTS, Path::new("config.toml"))?;
     Ok(flatten(&table).into_iter().map(|(key, value)| (key, (value, Origin::Default))).collect())
@@ -864,7 +862,7 @@ fn defaults() -> Result<BTreeMap<String, (Value, Origin)>> {
 fn parse(text: &str, path: &Path) -> Result<Table> {
     text.parse::<Table>().map_err(|error: toml::de::Error| {
         let wrong = Error::invalid(format!("{} is not valid TOML", path.display()));
-        // The parser quotes the line that it stumbles over, and there a key may stand.
+        // The parser's message quotes the malformed line, which may contain a key.
         if text.contains("api_key") { wrong } else { wrong.with_source(error) }
     })
 }
@@ -936,10 +934,11 @@ fn merge(
     Ok(())
 }
 
-/// Tells of a setting that there is not, and names those that may be meant: the most similar ones, or the sections.
+/// Returns the error for an unknown setting, which names the settings that may be meant: the most similar ones, or the sections.
 fn no_setting(values: &BTreeMap<String, (Value, Origin)>, key: &str, message: String) -> Error {
-    /// How many characters of a name there are for each that may be wrong in it, and how many names are given.
+    /// A name may have one wrong character for each of so many characters.
     const CHARACTERS: usize = 4;
+    /// The maximum number of names that the error gives.
     const NAMED: usize = 3;
     let section = key.split('.').next().unwrap_or_default();
     let mut near: Vec<(usize, &str)> =
@@ -971,7 +970,7 @@ fn put(
         values.insert(key.to_owned(), (value, origin));
         return Ok(());
     }
-    // A type of relations keeps what is not set.
+    // A type of relations keeps the fields that are not set.
     if key.starts_with("relations.")
         && let (Some((Value::Table(old), _)), Value::Table(new)) = (values.get(key), &value)
     {
@@ -994,7 +993,7 @@ fn put(
     Ok(())
 }
 
-/// Sets a key from text, in the type that the default has.
+/// Sets a key from text, with the type of its default.
 fn set_text(
     values: &mut BTreeMap<String, (Value, Origin)>,
     key: &str,

@@ -12,7 +12,7 @@ use sidenote_base::error::{Error, Result};
 pub struct RelationConfig {
     /// The name of the relation from the object to the subject; empty if there is none.
     pub inverse: String,
-    /// Phrases between the subject and the object, such as "works at". A `*` stands for one to four words.
+    /// Phrases between the subject and the object, such as "works at". A `*` matches one to four words.
     pub forward: Vec<String>,
     /// Phrases between the object and the subject, such as "founded by".
     pub reverse: Vec<String>,
@@ -20,7 +20,7 @@ pub struct RelationConfig {
     pub roles: Vec<String>,
     /// Phrases like `reverse` that name what the object is, such as "subsidiary of".
     pub reverse_roles: Vec<String>,
-    /// Phrases between the subject and the object that stand for the relation in questions alone, such as "set up".
+    /// Phrases between the subject and the object that mean the relation only in questions, such as "set up".
     pub asked: Vec<String>,
     /// Names of properties, fields and headings in a note of the subject, such as `employer`.
     pub names: Vec<String>,

@@ -41,9 +41,9 @@ pub trait Embed: Send + Sync {
     /// (docs/spec/memory.md, Duplicates).
     fn duplicate_threshold(&self) -> f32;
 
-    /// Returns how far the similarity of a passage that is relevant to a prompt lies at least above the one that a passage of the
-    /// vault has by chance, as a part of the way to 1 (docs/dev/ranking.md, Recall). `None` for a model that was not measured;
-    /// then only words decide.
+    /// Returns the least distance between the similarity of a relevant passage and the similarity by chance, as a share
+    /// of the distance between the latter and 1 (docs/dev/ranking.md, Recall). `None` for a model that was not
+    /// measured; then only words decide.
     fn recall_floor(&self) -> Option<f32> {
         None
     }
@@ -92,7 +92,7 @@ pub trait Embed: Send + Sync {
 pub enum Effort {
     /// A user waits for one result: as many threads per text as make it fastest.
     Foreground,
-    /// Nobody waits: one thread of the lowest priority.
+    /// No call waits: one thread of the lowest priority.
     Background,
     /// A user waits for many results: one thread per text on every core, for the highest throughput.
     Bulk,

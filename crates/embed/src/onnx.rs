@@ -173,7 +173,7 @@ impl OnnxEmbedder {
     ) -> Result<MutexGuard<'a, TextEmbedding>> {
         let loaded = cell.get_or_init(|| self.load(threads).map(Mutex::new).map_err(LoadError::from));
         let session = loaded.as_ref().map_err(LoadError::to_error)?;
-        // A panic leaves no state behind: each call starts anew.
+        // A panic leaves no state behind: calls share none.
         Ok(session.lock().unwrap_or_else(PoisonError::into_inner))
     }
 

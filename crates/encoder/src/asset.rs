@@ -1,6 +1,6 @@
-//! The file with a model: what lies where. All numbers are little-endian, and each part begins at a multiple of 64 bytes.
+//! The layout of the file with a model. All numbers are little-endian, and each part begins at a multiple of 64 bytes.
 //!
-//! `examples/convert.rs` writes it. Nothing is copied out of it but what is small.
+//! `examples/convert.rs` writes it. Only small parts are copied out of it.
 
 use crate::four_bits::{BLOCK, BLOCK_BYTES, FourBits, ROW_BLOCK_BYTES};
 

@@ -138,7 +138,7 @@ impl Tokenizer {
         }
     }
 
-    /// Returns what stands in place of a character.
+    /// Returns the replacement of a character.
     fn replacement<'c>(&'c self, character: &'c str) -> &'c str {
         match character.as_bytes() {
             [b' '..=b'~'] => character,

@@ -89,7 +89,7 @@ impl fmt::Display for CommitRefusal {
 }
 
 impl Repository {
-    /// Returns why nothing can be committed now, as far as the repository's files tell. A lock is waited for later.
+    /// Returns why nothing can be committed now, by the repository's files. A lock is waited for later.
     ///
     /// # Errors
     /// Those of running git.

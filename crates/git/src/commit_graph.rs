@@ -9,7 +9,7 @@ use sidenote_base::error::Result;
 /// A commit of a graph, by its position in [`CommitGraph`].
 pub type CommitIndex = usize;
 
-/// Commits in an order in which each stands before its parents.
+/// Commits in topological order: each comes before its parents.
 #[derive(Debug, Clone)]
 pub struct CommitGraph {
     commits: Vec<Commit>,
@@ -39,7 +39,7 @@ impl Repository {
             self.try_read(["rev-list", &count, order, "--no-commit-header", format, "HEAD", "--"], None)
         };
         let said = list("--topo-order")?;
-        // A branch without commits is no failure.
+        // A branch without commits is not a failure.
         if said.code != 0 && self.is_unborn(&said.stderr) {
             return Ok(None);
         }
@@ -120,7 +120,7 @@ impl CommitGraph {
         if let Some(own) = is_ancestor.get_mut(of) {
             *own = true;
         }
-        // A commit stands before its parents.
+        // A commit comes before its parents.
         for at in of..self.commits.len() {
             if is_ancestor.get(at) != Some(&true) {
                 continue;

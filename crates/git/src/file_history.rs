@@ -1,7 +1,7 @@
 //! The commits that touched one file, under all its names and through merges.
 //!
-//! The walk goes backwards. Where a commit has the file and a parent has not, git's rename detection tells under which name
-//! the parent has it.
+//! The walk goes backwards. If a commit has the file and a parent does not, git's rename detection finds the name that
+//! the file has in the parent.
 
 use std::collections::{BinaryHeap, HashMap, HashSet};
 
@@ -180,8 +180,8 @@ impl Walk<'_> {
         }))
     }
 
-    /// Returns the listed commits next before a commit, but for those through parents that have the file under another name:
-    /// a file that had this name there is another file.
+    /// Returns the nearest listed commits before a commit, except those through parents that have the file under
+    /// another name: a file that had this name there is another file.
     fn earlier_under_name(
         &self,
         listed: &PathCommits,

@@ -1,5 +1,5 @@
-//! How single files of the working tree stand in git, before they are committed. The user's own configuration counts, such
-//! as filters and line ends.
+//! The states of single files of the working tree in git, before they are committed. The user's own configuration
+//! counts, such as filters and line ends.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -16,7 +16,7 @@ const ARGUMENT_BYTES: usize = 20_000;
 /// The current folder before a path.
 const HERE: &[u8] = b"./";
 
-/// How a file stands in git.
+/// The state of a file in git.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileState {
     /// The file is as in HEAD.
@@ -58,7 +58,7 @@ impl fmt::Display for FileState {
     }
 }
 
-/// How files stand in git, and where HEAD is.
+/// The states of files in git, and where HEAD is.
 #[derive(Debug, Clone, Default)]
 pub struct FileStates {
     /// The state of each file, by its path from the top of the working tree. Below the folders that were asked for, only
@@ -182,7 +182,7 @@ impl Repository {
             };
             let Some(path) = path.filter(|_| !paths.is_empty()) else { continue };
             let known = states.files.entry(path).or_insert(state);
-            // A file that git does not look at can be staged, too, and what is told here is seldom all.
+            // A file that git does not look at can be staged, too. Its earlier state says more, and stays.
             if !matches!(known, FileState::Unwatched | FileState::OtherRepository) {
                 *known = state;
             }

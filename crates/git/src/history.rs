@@ -1,4 +1,4 @@
-//! The history of files: who wrote a line, where a file went, and which commits touched it.
+//! The history of files: which commit wrote a line, where a file was moved, and which commits touched it.
 
 use std::collections::HashMap;
 
@@ -132,8 +132,8 @@ impl Repository {
         Ok(blamed)
     }
 
-    /// Lists the commits that removed a path, between `since` and `head`: those that `head` has and `since` has not. The
-    /// oldest is first. A merge with a branch that removed it is none of them.
+    /// Lists the commits that removed a path, between `since` and `head`: those that `head` has and `since` does not
+    /// have. The oldest is first. A merge with a branch that removed it is none of them.
     ///
     /// # Errors
     /// Those of running git.

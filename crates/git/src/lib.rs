@@ -87,7 +87,7 @@ impl ObjectId {
         self.0.get(..10).unwrap_or(&self.0)
     }
 
-    /// Returns whether the id is all zeros, which stands for no object.
+    /// Returns whether the id is all zeros, which means no object.
     fn is_null(&self) -> bool {
         self.0.bytes().all(|byte| byte == b'0')
     }

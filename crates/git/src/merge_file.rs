@@ -71,7 +71,7 @@ pub fn merge_file(
         command.current_dir(folder).env("LC_ALL", "C").env("GIT_OPTIONAL_LOCKS", "0").args(arguments);
         output(command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()), None)
     };
-    // `git merge` compares by histogram. `git merge-file` does from 2.44 on, if it is told to.
+    // `git merge` compares by histogram. `git merge-file` can do so from 2.44 on, with an option.
     let mut said = run(Some("--diff-algorithm=histogram"))?;
     if said.code == USAGE {
         said = run(None)?;

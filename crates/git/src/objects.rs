@@ -9,7 +9,7 @@ use crate::process::{GitInput, GitOutputPipe, GitProcess, TimeLimit, cannot_run}
 use crate::{ObjectId, Repository};
 use sidenote_base::error::{Error, Result};
 
-/// So many requests to a process are under way at a time. A pipe holds them, so neither side waits for the other.
+/// The number of requests to a process that are under way at a time. A pipe holds them, so neither side waits for the other.
 const AHEAD: usize = 64;
 
 /// A file in the tree of a commit or in the index of git.
@@ -170,7 +170,7 @@ impl Repository {
 #[derive(Debug)]
 pub struct Objects {
     repository: Repository,
-    /// Git ends when this is closed, so it stands before the process.
+    /// Git ends when this is closed, so it is declared, and dropped, before the process.
     input: Option<GitInput>,
     output: BufReader<GitOutputPipe>,
     process: GitProcess,

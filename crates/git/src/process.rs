@@ -1,4 +1,4 @@
-//! A running git with a time limit: one that does not answer, as on a file system that is away, is ended.
+//! A running git with a time limit. A git that does not answer, for example because a file system is disconnected, is ended.
 
 use std::io::{Error as IoError, ErrorKind as IoErrorKind, Read, Result as IoResult, Write};
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus};
@@ -173,7 +173,7 @@ impl Read for GitOutputPipe {
     }
 }
 
-/// The pipes of a running git, as far as its call has them.
+/// The pipes of a running git that its call has.
 pub(super) type GitPipes = (Option<GitInput>, Option<GitOutputPipe>, Option<ChildStderr>);
 
 impl GitProcess {
@@ -295,7 +295,7 @@ impl GitErrors {
     }
 }
 
-/// Starts a thread that nobody has to wait for, and returns where its result arrives.
+/// Starts a thread and returns the channel for its result. Nothing has to wait for the thread.
 ///
 /// # Errors
 /// `Io` if there is no thread. What it would have used, such as a pipe, is closed.
@@ -303,7 +303,7 @@ pub(super) fn in_background<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<Receiver<T>> {
     let (sender, receiver) = channel();
-    // Nobody may listen any more.
+    // The receiver may be gone.
     let work = move || drop(sender.send(work()));
     std::thread::Builder::new().spawn(work).map_err(no_thread)?;
     Ok(receiver)

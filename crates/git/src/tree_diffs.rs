@@ -8,7 +8,7 @@ use crate::process::{GitErrors, GitInput, GitOutputPipe, GitProcess, TimeLimit};
 use crate::{ObjectId, PathChange, Repository, TreeFile};
 use sidenote_base::error::{Error, Result};
 
-/// So many requests to a process are under way at a time. A pipe holds them, so neither side waits for the other.
+/// The number of requests to a process that are under way at a time. A pipe holds them, so neither side waits for the other.
 const AHEAD: usize = 64;
 /// The line after each request, which git repeats when it has answered.
 const MARK: &[u8] = b"=\n";
@@ -26,7 +26,7 @@ pub struct TreeDiffs {
     output: BufReader<GitOutputPipe>,
     /// Reads what git says of errors.
     errors: Option<GitErrors>,
-    /// Git ends when its input is closed, so that stands before it.
+    /// Git ends when its input is closed, so `input` is declared, and dropped, before the process.
     _process: GitProcess,
 }
 

@@ -61,7 +61,7 @@ impl Connections {
 }
 
 impl OpenConnection {
-    /// Completes when the connection is to be closed.
+    /// Completes when the connection must be closed.
     pub(crate) async fn closed(&self) {
         self.close.notified().await;
     }
@@ -105,7 +105,7 @@ impl Drop for End {
     }
 }
 
-/// A body whose end is told to the list of connections.
+/// A body that reports its end to the list of connections.
 pub(crate) struct Tracked<B> {
     body: B,
     end: Option<End>,

@@ -1,5 +1,5 @@
 //! What the HTTP servers share: connections within limits, request bodies, tokens, streamed answers, signals. What a
-//! server answers is its own matter.
+//! server answers is decided in its own crate.
 
 pub mod limits;
 pub mod reply_body;
@@ -31,7 +31,7 @@ const TOO_MANY_CONNECTIONS: &[u8] =
     b"HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nRetry-After: 1\r\nContent-Length: 0\r\n\r\n";
 /// The time that open connections have at shutdown to receive their answers.
 const SHUTDOWN_GRACE: Duration = Duration::from_secs(1);
-/// The time in which a connection that is told to close does so.
+/// The time that a connection has to close after it was asked to.
 const CLOSE_TIMEOUT: Duration = Duration::from_millis(500);
 /// The delay before the next attempt after a connection could not be accepted, for example because too many files are open.
 const ACCEPT_RETRY: Duration = Duration::from_millis(100);

@@ -44,7 +44,7 @@ pub struct Admission {
     memory: Arc<Semaphore>,
     /// The memory for requests that are larger than [`MAX_BODY`], to an address that takes such.
     huge: Arc<Semaphore>,
-    /// The right of each sender to send one such request at a time, as long as somebody has it or waits for it.
+    /// The right of each sender to send one such request at a time. An entry exists while the right is held or waited for.
     huge_senders: Arc<Mutex<HashMap<String, Arc<Semaphore>>>>,
     connections: Arc<Semaphore>,
 }
@@ -85,9 +85,9 @@ impl Admission {
         self.read_up_to(headers, body, MAX_BODY, "").await
     }
 
-    /// Reads the body of a request as [`Self::read`] does, but of up to `most` bytes, for an address that takes files. Of those
-    /// that are larger than [`MAX_BODY`], a sender has one at a time, and those of all senders share a limit of bytes, so that the
-    /// memory of all stays bounded and nobody takes the place of everybody. Such a request must announce its length.
+    /// Reads the body of a request as [`Self::read`] does, but of up to `most` bytes, for an address that takes files.
+    /// A sender may send one body larger than [`MAX_BODY`] at a time, and such bodies of all senders share a limit of
+    /// bytes. So the memory stays bounded, and no sender can take all places. Such a request must announce its length.
     ///
     /// # Errors
     /// The response for a request that is too large, too slow or incomplete, or for which no memory is free.
@@ -157,7 +157,7 @@ impl Admission {
         }
     }
 
-    /// Waits for the turn of a sender first, so that whoever sends many waits for no place that others could have.
+    /// Waits for the turn of the sender first, so that a sender of many requests occupies no place while it waits.
     async fn huge_turn(&self, bytes: usize, sender: &str) -> Result<Vec<OwnedSemaphorePermit>, AcquireError> {
         let own = {
             let mut senders = self.huge_senders.lock().unwrap_or_else(PoisonError::into_inner);

@@ -251,8 +251,8 @@ fn read(mut response: Response<ureq::Body>, max: u64) -> Result<Reply, HttpError
     }
 }
 
-/// Says whether so many bytes of a body arrived too slowly in this time: after a minute, at less than a tenth of the rate of a
-/// slow mobile network.
+/// Returns whether this many bytes of a body arrived too slowly in this time: after a minute, at less than a tenth of
+/// the rate of a slow mobile network.
 pub fn is_too_slow(elapsed: Duration, received: u64) -> bool {
     /// The lowest rate, in bytes a second.
     const LOWEST: u64 = 4096;
@@ -326,7 +326,7 @@ fn convert_error(error: ureq::Error) -> HttpError {
     }
 }
 
-/// Says whether nobody in between can read or change what an address gives: it has `https`, or is of this machine.
+/// Returns whether requests to an address are safe from others on the way: it has `https`, or is on this machine.
 pub fn is_secure(address: &str) -> bool {
     let is_plain = address.bytes().all(|byte| byte.is_ascii_graphic()) && !address.contains(['\\', '#']);
     let Some((scheme, rest)) = address.split_once("://").filter(|_| is_plain) else { return false };

@@ -192,8 +192,8 @@ pub(super) fn are_paths_checked(folder: &Path) -> bool {
     checked.is_some() && checked == file_identity(&folder.join("catalog.db"))
 }
 
-/// Writes the seal over all index files, once their content is on the disk. It says whether all paths of the catalog were
-/// checked, which the next process need not do then.
+/// Writes the seal over all index files, once their content is on the disk. The seal records whether all paths of the
+/// catalog were checked. If they were, the next process need not check them.
 pub(super) fn write_seal(folder: &Path, are_paths_checked: bool) -> Result<()> {
     let seal = |(name, hashed): &(PathBuf, bool)| {
         let path = folder.join(name);

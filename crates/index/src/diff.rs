@@ -162,8 +162,8 @@ pub(super) struct FileChanges {
 }
 
 impl FileChanges {
-    /// Treats every file as new, as if nothing were indexed. Each keeps its number: between the commits of full
-    /// text and catalog, a reader may look up in one what it found in the other.
+    /// Treats every file as new, as if nothing were indexed. Each file keeps its number, because a reader may read full
+    /// text and catalog between their commits.
     pub(super) fn treat_all_as_new(&mut self) {
         for file in &mut self.changed {
             file.is_new = true;
@@ -217,7 +217,7 @@ fn vault_states(
     redo: &Redo,
     listings: &Path,
 ) -> Result<FileStates> {
-    // Whoever has everything read again may not trust the index, either.
+    // A caller that has everything read again may not trust the index, either.
     let known = if *redo == Redo::All { FolderListings::default() } else { FolderListings::load(listings) };
     let (mut scan, gaps) = scan_vault(vault, catalog, settings, redo, &known)?;
     if let Err(error) = known.update(listings, std::mem::take(&mut scan.folders)) {
@@ -380,7 +380,7 @@ fn find_moves(
     Ok(())
 }
 
-/// The differences between the files and the index, as far as sizes and times show.
+/// The differences between the files and the index, by sizes and times.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Drift {
     /// Files that are not indexed.
@@ -544,7 +544,7 @@ fn scan_vault<'a>(
     Ok((scan, gaps))
 }
 
-/// Returns whether a file is unchanged, as far as that is known without reading it.
+/// Returns whether a file is known to be unchanged without reading it.
 fn is_unchanged<P>(file: &FileStat, old: &IndexedFile<P>, settings: &Settings) -> bool {
     stat_of(file) == old.stat && !old.racy && settings.is_excluded(&file.path) == old.excluded
 }

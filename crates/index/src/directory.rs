@@ -158,9 +158,9 @@ pub(super) fn present_index_folder(root: &Path) -> PathBuf {
     folders_elsewhere(root).find(holds_index).unwrap_or(inside)
 }
 
-/// Refuses an index folder that a symbolic link in the vault leads to, or that contains anything but folders and regular
-/// files with one name. SQLite, tantivy and usearch open files by path: they would follow a link, wait for a pipe, and
-/// write to the note whose second name a file is.
+/// Refuses an index folder that a symbolic link in the vault leads to, or that contains anything but folders and
+/// regular files with one name. SQLite, tantivy and usearch open files by path: they would follow a symbolic link, wait
+/// for a pipe, and write into a note through a hard link.
 ///
 /// # Errors
 /// `Invalid` with the path that is refused; `Io` if the folder cannot be listed.

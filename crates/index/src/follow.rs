@@ -237,7 +237,7 @@ impl Follower<'_> {
         self.0.following.watch().is_some()
     }
 
-    /// Returns the number of the batch that this process is indexing, if it has so many files that it takes seconds.
+    /// Returns the number of the batch that this process is indexing, if it is a large one, which takes seconds.
     pub fn large_batch(&self) -> Option<u64> {
         Some(self.0.shared.large_batch.load(Ordering::SeqCst)).filter(|number| *number > 0)
     }
@@ -249,8 +249,9 @@ impl Follower<'_> {
         }
     }
 
-    /// Asks the process that writes the index to index all changes of the files until now, and waits for it. Returns `false` if
-    /// there is none that follows the files, or if it does not answer in time; then the caller compares the files itself.
+    /// Asks the process that writes the index to index all changes of the files until now, and waits for it. Returns
+    /// `false` if no process follows the files, or if it does not answer in time; then the caller compares the files
+    /// itself.
     pub fn wait_for_writer(&self, wait_limit: Duration) -> bool {
         let may_write = !self.0.options.read_only && !self.0.vault.is_read_only();
         let Some(holder) = self.0.holder().filter(|_| may_write) else { return false };
@@ -307,7 +308,7 @@ impl Follower<'_> {
                 caught_up.store(arrived, Ordering::SeqCst);
                 Ok(CatchUp::Done(report))
             }
-            // Nobody waits for the result, which may be an error.
+            // Nothing waits for the result, which may be an error.
             Ok(None) => {
                 rescan("a call did not wait for the last changes".to_owned());
                 Ok(CatchUp::Behind(1))

@@ -448,8 +448,8 @@ fn collect_texts(path: &NotePath, reading: &ParsedNote, record: &Record, entry: 
     push_remaining(path, reading, &record.properties, &listed, entry);
 }
 
-/// Collects the text that is in no other field as it stands, so that some term contains every run of letters in the
-/// file. `listed` are the values of properties that are in `meta`.
+/// Collects the text that no other field holds unchanged, so that every run of letters in the file is in some term.
+/// `listed` are the values of properties that are in `meta`.
 fn push_remaining(
     path: &NotePath,
     reading: &ParsedNote,

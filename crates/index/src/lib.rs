@@ -214,7 +214,7 @@ struct IndexState {
     moves: Mutex<Vec<(NotePath, NotePath)>>,
     /// Called after each sync that changed something.
     listener: Mutex<Option<Listener>>,
-    /// The number of the batch that is being indexed, if it has so many files that it takes seconds; else 0.
+    /// The number of the batch that is being indexed, if it is a large one, which takes seconds; else 0.
     large_batch: AtomicU64,
     /// The number of large batches.
     large_batches: AtomicU64,
@@ -634,8 +634,9 @@ impl Index {
         done.transpose()
     }
 
-    /// Updates the index like [`Index::sync`]. Returns `None` if the time limit ended and the work continues in the background. At
-    /// least `expected` files changed, as the caller knows: if they make a large batch, nobody waits until a scan shows it.
+    /// Updates the index like [`Index::sync`]. Returns `None` if the time limit ended and the work continues in the
+    /// background. The caller knows that at least `expected` files changed: if they make a large batch, the call does
+    /// not wait until a scan shows it.
     ///
     /// # Errors
     /// `Conflict` if another process holds the lock, or if the sync was stopped; `Io` if the vault cannot be listed
@@ -791,7 +792,7 @@ impl Index {
         Ok(Arc::clone(snapshot.validity.get_or_init(|| table)))
     }
 
-    /// Begins a read transaction on the catalog. A thread must not hold two at a time, but for [`Self::nested_catalog`].
+    /// Begins a read transaction on the catalog. A thread must not hold two at a time, except by [`Self::nested_catalog`].
     pub fn catalog(&self) -> ReadTransaction {
         self.shared.pool().read()
     }

@@ -29,8 +29,8 @@ impl MeanVector {
 }
 
 impl Index {
-    /// Returns the mean of the vectors of a sample of the passages. The sample depends on the passages alone, so that an index
-    /// with a history answers like one made anew.
+    /// Returns the mean of the vectors of a sample of the passages. The sample depends on the passages alone, so that
+    /// an updated index answers like a rebuilt one.
     ///
     /// # Errors
     /// `Io` or `Corrupt` if the catalog or the vectors cannot be read.

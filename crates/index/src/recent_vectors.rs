@@ -1,4 +1,4 @@
-//! Vectors of recently changed files, which are made before the next answer, and snapshots in which only some notes
+//! Vectors of recently changed files, which are made before the next answer. Also snapshots in which only some notes
 //! have vectors, for evaluation.
 
 use std::collections::HashSet;

@@ -1,5 +1,5 @@
-//! The vectors that the servers of a shared vault share through its authority: what one server embedded, no other one embeds
-//! again. Nothing here is needed: whatever fails is logged, and the passages are embedded.
+//! The vectors that the servers of a shared vault share through its authority: a text that one server embedded is not
+//! embedded by another one. Nothing depends on this: a failure is logged, and the passages are embedded.
 
 use std::collections::HashSet;
 use std::sync::Arc;

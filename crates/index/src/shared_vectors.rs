@@ -1,8 +1,9 @@
-//! The shared vectors: vectors of passages in the user's cache folder, which all clones, worktrees and vaults of the user
-//! share. What one index embedded, no other one embeds again.
+//! The shared vectors: vectors of passages in the user's cache folder, which all clones, worktrees and vaults of the
+//! user share. A text that was embedded for one index is not embedded for another one.
 //!
-//! Each model has a folder of segments, and each segment is a log as in the index. Segments are only appended to, and are
-//! removed as a whole, the oldest first. Nothing here is needed: whatever fails is logged, and the passages are embedded.
+//! Each model has a folder of segments, and each segment is a log as in the index. Segments are only appended to, and
+//! are removed as a whole, the oldest first. Nothing depends on this: a failure is logged, and the passages are
+//! embedded.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::File;
@@ -106,8 +107,8 @@ impl SharedVectors {
         &self.folder
     }
 
-    /// Gives the vectors of `wanted` passages that are shared, in groups, and takes their keys out of `wanted`. Returns how
-    /// many there are. What cannot be read is left out.
+    /// Passes on the shared vectors of `wanted` passages, in groups, and removes their keys from `wanted`. Returns the
+    /// number of these vectors. Vectors that cannot be read are left out.
     ///
     /// # Errors
     /// The errors of `give`.
@@ -179,7 +180,7 @@ impl SharedVectors {
 
     /// Appends all waiting vectors. Returns `false` if another process holds the lock.
     fn append_waiting(&mut self) -> Result<bool> {
-        // The folders may be removed at any time, and then all begins anew.
+        // The folders may be removed at any time, and then everything begins again.
         make_private(&self.root)?;
         make_private(&self.folder)?;
         let Some(_lock) = AppendLock::take(&self.root)? else { return Ok(false) };

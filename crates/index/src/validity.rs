@@ -123,8 +123,8 @@ impl ValidityTable {
         (period.from.filter(|from| *from > now), period.until.filter(|until| *until <= now))
     }
 
-    /// Returns which notes are valid at an instant: those that have begun and not ended, and that no note supersedes
-    /// which has begun. A note begins with its `valid_from`, or else with its creation.
+    /// Returns which notes are valid at an instant: those that have begun and not ended, unless a note that has begun
+    /// supersedes them. A note begins with its `valid_from`, or else with its creation.
     pub fn valid_at(&self, at: Timestamp) -> ValidAt {
         let is_superseded = |file| {
             let mut chain =

@@ -11,7 +11,7 @@ const LONG_WAIT: Duration = Duration::from_secs(3600);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WaitLimit {
     limit: Option<Duration>,
-    /// Whether it waits for a batch of so many files that it takes seconds.
+    /// Whether it waits for a large batch, which takes seconds.
     pub(super) waits_for_large: bool,
 }
 
@@ -24,7 +24,7 @@ impl WaitLimit {
         Self { limit: Some(limit), waits_for_large: true }
     }
 
-    /// The same, but not while a batch of so many files is indexed that it takes seconds.
+    /// The same, but not while a large batch is indexed, which takes seconds.
     pub fn unless_large(self) -> Self {
         Self { waits_for_large: false, ..self }
     }

@@ -1,7 +1,7 @@
 //! The writer of the index: it updates the catalog, the full-text index and the vectors from the files.
 //!
-//! Every change passes through [`Writer::sync`], which compares first, so that unchanged files are not read. The
-//! order of commits is intents, full text, catalog. After a crash, the generations of both tell what was committed.
+//! Every change passes through [`Writer::sync`], which compares first, so that unchanged files are not read. The order
+//! of commits is intents, full text, catalog. After a crash, the generations of both show what was committed.
 
 mod dialects;
 mod arrivals;
@@ -326,8 +326,8 @@ impl Writer {
         Ok(())
     }
 
-    /// Creates a staged catalog for a batch that starts from nothing. Readers keep using the published one. The
-    /// staged one has no write-ahead log, in which all of it would be written twice.
+    /// Creates a staged catalog for a batch that starts from nothing. Readers keep using the published one. The staged
+    /// catalog has no write-ahead log, because everything would be written twice with one.
     fn stage(&mut self) -> Result<()> {
         if self.identity.is_displaced() {
             return Err(displaced());

@@ -182,8 +182,8 @@ impl WriterThread {
         })
     }
 
-    /// Merges segments until there are few, or the work that waits for it is stopped. After each merge the snapshot lets go of the
-    /// segments that it replaced, so that they do not stay in memory together.
+    /// Merges segments until there are few, or the work that waits for it is stopped. After each merge the snapshot
+    /// drops the replaced segments, so that old and new ones do not stay in memory together.
     fn merge_until_few(&mut self, time: MergeTime) -> Result<()> {
         let is_stopped = || time == MergeTime::Loaded && self.stop.load(Ordering::Relaxed);
         while !is_stopped() && !self.shared.is_displaced() && self.writer.merge_if_due(time)? {

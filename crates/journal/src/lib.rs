@@ -1,5 +1,5 @@
 //! The journal of a vault: an append-only log with one JSON event on each line, and the ledger of uses that is made of
-//! it. What a memory is worth is not decided here.
+//! it. The weight of a memory is not computed here.
 //!
 //! Lines never change, except that `compaction` shortens the uses of old months.
 
@@ -244,7 +244,7 @@ impl Journal {
         Ok(recorded)
     }
 
-    /// Removes all lines, because the journal is a copy that is made anew.
+    /// Removes all lines, because the journal is a copy that is written again.
     ///
     /// # Errors
     /// `Io` if a file cannot be removed.

@@ -153,7 +153,7 @@ impl Projection {
         if old.is_some_and(|mark| mark.stat == stat) {
             return Ok(Some(Vec::new()));
         }
-        // What was read before is not read again, but for the end of it, which shows that the file was appended to.
+        // What was read before is not read again, except its end, which shows that the file was appended to.
         let first = old.map_or(0, |mark| mark.len.saturating_sub(TAIL_LEN as u64));
         let bytes = safe_open::read_in_place_from(&path, first, MAX_MONTH)
             .map_err(|error| safe_open::failed("read the journal", &path, error))?;

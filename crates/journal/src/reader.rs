@@ -232,8 +232,8 @@ impl FolderEvents {
         Ok(true)
     }
 
-    /// Returns whether the first and the last of the lines that were read are older than what is wanted, and so everything before
-    /// them. One line alone may be of a moment when the clock was wrong.
+    /// Returns whether the first and the last of the lines that were read are older than what is wanted, and so
+    /// everything before them. A single line may have a wrong time, because the clock was wrong.
     fn has_older_lines(&self) -> bool {
         let Some(since) = self.since else { return false };
         let time = |line: &Vec<u8>| serde_json::from_slice::<EventTime>(line.trim_ascii()).ok();

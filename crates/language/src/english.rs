@@ -1,4 +1,4 @@
-//! How common a word is in English texts, by a list that is part of the program and used where it lies.
+//! How common a word is in English texts, by a list that is part of the program and read in place.
 
 /// The words in the order of their bytes, one per line, each with its place in the order of frequency.
 static WORDS: &str = include_str!("../assets/english-words.txt");

@@ -5,10 +5,10 @@ use unicode_normalization::UnicodeNormalization;
 
 /// Appends `raw` in lower case, in compatibility form and without diacritics.
 ///
-/// Combining marks of Latin, Greek and Cyrillic letters (U+0300–U+036F), Arabic vowel signs, Hebrew points and characters
-/// that are not seen are removed. Marks that are letters of their script (Devanagari vowels, kana voicing) and those that
-/// make another letter of the alphabet (Russian й, Ukrainian ї) are kept. Variants of Arabic letters become one letter, and
-/// digits of every script ASCII digits.
+/// Combining marks of Latin, Greek and Cyrillic letters (U+0300–U+036F), Arabic vowel signs, Hebrew points and
+/// invisible characters are removed. Marks that are letters of their script (Devanagari vowels, kana voicing) and those
+/// that make another letter of the alphabet (Russian й, Ukrainian ї) are kept. Variants of Arabic letters become one
+/// letter, and digits of every script ASCII digits.
 pub fn fold_into(raw: &str, out: &mut String) {
     if raw.is_ascii() {
         let start = out.len();
@@ -108,8 +108,8 @@ pub(crate) fn is_inner_sign(before: char, c: char) -> bool {
     }
 }
 
-/// Returns whether a character is an arrow, a sign of mathematics or technology, a dingbat or an emoji, which is a word of
-/// its own. Lines, blocks and shapes, of which tables and lists are drawn, are none.
+/// Returns whether a character is an arrow, a sign of mathematics or technology, a dingbat or an emoji, which is a word
+/// of its own. Lines, blocks and shapes, with which tables and lists are drawn, are not.
 pub(crate) fn is_symbol(c: char) -> bool {
     matches!(c,
         '\u{2190}'..='\u{23FF}' // arrows, mathematics, technology

@@ -16,7 +16,7 @@ pub(super) static STOP_WORDS: &str = include_str!("../languages/stop_words.txt")
 
 /// How many words of a text tell its language. More would cost time and tell the same.
 const SAMPLE_WORDS: usize = 200;
-/// In prose, at least one in so many words is a stop word. Lists of names and identifiers, code and tables have fewer.
+/// In prose, at least one in `LEAST_SHARE` words is a stop word. Lists of names and identifiers, code and tables have fewer.
 const LEAST_SHARE: usize = 12;
 /// The fewest different stop words that tell a language. A name in an English text may have two (`van der`, `de la`).
 const LEAST_DIFFERENT: usize = 3;
@@ -35,7 +35,7 @@ struct Known {
     algorithm: Option<Algorithm>,
 }
 
-/// The languages, and what tells them.
+/// The languages, with the words and letters by which they are recognised.
 struct Languages {
     all: Vec<Known>,
     /// The languages that have a stop word, one bit for each.
@@ -189,9 +189,9 @@ impl Language {
 
 /// Returns the language of a text; `None` if it is English or cannot be told.
 ///
-/// Most letters of the text are of the script of the language. Its different stop words tell it, each the more the fewer
-/// languages have it, and then the letters that few languages have. Words of one letter tell nothing: they are variables,
-/// units and signs of lists more often than not.
+/// Most letters of the text must belong to the script of the language. The evidence is the different stop words of the
+/// text: a stop word of few languages counts more. After them count letters that few languages have. Words of one
+/// letter do not count, because most of them are variables, units and signs of lists.
 pub fn detect(text: &str) -> Option<Language> {
     let mut evidence = Evidence::new();
     let is_between =
@@ -289,7 +289,7 @@ impl Evidence {
         let best = possible.iter().copied().rev().max_by_key(|&language| found(language).score)?;
         let Found { words, different, .. } = found(best);
         let is_told = different >= LEAST_DIFFERENT && words * LEAST_SHARE >= self.words;
-        // Of the languages that share their script with English, one must be told by its words.
+        // A language that shares its script with English must be recognised by its words.
         let may_be_english = possible.contains(&Language::ENGLISH);
         (best != Language::ENGLISH && (is_told || !may_be_english)).then_some(best)
     }

@@ -1,5 +1,5 @@
-//! Words of natural languages: how a text becomes words, which form of a word is indexed, its stem, and what the words
-//! of a language tell. It takes texts and returns values. It knows no files, no clock and no notes.
+//! Words of natural languages: how a text becomes words, which form of a word is indexed, its stem, and word lists of
+//! languages. It takes texts and returns values. It knows no files, no clock and no notes.
 
 pub mod ascii;
 pub mod english;

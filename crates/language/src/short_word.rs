@@ -58,7 +58,7 @@ pub(super) fn continues(next: u8, second: Option<u8>) -> bool {
 /// What a byte behind a word is.
 #[derive(Clone, Copy)]
 enum Follower {
-    /// It is no part of the word.
+    /// It is not a part of the word.
     End,
     /// It is or may be a part of the word.
     Part,

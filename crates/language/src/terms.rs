@@ -303,7 +303,7 @@ impl<'a> Terms<'a> {
                 self.queue_bigrams();
                 return true;
             }
-            // A mark without a letter is no word.
+            // A mark without a letter is not a word.
             if is_word(c) && !is_combining_mark(c) {
                 self.queue_word_or_run();
                 return true;
@@ -381,7 +381,7 @@ impl<'a> Terms<'a> {
         self.at = (end + suffix).max(start + 1);
         if (parts.len() > 1 && is_joined) || suffix > 0 {
             self.queue_whole(start, end, suffix, parts.len());
-            // Nobody searches for a part of a UUID, and each would be a term of its own.
+            // Parts of a UUID are not searched for, and each would be a term of its own.
             if parts.len() == 5 && self.text.get(start..end).is_some_and(is_uuid) {
                 self.position += 1;
             } else {
@@ -658,7 +658,7 @@ fn is_inside(text: &str, before: Option<char>, c: char, next: usize) -> bool {
     after.is_some_and(|after| is_word(after) && after != '_' && (is_invisible(c) || is_inner_sign(after, c)))
 }
 
-/// Returns whether a character is part of words. A mark is one of the word that it stands in, whatever script it is of.
+/// Returns whether a character is part of words. A mark belongs to the word in which it is, whatever its script.
 fn is_word(c: char) -> bool {
     if c.is_ascii() {
         return c.is_ascii_alphanumeric() || c == '_';

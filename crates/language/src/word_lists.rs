@@ -48,11 +48,11 @@ pub enum List {
     AsksAgain,
     /// Verbs with which an order begins.
     Orders,
-    /// What may stand before an order.
+    /// What may precede an order.
     BeforeOrders,
     /// What may stand after an order.
     AfterOrders,
-    /// Of what stands before an order: what makes an order of a prompt that ends with one of [`List::FinalOrders`].
+    /// What may precede an order, and makes an order of a prompt that ends with one of [`List::FinalOrders`].
     Requests,
     /// Verbs with which an order ends.
     FinalOrders,
@@ -93,7 +93,7 @@ pub enum List {
 struct Entry {
     phrase: Phrase,
     list: List,
-    /// What the phrase stands for in comparisons: itself, or a name that its forms share.
+    /// The name of the phrase in comparisons: itself, or a name that its forms share.
     value: String,
 }
 
@@ -355,7 +355,7 @@ impl<'t> Reading<'t> {
         self.found_of(list).next().is_some()
     }
 
-    /// Returns what the phrases of a list stand for that the text has, in order. A phrase of several languages counts once.
+    /// Returns the names of the phrases of a list that occur in the text, in order. A phrase of several languages counts once.
     pub fn values(&self, list: List) -> Vec<&'static str> {
         let mut at_places: BTreeSet<(usize, &str)> = BTreeSet::new();
         at_places.extend(self.found_of(list).map(|found| (found.units.start, found.entry.value.as_str())));
@@ -376,8 +376,8 @@ impl<'t> Reading<'t> {
         Cover { reading: self, list, spans }
     }
 
-    /// Says whether the text tells an agent to do something to code or text, and does not ask. What stands before and after
-    /// the order is skipped, with numbers.
+    /// Returns whether the text orders an agent to do something to code or text, and is not a question. What precedes
+    /// and follows the order is skipped, with numbers.
     pub fn is_order(&self, most_units: usize) -> bool {
         if self.is_question() {
             return false;
@@ -416,8 +416,8 @@ impl<'t> Reading<'t> {
         self.found_of(List::FinalOrders).any(|found| found.units.end == end && is_requested(found.lists))
     }
 
-    /// Says whether the text asks: it has a word that asks, and ends with one or with a question mark. The verb of an order
-    /// may be the noun or the infinitive of a question: `测试环境的地址是多少？`.
+    /// Returns whether the text is a question: it has a question word, and ends with one or with a question mark. The
+    /// verb of an order may be the noun or the infinitive of a question: `测试环境的地址是多少？`.
     fn is_question(&self) -> bool {
         let has_mark = self.text.trim_end().ends_with(['?', '？']);
         self.found_of(List::Questions).any(|found| has_mark || found.units.end == self.units.len())
@@ -498,7 +498,7 @@ pub fn count_in_digits(text: &str) -> Option<i64> {
 pub fn date_in_digits(text: &str) -> Option<(usize, Date)> {
     let is_sign = |c: char| matches!(c, '-' | '.' | '/');
     let end = text.find(|c: char| !c.is_ascii_digit() && !is_sign(c)).unwrap_or(text.len());
-    // A part of a longer name is no date.
+    // A part of a longer name is not a date.
     if text.get(end..)?.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_') {
         return None;
     }
@@ -574,8 +574,9 @@ impl DatePattern {
     }
 }
 
-/// Finds the patterns of dates in a text, in order, of several at one place the longest first: those of the languages that the
-/// text is in, and of the languages that their own words are in, whatever the others are: `Schmidt am 7. Oktober`.
+/// Finds the patterns of dates in a text, in order; at one place, the longest comes first. They are those of the
+/// languages of the text, and those of a language that the words of the date alone are in, as in `Schmidt am 7.
+/// Oktober`.
 pub fn date_patterns(text: &str) -> Vec<DatePattern> {
     let spoken = Languages::of(text);
     let reading = Reading::in_languages(text, spoken | Languages::possible_in(text));
@@ -585,7 +586,7 @@ pub fn date_patterns(text: &str) -> Vec<DatePattern> {
             spoken.has(language) || Languages::of(text.get(span.clone()).unwrap_or("")).has(language)
         };
         for words in language.lists().map(|lists| &lists.dates) {
-            // Most of the patterns have a word that the text has not.
+            // Most of the patterns have a word that the text does not have.
             let has_word = |word: &str| reading.units.iter().any(|unit| unit.text == word);
             let possible = words.patterns.iter().filter(|pattern| pattern.phrase.words().all(has_word));
             for Pattern { meaning, bound, phrase } in possible {

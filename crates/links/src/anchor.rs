@@ -98,7 +98,7 @@ impl AnchorTable {
         find(anchor).or_else(|| find(bare))
     }
 
-    /// Returns the offset of a place that is no heading of the note's list.
+    /// Returns the offset of a place that is not a heading of the note's list.
     pub fn start_of_other(&self, index: usize) -> Option<usize> {
         self.others.get(index).map(|(_, start)| *start)
     }

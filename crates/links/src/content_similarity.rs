@@ -1,6 +1,6 @@
-//! How much of one content is found again in another one, as git measures it for renames (diffcore-delta.c).
+//! The share of one content that is in another one, too, as git measures it for renames (diffcore-delta.c).
 //!
-//! Both contents are cut into lines, long ones every 64 bytes. The share is that of the bytes whose pieces both have.
+//! Both contents are cut into lines, long ones every 64 bytes. The share counts the bytes of the pieces that both have.
 
 use hashbrown::HashMap;
 

@@ -240,8 +240,9 @@ impl DialectUnit {
         Some(format!("{SITE_ALIAS}{below}"))
     }
 
-    /// Lists the paths of files that a link path can mean if nothing is where it leads: the same path without the extension, and
-    /// the path from the root, as many agents write it. Where notes are looked up by name, lookup finds these.
+    /// Lists the paths of files that a link path can mean if there is no file at its path: the same path without the
+    /// extension, and the path from the root, as many agents write it. In a dialect that looks notes up by name, the
+    /// lookup finds these.
     pub(crate) fn files_by_other_rules(&self, path: &str, source: &NotePath) -> Vec<String> {
         let mut files = Vec::new();
         if !self.dialect.follows_paths() || path.is_empty() {
@@ -338,7 +339,7 @@ impl DialectUnit {
         let (path, _) = split_query(link_path);
         match self.place_of(path, source) {
             LinkPlace::Inside(place) => self.is_outside_pages(&place),
-            // What is hidden or outside of the vault is known to be there or not by nobody.
+            // It is not known whether hidden files and files outside of the vault exist.
             LinkPlace::Elsewhere(_) => false,
         }
     }

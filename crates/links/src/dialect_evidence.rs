@@ -1,4 +1,4 @@
-//! Which link dialect the links of a vault speak for: under which of them most lead to a file (docs/spec/git.md 1).
+//! The link dialect under which most links of a vault lead to a file (docs/spec/git.md 1).
 //!
 //! Values only. `links/resolve` finds the evidence of one link, and the index keeps the sums.
 
@@ -16,13 +16,14 @@ const CHANGE_PERCENT: i64 = 10;
 
 /// The dialects under which a link leads to a file.
 ///
-/// A wikilink is looked up by name everywhere, and is plain text on a page of GitHub, of a book or of a site. So one that leads
-/// to a file speaks for Obsidian's dialect, and it has a bit of its own: whatever the dialect, it leads to the same file.
+/// A wikilink is looked up by name everywhere, and is plain text on a page of GitHub, of a book or of a site. So a
+/// wikilink that leads to a file speaks for Obsidian's dialect. It has a bit of its own, because it leads to the same
+/// file in every dialect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct LinkEvidence(u8);
 
 impl LinkEvidence {
-    /// The bits of [`LinkEvidence::code`] that stand for dialects, the first one for the first of [`LinkDialect::ALL`].
+    /// The bits of [`LinkEvidence::code`] that mean dialects, in the order of [`LinkDialect::ALL`].
     pub(crate) const DIALECTS: u8 = 0b1111;
     /// The bit of a link that counts: one between files of the vault, outside of the books and sites in it.
     const COUNTED: u8 = 1 << 4;
@@ -53,7 +54,7 @@ impl LinkEvidence {
         LinkDialect::ALL.iter().position(|known| *known == dialect).map_or(0, |at| 1 << at)
     }
 
-    /// Returns the number that stands for the evidence in the catalog.
+    /// Returns the number of the evidence in the catalog.
     pub fn code(self) -> u8 {
         self.0
     }
@@ -82,7 +83,7 @@ pub struct DialectCounts {
 }
 
 impl DialectCounts {
-    /// Adds a link so many times. A negative number takes it away.
+    /// Adds a link `times` times. A negative number removes it.
     pub fn add(&mut self, evidence: LinkEvidence, times: i64) {
         let has = |bit: u8| if evidence.0 & bit == 0 { 0 } else { times };
         self.links += has(LinkEvidence::COUNTED);
@@ -114,9 +115,10 @@ impl DialectCounts {
         }
     }
 
-    /// Chooses the dialect under which most links lead to a file. Where several are nearly equal, the simplest that publishes is
-    /// taken in a repository, and Obsidian's elsewhere. In a repository, GitHub's is taken where at least half of the links lead
-    /// by it and no other path dialect finds as many as Obsidian's. The `settled` dialect stays until another one leads clearly.
+    /// Chooses the dialect under which most links lead to a file. If several are nearly equal, the simplest one of a
+    /// published page is chosen in a repository, and Obsidian's elsewhere. In a repository, GitHub's is also chosen if
+    /// at least half of the links lead to a file by it and no other path dialect finds as many as Obsidian's. The
+    /// `settled` dialect stays until another one leads clearly.
     pub fn choose(&self, settled: Option<LinkDialect>, in_repository: bool) -> DialectChoice {
         let most = LinkDialect::ALL.into_iter().map(|dialect| self.of(dialect)).max().unwrap_or(0);
         let behind = |dialect: LinkDialect| most - self.of(dialect);

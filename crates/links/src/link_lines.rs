@@ -1,4 +1,4 @@
-//! The lines in which links stand, for comparing two versions of a note.
+//! The lines that contain links, for comparing two versions of a note.
 
 use std::collections::HashMap;
 

@@ -21,8 +21,8 @@ pub struct LinkPart<'l> {
 }
 
 impl<'l> LinkPart<'l> {
-    /// Returns the part that a link names, if it names one. A link from a note of `unit` does not if its subpath is empty, stands
-    /// for the beginning of a page, or for lines of a file.
+    /// Returns the part that a link names, if it names one. A link from a note of `unit` does not if its subpath is
+    /// empty, or means the beginning of a page or lines of a file.
     pub fn of(link: &'l Link, unit: &DialectUnit) -> Option<Self> {
         let is_markdown = link.form.syntax() == LinkSyntax::Markdown;
         let anchor = (is_markdown && unit.dialect.follows_paths()).then_some(unit.dialect);

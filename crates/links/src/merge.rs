@@ -1,7 +1,7 @@
 //! Three-way merge of a note (docs/spec/git.md 4): properties by key, the body by lines, links that one side retargeted.
 //!
-//! The merge of lines is a value that is passed in, because git's own is the one that counts. What the rules decide is
-//! written into all three versions before it, so that the line merge sees no difference there.
+//! The merge of lines is passed in as a value, because git's own is used where git is installed. Before it runs, the
+//! decisions of the rules are written into all three versions, so that it sees no difference there.
 
 #[cfg(test)]
 mod tests;
@@ -62,8 +62,8 @@ struct ParsedVersions<'t> {
 /// Merges two versions of a note that have a common ancestor.
 ///
 /// The result has no more conflicts than `line_merge` gives for the same versions. It has every link of either side and
-/// every line of either side, apart from links that were written anew and from properties that were merged by their
-/// values. Where that cannot be shown, the result of `line_merge` is returned as it is.
+/// every line of either side, apart from rewritten links and from properties that were merged by their values. Where
+/// that cannot be shown, the result of `line_merge` is returned as it is.
 ///
 /// # Errors
 /// The errors of `line_merge`.

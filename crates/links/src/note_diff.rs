@@ -1,6 +1,6 @@
 //! The difference of two states of a note in the terms of notes: links, tags, properties, headings, tasks and words.
 //!
-//! A link is the same one if it stands in the same place: in a line that differs in destinations of links alone.
+//! A link is the same one if it is in the same place: in a line that differs only in destinations of links.
 
 #[cfg(test)]
 mod tests;
@@ -308,7 +308,7 @@ struct StateLink<'a> {
     link: &'a Link,
     end: LinkEnd,
     reference: LinkRef,
-    /// The hash of the lines that the link stands in, without the destinations of links, and the place of the link among
+    /// The hash of the lines that contain the link, without the destinations of links, and the place of the link among
     /// those that begin in its line.
     place: (u64, usize),
 }
@@ -385,13 +385,13 @@ fn link_diff(before: NoteState<'_>, after: NoteState<'_>) -> LinkDiff {
         let (path, subpath) = (link.link.path.clone(), link.link.subpath.clone());
         (path, subpath, identity(link), link.end == LinkEnd::Nowhere)
     };
-    // What is the same in both states is first taken out where it stands, then wherever it stands.
+    // Equal items of both states are removed: first those in the same place, then those in any place.
     drop(pair(&mut gone, &mut new, |link| Some((link.place, sameness(link)))));
     drop(pair(&mut gone, &mut new, |link| Some(sameness(link))));
     let mut pairs = pair(&mut gone, &mut new, |link| Some(link.place));
     pairs.extend(pair(&mut gone, &mut new, |link| Some((link.link.path.clone(), link.link.subpath.clone()))));
     pairs.extend(pair(&mut gone, &mut new, |link| Some((identity(link)?, link.link.subpath.clone()))));
-    // A shown text of its own tells which link it is, also if the line was changed.
+    // A shown text of its own identifies the link, even if the line was changed.
     pairs.extend(pair(&mut gone, &mut new, |link| {
         link.link.alias_span?;
         link.link.display.clone().filter(|shown| !shown.trim().is_empty())

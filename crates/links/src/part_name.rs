@@ -9,9 +9,10 @@ use sidenote_markdown::subpath::SubpathTarget;
 
 /// Returns the parts that a name means, in the order of the note: none, one, or several that have the name.
 ///
-/// The forms, the first that fits counts: `^block`, `[^footnote]`, the text of a heading, headings below each other joined
-/// by `#`, a text that differs from a heading in case or punctuation alone, and the line of a heading, as
-/// `line 12`. A bare number is a text. The signs of a heading may stand before its text; with a space after them, their number is its level.
+/// The forms, of which the first that fits counts, are: `^block`, `[^footnote]`, the text of a heading, headings below
+/// each other joined by `#`, a text that differs from a heading in case or punctuation alone, and the line of a
+/// heading, as `line 12`. A bare number is a text. The signs of a heading may precede its text; with a space after
+/// them, their number is its level.
 pub fn parts_named(note: &Note, name: &str) -> Vec<SubpathTarget> {
     let name = clean(name);
     let inner = name.trim_start_matches('#');

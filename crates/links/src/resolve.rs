@@ -331,8 +331,8 @@ impl FileNames {
         ids.iter().map(|&id| &self.file(id).path)
     }
 
-    /// Returns the path of a Markdown link as it should be spelled, if it leads to no file, and differs from a path that
-    /// leads to one file in case or accents alone. The link is one of `source`, where links are read as paths.
+    /// Returns the correct spelling of the path of a Markdown link that leads to no file, if it differs from the path
+    /// of exactly one file only in case or accents. The link is one of `source`, in which links are read as paths.
     pub fn respelled(&self, linkpath: &str, source: &NotePath) -> Option<String> {
         let unit = self.dialects.unit_of(source);
         let LinkPlace::Inside(place) = unit.place_of(linkpath, source) else { return None };

@@ -86,8 +86,8 @@ impl Moves {
 pub struct RewriteOptions {
     /// The form of new link texts.
     pub format: LinkFormat,
-    /// A Markdown link that is the exact relative path of its target stays one, also where Obsidian would find the file by a
-    /// shorter text, because other programs follow it as a path (docs/spec/git.md 1).
+    /// A Markdown link that is the exact relative path of its target stays one, because other programs follow it as a
+    /// path (docs/spec/git.md 1). It does so even if Obsidian would find the file by a shorter text.
     pub keep_exact_paths: bool,
     /// Keep relative links that Obsidian still resolves, but programs that follow them as file paths no longer do.
     pub keep_lookup_links: bool,
@@ -240,9 +240,9 @@ impl RenameContext<'_> {
         by_other_rules(self.after, self.path_after(source)) && !by_other_rules(self.before, source)
     }
 
-    /// Returns whether every link of a file with this path surely keeps each byte, whatever else is known of the link. A file
-    /// with such links alone, and with such mentions, need not be read: [`RenameContext::retarget`] gives nothing for it, unless
-    /// it stabilises links.
+    /// Returns whether every link of a file with this path certainly keeps each byte, whatever else the link has. A
+    /// file with only such links and mentions need not be read: [`RenameContext::retarget`] gives nothing for it,
+    /// unless it stabilises links.
     pub fn keeps(&self, path: &str, syntax: LinkSyntax, source: &NotePath) -> bool {
         let place = self.path_after(source);
         if self.is_followed_as_path(syntax, source) {
@@ -315,9 +315,9 @@ impl RenameContext<'_> {
         kept
     }
 
-    /// Keeps the edits of a group if they are read back correctly together with those that are kept already; otherwise
-    /// tries each half. After [`MAX_ATTEMPTS`] attempts the rest is refused, because each attempt parses the whole
-    /// text.
+    /// Keeps the edits of a group if, together with those that are kept already, they are read back correctly.
+    /// Otherwise it tries each half. After [`MAX_ATTEMPTS`] attempts the rest is refused, because each attempt parses
+    /// the whole text.
     fn keep_group(
         &self,
         file: &LinkingFile<'_>,
@@ -663,7 +663,7 @@ impl RenameContext<'_> {
         for (old, new) in
             self.rewritable_links(file.note, file.path).zip(self.rewritable_links(&reparsed, file.path))
         {
-            // A query behind a path is no part of the edit.
+            // A query behind a path is not a part of the edit.
             let touched = edited.get(&old.path_span.start).is_some_and(|span| old.path_span.encloses(*span));
             let is_same = old.form == new.form && old.subpath == new.subpath && old.embed == new.embed;
             if !(touched || is_same && old.path == new.path) {

@@ -405,7 +405,7 @@ impl RunScan<'_> {
     }
 
     /// Returns whether a code span ends inside a wikilink that begins inside it. Where it also begins inside one, its
-    /// backticks belong to two names, and it is no code.
+    /// backticks belong to two names, and it is not code.
     fn ends_in_wikilink(self, scan: &Scanner<'_>, code: Span) -> bool {
         let inside = code.of(scan.text);
         let opened = memchr::memmem::rfind(inside.as_bytes(), b"[[");

@@ -47,8 +47,9 @@ pub struct Link {
 }
 
 impl Link {
-    /// Returns whether the path is a URL. That of a Markdown link is none, because its parser recognizes a URL before it
-    /// decodes the destination. In all other forms a colon alone is a part of the name, as in `[[Dune: Part Two]]`.
+    /// Returns whether the path is a URL. The path of a Markdown link is never a URL, because its parser recognizes a
+    /// URL before it decodes the destination. In all other forms a colon alone is a part of the name, as in `[[Dune:
+    /// Part Two]]`.
     pub fn is_external(&self) -> bool {
         self.escape.inner != LinkEscape::Percent
             && is_external(&self.path)

@@ -26,7 +26,7 @@ pub fn date_in(name: &str) -> Option<(usize, &'static str, Date)> {
     for (format, length) in DATE_FORMATS {
         for start in (0..name.len()).rev() {
             let end = start + length;
-            // A part of a longer number is no date.
+            // A part of a longer number is not a date.
             if is_digit(end) || start.checked_sub(1).is_some_and(is_digit) {
                 continue;
             }

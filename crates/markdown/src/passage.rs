@@ -143,8 +143,8 @@ fn assemble(text: &str, pieces: &[ShortPiece], units: &[TextUnit], body: &mut St
     }
 }
 
-/// Appends pieces to `out` as plain text: nothing separates parts of one word, a space stands for a line end, and a
-/// line feed separates blocks.
+/// Appends pieces to `out` as plain text: nothing separates parts of one word, a line end becomes a space, and a line
+/// feed separates blocks.
 pub fn push_pieces<'a>(text: &str, pieces: impl Iterator<Item = &'a Piece>, out: &mut String) {
     for (index, piece) in pieces.enumerate() {
         match piece.separator {

@@ -19,9 +19,9 @@ use sidenote_base::platform;
 pub struct NotePath(Arc<str>);
 
 impl NotePath {
-    /// Parses the path of a file or folder that is or was there, from a user, an agent or a listing. Everything that could
-    /// lead out of the vault is refused, and nothing else (docs/spec/security.md, Paths): other programs give files
-    /// names that [`NameRules`] refuse. The path of a new file comes from `Vault::new_path`.
+    /// Parses the path of an existing or former file or folder, from a user, an agent or a listing. It refuses
+    /// everything that could lead out of the vault, and nothing else (docs/spec/security.md, Paths), because other
+    /// programs give files names that [`NameRules`] refuse. The path of a new file comes from `Vault::new_path`.
     ///
     /// # Errors
     /// Returns `Invalid` with the reason for absolute paths, `..`, hidden segments, NUL, and what means another file on
@@ -126,8 +126,8 @@ pub fn typed_path(text: &str) -> String {
     segments.collect::<Vec<_>>().join("/")
 }
 
-/// Normalizes a folder that somebody typed, like [`typed_path`]. Everything below it is meant in any case, so that `Journal/**`
-/// is `Journal`, and `*` the root of the vault. A wildcard elsewhere stays, and no folder has that name.
+/// Normalizes a folder that somebody typed, like [`typed_path`]. A folder always means everything below it, so
+/// `Journal/**` becomes `Journal`, and `*` the root of the vault. A wildcard elsewhere stays, and matches no folder.
 pub fn typed_folder(text: &str) -> String {
     let typed = typed_path(text);
     match typed.rsplit_once('/').unwrap_or(("", &typed)) {
@@ -178,8 +178,8 @@ impl<'de> Deserialize<'de> for SettingsPath {
     }
 }
 
-/// Checks that a person or a program could have given a file this name on every system, as far as that is decided for all
-/// vaults: no character that misleads a reader or separates folders somewhere, and no device of Windows.
+/// Checks the rules for names that hold in every vault: no character that misleads a reader or separates folders on
+/// some system, and no device of Windows.
 ///
 /// # Errors
 /// `Invalid` with the reason.

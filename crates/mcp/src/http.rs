@@ -52,7 +52,7 @@ pub(super) async fn serve(
         tokio::spawn(server.clone().watch_other_writers());
         let mut routes = Router::new().route(path, any(handle_mcp));
         if at == 0 {
-            // What is no vault is refused as a vault is, so that only those who have the token learn the names.
+            // What is not a vault is refused as a vault is, so that only those who have the token learn the names.
             routes = routes.route(ANY_VAULT, any(handle_unknown_vault));
         }
         router = router.merge(routes.with_state(Endpoint::new(server, gate.clone())));

@@ -822,7 +822,7 @@ fn end_within(servers: impl IntoIterator<Item = (Server, Option<Follower>)>, lim
     }
 }
 
-/// Called with the address of a server once it is open. It is no type parameter, so that the server is compiled once.
+/// Called with the address of a server once it is open. It is not a type parameter, so that the server is compiled once.
 pub type OnListening<'a> = &'a mut dyn FnMut(SocketAddr);
 
 /// Serves clients over HTTP until the process receives SIGTERM or SIGINT. Each store has an endpoint of its own at the path

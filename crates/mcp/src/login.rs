@@ -197,7 +197,7 @@ impl Login {
             Refusal::UnknownKey => {
                 let retry_after = issuer.next_reading();
                 let told = refusal.told(format!(
-                    "the token names {} for {algorithm:?}, and the keys of {} were read lately; they are read again in {} s at the earliest",
+                    "the token names {} for {algorithm:?}, and the keys of {} were read recently; they are read again in {} s at the earliest",
                     quoted(Some(&key_id.as_str().into())),
                     issuer.name,
                     retry_after.as_secs() + 1

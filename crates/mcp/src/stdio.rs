@@ -47,7 +47,7 @@ enum InvalidLine {
 }
 
 impl Stdio {
-    /// Creates the transport over standard input and output, and a receiver that is told when the input has ended.
+    /// Creates the transport over standard input and output, and a receiver that is notified when the input has ended.
     pub(super) fn new() -> (Self, oneshot::Receiver<Instant>) {
         let (end, ended) = oneshot::channel();
         let transport = Self {

@@ -1,4 +1,4 @@
-//! The notes that a query finds, before anything is said of them as memories.
+//! The notes that a query finds, before they are weighed as memories.
 
 use crate::Recalls;
 use sidenote_base::error::Result;

@@ -209,9 +209,10 @@ impl Maintenance<'_> {
         Ok(reply)
     }
 
-    /// Finds the notes with another tier than the recorded one. A note without a recorded tier had the tier of its age
-    /// and use at the last run; one that was created after the journal began had HOT; for an older one no change is
-    /// reported. Returns each row with the recorded tier and the tier that the note has now.
+    /// Finds the notes with another tier than the recorded one. A note without a recorded tier is taken to have had the
+    /// tier of its age and use at the last run. A note that was created after the journal began is taken to have been
+    /// HOT. For an older note no change is reported. Returns each row with the recorded tier and the tier that the note
+    /// has now.
     fn tier_changes<'a>(
         &self,
         rows: &'a [FileRow],

@@ -17,7 +17,7 @@ const MOST_PROMPT_WORDS: usize = 400;
 /// The most words of a prompt for which a nearest word is looked for, which takes a look at all words of the vault.
 const MOST_CORRECTIONS: usize = 3;
 
-/// A word that more than one of so many notes have is a term.
+/// A word that more than one in `TERM_SHARE` notes has is a term.
 const TERM_SHARE: u64 = 50;
 
 /// The least strength of the evidence, where the prompt is an order to an agent.
@@ -100,9 +100,9 @@ impl Recalls<'_> {
     }
 }
 
-/// Returns the numbers of the notes that a prompt means: those that it names and those that say something about them, or
-/// else those that are about it nearly as clearly as the best one. Of pinned notes, each that is about the prompt is meant,
-/// because a person chose it to be at hand.
+/// Returns the numbers of the notes that a prompt means: those that it names and those that say something about them,
+/// or else those that are about it nearly as clearly as the best one. Every pinned note that is about the prompt is
+/// meant, because a person chose it to be at hand.
 pub(super) fn meant(
     weighed: &[Option<EvaluatedMatch>],
     prompt: &[PromptWord],

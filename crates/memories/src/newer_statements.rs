@@ -20,9 +20,10 @@ use sidenote_search::{QueryVector, SearchHit};
 const MOST_FOLLOWED: usize = 5;
 /// The number of notes that are compared with each.
 const COMPARED: usize = 10;
-/// How far the evidence that a note is about what an older one says lies at least above the usual one, as the sum of two parts of the
-/// way to 1: that of the similarity and that of the share of words. Where all notes are about one topic, or are alike by their
-/// language, nearness alone tells nothing (docs/dev/ranking.md, Recall).
+/// The least distance between the evidence that a note is about the statement of an older one, and the usual evidence.
+/// It is the sum of two parts, that of the similarity and that of the share of words, each as a share of the distance
+/// to 1. Where all notes are about one topic, or are alike by their language, similarity alone says nothing
+/// (docs/dev/ranking.md, Recall).
 const STANDS_OUT: f32 = 0.3;
 /// The most newer notes that are given with one.
 const MOST_NEWER: usize = 3;
@@ -34,8 +35,9 @@ impl Recalls<'_> {
     /// Finds for each note that is meant the newer notes which are about what it says: the evidence for them stands out among the
     /// notes near it. Those that are not among the matches are added.
     ///
-    /// Only notes of one passage that is no longer than what is compared of a prompt are followed: a longer one says several
-    /// things, of which a newer note corrects few, and its vector costs more than the rest of a recall.
+    /// Newer statements are looked for only for notes of one passage, and one that is no longer than the compared part
+    /// of a prompt. A longer note says several things, of which a newer note corrects few, and its vector costs more
+    /// than the rest of a recall.
     ///
     /// # Errors
     /// The errors of [`Recalls::candidates`].
@@ -44,7 +46,7 @@ impl Recalls<'_> {
         matches: &mut Matches,
         meant: &HashSet<usize>,
     ) -> Result<NewerNotes> {
-        // What a search takes for updates are updates here, too.
+        // The updates of a search are updates here, too.
         let updated = meant.iter().filter_map(|at| matches.found.get(*at));
         let mut newer_notes: NewerNotes =
             updated.filter_map(|hit| Some((hit.row.id, vec![hit.updated_by?]))).collect();
@@ -103,11 +105,11 @@ impl Recalls<'_> {
         Ok(newer_notes)
     }
 
-    /// Returns the vector by which notes are compared with a note of one passage, which is `None` within if there is none yet.
-    /// Returns `None` for a note with several passages, and for other files.
+    /// Returns the vector by which notes are compared with a note of one passage: `Some(None)` if there is none yet,
+    /// and `None` for a note with several passages and for other files.
     ///
-    /// The note is a query, as a prompt is. A model can tell better what a passage says of a query than whether two passages
-    /// say something of the same. A model that must be asked somewhere else is not asked, and compares the passages.
+    /// The note is embedded as a query, like a prompt: a model compares a query and a passage better than two passages.
+    /// If the model is an endpoint, it is not asked, and passages are compared.
     fn vector_of_whole(
         &self,
         snapshot: &Snapshot,

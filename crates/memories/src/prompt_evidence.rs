@@ -233,7 +233,7 @@ fn weights_of(words: &[Word], snapshot: &Snapshot) -> Result<Vec<f32>> {
 
 /// The most notes that have a word which can be an identifier of something in them.
 const MOST_IDENTIFIED: u64 = 3;
-/// The least number of digits of an identifier; words such as `utf-8` and `h264` have fewer or stand for no single thing.
+/// The least number of digits of an identifier; words such as `utf-8` and `h264` have fewer or name no single thing.
 const MIN_IDENTIFIER_DIGITS: usize = 3;
 
 /// Returns the numbers of the words that are identifiers of something in few notes, such as `E-1107`.

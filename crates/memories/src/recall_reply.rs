@@ -65,7 +65,7 @@ impl RecallBudget {
         if !self.admits(&fitting) {
             fitting.context = None;
         }
-        // So many memories fit, and so many do not.
+        // `fit` memories fit, and `exceed` memories do not.
         let (mut fit, mut exceed) = (0, memories.len());
         while exceed - fit > 1 {
             let middle = fit.midpoint(exceed);

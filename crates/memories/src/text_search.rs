@@ -36,9 +36,8 @@ const POOL: usize = 100;
 /// itself (docs/dev/memory.md, Near duplicates).
 const ALMOST: f64 = 0.5;
 
-/// The cosine that an unrelated text has with a query, in the scale of clients' thresholds: with .15, as many notes that answer
-/// pass .3, .5 and .7 as by the cosines of all-MiniLM-L6-v2, for which these thresholds are chosen (docs/dev/ranking.md,
-/// Fusion).
+/// The cosine of an unrelated text with a query, in the scale of clients' thresholds. They are chosen for the cosines
+/// of all-MiniLM-L6-v2; with .15, as many answers pass .3, .5 and .7 as with that model (docs/dev/ranking.md, Fusion).
 const UNRELATED: f64 = 0.15;
 
 /// The longest query, in bytes, that is searched by all its words. A longer one is searched by its key terms.
@@ -231,8 +230,8 @@ impl Recalls<'_> {
         Ok(SimilarMemories { memories: texts.collect(), notices })
     }
 
-    /// Returns the cosines of notes and a query, as a model for sentences would have them: of the nearest passage by its
-    /// stored vector, or by words without one. An equal text has 1, whatever title is in its vector.
+    /// Returns the cosines of notes and a query in the scale of a sentence model: by the stored vector of the nearest
+    /// passage, or by words if it has none. An equal text has 1, whatever title is in its vector.
     fn scores(&self, found: &[SearchHit], query: &str) -> Result<Vec<f64>> {
         let snapshot = self.core.index.snapshot()?;
         let vectors = &snapshot.vectors;

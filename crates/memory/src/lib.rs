@@ -1,4 +1,4 @@
-//! What a memory is worth: importance, tiers, scores and the choice of a recall, computed from frontmatter, journal and
+//! The rules of memories: importance, tiers, scores and the choice of a recall, computed from frontmatter, journal and
 //! time (docs/spec/memory.md). It opens no file, reads no clock and knows no index.
 //!
 //! The same inputs give the same result on every machine, whatever the order of the events.

@@ -16,7 +16,7 @@ const SHORT_PROMPT: usize = 5;
 /// The most words of a proper name.
 const MAX_NAME_WORDS: usize = 5;
 
-/// What stands before a name, with a full stop that ends no sentence.
+/// Forms of address before a name. A full stop after them ends no sentence.
 const FORMS_OF_ADDRESS: [&str; 8] = ["mr", "mrs", "ms", "dr", "prof", "st", "hr", "fr"];
 
 /// A word of a prompt.
@@ -26,7 +26,7 @@ pub struct PromptWord {
     pub text: String,
     /// Whether it begins with a capital letter and begins no sentence.
     pub is_capitalised: bool,
-    /// Whether a form of address stands before it, where a capital letter tells no name.
+    /// Whether a form of address precedes it, after which a capital letter does not show a name.
     pub is_addressed: bool,
     /// The place of the word in a list of words by how often English texts have them, the commonest first; `None` for a
     /// word that is not in the list, such as most surnames and words with a mistake.
@@ -281,8 +281,8 @@ pub fn mention_of(
     named.map(|word| Mention::Part(word.text.clone()))
 }
 
-/// Says whether two words are the same name, but for an ending of each. Stems are too coarse for that: the stem of a common
-/// word with a mistake can be that of the word.
+/// Returns whether two words are the same name, except for an ending of each. Stems are too coarse for that: the stem
+/// of a common word with a mistake can be that of the word.
 fn is_same_name(word: &str, part: &str, languages: Languages) -> bool {
     let ends_with_s = word.strip_suffix('s') == Some(part) || part.strip_suffix('s') == Some(word);
     if word == part || ends_with_s || languages.is_empty() {

@@ -1,5 +1,5 @@
-//! The events of one note as bytes. A process reads the events of all notes and needs those of few, so that they are unpacked
-//! when somebody asks for them.
+//! The events of one note as bytes. A process reads the events of all notes and needs those of few, so they are
+//! unpacked when they are needed.
 
 use serde::de::Visitor;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};

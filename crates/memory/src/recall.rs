@@ -163,8 +163,8 @@ pub fn prompt_terms(prompt: &str) -> Vec<String> {
     prompt_terms_in(prompt, &Reading::of(prompt)).into_iter().map(|term| term.text).collect()
 }
 
-/// Returns the text that stands for a prompt in a search: its key terms without small talk, where those of a language without
-/// spaces are joined again as they stand in the prompt. `None` if there are none.
+/// Returns the query of a prompt: its key terms without small talk. Terms of a language without spaces are joined again
+/// as they are in the prompt. `None` if there are none.
 pub fn prompt_query(prompt: &str) -> Option<String> {
     let reading = Reading::of(prompt);
     let mut text = String::new();

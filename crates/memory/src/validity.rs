@@ -43,8 +43,8 @@ pub fn end_of(text: &str) -> Option<Timestamp> {
     Some(Timestamp::day_range(start.date()).map_or_else(last, |(_, end)| end))
 }
 
-/// Returns the instant that a date stands for when it is asked what was valid then: the last millisecond of a day. A time
-/// stands for itself.
+/// Returns the instant that a date means in a question about what was valid then: the last millisecond of the day. A
+/// time means itself.
 pub fn as_of(text: &str, start: Timestamp) -> Timestamp {
     let text = text.trim();
     let is_time = Timestamp::parse(text).is_some() && !is_date(text);

@@ -31,7 +31,7 @@ use sidenote_vault::link_dialects::DialectRules;
 /// The number of files that are processed between two checks for cancellation.
 pub const GROUP: usize = 256;
 
-/// A plan that moves at least one file in so many looks at the links of all files at once, instead of at each name.
+/// A plan that moves at least one in `BULK_SHARE` files looks at the links of all files at once, instead of at each name.
 const BULK_SHARE: usize = 16;
 
 /// The vault as a plan sees it.
@@ -236,14 +236,15 @@ impl<'a> View<'a> {
         Ok(sources)
     }
 
-    /// Returns whether so many files move that looking at all links of the vault is less work than looking each name up.
+    /// Returns whether, with this number of moved files, looking at all links of the vault is less work than looking
+    /// each name up.
     pub fn moves_much(&self, moved: usize) -> Result<bool> {
         Ok(moved > GROUP && moved.saturating_mul(BULK_SHARE) >= self.catalog().files()?)
     }
 
-    /// Lists the notes and canvases of the vault with a link or mention that an operation can change, as the index knows
-    /// them, those that differ from the index, and the files that move and whose text the index does not know. All other files
-    /// are neither read nor changed.
+    /// Lists the notes and canvases whose text an operation may have to read: those with a link or mention that it can
+    /// change, by the index; those that differ from the index; and files that move and whose text the index does not
+    /// have. All other files are neither read nor changed.
     pub fn changing(&self, world: &RenameContext<'_>, moved: &[NotePath]) -> Result<BTreeSet<NotePath>> {
         let LinkTexts { texts, files } = self.catalog().links().texts()?;
         let changes = |(): &mut (), (path, inside): &(NotePath, Vec<usize>)| {
@@ -253,7 +254,7 @@ impl<'a> View<'a> {
         let unindexed = self.unindexed_files()?;
         let mut changing = unindexed.there.clone();
         if self.core.index.follower().is_following() {
-            // Systems do not tell of every write. All other processes have just scanned the files.
+            // Systems do not report every write. All other processes have just scanned the files.
             let Drift { added, changed, .. } = self.core.index.drift(&self.core.vault)?;
             changing.extend(added.into_iter().chain(changed));
         }

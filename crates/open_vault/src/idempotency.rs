@@ -126,7 +126,7 @@ impl Calls<'_> {
     /// `Io` if the journal cannot be written.
     pub fn record_refusal(&self, reason: Option<&str>) -> Result<()> {
         let caller = self.core.origin.as_ref().and_then(|origin| origin.caller.as_ref());
-        // Where nobody logs in, all callers are one.
+        // Without login, all callers are one.
         let who = caller.map_or_else(|| "clients without a login".to_owned(), Caller::who);
         if !self.core.state.refusals.lock().unwrap_or_else(PoisonError::into_inner).admit(&who) {
             return Ok(());

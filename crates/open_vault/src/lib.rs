@@ -1,6 +1,6 @@
-//! The handle of an open vault, [`Core`], from which all services of a store are made: its files, its index, its
-//! journal, its settings, its clock and who calls. It also shows the files as they are now, with what a change has
-//! planned for them. What a service does must not be here.
+//! The handle of an open vault, [`Core`], from which all services of a store are made: files, index, journal, settings,
+//! clock and caller. It also shows the files as they are now, with the planned changes of an operation. The work of
+//! services must not be here.
 
 pub mod call_context;
 pub mod caller;
@@ -194,7 +194,7 @@ pub struct SharedState {
     pub early_vector: Option<EarlyVector>,
     /// Why the embedder in the settings is not used.
     pub embedder_error: Option<Wording>,
-    /// The model that orders the best hits anew.
+    /// The model that reranks the best hits.
     pub reranker: Selection<dyn Rerank>,
     /// The projection of the journal, after it was first read.
     pub projection: Mutex<Option<Projection>>,

@@ -60,7 +60,7 @@ impl Lookup<'_> {
         let undisplayed = body.split('|').next().filter(|_| is_link);
         let mut last = None;
         for text in [Some(body), undisplayed].into_iter().flatten() {
-            // What a link shows is no part of the note.
+            // What a link shows is not a part of the note.
             let is_part = |at: &usize| *at > 0 && !(is_link && text.get(*at..).unwrap_or("").contains('|'));
             let ends = text.rmatch_indices('#').map(|(at, _)| at).filter(is_part);
             for end in std::iter::once(text.len()).chain(ends) {
@@ -116,7 +116,7 @@ impl Lookup<'_> {
                 return Ok(row);
             }
         }
-        // A folder that is a symbolic link to another one stands for that one.
+        // A folder that is a symbolic link to another one means that one.
         let mut refused = None;
         for path in [wanted.to_owned(), format!("{wanted}.md")] {
             let Some(given) = NotePath::parse(&path).ok().filter(|path| !path.folder().is_empty()) else {
@@ -213,7 +213,7 @@ impl Lookup<'_> {
         Arc::clone(&unindexed)
     }
 
-    /// Returns the files that are newer than the index, as far as this call has looked.
+    /// Returns the files that this call has found newer than the index.
     pub fn unindexed_files(&self) -> Arc<UnindexedFiles> {
         Arc::clone(&self.core.state.unindexed_files.lock().unwrap_or_else(PoisonError::into_inner))
     }

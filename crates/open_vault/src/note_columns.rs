@@ -1,5 +1,5 @@
-//! What facets and tiers need of each note, held in memory for one generation of the index: a vault of 50,000 notes is
-//! counted in milliseconds.
+//! The values of each note that facets and tiers need, held in memory for one generation of the index, so that a vault
+//! of 50,000 notes is counted in milliseconds.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -66,7 +66,7 @@ pub struct NoteColumns {
     tag_numbers: Vec<u32>,
 }
 
-/// When a note was created, as far as that decides about its tier and its importance.
+/// When a note was created, for its tier and its importance.
 #[derive(Debug, Clone, Copy)]
 pub struct Creation {
     /// The time.

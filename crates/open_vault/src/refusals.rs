@@ -1,4 +1,5 @@
-//! How many refused calls of a person the journal records: nobody without a right fills the journal of a vault.
+//! The limit of the refused calls of a person that the journal records, so that a person without a right cannot fill
+//! the journal of a vault.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};

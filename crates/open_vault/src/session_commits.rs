@@ -41,7 +41,7 @@ pub struct OpenCommit {
 pub struct SessionCommits {
     /// The open commits, by the names of their sessions.
     pub open: BTreeMap<String, OpenCommit>,
-    /// What was not committed of earlier sessions, and is said with the next operation.
+    /// Changes of earlier sessions that were not committed, which are reported with the next operation.
     pub unsaid: Vec<String>,
 }
 
@@ -66,7 +66,7 @@ impl OpenCommit {
         }
     }
 
-    /// Returns the message with its trailers, for a commit of so many files.
+    /// Returns the message with its trailers, for a commit of this number of files.
     pub fn message(&self, files: usize) -> String {
         let mut text = match self.operations.as_slice() {
             [operation] => format!("sidenote: {}\n", operation.title),

@@ -32,8 +32,8 @@ const FIRST: Duration = Duration::from_secs(5);
 const WAIT_LIMIT: Duration = Duration::from_millis(300);
 
 impl Core {
-    /// Reads a file. In a copy, a file that is not as the index knows it is compared with what the authority has, and put right:
-    /// what somebody changed on the server's disk is served to nobody.
+    /// Reads a file. In a copy, a file that differs from the index is compared with the authority's version, and
+    /// replaced by it: a change on the server's disk is never served.
     pub fn read_bytes(&self, path: &NotePath) -> Result<Vec<u8>> {
         let read = self.vault.read(path);
         let authority = authority_of(&self.vault);

@@ -41,9 +41,9 @@ fn written_form(core: &Core, folded: &str, snapshot: &Snapshot) -> Result<Option
     Ok(None)
 }
 
-/// Returns a query with each word that no note contains replaced by the nearest one. Returns `None` if there is none. A
-/// word of English is no mistake, whether a note has it or not, and neither is one that a compound may consist of. No stop
-/// word is looked for. `written` gives the word that notes write for a folded one.
+/// Returns a query with each word that no note contains replaced by the nearest one. Returns `None` if there is none.
+/// English words and possible parts of a compound are not taken for mistakes, whether a note has them or not, and stop
+/// words are not looked up. `written` gives the spelling of the notes for a folded word.
 fn corrected_query(
     typed: &str,
     query: &Query,
@@ -74,9 +74,10 @@ fn corrected_query(
     Ok((better != typed).then_some(better))
 }
 
-/// Returns whether a word may be a misspelling of another one. One changed letter in a word of four makes another word as
-/// often (`Zahn`, `zehn`), in a word of five seldom. Mistakes seldom are in the first letter: one there is the only one, and
-/// the letter is not changed, since words that differ in it alone are two words (`Woche`, `coche`).
+/// Returns whether a word may be a misspelling of another one. One changed letter often makes another word of a word of
+/// four letters (`Zahn`, `zehn`), and rarely of a word of five. Mistakes in the first letter are rare: such a mistake
+/// must be the only one, and must not change the letter, since words that differ only in it are different words
+/// (`Woche`, `coche`).
 fn is_plausible_correction(typed: &str, other: &str) -> bool {
     let has_few = 5 * letters_of_one(typed, other) <= 2 * typed.chars().count();
     let begins_alike = typed.chars().next() == other.chars().next();

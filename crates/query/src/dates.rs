@@ -141,7 +141,7 @@ impl DatedQuery {
         let meaning = meaning_of_best(&all);
         let has_meaning = has_mean && meaning > 0.0;
         let is_by_meaning = has_meaning && is_match(meaning_of_best(&hits), meaning);
-        // Where no note has a word of the rest, meaning alone tells which notes answer it.
+        // Where no note has a word of the rest, meaning alone decides which notes answer it.
         let is_by_words = match best_words > 0.0 {
             true => is_match(words_of_best(snapshot, &rest, &ranking, &hits)?, best_words),
             false => is_date_alone || !has_meaning,

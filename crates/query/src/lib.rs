@@ -1,5 +1,5 @@
 //! Questions about a vault: searching, reading, related notes, explanations, weights of memories, and the evaluation of
-//! search quality. How lists become a ranking is in `search`. No note is changed here.
+//! search quality. The ranking is in `search`. No note is changed here.
 
 mod dates;
 pub mod eval;

@@ -789,7 +789,7 @@ impl SearchRequest {
         }
     }
 
-    /// Returns whether dates in the query may narrow the search: it is no condition, and there is no filter by date.
+    /// Returns whether dates in the query may narrow the search: it is not a condition, and there is no filter by date.
     fn may_be_dated(&self, query: &Query) -> bool {
         let Filter { created_after, created_before, updated_after, updated_before, .. } = &self.filter;
         let bounds = [created_after, created_before, updated_after, updated_before];

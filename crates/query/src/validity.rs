@@ -51,9 +51,9 @@ pub fn invalidities(
     Ok(found)
 }
 
-/// Orders items so that each superseded one stands directly below the newest note that supersedes it, and leaves out those
-/// whose newest note is not among the items. An item that none supersedes stands directly below the notes that update it.
-/// `file` returns the file of an item.
+/// Orders items so that each superseded one is directly below the newest note that supersedes it, and leaves out those
+/// whose newest note is not among the items. An item that no note supersedes is directly below the notes that update
+/// it. `file` returns the file of an item.
 pub fn with_replacements(
     order: Vec<usize>,
     count: usize,
@@ -103,7 +103,7 @@ pub fn newer_before_older<T>(
     }
 }
 
-/// Puts hits below the notes that supersede them again, after they were ranked anew.
+/// Puts hits below the notes that supersede them again, after they were reranked.
 ///
 /// # Errors
 /// `Corrupt` if the index cannot be read.
@@ -126,7 +126,7 @@ pub(super) fn hits_below_replacements(
 }
 
 impl Searches<'_> {
-    /// Parses the instant of `--as-of`: a time, or a date, which stands for the end of its day.
+    /// Parses the instant of `--as-of`: a time, or a date, which means the end of its day.
     ///
     /// # Errors
     /// `Invalid` if the text is neither a date nor a distance from `now`.

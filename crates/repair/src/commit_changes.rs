@@ -1,4 +1,4 @@
-//! What one commit changed against a parent, by path, and which of the removed files each new one is.
+//! The changes of one commit against a parent, by path, with the removed file that each new file is.
 
 use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};
@@ -11,7 +11,8 @@ use sidenote_markdown::path::{NotePath, key};
 #[derive(Debug)]
 pub(super) struct CommitChanges {
     all: Vec<PathChange>,
-    /// The files that the commit renamed to one of several equal files: nobody can tell to which one. By the path before.
+    /// The files that the commit renamed to one of several equal files, where it cannot be known to which one. By the
+    /// path before.
     unclear: HashSet<String>,
     index: OnceCell<ChangeIndex>,
     folders: OnceCell<MovedFolders>,
@@ -24,7 +25,7 @@ struct ChangeIndex {
     before: HashMap<String, usize>,
     /// By the path after: of a file that is new, renamed or changed.
     after: HashMap<String, usize>,
-    /// By a content that stood at a path before and does not any more.
+    /// By a content that a path had before and does not have any more.
     gone: HashMap<ObjectId, Vec<usize>>,
     /// By a content that is new at a path.
     new: HashMap<ObjectId, Vec<usize>>,
@@ -48,7 +49,7 @@ impl CommitChanges {
         &self.all
     }
 
-    /// Returns whether nobody can tell which of several equal files a renamed file became.
+    /// Returns whether it cannot be known which of several equal files a renamed file became.
     pub(super) fn is_unclear(&self, from: &str) -> bool {
         self.unclear.contains(from)
     }
@@ -82,8 +83,8 @@ impl CommitChanges {
         changes.filter_map(|change| paths_of(change).1.zip(contents_of(change).1)).collect()
     }
 
-    /// Lists the contents that the commit wrote at other paths than `to`, where the file that it renamed from a path may be as
-    /// well, each with the content before it that has to be another one.
+    /// Lists the contents that the commit wrote at other paths than `to`, each with the earlier content that must
+    /// differ from it. The file that the commit renamed from a path may be at any of these paths as well.
     pub(super) fn rivals(&self, from: &NotePath, to: &NotePath) -> Vec<(Option<&ObjectId>, &ObjectId)> {
         let index = self.index();
         let name = key(from.name());
@@ -176,8 +177,9 @@ pub(super) fn contents_of(change: &PathChange) -> (Option<&ObjectId>, Option<&Ob
     }
 }
 
-/// Pairs removed files with new ones of the same content anew where there are several: git takes any of them. They are told
-/// apart by their names and by where the files around them went. Returns the old paths of those that cannot be.
+/// Pairs removed files with new ones again if several have the same content, because git takes any of them. They are
+/// distinguished by their names and by the new paths of the files around them. Returns the old paths of those that
+/// cannot be distinguished.
 fn pair_copies(changes: &mut Vec<PathChange>) -> Vec<String> {
     type FileContent<'c> = (&'c String, &'c ObjectId);
     let (mut gone, mut new): (Vec<FileContent<'_>>, Vec<FileContent<'_>>) = Default::default();

@@ -1,5 +1,5 @@
-//! Which files had a content. Where several had it, such as notes made from one template, it does not tell which of them a
-//! file is.
+//! The files that had a content. If several files had it, such as notes made from one template, it does not identify
+//! one.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -9,7 +9,7 @@ use crate::moved_files::MovedFolders;
 use sidenote_git::{ObjectId, PathChange};
 use sidenote_markdown::path::{NotePath, key};
 
-/// The most owners of a content that are told apart. Of a content with more, nobody can say whose it is.
+/// The maximum number of owners of a content that are distinguished. A content with more owners identifies no file.
 const MAX_OWNERS: usize = 64;
 
 /// The files that had each content in the present and in the commits that were looked at.
@@ -21,7 +21,7 @@ pub(super) struct ContentOwners {
     more: HashMap<u64, Vec<Owner>>,
 }
 
-/// A path that had a content. Hashes stand for its path and its name, so that a long history takes little memory.
+/// A path that had a content. Its path and its name are kept as hashes, so that a long history takes little memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Owner {
     path: u32,
@@ -89,8 +89,8 @@ impl ContentOwners {
         }
     }
 
-    /// Notes a content that is new at a path: written there, or moved there from another path that it left. Where the file
-    /// that had it was renamed to a third path, this one has a copy.
+    /// Notes a content that is new at a path: written there, or moved there from another path that it left. If the file
+    /// that had it was renamed to a third path, the file here is a copy.
     fn arrived(&mut self, changes: &CommitChanges, path: &str, blob: &ObjectId) {
         let Some(path) = NotePath::from_disk(path) else { return };
         let is_moved = changes.taking(blob).any(|change| !matches!(change, PathChange::Renamed { .. }));
@@ -132,8 +132,8 @@ impl ContentOwners {
             && self.of(blob).filter(|owner| owner.is_first_path() && owner.name == name).nth(1).is_none()
     }
 
-    /// Returns whether a content tells that a file with it moved from one path to another: it was that file's alone at any time,
-    /// or its name was, or its whole folder moved.
+    /// Returns whether a content shows that a file with it moved from one path to another: no other file ever had the
+    /// content, or none with that name, or the whole folder moved.
     pub(super) fn tells(
         &self,
         blob: &ObjectId,

@@ -1,4 +1,4 @@
-//! What a person decides about a dead link: the file that it has to lead to, or that its text replaces it.
+//! The decision of a person about a dead link: the file that it must lead to, or its replacement by its text.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,7 +16,7 @@ use sidenote_markdown::path::NotePath;
 use sidenote_open_vault::catalog_overlay::View;
 use sidenote_open_vault::lookup::Lookup;
 
-/// Dead links of a note, and what becomes of them.
+/// Dead links of a note, with the decision about them.
 #[derive(Debug, Clone, Default)]
 pub struct DeadLinkRequest {
     /// The note by any of its names.
@@ -25,7 +25,7 @@ pub struct DeadLinkRequest {
     pub link: String,
     /// The line of the links; all in the note if it is not given.
     pub line: Option<usize>,
-    /// The path of the file that they have to lead to. Without it, their text replaces them.
+    /// The path of the file that they must lead to. Without it, their text replaces them.
     pub to: Option<String>,
 }
 
@@ -37,7 +37,7 @@ impl DeadLinkRequest {
 }
 
 impl Repairs<'_> {
-    /// Lets dead links of a note lead to a file, or replaces them by their text.
+    /// Retargets dead links of a note to a file, or replaces them by their text.
     ///
     /// # Errors
     /// `NotFound` if the note, the link or the file does not exist; `Invalid` if the link cannot be written so, as in a

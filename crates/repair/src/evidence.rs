@@ -1,4 +1,4 @@
-//! What is known of the meaning of one link: clues, how certain each is, and what they say together.
+//! The evidence for the meaning of one link: clues, how certain each is, and their common result.
 
 use std::collections::BTreeSet;
 
@@ -125,7 +125,8 @@ pub(super) struct LinkMeaning {
 impl LinkMeaning {
     pub(super) fn new(present: &Present, case: &LinkCase, mut clues: Vec<Clue>) -> Self {
         clues.retain(|clue| clue.target().is_none_or(|target| present.has_place(target)));
-        // The strongest first; of equal ones those that name the oldest state, so that the reply does not depend on chance.
+        // The strongest come first, and among equal ones those that name the oldest state, so that the reply does not
+        // depend on chance.
         clues.sort_by(|a, b| {
             (b.target().is_some(), b.certainty, a.kind).cmp(&(a.target().is_some(), a.certainty, b.kind))
         });

@@ -73,7 +73,7 @@ struct Origin {
     source: NotePath,
 }
 
-/// What git knows of the vault's files.
+/// The evidence of git about the vault's files.
 pub(super) struct GitEvidence<'a> {
     core: &'a Core,
     repository: Repository,
@@ -89,12 +89,11 @@ pub(super) struct GitEvidence<'a> {
     written: HashMap<LinkCase, Vec<Origin>>,
     /// The states before the commits that renamed the note of a traced link, by the commit: the parent, and the path there.
     note_paths: HashMap<usize, BTreeMap<CommitIndex, Origin>>,
-    /// The states in which links were right that lead elsewhere now.
-    /// Of each, how certain that can be at most.
+    /// The states in which links were right that lead elsewhere now, each with the highest certainty that it can give.
     misled_since: HashMap<LinkCase, (Origin, Certainty)>,
     /// The sections that recently moved to another note.
     sections: MovedSections,
-    /// What is known of links that are alive, but for the heading that they name.
+    /// The evidence about links whose file exists, while the heading that they name does not.
     section_clues: HashMap<LinkCase, Clue>,
     /// The last state with each file that was meant and deleted. Another file may be at its path now.
     deleted: HashMap<NotePath, (CommitIndex, NotePath)>,
@@ -187,7 +186,7 @@ impl<'a> GitEvidence<'a> {
                         clue.certainty == Certainty::Certain && matches!(clue.state, TargetState::At(_));
                     let by = followed.deleted_by;
                     clues.extend(self.add_section_clue(present, (source, link), &target, clue, by)?);
-                    // What identifies the note is asked where its way is not certain, and where it may disagree.
+                    // The id and the content of the note are compared where its way is not certain, and where they may disagree.
                     if !is_proven && !self.misled_since.contains_key(case) {
                         clues.extend(self.clues_of_content(present, &origin, &target, &followed)?);
                     }
@@ -222,9 +221,8 @@ impl<'a> GitEvidence<'a> {
         Ok(clue.target().is_some().then_some(Clue { certainty, ..clue }))
     }
 
-    /// Finds the states in which a link was right that is dead now: the newest state in which it was written and led
-    /// somewhere, or the last commit, if its file came later. The state that wrote it first is another one, if it led
-    /// elsewhere.
+    /// Finds the states in which a dead link was right: the newest state in which it was written and led to a file, or
+    /// the last commit, if its file came later. If the state that wrote it first led elsewhere, that one is added.
     fn origins(
         &mut self,
         present: &Present,
@@ -237,7 +235,7 @@ impl<'a> GitEvidence<'a> {
             return Ok(Vec::new());
         }
         let last = Origin { commit: HEAD, source: from };
-        // What the last commit does not have was not traced.
+        // A link that the last commit does not have was not traced.
         let Some(written) = self.written.get(case).cloned() else { return Ok(Vec::new()) };
         let mut right = Vec::new();
         for state in &written {
@@ -259,8 +257,8 @@ impl<'a> GitEvidence<'a> {
         Ok(right)
     }
 
-    /// Finds the newest state since a link was written in which it led to a file that was made at the path, and not moved there
-    /// by chance: the last commit, or the one before the file or the note left its path.
+    /// Finds the newest state since a link was written in which it led to a file that was created at the path, not one
+    /// that was moved there. That state is the last commit, or the one before the file or the note left its path.
     fn last_right_state(
         &mut self,
         present: &Present,
@@ -304,7 +302,7 @@ impl<'a> GitEvidence<'a> {
     /// Returns the path that the note of a link had in a commit.
     fn note_path_at(&mut self, case: &LinkCase, commit: CommitIndex, in_head: &NotePath) -> NotePath {
         let names = self.note_paths.get(&case.source).cloned().unwrap_or_default();
-        // The oldest rename that is not before the commit tells.
+        // The oldest rename that is not before the commit gives the path.
         let older = names.into_values().rev().find(|before| self.walk.contains(before.commit, commit));
         older.map_or_else(|| in_head.clone(), |before| before.source)
     }
@@ -326,8 +324,8 @@ impl<'a> GitEvidence<'a> {
         link.form.syntax() == LinkSyntax::Markdown && unit.dialect.follows_paths()
     }
 
-    /// Returns clues for a link that leads nowhere in any commit that has it: another branch wrote it, and came as one commit.
-    /// A file that once had the path of the link is what it meant, most likely.
+    /// Returns clues for a link that leads nowhere in any commit that has it, because another branch wrote it and was
+    /// merged as one commit. Most likely, it meant the file that once had its path.
     fn clues_of_former_paths(
         &mut self,
         present: &Present,
@@ -351,7 +349,7 @@ impl<'a> GitEvidence<'a> {
             let events = self.walk.all_events(&path);
             let last = events.iter().find(|event| matches!(event.kind, PathEventKind::Removed(_))).cloned();
             let Some(last) = last else { continue };
-            // A file that came to the path after the link, and left it, was there by chance.
+            // A file that came to the path after the link was written, and left it again, was not meant.
             if written.as_ref().is_some_and(|written| self.walk.contains(last.parent, written.commit)) {
                 continue;
             }
@@ -622,7 +620,7 @@ impl<'a> GitEvidence<'a> {
     }
 }
 
-/// Returns how certain it is where some steps lead.
+/// Returns how certain the result of some steps is.
 fn certainty_of(steps: &[Step]) -> Certainty {
     if steps.iter().all(|step| step.moved.percent == 100 && step.moved.is_clear) {
         Certainty::Certain

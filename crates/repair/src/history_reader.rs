@@ -1,4 +1,4 @@
-//! Contents of the repository as a repair reads them. What git cannot read is noted, and said in the reply.
+//! The reader of contents of the repository for repairs. What git cannot read is recorded, and reported in the reply.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::hash::Hash;
@@ -9,7 +9,7 @@ use sidenote_base::error::{Error, ErrorKind, Result};
 use sidenote_git::{ObjectId, Objects, Repository, TreeEntry, is_silence};
 use sidenote_links::content_similarity::ContentPieces;
 
-/// A part of the history that is no evidence.
+/// A part of the history that is not evidence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum HistoryProblem {
     /// Git cannot read it; what git said.
@@ -55,7 +55,7 @@ pub(super) fn no_evidence(error: &Error) -> String {
     format!("git is no evidence: {error}{hint}")
 }
 
-/// So many contents are read before the first is compared.
+/// The number of contents that are read before the first one is compared.
 const GROUP: usize = 256;
 
 /// The files and folders of a tree by name: the id of each, and whether it is a folder.
@@ -278,7 +278,7 @@ impl HistoryReader {
         Ok(one.percent_in_common(other).min(99))
     }
 
-    /// Returns the pieces of some contents, in order. What was cut once is kept, as far as it fits.
+    /// Returns the pieces of some contents, in order. Pieces are cached while they fit.
     pub(super) fn pieces_of(&mut self, ids: &[&ObjectId]) -> Result<Vec<Option<Rc<ContentPieces>>>> {
         let mut found: HashMap<&ObjectId, Rc<ContentPieces>> =
             ids.iter().filter_map(|id| Some((*id, self.pieces.get(id)?))).collect();
@@ -294,7 +294,7 @@ impl HistoryReader {
         Ok(ids.iter().map(|id| found.get(id).cloned()).collect())
     }
 
-    /// Returns whether so many more contents may be compared with one that moved. A repair compares a limited number.
+    /// Returns whether `count` more contents may be compared with one that moved. A repair compares a limited number.
     pub(super) fn may_compare(&mut self, count: usize) -> bool {
         self.compared += count;
         self.compared <= MAX_COMPARED

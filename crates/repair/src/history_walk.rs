@@ -1,5 +1,5 @@
-//! The walk through the history of git, from the last commit backwards: which commits added, removed and renamed each path.
-//! Every commit is looked at once at most, whatever the number of links.
+//! The walk through the history of git, from the last commit backwards: which commits added, removed and renamed each
+//! path. Every commit is read at most once, whatever the number of links.
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::ops::Bound;
@@ -67,7 +67,7 @@ pub(super) struct HistoryWalk {
     waiting: VecDeque<WalkedCommit>,
     /// What happened to each path, the newest first.
     events: BTreeMap<NotePath, Vec<PathEvent>>,
-    /// The paths of `events` that nobody asked for yet.
+    /// The paths of `events` that were not taken yet.
     new_paths: Vec<NotePath>,
     /// The changes of each commit that took a file from its path, against a parent.
     kept: HashMap<(CommitIndex, CommitIndex), Rc<CommitChanges>>,
@@ -75,8 +75,8 @@ pub(super) struct HistoryWalk {
     recent: Vec<WalkedCommit>,
     /// The files that had each content.
     pub(super) owners: ContentOwners,
-    /// Whether what a commit renamed without a change is for certain one file, by parent, commit and path before, as far as it
-    /// was asked.
+    /// Whether a rename without a change certainly concerns one file, by parent, commit and path before. It is filled
+    /// on demand.
     pub(super) clear_moves: HashMap<(CommitIndex, CommitIndex, NotePath), bool>,
     /// The number of comparisons of commits without their renames, because git cannot read a content.
     unpaired: usize,
@@ -317,13 +317,13 @@ impl HistoryWalk {
         std::mem::take(&mut self.new_paths)
     }
 
-    /// Returns the recent commits, the newest first, as far as they were looked at.
+    /// Returns the recent commits that were read, the newest first.
     pub(super) fn recent_commits(&self) -> Vec<WalkedCommit> {
         self.recent.clone()
     }
 
-    /// Returns whether its content tells that a file which a commit renamed without a change is the one at the new path: it was
-    /// that file's alone at any time, or its name was, or its whole folder moved.
+    /// Returns whether the content of a file shows that a commit renamed it without a change: no other file ever had
+    /// the content, or none with that name, or the whole folder moved.
     pub(super) fn content_tells(
         &self,
         (parent, commit): (CommitIndex, CommitIndex),
@@ -409,7 +409,7 @@ fn path_events(changes: &[PathChange]) -> Vec<(NotePath, PathEventKind)> {
     if !changes.iter().any(is_content_only) {
         return found;
     }
-    // A content that stands at another path now, or comes from there, shows that the file moved.
+    // A content that is at another path now, or comes from there, shows that the file moved.
     let (mut before, mut after): (HashSet<&ObjectId>, HashSet<&ObjectId>) = Default::default();
     for change in changes {
         match change {

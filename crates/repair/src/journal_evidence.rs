@@ -162,8 +162,8 @@ pub(super) fn find_captured(core: &Core, present: &mut Present) -> Result<()> {
     Ok(())
 }
 
-/// Finds what dead links meant by the moves in the journals. `is_committed` says whether a file is in the commit that is
-/// checked out: of such a file git knows where it came from, and a move that the index saw may be that of a checkout.
+/// Finds what dead links meant by the moves in the journals. `is_committed` says whether a file is in the commit that
+/// is checked out: git knows where such a file came from, and a move that the index saw may be that of a checkout.
 pub(super) fn journal_clues(
     core: &Core,
     present: &Present,

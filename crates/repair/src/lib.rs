@@ -145,10 +145,9 @@ impl Repairs<'_> {
     /// Finds links that are dead or lead elsewhere than they meant, and repairs those that the request names. The reply to
     /// a request that repairs nothing has the plan for all links that are certain or strong.
     ///
-    /// # Errors
-    /// `NotFound` if a path of the request is none; `Conflict` if a note changed meanwhile or another process holds the
-    /// write lock; `Io` if files cannot be read or written. What git says is no error: without it, the other evidence
-    /// counts.
+    /// # Errors `NotFound` if a path of the request is none; `Conflict` if a note changed meanwhile or another process
+    /// holds the write lock; `Io` if files cannot be read or written. A failure of git is not an error: the other
+    /// evidence is used then.
     #[tracing::instrument(skip_all)]
     pub fn repair(&self, request: &RepairRequest) -> Result<RepairReply> {
         self.repair_choosing(request, |_| Ok(Vec::new()))

@@ -1,4 +1,4 @@
-//! Which of the new files are files that are gone: pairs of equal or similar content.
+//! Pairs of removed and new files that are one moved file, by equal or similar content.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -28,7 +28,7 @@ pub(super) struct FileMove {
 pub(super) struct MovedFolders(HashSet<(String, String)>);
 
 impl MovedFolders {
-    /// Adds the folders of a file that moved, and those above them as far as they are called the same below.
+    /// Adds the folders of a file that moved, and those above them while the names below are the same.
     pub(super) fn add(&mut self, from: &str, to: &str) {
         let pairs = pairs_above(folder_of(from), folder_of(to));
         self.0.extend(pairs.map(|(from, to)| (from.to_owned(), to.to_owned())));
@@ -54,8 +54,7 @@ fn folder_of(path: &str) -> &str {
     path.rsplit_once('/').map_or("", |(folder, _)| folder)
 }
 
-/// Returns whether another new file can be the one that is gone from a path as well as the file at `to`, as far as the names
-/// tell.
+/// Returns whether another new file can be the one that is gone from a path as well as the file at `to`, by the names.
 pub(super) fn is_rival(from: &NotePath, to: &NotePath, other: &NotePath) -> bool {
     let has_name = |path: &NotePath| key(path.name()) == key(from.name());
     other != to && other.extension() == from.extension() && (has_name(other) || !has_name(to))
@@ -75,8 +74,8 @@ pub(super) fn key_of(id: &ObjectId) -> blake3::Hash {
     blake3::hash(id.as_str().as_bytes())
 }
 
-/// Pairs files that are gone with new files of the same content. Copies are told apart by their names, and by where the
-/// files around them went.
+/// Pairs files that are gone with new files of the same content. Copies are distinguished by their names, and by where
+/// the files around them went.
 pub(super) fn pair_equal(gone: &[HashedFile], new: &[HashedFile]) -> BTreeMap<NotePath, FileMove> {
     let mut groups: HashMap<blake3::Hash, (Vec<&NotePath>, Vec<&NotePath>)> = HashMap::new();
     for (path, hash) in gone {

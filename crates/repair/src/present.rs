@@ -1,4 +1,4 @@
-//! The files as they are, and the links that are dead or lead elsewhere than they meant.
+//! The present files, and the links that are dead or lead elsewhere than they meant.
 
 use std::cell::{Cell, OnceCell};
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -28,7 +28,7 @@ pub(super) struct LinkCase {
 pub(super) struct Present {
     /// All files, by name.
     pub(super) names: FileNames,
-    /// All files with what the index knows of the visible notes and canvases.
+    /// All files, with the index's data of the visible notes and canvases.
     pub(super) files: HashMap<NotePath, Option<FileRow>>,
     /// The notes and canvases with links to judge.
     pub(super) sources: Vec<Source>,
@@ -37,9 +37,9 @@ pub(super) struct Present {
     by_content: OnceCell<HashMap<Hash, Vec<NotePath>>>,
     /// The dead links, and those that lead out of the vault, where there may be a file.
     pub(super) dead: Vec<LinkCase>,
-    /// The links that lead elsewhere than they meant, as far as they were found.
+    /// The links that were found to lead elsewhere than they meant.
     pub(super) misled: Vec<LinkCase>,
-    /// The links that lead to a file which has the name of one that moved, as far as the journal tells.
+    /// The links that lead to a file which has the name of one that moved, by the journal.
     pub(super) captured: Vec<LinkCase>,
     /// The notes and folders that the request is limited to; empty without a limit.
     scope: HashSet<String>,

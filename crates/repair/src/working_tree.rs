@@ -1,4 +1,4 @@
-//! Where files of the last commit went in the working tree: moves that are not committed.
+//! Moves in the working tree that are not committed: the new paths of files of the last commit.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -147,9 +147,10 @@ impl Finder<'_> {
         self.reader.is_head_blob(id)
     }
 
-    /// Finds the paths of files of the last commit that another file took: their content stands at another path, and theirs
-    /// was moved there. A file whose content is a new one stands where it did, unless its own went to a path that was taken:
-    /// what stands at a new path is a copy then, such as the next note made from the same template.
+    /// Finds the paths of files of the last commit that another file took: their content is at another path, and the
+    /// content of another file was moved to theirs. A file with a new content is still at its path, unless its old
+    /// content went to a path that was taken. The file with that content at a new path is then a copy, such as the next
+    /// note made from the same template.
     fn taken_paths(
         &mut self,
         gone: &[&NotePath],
@@ -161,7 +162,7 @@ impl Finder<'_> {
         for (path, id) in self.head_files {
             by_id.entry(id).or_default().push(path);
         }
-        // The contents that stand at another path now, and whether that was another file's before.
+        // The contents that are at another path now, and whether that path was another file's before.
         let mut open: Vec<(ObjectId, bool)> = ids.iter().map(|id| ((*id).clone(), false)).collect();
         while let Some((id, made_room)) = open.pop() {
             let paths: Vec<NotePath> = by_id.get(&id).into_iter().flatten().copied().cloned().collect();
@@ -180,7 +181,7 @@ impl Finder<'_> {
                 }
             }
         }
-        // A file that is gone and stands at no new path was perhaps moved onto another one.
+        // A file that is gone and has no new path was perhaps moved onto another one.
         for from in gone {
             let Some(id) = self.head_files.get(*from).filter(|id| !ids.contains(id)) else { continue };
             if FileKind::of(from) == FileKind::Attachment {

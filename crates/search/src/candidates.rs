@@ -258,7 +258,7 @@ pub fn is_in_period(at: Timestamp, from: Option<Timestamp>, to: Option<Timestamp
     from.is_none_or(|from| at >= from) && to.is_none_or(|to| at < to)
 }
 
-/// Returns whether a file matches a metadata filter, as far as the file table can decide that.
+/// Returns whether a file matches a metadata filter, if the file table can decide that.
 fn entry_matches(filter: &MetadataFilter, entry: &FileEntry) -> bool {
     match filter {
         MetadataFilter::Type(name) => entry.note_type.as_ref() == Some(name),

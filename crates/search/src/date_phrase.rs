@@ -1,6 +1,6 @@
-//! Dates in queries: the words that tell from when a note is, such as `last week` or `in March 2024`. Pure.
+//! Dates in queries: words for the date of a note, such as `last week` or `in March 2024`. Pure.
 //!
-//! Only phrases count that hardly mean anything else: `in May` and `on May 3` do, `may` and `may 3` do not.
+//! Only phrases that hardly mean anything else count: `in May` and `on May 3` do, `may` and `may 3` do not.
 
 use jiff::ToSpan as _;
 use jiff::civil::{Date, Weekday};
@@ -13,7 +13,7 @@ use sidenote_markdown::span::Span;
 /// A phrase of a query that names a period.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DatePhrase {
-    /// Where the phrase stands in the query.
+    /// The position of the phrase in the query.
     pub span: Span,
     /// The first day of the period.
     pub from: Option<Date>,
@@ -59,13 +59,13 @@ impl DatePhrase {
 /// the note is that it asks for (docs/dev/queries.md).
 const MAX_WORDS: usize = 12;
 
-/// So many characters count as a word in a script without spaces.
+/// The number of characters that count as a word in a script without spaces.
 const UNSPACED_WORD: usize = 2;
 
 /// The digits of a year.
 const YEAR_DIGITS: usize = 4;
 
-/// The years that a number of so many digits can name.
+/// The years that a number of four digits can name.
 const YEARS: std::ops::RangeInclusive<i16> = 1950..=2099;
 
 /// Words and signs between two dates of a range or a list.
@@ -75,8 +75,8 @@ const JOINTS: &[&str] = &[
     "から", "와", "과", "-", "–", "—", "~", "〜", "～", "&", "+", "/",
 ];
 
-/// Finds the phrase in a query that names a period, as seen at `now`. A query with several dates, or with one that is read in
-/// part, has none: nobody knows which of its notes it asks for.
+/// Finds the phrase in a query that names a period, as seen at `now`. A query with several dates, or with one that is
+/// read in part, has no period, because it is not clear which one is meant.
 pub fn find(query: &str, now: Timestamp) -> Option<DatePhrase> {
     let mut phrases = phrases(query, now.date());
     // Of two at one place the longer one says more.
@@ -171,7 +171,7 @@ fn words(query: &str) -> Vec<(String, Span)> {
     found
 }
 
-/// The first day of a period and the first day after it, as far as it has them.
+/// The first day of a period and the first day after it, each if there is one.
 type Period = (Option<Date>, Option<Date>);
 
 /// Returns the period that English words begin with, and the number of words that name it.
@@ -398,7 +398,7 @@ impl Part {
     }
 }
 
-/// Returns the day, week, month or year that lies so many of them back.
+/// Returns the day, week, month or year that is `count` units back.
 fn back(count: i64, unit: &str, today: Date) -> Option<(Date, Date)> {
     match unit {
         "day" => day(today.checked_sub(count.days()).ok()?),

@@ -105,9 +105,9 @@ pub struct FusedHit {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Fusion {
-    /// Each score relative to the best one of its list, with a weight of 0.4 for words and 0.6 for vectors. A note
-    /// that is in one list only is scored by the measure of the other list, too. Cosines count from what is usual in the
-    /// vault.
+    /// Each score relative to the best one of its list, with a weight of 0.4 for words and 0.6 for vectors. A note that
+    /// is in one list only is scored by the measure of the other list, too. Cosines are measured from the usual one of
+    /// the vault.
     #[default]
     Relative,
     /// Reciprocal rank fusion with k = 60 (Cormack, Clarke & Büttcher 2009).
@@ -177,7 +177,7 @@ pub struct Candidates<'a> {
 }
 
 impl<'a> Candidates<'a> {
-    /// The notes of two lists, where no similarity occurs by chance, and all passages have vectors but for what is known.
+    /// Returns the notes of two lists without a background, where all notes except the known ones have vectors for all passages.
     pub fn listed(text: &'a [Ranked], vector: &'a [Ranked], known: &'a HashMap<FileId, NoteScores>) -> Self {
         Self { text, vector, unlisted: &[], known, background: 0.0, embedded: 1.0 }
     }
@@ -186,16 +186,16 @@ impl<'a> Candidates<'a> {
 /// Merges the text list and the vector list. Equal scores are ordered by file number until
 /// [`tie_order`](crate::tie_order) orders them by path.
 ///
-/// If notes lack vectors ([`NoteScores::missing`]), the weight of the vectors is lowered in proportion to the coverage of the
-/// text list, and the missing similarity is estimated from the text score, so that a missing vector neither lowers
-/// a note nor raises other notes. If no vector is missing, none of this changes a score.
+/// If notes lack vectors ([`NoteScores::missing`]), the weight of the vectors is lowered in proportion to the coverage
+/// of the text list, and the missing similarity is estimated from the text score. So a missing vector neither lowers a
+/// note nor raises other notes. If no vector is missing, none of this changes a score.
 pub fn fuse(candidates: &Candidates<'_>, fusion: Fusion) -> Vec<FusedHit> {
     fuse_with(candidates, fusion, coverage(candidates.text, candidates.known))
 }
 
-/// Raises notes that have vectors to the places that are theirs, if notes of the fused list lack vectors. Where none of the
-/// best notes by words has a vector, no similarity counts against these, however high it is. So a share of the first places
-/// belongs to the notes that have vectors, in the order that they have without the others.
+/// Raises notes that have vectors to the places reserved for them, if notes of the fused list lack vectors. If none of
+/// the best notes by words has a vector, even a high similarity would not count against them. So a share of the first
+/// places is reserved for the notes that have vectors, in their own order.
 pub fn raise_embedded(fused: &mut [FusedHit], candidates: &Candidates<'_>, fusion: Fusion) {
     if coverage(candidates.text, candidates.known) >= 1.0 {
         return;
@@ -209,7 +209,7 @@ pub fn raise_embedded(fused: &mut [FusedHit], candidates: &Candidates<'_>, fusio
     let scores: Vec<f32> = fused.iter().map(|hit| hit.score).collect();
     let mut raised: Vec<(usize, f32)> = Vec::new();
     for (at, hit) in alone.enumerate() {
-        // The notes that may stand before it, without those that were raised to there.
+        // The notes that may come before it, without those that were raised.
         let before = ((at + 1) as f32 / share).ceil() as usize - 1 - raised.len();
         let place = places.get(&hit.file).copied().filter(|place| *place > before);
         raised.extend(place.zip(scores.get(before).copied()));

@@ -1,5 +1,5 @@
 //! Search: answers a query from one snapshot. It ranks by words and by vectors, fuses both rankings, and orders equal
-//! scores by path. It opens no file: what has to be read is given to it.
+//! scores by path. It opens no file: callers pass in what it needs of a file.
 
 pub mod fuse;
 mod numbered_names;

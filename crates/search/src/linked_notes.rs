@@ -41,7 +41,7 @@ const MOST_OTHER_WORDS: usize = 3;
 const DOUBT: f32 = -2.5;
 /// What counts a link of the sentence before.
 const EARLIER: f32 = -0.2;
-/// What counts that the words relate two links, of which neither is the note that they stand in.
+/// The weight of words that relate two links to notes other than their own note.
 const AMONG_OTHERS: f32 = -1.2;
 /// What the similarity of the question and the passage with the link counts.
 const SIMILARITY: f32 = 0.5;

@@ -37,7 +37,7 @@ pub fn replace_unknown(query: &Query, bm25: &Bm25Snapshot) -> Result<Option<Vec<
     replaced(query, bm25, words)
 }
 
-/// Replaces words of a query that has so many words in the end.
+/// Replaces words of a query. `words` is the number of words that the query has then.
 fn replaced(query: &Query, bm25: &Bm25Snapshot, words: usize) -> Result<Option<Vec<Word>>> {
     let stem = CachedStemmer::with_small_cache();
     let mut replacer = Replacer { bm25, words, stem };

@@ -109,7 +109,7 @@ pub fn parse(text: &str, now: Timestamp) -> Result<Option<QueryNode>> {
 }
 
 impl QueryNode {
-    /// Returns whether the query consists of plain words only. Such a query ranks notes and is no condition.
+    /// Returns whether the query consists of plain words only. Such a query ranks notes and is not a condition.
     pub fn is_plain(&self) -> bool {
         match self {
             Self::All(nodes) => nodes.iter().all(Self::is_plain),

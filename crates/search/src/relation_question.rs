@@ -23,7 +23,7 @@ const MAX_WORDS: usize = 40;
 const MAX_NAME_WORDS: usize = 7;
 /// The least length of a part of a name, in characters.
 const MIN_PART: usize = 3;
-/// The most titles with one word among which the one that is meant is looked for.
+/// The maximum number of titles with one word that are considered.
 const MAX_NAMESAKES: usize = 8;
 /// The most titles that are compared with a question.
 const MAX_TITLES: usize = 20;
@@ -130,7 +130,7 @@ struct Cue {
     kind: String,
     start: usize,
     end: usize,
-    /// The number of words that are said as they are in the rules, and not in another form.
+    /// The number of words that have the same form as in the rules.
     exact: usize,
     /// Whether it names an end, as "founder of" and "investors" do.
     is_name: bool,
@@ -148,14 +148,14 @@ struct Understood {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum CueForm {
-    /// A phrase, with the end that stands before it. It is `open` if its preposition is missing.
+    /// A phrase, with the end that precedes it. It is `open` if its preposition is missing.
     Phrase { before: RelationEnd, is_open: bool },
-    /// A name whose notes are those of this end: `employer` stands in notes of the subject.
+    /// A name that notes of this end use: `employer` is used in notes of the subject.
     Noun(RelationEnd),
 }
 
-/// Answers a question by relation, and adds notes that are linked with the named one. Returns `None` if it is no question by
-/// relation, or if no note answers.
+/// Answers a question by relation, and adds notes that are linked with the named one. Returns `None` if it is not a
+/// question by relation, or if no note answers.
 ///
 /// # Errors
 /// `Corrupt` or `Io` if the index cannot be read.
@@ -293,7 +293,7 @@ impl Reader<'_> {
                 found.push(Named { words: places, files: vec![row.id] });
             }
         }
-        // Of several titles with the same words, none is meant.
+        // If several titles have the same words, none is meant.
         let counted: Vec<usize> =
             found.iter().map(|one| found.iter().filter(|other| other.words == one.words).count()).collect();
         let mut counts = counted.into_iter();
@@ -379,8 +379,8 @@ impl Reader<'_> {
         cues
     }
 
-    /// Says whether a word names an end of the type: a founder is what "founded by" leads to, a director is no employee by
-    /// name.
+    /// Says whether a word names an end of the type: a founder is what "founded by" leads to, a director is not an
+    /// employee by name.
     fn is_role_of_type(&self, kind: &str, role: Option<&String>) -> bool {
         let role = role.map_or("", String::as_str).replace('-', "_");
         let names = self.rules.stems();

@@ -28,8 +28,8 @@ pub(super) struct AdjacentNote {
     pub(super) score: f32,
 }
 
-/// Finds the notes before and after the best ones, in the order of their ids. `fused` is sorted. The best notes are taken
-/// from the beginnings of the two lists, which do not depend on how many notes are asked for.
+/// Finds the notes before and after the best ones, in the order of their ids. `fused` is sorted. The best notes are
+/// taken from the beginnings of the two lists, which are the same for every limit.
 ///
 /// # Errors
 /// `Corrupt` if the catalog cannot be read.

@@ -83,7 +83,7 @@ pub fn excerpt_of(
     let passages = reading.passages();
     let matcher = Matcher::new(words, reading, stem);
     let by_words = best_by_words(passages, &matcher, stem);
-    // The index after the last passage is that of the summary, which stands for the whole note.
+    // The index after the last passage is that of the summary, a passage for the whole note.
     let chosen = by_words.or(nearest).filter(|&at| at < passages.len()).unwrap_or(0);
     let Some(passage) = passages.get(chosen) else {
         return Excerpt { lines: (1, 1), ..Excerpt::default() };
@@ -241,7 +241,7 @@ struct Matcher<'w> {
     inflections: Vec<Inflections>,
 }
 
-/// What stands for a word in texts in another language than English.
+/// The forms of a word in texts in other languages than English.
 #[derive(Default)]
 struct Inflections {
     /// The stems of its inflections.
@@ -461,7 +461,7 @@ fn without_block_markers(line: &str) -> &str {
     }
 }
 
-/// Returns the length of the markup after a word: the destination of a link, or what stands before the next space.
+/// Returns the length of the markup after a word: the destination of a link, or the text before the next space.
 fn closing_markup(line: &str) -> usize {
     let end = |text: &str| text.find(char::is_whitespace).unwrap_or(text.len());
     if line.starts_with('%') {

@@ -1,4 +1,4 @@
-//! Relations by the types of the rules: whatever name a note gives them, and whichever end states them.
+//! Relations by the types of the rules, independent of the name that a note gives them and of the end that states them.
 
 use std::collections::{HashMap, HashSet};
 
@@ -218,7 +218,7 @@ impl<'a> TypedRelations<'a> {
             found.extend(
                 meant.into_iter().filter(|one| has_objects(&one.kind) || !claimed.contains(&pair(one))),
             );
-            // `company` in a note about a deal is no employer, but it is its company.
+            // `company` in a note about a deal is not an employer, but it is its company.
             if found.len() == before && stated.subject != stated.object && !stated.is_inferred {
                 let (kind, subject, object) = (stated.kind.clone(), stated.subject, stated.object);
                 found.push(TypedRelation { kind, subject, object, stated, is_shared: false });

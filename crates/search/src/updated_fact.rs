@@ -18,8 +18,9 @@ use sidenote_sets::file_set::FileSet;
 const BEST: usize = 10;
 /// The least similarity of the best passages of two notes that say nearly the same.
 const MIN_SIMILARITY: f32 = 0.55;
-/// How far their similarity lies at least from what two passages have by chance, as a part of the way to 1. It decides with
-/// models whose unrelated texts have a cosine of .5 or .7, and in vaults about one topic.
+/// The least distance of their similarity from the one of two passages by chance, as a share of the distance between
+/// the latter and 1. It decides with models whose unrelated texts have a cosine of .5 or .7, and in vaults about one
+/// topic.
 const MIN_EXCESS: f32 = 0.5;
 /// The least part of the score of the older note that the newer one has.
 const MIN_SCORE: f32 = 0.6;

@@ -1,5 +1,5 @@
-//! The order of notes that are superseded or not valid now: a superseded note stands below the note that replaces it, and
-//! an expired one below notes that match half as well.
+//! The order of notes that are superseded or not valid now: a superseded note is placed below the note that replaces
+//! it, and an expired one below notes that match half as well.
 
 use std::collections::{HashMap, HashSet};
 
@@ -94,9 +94,9 @@ pub fn below_replacements<T>(
     placed
 }
 
-/// Moves each superseded hit directly below the newest one that supersedes it, and that one up to the place of the best of
-/// both. `added` returns the hit of a note that is missing, if it may be added, and `mark` notes why the
-/// time changed the place of a hit.
+/// Moves each superseded hit directly below the newest one that supersedes it, which gets the better place of the two.
+/// `added` returns the hit of a note that is missing, if it may be added, and `mark` notes why the time changed the
+/// place of a hit.
 pub fn order_below_replacements<T>(
     hits: Vec<T>,
     table: &ValidityTable,

@@ -120,8 +120,9 @@ const PASSWORD: &str = r#"(?i)[\w.-]{0,30}(?:(?:passw(?:or)?[dt]|passphrase|\bpw
 /// A secret on a command line.
 const OPTION: &str = r#"(?i)\s--?(?:password|passwd|passphrase|pass|token|secret|api-?key|auth-?token|access-?token|client-?secret)[ =]["']?([^\s"'`<>]{6,200})"#;
 
-/// A password in a sentence: it ends its clause. The words of more languages are no part of this pattern, because with them a
-/// sentence may be read otherwise; they have a search of their own (`told`), which only adds to what this one finds.
+/// A password in a sentence, at the end of its clause. The words of other languages are not in this pattern, because
+/// with them a sentence could be read in another way. They have a search of their own (`told`), which only adds to the
+/// results of this one.
 const SENTENCE: &str = r#"(?i)\b(?:passwor[dt]|passphrase|passcode|kennwort|contrase(?:ñ|n)a|mot de passe)\b[^\n.:;!?=]{0,40}?\s(?:is|was|ist|war|lautet|es|est|(?:changed|set|reset) to)(?: now| still| jetzt)?:?[ \t]{1,3}["'`*]{0,2}([^\s"'`<>]{4,99}[^\s"'`<>.,;:?)\]*])(?:["'`*.,;:?)\]\r\n]|$|[ \t]+(?:$|\n|and|but|or|for|on|until|till|since|now|at|und|aber|oder|bis|seit|y|et|pour|para)\b)"#;
 
 /// A pattern that is compiled when it is first needed.
@@ -131,7 +132,7 @@ struct Matcher {
     compiled: OnceLock<Option<Regex>>,
     /// Says whether a match is a secret.
     accepts: fn(&Match<'_>) -> bool,
-    /// The names that the pattern finds, where the secret is what a sentence tells of them.
+    /// The names for which the pattern finds a secret in the sentence about them.
     names: Option<Names>,
 }
 
@@ -152,7 +153,7 @@ impl Matcher {
         Self { pattern: Box::new(pattern), compiled: OnceLock::new(), accepts, names: None }
     }
 
-    /// Returns a matcher of the passwords that sentences tell of some names, in the words of all languages.
+    /// Returns a matcher of the passwords that sentences give for some names, in the words of all languages.
     fn of_sentences(names: Names) -> Self {
         let accepts: fn(&Match<'_>) -> bool = |found| is_told(found) && !told::is_other_value(found.secret);
         Self { names: Some(names), ..Self::new(move || names.pattern(), accepts) }
@@ -173,7 +174,7 @@ impl Matcher {
                 |value: &Range<usize>| (self.accepts)(&Match::of(text, whole.start(), value, public));
             match self.names {
                 None => found.extend(Some(value).filter(is_secret)),
-                // A value that is no password may stand before the password: "is new since May and is ...".
+                // A value that is not a password may precede the password: "is new since May and is ...".
                 Some(names) => found.extend(names.values(text, next)?.find(is_secret)),
             }
             // The end of one match may be the start of the next.
@@ -267,7 +268,7 @@ fn is_password(found: &Match<'_>) -> bool {
     let has = |kind: fn(&u8) -> bool| value.as_bytes().iter().any(kind);
     let (digit, letter) = (has(u8::is_ascii_digit), value.contains(char::is_alphabetic));
     let other = value.bytes().any(|byte| !byte.is_ascii_alphanumeric() && !b"_-./:".contains(&byte));
-    // In JSON nothing but a value stands between quotes, whatever it looks like.
+    // In JSON, text between quotes is a value, whatever it looks like.
     let is_json = name.trim_end_matches([' ', '\t']).ends_with("\":") && found.after.starts_with('"');
     if is_variable || is_json {
         return value.len() >= 4;
@@ -276,7 +277,7 @@ fn is_password(found: &Match<'_>) -> bool {
     is_long && ((digit && (letter || other || value.len() <= 16)) || (is_quoted && letter && other))
 }
 
-/// Says whether what a sentence tells of a password is the password, and not what kind of password it is.
+/// Returns whether the value in a sentence about a password is the password, and not a description of it.
 fn is_told(found: &Match<'_>) -> bool {
     let value = found.secret;
     let has = |kind: fn(&u8) -> bool| value.as_bytes().iter().any(kind);
@@ -339,7 +340,7 @@ fn names_technique(word: &str) -> bool {
     })
 }
 
-/// Says whether the name before an assignment tells of something that everybody may know.
+/// Returns whether the name before an assignment is that of something public.
 fn names_public(before: &str) -> bool {
     const PUBLIC: &[&str] = &[
         "public",
@@ -506,7 +507,7 @@ const TOKEN: usize = 32;
 const WORD: usize = 5;
 /// A token is not random where words make up more than this part of its characters.
 const WORDY: f64 = 0.2;
-/// So many bytes before a token may tell that it is public.
+/// The number of bytes before a token that may show that it is public.
 const CONTEXT: usize = 60;
 
 /// Adds long random tokens. Parts of addresses, paths, links and embedded files do not count, nor known public values.

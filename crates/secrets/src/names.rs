@@ -239,7 +239,7 @@ pub(super) fn names_key(before: &str) -> bool {
     is_compound || first + 2 < words.len() || !THINGS.contains(&next)
 }
 
-/// Says whether a name that ends with `pass` is one of a ticket or of a run. `word` stands before the name.
+/// Returns whether a name that ends with `pass` is that of a ticket or of a run. `word` precedes the name.
 pub(super) fn names_ticket(before: &str, word: &str) -> bool {
     let words = words(before);
     let Some((last, rest)) = words.split_last() else { return false };

@@ -18,13 +18,13 @@ impl ByteRanges {
 /// The most bytes of a label, such as `RSA PRIVATE KEY`.
 const LABEL: usize = 100;
 
-/// Finds the blocks of RFC 7468: those with private keys, and all others. One without its end goes on as far as lines
-/// of base64 and of names with values do.
+/// Finds the blocks of RFC 7468: those with private keys, and all others. A block without its end ends with the last
+/// line of base64 or of a name with a value.
 pub(super) fn pem_blocks(text: &str) -> (Vec<Range<usize>>, ByteRanges) {
     const BEGIN: &str = "-----BEGIN ";
     const END: &str = "-----END ";
     let (mut private, mut public) = (Vec::new(), Vec::new());
-    // The next end is looked for once, not from every beginning anew.
+    // The next end is looked for once, not again from every beginning.
     let mut ends = text.match_indices(END).map(|(at, _)| at).peekable();
     let mut begins = text.match_indices(BEGIN).map(|(at, _)| at).peekable();
     let mut done = 0;
@@ -67,7 +67,7 @@ fn unclosed(text: &str) -> usize {
     let mut length = 0;
     for (at, line) in text.split_inclusive('\n').enumerate() {
         let content = line.trim();
-        // What stands behind the dashes on their own line belongs to the block where line ends are escaped.
+        // The rest of the line after the dashes belongs to the block if line ends are escaped.
         let is_body = if at == 0 {
             content.is_empty() || content.starts_with('\\')
         } else {
@@ -150,8 +150,8 @@ const BEGINNINGS: &[&str] = &[
     "h1:",
 ];
 
-/// Says whether a value is of a kind that everybody may know: a public key, a content identifier, an address, a hash
-/// with its name, a file or a text in base64. `before` is what stands before it on its line.
+/// Returns whether a value is of a public kind: a public key, a content identifier, an address, a hash with its name, a
+/// file or a text in base64. `before` is the text before it on its line.
 pub(super) fn is_public(value: &str, before: &str) -> bool {
     BEGINNINGS.iter().any(|beginning| value.starts_with(beginning))
         || before.ends_with("0x")

@@ -34,8 +34,8 @@ static WORDS: LazyLock<SecretWords> = LazyLock::new(|| {
     })
 });
 
-/// Parts of the names in `secrets.toml`, so that a text without any is read without that file. Each stands in all spellings of
-/// its names but for the case of ASCII letters.
+/// Parts of the names in `secrets.toml`, so that a text without any is read without that file. Each occurs in all
+/// spellings of its names, except for the case of ASCII letters.
 pub(super) const NAME_PARTS: &[&str] = &[
     "kennw",
     "zugangscode",
@@ -177,16 +177,16 @@ pub(super) fn assignment() -> String {
     )
 }
 
-/// Returns the pattern of one byte of a password: one of these in ASCII, or one of a letter of an alphabet. The first bytes of
-/// Chinese characters, kana, syllables of Hangul and signs of print are none of them.
+/// Returns the pattern of one byte of a password: one of these in ASCII, or one of a letter of an alphabet. The first
+/// bytes of Chinese characters, kana, Hangul syllables and punctuation are not among them.
 fn value(ascii: &str) -> String {
     format!(r"[{ascii}\x80-\xBF\xC3-\xE1]")
 }
 
-/// The most digits of a number that is no password: a version after the name of a technique, or the number of a page.
+/// The most digits of a number that is not a password: a version after the name of a technique, or the number of a page.
 const MAX_DIGITS: usize = 3;
 
-/// Says whether a value is no password in any language: it holds the place of one, or is the name of a technique with its
+/// Returns whether a value is not a password in any language: it is a placeholder, the name of a technique with its
 /// version, the number of a place in a text, or a date.
 pub(super) fn is_other_value(value: &str) -> bool {
     let lower = value.to_lowercase();
@@ -238,8 +238,8 @@ fn spellings(word: &str) -> Vec<String> {
     found
 }
 
-/// Returns a pattern of one of several words. At the beginning and the end of a word in ASCII letters no letter stands
-/// beside it, as far as `is_bounded` asks for it.
+/// Returns a pattern of one of several words. If `is_bounded` asks for it, no letter may be next to the beginning or
+/// the end of a word in ASCII letters.
 fn any_of(words: &[String], is_bounded: bool) -> String {
     let one = |word: &String| {
         let edge = |c: Option<char>| {

@@ -1,5 +1,5 @@
-//! Sets of the small numbers by which files are known in an index, and short forms of numbers and names. What a number
-//! stands for is not known here.
+//! Sets of the small numbers that identify files in an index, and compact forms of numbers and names. The meaning of a
+//! number is not known here.
 
 pub mod bitset;
 pub mod file_set;

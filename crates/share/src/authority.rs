@@ -100,7 +100,7 @@ impl SharedVault {
     /// written.
     pub fn open(database: &Arc<Database>, name: &str, folder: &Path, limits: VaultLimits) -> Result<Self> {
         let id = database.vault_id(name)?;
-        // Names can be given anew, ids not.
+        // Names can be given again, ids cannot.
         let copy = VaultCopy::open(&folder.join(id.to_string()), limits.max_file)?;
         let shared = Self {
             database: Arc::clone(database),
@@ -130,7 +130,7 @@ impl SharedVault {
         self.copy().facts().cloned()
     }
 
-    /// Returns the quotas of the vault, as far as they are known.
+    /// Returns the quotas of the vault that are known.
     pub(crate) fn quotas(&self) -> Quotas {
         self.facts().map_or(self.limits.quotas, |facts| facts.quotas.or(self.limits.quotas))
     }
@@ -140,8 +140,8 @@ impl SharedVault {
         self.copy().generation()
     }
 
-    /// Looks for an earlier content of a file, the newest first, and returns what `choose` makes of the first that it wants.
-    /// The copy's journal says which there were, and the database has those that were not cleaned up.
+    /// Looks for an earlier content of a file, the newest first, and returns the first result of `choose`. The copy's
+    /// journal lists the contents, and the database has those that were not cleaned up.
     pub(crate) fn earlier_file<T>(
         &self,
         path: &str,

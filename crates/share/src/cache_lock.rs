@@ -1,4 +1,4 @@
-//! The lock of the folder with the copies of a server: two servers that write the same copies would stand in each other's way.
+//! The lock of the folder with the copies of a server: two servers must not write the same copies.
 
 use std::fs::File;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! The copy of a vault on this server: how far it has come, and bringing it up to the database.
+//! The copy of a vault on this server: its position, and catching up with the database.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -126,7 +126,7 @@ impl VaultCopy {
         Ok(hashes)
     }
 
-    /// Has the next catching up compare a file, because the database has other bytes.
+    /// Makes the next catch-up compare a file, because the database has other bytes.
     pub(crate) fn distrust(&mut self, path: SharedPath) {
         self.wrong.insert(path);
     }
@@ -208,8 +208,9 @@ impl VaultCopy {
         })
     }
 
-    /// Removes what the copy says of people, who may have been forgotten: its journal, and before-images, which name who changed a
-    /// file. The position goes first: until the copy has caught up, it is nothing. Its files and its index stay, to be compared.
+    /// Removes what the copy records of people, who may have been forgotten: its journal, and before-images, which name
+    /// who changed a file. The position is removed first, so that the copy does not count until it has caught up. Its
+    /// files and its index stay, to be compared.
     pub(crate) fn begin_anew(&mut self) -> Result<()> {
         self.store_position(None)?;
         let records = self.vault.records();
@@ -226,7 +227,7 @@ impl VaultCopy {
             );
         } else if position.origin == head.origin {
             tracing::warn!(
-                "the database is at an earlier state than {copy}, as after a restore, or a failover to a standby that lagged; the copy is made anew, and what was changed after that state is not in the vault any more"
+                "the database is at an earlier state than {copy}, as after a restore, or a failover to a standby that lagged; the copy is made again, and what was changed after that state is not in the vault any more"
             );
         } else {
             tracing::info!(

@@ -1,5 +1,5 @@
-//! Following the commits of other servers: a notification of the database brings the copy of an open vault up at once, and a
-//! question at intervals where none arrives.
+//! Following the commits of other servers. A notification of the database brings the copy of an open vault up to date
+//! at once; if none arrives, the database is polled at intervals.
 
 use std::collections::{BTreeSet, HashMap};
 use std::time::{Duration, Instant};
@@ -16,10 +16,10 @@ use sidenote_store::Store;
 const WAIT_LIMIT: Duration = Duration::from_millis(200);
 /// The interval at which a connection for notifications is tried to be made.
 const RETRY: Duration = Duration::from_secs(2);
-/// The interval at which all open vaults are compared with the database, whatever was heard.
+/// The interval at which all open vaults are compared with the database, with or without notifications.
 const POLL_INTERVAL: Duration = Duration::from_secs(10);
 
-/// How a server hears of commits. One thread has it.
+/// How a server learns of commits. One thread has it.
 #[derive(Debug, Default)]
 pub struct Follower {
     listener: Option<Listener>,
@@ -29,8 +29,8 @@ pub struct Follower {
     polled: Option<Instant>,
     /// Whether the copies that an earlier process left were compared with the database.
     is_cache_checked: bool,
-    /// The newest generation that was heard of each vault, until a copy has it. A vault that is just being opened or closed is
-    /// looked at in a later call.
+    /// The newest notified generation of each vault, until a copy has it. A vault that is just being opened or closed
+    /// is looked at in a later call.
     heard: HashMap<Uuid, i64>,
     /// The vaults that an operator has changed, until that was looked after.
     changed: BTreeSet<Uuid>,
@@ -76,7 +76,7 @@ impl Host {
             }
         }
         for (shared, store) in opened {
-            // What was heard while the vault was not open is older than the copy, or brings it up now.
+            // A notification from before the vault was opened is older than the copy, or brings it up to date now.
             let is_news = |news: &i64| *news > shared.generation();
             let news = follower.heard.remove(&shared.id()).filter(is_news);
             if news.is_some() || is_due && !self.is_away() {
@@ -107,7 +107,7 @@ impl Host {
         done.is_ok()
     }
 
-    /// Brings a copy up. What asks next is told of an error, too.
+    /// Brings a copy up. An error is reported to the next caller, too.
     fn bring_up(&self, shared: &SharedVault, store: &Store) {
         if let Err(error) = store.index().refresh() {
             if error.kind() == ErrorKind::NotFound {
@@ -119,8 +119,8 @@ impl Host {
         }
     }
 
-    /// Waits for notifications. Where there is no connection for them, one is made, and all vaults are compared at once, since
-    /// nothing was heard until then.
+    /// Waits for notifications. Where there is no connection for them, one is made, and all vaults are compared at
+    /// once, since no notification arrived until then.
     fn commits_since(&self, follower: &mut Follower) -> Vec<Commit> {
         if follower.listener.is_none() {
             if follower.tried.is_some_and(|at| at.elapsed() < RETRY) {

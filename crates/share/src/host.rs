@@ -103,7 +103,7 @@ impl Host {
         let id = self.database.vault_id(name)?;
         let vault = {
             let mut hosted = self.hosted();
-            // Two stores of one copy would stand in each other's way.
+            // Two stores of one copy would conflict.
             let closing = hosted.closing.remove(&id);
             hosted.names.insert(name.to_owned(), id);
             Arc::clone(hosted.open.entry(id).or_insert_with(|| closing.unwrap_or_default()))
@@ -155,8 +155,8 @@ impl Host {
         Ok((vault, store))
     }
 
-    /// Returns the last settings of a vault that can be read, if its present ones cannot be, so that the vault is served and
-    /// can be repaired. Without any, it is served as one without settings of its own.
+    /// Returns the last readable settings of a vault whose present settings cannot be read, so that the vault is served
+    /// and can be repaired. Without any, it is served as one without settings of its own.
     fn earlier_settings(&self, vault: &SharedVault) -> Result<Option<EarlierSettings>> {
         let root = vault.root();
         let problem = match Config::load(&root, &self.open.flags) {
@@ -188,8 +188,9 @@ impl Host {
         self.opened_vaults().iter().filter(|(_, store)| store.has_earlier_settings()).count()
     }
 
-    /// Begins the copy of a vault that is not open anew if the vault has another origin than the copy: it was restored, or a person
-    /// in it forgotten, and nobody may ask for it for a long time. Whoever asks meanwhile waits.
+    /// Begins the copy of a closed vault again if the vault has another origin than the copy, because it was restored
+    /// or a person in it forgotten. Otherwise the old copy could stay for a long time, until the vault is opened. A
+    /// request for the vault waits meanwhile.
     pub(crate) fn begin_outdated_anew(&self, id: Uuid) -> Result<()> {
         let folder = self.settings.cache()?.join(id.to_string());
         let Some(origin) = copy_origin(&folder)? else { return Ok(()) };
@@ -215,8 +216,8 @@ impl Host {
         begun
     }
 
-    /// Notes that an operator has changed a vault itself, and removes the copy of one that is not in the database any more. Returns
-    /// whether that is done: a vault that is open is closed first.
+    /// Records that an operator has changed a vault itself, for example its name, and removes the copy of one that is
+    /// not in the database any more. Returns whether that is done: an open vault is closed first.
     pub(crate) fn look_after(&self, id: Uuid) -> Result<bool> {
         self.has_news.store(true, Ordering::Relaxed);
         if self.database.look_at(id)?.is_some() {
@@ -344,7 +345,7 @@ impl Host {
                 None => true,
             };
             if is_done {
-                // Whoever asks for the vault meanwhile waits until its store is gone, and opens it anew then.
+                // A request for the vault meanwhile waits until its store is gone, and then opens it again.
                 drop(opened.take());
                 drop(opened);
                 let mut hosted = self.hosted();

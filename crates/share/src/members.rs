@@ -1,4 +1,4 @@
-//! Who may do what in the vaults of a team: granting and withdrawing roles, blocking people, and asking for a role.
+//! The rights of people in the vaults of a team: granting and withdrawing roles, blocking people, and looking up a role.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -23,7 +23,7 @@ const OP_REVOKE: &str = "revoke";
 const OP_BLOCK: &str = "block";
 const OP_UNBLOCK: &str = "unblock";
 const OP_FORGET: &str = "forget";
-/// What stands for the issuer of a person who was replaced by a number.
+/// The issuer of a person who was replaced by a number.
 const FORGOTTEN: &str = "forgotten";
 /// The beginning of the name of a group.
 const GROUP: &str = "group:";
@@ -200,7 +200,7 @@ pub fn set_blocked(
 /// A person who was replaced by a number.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ForgetReply {
-    /// What stands for the person now, or would.
+    /// The replacement of the person, or what it would be.
     pub replaced_by: String,
     /// The number of vaults in which the person was found.
     pub vaults: usize,
@@ -300,11 +300,10 @@ impl Members {
         Self { database, stale_time, known: Mutex::default() }
     }
 
-    /// Returns the role that a person has in a vault under one of some names, and what became of the vault. Returns `None` if
-    /// there is no such vault, or the person has no role in it or is blocked.
+    /// Returns the role that a person has in a vault under any of these names, and the state of the vault. Returns
+    /// `None` if there is no such vault, or the person has no role in it or is blocked.
     ///
-    /// # Errors
-    /// `Io` if the database cannot be reached and was not asked lately.
+    /// # Errors `Io` if the database cannot be reached and was not asked recently.
     pub fn role(&self, vault: &str, names: &[String]) -> Result<Option<(Role, VaultState)>> {
         let asked = (vault.to_owned(), names.to_vec());
         match self.database.rights(vault, names) {
@@ -324,7 +323,7 @@ impl Members {
         }
     }
 
-    /// Returns what became of the vault that has or had a name; `None` if there is none.
+    /// Returns the state of the vault that has or had a name; `None` if there is none.
     ///
     /// # Errors
     /// `Io` if the database cannot be reached.

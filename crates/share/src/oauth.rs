@@ -1,5 +1,5 @@
-//! Login of a person at a vault of a team, as a public client of OAuth 2.1: the browser, a code with PKCE, tokens for this vault
-//! alone. What is stored is in `share/oauth/stored_login`, and no token reaches a message or the log.
+//! Login of a person at a vault of a team, as a public client of OAuth 2.1: the browser, a code with PKCE, tokens for
+//! this vault alone. `share/oauth/stored_login` stores the login, and no token reaches a message or the log.
 
 mod discovery;
 mod endpoints;
@@ -163,8 +163,8 @@ impl PreparedLogin {
         scopes
     }
 
-    /// Lets the person log in, and stores the tokens. `open` gets the address that the browser is to open. Returns `None` if
-    /// `stop` was set before the person was back.
+    /// Lets the person log in, and stores the tokens. `open` gets the address that the browser must open. Returns
+    /// `None` if `stop` was set before the person was back.
     ///
     /// # Errors
     /// `Invalid` if the provider refuses, or its answer is not one to this login; `Io` if it cannot be reached, the person

@@ -227,7 +227,7 @@ impl Database {
         }
     }
 
-    /// Reads in one consistent state of a vault. A connection that was lost meanwhile is made anew once, which is safe
+    /// Reads in one consistent state of a vault. A connection that was lost meanwhile is made again once, which is safe
     /// because nothing is written.
     pub(crate) fn read<T>(
         &self,
@@ -239,8 +239,8 @@ impl Database {
         Ok(done)
     }
 
-    /// Does something on a connection, and returns the connection with the result. If the connection is lost meanwhile, it is done
-    /// once more on a new one: `work` must not have written anything that lasts by then.
+    /// Does something on a connection, and returns the connection with the result. If the connection is lost meanwhile,
+    /// `work` is repeated on a new one, so it must not have written anything permanently by then.
     pub(crate) fn with_client<T>(
         &self,
         mut work: impl FnMut(&mut Client) -> Result<T>,
@@ -295,8 +295,8 @@ impl Database {
     }
 }
 
-/// Checks that the user and the password of an address are percent-encoded where they must be. The driver would take a part of
-/// them for a host, and name it in errors.
+/// Checks that the user and the password of an address are percent-encoded where they must be. Otherwise the driver
+/// would read a part of them as a host, and name it in errors.
 fn check_encoding(address: &str) -> Result<()> {
     let Some((_, rest)) = address.split_once("://") else { return Ok(()) };
     let place = rest.split('?').next().unwrap_or_default();

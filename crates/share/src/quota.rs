@@ -1,7 +1,7 @@
-//! Quotas of a vault: how much its files may be, and how often a person may change it. Pure.
+//! Quotas of a vault: the size of its files, the number of its notes, and the changes of a person. Pure.
 //!
-//! A change that makes neither the files larger nor the notes more is never over a quota of size, and one that only removes files
-//! never over that of changes.
+//! A change that increases neither the size nor the number of notes never exceeds a quota of size, and one that only
+//! removes files never exceeds that of changes.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use sidenote_base::error::{Error, ErrorKind, Result};
 
 /// The time in which the changes of a person are counted.
 pub(crate) const WINDOW: Duration = Duration::from_secs(60);
-/// What stands in the database for a vault without a limit, whatever the default of servers is.
+/// The value in the database for a vault without a limit, whatever the default of servers is.
 const NO_LIMIT: i64 = i64::MAX;
 
 /// What a quota limits.

@@ -1,6 +1,6 @@
 //! A replica: the folder of a person that is kept equal to a vault of a team over HTTP, byte for byte and in both directions.
 //!
-//! Every step can be killed: the next run finds what was done, and does the rest.
+//! The process can be killed in every step: the next run finds what was done, and does the rest.
 
 mod broken_links;
 mod folder;
@@ -38,7 +38,7 @@ use sidenote_store::replication::protocol::{
 use sidenote_vault::copy::SharedPath;
 use sidenote_vault::merge_base;
 
-/// How often a run plans anew because files changed meanwhile.
+/// How often a run plans again because files changed meanwhile.
 const MAX_ROUNDS: usize = 8;
 /// The most files that are fetched before they are written into the folder.
 const FETCHED_FILES: usize = 500;
@@ -178,7 +178,7 @@ impl SyncReply {
             paths.dedup();
         }
         self.conflicts.sort_unstable_by(|one, other| one.path.cmp(&other.path));
-        // Of several reasons for one file, the first is said.
+        // Of several reasons for one file, the first is reported.
         self.left_out.sort_by(|one, other| one.path.cmp(&other.path));
         self.left_out.dedup_by(|one, other| one.path == other.path);
     }
@@ -238,8 +238,8 @@ impl Replica {
         })
     }
 
-    /// Makes folder and vault equal. Files that change meanwhile are planned anew; what then still changes is left to the next
-    /// run. `stop` ends it between two steps.
+    /// Makes folder and vault equal. Files that change meanwhile are planned again; those that change once more are
+    /// left to the next run. `stop` ends it between two steps.
     ///
     /// # Errors
     /// `Invalid` if the service refuses the token or a right; `NotFound` if it has no such vault; `Io` if it cannot be
@@ -303,7 +303,7 @@ impl Replica {
         }
     }
 
-    /// Asks the service what changed, and what became of the commit whose answer is missing.
+    /// Asks the service for changes, and for the result of the commit whose answer is missing.
     fn ask(&self) -> Result<Changes> {
         let operation = self.state.sent.as_ref().map(|sent| sent.operation.as_str());
         self.remote.changes(self.state.position.as_ref(), operation)
@@ -391,8 +391,8 @@ impl Replica {
         Ok(plan)
     }
 
-    /// Says whether the person has to decide first: the folder was never synchronised, and has notes or attachments that the
-    /// vault has not. Settings alone need no choice, since every new vault of Obsidian has some.
+    /// Returns whether the person has to decide first: the folder was never synchronised, and has notes or attachments
+    /// that the vault does not have. Settings alone need no choice, since every new vault of Obsidian has some.
     fn needs_choice(&self, plan: &Plan) -> bool {
         let is_own = |(path, step): (&SharedPath, &Step)| {
             !path.is_settings() && matches!(step, Step::Send { .. } | Step::SetAside { .. })
@@ -400,8 +400,8 @@ impl Replica {
         self.is_first && self.options.first == FirstSync::Ask && plan.steps.iter().any(is_own)
     }
 
-    /// Carries out a plan: first in the folder, then in the vault. Returns whether everything is done, and nothing has to be
-    /// planned anew.
+    /// Carries out a plan: first in the folder, then in the vault. Returns whether everything is done, and nothing has
+    /// to be planned again.
     fn carry_out(
         &mut self,
         plan: &Plan,
@@ -500,7 +500,7 @@ impl Replica {
         for path in &landed.done {
             let Some(step) = plan.steps.get(path) else { continue };
             reply.add(path, step);
-            // The conflict copy is a file of the folder that is to be sent.
+            // The conflict copy is a file of the folder that must be sent.
             is_whole &= !matches!(step, Step::SetAside { .. });
             match step {
                 // The name is needed for a folder, and no file of the vault has it.
@@ -527,9 +527,10 @@ impl Replica {
         Ok(())
     }
 
-    /// Carries out the steps that change the vault, in commits. Settings have commits of their own, since they need another
-    /// right; and what takes the place of a folder, or the reverse, is removed first. A file that was only renamed is sent and
-    /// removed in one commit. All others are removed last, unless they may be new files that the vault did not take.
+    /// Carries out the steps that change the vault, in commits. Settings have commits of their own, since they need
+    /// another right. If a file takes the place of a folder, or the reverse, the old one is removed first. A file that
+    /// was only renamed is sent and removed in one commit. All others are removed last, unless they may be new files
+    /// that the vault did not take.
     fn send_all(
         &mut self,
         plan: &Plan,
@@ -645,7 +646,7 @@ impl Replica {
         (CommitRequest { operation, files }, taken.max(1))
     }
 
-    /// Sends a commit, and records what became of it. Returns whether nothing has to be planned anew.
+    /// Sends a commit, and records its result. Returns whether nothing has to be planned again.
     fn send(&mut self, request: &CommitRequest, plan: &Plan, reply: &mut SyncReply) -> Result<bool> {
         if request.files.is_empty() {
             return Ok(false);

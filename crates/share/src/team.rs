@@ -1,5 +1,5 @@
-//! What an operator does with vaults of a team: create one from a folder, write one into a folder, restore one from a folder,
-//! remove old contents, check one, rename and delete one, and set its quotas.
+//! The commands of an operator for vaults of a team: creating one from a folder, writing one into a folder, restoring
+//! one from a folder, removing old contents, checking, renaming and deleting one, and setting its quotas.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -191,8 +191,8 @@ pub struct VaultRestoreReply {
     pub applied: bool,
 }
 
-/// Gives a vault the files of a folder and no others, as one change that its journal has. All copies of servers are made
-/// anew, and synchronised folders keep what they have besides. With `dry_run`, files are only compared.
+/// Gives a vault the files of a folder and no others, as one change in its journal. All copies of servers are made
+/// again, and synchronised folders keep their other files. With `dry_run`, files are only compared.
 ///
 /// # Errors
 /// `Invalid` if the role of the connection does not own the tables, or if a file is larger than `max_file`; `NotFound` if
@@ -260,9 +260,9 @@ pub struct CleanReply {
     pub applied: bool,
 }
 
-/// Removes the contents of a vault that no file has now and no change since a time names. Changes before that cannot be undone
-/// any more. A vault that was deleted and whose time is over is removed for good. Without a name, this is done to all vaults, and
-/// deleted ones whose time is not over are left. With `dry_run`, contents are only counted.
+/// Removes the contents of a vault that no file has now and no change since a time names. Changes before that cannot be
+/// undone any more. A deleted vault whose time is over is removed for good. Without a name, this is done for all
+/// vaults, except deleted ones whose time is not over. With `dry_run`, contents are only counted.
 ///
 /// # Errors
 /// `Invalid` if the role of the connection does not own the tables, or if the time of the named vault is not over; `NotFound` if
@@ -398,8 +398,8 @@ pub struct DeleteReply {
     pub applied: bool,
 }
 
-/// Deletes a vault: nobody gets to it from then on, and it can be brought back until it is removed for good by [`clean`], which may
-/// be from `removable_at` on. With `dry_run`, it is only checked.
+/// Deletes a vault. From then on it cannot be reached. It can be brought back until [`clean`] removes it for good, at
+/// `removable_at` at the earliest. With `dry_run`, it is only checked.
 ///
 /// # Errors
 /// `Invalid` if the role of the connection does not own the tables; `NotFound` if there is no such vault, or if it was deleted;
@@ -466,7 +466,7 @@ pub struct QuotaReply {
     pub applied: bool,
 }
 
-/// What is to be set for the quotas of a vault. Those that are not named stay as they are.
+/// The quotas of a vault that are set. Those that are not named stay as they are.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct QuotaRequest {
     /// The size of all files in bytes.
@@ -480,9 +480,8 @@ pub struct QuotaRequest {
 /// Sets quotas of a vault, and says how much it holds. They count from the next change on, at all servers. With `dry_run`, they are
 /// only read.
 ///
-/// # Errors
-/// `Invalid` if something is to be set and the role of the connection does not own the tables; `NotFound` if there is no such vault;
-/// `Io` if the database cannot be reached.
+/// # Errors `Invalid` if something must be set and the role of the connection does not own the tables; `NotFound` if
+/// there is no such vault; `Io` if the database cannot be reached.
 pub fn quota(
     database: &Database,
     name: &str,

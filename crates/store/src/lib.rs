@@ -1,5 +1,5 @@
-//! The store: the one API that the command line and the servers call. It opens a vault and gives out the services of
-//! it, looks back in git, and exchanges changes with replicas. No protocol is known here, and nothing is printed.
+//! The store: the one API that the command line and the servers call. It opens a vault, gives out its services, reads
+//! earlier states in git, and exchanges changes with replicas. It knows no protocol and prints nothing.
 //!
 //! The store reads the time once for each request and passes it down. Replies are plain values that serialise as
 //! documented.
@@ -409,8 +409,9 @@ impl Store {
         self.core.index.is_writer()
     }
 
-    /// Ends the writing of the index by this process, as its end does: seals the index, so that the next command need not check
-    /// it. Searches still work. Returns whether that was done in time; if not, the next command checks the index.
+    /// Ends the writing of the index by this process, as the end of the process does. The index is sealed, so that the
+    /// next command need not check it. Searches still work. Returns whether that was done in time; if not, the next
+    /// command checks the index.
     pub fn close(&self, limit: Duration) -> bool {
         self.core.index.close(limit)
     }

@@ -1,6 +1,6 @@
-//! What a shared vault tells those who keep a folder of their own equal to it, and the changes that it takes from them.
+//! The exchange of a shared vault with folders that are kept equal to it: the changes that it gives to them and takes from them.
 //!
-//! Contents pass byte for byte: nothing is redacted, formatted or merged here.
+//! Contents are passed on byte for byte: nothing is redacted, formatted or merged here.
 
 pub mod protocol;
 
@@ -95,7 +95,7 @@ impl<'a> Replication<'a> {
         found.ok_or_else(|| Error::not_found(format!("the vault does not have the content {hash} any more")))
     }
 
-    /// Carries out a commit as one change, or not at all. A file that has the wanted content already is no conflict.
+    /// Carries out a commit as one change, or not at all. A file that has the wanted content already is not a conflict.
     ///
     /// # Errors
     /// `Invalid` if a path is not shared or is named twice, or a file is too large; `Conflict` if the turn is not given;
@@ -145,8 +145,8 @@ impl<'a> Replication<'a> {
         }
     }
 
-    /// Plans a commit, and returns with the plan the files that the authority has in another state than the commit expects. A
-    /// file of the copy that is not as the authority has it makes the change fail, and is put right then.
+    /// Plans a commit, and returns the plan with the files that the authority has in another state than the commit
+    /// expects. If a file of the copy differs from the authority's, the change fails, and the file is then corrected.
     fn plan(&self, request: &CommitRequest) -> Result<(ChangeSet, Vec<ConflictingFile>)> {
         let contents = self.contents()?;
         let mut paths: Vec<SharedPath> = request.files.iter().map(|file| file.path.clone()).collect();

@@ -1,4 +1,4 @@
-//! Finds what a synchronisation or a merge left undecided: conflict copies, and notes with conflict markers of git
+//! Finds unresolved conflicts of a synchronisation or a merge: conflict copies, and notes with conflict markers of git
 //! (docs/spec/git.md 4).
 
 use std::collections::HashMap;
@@ -58,7 +58,7 @@ impl ConflictCopy {
     }
 }
 
-/// The search for conflict copies among the files of a vault. `R` reads a file; a file that cannot be read is no evidence.
+/// The search for conflict copies among the files of a vault. `R` reads a file; a file that cannot be read is not evidence.
 pub(crate) struct ConflictCopies<'a, R> {
     paths: HashMap<String, &'a NotePath>,
     read: R,

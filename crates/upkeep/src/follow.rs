@@ -103,7 +103,7 @@ impl Upkeep<'_> {
                         if let Err(error) = Upkeep::of(&core).run_due_maintenance() {
                             tracing::warn!("maintenance is postponed: {error}");
                         }
-                        // An index that cannot be read is told by who asks it.
+                        // An index that cannot be read is reported by the next request.
                         if let Ok(snapshot) = core.index.snapshot() {
                             snapshot.bm25.release_unused();
                         }

@@ -283,7 +283,7 @@ impl Preparation<'_> {
         format!("sidenote --vault {vault} check --staged --since HEAD --strict --baseline {baseline}")
     }
 
-    /// Returns the command that records the problems anew, for the top of the working tree.
+    /// Returns the command that records the problems again, for the top of the working tree.
     fn baseline_command(&self) -> String {
         let vault = self.vault_from_top();
         if vault == "." {

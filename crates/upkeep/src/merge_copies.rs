@@ -195,8 +195,9 @@ impl CopyMerge<'_> {
         Some(Timestamp::from_millis(i64::try_from(since.as_millis()).ok()?))
     }
 
-    /// Merges one copy into a text with the version that it comes from. Where an older one may be that as well, and the merge
-    /// would leave out lines of the note, the older one counts: the lines stay, or are a conflict.
+    /// Merges one copy into a text with the version that it comes from. If an older version may be the right one as
+    /// well, and the merge would leave out lines of the note, the older version is used, so that the lines stay or
+    /// become a conflict.
     fn merge_with_ancestor<'v>(
         &self,
         text: &str,
@@ -219,7 +220,7 @@ impl CopyMerge<'_> {
         }
     }
 
-    /// Merges one copy into a text. Returns the new text and what became of the copy.
+    /// Merges one copy into a text. Returns the new text and the result for the copy.
     fn merge_copy(
         &self,
         text: &str,
@@ -336,8 +337,8 @@ impl CopyMerge<'_> {
     }
 }
 
-/// Returns the versions that a copy can come from: those that were not written after it. When a version was written is not
-/// known, but it was after the one before.
+/// Returns the versions that a copy can come from: those that were not written after it. The time of a version is not
+/// known, except that it is later than that of the version before.
 fn possible_versions(versions: &[EarlierVersion], written: Option<Timestamp>) -> &[EarlierVersion] {
     let Some(written) = written else { return versions };
     let older = versions.partition_point(|version| version.at <= written);

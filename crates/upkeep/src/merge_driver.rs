@@ -1,6 +1,6 @@
 //! The merge driver of git: merges three files that git names, and opens no vault (docs/spec/git.md 4).
 //!
-//! Whatever fails on the way to a better merge, the result is then that of git without the driver.
+//! If a step of the better merge fails, the result is that of git without the driver.
 
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::channel;

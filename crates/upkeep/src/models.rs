@@ -541,7 +541,7 @@ fn verify_embedder(model: &dyn Embed) -> Result<Verified> {
         text_ms,
         checks: vec![
             check(
-                "vectors are as long as told",
+                "vectors have the stated length",
                 format!("{} numbers", a.len()),
                 lengths.into_iter().all(|length| length == model.dimensions()),
             ),

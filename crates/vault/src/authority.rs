@@ -1,7 +1,7 @@
-//! Who decides about the changes of a vault: [`Alone`], where the folder is the truth, or a service that several machines
-//! share, of which the folder is a copy.
+//! The authority over the changes of a vault: [`Alone`] if the folder is the truth, or a service that several machines
+//! share if the folder is a copy.
 //!
-//! An authority never changes notes itself, but for a copy in [`Authority::catch_up`].
+//! An authority never changes notes itself, except those of a copy in [`Authority::catch_up`].
 
 use std::collections::HashMap;
 use std::fmt::Debug;
@@ -24,8 +24,8 @@ pub trait Authority: Debug + Send + Sync {
     /// and catching up write.
     fn is_shared(&self) -> bool;
 
-    /// Brings the folder up to the changes that were made elsewhere, and returns the files that changed since the last call
-    /// that succeeded. Returns `None` if the folder itself is the truth; then only a look at the disk tells what changed.
+    /// Brings the folder up to the changes that were made elsewhere, and returns the files that changed since the last
+    /// call that succeeded. Returns `None` if the folder itself is the truth; then changes are only found on the disk.
     ///
     /// # Errors
     /// `Io` if the changes cannot be read or written.
@@ -34,8 +34,8 @@ pub trait Authority: Debug + Send + Sync {
     /// Has the next catching up compare a file of the folder with what the authority has, and put it right.
     fn distrust(&self, _path: &NotePath) {}
 
-    /// Returns whether what is in the folder could not be compared with what the authority has, when that was last tried.
-    /// Then reads are answered from the folder for a while, and say so.
+    /// Returns whether the last comparison of the folder with the authority failed. Then reads are answered from the
+    /// folder for a while, and say so.
     fn is_cut_off(&self) -> bool;
 
     /// Returns what a shared authority has, for those who follow it without a copy of a server.
@@ -53,7 +53,7 @@ pub trait Authority: Debug + Send + Sync {
         Duration::from_secs(10)
     }
 
-    /// Returns why nobody can change the vault now, as far as that is known without asking.
+    /// Returns why nobody can change the vault now, if that is known without asking.
     fn outage(&self) -> Option<Error> {
         None
     }

@@ -40,8 +40,8 @@ const LEFT_OUT: &[&str] = &[STATE_DIR, ".git"];
 const SPECIAL: &[&str] = &["/proc", "/sys", "/dev"];
 /// The maximum size of the manifest in bytes.
 const MAX_LIST: u64 = 1 << 30;
-/// The longest sparse file that is copied, in bytes: what is hashed in some seconds. A longer one is left out and named, because
-/// its length says nothing about what it holds.
+/// The maximum length of a sparse file that is copied, in bytes, which is hashed in some seconds. A longer one is left
+/// out and named, because its length says nothing about its content.
 const LARGEST_SPARSE: u64 = 4 << 30;
 /// The number of attempts to copy a file that changes meanwhile.
 const ATTEMPTS: usize = 5;
@@ -249,7 +249,8 @@ impl<'a> UnfinishedBackup<'a> {
     }
 
     /// Ends the backup under the write lock: copies what changed since, the journal and the settings, waits for the
-    /// disk, gives it its name, and removes all but the newest `keep` of this vault. Gives its folder and what it holds.
+    /// disk, gives it its name, and removes all but the newest `keep` of this vault. Returns its folder and its
+    /// contents.
     ///
     /// # Errors
     /// The errors of [`UnfinishedBackup::copy`].
@@ -335,8 +336,9 @@ fn remove(path: &Path) -> Result<()> {
     }
 }
 
-/// Lists what is in a vault. Links that lead to what is in it stay links; others are followed where the user allows it,
-/// so that it is there, but not to a folder that holds the vault or backups, or that was taken already.
+/// Lists the contents of a vault. Symbolic links within the vault stay links. Others are followed if the user allows
+/// it, so that their contents are in the backup, except to a folder that holds the vault or backups, or that is in it
+/// already.
 fn collect(vault: &Vault, backups: &Path) -> Result<SourceTree> {
     let root = vault.root();
     let top = platform::metadata(root).map_err(|error| Error::io("list", root, error))?;
@@ -355,7 +357,7 @@ fn collect(vault: &Vault, backups: &Path) -> Result<SourceTree> {
     Ok(tree)
 }
 
-/// A walk over the folders of a vault that are to be copied.
+/// A walk over the folders of a vault that must be copied.
 struct Collector<'a> {
     vault: &'a Vault,
     backups: &'a Path,

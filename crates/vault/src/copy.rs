@@ -129,7 +129,7 @@ impl SharedFiles {
         self.tree.entry(path.as_str())
     }
 
-    /// Removes a folder that holds nothing but folders without files. Returns whether it is gone.
+    /// Removes a folder that holds only folders without files. Returns whether it is gone.
     ///
     /// # Errors
     /// `Io` if a folder cannot be listed or removed.

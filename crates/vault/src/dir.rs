@@ -28,7 +28,7 @@ const MIN_OPEN_DIRS: usize = 4;
 const HANDLES_PER_TREE: usize = 2 * MIN_OPEN_DIRS;
 
 /// Returns the number of folder handles that a [`DirTree`] may keep open. All trees share half of the process's limit;
-/// there is one tree for each thread, and two more.
+/// there are two trees more than threads.
 fn folder_budget() -> usize {
     static BUDGET: OnceLock<usize> = OnceLock::new();
     let threads = parallel::core_count().max(parallel::WAITING_THREADS);

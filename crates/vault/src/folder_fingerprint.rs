@@ -1,5 +1,5 @@
-//! The fingerprint of the files in one folder: their names, sizes and times, in no order. Equal fingerprints mean that no file
-//! was added, removed or changed, as far as a scan can see.
+//! The fingerprint of the files in one folder: their names, sizes and times, in no order. Equal fingerprints mean that
+//! a scan can see no added, removed or changed file.
 
 use std::collections::HashMap;
 use std::hash::Hasher as _;
@@ -38,8 +38,8 @@ impl FolderFingerprint {
     }
 }
 
-/// Hashes what tells of a file whether it changed, by SipHash-1-3: a scan does it for every file. Whoever can choose all of
-/// it deceives a comparison of the values themselves, too.
+/// Hashes the values by which a change of a file is detected, by SipHash-1-3, because a scan does it for every file. An
+/// attacker who can choose all these values can deceive a comparison of the values themselves, too.
 fn hash_of(name: &str, size: u64, (mtime_ns, ctime_ns): (i64, i64), excluded: bool) -> u128 {
     let mut hasher = SipHasher13::new();
     let mut stat = [0; 25];

@@ -1,5 +1,5 @@
-//! The entries of folders as the last scan listed them. While a folder is unchanged, the next scan takes them from here: to
-//! list a folder takes a fifth of the time of a scan.
+//! The entries of folders as the last scan listed them. While a folder is unchanged, the next scan takes them from
+//! here: listing folders takes a fifth of the time of a scan.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -19,8 +19,8 @@ const MAX_FILE_LEN: u64 = 1 << 27;
 /// The most bytes without compression for each compressed byte. Names usually have three; a file that states more than this is
 /// not read, because it may come from a stranger and would take much memory.
 const MAX_RATIO: usize = 16;
-/// The least part of all entries that is listed again before the file is written once more: a sixteenth. To write it takes as
-/// long as to list a quarter of them.
+/// The least share of all entries that must be listed again before the file is written again: a sixteenth. Writing it
+/// takes as long as listing a quarter of them.
 const REWRITTEN_AT: usize = 16;
 
 /// The entries of one folder that begin with no dot.
@@ -94,8 +94,8 @@ impl FolderListings {
         self.folders.get(folder).filter(|listing| listing.state == state && listing.is_possible())
     }
 
-    /// Replaces what a scan listed anew, keeps of the others those that it took from here, and writes the file if that is worth
-    /// the time. A folder of which nothing is kept has no fresh listing.
+    /// Replaces the listings of folders that a scan listed again, keeps those that the scan took from here, drops the
+    /// others, and writes the file if that is worth the time.
     ///
     /// # Errors
     /// `Io` if the file cannot be written.
@@ -123,7 +123,7 @@ impl FolderListings {
 pub struct ScannedFolders {
     /// The folders whose listings were taken from the last scan.
     pub kept: Vec<String>,
-    /// The new listings of others, as far as they can be kept.
+    /// The new listings of others that can be kept.
     pub fresh: HashMap<String, FolderListing>,
 }
 

@@ -305,8 +305,8 @@ impl Vault {
         ))
     }
 
-    /// Fails if the root is only the mount point of what was the vault: empty, and on another device than before. Nothing is
-    /// written there then, and no note counts as deleted.
+    /// Fails if the root is only the mount point of the vault's former file system: empty, and on another device than
+    /// before. Then nothing is written there, and no note counts as deleted.
     ///
     /// # Errors
     /// `NotFound` if the vault is not mounted.

@@ -82,8 +82,8 @@ pub fn is_marker(path: &NotePath) -> bool {
     is_known && !path.as_str().split('/').any(|part| part == "node_modules")
 }
 
-/// The notes whose links are counted where no index has counted them all. More would not change what they speak for, and a
-/// comparison of two commits would read all notes.
+/// The maximum number of notes whose links are counted if no index has counted them all. More notes would not change
+/// the result, and a comparison of two commits would read all notes.
 const SAMPLE: usize = 1000;
 
 /// Returns notes from all parts of a list, at most [`SAMPLE`] of them.

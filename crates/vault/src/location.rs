@@ -121,8 +121,8 @@ impl Location {
     }
 }
 
-/// Says whether a folder has a marker. A state folder with nothing but an index is none, as a search in that folder may
-/// have left it.
+/// Says whether a folder has a marker. A state folder with only an index is not a marker, as a search in that folder
+/// may have left it.
 pub(crate) fn has_marker(folder: &Path) -> bool {
     if folder.join(CONFIG_DIR).is_dir() {
         return true;

@@ -100,7 +100,7 @@ impl ChangedFile {
 pub(crate) struct Rename {
     pub(crate) from: String,
     pub(crate) to: String,
-    /// The inode of the file, which tells it from another file of the same name.
+    /// The inode of the file, which distinguishes it from another file of the same name.
     pub(crate) inode: Option<u64>,
     /// The hash of the file, which identifies it if the vault was copied and the inodes changed.
     pub(crate) hash: Option<ContentHash>,

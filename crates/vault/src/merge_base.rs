@@ -1,5 +1,5 @@
-//! The common versions of notes and the conflict copies that `sync` made of them, in `.sidenote/local/bases/`. Whoever made a
-//! copy knows it for certain; nobody has to look for it in histories.
+//! The common versions of notes and the conflict copies that `sync` made of them, in `.sidenote/local/bases/`. `sync`
+//! knows the common version for certain when it makes a copy, so it need not be looked for in histories.
 
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};

@@ -368,7 +368,7 @@ impl SettingsFile {
         self.value(key, |value| value.as_str().and_then(&named)).unwrap_or_default()
     }
 
-    /// A format that is empty stands for its default, as in Obsidian's own fields.
+    /// An empty format means the default, as in Obsidian's own fields.
     fn format(&mut self, key: &str, default: &str) -> String {
         let format = self.text(key, default);
         if format.trim().is_empty() { default.to_owned() } else { format }

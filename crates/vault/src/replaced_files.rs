@@ -1,6 +1,6 @@
-//! Lets go of the files that a change replaces beside what the change does next. A file system frees the blocks of a file when
-//! its last name and handle are gone, and some tell the disk so before that call returns: ext4 without a journal waits for
-//! 30 µs and more for each file.
+//! Closes the files that a change replaced, in parallel with the next steps of the change. A file system frees the
+//! blocks of a file when its last name and handle are gone, and some tell the disk so before that call returns: ext4
+//! without a journal waits for 30 µs and more for each file.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Sender, channel};

@@ -255,8 +255,8 @@ impl ListedFolders {
     }
 }
 
-/// Tells under which spelling files and folders are listed. A file system that does not distinguish case opens a file by
-/// every spelling of its name, but has it under one. Each folder is listed once.
+/// Finds the spelling under which files and folders are listed. A file system that does not distinguish case opens a
+/// file by every spelling of its name, but lists it under one. Each folder is listed once.
 #[derive(Debug)]
 pub struct ListedNames<'a> {
     root: &'a Path,
@@ -301,7 +301,7 @@ impl<'a> ListedNames<'a> {
     }
 }
 
-/// Says whether a path is only another spelling of a second one: they differ in case alone, and no folder lists the
+/// Returns whether a path is only another spelling of a second one: they differ only in case, and no folder lists the
 /// first. A file system that does not distinguish case opens the file by both.
 ///
 /// # Errors

@@ -149,7 +149,7 @@ impl Vault {
         })
     }
 
-    /// Says whether a full scan lists the files of a folder, as far as links are concerned.
+    /// Returns whether links let a full scan list the files of a folder.
     ///
     /// # Errors
     /// System errors.
@@ -181,7 +181,7 @@ pub fn as_spelled_on_disk(vault: &Vault, path: &NotePath) -> NotePath {
     NotePath::from_disk(&known).unwrap_or_else(|| path.clone())
 }
 
-/// Finds the one entry of a folder whose name is the same but for the encoding of accents.
+/// Finds the one entry of a folder whose name is the same except for the encoding of accents.
 fn spelled_in(folder: &Path, name: &str) -> Option<String> {
     let entries = std::fs::read_dir(folder).ok()?;
     let wanted = to_nfc(name);

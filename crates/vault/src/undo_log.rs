@@ -353,7 +353,7 @@ impl UndoLog {
         }
     }
 
-    /// Removes all before-images of a copy, which is being made anew and gets them again. No change is carried out meanwhile.
+    /// Removes all before-images of a copy, which is made again and then gets them. No change is carried out meanwhile.
     ///
     /// # Errors
     /// `Io` if they cannot be removed.

@@ -240,9 +240,9 @@ impl Watcher {
         Ok(Self { shared, root, markers, mark, sign, messages, thread: Some(thread) })
     }
 
-    /// Takes the next batch if it is complete: if there were no events for a moment, if it is old enough, or if another process
-    /// asks for it. Of more than `most` files the newest come first, so that an edit does not wait for a bulk copy. Returns with
-    /// it the requests of other processes that are to be answered once it is indexed.
+    /// Takes the next batch if it is complete: if there were no events for a moment, if it is old enough, or if another
+    /// process asks for it. Of more than `most` files the newest come first, so that an edit does not wait for a bulk
+    /// copy. Returns with it the requests of other processes, which must be answered once it is indexed.
     pub fn next(&self, most: usize) -> (Option<WatchBatch>, Vec<FlushRequest>) {
         let mut pending = self.shared.lock();
         if pending.is_asked() {
@@ -515,7 +515,7 @@ impl EventCollector {
             && inner.is_some_and(|inner| !inner.is_empty() && !self.linked.contains(&inner))
     }
 
-    /// Watches a folder and its subfolders, as far as a scan lists them, and returns the scan.
+    /// Watches a folder and those of its subfolders that a scan lists, and returns the scan.
     fn watch_below(&mut self, path: &str) -> std::result::Result<Scan, String> {
         let mut watched = BTreeSet::new();
         let options = ScanOptions { below: path.to_owned(), ..self.options.clone() };
@@ -575,7 +575,7 @@ impl EventCollector {
     fn run(mut self, messages: &Receiver<Message>) {
         let (mut asked, mut polled) = (Instant::now(), Instant::now());
         loop {
-            // Where the system tells of some changes alone, such as those of this machine, the watches stay.
+            // Where the system reports only some changes, such as those of this machine, the watches stay.
             let is_blind = self.watcher.is_none() || self.shared.lock().blind.is_some();
             let message = if is_blind {
                 messages.recv_timeout(POLL_INTERVAL.saturating_sub(polled.elapsed()))
@@ -695,7 +695,7 @@ impl EventCollector {
         let Some(path) = NotePath::from_disk(inner) else { return };
         let found = fs::metadata(disk);
         let is_folder = found.as_ref().is_ok_and(fs::Metadata::is_dir);
-        // Of several links to one folder only one is followed, and only a rescan tells which.
+        // Of several links to one folder only one is followed, and only a rescan shows which.
         let is_link = disk.is_symlink();
         if is_folder && is_link || !is_link && self.linked.contains(inner) {
             if !(is_folder && is_link) {

@@ -1,6 +1,7 @@
-//! The queue of the threads of this process that want the write lock of a vault: first come, first served. Without it, each
-//! would ask for the lock file now and then, and whoever asks at the right moment would overtake the others. A process that
-//! passes the lock from thread to thread leaves it free for a moment now and then, so that other processes get it, too.
+//! The queue of the threads of this process that want the write lock of a vault: first come, first served. Without it,
+//! each thread would ask for the lock file now and then, and one that asks at the right moment would overtake the
+//! others. A process that passes the lock from thread to thread leaves it free for a moment now and then, so that other
+//! processes get it, too.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};

@@ -15,7 +15,7 @@ pub(super) fn length(vector: &[i8]) -> f32 {
     vector.iter().map(|&x| f32::from(x) * f32::from(x)).sum::<f32>().sqrt()
 }
 
-/// Returns the bytes of a coarse vector of so many dimensions.
+/// Returns the number of bytes of a coarse vector with this number of dimensions.
 pub(super) fn size(dimensions: usize) -> usize {
     2 * dimensions.div_ceil(WORD) * WORD_BYTES
 }
@@ -79,7 +79,7 @@ impl Differences {
         Self { both, first, second }
     }
 
-    /// Returns the cosine of the vectors, which have so many dimensions.
+    /// Returns the cosine of the vectors, which have this number of dimensions.
     pub(super) fn cosine(self, dimensions: usize) -> f32 {
         // With bits as ±1, the product of two planes is the number of bits less twice the number of differences.
         let all = 9.0 * dimensions as f32;

@@ -112,7 +112,7 @@ static COUNT: LazyLock<Vec<(&str, Count)>> = LazyLock::new(|| {
     functions
 });
 
-/// Returns the cosine of two coarse vectors of the same size, which have so many dimensions.
+/// Returns the cosine of two coarse vectors of the same size, with this number of dimensions.
 #[inline]
 pub(super) fn coarse_cosine(a: &[u8], b: &[u8], dimensions: usize) -> f32 {
     let count = COUNT.first().map_or(Differences::count as Count, |(_, count)| *count);
@@ -131,8 +131,8 @@ pub fn coarse_cosine_by_instructions(a: &[i8], b: &[i8]) -> Vec<(&'static str, f
     COUNT.iter().map(|(name, count)| (*name, unsafe { count(&a, &b) }.cosine(dimensions))).collect()
 }
 
-/// Has a graph compare its coarse vectors, of so many dimensions, by their cosine. A graph forgets this when it is loaded from
-/// a file or opened.
+/// Sets the metric of a graph of coarse vectors with this number of dimensions to their cosine. A graph forgets this
+/// when it is loaded from a file or opened.
 ///
 /// # Errors
 /// `Corrupt` if the graph has other vectors, or usearch fails.
@@ -142,7 +142,7 @@ pub(super) fn compare_by_cosine(graph: &mut usearch::Index, dimensions: usize) -
         return Err(Error::corrupt("the graph has other vectors"));
     }
     let distance = move |a: *const i8, b: *const i8| {
-        // SAFETY: usearch calls this with two of its vectors, or the query, and each has so many bytes.
+        // SAFETY: usearch calls this with two of its vectors, or the query, and each has `size` bytes.
         let (a, b) = unsafe {
             (std::slice::from_raw_parts(a.cast(), size), std::slice::from_raw_parts(b.cast(), size))
         };

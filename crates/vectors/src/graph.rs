@@ -37,8 +37,8 @@ pub(super) struct GraphInfo {
     /// The BLAKE3 hash of the graph file in hex.
     #[serde(default)]
     pub(super) hash: String,
-    /// The identity of the graph file, which tells it from a copy and from a file of somebody else. This matters because the
-    /// reader of the graph trusts every byte.
+    /// The identity of the graph file, which distinguishes it from a copy and from a file of somebody else. This
+    /// matters because the reader of the graph trusts every byte.
     #[serde(default)]
     pub(super) file: Option<FileIdentity>,
     /// The centre of its coarse vectors.
@@ -147,9 +147,10 @@ fn save_graph(graph: &usearch::Index, path: &Path) -> Result<()> {
     std::fs::write(path, &bytes).map_err(|error| Error::io("write", path, error))
 }
 
-/// Extends the graph, or builds one over so many records, and puts it in place of the earlier one, whose description is removed:
-/// a graph without it is not used, so that a crash leaves a correct, slower state. `read` returns a vector of the log. Returns
-/// the description of the graph, or `None` if `stop` returned true between two vectors.
+/// Extends the graph, or builds one over this number of records, and replaces the earlier one. The description of the
+/// earlier one is removed first: a graph without its description is not used, so that a crash leaves a correct, slower
+/// state. `read` returns a vector of the log. Returns the description of the graph, or `None` if `stop` returned true
+/// between two vectors.
 ///
 /// # Errors
 /// `Io` if the files cannot be read or written; `Corrupt` if usearch fails; the errors of `read`.
@@ -191,7 +192,7 @@ pub(super) fn replace_graph(
     Ok(Some(GraphInfo { records, dimensions, form, hash, file, centre }))
 }
 
-/// Returns what is known of the first records of a log of at most so many records, or `None` if that is nothing.
+/// Returns the description of the first records of a log with at most this number of records, or `None` if there is none.
 pub(super) fn known_of_log(folder: &Path, dimensions: usize, records: usize) -> Option<GraphInfo> {
     trusted_graph_info(folder).filter(|info| info.dimensions == dimensions && info.records <= records)
 }
@@ -217,8 +218,8 @@ static SEARCHING: Mutex<usize> = Mutex::new(0);
 /// A thread has searched.
 static SEARCHED: Condvar = Condvar::new();
 
-/// The turn of a thread to search a graph, until it is dropped. A graph that was opened has as many search contexts as there are
-/// cores, and a search without one fails. With more threads than cores no search would end earlier.
+/// The permit of a thread to search a graph, until it is dropped. A graph that was opened has as many search contexts
+/// as there are cores, and a search without one fails. With more threads than cores, no search would end earlier.
 pub(super) struct SearchPermit;
 
 impl SearchPermit {

@@ -2,7 +2,7 @@
 //! user of usearch, and knows neither models nor notes.
 //!
 //! A vector belongs to a text, not to a note, so it is found again after a rename, a rebuild or a checkout. Vectors are
-//! compared one by one while they are few enough, which finds the nearest for certain.
+//! compared one by one while there are few enough, which certainly finds the nearest.
 
 #[cfg(test)]
 mod tests;
@@ -123,7 +123,7 @@ pub struct Neighbour {
     pub similarity: f32,
 }
 
-/// Returns the bytes of a vector of so many dimensions in a log.
+/// Returns the number of bytes of a vector with this number of dimensions in a log.
 pub fn record_size(dimensions: usize) -> usize {
     4 + dimensions
 }
@@ -428,8 +428,8 @@ impl Vectors {
         Ok(some)
     }
 
-    /// Returns the similarity of two vectors, of which the second is that of a passage or the mean of several: 0 is that of
-    /// unrelated texts, and 1 that of the same text. Texts are judged on this scale, whatever the model.
+    /// Returns the similarity of two vectors, of which the second is that of a passage or the mean of several: 0 is
+    /// that of unrelated texts, and 1 that of the same text. This scale is the same for all models.
     pub fn similarity(&self, vector: &[f32], other: &[f32]) -> f32 {
         self.scale(vector).similarity(vector, other)
     }
@@ -843,7 +843,7 @@ impl VectorWriter {
         self.build_graph_beyond(MAX_COMPARED, stop)
     }
 
-    /// Does what [`VectorWriter::build_graph`] does, where at most so many vectors are compared one by one.
+    /// Does the same as [`VectorWriter::build_graph`] with another limit of vectors that are compared one by one.
     ///
     /// # Errors
     /// Those of [`VectorWriter::build_graph`].

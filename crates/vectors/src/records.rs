@@ -1,4 +1,4 @@
-//! The records of a vector log as values, and reading those that are wanted of a log.
+//! The records of a vector log as values, and reading wanted records of a log.
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -60,9 +60,9 @@ pub struct RecordsRead {
 /// The number of records that are read and handed on at once.
 const RECORDS_AT_ONCE: usize = 4096;
 
-/// Reads the wanted records of a log from the record `first` on, and takes the keys that were found out of `wanted`. A
-/// record whose checksum does not match is not given, and an incomplete one at the end does not count. A folder without
-/// a log of this many dimensions has no records.
+/// Reads the wanted records of a log from the record `first` on, and removes the keys that were found from `wanted`. A
+/// record whose checksum does not match is skipped, and so is an incomplete one at the end. A folder without a log of
+/// this many dimensions has no records.
 ///
 /// # Errors
 /// `Io` if the files cannot be read; the errors of `give`.

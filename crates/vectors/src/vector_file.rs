@@ -10,8 +10,9 @@ use super::nearest_records::Records;
 use super::{HEADER, record_size};
 use sidenote_base::platform;
 
-/// The largest part of a file that is held in memory, in bytes: the vectors of about twelve thousand notes. To compare these
-/// takes half the time of reading and comparing them. The memory that a process needs for larger vaults is not for vectors.
+/// The largest part of a file that is held in memory, in bytes: the vectors of about twelve thousand notes. To compare
+/// these takes half the time of reading and comparing them. In larger vaults, a process needs its memory for other
+/// things.
 const MAX_HELD: usize = 32 << 20;
 
 /// The records of a vector log that were not read when it was opened.

@@ -1,4 +1,4 @@
-//! The importance of one note over time: how it came to what it is, and how it fades if nobody uses the note.
+//! The importance of one note over time: how it came about, and how it fades if the note is not used.
 
 use std::collections::BTreeSet;
 

@@ -111,8 +111,8 @@ impl Views<'_> {
         })
     }
 
-    /// Finds the files that meet a query: its condition, at most [`MOST_COUNTED`], or, of plain words, all with one of them.
-    /// Without a query, all that meet the filters do.
+    /// Finds the files that meet a query: those that meet its condition, at most [`MOST_COUNTED`], or, if it has plain
+    /// words only, those with at least one of them. Without a query, these are all files that meet the filters.
     pub(crate) fn matching(&self, request: &SearchRequest, snapshot: &Snapshot) -> Result<Matching> {
         let now = self.core.clock.now();
         let query = request.parsed(now)?;

@@ -1,4 +1,4 @@
-//! What no search finds unless asked for: archived and forgotten notes, each with the operation that made it so, and the
+//! What a search leaves out by default: archived and forgotten notes, each with the operation that made it so, and the
 //! files in the trash.
 
 use std::collections::HashMap;
@@ -76,8 +76,8 @@ struct States {
 }
 
 impl Views<'_> {
-    /// Lists archived and forgotten notes, and the files in the trash. Notes that Obsidian's settings exclude are no
-    /// memories, and are left out as they are in [`Memories::memory_stats`](crate::Memories::memory_stats).
+    /// Lists archived and forgotten notes, and the files in the trash. Notes that Obsidian's settings exclude are not
+    /// memories, and are left out, as in [`Memories::memory_stats`](crate::Memories::memory_stats).
     ///
     /// # Errors
     /// `Corrupt` if the index cannot be read; `Io` if the journal or the trash cannot be read.

@@ -1,5 +1,5 @@
-//! What a page for people shows: rendered notes, the link graph, weights over time, the activity, facets of a search.
-//! Each is made of the same services that the command line uses. No note is changed here.
+//! The data of a page for people: rendered notes, the link graph, weights over time, the activity, facets of a search.
+//! It comes from the same services that the command line uses. No note is changed here.
 
 pub mod activity;
 pub mod curve;

@@ -139,7 +139,7 @@ pub struct DuplicatePair {
 pub enum PairKind {
     /// Their texts are about the same, as `check` finds.
     Text,
-    /// Their texts are the same but for the ends of lines and of the file, and too short for `check` to compare.
+    /// Their texts are the same except for the ends of lines and of the file, and too short for `check` to compare.
     Content,
     /// Their passages are alike in meaning.
     Meaning,
@@ -271,8 +271,8 @@ impl Views<'_> {
         Ok(TierFalls { days, total, counts, changes: named.collect() })
     }
 
-    /// Finds pairs of notes that say nearly the same: those whose texts are the same, or about the same for `check`, and of
-    /// the last changed ones those whose passages are alike.
+    /// Finds pairs of notes that say nearly the same: those whose texts are equal, or nearly equal by `check`, and,
+    /// among the last changed notes, those with similar passages.
     ///
     /// # Errors
     /// `Corrupt` if the index cannot be read.

@@ -26,7 +26,7 @@ use sidenote_open_vault::source::Source;
 use sidenote_query::memory_weights::{Memory, MemoryWeights};
 use sidenote_query::read::Reads;
 
-/// The largest text file, in bytes, that is shown as text although it is no note.
+/// The largest text file, in bytes, that is shown as text although it is not a note.
 const MOST_TEXT: usize = 1_000_000;
 
 /// A heading of a page.
@@ -223,7 +223,7 @@ impl Views<'_> {
         })
     }
 
-    /// Shows a file that is no note: as what it is, or as a link to its bytes.
+    /// Shows a file that is not a note: as what it is, or as a link to its bytes.
     fn attachment(&self, row: FileRow) -> Result<NotePage> {
         let path = row.path.as_str();
         let (kind, raw) = (media_type(path), escape_attribute(&raw_address(path)));

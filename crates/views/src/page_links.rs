@@ -165,7 +165,7 @@ impl<'a> PageLinks<'a> {
         format!("{}{anchor}", note_address(path.as_str()))
     }
 
-    /// Shows a file that is no note.
+    /// Shows a file that is not a note.
     fn embedded_file(&self, path: &str, link: &Link) -> EmbedHtml {
         let kind = media_type(path);
         let (raw, shown) = (escape_attribute(&raw_address(path)), path.rsplit('/').next().unwrap_or(path));

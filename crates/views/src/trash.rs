@@ -48,7 +48,7 @@ pub struct TrashedFile {
 pub struct TrashedText {
     /// Its path in the trash.
     pub path: String,
-    /// Its text without properties; none for a file that is no text.
+    /// Its text without properties; none for a file that is not text.
     pub text: Option<String>,
 }
 

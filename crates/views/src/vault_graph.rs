@@ -44,7 +44,7 @@ pub struct VaultGraph {
     pub tags: TagColumn,
     /// 0 for a note, 1 for a canvas, 2 for another file.
     pub kinds: Vec<u8>,
-    /// The importance; 0 for a file that is no note.
+    /// The importance; 0 for a file that is not a note.
     pub importance: Vec<f64>,
     /// The number of files that link to each.
     #[serde(rename = "in")]
@@ -124,8 +124,8 @@ struct AllLinks {
 }
 
 impl Views<'_> {
-    /// Returns the graph of the whole vault. With a request, the nodes that meet it are marked. Its query is a filter: a
-    /// condition, in which every word counts and `#name` is a tag.
+    /// Returns the graph of the whole vault. With a request, the nodes that meet it are marked. Its query is a filter:
+    /// a condition in which every word must occur and `#name` is a tag.
     ///
     /// # Errors
     /// `Invalid` for an invalid query or filter; `Corrupt` if the index cannot be read.

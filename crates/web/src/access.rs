@@ -1,4 +1,4 @@
-//! Who is let in: the token of the first address, the cookie that it becomes, and the names and origins of requests.
+//! Access control: the token of the first address, the cookie that it becomes, and the names and origins of requests.
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
@@ -143,7 +143,7 @@ fn stored_secret(folder: &Path) -> String {
         .map_err(|error| sidenote_base::error::Error::io("create", folder, error))
         .and_then(|()| token::read_or_create(&folder.join(SECRET), false));
     stored.unwrap_or_else(|error| {
-        tracing::warn!("pages have to be opened anew after a restart: {error}");
+        tracing::warn!("pages have to be opened again after a restart: {error}");
         token::new_token()
     })
 }

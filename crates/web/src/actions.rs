@@ -14,7 +14,7 @@ use sidenote_store::{
     NewRequest, NoteEdit, Operation, RepairReply, RepairRequest, Store, UndoRequest, plan_basis,
 };
 
-/// The address of the positions of the graph, which are no part of the notes.
+/// The address of the positions of the graph, which are not a part of the notes.
 const POSITIONS: &str = "graph/positions";
 /// The address that renders a source which is not written.
 const PREVIEW: &str = "preview";
@@ -168,8 +168,8 @@ fn undo_session(store: &Store, action: &Action) -> Result<(ChangeReply, Value), 
     Ok((first, more))
 }
 
-/// Returns an error if an action names a note by its path and the note is no longer there. A name that is looked up would mean
-/// another note with the same file name then.
+/// Returns an error if an action names a note by its path and the note is no longer there. Otherwise, looking the name
+/// up could give another note with the same file name.
 fn check_path(store: &Store, name: &str, action: &Action) -> Result<(), ApiError> {
     let Some(given) = action.name.as_deref().filter(|_| !matches!(name, "create" | "restore-file")) else {
         return Ok(());

@@ -21,8 +21,8 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; i
 media-src 'self'; frame-src 'self'; worker-src 'self'; connect-src 'self'; manifest-src 'self'; base-uri 'none'; \
 form-action 'none'; frame-ancestors 'none'";
 
-/// What the frame of diagrams may do. Mermaid draws with styles of its own, so it runs in a frame that has no origin and
-/// loads nothing but its script.
+/// What the frame of diagrams may do. Mermaid draws with styles of its own, so it runs in a frame that has no origin
+/// and loads only its script.
 const FRAME_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'unsafe-inline'; sandbox allow-scripts; \
 frame-ancestors 'self'";
 

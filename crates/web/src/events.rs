@@ -19,7 +19,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(500);
 const HEARTBEAT: Duration = Duration::from_secs(15);
 /// The most paths that an event names.
 const MOST_PATHS: usize = 200;
-/// The events that wait for a slow client. It is told to look at everything if there are more.
+/// The maximum number of events that wait for a slow client. If there are more, it is asked to reload everything.
 const WAITING: usize = 64;
 
 /// What syncs of this process changed since the last event.

@@ -1,4 +1,4 @@
-//! The bytes of files of the vault. They are sent in parts, as what they are or to be saved, and can run nothing.
+//! The bytes of files of the vault. They are sent in parts, with their media type or as a download, and can run nothing.
 
 use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom};

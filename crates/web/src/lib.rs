@@ -1,6 +1,6 @@
-//! The web page of a vault: its server, who is let in, the API, events, and the built files of the page. Every reply is
-//! one of `Store`, and every change is a plan of it; docs/dev/web.md is the contract with the page. It does no work on
-//! notes, and knows nothing of `mcp`.
+//! The web page of a vault: its server, access control, the API, events, and the built files of the page. Every reply
+//! is one of `Store`, and every change is a plan of it; docs/dev/web.md is the contract with the page. It does no work
+//! on notes, and knows nothing of `mcp`.
 
 mod access;
 mod actions;
@@ -50,7 +50,7 @@ pub struct Web {
     pub assets: &'static [Asset],
 }
 
-/// Called with the first address of a server once it is open. It is no type parameter, so that the server is compiled once.
+/// Called with the first address of a server once it is open. It is not a type parameter, so that the server is compiled once.
 pub type OnListening<'a> = &'a mut dyn FnMut(&str);
 
 /// Serves the page until the process receives SIGTERM or SIGINT. `on_listening` is called with the first address, which has

@@ -54,7 +54,7 @@ impl ApiError {
     /// Creates an error about a change where nothing may be changed.
     pub(crate) fn read_only() -> Self {
         Self::new(StatusCode::FORBIDDEN, "read-only", "this server was started so that it only reads")
-            .with_hint("whoever started it can start it anew so that it may write")
+            .with_hint("the person who started it can restart it so that it may write")
     }
 
     /// Creates an error about a missing or wrong token.

@@ -1,4 +1,4 @@
-//! What takes long to make, cached until the index has another generation.
+//! A cache of replies that take long to make, valid for one generation of the index.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -77,8 +77,8 @@ impl<T> Cached<T> {
 }
 
 impl<T: Clone> Cached<T> {
-    /// Returns the value, or makes it if the index has another generation now. `make` returns the generation of its value, too.
-    /// One request makes it at a time, and the others wait; the lock is not held meanwhile.
+    /// Returns the value, or makes it if the index has another generation now. `make` returns the generation of its
+    /// value, too. Only one request at a time makes it, and the others wait; the lock is not held meanwhile.
     ///
     /// # Errors
     /// Those of `make`; `conflict` if the client is gone; `corrupt` if the index cannot be read.

@@ -11,9 +11,9 @@ use sidenote_base::error::{Error, Result};
 
 /// Give a vault another name.
 ///
-/// Files, history, roles and quotas stay, and servers keep their copies. Clients that use the former address are told the new one;
-/// agents that follow redirects go on at once. People who log in do so again for the new address. The former name leads to the vault
-/// for as long as it exists, and no other vault can have it.
+/// Files, history, roles and quotas stay, and servers keep their copies. Clients that use the former address get the
+/// new one; agents that follow redirects go on at once. People who log in do so again for the new address. The former
+/// name leads to the vault for as long as it exists, and no other vault can have it.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   sidenote team rename handbook manual --dry-run

@@ -11,9 +11,10 @@ use sidenote_base::error::{Error, Result};
 
 /// Set quotas of a vault, or show them and how much it holds.
 ///
-/// A change that would exceed a quota is refused, whoever makes it and however; removing is always allowed. A quota counts from
-/// the next change on. Each is a number, `none` for no limit, or `default` for the one of the settings of servers ([quota]), which
-/// is no limit without such settings. Commands of an operator, such as `team restore`, have no quota.
+/// A change that would exceed a quota is refused, for every person and every tool; removing is always allowed. A quota
+/// counts from the next change on. Each is a number, `none` for no limit, or `default` for the one of the settings of
+/// servers ([quota]), which is no limit without such settings. Commands of an operator, such as `team restore`, have no
+/// quota.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   sidenote team quota handbook --database postgres:///notes
@@ -29,7 +30,7 @@ pub(super) struct QuotaArgs {
     /// The number of notes. Those in the trash do not count.
     #[arg(long, value_name = "NUMBER")]
     notes: Option<String>,
-    /// The changes of each person within a minute. Where nobody logs in, all clients are one person.
+    /// The changes of each person within a minute. Without login, all clients are one person.
     #[arg(long, value_name = "NUMBER")]
     changes: Option<String>,
     #[command(flatten)]

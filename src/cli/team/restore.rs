@@ -18,8 +18,9 @@ pub(super) const DAY: i64 = 86_400_000;
 
 /// Give a vault the files of a folder and no others, such as those that `team export` wrote.
 ///
-/// It is one change in the journal, which has its files and who restored. Servers make their copies anew. A synchronised folder
-/// loses nothing: what it has and the vault has not is sent again, and where the texts differ, both are kept.
+/// It is one change in the journal, which names the files and the operator. Servers make their copies again. A
+/// synchronised folder loses nothing: files that it has and the vault does not are sent again, and where the texts
+/// differ, both are kept.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   sidenote team restore handbook ~/handbook-copy --dry-run

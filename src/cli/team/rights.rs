@@ -95,9 +95,9 @@ pub(super) struct UnblockArgs {
 
 /// Replace a person by a number in the journals of all vaults, and remove the roles of the person.
 ///
-/// Notes that name the person stay as they are, and so do backups. Servers make their copies of the vaults anew, at once or when
-/// they run again. The log of a server names a person who was refused for want of a role; delete such lines where your system
-/// keeps them.
+/// Notes that name the person stay as they are, and so do backups. Servers make their copies of the vaults again, at
+/// once or when they run again. The log of a server names a person who was refused because of a missing role; delete
+/// such lines where your system keeps them.
 ///
 /// A block of the person stays: the database keeps a hash by which it is recognised, and `sidenote team unblock` ends it. A person
 /// who is not blocked and still has a role by a group may come back, under the name; block the person first if that must not be.

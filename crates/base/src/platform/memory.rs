@@ -2,9 +2,9 @@
 //! the system.
 #![allow(unsafe_code, reason = "calls of the allocator and of the system")]
 
-/// Gives memory that is free back to the system, which the allocators do otherwise only while memory is allocated and freed.
-/// Free memory in use by other threads stays there. It takes some milliseconds, and whoever allocates next pays for new pages,
-/// so it is called when much memory was freed and nothing waits.
+/// Gives free memory back to the system. The allocators do that by themselves only while memory is allocated and freed.
+/// Free memory of other threads stays with them. The call takes some milliseconds, and the next allocations need new
+/// pages, so it is made when much memory was freed and nothing waits.
 pub fn release_free_memory() {
     // SAFETY: The function has no precondition. It may be called by any thread at any time. In a program with another allocator
     // it does nothing.

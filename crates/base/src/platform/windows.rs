@@ -346,7 +346,7 @@ pub fn canonicalize(path: &Path) -> io::Result<PathBuf> {
     }
 }
 
-/// Returns the canonical path of a folder or file that is no link: that of its folder, with the name as the folder
+/// Returns the canonical path of a folder or file that is not a link: that of its folder, with the name as the folder
 /// lists it.
 fn canonicalize_long(path: &Path) -> io::Result<PathBuf> {
     let path = std::path::absolute(path)?;
@@ -774,7 +774,7 @@ pub fn is_own_folder(folder: &Path) -> io::Result<bool> {
     entry_metadata(folder).map(|found| found.is_dir())
 }
 
-/// Returns the number of bytes that may still be written: `None`, because a failed write tells it.
+/// Returns the number of bytes that may still be written: `None`, because a failed write shows it.
 pub fn free_space(_path: &Path) -> Option<u64> {
     None
 }

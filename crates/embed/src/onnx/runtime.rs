@@ -1,4 +1,4 @@
-//! Locates and loads the library of ONNX Runtime, once per process and only when a model is to be run.
+//! Locates and loads the library of ONNX Runtime, once per process and only before a model runs.
 
 use std::panic::catch_unwind;
 use std::path::{Path, PathBuf};

@@ -16,7 +16,7 @@ pub(super) const OUTLIERS: usize = 2;
 const MAX_QUANTIZED: f32 = 255.0;
 /// 1.5 · 2²³: the sum of this and a small number is rounded to a whole number, which its lowest bits hold.
 pub(super) const ROUNDING: f32 = 12_582_912.0;
-/// What a float has no exponent for counts as this.
+/// The least exponent, to which lower ones are raised.
 pub(super) const LEAST_EXPONENT: f32 = -125.0;
 /// The polynomial nearest to 2 to the power of a number between -1/2 and 1/2, to a part of 400,000.
 const POWER_OF_TWO: [f32; 5] = [0.999_999_3, 0.693_121_8, 0.240_247_45, 0.055_917_86, 0.009_570_102];
@@ -31,10 +31,10 @@ const NORMAL_DISTRIBUTION: [f32; 7] = [
     -1.588_704_3e-6,
     2.258_601e-8,
 ];
-/// The number from which on the normal distribution counts as 1.
+/// The number from which on the normal distribution is taken as 1.
 const GELU_LIMIT: f32 = 4.0;
 
-/// Rows whose numbers are `(byte − zero) · scale`, but for those of the outlier channels.
+/// Rows whose numbers are `(byte − zero) · scale`, except those of the outlier channels.
 #[derive(Default)]
 pub(super) struct QuantizedRows {
     pub(super) bytes: Vec<u8>,
@@ -42,13 +42,13 @@ pub(super) struct QuantizedRows {
     pub(super) scaling: Vec<Scaling>,
 }
 
-/// What the bytes of a row stand for.
+/// The numbers that the bytes of a row mean.
 #[derive(Clone, Copy)]
 pub(super) struct Scaling {
     scale: f32,
     /// An integer.
     zero: f32,
-    /// The numbers in the outlier channels, whose bytes stand for 0.
+    /// The numbers in the outlier channels. The bytes of these channels mean 0.
     outliers: [f32; OUTLIERS],
 }
 
@@ -90,7 +90,7 @@ pub(super) fn dequantize(sums: &[i32], rows: &QuantizedRows, columns: &Columns, 
     DequantizeRows { sums, rows, columns, out, residual_norm: None }.dispatch();
 }
 
-/// Adds what the sums of a product with quantized rows stand for to the states, and normalizes them.
+/// Adds the numbers that the sums of a product with quantized rows mean to the states, and normalizes these.
 pub(super) fn add_and_normalize(
     sums: &[i32],
     rows: &QuantizedRows,
@@ -101,8 +101,8 @@ pub(super) fn add_and_normalize(
     DequantizeRows { sums, rows, columns, out: states, residual_norm: Some(norm) }.dispatch();
 }
 
-/// Applies the Gaussian error linear unit (Hendrycks & Gimpel 2016, arXiv:1606.08415) to what the sums of a product with
-/// the quantized rows stand for, and replaces the rows by that, quantized for a product with the next columns.
+/// Applies the Gaussian error linear unit (Hendrycks & Gimpel 2016, arXiv:1606.08415) to the numbers that the sums of a
+/// product with the quantized rows mean. The result replaces the rows, quantized for a product with the next columns.
 pub(super) fn gelu_and_quantize(sums: &[i32], [columns, next]: [&Columns; 2], rows: &mut QuantizedRows) {
     GeluAndQuantizeRows { sums, columns, next, rows }.dispatch();
 }
@@ -273,7 +273,7 @@ impl SimdOp for WriteHead<'_> {
     }
 }
 
-/// Replaces each number of `out` by what `map` makes of the number that a sum stands for, and of itself.
+/// Replaces each number of `out` by the result of `map` for two numbers: the one that a sum means, and itself.
 #[inline(always)]
 fn map_sums<I: Isa>(
     isa: I,

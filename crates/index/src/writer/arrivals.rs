@@ -1,5 +1,5 @@
-//! When notes were created that do not say it, and which of the new notes of a batch were copied to the vault together, so
-//! that the times of their files tell nothing.
+//! When notes were created that do not state it. The times of files that were copied to the vault together say nothing
+//! about that, so these files of a batch are found here.
 
 use std::collections::HashMap;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! The link dialects of a batch: how they are decided, and what is found again when they change.
+//! The link dialects of a batch: how they are decided, and which link targets are found again when they change.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -24,8 +24,8 @@ pub(super) struct Dialects {
 }
 
 impl Writer {
-    /// Decides the dialects after these changes, and lists the files that can mark the folder of a book or site. Where the links
-    /// decide, they are those that are indexed.
+    /// Decides the dialects after these changes, and lists the files that can mark the folder of a book or site. Where
+    /// the links decide, the indexed links are used.
     pub(super) fn dialects_of(
         &self,
         changes: &FileChanges,
@@ -111,8 +111,8 @@ impl Writer {
     }
 }
 
-/// Returns the dialect of the vault if its links chose it. One that was only assumed follows what it was assumed for, so that an
-/// index that is built anew has the same.
+/// Returns the dialect of the vault if its links chose it. A dialect that was only assumed changes with the reason for
+/// the assumption, so that a rebuilt index has the same one.
 fn settled(dialects: &LinkDialects) -> Option<LinkDialect> {
     dialects.chosen_by_links().filter(|choice| !choice.is_assumed).map(|choice| choice.dialect)
 }

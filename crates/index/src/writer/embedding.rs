@@ -1,4 +1,4 @@
-//! Making vectors: what lacks one, in which order it is embedded, and the vectors that other vaults share.
+//! Making vectors: which passages lack one, in which order they are embedded, and the vectors that other vaults share.
 
 use std::collections::{HashMap, HashSet};
 
@@ -69,9 +69,9 @@ impl Writer {
         Ok(reused)
     }
 
-    /// Copies all shared vectors that the index lacks, and then returns what is to be embedded: first a passage of each
-    /// file that has no vector, then the rest, with the newest and the most used files first. Also returns the number of
-    /// vectors that were copied.
+    /// Copies all shared vectors that the index lacks, and then returns the passages to embed: first a passage of each
+    /// file that has no vector, then the rest, with the newest and the most used files first. Also returns the number
+    /// of vectors that were copied.
     pub(crate) fn embedding_steps(&mut self) -> Result<(Vec<EmbeddingStep>, usize)> {
         let WithoutVectors { passages, mut files } = self.without_vectors()?;
         if files.is_empty() {
@@ -130,8 +130,8 @@ impl Writer {
         Ok(found)
     }
 
-    /// Embeds what these steps name and lacks a vector, and shares the new vectors. Vectors that others share are not
-    /// made again. `stop` is called between batches, and `done` with the number of vectors so far.
+    /// Embeds the passages of these steps that lack a vector, and shares the new vectors. Vectors that others share are
+    /// not made again. `stop` is called between batches, and `done` with the number of vectors so far.
     pub(crate) fn embed_files(
         &mut self,
         steps: &[EmbeddingStep],
@@ -171,7 +171,7 @@ impl Writer {
                 }
             }
         }
-        // Whoever embeds all pending passages has looked for them before.
+        // A caller that embeds all pending passages has looked for shared vectors before.
         let scope = if effort == Effort::Foreground { LookupScope::Everything } else { LookupScope::News };
         let mut report = EmbedReport { embedded: 0, reused: self.reuse_vectors(seen, scope)? };
         let Some(vectors) = &mut self.vectors else { return Ok(report) };

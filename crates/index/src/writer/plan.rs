@@ -72,7 +72,7 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    /// Plans a batch of so many files. `starts_empty` says that nothing of the catalog is kept.
+    /// Plans a batch of this number of files. `starts_empty` says that nothing of the catalog is kept.
     pub(super) fn new(files: usize, starts_empty: bool, redo: Redo) -> Self {
         let method = match (starts_empty, files >= BULK || redo == Redo::All) {
             (false, false) => Method::Update,

@@ -115,7 +115,7 @@ fn read_changed_file(
         warning: Some(why.to_owned()),
         failed: true,
     };
-    // Nobody asks when the file of a note was made that is known already.
+    // The time of creation is needed only for new notes.
     let birth =
         |opened: &File| if changed_file.is_new { opened.metadata().ok().and_then(birth_in) } else { None };
     let (bytes, birth) = match vault.read_with(&file.path, birth) {

@@ -1,6 +1,6 @@
-//! Moves by other programs of which the watch tells in two batches: first where a file is gone and later where it is new,
-//! or the other way round. A file that moved keeps its content and its time of modification, which a copy or a new note from
-//! the same template does not.
+//! Moves by other programs that the watch reports in two batches: first the path where a file is gone and later the one
+//! where it is new, or the other way round. A file that moved keeps its content and its time of modification, which a
+//! copy or a new note from the same template does not.
 
 use std::collections::HashMap;
 
@@ -12,8 +12,8 @@ use sidenote_markdown::path::NotePath;
 
 /// The most files that are remembered of each kind. A batch with more is none of a watch, and shows whole moves.
 const MAX_REMEMBERED: usize = 1000;
-/// How long after a file got a new name, in nanoseconds, the removal of another one can be the other end of that. The watch
-/// tells of both within a second; a copy whose original is removed later has not moved.
+/// The time in nanoseconds between the two ends of a move: a new file, and the removal of another one. The watch
+/// reports both within a second; a copy whose original is removed later has not moved.
 const MAX_APART_NS: i64 = 10_000_000_000;
 
 /// What recent batches removed and added, by which a later one sees the other end of a move.
@@ -105,8 +105,9 @@ impl SplitMoves {
         Ok(found)
     }
 
-    /// Returns the moves of which a batch that was written shows one end and an earlier batch the other, as pairs of the old
-    /// and the new path. Where several files may be the other end, none is. What has no other end yet is remembered.
+    /// Returns the moves with one end in a batch that was written and the other end in an earlier batch, as pairs of
+    /// the old and the new path. If several files may be the other end, there is no move. An end without another one is
+    /// remembered.
     pub(super) fn complete(
         &mut self,
         catalog: &CatalogReader,

@@ -74,7 +74,7 @@ pub(super) struct Dates {
     pub(super) months: Vec<String>,
     pub(super) weekdays: Vec<String>,
     pub(super) numbers: Vec<String>,
-    /// The patterns that stand for `{point}`.
+    /// The patterns that `{point}` means.
     pub(super) points: Vec<String>,
     /// Patterns by what they mean, such as `last_week`.
     pub(super) phrases: BTreeMap<String, Vec<String>>,

@@ -23,7 +23,7 @@ pub(super) enum Part {
 /// A phrase.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Phrase {
-    /// The parts, each with what may stand before it besides white space.
+    /// The parts, each with what may precede it besides white space.
     parts: Vec<(Part, Joint)>,
     /// Whether a colon must follow.
     has_colon: bool,

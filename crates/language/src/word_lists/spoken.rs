@@ -1,5 +1,5 @@
-//! Which languages besides English a text is in: by a script of their own, or by words that are no English ones. Every reader
-//! of word lists asks this and nothing else.
+//! Which languages besides English a text is in: by a script of their own, or by words that are not English. Every
+//! reader of word lists asks this and nothing else.
 
 use std::collections::BTreeMap;
 use std::ops::BitOr;
@@ -11,9 +11,9 @@ use crate::terms::is_stop_word;
 /// The languages with word lists by their codes. English has none: its words are those of the readers.
 pub(super) const CODES: [&str; 11] = ["de", "es", "fr", "it", "ja", "ko", "nl", "pl", "pt", "ru", "zh"];
 
-/// The words of the languages in the Latin script, one a line, sorted by bytes: a word in lower case, and the code of each
-/// language that has it, with an equals sign where the word may be English, too, and else with a plus sign where it is a stop
-/// word. The tests make it from the word lists and `evidence.txt`.
+/// The words of the languages in the Latin script, one a line, sorted by bytes: a word in lower case, and the code of
+/// each language that has it. A code has an equals sign if the word may be English, too, or else a plus sign if it is a
+/// stop word. The tests make it from the word lists and `evidence.txt`.
 static WORDS: &str = include_str!("../../languages/latin_words.txt");
 
 /// The letters beyond those of English that languages in the Latin script have.
@@ -45,10 +45,10 @@ impl BitOr for Languages {
 impl Languages {
     /// Returns the languages that a text is in. A text in English, or in a language without word lists, has none.
     ///
-    /// A language in a script of its own is told by a letter. One in the Latin script is told by two words that no English
-    /// text has, and by more of them than there are English stop words that it does not have. Beside a stop word, the second
-    /// may be any word with a letter of the language that English has not; and where the language has all words of the text,
-    /// one of more than a letter is enough.
+    /// A language in a script of its own is recognised by one letter. A language in the Latin script is recognised by
+    /// two words that no English text has; there must be more of them than English stop words that the language does
+    /// not have. If one of the two is a stop word, the other may be any word with a letter that the language has and
+    /// English has not. If the language has all words of the text, one word of more than a letter is enough.
     pub fn of(text: &str) -> Self {
         Self::by_script(text) | Evidence::of(text).languages()
     }
@@ -121,9 +121,9 @@ struct Word {
     is_english: bool,
     /// The languages that have the word.
     known: Languages,
-    /// Those of them that it tells, because no English text has it.
+    /// The languages that the word shows, because no English text has it.
     told: Languages,
-    /// Those of them that it tells as a stop word.
+    /// The languages that the word shows as a stop word.
     told_by_stop_word: Languages,
     /// The languages that have a letter of the word which English has not, if no language is known to have the word.
     spelled: Languages,

@@ -1,12 +1,12 @@
-//! Units of text: what phrases of word lists are made of. A unit is a word where words have spaces between them, and one
-//! character where they have none, so that a phrase of such a script is found within a run of characters.
+//! Units of text, of which phrases of word lists are made. A unit is a word, or, in a script without spaces, one
+//! character, so that a phrase of such a script is found within a run of characters.
 
 use unicode_normalization::char::is_combining_mark;
 
 use crate::folding::{fold_into, is_unspaced};
 use crate::terms::is_clitic;
 
-/// What stands before a unit.
+/// What precedes a unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Joint {
     /// Nothing, white space or an apostrophe: a phrase goes on.

@@ -1,4 +1,4 @@
-//! Which of the earlier versions of a note its conflict copy was made from.
+//! The earlier version of a note from which its conflict copy was made.
 
 use std::collections::HashSet;
 
@@ -26,8 +26,9 @@ impl Lineage<'_> {
     /// Checks a merge with one of the versions as the common ancestor. Returns an older version that the copy may come from
     /// as well, and with which the merge may come out differently; `None` if there is none.
     ///
-    /// A line of the note that the merge left out must have been in the copy once. That is shown where the version has more
-    /// lines that are as new as this one, and the copy has most of them. Otherwise the copy may be older than the line.
+    /// A line of the note that the merge left out must have been in the copy once. The evidence is other lines of the
+    /// version that are as new as this one: the copy must have most of them. Otherwise the copy may be older than the
+    /// line.
     pub fn older_than_lost_lines(&self, base: usize, merged: &str) -> Option<usize> {
         let result: HashSet<&str> = merged.lines().collect();
         let copy: HashSet<&str> = self.copy.lines().collect();

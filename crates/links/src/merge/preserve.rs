@@ -1,4 +1,4 @@
-//! The check of a merge that was read back: what a side has is in it, unless the other side removed it.
+//! The check of a merge that was read back: it must contain everything that a side has, unless the other side removed it.
 
 use std::collections::HashSet;
 
@@ -100,7 +100,7 @@ fn has_lines(parsed: &ParsedVersions<'_>, merged: &Merged, result: &Note) -> boo
 }
 
 /// Returns whether a merged text has every line of a version that its base lacks. Destinations of links may have been
-/// written anew. Properties are compared by their values: items of united lists, and times of which the later or earlier
+/// rewritten. Properties are compared by their values: items of united lists, and times of which the later or earlier
 /// one was taken.
 pub fn has_every_line(version: &str, base: &str, merged: &str) -> bool {
     let (note, old, result) = (Note::parse(version), Note::parse(base), Note::parse(merged));

@@ -1,7 +1,7 @@
 //! The merge of frontmatter by key (docs/spec/git.md 4).
 //!
 //! An entry is decided as a whole: the side that changed it, the union of two lists, the later or earlier of two times.
-//! What is not decided stays as each side wrote it, and the line merge goes on with it.
+//! An entry that is not decided stays as each side wrote it, for the line merge.
 
 use std::collections::BTreeSet;
 

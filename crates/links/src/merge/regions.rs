@@ -113,7 +113,7 @@ pub(super) fn text_of(lines: &[&str], range: &Range<usize>) -> String {
 /// Merges three versions line by line, without git.
 ///
 /// Changes that overlap or touch are a conflict unless they are alike. Lines that both sides have at its beginning and
-/// its end are taken out of it.
+/// its end are removed from it.
 pub fn merge_lines(texts: Versions<'_>, markers: &Markers) -> Merged {
     let (base, ours, theirs) = (lines_of(texts.base), lines_of(texts.ours), lines_of(texts.theirs));
     let mut merged = Merged { text: String::new(), conflicts: 0 };
@@ -167,7 +167,7 @@ fn push_conflict(text: &mut String, ours: &[&str], theirs: &[&str], markers: &Ma
     text.push_str(&text_of(ours, &(ours.len() - tail..ours.len())));
 }
 
-/// Counts the lines in which two texts differ: those that one has and the other has not.
+/// Counts the lines in which two texts differ: those that one has and the other does not have.
 pub fn count_changed_lines(old: &str, new: &str) -> usize {
     let changes = changes(&lines_of(old), &lines_of(new));
     changes.iter().map(|change| change.base.len() + change.new.len()).sum()

@@ -1,5 +1,5 @@
-//! Conflicts in which one side changed nothing but where links lead: the text of the other side, with those links
-//! written anew.
+//! Conflicts in which one side changed only the targets of links. The result is the text of the other side with these
+//! links.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -11,9 +11,9 @@ use sidenote_markdown::link::{Link, LinkForm};
 use sidenote_markdown::note::Note;
 use sidenote_markdown::span::Span;
 
-/// A character that stands for the destination of a link where two texts are compared without destinations.
+/// The placeholder of the destination of a link in a comparison of two texts without destinations.
 const DESTINATION: char = '\u{1}';
-/// A character that stands for the label of a link that only repeats its destination.
+/// The placeholder of the label of a link that only repeats its destination.
 const REPEATED_LABEL: char = '\u{2}';
 
 /// A part of a version, with all links of that version.
@@ -86,7 +86,7 @@ pub(super) fn resolve_bodies(parsed: &ParsedVersions<'_>) -> Option<[String; 3]>
     ])
 }
 
-/// Resolves a conflict in which a side changed nothing but where links lead. Returns `None` if there is no such side.
+/// Resolves a conflict in which a side changed only the targets of links. Returns `None` if there is no such side.
 pub(super) fn resolve(base: Passage<'_>, ours: Passage<'_>, theirs: Passage<'_>) -> Option<String> {
     carry_links(base, ours, theirs).or_else(|| carry_links(base, theirs, ours))
 }
@@ -98,7 +98,7 @@ fn carry_links(base: Passage<'_>, retargeted: Passage<'_>, other: Passage<'_>) -
         let (base, retargeted) = (base.without_destinations(labels), retargeted.without_destinations(labels));
         base.is_some() && base == retargeted
     };
-    // A rename writes a label that repeats the destination anew in some links, and keeps it in others.
+    // A rename rewrites a label that repeats the destination in some links, and keeps it in others.
     let labels = [LinkLabels::AsWritten, LinkLabels::Masked].into_iter().find(|labels| is_alike(*labels))?;
     let (old, new) = (base.links_inside(), retargeted.links_inside());
     let mut changes: BTreeMap<(&'static str, &str), Retarget> = BTreeMap::new();
@@ -196,8 +196,8 @@ impl<'t> Passage<'t> {
     }
 }
 
-/// A line without the destinations of its links: with all labels, and without those that repeat a destination. A line that
-/// differs from another one in where its links lead has one of the two in common with it.
+/// A line without the destinations of its links: with all labels, and without those that repeat a destination. Two
+/// lines that differ only in the targets of their links have one of these two forms in common.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct LineForms {
     pub(super) as_written: String,

@@ -35,7 +35,7 @@ pub fn page_places(text: &str, body_start: usize, with_attributes: bool) -> Vec<
     let input = parser_input(text, body_start, &Lines::new(text));
     let mut options = OPTIONS;
     options.set(Options::ENABLE_HEADING_ATTRIBUTES, with_attributes);
-    // A reference that is defined nowhere in the body shows as text, and its brackets are no part of a slug.
+    // A reference that is defined nowhere in the body shows as text, and its brackets are not a part of a slug.
     let undefined = |_: BrokenLink<'_>| Some((CowStr::Borrowed(""), CowStr::Borrowed("")));
     let parser =
         Parser::new_with_broken_link_callback(&input.body, options, Some(undefined)).into_offset_iter();

@@ -1,5 +1,5 @@
-//! Footnotes of a note for a page: which there are, also those that stand within a line as `^[text]`, their numbers, and
-//! the list of their texts.
+//! Footnotes of a note for a page: the footnotes, with those written within a line as `^[text]`, their numbers, and the
+//! list of their texts.
 
 use std::collections::{HashMap, HashSet};
 
@@ -112,7 +112,7 @@ impl<'a> Finder<'a> {
                 let (name, within) = (Name::Id(id.to_lowercase()), self.definition.clone());
                 self.references.push(Reference { name, within });
             }
-            // A character reference is no sign.
+            // A character reference is not a sign.
             Event::Text(value) if self.hidden == 0 && **value == *span.of(self.text) => self.signs(span),
             _ => {}
         }

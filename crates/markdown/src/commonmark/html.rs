@@ -1,7 +1,7 @@
 //! A note as HTML for a page: CommonMark with Obsidian's wikilinks, embeds, callouts, tasks, highlights, mathematics and
 //! block ids. Comments are left out.
 //!
-//! The caller sanitizes the result. Where a link leads, and what an embed shows, is said by a [`LinkPages`].
+//! The caller sanitizes the result. A [`LinkPages`] says where a link leads, and what an embed shows.
 
 use std::collections::{HashMap, HashSet};
 

@@ -1,6 +1,6 @@
 //! Raw HTML of a note as it is shown on a page: the tags of a short list without their attributes, and the text.
 //!
-//! Everything else of the HTML is left out, and text is escaped. The content of scripts and style sheets is no text.
+//! Everything else of the HTML is left out, and text is escaped. The content of scripts and style sheets is not text.
 
 /// Escapes a text for the content of an element.
 pub fn escape_text(text: &str) -> String {
@@ -47,7 +47,7 @@ const ALLOWED: [&str; 32] = [
     "var",
     "wbr",
 ];
-/// The elements whose content is no text.
+/// The elements whose content is not text.
 const HIDDEN: [&str; 7] = ["script", "style", "svg", "math", "template", "iframe", "noscript"];
 
 /// The state between two parts of one HTML block.

@@ -147,8 +147,8 @@ impl CommentWalk<'_> {
         }
     }
 
-    /// Ends the containers deeper than the current depth, or the note, at `end`. A comment that still waits in them stands
-    /// before link definitions, which have no events, or before nothing.
+    /// Ends the containers deeper than the current depth, or the note, at `end`. A comment that still waits in them is
+    /// followed by link definitions, which have no events, or by nothing.
     fn leave(&mut self, end: usize) {
         let depth = self.depth;
         let is_left = |inner: usize| inner > depth || depth == 0 && end == self.text.len();

@@ -32,8 +32,9 @@ const ADMONITIONS: [&str; 4] = ["!!! ", "??? ", "???+ ", "=== \""];
 /// The columns by which their content is indented.
 const INDENT: usize = 4;
 
-/// Replaces the markers of admonitions, details and tabs by those of list items, whose content is indented as much. For
-/// CommonMark the content would be code, and its links none. `None` if there are none.
+/// Replaces the markers of admonitions, details and tabs by those of list items, whose content has the same
+/// indentation. Otherwise CommonMark would read the content as code without links. Returns `None` if there are no such
+/// markers.
 fn with_admonitions(body: &str) -> Option<String> {
     // Few notes have any.
     if !ADMONITIONS.iter().any(|marker| memmem::find(body.as_bytes(), marker.as_bytes()).is_some()) {

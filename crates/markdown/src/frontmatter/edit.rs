@@ -43,9 +43,9 @@ impl Refusal {
 /// Sets a property. A new property is added before the closing line, and a new block at the top of the note.
 ///
 /// A scalar keeps its quotes if the new value can be in them, and a list keeps its style and the bytes of unchanged
-/// items. A list that replaces another value is written with one item per line. A mapping, and an empty list, are
-/// written in brackets. Strings are quoted if they need it; dates of the two formats that Obsidian writes do not. There
-/// are no edits if the property has this value already.
+/// items. A list that replaces another value is written with one item per line. A mapping and an empty list are written
+/// in brackets. Strings are quoted if they need it; dates of the two formats that Obsidian writes do not. There are no
+/// edits if the property has this value already.
 ///
 /// # Errors
 /// Refuses the cases of docs/spec/obsidian.md 5.6, and entries with anchors, aliases or tags.

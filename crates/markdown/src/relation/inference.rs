@@ -89,7 +89,7 @@ const NO_ROLE: &[&str] = &[
     "prospective",
     "would-be",
 ];
-/// Words that make a statement untrue or uncertain, wherever they stand before it.
+/// Words that make a statement untrue or uncertain, anywhere before it.
 const DOUBTS: &[&str] = &[
     "allegedly",
     "almost",
@@ -194,7 +194,7 @@ pub(super) fn inferred(text: &str, note: &Note, names: &[&str], rules: &Relation
     let is_thing = !kinds.is_empty() && !is_person;
     let mut reader =
         Reader { rules, names: &names, kinds: &kinds, is_thing, is_person, earlier: Earlier::Nothing };
-    // What is to be done is no fact.
+    // A plan is not a fact.
     let open: Vec<Span> = note.tasks.iter().filter(|task| task.status == ' ').map(|task| task.span).collect();
     let mut rows = TableRows { text, line: Span::new(0, 0) };
     for sentence in sentences(text, note, |block| rules.triggers().is_in(text, block)) {
@@ -331,7 +331,7 @@ impl<'a> Reader<'a> {
             return Vec::new();
         }
         let mut found: Vec<Statement> = self.named_end(tokens).into_iter().collect();
-        // A clause begins at its subject, which may stand in one list with the objects of the clause before.
+        // A clause begins at its subject, which may be in one list with the objects of the clause before.
         let (mut clause, mut at) = (0, 0);
         while let Some(token) = tokens.get(at) {
             let Token::Word(first) = token else {
@@ -452,8 +452,8 @@ impl<'a> Reader<'a> {
         Some(Statement { subject: Subject::Note, kind, end, others })
     }
 
-    /// Reads "[[Jane]] attended" and "[[Tom]] left in 2019" at `at`, where what is meant is the note, if it is of a kind that
-    /// the type asks for.
+    /// Reads "[[Jane]] attended" and "[[Tom]] left in 2019" at `at`. The other end is the note itself, if it is of a
+    /// kind that the type asks for.
     fn without_object(&self, tokens: &[Token<'_>], at: usize) -> Option<Statement> {
         let phrase = self.rules.phrases(word(tokens, at)?).find(|phrase| {
             let kinds = self.rules.get(&phrase.kind).map_or(&[][..], |rule| rule.objects.as_slice());
@@ -506,7 +506,7 @@ impl<'a> Reader<'a> {
         let (kind, end) = self.role(tokens.get(at..behind)?)?;
         let (others, _) = objects(tokens, behind + 1)?;
         let before = described(tokens, at)?;
-        // It stands in notes of one end, and names the other one.
+        // It is used in notes of one end, and names the other one.
         let phrase = Phrase {
             words: Vec::new(),
             kind: kind.clone(),
@@ -660,7 +660,7 @@ impl<'a> Reader<'a> {
                 Earlier::Link(link) => Some(Subject::Links(vec![link])),
                 Earlier::Unclear => None,
             },
-            // What the author did is no property of what the note is about, but a meeting can be.
+            // What the author did is not a property of what the note is about, but a meeting can be.
             [only] if FIRST_PERSON.contains(only) => {
                 let is_meeting = self.rules.get(&phrase.kind).is_some_and(|kind| !kind.shared.is_empty());
                 is_meeting.then_some(Subject::Note)
@@ -771,8 +771,8 @@ fn others_after_with(tokens: &[Token<'_>], at: usize) -> Vec<usize> {
     Vec::new()
 }
 
-/// Returns the end of what stands before a description that ends at `end`, such as "an early" in "is an early investor in",
-/// or "finance" in "is finance lead at".
+/// Returns the end of the words before a description that ends at `end`, such as "an early" in "is an early investor
+/// in", or "finance" in "is finance lead at".
 fn described(tokens: &[Token<'_>], end: usize) -> Option<usize> {
     let mut at = end;
     loop {
@@ -806,11 +806,11 @@ fn described(tokens: &[Token<'_>], end: usize) -> Option<usize> {
     }
 }
 
-/// Returns the links before `end` that are joined by commas or "and", and whether they can be the subject of a verb: no
-/// preposition stands before them.
+/// Returns the links before `end` that are joined by commas or "and", and whether they can be the subject of a verb,
+/// because no preposition precedes them.
 fn links_before(tokens: &[Token<'_>], end: usize) -> Option<(Vec<usize>, bool)> {
     let mut end = end;
-    // A remark may stand behind the link.
+    // A remark may follow the link.
     if end.checked_sub(1).and_then(|at| tokens.get(at)) == Some(&Token::Mark(')')) {
         let open = tokens.get(..end - 1)?.iter().rposition(|token| *token == Token::Mark('('))?;
         end = open;

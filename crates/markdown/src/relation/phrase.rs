@@ -1,6 +1,6 @@
 //! Phrases of the rules, and how they are found in the words of a note or a question.
 
-/// The most words that a `*` stands for.
+/// The maximum number of words that a `*` matches.
 const MAX_WILD: usize = 4;
 
 /// Words that lead from a phrase to a link, and make no subject of the link behind them.
@@ -9,7 +9,7 @@ pub const PREPOSITIONS: &[&str] = &[
     "like", "near", "of", "on", "over", "per", "than", "through", "to", "toward", "towards", "under",
     "until", "via", "with", "within",
 ];
-/// Prepositions that are a part of what is said, as in "took over" and "worked before".
+/// Prepositions that belong to the verb, as in "took over" and "worked before".
 const PARTICLES: &[&str] = &["before", "behind", "over"];
 
 /// An end of a relation.
@@ -35,15 +35,15 @@ impl RelationEnd {
 /// A phrase that states a relation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Phrase {
-    /// Its words in lower case. `*` stands for one to four words.
+    /// Its words in lower case. `*` matches one to four words.
     pub words: Vec<String>,
     /// The name of the type.
     pub kind: String,
-    /// The end of the relation that stands before it.
+    /// The end of the relation that precedes it.
     pub before: RelationEnd,
-    /// Whether it names a role, as "founder of" does, and is no verb.
+    /// Whether it names a role, as "founder of" does, and is not a verb.
     pub is_role: bool,
-    /// Whether it stands for the relation in questions alone.
+    /// Whether it means the relation only in questions.
     pub is_asked: bool,
 }
 

@@ -129,15 +129,16 @@ impl RelationRules {
         self.names.contains_key(key)
     }
 
-    /// Returns whether the words of a name of a type can begin with this one, in lower case, so that they need not be brought
-    /// into the form of [`relation_key`] if not. A word without letters and digits is no part of that form.
+    /// Returns whether the words of a name of a type can begin with this word, in lower case. If not, they need not be
+    /// brought into the form of [`relation_key`]. A word without letters and digits is not a part of that form.
     pub(super) fn can_begin_name(&self, word: &str) -> bool {
         let run = first_run(word);
         !word.is_ascii() || run.is_empty() || self.name_starts.contains(run)
     }
 
-    /// Returns the types that a name means, each with the end whose notes use it: `employer` stands in a note of the subject
-    /// of `works_at`, `employees` in one of its object. Another name means itself, in a note of the subject.
+    /// Returns the types that a name means, each with the end whose notes use it: `employer` is used in a note of the
+    /// subject of `works_at`, and `employees` in one of its object. A name of no type means itself, in a note of the
+    /// subject.
     pub fn meant_by(&self, key: &str) -> Vec<(String, RelationEnd)> {
         match self.names.get(key) {
             Some(meant) => meant.clone(),

@@ -17,7 +17,7 @@ pub(super) enum Token<'a> {
     Mark(char),
 }
 
-/// A sentence that has a link, or stands before one in its block.
+/// A sentence that has a link, or precedes one that has, in its block.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Sentence<'a> {
     pub(super) tokens: Vec<Token<'a>>,

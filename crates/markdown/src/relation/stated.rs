@@ -82,9 +82,9 @@ fn property(key: &str) -> Option<String> {
 pub(super) struct Line<'a> {
     /// The line without its end and the white space around it.
     span: Span,
-    /// What stands before the link, without the marker of a list.
+    /// The text before the link, without the marker of a list.
     before: &'a str,
-    /// What stands behind the link.
+    /// The text after the link.
     behind: &'a str,
     is_item: bool,
     /// The heading above.
@@ -127,7 +127,7 @@ impl<'a> Line<'a> {
         self.span
     }
 
-    /// Returns what stands before the link, without the marker of a list.
+    /// Returns the text before the link, without the marker of a list.
     pub(super) fn before(&self) -> &'a str {
         self.before
     }
@@ -262,7 +262,7 @@ fn has_cells(row: &str) -> bool {
     row.match_indices('|').any(|(at, _)| !row.get(..at).is_some_and(|before| before.ends_with('\\')))
 }
 
-/// Returns whether what stands behind `::` can be the value of a field. `Type::member` is none.
+/// Returns whether the text after `::` can be the value of a field. `Type::member` is not a field.
 fn is_field_value(value: &str) -> bool {
     value.is_empty() || value.starts_with(' ') || value.starts_with('[')
 }

@@ -119,7 +119,7 @@ impl Endpoint {
         Some(refusal)
     }
 
-    /// Closes all sessions. A client that goes on with one begins anew.
+    /// Closes all sessions. A client that continues one must begin a new session.
     pub(super) async fn close_sessions(&self) {
         let open: Vec<_> = self.manager.sessions.read().await.keys().cloned().collect();
         for session in open {

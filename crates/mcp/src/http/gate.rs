@@ -33,7 +33,7 @@ const LOOPBACK_ORIGINS: [&str; 6] = [
     "https://[::1]:*",
 ];
 
-/// The largest number of refused hosts that are logged: whoever sends requests names them.
+/// The largest number of refused hosts that are logged: their names come from the clients.
 const MAX_HOSTS: usize = 20;
 /// The longest refused host that is logged, in characters.
 const MAX_HOST: usize = 200;
@@ -195,7 +195,7 @@ impl Gate {
         matches!(response.status(), StatusCode::FORBIDDEN | StatusCode::BAD_REQUEST)
     }
 
-    /// Refuses a request that has not the right token, if one is required.
+    /// Refuses a request that does not have the right token, if one is required.
     fn refuse_without_token(&self, headers: &HeaderMap) -> Option<Response> {
         if self.is_authorized(headers) {
             return None;

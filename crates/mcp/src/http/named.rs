@@ -31,14 +31,14 @@ pub trait VaultSource: Send + Sync {
     /// An error that says why the vault cannot be opened now.
     fn open(&self, name: &str) -> Result<Option<Store>>;
 
-    /// Returns the role that a person has in a vault under one of some names, and what became of the vault. Returns `None` if
-    /// there is no such vault, or the person has no role in it. Without login it is never asked for.
+    /// Returns the role that a person has in a vault under any of these names, and the state of the vault. Returns
+    /// `None` if there is no such vault, or the person has no role in it. Without login it is never asked for.
     ///
     /// # Errors
     /// An error that says why it cannot be read now.
     fn role(&self, name: &str, who: &[String]) -> Result<Option<(Role, VaultState)>>;
 
-    /// Returns what became of a vault; `None` if there is none.
+    /// Returns the state of a vault; `None` if there is none.
     ///
     /// # Errors
     /// An error that says why it cannot be read now.
@@ -222,7 +222,7 @@ impl NamedVaults {
         self.gate.answer_without_token(request, admitted).await
     }
 
-    /// Asks what became of a vault; `None` if there is none.
+    /// Asks for the state of a vault; `None` if there is none.
     async fn state(&self, name: &str) -> Result<Option<VaultState>> {
         let (source, name) = (Arc::clone(&self.source), name.to_owned());
         let asked = tokio::task::spawn_blocking(move || source.state(&name)).await;
@@ -263,7 +263,7 @@ impl NamedVaults {
         }
     }
 
-    /// Closes a vault, whoever uses it.
+    /// Closes a vault, even if it is in use.
     fn retire(&self, name: &str) {
         let retired = self.slots().remove_entry(name);
         if let Some((name, slot)) = retired {
@@ -271,8 +271,8 @@ impl NamedVaults {
         }
     }
 
-    /// Opens the vaults that are to be open before the server is ready. A vault that cannot be opened is logged, and opened
-    /// by the first request of it.
+    /// Opens the vaults that must be open before the server is ready. A vault that cannot be opened is logged, and
+    /// opened by the first request of it.
     pub(super) async fn warm_up(self) {
         for mut name in self.source.warm().to_vec() {
             if let Ok(Some(VaultState::Renamed(new))) = self.state(&name).await {
@@ -367,7 +367,7 @@ impl NamedVaults {
                     self.failing().remove(name);
                     return Ok(None);
                 }
-                // An outage is no fault of the vault, and ends by itself.
+                // An outage is not a fault of the vault, and ends by itself.
                 if !self.source.is_away() {
                     self.failing().insert(name.to_owned());
                 }
@@ -469,8 +469,8 @@ impl NamedVaults {
         }
     }
 
-    /// Answers that the server is ready, and says what is not as it should be without naming a vault: whoever asks needs no token.
-    /// The server is not ready if no vault could be opened.
+    /// Answers that the server is ready, and says what is wrong without naming a vault, because this request needs no
+    /// token. The server is not ready if no vault could be opened.
     fn how_ready(&self) -> Response {
         let (open, failing) = self.counts();
         let earlier = self.source.with_earlier_settings();

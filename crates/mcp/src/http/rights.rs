@@ -63,7 +63,7 @@ pub enum VaultState {
     Deleted,
 }
 
-/// Returns the role that a person has in a vault under one of some names, and what became of the vault. It may block.
+/// Returns the role that a person has in a vault under any of these names, and the state of the vault. It may block.
 type RoleLookup = dyn Fn(&str, &[String]) -> Result<Option<(Role, VaultState)>> + Send + Sync;
 
 /// Admits requests to vaults by access tokens and roles.
@@ -77,7 +77,7 @@ pub(super) struct Access {
 }
 
 impl Access {
-    /// Checks the token of a request, and the role of its person in the vault. Also says what became of the vault.
+    /// Checks the token of a request, and the role of its person in the vault. Also returns the state of the vault.
     ///
     /// # Errors
     /// The response that refuses the request.

@@ -33,8 +33,8 @@ const TOOL: &str = "sync";
 /// The size of a part of a list of changes that is sent at once, in bytes.
 const PART: usize = 64 << 10;
 
-/// Refuses a request whose person or token has not the role that it needs, and has the refused change recorded. Where nobody
-/// logs in, the gate has compared the token, which gives every right.
+/// Refuses a request whose person or token does not have the role that it needs, and has the refused change recorded.
+/// Where nobody logs in, the gate has compared the token, which gives every right.
 async fn refuse_without_role(server: &Server, request: &Parts, needed: Role) -> Option<Response> {
     let member = request.extensions.get::<Member>()?;
     let refusal = member.refuse_by_scope(needed).or_else(|| {
@@ -215,7 +215,7 @@ fn refusal(server: &Server, error: &Error) -> Response {
     (status, text).into_response()
 }
 
-/// Returns the answer for a change over a quota. The header tells it from a request that is too large for a proxy.
+/// Returns the answer for a change over a quota. The header distinguishes it from a request that is too large for a proxy.
 fn over_quota(error: &Error, text: String) -> Response {
     let status = if error.retry_after().is_some() {
         StatusCode::TOO_MANY_REQUESTS

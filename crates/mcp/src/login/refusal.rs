@@ -71,7 +71,7 @@ pub(super) fn told_time(claims: &Map<String, Value>, claim: &str, now: u64) -> S
 pub enum Refusal {
     /// The token is longer than any that is accepted.
     TooLong,
-    /// The token is no signed JWT, or a claim has a wrong form.
+    /// The token is not a signed JWT, or a claim has a wrong form.
     Malformed,
     /// The algorithm is none of those that are allowed.
     Algorithm,

@@ -52,7 +52,7 @@ impl GitEvidence<'_> {
         }
         if note.body().len() >= LEAST_BODY {
             let found = present.with_content(blake3::hash(&bytes).as_bytes());
-            // A copy that was there as well as the note is not where it went, and a content that other files had says nothing.
+            // A copy that existed together with the note is not the moved note, and a content that other files had says nothing.
             if let [only] = found.as_slice()
                 && only != target
                 && !self.exists_at(origin.commit, only)?
@@ -67,8 +67,8 @@ impl GitEvidence<'_> {
         Ok(clues)
     }
 
-    /// Returns whether a file whose content another one has may be a third one: what moved it, or took it away, wrote most of its
-    /// content elsewhere, too.
+    /// Returns whether a file whose content another file has may in fact be a third one, because the step that moved or
+    /// removed it wrote most of its content elsewhere, too.
     fn is_contested(
         &mut self,
         followed: &Followed,

@@ -13,13 +13,13 @@ use sidenote_markdown::path::NotePath;
 
 /// What happened next to a file that is followed.
 enum NextMove {
-    /// It is still at its path. `percent` tells how much of it, if it was away meanwhile, and `is_clear` that nothing speaks for
-    /// another file.
+    /// It is still at its path. If it was away meanwhile, `percent` is the share of its content that is there, and
+    /// `is_clear` says that nothing speaks for another file.
     Stays {
         percent: u8,
         is_clear: bool,
     },
-    /// A commit moved it. `is_restored` tells that much of it is at its old path again in the last commit.
+    /// A commit moved it. `is_restored` says that much of it is at its old path again in the last commit.
     Moved {
         by: CommitIndex,
         moved: FileMove,
@@ -46,11 +46,11 @@ enum Replacement {
     Moved(FileMove),
     /// The file was rewritten in place.
     Rewritten,
-    /// Another file was moved onto it, and nobody can tell where it went.
+    /// Another file was moved onto it, and its own new path is not known.
     Lost,
 }
 
-/// What commits did with files, by the walk and by contents.
+/// The changes of files by commits, from the walk and from contents.
 struct CommitFiles<'a> {
     walk: &'a mut HistoryWalk,
     reader: &'a mut HistoryReader,
@@ -69,7 +69,7 @@ impl GitEvidence<'_> {
         let mut followed =
             Followed { at: None, steps: Vec::new(), deleted_by: None, last: (HEAD, path.clone()) };
         let mut is_deleted = false;
-        // The steps from a path where much of the file is again, and the path: another file that is like it may be what was meant.
+        // The steps from a path that has much of the file again, with the path: another, similar file may be the meant one.
         let mut restored = Vec::new();
         let (percent, is_clear) = loop {
             let next = if followed.steps.len() < MOST {
@@ -125,7 +125,7 @@ impl GitEvidence<'_> {
         Ok(followed)
     }
 
-    /// Returns whether what the working tree moved without a change is for certain one file.
+    /// Returns whether a move without a change in the working tree certainly concerns one file.
     pub(super) fn is_clear_in_tree(&self, from: &NotePath, to: &NotePath) -> bool {
         let is_same = self.working.moved.get(from).is_some_and(|moved| moved.percent == 100);
         let blob = self.head_files.get(from).filter(|_| is_same);
@@ -207,15 +207,15 @@ impl GitEvidence<'_> {
         }))
     }
 
-    /// Returns how much of a file that an event took from its path is there in the last commit, in percent, as after a revert;
-    /// `None` if that is less than a file keeps that is edited.
+    /// Returns the share of a file that is at its path again in the last commit after an event removed it, as after a
+    /// revert, in percent. `None` if the share is less than an edited file keeps.
     fn percent_restored(&mut self, path: &NotePath, event: &PathEvent) -> Result<Option<u8>> {
         let Some(now) = self.head_files.get(path).cloned() else { return Ok(None) };
         let Some(then) = self.commits().blob_in(event.parent, path)? else { return Ok(None) };
         Ok(Some(self.reader.percent_in_common(&now, &then)?).filter(|percent| *percent >= SAME_PERCENT))
     }
 
-    /// Returns whether a file that a commit renamed without a change is for certain the one at the new path.
+    /// Returns whether a file that a commit renamed without a change is certainly the one at the new path.
     pub(super) fn is_clear_move(
         &mut self,
         step: (CommitIndex, CommitIndex),
@@ -225,7 +225,7 @@ impl GitEvidence<'_> {
         self.commits().is_clear_move(step, paths, blob)
     }
 
-    /// Returns whether a commit wrote most of the content of a file that it took away elsewhere than to a path.
+    /// Returns whether a commit wrote most of the content of a file that it removed at another path than this one.
     pub(super) fn has_rival(
         &mut self,
         (parent, commit): (CommitIndex, CommitIndex),
@@ -246,7 +246,7 @@ impl GitEvidence<'_> {
 impl CommitFiles<'_> {
     /// Returns whether the file that an event found at a path is the one that a commit has there.
     fn identity(&mut self, commit: CommitIndex, path: &NotePath, event: &PathEvent) -> Result<Identity> {
-        // What both have from their common past is one file, however it was edited since.
+        // A file that both have from their common past is one file, however it was edited since.
         if self.walk.contains(event.parent, commit) || !self.walk.differs(commit, event.parent, path) {
             return Ok(Identity::Same);
         }
@@ -275,8 +275,8 @@ impl CommitFiles<'_> {
         Ok(true)
     }
 
-    /// Returns whether no other commit moved a file to another path than `to`, which the event did. Once the file came back from
-    /// there, it may have moved elsewhere: that is one of its next moves.
+    /// Returns whether the event is the only one that moved a file, to `to`. A move to another path after the file came
+    /// back from there is one of its next moves.
     fn is_only_move(
         &mut self,
         commit: CommitIndex,
@@ -338,8 +338,9 @@ impl CommitFiles<'_> {
             return Ok(if is_moved_onto { Replacement::Lost } else { Replacement::Rewritten });
         };
         if !is_moved_onto {
-            // A file that stands at its path with a text of its own did not move: what has its old content is a copy, such as
-            // the next note made from the same template. If the file at the other path made room for it, it did.
+            // A file with a text of its own at its path did not move. The file with its old content is then a copy,
+            // such as the next note made from the same template. It did move if the file at the other path made room
+            // for it.
             let made_room = match changes.of_file_at(to.as_str()) {
                 Some(PathChange::Changed { before: old, .. }) => {
                     changes.bringing(old).any(|change| paths_of(change).1 != Some(to.as_str()))
@@ -366,7 +367,7 @@ impl CommitFiles<'_> {
             Some(PathChange::Removed { blob, .. }) => (None, blob.clone()),
             _ => return Ok(None),
         };
-        // A file that took the path of another one is no rename for git.
+        // A file that took the path of another one is not a rename for git.
         if renamed.as_ref().is_none_or(|(_, percent)| *percent < 100) {
             let mut onto = changes.bringing(&own).filter_map(|change| match change {
                 PathChange::Changed { path, .. } => Some(path),
@@ -391,8 +392,8 @@ impl CommitFiles<'_> {
         Ok(Some(FileMove { to, percent, is_clear }))
     }
 
-    /// Returns whether a file that a commit renamed without a change is for certain the one at the new path: its content tells
-    /// it, and no other file that the commit wrote has most of it.
+    /// Returns whether a file that a commit renamed without a change is certainly the one at the new path: its content
+    /// shows it, and no other file that the commit wrote has most of it.
     fn is_clear_move(
         &mut self,
         (parent, commit): (CommitIndex, CommitIndex),
@@ -412,8 +413,9 @@ impl CommitFiles<'_> {
         Ok(is_clear)
     }
 
-    /// Returns whether another file that a commit wrote has most of the content of one that the commit renamed: it may be that
-    /// one, filled, and what is at the new path the next one made from the same template.
+    /// Returns whether another file that a commit wrote has most of the content of one that the commit renamed. That
+    /// file may be the renamed one with more text, and the file at the new path the next one made from the same
+    /// template.
     fn has_rival(
         &mut self,
         changes: &CommitChanges,
@@ -426,7 +428,7 @@ impl CommitFiles<'_> {
         self.reader.is_mostly_in_one(blob, &changes.rivals(from, to))
     }
 
-    /// Returns whether no other new file of a commit comes near the one that git takes for a renamed file.
+    /// Returns whether no other new file of a commit is nearly as similar as the one that git takes for the renamed file.
     fn is_far_ahead(
         &mut self,
         before: &ObjectId,

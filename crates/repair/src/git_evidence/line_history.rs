@@ -1,4 +1,4 @@
-//! Which commit last wrote the line of a link: links are traced back through the history, all of them on one walk.
+//! The commit that last wrote the line of a link. All links are traced back through the history in one walk.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ use sidenote_open_vault::source::Source;
 #[derive(Debug, Clone)]
 struct TracedLink {
     case: LinkCase,
-    /// How many links with the same destination stand before it in its note.
+    /// The number of links with the same destination before it in its note.
     position: usize,
     /// The line of the note with the link.
     line: String,
@@ -126,7 +126,7 @@ fn trace_through(
         }
     }
     let change_of = |changes: &CommitChanges| match changes.of_file_now_at(path.as_str()) {
-        // A note whose path another file took in the same commit is new at its own one for git.
+        // For git, a note whose path another file took in the same commit is a new file at its own path.
         Some(PathChange::Added { path, blob }) => Some(
             moved_away(changes, path, blob)
                 .unwrap_or_else(|| PathChange::Added { path: path.clone(), blob: blob.clone() }),

@@ -1,4 +1,4 @@
-//! Links that lead to a file, but to another one than they meant, because their note moved, or another file took the path of
+//! Links that lead to another file than they meant, because their note moved, or because another file took the path of
 //! theirs.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -19,7 +19,7 @@ use sidenote_markdown::link::Link;
 use sidenote_markdown::path::{NotePath, key};
 use sidenote_open_vault::source::Source;
 
-/// A note whose links may lead elsewhere since one step: a commit, or what the working tree changed since the last one.
+/// A note whose links may lead elsewhere since one step: a commit, or the changes of the working tree since the last one.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Suspect {
     /// The note before the step.
@@ -55,9 +55,9 @@ impl RecentMoves {
 }
 
 impl GitEvidence<'_> {
-    /// Finds links that lead to a file, but to another one than before their note moved. `with_taken` asks for links of notes
-    /// that did not move, too, where another file took the path or the name of the one that they led to: these are weak, since
-    /// they may mean what they lead to.
+    /// Finds links that lead to another file than before their note moved. With `with_taken`, links of notes that did
+    /// not move are found, too, if another file took the path or the name of the file that they led to. Their repairs
+    /// are weak, since they may mean the file that they lead to now.
     pub(crate) fn find_misled(&mut self, present: &mut Present, with_taken: bool) -> Result<()> {
         while self.walk.walked() < RECENT_COMMITS {
             if self.walk.step().is_none() {
@@ -144,7 +144,7 @@ impl GitEvidence<'_> {
         Ok(moves)
     }
 
-    /// Lists what the recent commits removed, renamed or replaced, with its path.
+    /// Lists the files that the recent commits removed, renamed or replaced, with their paths.
     fn recent_events(&self) -> Vec<(NotePath, PathEvent)> {
         let is_move = |event: &&PathEvent| {
             matches!(event.kind, PathEventKind::Removed(Some(_)) | PathEventKind::Replaced { .. })
@@ -157,7 +157,7 @@ impl GitEvidence<'_> {
         found
     }
 
-    /// Returns whether a file that a commit renamed without a change is for certain the one at the new path.
+    /// Returns whether a file that a commit renamed without a change is certainly the one at the new path.
     fn is_clear_rename(&mut self, from: &NotePath, to: &NotePath, event: &PathEvent) -> Result<bool> {
         let Some(changes) = self.walk.kept_changes(event.parent, event.commit) else { return Ok(false) };
         match changes.of_file_at(from.as_str()).and_then(|change| contents_of(change).0) {
@@ -177,7 +177,7 @@ impl GitEvidence<'_> {
                 if self.place_at(present, &state, link)?.is_none() {
                     continue;
                 }
-                // What was deleted is not replaced.
+                // A deleted file is not replaced by another one.
                 if let Some(meant) = self.meant(present, &state, link)?
                     && !self.is_right(present, source, link, &meant)
                 {
@@ -228,8 +228,8 @@ impl GitEvidence<'_> {
         Ok(self.core.journal().not_by_sidenote(moves)?.into_iter().collect())
     }
 
-    /// Finds the links of one note that led elsewhere before a step, and how certain it can be at most that they are wrong:
-    /// only those whose line is as it was then. Of another one the author, or sidenote, has decided since.
+    /// Finds the links of one note that led elsewhere before a step, each with the highest certainty that it is wrong.
+    /// Only links whose line is unchanged count: about any other one, the author or sidenote has decided since.
     fn doubtful_links(
         &mut self,
         present: &mut Present,
@@ -272,8 +272,8 @@ impl GitEvidence<'_> {
         Ok(found)
     }
 
-    /// Returns whether a step let a link lead elsewhere than to the file that it led to before, wherever that file went in the
-    /// step, and how certain it can be at most that this was not meant.
+    /// Returns whether a link leads to another file after a step than before it, even if the file itself moved in the
+    /// step. If so, also returns the highest certainty that this was not meant.
     fn misled_by(&mut self, present: &Present, suspect: &Suspect, link: &Link) -> Result<Option<Certainty>> {
         let Some(before) = self.place_at(present, &suspect.then, link)? else { return Ok(None) };
         let now = match &suspect.after {
@@ -284,8 +284,8 @@ impl GitEvidence<'_> {
         if now.is_some() && now == stays {
             return Ok(None);
         }
-        // What the same link leads to at the old path of its note tells whether the move of the note is the reason: it leads there
-        // to what it meant, wherever that is now.
+        // If the same link, at the old path of its note, leads to the file that it meant, wherever that is now, then
+        // the move of the note is the reason.
         let from_old_path = match &suspect.after {
             Some(after) => {
                 let old = Origin { commit: after.commit, source: suspect.then.source.clone() };
@@ -294,12 +294,12 @@ impl GitEvidence<'_> {
             None => place_of(&present.names, link, &suspect.then.source),
         };
         if from_old_path == now {
-            // Another file took the path or the name of the one that moved. The link may mean that one now.
+            // Another file took the path or the name of the one that moved. The link may mean the other file now.
             let is_taken = stays.is_some() && stays.as_ref() != Some(&before);
             return Ok(is_taken.then_some(Certainty::Weak));
         }
         if from_old_path != stays || self.is_tie_at(present, &suspect.then, link)? {
-            // Another file is there, too, or the order of the paths decided: the link meant nothing for certain.
+            // Another file is there, too, or only the order of the paths decided, so the meaning of the link was not certain.
             return Ok(Some(Certainty::Weak));
         }
         // A file that came with the move, or after it, may be what the link means now.
@@ -351,8 +351,8 @@ impl GitEvidence<'_> {
     }
 }
 
-/// Lists the links of a note whose whole line is as in an earlier version, with their numbers. Of several links with the same
-/// destination, those in the same position among them are compared.
+/// Lists the links of a note whose whole line is the same as in an earlier version, with their numbers. Of several
+/// links with the same destination, those in the same position among them are compared.
 fn unchanged_links<'s>(earlier: &Source, source: &'s Source) -> Vec<(usize, &'s Link)> {
     let links = &source.note.links;
     let then = LinkLines::new(&earlier.text, &earlier.note.links);

@@ -1,6 +1,7 @@
-//! Sections that moved whole from one note to another: what a link to their heading meant (docs/spec/git.md 3, *strong*).
+//! Sections that moved from one note to another without a change, and what links to their headings meant
+//! (docs/spec/git.md 3, *strong*).
 //!
-//! They are looked for in the recent commits and in the working tree, as links that lead elsewhere are.
+//! They are looked for in the recent commits and in the working tree, like links that lead elsewhere.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
@@ -25,7 +26,7 @@ use sidenote_open_vault::source::Source;
 /// The most changed notes of a commit in which moved sections are looked for.
 const MAX_CHANGED: usize = 100;
 
-/// A section that left a note and stands in another one, with the same text.
+/// A section that left a note and is in another one, with the same text.
 #[derive(Clone)]
 struct MovedSection {
     /// The note that had it, before it left.
@@ -90,8 +91,8 @@ impl MovedSections {
         Ok(())
     }
 
-    /// Finds where a section went that a link names and that its note does not have: the present note, or the one that a
-    /// commit deleted. Each name is looked for once.
+    /// Finds the new note of a section that a link names and that its own note, present or deleted, does not have. Each
+    /// name is looked for once.
     fn moved_part(&mut self, core: &Core, wanted: &WantedPart) -> Option<MovedSection> {
         let moved = match wanted.deleted_by {
             None => self.of_notes.get(&wanted.note)?,
@@ -414,8 +415,8 @@ fn moved_sections(changes: &[NoteChange]) -> Vec<(usize, usize, usize)> {
     found
 }
 
-/// Returns the hash of each section of a note that is long enough to be told by its text, with the index of its heading.
-/// Line ends, blank lines around it and the levels of its headings do not count.
+/// Returns the hash of each section of a note that is long enough to be identified by its text, with the index of its
+/// heading. Line ends, blank lines around it and the levels of its headings do not count.
 fn section_hashes(note: &Source) -> Vec<(usize, blake3::Hash)> {
     let mut hashes = Vec::new();
     for (at, heading) in note.note.headings.iter().enumerate() {

@@ -22,7 +22,7 @@ const MAX_FILE: u64 = 256 << 10;
 const LOCK_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long the wait for the lock pauses between two attempts.
 const LOCK_PAUSE: Duration = Duration::from_millis(20);
-/// A token is renewed so many milliseconds before it expires. Some providers issue tokens for a minute.
+/// The milliseconds before its expiry at which a token is renewed. Some providers issue tokens for a minute.
 const RENEWAL_MARGIN: i64 = 20_000;
 
 /// The login of a person at one vault.

@@ -82,7 +82,7 @@ pub(crate) fn failed(doing: &str, error: postgres::Error) -> Error {
         None if error.code().is_some() => "try again; if it fails again, look into the log of PostgreSQL",
         None => "see whether PostgreSQL runs and can be reached",
     };
-    // The cause is in the message, so that it is said once wherever an error is shown with its causes.
+    // The cause is in the message, so that it is shown once if an error is shown with its causes.
     Error::new(ErrorKind::Io, format!("the database cannot {doing}: {}", said(&error)))
         .with_hints(hint, FOR_AGENTS)
 }

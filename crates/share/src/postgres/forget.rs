@@ -46,8 +46,8 @@ const DEEDS: Statements = Statements {
 
 impl Database {
     /// Replaces a person in the events of all vaults, and removes the roles. `rewrite` changes an event that names the
-    /// person, given the number, and returns whether it does. With `dry_run`, the events are only counted. Copies are made
-    /// anew afterwards, because the vaults get another origin.
+    /// person, given the number, and returns whether it does. With `dry_run`, the events are only counted. Copies are
+    /// made again afterwards, because the vaults get another origin.
     pub(crate) fn forget(
         &self,
         who: &str,
@@ -85,7 +85,7 @@ impl Database {
                         &[(&vault, Type::UUID), (&origin, Type::UUID)],
                     );
                     let head: i64 = renewed.map_err(renew)?.get(0);
-                    // Servers have the person in their copies until they hear of it.
+                    // Servers have the person in their copies until they learn of it.
                     notify(transaction, vault, head).map_err(renew)?;
                 }
             }
@@ -174,7 +174,7 @@ fn remove_roles(transaction: &mut Transaction<'_>, vault: Uuid, who: &str, dry_r
     Ok(usize::try_from(removed).unwrap_or(usize::MAX))
 }
 
-/// Replaces a person in the record of blocks, which `stored` stands for from now on.
+/// Replaces a person by `stored` in the record of blocks.
 fn replace_blocks(
     transaction: &mut Transaction<'_>,
     who: &str,

@@ -15,7 +15,7 @@ use sidenote_base::error::Result;
 
 /// The channel of all vaults of a database.
 const LISTEN: &str = "listen sidenote_commit";
-/// What stands in the place of the generation where an operator changed the vault itself.
+/// The value in place of the generation, if an operator changed the vault itself.
 const OF_VAULT: &str = "vault";
 const NOTIFY: &str = "select pg_notify('sidenote_commit', $1)";
 
@@ -41,7 +41,7 @@ pub(super) fn notify_of_vault(client: &mut impl GenericClient, vault: Uuid) -> R
     client.query_typed(NOTIFY, &[(&format!("{vault} {OF_VAULT}"), Type::TEXT)]).map(drop)
 }
 
-/// A connection on which commits are heard of.
+/// A connection that receives notifications of commits.
 pub(crate) struct Listener(Client);
 
 impl fmt::Debug for Listener {

@@ -234,8 +234,8 @@ fn role_of(transaction: &mut Transaction<'_>, vault: Uuid, who: &str) -> Result<
     Ok(row.map_err(|error| failed("read the role", error))?.map(|row| row.get(0)))
 }
 
-/// Returns the name under which the block of a forgotten person is stored. It can be recognised where the person shows a
-/// token, and does not say who that is.
+/// Returns the name under which the block of a forgotten person is stored. It can be compared with the token of a
+/// person, and does not reveal the person.
 pub(super) fn hash_of(who: &str) -> String {
     format!("hash:{}", ContentHash::of(format!("sidenote, a blocked person: {who}").as_bytes()))
 }

@@ -58,7 +58,7 @@ fn find(client: &mut impl GenericClient, name: &str) -> Result<Option<FoundVault
 fn taken(found: &FoundVault, name: &str) -> Error {
     let text = match (&found.deleted, found.name == name) {
         (_, false) => format!(
-            "{name:?} is the former name of the vault {}, whose clients are told so by it",
+            "{name:?} is the former name of the vault {}, and still leads its clients to it",
             found.name
         ),
         (Some(_), true) => format!("the vault {name:?} was deleted, and can still be brought back"),
@@ -217,8 +217,9 @@ impl Database {
         })
     }
 
-    /// Removes a vault for good, with its history, rights and former names. With `due`, only if it is deleted and its time is
-    /// over then: another operator may have brought it back meanwhile. Returns whether it was removed.
+    /// Removes a vault for good, with its history, rights and former names. With `due`, only if it is deleted and its
+    /// time is over at that instant, because another operator may have brought it back meanwhile. Returns whether it
+    /// was removed.
     pub(crate) fn remove_vault(&self, id: Uuid, due: Option<Timestamp>) -> Result<bool> {
         let due = due.map(Timestamp::millis);
         self.write(Some(id), |transaction| {

@@ -30,8 +30,8 @@ impl Database {
         self.read(Some(vault), |transaction| changes_to(transaction, vault, wanted))
     }
 
-    /// Gives a vault these files and no others, and a new origin, by which servers and synchronised folders notice it. Returns
-    /// what has changed, which `event` gets as its files.
+    /// Gives a vault these files and no others, and a new origin, by which servers and synchronised folders notice the
+    /// change. Returns the changes, which are also the files of `event`.
     pub(crate) fn restore(
         &self,
         vault: Uuid,

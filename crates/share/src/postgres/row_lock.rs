@@ -221,8 +221,8 @@ impl RowLock {
         }
     }
 
-    /// Asks over a new connection whether a commit whose answer was lost was carried out. The row lock is taken first: the
-    /// transaction that had it has ended then.
+    /// Asks over a new connection whether a commit whose answer was lost was carried out. The row lock is taken first,
+    /// so that the transaction that had it has ended.
     fn ask_after_lost_answer(&self, event: &str, lost: Error) -> Result<()> {
         // Connections that are free were most likely lost with it.
         self.database.forget_idle();

@@ -1,4 +1,4 @@
-//! TLS to a database beyond this machine: whose certificates are trusted, as the address of the database says it.
+//! TLS to a database beyond this machine: which certificates are trusted, by the address of the database.
 
 use std::path::{Path, PathBuf};
 
@@ -14,8 +14,8 @@ use sidenote_http_client::authorities;
 /// The modes of libpq that check the certificate. TLS here always does, so they mean no more than `require`.
 const CHECKING_MODES: [&str; 2] = ["verify-ca", "verify-full"];
 
-/// Takes what the driver does not know out of an address: the file with the certificates of authorities, and modes that check
-/// the certificate. Returns the address for the driver, and the file.
+/// Removes the options that the driver does not know from an address: the file with the certificates of authorities,
+/// and modes that check the certificate. Returns the address for the driver, and the file.
 pub(super) fn split_address(address: &str) -> (String, Option<PathBuf>) {
     let Some((place, parameters)) = address.split_once('?') else { return (address.to_owned(), None) };
     let mut roots = None;

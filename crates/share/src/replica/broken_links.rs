@@ -1,5 +1,5 @@
-//! The links of a folder that lead to files which a synchronisation removed: a rename elsewhere is a removal here, and changes
-//! the links of the notes that were there.
+//! The links of a folder that lead to files which a synchronisation removed. A rename on another computer is a removal
+//! here; it has updated only the links of the notes that existed there.
 
 use std::collections::BTreeSet;
 

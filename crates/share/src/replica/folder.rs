@@ -1,4 +1,4 @@
-//! The folder of a person: what is in it, and writing what the vault has, whole or not at all.
+//! The folder of a person: reading its files, and writing files of the vault, each whole or not at all.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
@@ -47,7 +47,7 @@ pub(crate) struct LocalStep<'a> {
 pub(crate) struct Landed {
     /// The files whose step was carried out.
     pub(crate) done: Vec<SharedPath>,
-    /// The files that changed since they were looked at. They are planned anew.
+    /// The files that changed since they were looked at. They are planned again.
     pub(crate) changed: Vec<SharedPath>,
     /// The files that cannot be written, and why.
     pub(crate) failed: Vec<(SharedPath, String)>,
@@ -78,8 +78,9 @@ impl Folder {
         self.tells_case_apart
     }
 
-    /// Reads what has changed since the last time, and returns all files. `expected` are those that were there, or that the
-    /// vault has; `done` is called with the number of files that were read, and with that of all.
+    /// Reads the files that changed since the last time, and returns all files. `expected` are the files that were
+    /// there, or that the vault has. `done` is called with the number of files that were read, and with the number of
+    /// all files.
     pub(crate) fn scan(
         &mut self,
         expected: impl Iterator<Item = SharedPath>,
@@ -204,8 +205,8 @@ impl Folder {
         Ok(landed)
     }
 
-    /// Records files that a commit removed from the vault as an operation of the folder, which `undo` takes back: the files come
-    /// here then, and with the next synchronisation into the vault. `lost` has their bytes.
+    /// Records files that a commit removed from the vault as an operation of the folder. `undo` brings them back into
+    /// the folder, and the next synchronisation into the vault. `lost` has their bytes.
     pub(crate) fn record_lost(
         &self,
         request: &CommitRequest,
@@ -270,7 +271,7 @@ impl Folder {
         for notice in &applied.notices {
             tracing::info!("{notice}");
         }
-        // Another program wrote at the same moment. What is there now is planned anew.
+        // Another program wrote at the same moment. The file that is there now is planned again.
         let as_planned =
             steps.iter().all(|step| shared.hash(step.path).is_ok_and(|hash| hash == step.hash_after()));
         if as_planned {
@@ -359,7 +360,7 @@ impl LocalStep<'_> {
 
 /// Removes a folder without files that has the name of a new file.
 fn make_room(shared: &mut SharedFiles, path: &SharedPath) -> Result<()> {
-    // What is in the way above is told when the file is written.
+    // A file that is in the way above is reported when the file is written.
     let is_folder = shared.entry(path).is_ok_and(|entry| entry.is_some_and(|entry| entry.is_dir()));
     if is_folder && !shared.remove_folder_without_files(path.as_str())? {
         return Err(Error::invalid("a folder of this name is here, with files that are not shared"));

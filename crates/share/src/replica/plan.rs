@@ -101,7 +101,7 @@ pub struct Counts {
 /// What is done with all files, in the order of their paths.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Plan {
-    /// Each file with its step. Files with which nothing is to be done are left out.
+    /// Each file with its step. Files without a step are left out.
     pub steps: BTreeMap<SharedPath, Step>,
 }
 
@@ -128,9 +128,9 @@ impl Plan {
 /// A plan that loses so few files needs no consent: the reply names each of them.
 const FEW: usize = 10;
 
-/// Returns whether a plan loses more than half of the files of a side, or all of a few, without their bytes going on under another
-/// name there. A folder that is not mounted looks like this, a state that came without its files, and a vault that somebody
-/// emptied.
+/// Returns whether a plan removes more than half of the files of a side, or all of a few, while their bytes do not stay
+/// under another name. A folder that is not mounted looks like this, and so do a state without its files and a vault
+/// that somebody emptied.
 pub fn loses_most(plan: &Plan, files: &BTreeMap<SharedPath, FileStates>) -> bool {
     let local = |states: &FileStates| match states.local {
         LocalFile::Present(hash) => Some(hash),
@@ -154,7 +154,7 @@ pub fn loses_most(plan: &Plan, files: &BTreeMap<SharedPath, FileStates>) -> bool
     is_most(&removed_here, &here, &there) || is_most(&removed_there, &there, &here)
 }
 
-/// Decides about one file by itself. `None` means that nothing is to be done.
+/// Decides about one file by itself. `None` means that there is nothing to do.
 pub fn decide(states: &FileStates, copy: impl FnOnce() -> String) -> Option<Step> {
     let local = match &states.local {
         LocalFile::LeftOut(why) => return Some(Step::LeaveOut(why.clone())),
@@ -193,8 +193,8 @@ pub fn plan(files: &BTreeMap<SharedPath, FileStates>, rules: &Rules) -> Plan {
     Plan { steps }
 }
 
-/// Leaves out the files of the vault that the folder cannot have: names that its system refuses, and all but one of those that
-/// it does not tell apart. They stay in the vault as they are.
+/// Leaves out the files of the vault that the folder cannot have: names that its system refuses, and all but one of the
+/// names that it does not distinguish. They stay in the vault as they are.
 fn leave_out_impossible(
     files: &BTreeMap<SharedPath, FileStates>,
     rules: &Rules,

@@ -1,4 +1,4 @@
-//! The service of a team as a synchronisation asks it: what changed, contents, commits. Errors are in words of the person.
+//! The requests of a synchronisation to the service of a team: changes, contents, commits. Errors are worded for the person.
 
 use std::time::Duration;
 
@@ -95,7 +95,7 @@ impl Remote {
             200 if ContentHash::of(&reply.body) == hash => Ok(Some(reply.body)),
             200 => Err(Error::new(ErrorKind::Io, "a content arrived with other bytes than were sent")
                 .with_hint("try again")),
-            // Whether the vault is gone is told by the next question for changes.
+            // The next request for changes shows whether the vault is gone.
             404 => Ok(None),
             _ => Err(self.refusal(&reply)),
         }

@@ -1,7 +1,7 @@
-//! What is remembered of the last synchronisation of a folder, in `.sidenote/local/sync.json`.
+//! The state of the last synchronisation of a folder, in `.sidenote/local/sync.json`.
 //!
-//! The file is replaced as a whole. It is written after what it tells of is done, so a process that was killed has done more
-//! than it says, and never less.
+//! The file is replaced as a whole. It is written after the changes that it records, so a process that was killed may
+//! have done more than it says, and never less.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,5 @@
-//! New files that the vault does not take. A file that was removed may be one of them under its former name: its removal alone
-//! would take the note from everybody else.
+//! New files that the vault does not take. A removed file may be one of them under its former name; then its removal
+//! alone would delete the note for everybody else.
 
 use sidenote_base::error::Result;
 use sidenote_links::content_similarity::ContentPieces;
@@ -33,8 +33,8 @@ impl UnsentFiles {
         self.0.is_empty()
     }
 
-    /// Returns the file that a removed one may be under another name: it has its content, its file name, or half of its
-    /// content. `content` gives the content that is removed.
+    /// Returns the new file that may be a removed one under another name: it has the same content, the same file name,
+    /// or half of the content. `content` gives the removed content.
     ///
     /// # Errors
     /// Those of `content`.

@@ -30,7 +30,7 @@ pub enum SyncEvent<'a> {
 }
 
 impl Replica {
-    /// Makes folder and vault equal whenever one of them changes, until `stop` is set. What happens is told to `report`.
+    /// Makes folder and vault equal whenever one of them changes, until `stop` is set. `report` gets every event.
     ///
     /// # Errors
     /// `Invalid` if the service refuses the token or a right, or the first synchronisation needs a choice; `NotFound` if it
@@ -60,7 +60,7 @@ impl Replica {
                             report(SyncEvent::Synchronised(&reply));
                             return Ok(());
                         }
-                        // What is left out is told once for each reason, and not at every change.
+                        // A file that is left out is reported once for each reason, not at every change.
                         let all = reply.left_out.clone();
                         let mut news = reply;
                         news.left_out.retain(|left| !left_out.contains(left));

@@ -1,4 +1,4 @@
-//! The messages between a shared vault and those who keep a folder equal to it, as bytes. Pure.
+//! The messages between a shared vault and the folders that are kept equal to it, as bytes. Pure.
 //!
 //! A list of changes is lines of JSON: a head, and one line for each file. A commit is a line of JSON that names the files,
 //! followed by their contents.

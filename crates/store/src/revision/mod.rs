@@ -1,5 +1,5 @@
-//! What git knows of a vault: its notes as they were, and how they changed. Only the files of a repository are read, and
-//! nothing is written to it.
+//! A vault in git: its notes at a revision, and their changes. Only the files of a repository are read, and nothing is
+//! written to it.
 
 pub(crate) mod at;
 pub(crate) mod diff;

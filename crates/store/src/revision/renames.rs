@@ -1,5 +1,4 @@
-//! Which removed file and which new one are one renamed file, where git does not tell: between a commit and the files on
-//! the disk.
+//! Renames that git does not report, between a commit and the files on the disk: pairs of a removed and a new file.
 
 use std::collections::HashMap;
 

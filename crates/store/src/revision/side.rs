@@ -240,7 +240,7 @@ pub(super) struct ReadNote {
 }
 
 impl ReadNote {
-    /// Returns the empty note that stands for one that is not there.
+    /// Returns the empty note in place of one that does not exist.
     pub(super) fn none() -> Self {
         Self { text: String::new(), note: Note::default() }
     }

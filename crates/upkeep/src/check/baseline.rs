@@ -13,8 +13,8 @@ use sidenote_base::error::{Error, Result};
 /// The version of the format.
 const VERSION: u32 = 1;
 
-/// The known problems of a vault. A problem is recognised by its note and its fingerprint, not by its line; or else by its note,
-/// its code and what its link means, which stay when files are renamed and links follow.
+/// The known problems of a vault. A problem is recognised by its note and its fingerprint, not by its line; or else by
+/// its note, its code and the target of its link, which stay the same when files are renamed and links follow.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Baseline {
     version: u32,
@@ -53,7 +53,7 @@ impl KnownProblem {
         }
     }
 
-    /// Returns what the link of the problem means, as far as files are there; `None` for a problem without a link.
+    /// Returns what the link of the problem means, if its files exist; `None` for a problem without a link.
     fn meaning(&self, is_there: &impl Fn(&str) -> bool) -> Option<LinkMeaning<'_>> {
         let target = self.target.as_deref()?;
         let into = self.into.as_deref();
@@ -66,7 +66,7 @@ impl KnownProblem {
     }
 }
 
-/// What a link with a problem means. A note that is gone may have been renamed, so it stands for any.
+/// What a link with a problem means. A note that is gone may have been renamed, so its entry covers any note.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct LinkMeaning<'p> {
     path: Option<&'p str>,
@@ -117,10 +117,10 @@ impl Baseline {
         let invalid = |what: &str| {
             Error::invalid(format!("{} {what}", path.display())).with_hints(
                 format!(
-                    "record the present problems anew: sidenote check --write-baseline {}",
+                    "record the present problems again: sidenote check --write-baseline {}",
                     path.display()
                 ),
-                "ask the user to write the baseline anew",
+                "ask the user to write the baseline again",
             )
         };
         let parsed: Self =
@@ -146,11 +146,12 @@ impl Baseline {
         self.problems.iter().map(|known| known.count).sum()
     }
 
-    /// Removes the problems that are known. Each entry stands for as many equal problems as it counts.
+    /// Removes the problems that are known. Each entry covers as many equal problems as it counts.
     ///
-    /// An entry whose problem is gone also stands for a problem of the same note with the same code, whose link means the same: a
-    /// rename, or an edit, changed the text of the line. If its note is gone, it stands for one of another note, since the note
-    /// may have been renamed; but not for one of a whole note, whose fingerprint says nothing about the note.
+    /// An entry whose problem is gone also covers a problem of the same note with the same code and the same target of
+    /// its link, since a rename or an edit may have changed the text of the line. If its note is gone, the entry covers
+    /// one of another note, since the note may have been renamed. It does not cover a problem of a whole note, whose
+    /// fingerprint says nothing about the note.
     pub(super) fn remove_known(
         &self,
         problems: &mut Vec<Problem>,

@@ -1,4 +1,4 @@
-//! What git says about the files of a check: those of the next commit, and those that changed since a revision.
+//! The files of a check by git: those of the next commit, and those that changed since a revision.
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::Path;

@@ -36,7 +36,7 @@ pub struct Problem {
     pub target: Option<String>,
     /// A hash of the code, the target and the text of the line. It stays the same when the line moves.
     pub fingerprint: String,
-    /// Edits that fix the problem for certain, if there are any.
+    /// Edits that certainly fix the problem, if there are any.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub fixes: Vec<Fix>,
     /// Other files that the problem depends on, such as the note that a link leads to.
@@ -90,17 +90,17 @@ impl Place {
     }
 }
 
-/// The lines of a note, as they stand in fingerprints.
+/// The lines of a note, in the form of fingerprints.
 #[derive(Debug)]
 pub(super) struct LineTexts<'t> {
     /// The lines and columns of the note.
     pub(super) locator: Locator<'t>,
-    /// The last long line, by its number, and the hash that stands for it. A long line can have very many problems.
+    /// The last long line, by its number, and the hash that replaces it. A long line can have very many problems.
     long: RefCell<(usize, String)>,
 }
 
 impl<'t> LineTexts<'t> {
-    /// The longest line, in bytes, that stands for itself.
+    /// The longest line, in bytes, that is not replaced by its hash.
     const LONGEST: usize = 8 << 10;
 
     /// Finds the lines of a note.
@@ -205,7 +205,7 @@ impl Problem {
         Region { line, column, end_line, end_column }
     }
 
-    /// Returns whether the problem is one of the index or the records, whose path is no path of a note.
+    /// Returns whether the problem is one of the index or the records, whose path is not a path of a note.
     pub fn is_of_vault(&self) -> bool {
         find(self.code).is_some_and(|known| known.scope == Scope::Vault)
     }

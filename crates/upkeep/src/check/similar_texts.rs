@@ -35,7 +35,7 @@ pub struct SimilarTexts {
 pub struct RepeatedTexts {
     /// The pairs of notes with about the same text.
     pub similar: Vec<SimilarTexts>,
-    /// Groups of notes, by their paths, whose whole texts are the same but for the ends of lines and of the file.
+    /// Groups of notes, by their paths, whose whole texts are the same except for the ends of lines and of the file.
     pub equal: Vec<Vec<String>>,
 }
 
