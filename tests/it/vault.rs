@@ -11,7 +11,7 @@ use sidenote::markdown::frontmatter::PropertyType;
 use sidenote::markdown::path::NotePath;
 use sidenote::vault::Vault;
 use sidenote::vault::location::{Location, LocationReason};
-use sidenote::vault::obsidian::{DailyNotes, FolderSetting, Settings, Templates, Trash};
+use sidenote::vault::obsidian::{DailyNotes, FolderSetting, Settings, Templates};
 use sidenote::vault::scan::{DirListing, Scan, ScanOptions, scan, scan_each, stat};
 use tempfile::TempDir;
 
@@ -427,10 +427,7 @@ fn settings_default_to_obsidians() {
         let found = settings(&[(name, text)]);
         assert_eq!(found.link_format, LinkFormat::Shortest);
         assert_eq!((found.use_markdown_links, found.always_update_links), (false, false));
-        assert_eq!(
-            (found.attachments, found.new_files, found.trash),
-            (FolderSetting::Root, FolderSetting::Root, Trash::System)
-        );
+        assert_eq!((found.attachments, found.new_files), (FolderSetting::Root, FolderSetting::Root));
         assert_eq!((found.daily_notes, found.templates), (DailyNotes::default(), Templates::default()));
         assert_eq!(found.warnings, Vec::<String>::new());
     }
@@ -451,7 +448,7 @@ fn settings_are_read() {
         ),
         ("templates.json", r#"{"folder":"T","dateFormat":"DD.MM.","timeFormat":""}"#),
     ]);
-    assert_eq!((found.link_format, found.trash), (LinkFormat::Relative, Trash::Local));
+    assert_eq!(found.link_format, LinkFormat::Relative);
     assert!(found.use_markdown_links && found.always_update_links);
     assert_eq!(found.attachments, FolderSetting::BelowNote("att".to_owned()));
     assert_eq!(found.new_files, FolderSetting::Folder("In/box".to_owned()));

@@ -41,8 +41,6 @@ pub struct Settings {
     pub attachments: FolderSetting,
     /// Where a note made from an unresolved bare link goes (`newFileLocation`, `newFileFolderPath`).
     pub new_files: FolderSetting,
-    /// What deleting a file does (`trashOption`).
-    pub trash: Trash,
     /// The settings of daily notes.
     pub daily_notes: DailyNotes,
     /// The settings of templates.
@@ -65,18 +63,6 @@ pub enum FolderSetting {
     BelowNote(String),
     /// A folder of the vault, as a path from the root.
     Folder(String),
-}
-
-/// What deleting a file does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Trash {
-    /// It moves to the operating system's trash.
-    #[default]
-    System,
-    /// It moves to `.trash` in the vault.
-    Local,
-    /// It is deleted permanently.
-    None,
 }
 
 /// The settings of daily notes (docs/spec/obsidian.md 9).
@@ -214,12 +200,6 @@ impl Settings {
         self.is_link_format_set = app.values.get("newLinkFormat").is_some_and(Value::is_string);
         self.use_markdown_links = app.flag("useMarkdownLinks");
         self.always_update_links = app.flag("alwaysUpdateLinks");
-        self.trash = app.choice("trashOption", |name| match name {
-            "system" => Some(Trash::System),
-            "local" => Some(Trash::Local),
-            "none" => Some(Trash::None),
-            _ => None,
-        });
         let attachments = app.text("attachmentFolderPath", "/");
         self.attachments = match attachments.strip_prefix("./") {
             Some(below) => match folder(below) {
