@@ -25,6 +25,7 @@ pub(super) fn stop_with(stop: Arc<AtomicBool>, out: Output) -> Result<Arc<Atomic
 }
 
 /// Returns a flag that Ctrl-C sets. A second Ctrl-C ends the process at once, which is safe at any moment.
+#[cfg(feature = "team")]
 pub(super) fn stop_on_signal() -> Result<Arc<AtomicBool>> {
     let stop = Arc::new(AtomicBool::new(false));
     let flag = Arc::clone(&stop);

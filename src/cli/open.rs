@@ -109,6 +109,7 @@ pub(super) fn run_with(command: &str, argument: &Path) -> Result<()> {
 }
 
 /// Opens an address in the browser. The caller does not wait for that.
+#[cfg(any(feature = "team", feature = "web"))]
 pub(super) fn open_browser(out: output::Output, address: String) {
     let opened = std::thread::Builder::new().name("sidenote-open".to_owned()).spawn(move || {
         if let Err(error) = run_with(&opener(), Path::new(&address)) {

@@ -5,10 +5,11 @@ use sidenote_base::error::{Error, Result};
 
 /// Lists the toolsets.
 fn all() -> Vec<Toolset> {
-    let mut all = vec![Toolset::NOTES, Toolset::MORE];
     #[cfg(feature = "compat")]
-    all.extend(crate::compat::TOOLSETS);
-    all
+    let others = crate::compat::TOOLSETS;
+    #[cfg(not(feature = "compat"))]
+    let others = [];
+    [Toolset::NOTES, Toolset::MORE].into_iter().chain(others).collect()
 }
 
 /// Lists the names of the toolsets.

@@ -23,6 +23,7 @@ pub(super) fn small_letters(chunk: u64) -> u64 {
 }
 
 /// Returns the set of letters of either case and digits.
+#[inline]
 pub fn letters(chunk: u64) -> u64 {
     // Setting this bit turns a capital into a small letter.
     within(chunk | every(0x20), b'a', b'z') | within(chunk, b'0', b'9')
@@ -34,11 +35,13 @@ pub(super) fn lower_case(chunk: u64) -> u64 {
 }
 
 /// Returns the set of white space, as [`u8::is_ascii_whitespace`] says.
+#[inline]
 pub fn spaces(chunk: u64) -> u64 {
     within(chunk, b' ', b' ') | within(chunk, b'\t', b'\n') | within(chunk, b'\x0C', b'\r')
 }
 
 /// Packs a set into the eight bits of one byte, the first byte in the lowest bit.
+#[inline]
 pub fn packed_bits(set: u64) -> u8 {
     // The multiplication moves each bit to its position in the highest byte.
     ((set >> 7).wrapping_mul(0x0102_0408_1020_4080) >> 56) as u8

@@ -16,6 +16,7 @@ pub struct ShortWord {
 
 /// Returns the bytes of a term of at most [`MAX_SHORT`] bytes as those of a [`ShortWord`]; those before that limit of a
 /// longer one.
+#[inline]
 pub fn packed(term: &[u8]) -> u128 {
     let mut bytes = [0; MAX_SHORT];
     bytes.iter_mut().zip(term).for_each(|(to, &from)| *to = from);

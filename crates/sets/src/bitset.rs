@@ -20,11 +20,13 @@ impl Bitset {
     }
 
     /// Returns whether the set contains `number`.
+    #[inline]
     pub fn contains(&self, number: usize) -> bool {
         self.words.get(number / 64).is_some_and(|word| word >> (number % 64) & 1 == 1)
     }
 
     /// Adds `number`, and returns whether it is new. A number beyond the capacity is ignored.
+    #[inline]
     pub fn insert(&mut self, number: usize) -> bool {
         let Some(word) = self.words.get_mut(number / 64) else { return false };
         let bit = 1 << (number % 64);

@@ -16,6 +16,7 @@ pub struct FileSet {
 
 impl FileSet {
     /// Returns whether a file is in the set.
+    #[inline]
     pub fn contains(&self, file: FileId) -> bool {
         usize::try_from(file).is_ok_and(|number| self.listed.contains(number)) != self.is_complement
     }
@@ -80,6 +81,7 @@ impl FileSet {
     }
 
     /// Adds a file to a listed set.
+    #[inline]
     pub fn insert(&mut self, file: FileId) {
         let Ok(number) = usize::try_from(file) else { return };
         self.listed.grow_to_hold(number);

@@ -1,6 +1,7 @@
 //! LEB128, the variable-length encoding of integers: seven bits per byte, the lowest first.
 
 /// Appends the encoding of `number` to `out`.
+#[inline]
 pub fn write(mut number: u64, out: &mut Vec<u8>) {
     while number >= 0x80 {
         out.push(number as u8 | 0x80);
@@ -11,6 +12,7 @@ pub fn write(mut number: u64, out: &mut Vec<u8>) {
 
 /// Decodes the number at the beginning of `packed`, and advances `packed` past it. Returns `None` if there is no
 /// complete number.
+#[inline]
 pub fn read(packed: &mut &[u8]) -> Option<u64> {
     let mut number = 0;
     for shift in (0..64).step_by(7) {
