@@ -71,7 +71,7 @@ repair-kills:
 
 # Compile the tests for Windows and run them under Wine; for instance: just wine parse:: search::
 wine *tests:
-    CARGO_TARGET_X86_64_PC_WINDOWS_GNU_RUNNER="{{justfile_directory()}}/tests/wine/run.sh" cargo test --release --target x86_64-pc-windows-gnu --test it -- {{tests}}
+    CARGO_TARGET_X86_64_PC_WINDOWS_GNU_RUNNER="{{justfile_directory()}}/tests/wine/run.sh" cargo test --release --target x86_64-pc-windows-gnu --lib --test it -- {{tests}}
 
 # Check licences, advisories and duplicates of dependencies; needs cargo-deny.
 deny:
@@ -90,7 +90,7 @@ docs:
 # Compile the fuzz targets, what serves the conformance suite, and the core without the features on by default.
 check-extras:
     cargo check --features conformance
-    cargo check --no-default-features
+    cargo clippy -p sidenote --no-default-features -- -D warnings
     cargo check --manifest-path fuzz/Cargo.toml --target-dir target
 
 # Feed a parser or rewriter with random input: note, rewrite, frontmatter, query, journal; needs cargo-fuzz and nightly.

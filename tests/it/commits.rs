@@ -184,7 +184,6 @@ fn hook(vault: &TestVault, name: &str, script: &str) {
 }
 
 /// Everything that is not committed, and why.
-// size: a table of cases.
 #[cfg(unix)]
 #[test]
 fn what_is_not_committed_is_said_with_the_reason() {

@@ -160,7 +160,7 @@ fn undoing_all_operations_restores_the_first_tree() {
         let operation = match dice(7) {
             0 => Operation::Move(MoveRequest {
                 from: a.clone(),
-                to: format!("ChangeLock {turn}/{}", a.rsplit('/').next().unwrap()),
+                to: format!("Turn {turn}/{}", a.rsplit('/').next().unwrap()),
                 relaxed: true,
                 ..MoveRequest::default()
             }),

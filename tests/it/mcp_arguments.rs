@@ -32,7 +32,6 @@ fn vault() -> TestVault {
 }
 
 /// A valid call of each tool.
-// size: a table.
 fn calls() -> Vec<(&'static str, Value)> {
     vec![
         (

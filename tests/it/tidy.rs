@@ -16,8 +16,9 @@ use crate::support::{crates, source_files};
 
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 
-/// The crates that alone depend on an engine, and may name its types.
-const OWNERS: [(&str, &str); 25] = [
+/// The crates that alone depend on an engine, and may name its types; the empty name is that of the program. The crates of the
+/// async runtime belong to the servers.
+const OWNERS: [(&str, &str); 32] = [
     ("tantivy", "bm25"),
     ("rusqlite", "catalog"),
     ("usearch", "vectors"),
@@ -43,6 +44,23 @@ const OWNERS: [(&str, &str); 25] = [
     ("windows-sys", "base"),
     ("dunce", "base"),
     ("notify", "vault"),
+    ("tokio", "http|mcp|share|web"),
+    ("axum", "http|mcp|web"),
+    ("hyper", "http"),
+    ("hyper-util", "http"),
+    ("schemars", "compat|mcp"),
+    ("clap", ""),
+    ("clap_mangen", ""),
+];
+
+/// The crates that others must not use, though no circle would follow: only `embed` knows the encoder, what the servers share
+/// knows nothing of a vault, the servers know nothing of each other, and none knows where a vault comes from.
+const FORBIDDEN: [(&str, &[&str]); 5] = [
+    ("sidenote-share", &["http", "mcp", "web", "compat"]),
+    ("sidenote-mcp", &["http", "web", "share"]),
+    ("sidenote-web", &["http", "mcp", "share", "compat"]),
+    ("sidenote-store", &["http"]),
+    ("sidenote-http", &[""]),
 ];
 
 /// More lines than this need a reason.
@@ -211,8 +229,22 @@ fn every_engine_has_one_owner() {
         let manifests = manifests();
         let users =
             manifests.iter().filter(|(_, manifest)| dependencies(manifest, "dependencies").contains(engine));
-        assert_eq!(users.map(|(name, _)| name.as_str()).collect::<Vec<_>>(), [owner], "{engine}");
+        assert_eq!(users.map(|(name, _)| name.as_str()).collect::<Vec<_>>().join("|"), owner, "{engine}");
     }
+}
+
+#[test]
+fn no_crate_uses_one_that_it_must_not_know() {
+    let manifests = manifests();
+    for (used, users) in FORBIDDEN {
+        for (name, manifest) in manifests.iter().filter(|(name, _)| users.contains(&name.as_str())) {
+            assert!(!dependencies(manifest, "dependencies").contains(used), "{name:?} uses {used}");
+        }
+    }
+    let knows = |(_, manifest): &&(String, toml::Table)| {
+        dependencies(manifest, "dependencies").contains("sidenote-encoder")
+    };
+    assert_eq!(manifests.iter().filter(knows).map(|(name, _)| name.as_str()).collect::<Vec<_>>(), ["embed"]);
 }
 
 /// The files that may have code for one operating system: the platform layer, and the signals, which belong to tokio.
@@ -291,15 +323,15 @@ fn every_dependency_has_its_reason() {
 }
 
 #[test]
-fn the_program_and_the_store_name_the_same_repository() {
+fn the_program_and_the_doctor_name_the_same_repository() {
     let repository = |path: &str| {
         let manifest: toml::Table = read(path).parse().unwrap();
         manifest["package"].get("repository").cloned()
     };
     assert_eq!(
         repository("Cargo.toml"),
-        repository("crates/store/Cargo.toml"),
-        "`doctor` names it, which is in the store"
+        repository("crates/upkeep/Cargo.toml"),
+        "`doctor` names it, which is in the upkeep"
     );
 }
 

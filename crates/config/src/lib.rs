@@ -709,7 +709,8 @@ fn read_user_file() -> Result<(PathBuf, DocumentMut)> {
 
 /// Sets one setting in the user's file to a value of its type, or removes it. A dry run only reports what would change.
 ///
-/// # Errors `Invalid` for an unknown key, and for a value of a wrong type or out of range; otherwise those of
+/// # Errors
+/// `Invalid` for an unknown key, and for a value of a wrong type or out of range; otherwise those of
 /// [`edit_user_file`].
 pub fn set_user(key: &str, value: Option<&str>, dry_run: bool) -> Result<ConfigEdit> {
     let origin = || Origin::Flag("config set".to_owned());
@@ -746,7 +747,8 @@ pub fn set_user(key: &str, value: Option<&str>, dry_run: bool) -> Result<ConfigE
 
 /// Sets a setting of commits for one vault in the user's file, or removes it. A dry run only reports what would change.
 ///
-/// # Errors `Invalid` for a key that cannot be set for one vault, and for a value out of range; otherwise those of
+/// # Errors
+/// `Invalid` for a key that cannot be set for one vault, and for a value out of range; otherwise those of
 /// [`edit_user_file`].
 pub fn set_user_for_vault(root: &Path, key: &str, value: Option<&str>, dry_run: bool) -> Result<ConfigEdit> {
     if let Some(text) = value {

@@ -1,9 +1,8 @@
 //! The shared vectors: vectors of passages in the user's cache folder, which all clones, worktrees and vaults of the
 //! user share. A text that was embedded for one index is not embedded for another one.
 //!
-//! Each model has a folder of segments, and each segment is a log as in the index. Segments are only appended to, and
-//! are removed as a whole, the oldest first. Nothing depends on this: a failure is logged, and the passages are
-//! embedded.
+//! Each model has a folder of segments, logs as in the index, which are appended to and removed as a whole, the oldest first.
+//! Nothing depends on this: a failure is logged, and the passages are embedded.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::File;

@@ -575,8 +575,8 @@ impl DatePattern {
 }
 
 /// Finds the patterns of dates in a text, in order; at one place, the longest comes first. They are those of the
-/// languages of the text, and those of a language that the words of the date alone are in, as in `Schmidt am 7.
-/// Oktober`.
+/// languages of the text, and those of a language that the words of the date alone are in: in `Schmidt am 7. Oktober`, the
+/// date alone says which language it is in.
 pub fn date_patterns(text: &str) -> Vec<DatePattern> {
     let spoken = Languages::of(text);
     let reading = Reading::in_languages(text, spoken | Languages::possible_in(text));

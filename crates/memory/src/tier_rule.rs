@@ -43,9 +43,9 @@ impl Default for Thresholds {
 pub enum TierReason {
     /// ARCHIVE: its properties say so.
     Archived,
-    /// HOT: it was created lately.
+    /// HOT: it was created recently.
     New,
-    /// WARM: it was used often enough, on enough days, and lately.
+    /// WARM: it was used often enough, on enough days, and recently.
     InUse,
     /// WARM: it is pinned.
     Pinned,

@@ -145,7 +145,8 @@ impl Repairs<'_> {
     /// Finds links that are dead or lead elsewhere than they meant, and repairs those that the request names. The reply to
     /// a request that repairs nothing has the plan for all links that are certain or strong.
     ///
-    /// # Errors `NotFound` if a path of the request is none; `Conflict` if a note changed meanwhile or another process
+    /// # Errors
+    /// `NotFound` if a path of the request is none; `Conflict` if a note changed meanwhile or another process
     /// holds the write lock; `Io` if files cannot be read or written. A failure of git is not an error: the other
     /// evidence is used then.
     #[tracing::instrument(skip_all)]

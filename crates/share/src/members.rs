@@ -303,7 +303,8 @@ impl Members {
     /// Returns the role that a person has in a vault under any of these names, and the state of the vault. Returns
     /// `None` if there is no such vault, or the person has no role in it or is blocked.
     ///
-    /// # Errors `Io` if the database cannot be reached and was not asked recently.
+    /// # Errors
+    /// `Io` if the database cannot be reached and was not asked recently.
     pub fn role(&self, vault: &str, names: &[String]) -> Result<Option<(Role, VaultState)>> {
         let asked = (vault.to_owned(), names.to_vec());
         match self.database.rights(vault, names) {

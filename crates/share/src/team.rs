@@ -480,7 +480,8 @@ pub struct QuotaRequest {
 /// Sets quotas of a vault, and says how much it holds. They count from the next change on, at all servers. With `dry_run`, they are
 /// only read.
 ///
-/// # Errors `Invalid` if something must be set and the role of the connection does not own the tables; `NotFound` if
+/// # Errors
+/// `Invalid` if something must be set and the role of the connection does not own the tables; `NotFound` if
 /// there is no such vault; `Io` if the database cannot be reached.
 pub fn quota(
     database: &Database,

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use super::nearest_records::Records;
 use super::{HEADER, record_size};
@@ -25,18 +25,29 @@ pub(super) struct VectorFile {
     was_scanned: AtomicBool,
     /// The records, if they are held.
     held: OnceLock<Arc<Vec<u8>>>,
+    /// Locked by the thread that reads the records to hold them.
+    filling: Mutex<()>,
 }
 
 impl VectorFile {
     /// Names the first `covered` records of a file.
     pub(super) fn new(file: File, dimensions: usize, covered: usize) -> Self {
-        Self { file, dimensions, covered, was_scanned: AtomicBool::new(false), held: OnceLock::new() }
+        Self {
+            file,
+            dimensions,
+            covered,
+            was_scanned: AtomicBool::new(false),
+            held: OnceLock::new(),
+            filling: Mutex::default(),
+        }
     }
 
     /// Holds what an earlier state of the same log holds.
     pub(super) fn hold_as(&self, earlier: &Self) {
         let id = |file: &File| platform::file_metadata(file).ok().map(|metadata| metadata.id());
-        let is_same = self.covered == earlier.covered && id(&self.file) == id(&earlier.file);
+        let same_file = || Some(id(&self.file)? == id(&earlier.file)?);
+        let is_same = (self.dimensions, self.covered) == (earlier.dimensions, earlier.covered)
+            && same_file().unwrap_or(false);
         if let Some(held) = earlier.held.get().filter(|_| is_same) {
             self.held.get_or_init(|| Arc::clone(held));
         }
@@ -49,7 +60,12 @@ impl VectorFile {
     /// The error of a read that failed.
     pub(super) fn scan(&self) -> io::Result<Records<'_>> {
         let bytes = self.covered * record_size(self.dimensions);
-        if self.was_scanned.swap(true, Ordering::Relaxed) && bytes <= MAX_HELD && self.held.get().is_none() {
+        // Other threads read the file meanwhile.
+        if self.was_scanned.swap(true, Ordering::Relaxed)
+            && bytes <= MAX_HELD
+            && let Ok(_filling) = self.filling.try_lock()
+            && self.held.get().is_none()
+        {
             let mut held = vec![0; bytes];
             platform::read_exact_at(&self.file, &mut held, HEADER as u64)?;
             self.held.get_or_init(|| Arc::new(held));
