@@ -44,7 +44,7 @@ const OWNERS: [(&str, &str); 32] = [
     ("windows-sys", "base"),
     ("dunce", "base"),
     ("notify", "vault"),
-    ("tokio", "http|mcp|share|web"),
+    ("tokio", "http|mcp|web"),
     ("axum", "http|mcp|web"),
     ("hyper", "http"),
     ("hyper-util", "http"),
