@@ -18,19 +18,31 @@
 //! - `web`: the web page, with the feature of that name
 //! - [`cli`]: the command line, in this crate
 
+pub use sidenote_base as base;
+pub use sidenote_bm25 as bm25;
+pub use sidenote_catalog as catalog;
 #[cfg(feature = "compat")]
 pub use sidenote_compat as compat;
+pub use sidenote_config as config;
+pub use sidenote_embed as embed;
+pub use sidenote_git as git;
+pub use sidenote_http_client as http_client;
+pub use sidenote_index as index;
+pub use sidenote_journal as journal;
+pub use sidenote_language as language;
+pub use sidenote_links as links;
+pub use sidenote_markdown as markdown;
+pub use sidenote_mcp as mcp;
+pub use sidenote_memory as memory;
+pub use sidenote_search as search;
+pub use sidenote_secrets as secrets;
+pub use sidenote_sets as sets;
 #[cfg(feature = "team")]
 pub use sidenote_share as share;
+pub use sidenote_store as store;
+pub use sidenote_vault as vault;
+pub use sidenote_vectors as vectors;
 #[cfg(feature = "web")]
 pub use sidenote_web as web;
-pub use {
-    sidenote_base as base, sidenote_bm25 as bm25, sidenote_catalog as catalog, sidenote_config as config,
-    sidenote_embed as embed, sidenote_git as git, sidenote_http_client as http_client,
-    sidenote_index as index, sidenote_journal as journal, sidenote_language as language,
-    sidenote_links as links, sidenote_markdown as markdown, sidenote_mcp as mcp, sidenote_memory as memory,
-    sidenote_search as search, sidenote_secrets as secrets, sidenote_sets as sets, sidenote_store as store,
-    sidenote_vault as vault, sidenote_vectors as vectors,
-};
 
 pub mod cli;

@@ -5,11 +5,11 @@ use std::path::PathBuf;
 
 use clap::Args;
 use clap::builder::{PathBufValueParser, TypedValueParser};
-
-use crate::store::Searches;
 use sidenote_base::clock::Timestamp;
 use sidenote_base::error::{Error, Result};
 use sidenote_config::expand_home;
+
+use crate::store::Searches;
 
 /// The flag `--dry-run` of the commands that change something.
 #[derive(Debug, Args)]

@@ -2,11 +2,11 @@
 
 use clap::Args;
 use console::style;
+use sidenote_base::error::Result;
 
 use super::search::{RankingArgs, show_components};
 use super::{CommandContext, output};
 use crate::store::{WhyReply, WhyRequest};
-use sidenote_base::error::Result;
 
 /// Explain why a note is, or is not, among the results of a search.
 #[derive(Debug, Args)]

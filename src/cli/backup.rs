@@ -3,13 +3,13 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
+use sidenote_base::error::Result;
 
 use crate::cli::args::DryRunArgs;
 use crate::cli::change::show_change;
 use crate::cli::progress::Spinner;
 use crate::cli::{CommandContext, output};
 use crate::store::BackupItem;
-use sidenote_base::error::Result;
 
 /// Back up the vault and its journal, or list and restore backups.
 ///

@@ -21,13 +21,12 @@ mod task;
 mod undo;
 
 use clap::{Args, Subcommand};
-
 pub(super) use report::{coloured, print_remarks, show_change};
+use sidenote_base::error::Result;
 
 use super::CommandContext;
 use super::args::DryRunArgs;
 use crate::store::{EditRequest, NoteEdit, Operation};
-use sidenote_base::error::Result;
 
 /// Options of every command that edits one note.
 #[derive(Debug, Args)]

@@ -10,6 +10,10 @@ use std::path::{Path, PathBuf};
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args, ValueEnum};
 use serde::Serialize;
+use sidenote_base::atomic_file::AtomicFile;
+use sidenote_base::error::{Error, ErrorKind, Result};
+use sidenote_base::platform;
+use sidenote_vault::path_in_repository;
 
 use super::args::AtArgs;
 use super::progress::Spinner;
@@ -20,10 +24,6 @@ use crate::store::{
     Baseline, Certainty, CheckReply, CheckRequest, PROBLEM_CODES, Problem, ProblemCode, RepairRequest,
     Severity, Store,
 };
-use sidenote_base::atomic_file::AtomicFile;
-use sidenote_base::error::{Error, ErrorKind, Result};
-use sidenote_base::platform;
-use sidenote_vault::path_in_repository;
 
 /// Report problems of the vault, such as broken links.
 ///

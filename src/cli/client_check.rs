@@ -9,11 +9,11 @@ use std::time::{Duration, Instant};
 
 use clap::ValueEnum as _;
 use serde_json::Value;
+use sidenote_base::platform;
 
 use super::child::Running;
 use super::clients::{Client, NAME};
 use crate::store::{Finding, Level};
-use sidenote_base::platform;
 
 /// The time that a program has to say its version.
 const VERSION_LIMIT: Duration = Duration::from_secs(5);

@@ -9,13 +9,13 @@ use clap::ValueEnum;
 use etcetera::BaseStrategy as _;
 use serde::Serialize;
 use serde_json::json;
-use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, value};
-
-use super::settings_json::SettingsJson;
 use sidenote_base::atomic_file::AtomicFile;
 use sidenote_base::error::{Error, Result};
 use sidenote_base::platform;
 use sidenote_base::platform::OpenMode;
+use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, value};
+
+use super::settings_json::SettingsJson;
 
 /// The name of our server in the settings of a client.
 pub(super) const NAME: &str = "sidenote";

@@ -7,15 +7,14 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use clap::{Arg, Args, Command};
-use clap_complete::CompleteEnv;
-use clap_complete::Shell;
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
 use clap_complete::env::Shells;
+use clap_complete::{CompleteEnv, Shell};
+use sidenote_base::error::{Error, Result};
+use sidenote_config::expand_home;
 
 use super::{CommandContext, tree};
 use crate::store::{Open, Store};
-use sidenote_base::error::{Error, Result};
-use sidenote_config::expand_home;
 
 /// Print the completion script of a shell.
 ///

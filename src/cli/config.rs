@@ -1,10 +1,6 @@
 //! `sidenote config`: shows and changes settings.
 
 use clap::{Args, Subcommand};
-
-use super::args::DryRunArgs;
-use crate::cli::{CommandContext, output, terminal};
-use crate::store::{refuse_invalid_check_settings, settings_of};
 use sidenote_base::error::Result;
 use sidenote_config as config;
 use sidenote_config::{CheckConfig, Config, ConfigEdit};
@@ -13,6 +9,10 @@ use sidenote_search::Mode;
 use sidenote_search::fuse::Fusion;
 use sidenote_vault::Vault;
 use sidenote_vault::location::Location;
+
+use super::args::DryRunArgs;
+use crate::cli::{CommandContext, output, terminal};
+use crate::store::{refuse_invalid_check_settings, settings_of};
 
 /// Show and change settings.
 ///

@@ -1,11 +1,11 @@
 //! `sidenote conflicts`: lists what a synchronisation or a merge left undecided, and merges conflict copies.
 
 use clap::{Args, Subcommand};
+use sidenote_base::error::Result;
 
 use super::args::DryRunArgs;
 use super::{CommandContext, Outcome, change, output};
 use crate::store::{ConflictsReply, MergeCopiesReply, MergeCopiesRequest};
-use sidenote_base::error::Result;
 
 /// List conflict copies of notes, and notes with conflict markers of git.
 ///

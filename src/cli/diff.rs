@@ -3,11 +3,11 @@
 use clap::Args;
 use console::style;
 use serde_json::Value;
+use sidenote_base::error::{Error, Result};
+use sidenote_links::note_diff::{LinkChange, LinkRef, NoteDiff};
 
 use super::{CommandContext, output};
 use crate::store::{DiffReply, DiffRequest, DiffSide, NoteChange, NoteChangeKind, Revisions};
-use sidenote_base::error::{Error, Result};
-use sidenote_links::note_diff::{LinkChange, LinkRef, NoteDiff};
 
 /// The longest value of a property that is shown, in characters.
 const MAX_VALUE: usize = 60;

@@ -2,11 +2,11 @@
 
 use clap::Args;
 use console::style;
+use sidenote_base::error::Result;
 
 use super::terminal::wrapped_cell;
 use super::{CommandContext, Outcome, client_check, output};
 use crate::store::{Diagnosis, Finding, Level};
-use sidenote_base::error::Result;
 
 /// Examine the installation, the vault, its index and the settings of MCP clients.
 ///

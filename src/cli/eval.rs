@@ -3,14 +3,14 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-
-use super::search::ModeArg;
-use super::{CommandContext, output};
-use crate::store::{EvalReply, EvalRequest, ModeScores, Paired, ShareScores, evaluation_sets};
 use sidenote_base::error::{Error, Result};
 use sidenote_index::silent;
 use sidenote_search::Mode;
 use sidenote_search::fuse::Fusion;
+
+use super::search::ModeArg;
+use super::{CommandContext, output};
+use crate::store::{EvalReply, EvalRequest, ModeScores, Paired, ShareScores, evaluation_sets};
 
 /// Measure search quality on test collections.
 ///

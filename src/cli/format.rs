@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use clap::Args;
 use serde::Serialize;
 use serde_json::Value;
+use sidenote_base::error::{Error, Result};
 
 use crate::cli::output;
 use crate::cli::output::Output;
-use sidenote_base::error::{Error, Result};
 
 /// How the items of a list are printed.
 #[derive(Debug, Default, Args)]

@@ -1,13 +1,13 @@
 //! `sidenote git`: prepares the git repository of a vault.
 
 use clap::{Args, Subcommand};
+use sidenote_base::error::Result;
+use sidenote_vault::Vault;
 
 use super::{CommandContext, output};
 use crate::store::{
     Baseline, CheckReply, CheckRequest, GitInitReply, GitInitRequest, GitInitState, Store, prepare_repository,
 };
-use sidenote_base::error::Result;
-use sidenote_vault::Vault;
 
 /// Prepare the git repository that the vault is in.
 #[derive(Debug, Args)]

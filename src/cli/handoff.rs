@@ -1,12 +1,12 @@
 //! `sidenote handoff`: stores and shows the state of a project.
 
 use clap::{Args, Subcommand};
+use sidenote_base::error::Result;
 
 use crate::cli::args::{DryRunArgs, text_or_stdin};
 use crate::cli::change::show_change;
 use crate::cli::{CommandContext, output};
 use crate::store::{Handoff, HandoffRequest};
-use sidenote_base::error::Result;
 
 /// Store and show handoffs, which describe the state of a project.
 ///

@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::json;
+use sidenote_base::error::Result;
 
 use super::CommandContext;
 use super::hook_config::{self, HookConfigArgs};
 use super::hook_input::{Dialect, HookInput};
 use crate::store::{Open, RecallBudget, RecallReply, RecallRequest, Store, text_to_embed_for, xml_block};
-use sidenote_base::error::Result;
 
 /// Run a hook of a coding agent.
 ///

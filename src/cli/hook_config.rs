@@ -4,13 +4,13 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use serde_json::{Map, Value, json};
+use sidenote_base::error::{Error, Result};
+use sidenote_base::platform::Shell;
 
 use super::CommandContext;
 use super::args::SettingsFileArgs;
 use super::clients::{home_folder, merge_into_file, pretty};
 use super::settings_json::{HookShape, SettingsJson};
-use sidenote_base::error::{Error, Result};
-use sidenote_base::platform::Shell;
 
 /// A coding agent that runs hooks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -5,7 +5,6 @@ use std::io::{BufRead, BufReader, Read, Seek as _, SeekFrom};
 use std::path::Path;
 
 use serde_json::Value;
-
 use sidenote_base::error::{Error, Result};
 use sidenote_base::safe_open;
 

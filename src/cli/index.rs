@@ -5,11 +5,11 @@ use std::time::Instant;
 
 use clap::Args;
 use serde::Serialize;
+use sidenote_base::error::Result;
+use sidenote_index::{EmbedReport, SyncReport};
 
 use super::progress::PhaseBar;
 use super::{CommandContext, Outcome, interrupt, output};
-use sidenote_base::error::Result;
-use sidenote_index::{EmbedReport, SyncReport};
 
 /// Update the index from the files, and compute missing vectors.
 ///

@@ -1,10 +1,10 @@
 //! `sidenote inspect`: prints everything that the parser finds in a note.
 
 use clap::Args;
+use sidenote_base::error::Result;
 
 use super::{CommandContext, output};
 use crate::store::InspectReply;
-use sidenote_base::error::Result;
 
 /// Print everything that the parser finds in a note.
 ///

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::cli::output::Output;
 use sidenote_base::error::{Error, Result};
+
+use crate::cli::output::Output;
 
 /// Sets `stop` on Ctrl-C, says so at once, and returns a flag that tells it from other reasons to stop. A second Ctrl-C ends
 /// the process at once, which is safe at any moment.

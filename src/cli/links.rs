@@ -1,6 +1,7 @@
 //! `sidenote links`, `backlinks`, `unresolved`, `orphans` and `path`: queries of the link graph.
 
 use clap::Args;
+use sidenote_base::error::Result;
 
 use super::args::AtArgs;
 use super::list::show_notes;
@@ -9,7 +10,6 @@ use crate::cli::format::ListFormat;
 use crate::store::{
     Backlink, LinkItem, LinksReply, PathReply, RelationItem, RelationsReply, RelationsRequest, UnresolvedItem,
 };
-use sidenote_base::error::Result;
 
 /// Show the outgoing links, unresolved links and backlinks of a note, or its relations.
 ///

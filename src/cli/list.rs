@@ -1,13 +1,13 @@
 //! `sidenote list`: lists notes that meet conditions.
 
 use clap::{Args, ValueEnum};
+use sidenote_base::error::Result;
 
 use super::args::{AsOfArgs, AtArgs};
 use super::search::FilterArgs;
 use super::{CommandContext, output};
 use crate::cli::format::ListFormat;
 use crate::store::{ListRequest, NoteItem, PropertyCondition, SortBy};
-use sidenote_base::error::Result;
 
 /// List notes.
 #[derive(Debug, Args)]

@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use clap::Args;
 use serde::Serialize;
+use sidenote_base::error::{Error, Result};
 
 use super::args::DryRunArgs;
 use super::{CommandContext, Outcome, interrupt, open, output};
 use crate::share::address::VaultAddress;
 use crate::share::oauth::stored_login::LoginStore;
 use crate::share::oauth::{self, ForgetLoginReply, LoginPlan, LoginReply, LoginRequest, PreparedLogin};
-use sidenote_base::error::{Error, Result};
 
 /// How long the person may take in the browser.
 const LIMIT: Duration = Duration::from_secs(300);

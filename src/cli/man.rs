@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 use clap_mangen::Man;
+use sidenote_base::error::{Error, Result};
 
 use crate::cli::{CommandContext, output, tree};
-use sidenote_base::error::{Error, Result};
 
 /// Print the manual page, or write those of all commands.
 #[derive(Debug, Args)]

@@ -4,16 +4,15 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
-
-use super::CommandContext;
-use super::args::{SettingsFileArgs, path_from_home};
-use super::clients::{self, Client};
-use super::toolsets;
-use crate::mcp::{Http, Toolset};
-use crate::store::Event;
 use sidenote_base::error::{Error, Result};
 use sidenote_config::expand_home;
 use sidenote_vault::location::LocationReason;
+
+use super::args::{SettingsFileArgs, path_from_home};
+use super::clients::{self, Client};
+use super::{CommandContext, toolsets};
+use crate::mcp::{Http, Toolset};
+use crate::store::Event;
 
 /// Start the MCP server for AI agents.
 ///

@@ -20,12 +20,12 @@ mod timeline;
 mod vote;
 
 use clap::{Args, Subcommand};
+use sidenote_base::error::{Error, Result};
 
 use super::CommandContext;
 use super::args::DryRunArgs;
 use super::change::show_change;
 use crate::store::{ChangeReply, Tier};
-use sidenote_base::error::{Error, Result};
 
 /// Save, search, recall and forget memories.
 ///

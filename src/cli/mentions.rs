@@ -1,11 +1,11 @@
 //! `sidenote mentions`: lists unlinked mentions of a note.
 
 use clap::Args;
+use sidenote_base::error::Result;
 
 use super::format::ListFormat;
 use super::{CommandContext, output};
 use crate::store::MentionsReply;
-use sidenote_base::error::Result;
 
 /// List unlinked mentions of a note.
 ///

@@ -4,11 +4,11 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::Args;
+use sidenote_base::error::Result;
+use sidenote_links::merge::Markers;
 
 use super::{CommandContext, Outcome, output};
 use crate::store::{MERGE_TIME_LIMIT, MergeDriverRequest, drive_merge};
-use sidenote_base::error::Result;
-use sidenote_links::merge::Markers;
 
 /// Merge three versions of a file for git, which calls this command.
 ///

@@ -68,17 +68,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::{ArgMatches, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
+use output::{LogOutput, Output};
+use sidenote_base::clock::{Clock, Timestamp};
+use sidenote_base::error::{Error, ErrorKind, Result};
+use sidenote_base::{clock, platform};
+use sidenote_vault::location::{Location, LocationReason};
+pub use toolsets::toolset_names;
 
 use crate::cli::args::{AtArgs, path_from_home};
 use crate::cli::change::ChangeCommand;
 use crate::store::{Open, Store};
-use output::{LogOutput, Output};
-use sidenote_base::clock;
-use sidenote_base::clock::{Clock, Timestamp};
-use sidenote_base::error::{Error, ErrorKind, Result};
-use sidenote_base::platform;
-use sidenote_vault::location::{Location, LocationReason};
-pub use toolsets::toolset_names;
 
 /// Search, link and edit a folder of Markdown notes, alongside Obsidian and for AI agents.
 ///

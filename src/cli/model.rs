@@ -5,12 +5,12 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use indicatif::{ProgressBar, ProgressStyle};
+use sidenote_base::error::{Error, ErrorKind, Result};
 
 use super::{CommandContext, output};
 use crate::store::{
     Installed, ModelItem, ModelKind, ModelSet, ModelState, ModelUse, Models, ModelsShown, Verified,
 };
-use sidenote_base::error::{Error, ErrorKind, Result};
 
 /// List, set, install and verify the models that search uses.
 ///

@@ -8,11 +8,11 @@ use std::process::Command;
 use clap::{Args, ValueEnum};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Serialize;
+use sidenote_base::error::{Error, ErrorKind, Result};
+use sidenote_base::platform;
 
 use super::args::DryRunArgs;
 use super::{CommandContext, output};
-use sidenote_base::error::{Error, ErrorKind, Result};
-use sidenote_base::platform;
 
 /// Open a note in Obsidian or in the default application of the system.
 ///

@@ -1,11 +1,11 @@
 //! `sidenote outline`: prints the headings of a note.
 
 use clap::Args;
+use sidenote_base::error::Result;
+use sidenote_markdown::note::Heading;
 
 use super::format::ListFormat;
 use super::{CommandContext, output};
-use sidenote_base::error::Result;
-use sidenote_markdown::note::Heading;
 
 /// Print the headings of a note, indented by level.
 #[derive(Debug, Args)]

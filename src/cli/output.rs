@@ -5,11 +5,11 @@ use std::io::Write as _;
 
 use console::style;
 use serde::Serialize;
-
-use crate::cli::terminal;
 use sidenote_base::error::{Error, Result};
 use sidenote_markdown::control::{picture, shown};
 pub(crate) use sidenote_markdown::control::{plain, plain_lines};
+
+use crate::cli::terminal;
 
 /// How the process prints: as JSON or text, and with a pager or without.
 #[derive(Debug, Clone, Copy)]

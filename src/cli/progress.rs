@@ -4,7 +4,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use indicatif::{HumanDuration, ProgressBar, ProgressState, ProgressStyle};
-
 use sidenote_index::{Phase, Progress};
 
 /// The interval between two pictures of a spinner.

@@ -1,11 +1,11 @@
 //! `sidenote properties`: lists the properties of the vault.
 
 use clap::Args;
+use sidenote_base::error::Result;
 
 use super::format::ListFormat;
 use super::{CommandContext, output};
 use crate::store::PropertyItem;
-use sidenote_base::error::Result;
 
 /// List all properties with their type and the number of notes that have each.
 #[derive(Debug, Args)]

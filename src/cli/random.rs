@@ -1,12 +1,12 @@
 //! `sidenote random`: picks notes at random.
 
 use clap::Args;
+use sidenote_base::error::Result;
 
 use super::CommandContext;
 use super::format::ListFormat;
 use super::list::show_notes;
 use super::search::FilterArgs;
-use sidenote_base::error::Result;
 
 /// Pick one or more notes at random.
 #[derive(Debug, Args)]

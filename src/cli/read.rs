@@ -1,11 +1,11 @@
 //! `sidenote read`: prints the text of a note, a section, a block or a range of lines.
 
 use clap::Args;
+use sidenote_base::error::{Error, Result};
 
 use super::CommandContext;
 use super::args::AtArgs;
 use crate::store::ReadRequest;
-use sidenote_base::error::{Error, Result};
 
 /// Print a note, a section, a block or a range of lines.
 ///

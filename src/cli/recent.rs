@@ -1,12 +1,12 @@
 //! `sidenote recent`: lists the notes that changed last.
 
 use clap::Args;
+use sidenote_base::error::Result;
 
 use super::CommandContext;
 use super::format::ListFormat;
 use super::list::show_notes;
 use crate::store::{ListRequest, SortBy};
-use sidenote_base::error::Result;
 
 /// List the most recently changed notes.
 #[derive(Debug, Args)]

@@ -1,11 +1,11 @@
 //! `sidenote related`: lists the notes that are related to a note, by meaning or by common links.
 
 use clap::{Args, ValueEnum};
+use sidenote_base::error::Result;
 
 use super::format::ListFormat;
 use super::{CommandContext, output};
 use crate::store::{RelatedBy, RelatedReply, RelatedRequest};
-use sidenote_base::error::Result;
 
 /// List notes with a similar meaning or common links.
 #[derive(Debug, Args)]

@@ -2,17 +2,17 @@
 
 use clap::{ArgAction, Args, ValueEnum};
 use console::style;
-
-use crate::cli::args::{AsOfArgs, AtArgs};
-use crate::cli::format::ListFormat;
-use crate::cli::{CommandContext, output, terminal};
-use crate::store::{Explained, Fallback, Open, SearchReply, SearchRequest, SearchResult, Searches};
 use sidenote_base::clock::Timestamp;
 use sidenote_base::error::Result;
 use sidenote_catalog::Filter;
 use sidenote_memory::validity::Invalidity;
 use sidenote_search::validity_order::TimeReason;
 use sidenote_search::{Components, MatchType, Mode};
+
+use crate::cli::args::{AsOfArgs, AtArgs};
+use crate::cli::format::ListFormat;
+use crate::cli::{CommandContext, output, terminal};
+use crate::store::{Explained, Fallback, Open, SearchReply, SearchRequest, SearchResult, Searches};
 
 /// The summary in the list of commands, which, unlike the first line of a verbatim doc comment, has no full stop.
 const SUMMARY: &str = "Search the notes by words and meaning, or in Obsidian's search language";

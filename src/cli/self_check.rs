@@ -15,13 +15,13 @@ use clap::Args;
 use console::style;
 use serde::Serialize;
 use serde_json::{Value, json};
+use sidenote_base::error::{Error, Result};
+use sidenote_base::platform;
 use uuid::Uuid;
 
 use super::child::{Finished, Running, next_line, too_slow};
 use super::output::{self, Output};
 use super::{CommandContext, Outcome};
-use sidenote_base::error::{Error, Result};
-use sidenote_base::platform;
 
 /// Test this installation in a temporary vault, in a minute at most.
 ///

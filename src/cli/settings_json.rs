@@ -6,7 +6,6 @@ use std::path::Path;
 use jsonc_parser::ParseOptions;
 use jsonc_parser::cst::{CstArray, CstInputValue, CstObject, CstObjectProp, CstRootNode};
 use serde_json::{Value, json};
-
 use sidenote_base::error::{Error, Result};
 
 /// JSON with comments and trailing commas, and nothing else that JSON forbids.

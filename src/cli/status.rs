@@ -1,10 +1,11 @@
 //! `sidenote status`: the state of vault and index; and the hidden `sidenote dump`, which prints the whole index.
 
-use super::{CommandContext, output};
-use crate::store::Status;
 use sidenote_base::error::Result;
 use sidenote_config::CommitPolicy;
 use sidenote_links::dialect::LinkDialect;
+
+use super::{CommandContext, output};
+use crate::store::Status;
 
 pub(super) fn run(context: &CommandContext) -> Result<()> {
     context.out.reply(&context.store()?.index().status()?, show)

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
+use sidenote_base::error::{Error, Result};
 
 use super::args::DryRunArgs;
 use super::{CommandContext, Outcome, interrupt, output};
@@ -15,7 +16,6 @@ use crate::share::address::VaultAddress;
 use crate::share::oauth::stored_login::LoginStore;
 use crate::share::oauth::token_source::TokenSource;
 use crate::share::replica::{FirstSync, POLL_INTERVAL, Phase, Replica, ReplicaOptions, SyncEvent, SyncReply};
-use sidenote_base::error::{Error, Result};
 
 /// The most files of one kind that are named to a person.
 const MAX_NAMED: usize = 20;

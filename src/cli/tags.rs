@@ -1,11 +1,11 @@
 //! `sidenote tags`: lists the tags of the vault. `sidenote tag`, which changes them, is in `cli/change/tag`.
 
 use clap::Args;
+use sidenote_base::error::Result;
 
 use super::format::ListFormat;
 use super::{CommandContext, output};
 use crate::store::TagItem;
-use sidenote_base::error::Result;
 
 /// List all tags with the number of notes that have each.
 #[derive(Debug, Args)]

@@ -2,12 +2,12 @@
 
 use clap::Args;
 use console::style;
+use sidenote_base::error::Result;
 
 use super::search::FilterArgs;
 use super::{CommandContext, output};
 use crate::cli::format::ListFormat;
 use crate::store::{TaskItem, TasksRequest};
-use sidenote_base::error::Result;
 
 /// List the tasks of a note or of all notes.
 ///

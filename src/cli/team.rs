@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
+use sidenote_base::error::{Error, ErrorKind, Result};
 
 use self::args::{DatabaseArgs, SettingsArgs};
 use self::deletion::{DeleteArgs, RenameArgs, UndeleteArgs};
@@ -30,7 +31,6 @@ use crate::share::members;
 use crate::share::settings::TeamSettings;
 use crate::share::team::{self, TeamCheck};
 use crate::store::{Role, Store};
-use sidenote_base::error::{Error, ErrorKind, Result};
 
 /// The interval at which a server stores uses of memories.
 const STORE_USES: Duration = Duration::from_secs(1);

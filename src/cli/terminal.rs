@@ -5,7 +5,6 @@ use std::process::{Command, Stdio};
 
 use clap::ValueEnum;
 use console::Term;
-
 use sidenote_base::error::{Error, Result};
 
 /// The width in columns below which text is not wrapped.

@@ -1,7 +1,8 @@
 //! The toolsets that this program can serve over MCP: our own, and those of the parts that it was built with.
 
-use crate::mcp::Toolset;
 use sidenote_base::error::{Error, Result};
+
+use crate::mcp::Toolset;
 
 /// Lists the toolsets.
 fn all() -> Vec<Toolset> {

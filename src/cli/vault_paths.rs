@@ -2,10 +2,11 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use crate::cli::CommandContext;
 use sidenote_base::error::{Error, Result};
 use sidenote_base::platform;
 use sidenote_markdown::path::NotePath;
+
+use crate::cli::CommandContext;
 
 /// Returns the canonical root of the vault.
 pub(super) fn vault_root(context: &CommandContext) -> Result<PathBuf> {

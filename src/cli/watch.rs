@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use serde::Serialize;
+use sidenote_base::error::{Error, Result};
+use sidenote_base::parallel::no_thread;
 
 use super::{CommandContext, output};
 use crate::store::Followed;
-use sidenote_base::error::{Error, Result};
-use sidenote_base::parallel::no_thread;
 
 /// The maximum number of lines that wait to be printed. Further lines are dropped.
 const MAX_WAITING_LINES: usize = 1024;

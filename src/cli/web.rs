@@ -4,11 +4,11 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
 use clap::Args;
+use sidenote_base::error::Result;
+use sidenote_config as config;
 
 use super::{CommandContext, open};
 use crate::web::{Asset, Web};
-use sidenote_base::error::Result;
-use sidenote_config as config;
 
 /// The port that is taken unless another one is given. If it is in use, any free one is.
 const PORT: u16 = 7327;

@@ -19,10 +19,9 @@ use sidenote::vectors::VectorWriter;
 use tantivy::schema::{Schema, TEXT};
 use tantivy::{IndexWriter, TantivyDocument};
 
-use crate::Result;
 use crate::bed::{Dice, Place, notes};
 use crate::meter::Sample;
-use crate::{folder, near, remember, serve};
+use crate::{Result, folder, near, remember, serve};
 
 /// The note that is changed; it belongs to the bench, not to the vault.
 const CHANGED: &str = "sidenote-bench.md";

@@ -4,9 +4,8 @@
 //! of an index such as `index/vectors/minilm-…`, with `:` between them.
 
 use std::collections::HashSet;
-use std::env;
-use std::fs;
 use std::path::{Path, PathBuf};
+use std::{env, fs};
 
 use sidenote::vectors::{VectorWriter, Vectors};
 

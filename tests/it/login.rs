@@ -9,12 +9,11 @@ pub(crate) mod wrong;
 use std::sync::Arc;
 use std::time::Duration;
 
+use provider::{Answer, Provider};
 use serde_json::json;
 use sidenote::mcp::login::{Identity, KeyTimes, Login, LoginOptions, Refusal};
 use sidenote::share::settings::TeamSettings;
 use sidenote::store::Role;
-
-use provider::{Answer, Provider};
 use token::{Signer, Token, now};
 use wrong::wrong_tokens;
 

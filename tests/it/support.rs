@@ -1,12 +1,11 @@
 //! What tests share: a vault in a temporary folder, a store on it, and the program with a clean environment.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Output};
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
+use std::{fs, io};
 
 use sidenote::base::clock::{Clock, Timestamp};
 use sidenote::base::platform;

@@ -29,21 +29,20 @@ use std::process::{Command, Output};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use cluster::Cluster;
 use sidenote::base::clock::Clock;
 use sidenote::base::error::ErrorKind;
-use sidenote::share::Database;
 use sidenote::share::authority::VaultLimits;
 use sidenote::share::host::Host;
 use sidenote::share::quota::Quotas;
 use sidenote::share::settings::TeamSettings;
-use sidenote::share::team;
+use sidenote::share::{Database, team};
 use sidenote::store::{MoveRequest, NewRequest, Open, Operation, Store};
 use tempfile::TempDir;
 
 use crate::support::{
     TestVault, clean_env, env_number, paths, program, say, stderr, stdout, tree, was_killed,
 };
-use cluster::Cluster;
 
 /// A server of a team: its copies, and a host that serves them.
 struct Server {

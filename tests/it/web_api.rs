@@ -7,10 +7,10 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use std::time::{Duration, UNIX_EPOCH};
 
 use serde_json::{Value, json};
+use sidenote::markdown::word_sketch::WordSketch;
 
 use crate::support::{TestVault, run, stdout};
 use crate::web::Page;
-use sidenote::markdown::word_sketch::WordSketch;
 
 /// Describes a value: the keys of objects, the first item of lists, the types of the rest.
 fn shape(value: &Value) -> String {

@@ -4,13 +4,13 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
-
-use crate::support::{TestVault, run, stdout};
-use crate::web::Page;
 use sidenote::markdown::edit::apply;
 use sidenote::markdown::source_edit::source_edits;
 use sidenote::markdown::task_due::due_day;
 use sidenote::store::{AllTasks, Store, TasksRequest};
+
+use crate::support::{TestVault, run, stdout};
+use crate::web::Page;
 
 #[test]
 fn the_edits_of_an_editor_keep_line_ends() {

@@ -6,6 +6,10 @@ use std::borrow::Cow;
 use std::mem;
 
 use hashbrown::HashTable;
+use sidenote_language::language::{Language, LanguageStemmer, LanguageStemmers, typed_form};
+use sidenote_language::short_word::{MAX_SHORT, ShortWord, packed};
+use sidenote_language::terms::{TermKind, Terms};
+use sidenote_sets::file_set::FileId;
 use tantivy::schema::document::{Document, ReferenceValue, ReferenceValueLeaf};
 use tantivy::schema::{Field, Value};
 use tantivy::tokenizer::{MAX_TOKEN_LEN, Token, TokenStream, Tokenizer};
@@ -16,10 +20,6 @@ use super::languages::{StemmedField, language_term, write_bare_term, write_rever
 use crate::IndexedText;
 use crate::substring_candidates::{INCOMPLETE, as_term};
 use crate::term_dictionary::{TermHasher, spread};
-use sidenote_language::language::{Language, LanguageStemmer, LanguageStemmers, typed_form};
-use sidenote_language::short_word::{MAX_SHORT, ShortWord, packed};
-use sidenote_language::terms::{TermKind, Terms};
-use sidenote_sets::file_set::FileId;
 
 /// The byte that ends a term.
 const TERM_END: u8 = b'\n';

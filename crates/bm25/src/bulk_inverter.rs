@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 
+use sidenote_sets::file_set::FileId;
 use tantivy::directory::TerminatingWrite as _;
 use tantivy::fastfield::FastFieldsWriter;
 use tantivy::fieldnorm::{FieldNormReader, FieldNormsSerializer, FieldNormsWriter};
@@ -21,7 +22,6 @@ use crate::Fields;
 use crate::analysis::{AnalyzedNote, FIELDS, TermListDocument};
 use crate::posting_buffer::{MAX_NOTES, PostingBuffer};
 use crate::term_dictionary::{TermDictionary, TermId};
-use sidenote_sets::file_set::FileId;
 
 /// The number of postings at which a segment is written. Each takes about 2 bytes, and 4 more in the two fields that
 /// are sorted and written at a time.

@@ -6,6 +6,8 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
+use sidenote_base::error::Result;
+use sidenote_language::language::{Language, LanguageStemmer};
 use tantivy::postings::TermInfo;
 use tantivy::schema::Field;
 
@@ -13,8 +15,6 @@ use super::languages::{Compounds, END, StemmedField, WordStems, reversed_key, st
 use super::statistics::count_documents;
 use super::stem_expansion::Expansion;
 use super::{Bm25Snapshot, Word};
-use sidenote_base::error::Result;
-use sidenote_language::language::{Language, LanguageStemmer};
 
 /// The fewest letters of a word whose compounds are found, and of the rest of a compound.
 const MIN_PART: usize = 4;

@@ -9,15 +9,13 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use sidenote_base::atomic_file::{AtomicFile, remove_if_there};
 use tantivy::Directory;
 use tantivy::directory::error::{DeleteError, LockError, OpenDirectoryError, OpenReadError, OpenWriteError};
 use tantivy::directory::{
     AntiCallToken, DirectoryLock, FileHandle, Lock, MmapDirectory, TerminatingWrite, WatchCallback,
     WatchHandle, WritePtr,
 };
-
-use sidenote_base::atomic_file::AtomicFile;
-use sidenote_base::atomic_file::remove_if_there;
 
 /// A directory that reads through memory maps, and writes without syncing.
 #[derive(Debug, Clone)]

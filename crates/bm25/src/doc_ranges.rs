@@ -3,9 +3,8 @@
 
 use std::ops::Range;
 
-use tantivy::{DocId, SegmentReader};
-
 use sidenote_base::parallel;
+use tantivy::{DocId, SegmentReader};
 
 /// The sizes of the first ranges. They are taken from the first half of the largest segment, if they fit into it.
 const FIRST: [u32; 4] = [4096, 4096, 16_384, 16_384];

@@ -4,13 +4,13 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use sidenote_base::error::Result;
+use sidenote_sets::file_set::{FileId, FileSet};
 use tantivy::columnar::ColumnValues;
 use tantivy::index::SegmentId;
 use tantivy::{DocId, Searcher, SegmentReader};
 
 use super::failed;
-use sidenote_base::error::Result;
-use sidenote_sets::file_set::{FileId, FileSet};
 
 /// The file of each document of a segment.
 pub(super) type FileColumn = Arc<dyn ColumnValues<u64>>;

@@ -10,13 +10,13 @@ use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use lru::LruCache;
+use sidenote_base::error::Result;
+use sidenote_language::language::{Language, LanguageStemmer};
 use tantivy::postings::TermInfo;
 use tantivy::schema::Field;
 
 use super::statistics::{SegmentTerms, count_documents};
 use super::{Bm25Snapshot, DocSet, Fields, Word, failed};
-use sidenote_base::error::Result;
-use sidenote_language::language::{Language, LanguageStemmer};
 
 /// The first letter of a term that says the language of a note.
 const LANGUAGE: char = 'l';

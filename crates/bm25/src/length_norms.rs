@@ -1,11 +1,11 @@
 //! The length normalisation of BM25F: a frequency counts less in a long field.
 
+use sidenote_base::error::Result;
 use tantivy::fieldnorm::FieldNormReader;
 use tantivy::schema::Field;
 use tantivy::{DocId, SegmentReader};
 
 use super::{FieldTuning, failed};
-use sidenote_base::error::Result;
 
 /// The length normalisation of one field: the divisors of frequencies.
 pub(super) enum LengthNorms {

@@ -28,6 +28,23 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
+pub use analysis::{AnalyzedNote, Analyzer};
+use sidenote_base::error::{Error, ErrorKind, Result};
+use sidenote_language::language::Language;
+use sidenote_sets::bitset::Bitset;
+use sidenote_sets::file_set::{FileId, FileSet};
+use tantivy::index::{SegmentId, SegmentMeta};
+use tantivy::indexer::IndexWriterOptions;
+use tantivy::merge_policy::NoMergePolicy;
+use tantivy::postings::{Postings as _, TermInfo};
+use tantivy::query::RangeQuery;
+use tantivy::schema::{FAST, Field, INDEXED, IndexRecordOption, Schema, TextFieldIndexing, TextOptions};
+use tantivy::tokenizer::TextAnalyzer;
+use tantivy::{
+    Directory as _, DocId, DocSet as _, IndexReader, IndexWriter, InvertedIndexReader, ReloadPolicy,
+    Searcher, TERMINATED, TantivyError, Term,
+};
+
 use self::analysis::TermListDocument;
 use self::directory::UnsyncedDirectory;
 use self::file_documents::{FileColumns, FileDocumentCache, file_column};
@@ -41,26 +58,7 @@ use crate::removed_files::{BatchFiles, RemovedFiles};
 use crate::stem_expansion::ExpansionCache;
 use crate::substring_candidates::{CandidateCache, TermTextCache, new_candidate_cache};
 use crate::term_lookup::TermDictionaries;
-use tantivy::Directory as _;
-use tantivy::index::{SegmentId, SegmentMeta};
-use tantivy::indexer::IndexWriterOptions;
-use tantivy::merge_policy::NoMergePolicy;
-use tantivy::postings::{Postings as _, TermInfo};
-use tantivy::query::RangeQuery;
-use tantivy::schema::{FAST, Field, INDEXED, IndexRecordOption, Schema, TextFieldIndexing, TextOptions};
-use tantivy::tokenizer::TextAnalyzer;
-use tantivy::{
-    DocId, DocSet as _, IndexReader, IndexWriter, InvertedIndexReader, ReloadPolicy, Searcher, TERMINATED,
-    TantivyError, Term,
-};
-
 pub use crate::tuning::{FieldTuning, Tuning};
-use sidenote_base::error::{Error, ErrorKind, Result};
-use sidenote_language::language::Language;
-use sidenote_sets::bitset::Bitset;
-use sidenote_sets::file_set::{FileId, FileSet};
-
-pub use analysis::{AnalyzedNote, Analyzer};
 
 /// The longest wait for tantivy's writer lock.
 const WRITER_LOCK_TIMEOUT: Duration = Duration::from_secs(2);

@@ -2,10 +2,10 @@
 //! Common terms occur early, so they have small ids, which take few bytes.
 
 use hashbrown::HashMap;
+use sidenote_sets::leb128::{read, write};
 use tantivy::DocId;
 
 use crate::term_dictionary::TermId;
-use sidenote_sets::leb128::{read, write};
 
 /// The bytes of a chunk of packed postings. With chunks nothing is copied when the buffer grows, and each is freed once
 /// it was read.

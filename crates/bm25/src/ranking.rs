@@ -2,13 +2,14 @@
 
 use std::collections::HashMap;
 
+use sidenote_base::error::Result;
+use sidenote_base::parallel;
+use sidenote_sets::file_set::{FileId, FileSet};
+
 use super::doc_ranges::{self, DocRange};
 use super::scoring::{BestScores, LeastScore, ScoredWord, SegmentScorer};
 use super::scratch::PooledScratch;
 use super::{Bm25Query, Bm25Snapshot, Hit, Tuning, Word};
-use sidenote_base::error::Result;
-use sidenote_base::parallel;
-use sidenote_sets::file_set::{FileId, FileSet};
 
 /// From this number of postings on, it takes less time to look up single notes again than to score every note, and
 /// several threads score several segments.

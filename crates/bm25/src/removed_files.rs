@@ -3,11 +3,10 @@
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use sidenote_sets::file_set::{FileId, FileSet};
 use tantivy::query::{BitSetDocSet, ConstScorer, EnableScoring, Explanation, Query, Scorer, Weight};
 use tantivy::schema::{Field, IndexRecordOption};
 use tantivy::{BitSet, DocId, DocSet as _, Score, SegmentReader, TERMINATED, TantivyError, Term};
-
-use sidenote_sets::file_set::{FileId, FileSet};
 
 /// A lookup of a term takes as long as reading the ids of this many documents.
 const DOCUMENTS_PER_LOOKUP: usize = 256;

@@ -9,6 +9,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use sidenote_base::error::Result;
+use sidenote_sets::file_set::{FileId, FileSet};
 use tantivy::postings::{BlockSegmentPostings, Postings as _, TermInfo};
 use tantivy::schema::{Field, IndexRecordOption};
 use tantivy::{DocId, DocSet as _, SegmentReader};
@@ -22,8 +24,6 @@ use super::stem_expansion::Expansion;
 use super::{
     Bm25Query, Bm25Snapshot, DocSet, FieldTuning, Hit, Tuning, WHOLE_TERM_WEIGHT, Word, failed, idf,
 };
-use sidenote_base::error::Result;
-use sidenote_sets::file_set::{FileId, FileSet};
 
 /// The rounding allowance: a share of a bound. Sums of `f32` in different orders differ by less.
 const ROUNDING: f32 = 1e-4;

@@ -4,13 +4,13 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
+use sidenote_base::error::Result;
 use tantivy::index::SegmentId;
 use tantivy::postings::TermInfo;
 use tantivy::schema::Field;
 use tantivy::{Searcher, SegmentReader};
 
 use super::{Bm25Snapshot, DocSet, FieldTuning, Fields, failed};
-use sidenote_base::error::Result;
 
 /// The length of a passage, in terms.
 pub(super) const PASSAGE_TERMS: u32 = 150;

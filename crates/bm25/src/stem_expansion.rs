@@ -8,14 +8,14 @@ use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use lru::LruCache;
+use sidenote_base::error::Result;
+use sidenote_base::parallel;
+use sidenote_language::terms::{CachedStemmer, stem_prefixes};
 use tantivy::postings::TermInfo;
 use tantivy::schema::Field;
 
 use crate::statistics::{SegmentTerms, count_documents};
 use crate::{Bm25Snapshot, Fields, Word};
-use sidenote_base::error::Result;
-use sidenote_base::parallel;
-use sidenote_language::terms::{CachedStemmer, stem_prefixes};
 
 /// The number of expansions that are cached per snapshot.
 const CACHE_SIZE: NonZeroUsize = NonZeroUsize::new(2048).expect("not zero");

@@ -10,6 +10,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use lru::LruCache;
+use sidenote_base::error::Result;
+use sidenote_base::parallel;
+use sidenote_language::folding::{fold_into, is_unspaced};
+use sidenote_markdown::path::to_nfc;
+use sidenote_sets::file_set::{FileId, FileSet};
 use tantivy::index::SegmentId;
 use tantivy::query::FuzzyTermQuery;
 use tantivy::schema::{Field, Term};
@@ -19,11 +24,6 @@ use crate::file_documents::file_column;
 use crate::statistics::count_documents;
 use crate::term_lookup::{SortedTerms, unreadable};
 use crate::{Bm25Snapshot, DocSet, failed};
-use sidenote_base::error::Result;
-use sidenote_base::parallel;
-use sidenote_language::folding::{fold_into, is_unspaced};
-use sidenote_markdown::path::to_nfc;
-use sidenote_sets::file_set::{FileId, FileSet};
 
 /// The term that marks a note with text that is not indexed, such as an extremely long word.
 pub(super) const INCOMPLETE: &str = "\u{7f}";

@@ -5,7 +5,6 @@ use std::hash::BuildHasher as _;
 use std::sync::LazyLock;
 
 use hashbrown::{DefaultHashBuilder, HashTable};
-
 use sidenote_language::short_word::{MAX_SHORT, packed};
 use sidenote_sets::interner::ByteStrings;
 

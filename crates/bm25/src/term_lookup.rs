@@ -5,6 +5,7 @@ use std::cell::Cell;
 use std::io;
 use std::sync::OnceLock;
 
+use sidenote_base::error::{Error, Result};
 use tantivy::directory::CompositeFile;
 use tantivy::index::SegmentComponent;
 use tantivy::postings::TermInfo;
@@ -14,7 +15,6 @@ use tantivy_sstable::value::{ValueReader, ValueWriter};
 use tantivy_sstable::{Dictionary, SSTable};
 
 use super::failed;
-use sidenote_base::error::{Error, Result};
 
 /// The number at the end of a dictionary that tells its format from others that tantivy has (`DictionaryType::SSTable`).
 const SORTED_TABLE: [u8; 4] = 2_u32.to_le_bytes();

@@ -1,7 +1,8 @@
 //! The constants of the ranking by words.
 
-use crate::statistics::PASSAGE_TERMS;
 use sidenote_language::language::Language;
+
+use crate::statistics::PASSAGE_TERMS;
 
 /// How one field contributes to the score: its weight before saturation, and its length normalisation (`b`).
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -8,6 +8,13 @@ use std::sync::OnceLock;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, Row};
 use serde::de::IgnoredAny;
+use sidenote_base::error::{Error, Result};
+use sidenote_base::platform;
+use sidenote_base::safe_open::is_regular;
+use sidenote_links::dialect::LinkDialect;
+use sidenote_links::dialect_evidence::LinkEvidence;
+use sidenote_markdown::path::{NotePath, key};
+use sidenote_sets::file_set::FileSet;
 
 use super::folders::{FolderFiles, read_folder, split};
 use super::links::link_key;
@@ -16,13 +23,6 @@ use super::rows::{invalid_path, path_uuid};
 use super::schema::{INDEXES, SCHEMA};
 use super::{CACHE, COMPLETED_MODEL, CatalogReader, FILE_COLUMNS, FileId, FileKind, Hash, Stat, sql};
 use crate::delta_encoding::{unpack_ascending, unpack_positions};
-use sidenote_base::error::{Error, Result};
-use sidenote_base::platform;
-use sidenote_base::safe_open::is_regular;
-use sidenote_links::dialect::LinkDialect;
-use sidenote_links::dialect_evidence::LinkEvidence;
-use sidenote_markdown::path::{NotePath, key};
-use sidenote_sets::file_set::FileSet;
 
 /// The largest cache of a check, in kilobytes.
 const MAX_CHECK_CACHE: i64 = 131_072;

@@ -1,7 +1,8 @@
 //! Encoding of lists of numbers in a column: the differences of successive numbers in LEB128.
 
-use crate::{LinkPosition, LinkRole};
 use sidenote_sets::leb128::{read, write};
+
+use crate::{LinkPosition, LinkRole};
 
 /// Encodes ascending numbers.
 pub(super) fn pack_ascending(numbers: &[usize]) -> Vec<u8> {

@@ -4,12 +4,12 @@
 use std::cell::Cell;
 
 use rusqlite::params;
-
-use super::links::LinkQueries;
-use super::{CatalogReader, CatalogWriter};
 use sidenote_base::error::Result;
 use sidenote_links::dialect::{DialectUnit, LinkDialects};
 use sidenote_links::dialect_evidence::{DialectCounts, LinkEvidence};
+
+use super::links::LinkQueries;
+use super::{CatalogReader, CatalogWriter};
 
 /// The names in `meta` of the numbers of [`DialectCounts`].
 pub(super) const COUNTS: [&str; 5] =

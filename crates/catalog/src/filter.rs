@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use rusqlite::types::Value as Sql;
-
-use crate::rows::{CreationSource, FileId, Inactive, TimeSources};
 use sidenote_base::clock::Timestamp;
 use sidenote_markdown::path::key;
+
+use crate::rows::{CreationSource, FileId, Inactive, TimeSources};
 
 /// The most tags that are looked up for each file, which is fastest where most files have them. More tags are one value, because
 /// SQLite limits the depth of a condition.

@@ -6,13 +6,13 @@ use std::path::Path;
 use std::thread::JoinHandle;
 
 use rusqlite::{OptionalExtension, Row, params};
+use sidenote_base::error::Result;
+use sidenote_markdown::path::NotePath;
+use sidenote_vault::folder_fingerprint::FolderFingerprint;
 
 use super::paths::PathQueries;
 use super::rows::invalid_path;
 use super::{CatalogReader, CatalogWriter, FileId, Stat, sql};
-use sidenote_base::error::Result;
-use sidenote_markdown::path::NotePath;
-use sidenote_vault::folder_fingerprint::FolderFingerprint;
 
 /// The files of a folder: their fingerprint, and how many of them changed so shortly before they were read that equal times
 /// prove nothing.

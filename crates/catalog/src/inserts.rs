@@ -3,9 +3,9 @@
 use std::sync::OnceLock;
 
 use rusqlite::{Connection, ToSql, params_from_iter};
+use sidenote_base::error::Result;
 
 use super::sql;
-use sidenote_base::error::Result;
 
 /// The numbers of rows per statement, the largest first.
 const SIZES: [usize; 3] = [32, 6, 1];

@@ -26,28 +26,26 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::thread::JoinHandle;
 
-use percent_encoding::NON_ALPHANUMERIC;
-use rusqlite::config::DbConfig;
-use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, StatementStatus, params, params_from_iter};
-
-use sidenote_base::clock::{StatedTime, Timestamp};
-use sidenote_base::error::{Error, ErrorKind, Result};
-use sidenote_markdown::path::{NotePath, is_segment};
-
-use crate::delta_encoding::unpack_ascending;
 pub use filter::{Filter, ValidAt};
 pub use links::LinkTexts;
 pub use names::path_id_query;
-pub use pool::ReadTransaction;
-pub use pool::ReaderPool;
+use percent_encoding::NON_ALPHANUMERIC;
+pub use pool::{ReadTransaction, ReaderPool};
 pub use relations::{RELATION_RULES, RelationQueries, RelationRow};
 pub use rows::{
     Counts, CreationSource, Details, FileEntry, FileId, FileKind, FileRow, FolderEntry, Hash, Inactive,
     IndexedFile, LinkGroup, LinkPosition, LinkRole, LinkRow, Record, Stat, TimeSources, creation_of, path_id,
     path_id_at,
 };
+use rusqlite::config::DbConfig;
+use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, StatementStatus, params, params_from_iter};
 pub use schema::SCHEMA_VERSION;
+use sidenote_base::clock::{StatedTime, Timestamp};
+use sidenote_base::error::{Error, ErrorKind, Result};
+use sidenote_markdown::path::{NotePath, is_segment};
 pub use writer::CatalogWriter;
+
+use crate::delta_encoding::unpack_ascending;
 
 /// The name of the entry with the key of the model whose vectors were complete last.
 pub const COMPLETED_MODEL: &str = "serving";

@@ -5,9 +5,13 @@ use std::cell::RefCell;
 use std::collections::HashSet;
 
 use hashbrown::HashMap;
-
 use rusqlite::types::Value;
 use rusqlite::{OptionalExtension, Row, params};
+use sidenote_base::error::Result;
+use sidenote_links::dialect_evidence::LinkEvidence;
+use sidenote_markdown::link::{LinkSyntax, is_placeholder};
+use sidenote_markdown::path::{NotePath, key};
+use sidenote_sets::interner::Interner;
 
 use super::inserts::Inserts;
 use super::{
@@ -16,11 +20,6 @@ use super::{
 use crate::FILE_COLUMNS;
 use crate::delta_encoding::{pack_positions, unpack_positions};
 use crate::schema::UNSURE;
-use sidenote_base::error::Result;
-use sidenote_links::dialect_evidence::LinkEvidence;
-use sidenote_markdown::link::{LinkSyntax, is_placeholder};
-use sidenote_markdown::path::{NotePath, key};
-use sidenote_sets::interner::Interner;
 
 static INTO_LINKS: Inserts<6> = Inserts::new("INSERT INTO links VALUES");
 

@@ -1,13 +1,13 @@
 //! Lookup of files by name: id, file name, title and alias.
 
 use rusqlite::params;
+use sidenote_base::error::Result;
+use sidenote_links::resolve::{FileNames, name_keys};
+use sidenote_markdown::path::{NotePath, key};
 use uuid::Uuid;
 
 use crate::schema::{NAME_ALIAS, NAME_ID, NAME_TITLE};
 use crate::{CatalogReader, FILE_COLUMNS, FileId, FileKind, FileRow, path_id, read_file};
-use sidenote_base::error::Result;
-use sidenote_links::resolve::{FileNames, name_keys};
-use sidenote_markdown::path::{NotePath, key};
 
 /// Returns the query that finds a file by the UUIDv5 of its path. It is public so that a test can check its query plan.
 pub fn path_id_query() -> String {

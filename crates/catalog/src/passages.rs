@@ -1,9 +1,9 @@
 //! Queries about passages: which files contain a passage, and which passages a file has.
 
 use rusqlite::OptionalExtension;
+use sidenote_base::error::Result;
 
 use crate::{CatalogReader, FileId, sql};
-use sidenote_base::error::Result;
 
 /// Queries of the catalog about passages.
 #[derive(Debug, Clone, Copy)]

@@ -1,10 +1,10 @@
 //! Queries of the catalog by path: files with a name, files below a folder, and the order of paths.
 
 use rusqlite::OptionalExtension;
-
-use super::{CatalogReader, FileId, FileKind, read_path, sql};
 use sidenote_base::error::Result;
 use sidenote_markdown::path::NotePath;
+
+use super::{CatalogReader, FileId, FileKind, read_path, sql};
 
 /// The number of files up to which paths are looked up one by one. For more files all paths are read in order.
 const MAX_LOOKUPS: usize = 1000;

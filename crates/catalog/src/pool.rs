@@ -4,8 +4,9 @@ use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-use crate::CatalogReader;
 use sidenote_base::error::Result;
+
+use crate::CatalogReader;
 
 /// The most connections of a pool. Further readers wait until one is returned.
 const MAX_CONNECTIONS: usize = 8;

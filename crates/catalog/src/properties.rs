@@ -5,9 +5,9 @@ use std::collections::HashMap;
 
 use rusqlite::{OptionalExtension, params};
 use serde_json::{Map, Value};
+use sidenote_base::error::{Error, Result};
 
 use super::{CatalogReader, CatalogWriter, FileId, sql};
-use sidenote_base::error::{Error, Result};
 
 impl CatalogWriter {
     /// Encodes flat properties as a JSON array of name ids and values in turn.

@@ -3,12 +3,12 @@
 
 use rusqlite::types::Value;
 use rusqlite::{Row, params};
-
-use super::inserts::Inserts;
-use super::{CatalogReader, CatalogWriter, FileId, LinkGroup, Record};
 use sidenote_base::error::Result;
 use sidenote_config::note_kinds::{KIND_PROPERTIES, linked_kind};
 use sidenote_markdown::span::Span;
+
+use super::inserts::Inserts;
+use super::{CatalogReader, CatalogWriter, FileId, LinkGroup, Record};
 
 /// The name in `meta` of the fingerprint of the rules by which the relations were found.
 pub const RELATION_RULES: &str = "relation_rules";

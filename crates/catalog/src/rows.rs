@@ -4,9 +4,6 @@ use std::sync::Arc;
 
 use rusqlite::Row;
 use serde_json::{Map, Value};
-use uuid::Uuid;
-
-use crate::{CatalogReader, read_time};
 use sidenote_base::clock::Timestamp;
 use sidenote_base::error::{Error, Result};
 use sidenote_links::dialect_evidence::LinkEvidence;
@@ -14,6 +11,9 @@ use sidenote_markdown::link::{Link, LinkSyntax};
 use sidenote_markdown::path::NotePath;
 use sidenote_markdown::relation::Relation;
 pub use sidenote_sets::file_set::FileId;
+use uuid::Uuid;
+
+use crate::{CatalogReader, read_time};
 
 /// The content hash of a file: BLAKE3 of its bytes.
 pub type Hash = [u8; 32];

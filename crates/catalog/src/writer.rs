@@ -4,6 +4,9 @@ use std::cell::{Cell, RefCell};
 use std::path::Path;
 
 use rusqlite::{Connection, OpenFlags, Row, params};
+use sidenote_base::clock::Timestamp;
+use sidenote_base::error::Result;
+use sidenote_markdown::path::{NotePath, key};
 
 use crate::delta_encoding::pack_ascending;
 use crate::dialects::{CountChange, counts_rows};
@@ -15,9 +18,6 @@ use crate::schema::{INDEXES, NAME_ALIAS, NAME_ID, NAME_TITLE, PAGE, SCHEMA, SCHE
 use crate::{
     CACHE, CatalogReader, CreationSource, FileId, FileKind, LAST_ID, Record, Stat, TimeSources, check, sql,
 };
-use sidenote_base::clock::Timestamp;
-use sidenote_base::error::Result;
-use sidenote_markdown::path::{NotePath, key};
 
 /// The page cache of a connection during a large batch, in kilobytes.
 const CACHE_FOR_BULK: u32 = 32_768;

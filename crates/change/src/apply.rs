@@ -5,9 +5,6 @@ use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use crate::commit::CommitReply;
-use crate::operation::{ChangeReply, Operation};
-use crate::{Changes, Planner};
 use sidenote_base::clock::Timestamp;
 use sidenote_base::error::{Error, ErrorKind, Result};
 use sidenote_catalog::{FileKind, Hash};
@@ -26,6 +23,10 @@ use sidenote_vault::apply_result::Applied;
 use sidenote_vault::authority::authority_of;
 use sidenote_vault::undo_log::UndoLog;
 use sidenote_vault::write_lock::WriteLock;
+
+use crate::commit::CommitReply;
+use crate::operation::{ChangeReply, Operation};
+use crate::{Changes, Planner};
 
 /// The name of the operation that brings changes of another copy of the vault.
 pub const OP_SYNC: &str = "sync";

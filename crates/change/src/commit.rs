@@ -6,8 +6,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{MutexGuard, PoisonError};
 
 use serde::Serialize;
-
-use crate::Changes;
 use sidenote_base::clock::Timestamp;
 use sidenote_base::error::Result;
 use sidenote_base::platform;
@@ -22,6 +20,8 @@ use sidenote_open_vault::session_commits::{
     CommittedOperation, OpenCommit, SessionCommits, metadata, number, spread,
 };
 use sidenote_vault::apply_result::Applied;
+
+use crate::Changes;
 
 /// The time without an operation after which the changes of a session are committed, in milliseconds.
 const QUIET: i64 = 10 * 60 * 1000;

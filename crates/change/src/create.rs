@@ -1,14 +1,6 @@
 //! Plans new notes: path, frontmatter, templates and daily notes.
 
 use serde_json::Value;
-
-use crate::Planner;
-use crate::edit::open_block;
-use crate::free_names::FreeNames;
-use crate::merge_properties::{MADE, PropertyMerge, is_blank, value_of};
-use crate::move_files::{CapturedLinks, add_edits, add_new};
-use crate::naming::{file_name, memory_stem, placed, title_of, without_extension};
-use crate::properties::{Properties, converted, originals, with_properties};
 use sidenote_base::clock::Timestamp;
 use sidenote_base::error::{Error, ErrorKind, Result};
 use sidenote_base::wording::Wording;
@@ -25,6 +17,14 @@ use sidenote_open_vault::catalog_overlay::View;
 use sidenote_open_vault::lookup::Lookup;
 use sidenote_vault::Vault;
 use sidenote_vault::obsidian::FolderSetting;
+
+use crate::Planner;
+use crate::edit::open_block;
+use crate::free_names::FreeNames;
+use crate::merge_properties::{MADE, PropertyMerge, is_blank, value_of};
+use crate::move_files::{CapturedLinks, add_edits, add_new};
+use crate::naming::{file_name, memory_stem, placed, title_of, without_extension};
+use crate::properties::{Properties, converted, originals, with_properties};
 
 /// The number of ids that are tried for a path and time.
 const NAMESAKES: i64 = 10_000;

@@ -1,12 +1,13 @@
 //! The path of the daily note, by Obsidian's settings.
 
-use crate::Planner;
-use crate::create::unsupported;
 use sidenote_base::clock::Timestamp;
 use sidenote_base::error::Result;
 use sidenote_markdown::date_format;
 use sidenote_markdown::name_rules::NameRules;
 use sidenote_markdown::path::NotePath;
+
+use crate::Planner;
+use crate::create::unsupported;
 
 impl Planner<'_> {
     /// Returns the path of the daily note of the day that a time is in; without one, of today.

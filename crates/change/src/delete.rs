@@ -3,10 +3,6 @@
 use std::collections::BTreeSet;
 
 use serde_json::Value;
-
-use crate::Planner;
-use crate::link::{add_property_edits, has_linked_id, links_to};
-use crate::move_files::add_edits;
 use sidenote_base::error::Result;
 use sidenote_links::resolve::name_keys;
 use sidenote_markdown::edit::{ChangeSet, Content, ContentHash, Edit, FileChange, FileLocation};
@@ -16,6 +12,10 @@ use sidenote_markdown::path::key;
 use sidenote_markdown::related_section;
 use sidenote_open_vault::catalog_overlay::View;
 use sidenote_open_vault::source::Source;
+
+use crate::Planner;
+use crate::link::{add_property_edits, has_linked_id, links_to};
+use crate::move_files::add_edits;
 
 /// What happens to links to a deleted note.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -1,13 +1,7 @@
 //! Plans the edit of one note's text or properties, or of several as one operation.
 
 use serde_json::Value;
-
-use crate::Planner;
-use crate::merge_properties::value_of;
-use crate::move_files::add_edits;
-use crate::properties::{converted, titled};
 use sidenote_base::error::{Error, ErrorKind, Result};
-use sidenote_markdown::body_edit;
 use sidenote_markdown::edit::{ChangeSet, ContentHash, Edit, Remark, apply};
 use sidenote_markdown::frontmatter::edit;
 use sidenote_markdown::frontmatter::edit::Refusal;
@@ -17,10 +11,15 @@ use sidenote_markdown::piece_table::PieceTable;
 use sidenote_markdown::source_edit::source_edits;
 use sidenote_markdown::tag::tag_name;
 use sidenote_markdown::tag_conversion::{ORIGINALS, StoredTags, sanitize};
-use sidenote_markdown::tag_edit;
+use sidenote_markdown::{body_edit, tag_edit};
 use sidenote_open_vault::catalog_overlay::View;
 use sidenote_open_vault::parts::heading;
 use sidenote_open_vault::source::{Source, body_of};
+
+use crate::Planner;
+use crate::merge_properties::value_of;
+use crate::move_files::add_edits;
+use crate::properties::{converted, titled};
 
 /// Parses the value of a property as JSON if it is valid JSON, and returns it as text otherwise.
 pub fn json_or_text(value: &str) -> Value {

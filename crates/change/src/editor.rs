@@ -1,8 +1,6 @@
 //! Records what an editor did to a note.
 
 use serde::Serialize;
-
-use crate::Changes;
 use sidenote_base::error::Result;
 use sidenote_journal::event::Event;
 use sidenote_markdown::path::NotePath;
@@ -10,6 +8,8 @@ use sidenote_open_vault::idempotency::Calls;
 use sidenote_open_vault::lookup::Lookup;
 use sidenote_open_vault::sync::IndexSync;
 use sidenote_vault::undo_log::UndoLog;
+
+use crate::Changes;
 
 /// What an editor did to a note.
 #[derive(Debug, Clone, Serialize)]

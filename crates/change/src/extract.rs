@@ -1,14 +1,8 @@
 //! Extraction of a section into a note of its own, with the links to what moves.
 
-use crate::Planner;
-use crate::create::NewRequest;
-use crate::follow_headings::{SettledNotes, follow_headings};
-use crate::link::new_link;
-use crate::merge::add_body;
-use crate::merge::labels;
-use crate::merge::new_note;
-use crate::move_files::add_edits;
-use crate::properties::applied;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
 use sidenote_base::clock::Timestamp;
 use sidenote_base::error::{Error, Result};
 use sidenote_links::anchor::{AnchorTable, AnchorTarget};
@@ -29,8 +23,14 @@ use sidenote_open_vault::catalog_overlay::View;
 use sidenote_open_vault::parts::heading;
 use sidenote_open_vault::source::Source;
 use sidenote_vault::obsidian::Settings;
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet};
+
+use crate::Planner;
+use crate::create::NewRequest;
+use crate::follow_headings::{SettledNotes, follow_headings};
+use crate::link::new_link;
+use crate::merge::{add_body, labels, new_note};
+use crate::move_files::add_edits;
+use crate::properties::applied;
 
 /// A section to extract as a new note.
 #[derive(Debug, Clone, Default)]

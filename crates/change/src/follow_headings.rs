@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use crate::properties::applied;
 use sidenote_base::error::Result;
 use sidenote_links::dialect::LinkDialect;
 use sidenote_links::rewrite::{PartChanges, PartMap, misled_by_rename, rename_parts};
@@ -11,6 +10,8 @@ use sidenote_markdown::link::Link;
 use sidenote_markdown::path::{NotePath, key};
 use sidenote_open_vault::catalog_overlay::{GROUP, View};
 use sidenote_open_vault::source::Source;
+
+use crate::properties::applied;
 
 /// The largest number of times that headings change headings that link to them. A longer chain is reported.
 const LONGEST_CHAIN: usize = 8;

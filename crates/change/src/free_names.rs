@@ -2,13 +2,14 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::move_files::captures_links;
-use crate::naming::placed;
 use sidenote_base::error::{Error, Result};
 use sidenote_markdown::name_rules::NameRules;
 use sidenote_markdown::path::{NotePath, key};
 use sidenote_open_vault::catalog_overlay::View;
 use sidenote_vault::Vault;
+
+use crate::move_files::captures_links;
+use crate::naming::placed;
 
 /// The names in the folders of a vault. Names that differ only in case or Unicode form count as the same name, because
 /// some file systems do not tell them apart.

@@ -1,12 +1,13 @@
 //! Lists the operations of the journal, for one note or for all.
 
-use crate::{Changes, Planner};
 use sidenote_base::error::Result;
 use sidenote_journal::Journal;
 use sidenote_journal::event::Event;
 use sidenote_journal::reader::{Events, ReadOrder};
 use sidenote_markdown::path::{NotePath, key};
 use sidenote_open_vault::lookup::Lookup;
+
+use crate::{Changes, Planner};
 
 impl Changes<'_> {
     /// Lists operations, the newest first: those of one note, under all its paths, or all. A deleted note is found by its

@@ -3,9 +3,6 @@
 use std::collections::BTreeSet;
 
 use serde_json::Value;
-
-use crate::Planner;
-use crate::move_files::add_edits;
 use sidenote_base::error::{Error, Result};
 use sidenote_config::Layout;
 use sidenote_links::resolve::FileNames;
@@ -19,6 +16,9 @@ use sidenote_markdown::related_section::RelatedSection;
 use sidenote_open_vault::catalog_overlay::View;
 use sidenote_open_vault::source::Source;
 use sidenote_vault::obsidian::Settings;
+
+use crate::Planner;
+use crate::move_files::add_edits;
 
 /// Two notes to link, or to unlink.
 #[derive(Debug, Clone, Default)]

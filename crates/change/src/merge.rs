@@ -2,11 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::Planner;
-use crate::follow_headings::{SettledNotes, follow_headings};
-use crate::merge_properties::PropertyMerge;
-use crate::move_files::add_edits;
-use crate::properties::applied;
 use sidenote_base::error::{Error, Result};
 use sidenote_links::anchor::AnchorTable;
 use sidenote_links::dialect::LinkDialect;
@@ -21,6 +16,12 @@ use sidenote_markdown::path::{NotePath, key};
 use sidenote_open_vault::catalog_overlay::View;
 use sidenote_open_vault::source::Source;
 use sidenote_vault::obsidian::Settings;
+
+use crate::Planner;
+use crate::follow_headings::{SettledNotes, follow_headings};
+use crate::merge_properties::PropertyMerge;
+use crate::move_files::add_edits;
+use crate::properties::applied;
 
 /// A note to merge into another one.
 #[derive(Debug, Clone, Default)]

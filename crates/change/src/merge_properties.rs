@@ -3,7 +3,6 @@
 use std::collections::HashSet;
 
 use serde_json::Value;
-
 use sidenote_base::error::{Error, Result};
 use sidenote_markdown::edit::{Remark, apply};
 use sidenote_markdown::frontmatter;

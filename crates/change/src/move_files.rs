@@ -2,8 +2,6 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use crate::Planner;
-use crate::follow_headings::{SettledNotes, edits_headings, follow_headings};
 use sidenote_base::error::{Error, ErrorKind, Result};
 use sidenote_base::parallel;
 use sidenote_links::resolve::name_keys;
@@ -20,6 +18,9 @@ use sidenote_open_vault::catalog_overlay::{GROUP, NamedFiles, View};
 use sidenote_open_vault::source::Source;
 use sidenote_vault::scan;
 use sidenote_vault::symlinks::as_spelled_on_disk;
+
+use crate::Planner;
+use crate::follow_headings::{SettledNotes, edits_headings, follow_headings};
 
 /// A file or folder to move or rename.
 #[derive(Debug, Clone, Default)]

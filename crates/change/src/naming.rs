@@ -1,7 +1,6 @@
 //! Derives titles, file names and slugs from text.
 
 use serde_json::Value;
-
 use sidenote_base::error::{Error, Result};
 use sidenote_language::graphemes::beginning;
 use sidenote_markdown::name_rules::NameRules;

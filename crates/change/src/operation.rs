@@ -1,6 +1,8 @@
 //! Defines the operations that change a vault, and the reply to them.
 
 use serde::Serialize;
+use sidenote_catalog::FileRow;
+use sidenote_markdown::edit::{ChangeSet, ContentHash, FileLocation};
 
 use crate::commit::CommitReply;
 use crate::create::NewRequest;
@@ -13,8 +15,6 @@ use crate::move_files::MoveRequest;
 use crate::rename_part::PartRequest;
 use crate::rename_tag_or_property::RenameRequest;
 use crate::revise::ReviseRequest;
-use sidenote_catalog::FileRow;
-use sidenote_markdown::edit::{ChangeSet, ContentHash, FileLocation};
 
 /// An operation that changes a vault.
 #[derive(Debug, Clone)]

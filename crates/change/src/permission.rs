@@ -2,7 +2,6 @@
 //!
 //! Every change passes this check with the files of its plan, so that an undo, for example, cannot do what its caller may not do.
 
-use crate::Changes;
 use sidenote_base::error::{Error, Result};
 use sidenote_base::safe_open;
 use sidenote_config::{Config, VAULT_FILE};
@@ -12,6 +11,8 @@ use sidenote_open_vault::caller::Role;
 use sidenote_open_vault::idempotency::Calls;
 use sidenote_vault::authority::authority_of;
 use sidenote_vault::obsidian::check_settings;
+
+use crate::Changes;
 
 impl Changes<'_> {
     /// Refuses a plan that changes files for which the call lacks the right, and records the refusal. Also refuses a

@@ -1,7 +1,6 @@
 //! Writes properties and tags into the text of a planned note.
 
 use serde_json::Value;
-
 use sidenote_base::error::{Error, Result};
 use sidenote_markdown::edit::{Edit, Remark, apply};
 use sidenote_markdown::frontmatter::edit::{Refusal, set, unset};

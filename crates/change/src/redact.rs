@@ -1,9 +1,10 @@
 //! Removes private passages and secrets from operations before they are planned.
 
+use sidenote_open_vault::redaction::Cleaned;
+
 use crate::Changes;
 use crate::edit::NoteEdit;
 use crate::operation::Operation;
-use sidenote_open_vault::redaction::Cleaned;
 
 impl Changes<'_> {
     /// Removes private passages and secrets from all texts of an operation.

@@ -1,9 +1,7 @@
 //! Renames of parts of a note: headings and blocks, with the links to them.
 
-use crate::Planner;
-use crate::follow_headings::{SettledNotes, follow_headings};
-use crate::move_files::add_edits;
-use crate::properties::applied;
+use std::collections::{BTreeMap, BTreeSet};
+
 use sidenote_base::error::{Error, ErrorKind, Result};
 use sidenote_links::dialect::LinkDialect;
 use sidenote_links::rewrite::{
@@ -14,7 +12,11 @@ use sidenote_markdown::path::key;
 use sidenote_open_vault::catalog_overlay::View;
 use sidenote_open_vault::parts::heading;
 use sidenote_open_vault::source::Source;
-use std::collections::{BTreeMap, BTreeSet};
+
+use crate::Planner;
+use crate::follow_headings::{SettledNotes, follow_headings};
+use crate::move_files::add_edits;
+use crate::properties::applied;
 
 /// The kind of part of a note to rename.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

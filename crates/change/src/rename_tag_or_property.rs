@@ -1,10 +1,6 @@
 //! Plans the rename of a tag or property in every note.
 
 use serde_json::Value;
-
-use crate::Planner;
-use crate::follow_headings::{SettledNotes, follow_headings};
-use crate::move_files::add_edits;
 use sidenote_base::error::{Error, Result};
 use sidenote_base::wording::Wording;
 use sidenote_markdown::edit::{ChangeSet, Edit, apply, single_edit};
@@ -17,6 +13,10 @@ use sidenote_markdown::tag_conversion::{ORIGINALS, sanitize};
 use sidenote_markdown::tag_edit::{rename_canvas_tag, rename_tag};
 use sidenote_open_vault::catalog_overlay::View;
 use sidenote_open_vault::source::Source;
+
+use crate::Planner;
+use crate::follow_headings::{SettledNotes, follow_headings};
+use crate::move_files::add_edits;
 
 /// A tag or property to rename.
 #[derive(Debug, Clone)]

@@ -3,17 +3,17 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use crate::Planner;
-use crate::move_files::captured_again;
 use sidenote_base::error::{Error, Result};
-use sidenote_base::platform;
-use sidenote_base::safe_open;
 use sidenote_base::wording::Wording;
+use sidenote_base::{platform, safe_open};
 use sidenote_journal::reader::ReadOrder;
 use sidenote_markdown::edit::{ChangeSet, Content, FileChange, FileLocation};
 use sidenote_markdown::path::{NotePath, key};
 use sidenote_open_vault::catalog_overlay::View;
 use sidenote_open_vault::source::Source;
+
+use crate::Planner;
+use crate::move_files::captured_again;
 
 impl Planner<'_> {
     /// Finds a free name in the trash that is not among `taken`, the names of the same operation (docs/spec/obsidian.md

@@ -3,12 +3,6 @@
 use std::collections::HashSet;
 
 use serde_json::Value;
-
-use crate::Planner;
-use crate::free_names::FreeNames;
-use crate::move_files::follow;
-use crate::naming::{file_name, memory_stem, named_after, title_of};
-use crate::properties::{applied, converted, originals, put, titled};
 use sidenote_base::clock::Timestamp;
 use sidenote_base::error::{Error, Result};
 use sidenote_config::Layout;
@@ -22,6 +16,12 @@ use sidenote_markdown::tag_conversion::{ORIGINALS, StoredTags};
 use sidenote_markdown::{frontmatter, related_section};
 use sidenote_open_vault::catalog_overlay::View;
 use sidenote_open_vault::source::Source;
+
+use crate::Planner;
+use crate::free_names::FreeNames;
+use crate::move_files::follow;
+use crate::naming::{file_name, memory_stem, named_after, title_of};
+use crate::properties::{applied, converted, originals, put, titled};
 
 /// Properties with the modification time.
 const CHANGED: &[&str] = &["updated_at", "updated", "modified"];

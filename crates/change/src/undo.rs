@@ -4,9 +4,6 @@
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 
-use crate::Changes;
-use crate::operation::ChangeReply;
-use crate::undo_conflict::{Hindrance, LaterChanges, LaterOperation, UndoConflict, edits_back, later_of};
 use sidenote_base::error::{Error, ErrorKind, Result};
 use sidenote_base::platform::Shell;
 use sidenote_base::wording::Wording;
@@ -18,6 +15,10 @@ use sidenote_markdown::path::NotePath;
 use sidenote_vault::scan;
 use sidenote_vault::undo_log::{FileUndo, UndoLog, inverse_moves};
 use sidenote_vault::write_lock::WriteLock;
+
+use crate::Changes;
+use crate::operation::ChangeReply;
+use crate::undo_conflict::{Hindrance, LaterChanges, LaterOperation, UndoConflict, edits_back, later_of};
 
 /// The name of the operation that undoes an undo.
 const REDO: &str = "redo";

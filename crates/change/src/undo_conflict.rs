@@ -6,7 +6,6 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 
 use serde::Serialize;
-
 use sidenote_base::clock::Timestamp;
 use sidenote_base::error::Result;
 use sidenote_base::safe_open;

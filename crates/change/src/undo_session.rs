@@ -4,15 +4,15 @@ use std::cell::RefCell;
 use std::collections::HashSet;
 
 use serde::Serialize;
+use sidenote_base::clock::Timestamp;
+use sidenote_base::error::{Error, ErrorKind, Result};
+use sidenote_journal::LaterMoves;
+use sidenote_journal::event::Event;
 
 use crate::Changes;
 use crate::operation::ChangeReply;
 use crate::undo::{PlannedUndo, UndoRequest, after_some, named, reason_to_stay, session_of};
 use crate::undo_conflict::later_of;
-use sidenote_base::clock::Timestamp;
-use sidenote_base::error::{Error, ErrorKind, Result};
-use sidenote_journal::LaterMoves;
-use sidenote_journal::event::Event;
 
 /// An operation of a session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

@@ -4,12 +4,10 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-
 use sidenote_base::clock::Timestamp;
 use sidenote_base::error::{Error, ErrorKind, Result};
 use sidenote_catalog::{Filter, Inactive};
-use sidenote_mcp::reply_limit::TARGET_LENGTH;
-use sidenote_mcp::reply_limit::TextBudget;
+use sidenote_mcp::reply_limit::{TARGET_LENGTH, TextBudget};
 use sidenote_mcp::tool::{Answer, Effect, Tool};
 use sidenote_memory::preview::preview;
 use sidenote_memory::state::days_between;

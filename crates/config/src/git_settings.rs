@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use sidenote_base::error::{Error, Result};
+use sidenote_base::platform;
 use toml::Value;
 use toml_edit::{ArrayOfTables, DocumentMut, Item, Table};
 
 use super::{Origin, expand_home};
-use sidenote_base::error::{Error, Result};
-use sidenote_base::platform;
 
 /// When the changes of operations are committed in git (docs/spec/git.md 5).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]

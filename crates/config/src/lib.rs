@@ -17,13 +17,11 @@ use std::path::{Path, PathBuf};
 
 use etcetera::BaseStrategy as _;
 use serde::{Deserialize, Serialize};
-use toml::{Table, Value};
-use toml_edit::{DocumentMut, Item};
-
 use sidenote_base::atomic_file::AtomicFile;
 use sidenote_base::error::{Error, Result};
-use sidenote_base::platform;
-use sidenote_base::safe_open;
+use sidenote_base::{platform, safe_open};
+use toml::{Table, Value};
+use toml_edit::{DocumentMut, Item};
 
 pub use crate::check_settings::CheckConfig;
 pub use crate::git_settings::{CommitPolicy, GitConfig, GitVault};

@@ -1,7 +1,6 @@
 //! The settings of links: their dialects, and the section of related notes.
 
 use serde::Deserialize;
-
 use sidenote_base::error::{Error, Result};
 
 /// The dialect of the notes below a folder.

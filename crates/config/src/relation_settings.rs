@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
-
 use sidenote_base::error::{Error, Result};
 
 /// A type of relations between two notes, such as `works_at`. A relation leads from its subject to its object.

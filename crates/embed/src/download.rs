@@ -4,12 +4,13 @@ use std::fs::File;
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 
-use crate::model_files::{INSTALL_RECORD, ModelFiles, folder_of};
-use crate::onnx::ListedModel;
 use sidenote_base::error::{Error, ErrorKind, Result};
 use sidenote_base::wording::Wording;
 use sidenote_config::Secret;
 use sidenote_http_client::{Http, HttpError};
+
+use crate::model_files::{INSTALL_RECORD, ModelFiles, folder_of};
+use crate::onnx::ListedModel;
 
 /// The address of the hub, unless `HF_ENDPOINT` names another one.
 const HUB: &str = "https://huggingface.co";

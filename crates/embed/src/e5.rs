@@ -8,12 +8,12 @@ use std::sync::{LazyLock, OnceLock};
 use std::{panic, thread};
 
 use rayon::{ThreadPool, ThreadPoolBuilder};
-use sidenote_encoder::{Asset, BertEncoder, TextKind, Tokenizer, Workspace, built_in, mean_passage};
-
-use super::{Effort, Embed, ModelId};
 use sidenote_base::error::{Error, Result};
 use sidenote_base::platform;
+use sidenote_encoder::{Asset, BertEncoder, TextKind, Tokenizer, Workspace, built_in, mean_passage};
 use sidenote_markdown::passage::estimate_tokens;
+
+use super::{Effort, Embed, ModelId};
 
 /// The name of the model in the settings.
 pub(super) const NAME: &str = "e5";

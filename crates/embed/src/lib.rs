@@ -11,12 +11,11 @@ pub mod model_selection;
 
 use std::fmt;
 
-use sidenote_base::error::{Error, Result};
-
 pub use e5::E5;
 pub use onnx::{CrossEncoder, OnnxEmbedder};
 pub use openai::OpenAi;
 pub use rerank::Rerank;
+use sidenote_base::error::{Error, Result};
 
 /// The duplicate threshold of a model that was not measured (docs/spec/memory.md, Duplicates).
 const DEFAULT_DUPLICATE_THRESHOLD: f32 = 0.95;

@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use memchr::memmem;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-
 use sidenote_base::atomic_file::replace_own;
 use sidenote_base::error::{Error, Result};
 use sidenote_config::{data_folder, user_cache};

@@ -5,13 +5,13 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
-
-use crate::{CrossEncoder, E5, Embed, ModelId, OnnxEmbedder, OpenAi, Rerank, e5, onnx};
 use sidenote_base::atomic_file::replace_own;
 use sidenote_base::error::{Error, Result};
 use sidenote_base::wording::Wording;
 use sidenote_config::{EmbedConfig, RerankConfig, Secret, data_folder};
 use sidenote_vectors::passage_key;
+
+use crate::{CrossEncoder, E5, Embed, ModelId, OnnxEmbedder, OpenAi, Rerank, e5, onnx};
 
 /// The name of the built-in embedder.
 const BUILT_IN: &str = e5::NAME;

@@ -13,15 +13,15 @@ use fastembed::{
     EmbeddingModel, InitOptionsUserDefined, OutputKey, QuantizationMode, RerankInitOptionsUserDefined,
     TextEmbedding, TextRerank, TokenizerFiles, UserDefinedEmbeddingModel, UserDefinedRerankingModel,
 };
-
-use super::{DEFAULT_DUPLICATE_THRESHOLD, Effort, Embed, ModelId, Rerank, normalize};
-use crate::model_files::{InstallRecord, ModelFiles, Pooling, folder_of};
 use sidenote_base::error::{Error, Result};
 use sidenote_base::parallel::no_thread;
 use sidenote_base::platform;
 use sidenote_base::wording::Wording;
 use sidenote_config::{EmbedConfig, RerankConfig};
 use sidenote_markdown::passage::estimate_tokens;
+
+use super::{DEFAULT_DUPLICATE_THRESHOLD, Effort, Embed, ModelId, Rerank, normalize};
+use crate::model_files::{InstallRecord, ModelFiles, Pooling, folder_of};
 
 /// The most bytes of memory that a batch may take in a model.
 const BATCH_BYTES: usize = 64 << 20;

@@ -8,8 +8,6 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
-
-use super::{DEFAULT_DUPLICATE_THRESHOLD, Effort, Embed, ModelId, normalize};
 use sidenote_base::error::{Error, ErrorKind, Result};
 use sidenote_base::wording::Wording;
 use sidenote_config::{EmbedConfig, Secret};
@@ -17,6 +15,8 @@ use sidenote_http_client::{Http, HttpError, Reply};
 use sidenote_markdown::passage::estimate_tokens;
 use sidenote_memory::privacy::without_private;
 use sidenote_secrets::without_secrets;
+
+use super::{DEFAULT_DUPLICATE_THRESHOLD, Effort, Embed, ModelId, normalize};
 
 /// The most texts of one request.
 const MAX_BATCH_TEXTS: usize = 64;

@@ -12,10 +12,9 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
+use self::attention::Attention;
 pub use self::attention::attention_by_instructions;
 pub use self::products::products_by_instructions;
-
-use self::attention::Attention;
 use self::products::{Products, Weights};
 use self::rows::{Columns, LayerNorm, QuantizedRows};
 use crate::asset::{Asset, LinearAsset, NormAsset};

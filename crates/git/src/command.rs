@@ -6,11 +6,12 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::atomic::Ordering;
 
-use crate::Repository;
-use crate::process::{GitErrors, GitProcess, TimeLimit, cannot_run, in_background};
 use sidenote_base::error::{Error, Result};
 use sidenote_base::platform;
 use sidenote_base::platform::FileKind;
+
+use crate::Repository;
+use crate::process::{GitErrors, GitProcess, TimeLimit, cannot_run, in_background};
 
 /// The oldest version of git that is used: the first with `cat-file --batch-command -z`.
 pub const MIN_VERSION: (u32, u32) = (2, 38);

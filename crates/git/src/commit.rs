@@ -6,9 +6,10 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use sidenote_base::error::Result;
+
 use crate::user_command::{Ended, UserCall, literal};
 use crate::{ObjectId, Repository, Unfinished};
-use sidenote_base::error::Result;
 
 /// The time for which a lock of git's index is waited for.
 const LOCK_TIME: Duration = Duration::from_secs(2);

@@ -2,9 +2,10 @@
 
 use std::collections::HashMap;
 
+use sidenote_base::error::Result;
+
 use crate::history::lines_of;
 use crate::{ObjectId, Repository};
-use sidenote_base::error::Result;
 
 /// A commit of a graph, by its position in [`CommitGraph`].
 pub type CommitIndex = usize;

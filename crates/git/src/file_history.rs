@@ -5,9 +5,10 @@
 
 use std::collections::{BinaryHeap, HashMap, HashSet};
 
+use sidenote_base::error::Result;
+
 use crate::history::lines_of;
 use crate::{CommitInfo, ObjectId, Objects, PathChange, Repository};
-use sidenote_base::error::Result;
 
 /// A file as one commit has it.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -5,10 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use crate::Repository;
-use crate::user_command::UserCall;
 use sidenote_base::error::Result;
 use sidenote_base::platform;
+
+use crate::Repository;
+use crate::user_command::UserCall;
 
 /// The bytes of paths that one call of git gets as arguments. Windows takes about 32,000 characters.
 const ARGUMENT_BYTES: usize = 20_000;

@@ -3,10 +3,11 @@
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
-use crate::Repository;
-use crate::process::TimeLimit;
 use sidenote_base::clock::Timestamp;
 use sidenote_base::error::Result;
+
+use crate::Repository;
+use crate::process::TimeLimit;
 
 /// The character before the time of a commit, with which no path begins.
 const BEFORE_TIME: char = '\u{1}';

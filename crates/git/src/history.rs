@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 
-use crate::{ObjectId, Repository, TreeFile};
 use sidenote_base::error::{Error, Result};
+
+use crate::{ObjectId, Repository, TreeFile};
 
 /// The most files of a commit among which git looks for renames with changes (docs/spec/git.md 3).
 pub(super) const RENAME_LIMIT: &str = "-l7000";

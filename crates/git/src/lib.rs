@@ -27,7 +27,6 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use sha2::Digest as _;
-
 use sidenote_base::error::{Error, Result};
 use sidenote_base::{platform, safe_open};
 

@@ -4,9 +4,10 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use sidenote_base::error::{Error, ErrorKind, Result};
+
 use crate::command::{GitOutput, USAGE, output};
 use crate::temporary::TemporaryFolder;
-use sidenote_base::error::{Error, ErrorKind, Result};
 
 /// The most conflicts that the exit code tells.
 const MAX_CONFLICTS: i32 = 127;

@@ -4,10 +4,11 @@ use std::collections::{BTreeSet, VecDeque};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::process::Stdio;
 
+use sidenote_base::error::{Error, Result};
+
 use crate::command::USAGE;
 use crate::process::{GitInput, GitOutputPipe, GitProcess, TimeLimit, cannot_run};
 use crate::{ObjectId, Repository};
-use sidenote_base::error::{Error, Result};
 
 /// The number of requests to a process that are under way at a time. A pipe holds them, so neither side waits for the other.
 const AHEAD: usize = 64;

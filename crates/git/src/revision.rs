@@ -1,8 +1,9 @@
 //! Which commit a text names: a revision as git understands it, or a date.
 
-use crate::{ObjectId, Repository};
 use sidenote_base::clock::Timestamp;
 use sidenote_base::error::{Error, Result};
+
+use crate::{ObjectId, Repository};
 
 /// A commit, and the text that named it.
 #[derive(Debug, Clone, PartialEq, Eq)]

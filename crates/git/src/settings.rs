@@ -3,10 +3,11 @@
 use std::ffi::OsStr;
 use std::path::PathBuf;
 
-use crate::Repository;
-use crate::process::TimeLimit;
 use sidenote_base::error::{Error, Result};
 use sidenote_base::platform;
+
+use crate::Repository;
+use crate::process::TimeLimit;
 
 impl Repository {
     /// Runs `git config`, which starts no program. Returns the exit code and what was printed.

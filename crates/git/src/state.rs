@@ -4,8 +4,9 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use crate::Repository;
 use sidenote_base::safe_open;
+
+use crate::Repository;
 
 /// The largest file of git's state that is read, in bytes.
 const MAX_STATE_FILE: u64 = 4096;

@@ -5,10 +5,9 @@ use std::fs::File;
 use std::io::{Read as _, Seek as _, Write as _};
 use std::path::{Path, PathBuf};
 
-use uuid::Uuid;
-
 use sidenote_base::error::{Error, Result};
 use sidenote_base::safe_open;
+use uuid::Uuid;
 
 /// The most bytes of a file that are read.
 const READ_LIMIT: u64 = 64_000;

@@ -3,10 +3,11 @@
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::process::Stdio;
 
+use sidenote_base::error::{Error, Result};
+
 use crate::history::{RENAME_LIMIT, RENAME_SHARE};
 use crate::process::{GitErrors, GitInput, GitOutputPipe, GitProcess, TimeLimit};
 use crate::{ObjectId, PathChange, Repository, TreeFile};
-use sidenote_base::error::{Error, Result};
 
 /// The number of requests to a process that are under way at a time. A pipe holds them, so neither side waits for the other.
 const AHEAD: usize = 64;

@@ -5,12 +5,13 @@ use std::ffi::{OsStr, OsString};
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
+use sidenote_base::error::{Error, Result};
+use sidenote_base::platform;
+
 use crate::Repository;
 use crate::command::USAGE;
 use crate::process::{TimeLimit, cannot_start};
 use crate::temporary::{TemporaryFolder, read_start};
-use sidenote_base::error::{Error, Result};
-use sidenote_base::platform;
 
 /// The interval at which the end of a call is looked for.
 const INTERVAL: Duration = Duration::from_millis(2);

@@ -1,7 +1,8 @@
 //! The versions of a file in the history of the current branch.
 
-use crate::{ObjectId, Repository};
 use sidenote_base::error::Result;
+
+use crate::{ObjectId, Repository};
 
 /// A version of a file, with the commit that wrote it.
 #[derive(Debug, Clone, PartialEq, Eq)]

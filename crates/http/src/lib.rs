@@ -20,11 +20,11 @@ use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
+use sidenote_base::error::{Error, Result};
 use tokio::net::{TcpListener, TcpStream};
 
 use crate::connections::Connections;
 use crate::limits::{Admission, BODY_TIMEOUT};
-use sidenote_base::error::{Error, Result};
 
 /// The answer to connections beyond the limit.
 const TOO_MANY_CONNECTIONS: &[u8] =

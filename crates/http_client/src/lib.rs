@@ -9,12 +9,11 @@ use std::io::{Read, Write};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
+use sidenote_base::error::{Error, ErrorKind};
+use sidenote_config::Secret;
 use ureq::Agent;
 use ureq::http::{HeaderMap, Response};
 use ureq::tls::{Certificate, RootCerts, TlsConfig};
-
-use sidenote_base::error::{Error, ErrorKind};
-use sidenote_config::Secret;
 
 pub use self::authorities::authorities;
 

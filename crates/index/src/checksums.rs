@@ -7,12 +7,10 @@ use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-
 use sidenote_base::atomic_file::{remove_if_there, replace_own};
 use sidenote_base::error::{Error, Result};
-use sidenote_base::safe_open;
 use sidenote_base::safe_open::{FileIdentity, file_identity};
-use sidenote_base::{parallel, platform};
+use sidenote_base::{parallel, platform, safe_open};
 
 pub(super) const NAME: &str = "seal.json";
 /// The largest seal that is read, in bytes.

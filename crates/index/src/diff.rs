@@ -5,8 +5,6 @@ use std::fmt;
 use std::path::Path;
 
 use serde::Serialize;
-
-use crate::{Phase, Progress, SyncScope};
 use sidenote_base::error::{Error, Result};
 use sidenote_catalog::{CatalogReader, FileId, FileKind, FolderEntry, Hash, IndexedFile, Stat};
 use sidenote_links::dialect::LinkDialect;
@@ -19,6 +17,8 @@ use sidenote_vault::obsidian::Settings;
 use sidenote_vault::scan::{
     DirListing, FileStat, ListedEntries, ListedFolders, ListedNames, ScanGaps, scan_each,
 };
+
+use crate::{Phase, Progress, SyncScope};
 
 /// What a sync found and did.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]

@@ -7,16 +7,15 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use serde::Serialize;
-
-use crate::checksums;
 use sidenote_base::atomic_file::remove_if_there;
 use sidenote_base::clock::wall_nanos;
 use sidenote_base::error::{Error, ErrorKind, Result};
-use sidenote_base::platform;
-use sidenote_base::safe_open;
+use sidenote_base::{platform, safe_open};
 use sidenote_config as config;
 use sidenote_vault::STATE_DIR;
 use sidenote_vault::watch::MARKER_DIR;
+
+use crate::checksums;
 
 /// The process that holds the lock of an index.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

@@ -1,12 +1,13 @@
 //! Builds the catalog row of a single file from its current content on the disk.
 
-use crate::indexed_document::IndexedDocument;
-use crate::{Index, diff};
 use sidenote_base::error::{ErrorKind, Result};
 use sidenote_catalog::{FileKind, FileRow};
 use sidenote_markdown::path::NotePath;
 use sidenote_vault::obsidian::Settings;
 use sidenote_vault::scan;
+
+use crate::indexed_document::IndexedDocument;
+use crate::{Index, diff};
 
 impl Index {
     /// Returns the row of a file as it is on the disk now, whatever the catalog has for it. Returns `None` if the file

@@ -2,9 +2,10 @@
 
 use std::collections::HashMap;
 
-use crate::Index;
 use sidenote_base::error::Result;
 use sidenote_links::dialect::LinkDialect;
+
+use crate::Index;
 
 impl Index {
     /// Describes the whole index in sorted lines, one for each fact. Equal indexes give equal lines.

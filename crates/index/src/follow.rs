@@ -5,11 +5,11 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
-
-use crate::{Index, SyncReport, SyncScope, WaitLimit, silent};
 use sidenote_base::error::Result;
 use sidenote_vault::flush_request::FlushRequester;
 use sidenote_vault::watch::{MARKER_DIR, WatchBatch, Watcher};
+
+use crate::{Index, SyncReport, SyncScope, WaitLimit, silent};
 
 /// The interval at which a process that follows the files checks whether it still writes the index.
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);

@@ -5,11 +5,6 @@ use std::panic::AssertUnwindSafe;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::active_model::completed_model;
-use crate::checksums;
-use crate::checksums::Verdict;
-use crate::diff;
-use crate::directory::{Holder, folder_size, holder, present_index_folder, refuse_links};
 use sidenote_base::error::{Error, ErrorKind, Result};
 use sidenote_bm25::Bm25;
 use sidenote_catalog::{CatalogReader, Counts, SCHEMA_VERSION};
@@ -17,6 +12,11 @@ use sidenote_embed::model_selection::{PreviousModels, model_key};
 use sidenote_embed::{Embed, ModelId};
 use sidenote_vault::Vault;
 use sidenote_vectors as vectors;
+
+use crate::active_model::completed_model;
+use crate::checksums::Verdict;
+use crate::directory::{Holder, folder_size, holder, present_index_folder, refuse_links};
+use crate::{checksums, diff};
 
 /// The health of an index.
 #[derive(Debug)]

@@ -5,8 +5,6 @@ use std::sync::{Arc, OnceLock};
 
 use hashbrown::{HashMap, HashSet};
 use serde_json::{Map, Value};
-use unicode_normalization::{IsNormalized, is_nfc_quick};
-
 use sidenote_base::clock::{StatedTime, Timestamp};
 use sidenote_bm25::{AnalyzedNote, Analyzer, IndexedText};
 use sidenote_catalog::{
@@ -29,6 +27,7 @@ use sidenote_markdown::relation::{Relation, RelationRules, relations};
 use sidenote_markdown::span::Span;
 use sidenote_markdown::tag_conversion::unconverted_names;
 use sidenote_vectors::passage_key;
+use unicode_normalization::{IsNormalized, is_nfc_quick};
 
 /// About how many bytes at the beginning of a note tell its language. They are more words than are looked at.
 const LANGUAGE_SAMPLE: usize = 1 << 13;

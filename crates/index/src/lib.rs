@@ -33,13 +33,6 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use crate::active_model::{ActiveModel, ActiveModelResolver, completed_model};
-use crate::file_table::FileTable;
-use crate::follow::FollowState;
-use crate::open::{Opened, Readers, can_pass, open_to_read, open_to_write};
-use crate::recent_vectors::UrgentEmbedding;
-use crate::validity::ValidityTable;
-use crate::writer_thread::WriterThread;
 use sidenote_base::error::{Error, ErrorKind, Result};
 use sidenote_base::platform;
 use sidenote_bm25::{Bm25, Bm25Snapshot};
@@ -51,15 +44,22 @@ use sidenote_markdown::relation::RelationRules;
 use sidenote_sets::file_set::FileSet;
 use sidenote_vault::Vault;
 use sidenote_vectors::Vectors;
+use writer::Writer;
 
+use crate::active_model::{ActiveModel, ActiveModelResolver, completed_model};
 pub use crate::diff::{Drift, SyncReport};
 pub use crate::directory::Holder;
 use crate::directory::{
     Identity, default_index_folder, folder_size, holder, identity_of, refuse_links, take_lock,
     vault_index_folder,
 };
+use crate::file_table::FileTable;
+use crate::follow::FollowState;
+use crate::open::{Opened, Readers, can_pass, open_to_read, open_to_write};
+use crate::recent_vectors::UrgentEmbedding;
+use crate::validity::ValidityTable;
 pub use crate::wait_limit::WaitLimit;
-use writer::Writer;
+use crate::writer_thread::WriterThread;
 
 /// How often a process that waits for its own changes checks whether the files are still as it wrote them.
 const RECHECK_INTERVAL: Duration = Duration::from_millis(100);

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use super::{Index, Snapshot};
 use sidenote_base::error::Result;
 use sidenote_vectors::Vectors;
+
+use super::{Index, Snapshot};
 
 /// The number of passages in the sample.
 const SAMPLE: usize = 512;

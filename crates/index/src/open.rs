@@ -4,12 +4,6 @@ use std::panic::AssertUnwindSafe;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::active_model::{ActiveModelResolver, completed_model};
-use crate::directory::{Identity, identity_of};
-use crate::service_vectors::ServiceVectors;
-use crate::shared_vectors::{SharedVectorLimits, SharedVectors};
-use crate::writer::{NextSync, OtherVectors, State, Writer};
-use crate::{CREATION_TIMEOUT, Options, checksums, directory};
 use sidenote_base::atomic_file::remove_if_there;
 use sidenote_base::error::{Error, ErrorKind, Result};
 use sidenote_bm25::Bm25;
@@ -17,6 +11,13 @@ use sidenote_catalog::{CatalogWriter, RELATION_RULES, ReaderPool};
 use sidenote_embed::model_selection::model_key;
 use sidenote_vault::Vault;
 use sidenote_vectors::VectorWriter;
+
+use crate::active_model::{ActiveModelResolver, completed_model};
+use crate::directory::{Identity, identity_of};
+use crate::service_vectors::ServiceVectors;
+use crate::shared_vectors::{SharedVectorLimits, SharedVectors};
+use crate::writer::{NextSync, OtherVectors, State, Writer};
+use crate::{CREATION_TIMEOUT, Options, checksums, directory};
 
 /// An index that was opened for writing.
 pub(super) struct Opened {

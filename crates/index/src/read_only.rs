@@ -4,11 +4,12 @@
 use std::fs::File;
 use std::sync::Arc;
 
+use sidenote_base::error::{Error, ErrorKind, Result};
+use sidenote_vault::Vault;
+
 use crate::directory::{default_index_folder, take_lock, vault_index_folder};
 use crate::open::{Opened, open_to_write};
 use crate::{Index, IndexState, Options};
-use sidenote_base::error::{Error, ErrorKind, Result};
-use sidenote_vault::Vault;
 
 impl Index {
     /// Opens the existing index for reading. If there is none and no folder was given, an index in the user's cache

@@ -7,13 +7,14 @@ use std::sync::mpsc::Sender;
 use std::sync::{Arc, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::writer::{EmbeddingStep, Extent};
-use crate::writer_thread::WriterThread;
-use crate::{Index, Job, Snapshot, WaitLimit, passages_of};
 use sidenote_base::error::Result;
 use sidenote_catalog::{CatalogReader, FileId};
 use sidenote_embed::Effort;
 use sidenote_markdown::path::NotePath;
+
+use crate::writer::{EmbeddingStep, Extent};
+use crate::writer_thread::WriterThread;
+use crate::{Index, Job, Snapshot, WaitLimit, passages_of};
 
 /// The number of recently changed files that are checked.
 const RECENT_FILES: usize = 16;

@@ -4,12 +4,13 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use crate::shared_vectors::model_hash;
 use sidenote_base::error::Result;
 use sidenote_embed::Embed;
 use sidenote_vault::Vault;
 use sidenote_vault::authority::{StoredVector, authority_of};
 use sidenote_vectors::{VectorRecord, record_size};
+
+use crate::shared_vectors::model_hash;
 
 /// How many vectors are asked for, or stored, at once.
 const AT_ONCE: usize = 1_000;

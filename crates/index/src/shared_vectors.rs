@@ -10,8 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use sidenote_base::error::{Error, Result};
-use sidenote_base::platform;
-use sidenote_base::safe_open;
+use sidenote_base::{platform, safe_open};
 use sidenote_embed::Embed;
 use sidenote_vectors::{VectorRecord, VectorWriter, log_size, read_records};
 

@@ -5,7 +5,6 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
-
 use sidenote_base::clock::Timestamp;
 use sidenote_base::error::Result;
 use sidenote_bm25::Bm25Snapshot;

@@ -20,6 +20,22 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::sync_channel;
 use std::thread::JoinHandle;
 
+pub(crate) use plan::{NextSync, OtherVectors, State};
+use sidenote_base::error::{Error, ErrorKind, Result};
+use sidenote_base::parallel::{no_thread, start_some};
+use sidenote_base::{parallel, platform};
+use sidenote_bm25::{Analyzer, Bm25, Bm25Writer};
+use sidenote_catalog::{COMPLETED_MODEL, CatalogWriter, FileId, LinkGroup, RELATION_RULES};
+use sidenote_journal::projection::Projection;
+use sidenote_links::dialect::{INDEX_NAMES, LinkDialects};
+use sidenote_links::resolve::{evidence_places, link_places};
+use sidenote_markdown::link::LinkSyntax;
+use sidenote_markdown::path::{NotePath, key};
+use sidenote_markdown::relation::RelationRules;
+use sidenote_vault::Vault;
+use sidenote_vault::link_dialects::DialectRules;
+use sidenote_vectors::VectorWriter;
+
 pub(super) use self::embedding::{EmbeddingStep, Extent};
 use crate::diff::{ChangedFile, FileChanges, Redo, SyncReport, compare};
 use crate::directory::{Identity, PACKED, STAGED, displaced, remove_packed, remove_staged};
@@ -33,24 +49,6 @@ use crate::writer::read::{FileRead, ReadContent, in_order, read_group};
 use crate::writer::split_moves::SplitMoves;
 use crate::writer::targets::{Targets, link_names};
 use crate::{Phase, Progress, SyncScope, active_model, checksums};
-use sidenote_base::error::{Error, ErrorKind, Result};
-use sidenote_base::parallel;
-use sidenote_base::parallel::{no_thread, start_some};
-use sidenote_base::platform;
-use sidenote_bm25::{Analyzer, Bm25, Bm25Writer};
-use sidenote_catalog::COMPLETED_MODEL;
-use sidenote_catalog::{CatalogWriter, FileId, LinkGroup, RELATION_RULES};
-use sidenote_journal::projection::Projection;
-use sidenote_links::dialect::{INDEX_NAMES, LinkDialects};
-use sidenote_links::resolve::{evidence_places, link_places};
-use sidenote_markdown::link::LinkSyntax;
-use sidenote_markdown::path::{NotePath, key};
-use sidenote_markdown::relation::RelationRules;
-use sidenote_vault::Vault;
-use sidenote_vault::link_dialects::DialectRules;
-use sidenote_vectors::VectorWriter;
-
-pub(crate) use plan::{NextSync, OtherVectors, State};
 
 /// The number of segments above which they are merged when the index is closed.
 const TARGET_SEGMENTS: usize = 12;

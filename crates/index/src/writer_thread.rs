@@ -6,15 +6,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
+use sidenote_base::error::Result;
+use sidenote_base::platform;
+use sidenote_embed::{Effort, Embed};
+use sidenote_vectors::VectorWriter;
+
 use crate::diff::SyncReport;
 use crate::directory::displaced;
 use crate::writer::plan::BULK;
 use crate::writer::{EmbeddingStep, Extent, MergeTime, State, Writer, panicked};
 use crate::{EmbedReport, IndexState, Job, Phase, Progress, SyncScope};
-use sidenote_base::error::Result;
-use sidenote_base::platform;
-use sidenote_embed::{Effort, Embed};
-use sidenote_vectors::VectorWriter;
 
 /// The time without a job after which segments are merged and the log is emptied.
 const IDLE_DELAY: Duration = Duration::from_millis(100);

@@ -7,6 +7,8 @@ use std::collections::BTreeMap;
 use std::io::Write as _;
 
 use serde_json::{Value, json};
+use sidenote_base::clock::Timestamp;
+use sidenote_base::error::{Error, Result};
 
 use crate::event::Event;
 use crate::event_id::id_millis;
@@ -14,8 +16,6 @@ use crate::folders::{JournalFile, JournalFolder, LocalLock};
 use crate::reader::{Events, ReadOrder};
 use crate::snapshot::{SNAPSHOT, uses_of};
 use crate::{Journal, MAX_MONTH};
-use sidenote_base::clock::Timestamp;
-use sidenote_base::error::{Error, Result};
 
 /// The number of months before the present one that are not compacted.
 const KEPT_MONTHS: i64 = 2;

@@ -2,7 +2,6 @@
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
-
 use sidenote_base::clock::{Timestamp, event_id};
 use sidenote_markdown::edit::{ContentHash, FileLocation, FolderMove};
 use sidenote_vault::apply_result::Applied;

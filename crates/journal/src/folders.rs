@@ -8,13 +8,14 @@ use std::fmt;
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
-use crate::event::{Event, OP_MOVED};
-use crate::is_month;
 use sidenote_base::error::{Error, Result};
 use sidenote_base::{platform, safe_open};
 use sidenote_vault::Vault;
 use sidenote_vault::dir::Dir;
 use sidenote_vault::write_lock::{create_local_dir, lock_folder};
+
+use crate::event::{Event, OP_MOVED};
+use crate::is_month;
 
 /// The file in the local folder that names this clone.
 const CLONE_FILE: &str = "clone";

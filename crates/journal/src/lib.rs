@@ -19,8 +19,7 @@ use std::path::{Path, PathBuf};
 
 use sidenote_base::clock::Timestamp;
 use sidenote_base::error::{Error, Result};
-use sidenote_base::platform;
-use sidenote_base::safe_open;
+use sidenote_base::{platform, safe_open};
 use sidenote_markdown::edit::{ChangeSet, FileLocation};
 use sidenote_markdown::path::NotePath;
 use sidenote_vault::Vault;

@@ -9,13 +9,6 @@ use std::path::Path;
 
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
-
-use crate::event::{Event, OP_MOVED, OP_RESTORE_BACKUP};
-use crate::event_id::event_number;
-use crate::folders::JournalFile;
-use crate::reader::objects;
-use crate::snapshot::{SNAPSHOT, uses_of};
-use crate::{Journal, MAX_MONTH};
 use sidenote_base::atomic_file::AtomicFile;
 use sidenote_base::clock::Timestamp;
 use sidenote_base::error::{Error, Result};
@@ -24,6 +17,13 @@ use sidenote_markdown::edit::FileLocation;
 use sidenote_memory::context::WorkContext;
 use sidenote_memory::tier::Tier;
 use sidenote_memory::usage::{EventId, MemoryEvent, NoteRef, UsageEvent, UsageEventKind, UsageLedger};
+
+use crate::event::{Event, OP_MOVED, OP_RESTORE_BACKUP};
+use crate::event_id::event_number;
+use crate::folders::JournalFile;
+use crate::reader::objects;
+use crate::snapshot::{SNAPSHOT, uses_of};
+use crate::{Journal, MAX_MONTH};
 
 /// The name of the cache file in the index folder.
 const FILE_NAME: &str = "ledger";

@@ -9,13 +9,13 @@ use std::path::PathBuf;
 use memchr::memmem;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
-
-use crate::event::Event;
-use crate::month_of;
 use sidenote_base::clock::Timestamp;
 use sidenote_base::error::Result;
 use sidenote_base::safe_open;
 use sidenote_vault::dir::Dir;
+
+use crate::event::Event;
+use crate::month_of;
 
 /// The size of a block in bytes.
 const BLOCK: u64 = 256 * 1024;

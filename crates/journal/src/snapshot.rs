@@ -1,10 +1,10 @@
 //! Snapshot events: one journal line that holds all uses of one note in one month.
 
 use serde_json::Value;
+use sidenote_memory::usage::EventId;
 
 use crate::event::Event;
 use crate::event_id::{event_number, id_millis};
-use sidenote_memory::usage::EventId;
 
 /// The operation name of a snapshot event.
 pub(super) const SNAPSHOT: &str = "snapshot";

@@ -1,13 +1,14 @@
 //! How long an operation can be undone.
 
-use crate::Journal;
-use crate::event_id::id_millis;
-use crate::newest_plausible_time;
+use std::collections::HashSet;
+
 use sidenote_base::clock::Timestamp;
 use sidenote_base::error::Result;
 use sidenote_vault::undo_log::UndoLog;
 use sidenote_vault::write_lock::WriteLock;
-use std::collections::HashSet;
+
+use crate::event_id::id_millis;
+use crate::{Journal, newest_plausible_time};
 
 impl Journal {
     /// Removes before-images: those of undone operations and of undos, those of all but the newest `keep` others, and those

@@ -10,13 +10,11 @@ use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 use std::sync::OnceLock;
 
-use jiff::civil::Date;
-
-pub use spoken::Languages;
-
 use file::{Dates, LanguageFile};
+use jiff::civil::Date;
 use phrase::{Part, Phrase};
 use spoken::CODES;
+pub use spoken::Languages;
 use units::{Unit, units};
 
 use crate::language::STOP_WORDS;

@@ -7,11 +7,11 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use regex::Regex;
-
-use crate::dialect::LinkDialect;
 use sidenote_markdown::commonmark::{PagePlace, page_places};
 use sidenote_markdown::link_syntax::percent_decode;
 use sidenote_markdown::note::Note;
+
+use crate::dialect::LinkDialect;
 
 /// Matches what GitHub drops from the text of a heading: all but letters, marks, decimal digits, connectors such as the
 /// underscore, hyphens and spaces. `None` if the pattern does not compile, which a test excludes.

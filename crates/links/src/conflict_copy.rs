@@ -6,7 +6,6 @@
 use std::fmt;
 
 use serde::{Serialize, Serializer};
-
 use sidenote_base::clock::Timestamp;
 use sidenote_language::graphemes::end_before;
 use sidenote_markdown::path::NotePath;

@@ -7,7 +7,6 @@ use std::fmt;
 use std::str::FromStr;
 
 use serde::Serialize;
-
 use sidenote_base::error::Error;
 use sidenote_markdown::path::NotePath;
 

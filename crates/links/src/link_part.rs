@@ -3,11 +3,12 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use crate::anchor::AnchorTable;
-use crate::dialect::{DialectUnit, LinkDialect};
 use sidenote_markdown::link::{Link, LinkSyntax};
 use sidenote_markdown::note::Note;
 use sidenote_markdown::subpath::SubpathTable;
+
+use crate::anchor::AnchorTable;
+use crate::dialect::{DialectUnit, LinkDialect};
 
 /// The subpath of a link, and how it is read.
 #[derive(Debug, Clone, PartialEq, Eq)]

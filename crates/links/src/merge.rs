@@ -12,13 +12,13 @@ mod properties;
 mod regions;
 mod retarget;
 
-pub use self::ancestor::Lineage;
-pub use self::preserve::has_every_line;
-pub use self::regions::{Markers, count_changed_lines, merge_lines};
-
 use sidenote_base::error::Result;
 use sidenote_markdown::note::Note;
 use sidenote_markdown::span::Span;
+
+pub use self::ancestor::Lineage;
+pub use self::preserve::has_every_line;
+pub use self::regions::{Markers, count_changed_lines, merge_lines};
 
 /// The three versions of a text that is merged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

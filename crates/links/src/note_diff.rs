@@ -10,7 +10,6 @@ use std::hash::{DefaultHasher, Hash, Hasher as _};
 
 use serde::Serialize;
 use serde_json::Value;
-
 use sidenote_language::terms::{TermKind, Terms};
 use sidenote_markdown::line::Lines;
 use sidenote_markdown::link::Link;

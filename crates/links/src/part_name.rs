@@ -2,10 +2,11 @@
 //!
 //! A link means the first part with its name (`subpath`). A name that is given for reading or writing must mean one.
 
-use crate::rewrite::heading_linktext;
 use sidenote_markdown::note::{Heading, Note, heading_key};
 use sidenote_markdown::path::clean;
 use sidenote_markdown::subpath::SubpathTarget;
+
+use crate::rewrite::heading_linktext;
 
 /// Returns the parts that a name means, in the order of the note: none, one, or several that have the name.
 ///

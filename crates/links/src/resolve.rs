@@ -9,12 +9,12 @@ use std::slice;
 use std::sync::Arc;
 
 use hashbrown::{DefaultHashBuilder, HashSet, HashTable};
-
-use crate::dialect::{DialectUnit, LinkDialect, LinkDialects, LinkPlace, PathSpelling, paths_before_query};
-use crate::dialect_evidence::{DialectCounts, LinkEvidence};
 use sidenote_markdown::link::{Link, LinkSyntax, is_placeholder};
 use sidenote_markdown::note::Note;
 use sidenote_markdown::path::{NotePath, clean, key};
+
+use crate::dialect::{DialectUnit, LinkDialect, LinkDialects, LinkPlace, PathSpelling, paths_before_query};
+use crate::dialect_evidence::{DialectCounts, LinkEvidence};
 
 /// The form of new link texts in a vault (`newLinkFormat`, docs/spec/obsidian.md 1.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]

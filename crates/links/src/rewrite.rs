@@ -8,9 +8,6 @@ mod relink;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use percent_encoding::percent_encode_byte;
-
-use crate::dialect::{LinkDialect, PathSpelling, SITE_ALIAS, split_query};
-use crate::resolve::{FileNames, LinkFormat, LinkTarget};
 use sidenote_markdown::canvas;
 use sidenote_markdown::edit::{Edit, Remark, apply};
 use sidenote_markdown::frontmatter::encode_in;
@@ -22,6 +19,8 @@ use sidenote_markdown::path::{NotePath, clean, to_nfc};
 use sidenote_markdown::span::Span;
 use sidenote_markdown::unlinked_reference::{UnlinkedReference, UnlinkedReferenceKind};
 
+use crate::dialect::{LinkDialect, PathSpelling, SITE_ALIAS, split_query};
+use crate::resolve::{FileNames, LinkFormat, LinkTarget};
 pub use crate::rewrite::part_rename::{
     PartChanges, PartMap, PartRename, heading_clashes, heading_linktext, misled_by_rename, rename_parts,
 };

@@ -4,6 +4,7 @@
 //! file's bytes; the caller refuses files that are not UTF-8.
 
 use regex::RegexBuilder;
+use sidenote_language::graphemes::beginning;
 
 use crate::edit::{Edit, apply};
 use crate::frontmatter;
@@ -11,7 +12,6 @@ use crate::frontmatter::edit::{Refusal, line_end};
 use crate::line::{Lines, line_at};
 use crate::note::Note;
 use crate::span::Span;
-use sidenote_language::graphemes::beginning;
 
 /// The number of similar texts that an error names.
 const MAX_SIMILAR: usize = 3;

@@ -6,11 +6,11 @@ use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use sidenote_base::error::{Error, Result};
+use sidenote_base::wording::Wording;
 
 use crate::path::{NotePath, SettingsPath};
 use crate::span::Span;
-use sidenote_base::error::{Error, Result};
-use sidenote_base::wording::Wording;
 
 /// The BLAKE3 hash of a file's bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]

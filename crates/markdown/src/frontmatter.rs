@@ -10,14 +10,13 @@ mod scalar;
 mod yaml;
 mod simple;
 
-pub use self::scalar::{encode_in, encode_scalar};
-
 use std::borrow::Cow;
 
 use hashbrown::HashMap;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+pub use self::scalar::{encode_in, encode_scalar};
 use crate::escapes::{QuoteStyle, UnquotedString};
 use crate::line::line_at;
 use crate::link::Link;

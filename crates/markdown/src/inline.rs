@@ -9,8 +9,7 @@ use crate::link::{Link, LinkContext, LinkForm};
 use crate::link_syntax::Destination;
 use crate::note::{Piece, PieceKind, Separator};
 use crate::span::Span;
-use crate::tag::Tag;
-use crate::tag::{is_tag_char, is_tag_name};
+use crate::tag::{Tag, is_tag_char, is_tag_name};
 
 /// A run of a leaf block from the Markdown parser. The bytes between runs are markup.
 #[derive(Debug, Clone, Copy)]

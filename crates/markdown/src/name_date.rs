@@ -1,9 +1,9 @@
 //! The date in the name of a daily or dated note.
 
 use jiff::civil::Date;
+use sidenote_base::clock::Timestamp;
 
 use crate::path::NotePath;
-use sidenote_base::clock::Timestamp;
 
 /// Numbers that are years.
 pub const YEARS: std::ops::Range<u64> = 1900..2100;

@@ -1,8 +1,8 @@
 //! The rules that the name of a new file obeys.
 
-use crate::path::is_device;
-use crate::path::is_forbidden;
 use sidenote_base::error::{Error, Result};
+
+use crate::path::{is_device, is_forbidden};
 
 /// The rules for the name of a new file or folder: every system must be able to store it, every link form to contain it,
 /// and no reader may be misled by it (docs/spec/obsidian.md 1.6).

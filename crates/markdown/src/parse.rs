@@ -4,8 +4,7 @@
 
 use crate::line::Lines;
 use crate::note::{Note, ParseProblem};
-use crate::reference_search;
-use crate::{commonmark as markdown, frontmatter};
+use crate::{commonmark as markdown, frontmatter, reference_search};
 
 impl Note {
     /// Parses a Markdown note: its frontmatter, then its body (docs/spec/obsidian.md 2, 3.6, 3.7, 5–7).

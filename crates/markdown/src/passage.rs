@@ -2,11 +2,12 @@
 //!
 //! Notes are split at headings and paragraphs. Tokens are estimated from characters, without a model.
 
-use crate::note::{Note, Piece, PieceKind, Separator};
-use crate::span::Span;
 use sidenote_language::ascii;
 use sidenote_language::folding::is_unspaced;
 use sidenote_language::terms::ByteClass;
+
+use crate::note::{Note, Piece, PieceKind, Separator};
+use crate::span::Span;
 
 /// The most estimated tokens of a passage.
 const MAX_TOKENS: usize = 220;

@@ -5,10 +5,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfc_quick};
-
 use sidenote_base::error::{Error, Result};
 use sidenote_base::platform;
+use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfc_quick};
 
 /// A path from the vault's root to a file: `/` separators, no leading slash, exact on-disk spelling.
 ///

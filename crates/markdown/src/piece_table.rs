@@ -2,9 +2,10 @@
 
 use std::collections::VecDeque;
 
+use sidenote_base::error::{Error, Result};
+
 use crate::edit::Edit;
 use crate::span::Span;
-use sidenote_base::error::{Error, Result};
 
 /// A part of the edited text.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,21 +1,19 @@
 //! Edits of tags, in the body and in the properties of a note.
 
-use crate::body_edit::apply_to_text;
-use crate::body_edit::mismatch;
-use crate::canvas;
-use crate::edit::{Edit, single_edit};
-use crate::frontmatter;
-use crate::frontmatter::edit;
-use crate::frontmatter::edit::Refusal;
-use crate::frontmatter::{Property, Style, encode_scalar};
-use crate::note::Note;
-use crate::path;
-use crate::span::Span;
-use crate::tag::tag_name;
-use serde_json::Value;
 use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::HashSet;
+
+use serde_json::Value;
+
+use crate::body_edit::{apply_to_text, mismatch};
+use crate::edit::{Edit, single_edit};
+use crate::frontmatter::edit::Refusal;
+use crate::frontmatter::{Property, Style, edit, encode_scalar};
+use crate::note::Note;
+use crate::span::Span;
+use crate::tag::tag_name;
+use crate::{canvas, frontmatter, path};
 
 /// Renames a tag in the body and in `tags`, and with it the prefix of its nested tags. Each occurrence keeps its `#` or
 /// the lack of one.

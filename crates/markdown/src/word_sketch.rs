@@ -4,8 +4,9 @@
 use std::cmp::Ordering;
 use std::hash::{DefaultHasher, Hash, Hasher as _};
 
-use crate::note::Note;
 use sidenote_language::terms::Terms;
+
+use crate::note::Note;
 
 /// The number of hashes of word sequences that are kept of each note.
 const SKETCH: usize = 32;

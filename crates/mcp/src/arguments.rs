@@ -3,7 +3,6 @@
 //! given. What can mean several things, or nothing, stays as it is, and the tool says what it expects.
 
 use serde_json::{Map, Number, Value};
-
 use sidenote_markdown::path::typed_path;
 use sidenote_store::nearest;
 

@@ -4,11 +4,11 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
-
-use crate::reply_limit;
 use sidenote_base::error::Error;
 use sidenote_language::graphemes::shortened;
 use sidenote_markdown::control::plain_lines;
+
+use crate::reply_limit;
 
 /// The longest error message, in characters.
 const MAX_MESSAGE: usize = 1_000;

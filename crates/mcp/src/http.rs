@@ -16,6 +16,9 @@ use axum::extract::{Request, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{any, get};
+use sidenote_base::error::{Error, Result};
+pub(super) use sidenote_http::limits::BodyReservation;
+use sidenote_http::shutdown;
 
 pub(super) use self::endpoint::JsonOnly;
 use self::endpoint::{Endpoint, handle_authorized};
@@ -27,9 +30,6 @@ pub(super) use self::portable_session::SessionName;
 pub(super) use self::rights::Member;
 use self::rights::NO_VAULT;
 use super::{OnListening, Server, Toolset};
-use sidenote_base::error::{Error, Result};
-pub(super) use sidenote_http::limits::BodyReservation;
-use sidenote_http::shutdown;
 
 /// The path of every vault that could be served under a name.
 const ANY_VAULT: &str = "/v/{name}/mcp";

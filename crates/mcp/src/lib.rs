@@ -27,6 +27,10 @@ use std::sync::mpsc::RecvTimeoutError;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
+use http::CallResult;
+pub use http::Http;
+pub use http::named::{VaultSource, VaultState};
+use resources::ChangeBroadcast;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, CustomRequest,
     CustomResult, ErrorCode, GetPromptRequestParams, GetPromptResponse, Implementation,
@@ -39,17 +43,11 @@ use rmcp::service::{
     NotificationContext, QuitReason, RequestContext, ServerInitializeError, SubscriptionContext,
 };
 use rmcp::{ErrorData, RoleServer, ServerHandler, ServiceExt as _};
-
-use http::CallResult;
-use resources::ChangeBroadcast;
 use sidenote_base::error::{Error, ErrorKind, Result};
 use sidenote_http::{runtime, shutdown};
 use sidenote_markdown::control::{plain, plain_lines};
 use sidenote_store::{CallOrigin, Event, Follower, Role, Store};
 use tool::{Answer, Effect, Tool};
-
-pub use http::Http;
-pub use http::named::{VaultSource, VaultState};
 
 /// The instructions for clients where our own tools are served. They hold no text of notes.
 const INSTRUCTIONS: &str = "sidenote searches and edits a folder of Markdown notes that a person keeps, often in \

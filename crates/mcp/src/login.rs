@@ -10,24 +10,23 @@ mod refusal;
 use std::time::Duration;
 
 use axum::http::Uri;
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use jsonwebtoken::dangerous::insecure_decode_claims;
 use jsonwebtoken::{Algorithm, Validation, decode};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Deserialize;
 use serde_json::{Map, Value};
-
-use self::issuer::Issuer;
-use self::refusal::{quoted, told_time};
-use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use sidenote_base::error::{Error, Result};
 use sidenote_http_client::is_secure;
 use sidenote_language::graphemes::beginning;
 use sidenote_markdown::control::plain;
 use sidenote_store::{Caller, Role};
 
+use self::issuer::Issuer;
 pub use self::issuer::KeyTimes;
 pub use self::refusal::{Refusal, Refused};
+use self::refusal::{quoted, told_time};
 
 /// The longest token in bytes.
 const MAX_TOKEN: usize = 8 << 10;

@@ -5,12 +5,12 @@ use rmcp::model::{
     GetPromptResponse, GetPromptResult, ListPromptsResult, Prompt, PromptArgument, PromptMessage, Reference,
     ResourceContents, Role,
 };
-
-use super::resources::uri_of;
 use sidenote_base::clock::Timestamp;
 use sidenote_base::error::{Error, ErrorKind, Result};
 use sidenote_catalog::{Filter, Inactive};
 use sidenote_store::{ListRequest, ReadRequest, RecallRequest, SearchRequest, SortBy, Store, xml_block};
+
+use super::resources::uri_of;
 
 /// The largest number of completions.
 const MAX_COMPLETIONS: usize = 50;

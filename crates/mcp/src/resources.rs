@@ -16,15 +16,14 @@ use rmcp::model::{
 };
 use rmcp::service::{Peer, ServiceError, SubscriptionContext};
 use serde_json::{Value, json};
-use tokio::sync::broadcast;
-use tokio::task::AbortHandle;
-
 use sidenote_base::error::{Error, Result};
 use sidenote_index::SyncReport;
 use sidenote_markdown::control::plain;
 use sidenote_markdown::media_type::media_type;
 use sidenote_markdown::path::NotePath;
 use sidenote_store::{FileContent, FileItem, Store};
+use tokio::sync::broadcast;
+use tokio::task::AbortHandle;
 
 /// The beginning of the URI of every resource.
 const SCHEME: &str = "sidenote:///";

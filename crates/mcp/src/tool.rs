@@ -13,13 +13,13 @@ use schemars::generate::SchemaSettings;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use sidenote_base::error::{Error, Result};
+use sidenote_markdown::control::{plain, plain_lines};
+use sidenote_store::{EarlierCall, Intent, Role, Store};
 
 use crate::arguments::{self, UnknownArgument};
 use crate::error_text::{self, ServedTools, message_for_agent, without_root};
 use crate::{reply_limit, resources};
-use sidenote_base::error::{Error, Result};
-use sidenote_markdown::control::{plain, plain_lines};
-use sidenote_store::{EarlierCall, Intent, Role, Store};
 
 /// The argument that names an operation, so that the caller can repeat the call. Every tool that writes accepts it.
 const OPERATION_ARGUMENT: &str = "operation_id";

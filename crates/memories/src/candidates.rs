@@ -1,6 +1,5 @@
 //! The notes that a query finds, before they are weighed as memories.
 
-use crate::Recalls;
 use sidenote_base::error::Result;
 use sidenote_base::wording::Wording;
 use sidenote_catalog::Filter;
@@ -9,6 +8,8 @@ use sidenote_query::Searches;
 use sidenote_search::fuse::Fusion;
 use sidenote_search::query::Query;
 use sidenote_search::{Mode, QueryVector, Request, SearchHit};
+
+use crate::Recalls;
 
 /// Notes that match a query, before their scores as memories are computed.
 pub(crate) struct Candidates {

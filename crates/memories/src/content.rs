@@ -3,8 +3,6 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
-
-use crate::Memories;
 use sidenote_base::error::Result;
 use sidenote_catalog::Filter;
 use sidenote_journal::reader::ReadOrder;
@@ -12,6 +10,8 @@ use sidenote_markdown::path::key;
 use sidenote_open_vault::lookup::Lookup;
 use sidenote_open_vault::source::Source;
 use sidenote_query::memory_weights::{Memory, MemoryWeights};
+
+use crate::Memories;
 
 /// The text and properties of a memory.
 #[derive(Debug, Clone, PartialEq)]

@@ -2,8 +2,6 @@
 
 use serde::Serialize;
 use serde_json::{Map, Value};
-
-use crate::{Handoffs, Memories};
 use sidenote_base::clock::Timestamp;
 use sidenote_base::error::{Error, ErrorKind, Result};
 use sidenote_base::wording::Wording;
@@ -18,6 +16,7 @@ use sidenote_markdown::frontmatter;
 use sidenote_markdown::frontmatter::edit::unset;
 use sidenote_markdown::name_rules::NameRules;
 use sidenote_markdown::path::{NotePath, key};
+pub use sidenote_memory::handoff::Handoff;
 use sidenote_memory::handoff::markdown;
 use sidenote_open_vault::catalog_overlay::View;
 use sidenote_open_vault::lookup::Lookup;
@@ -26,7 +25,7 @@ use sidenote_open_vault::source::{Source, body_of};
 use sidenote_open_vault::sync::IndexSync;
 use sidenote_query::memory_weights::{Memory, MemoryWeights};
 
-pub use sidenote_memory::handoff::Handoff;
+use crate::{Handoffs, Memories};
 
 /// The type of a handoff.
 const KIND: &str = "handoff";

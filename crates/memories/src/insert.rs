@@ -1,10 +1,6 @@
 //! Inserts memories, optionally unless another note has the same text.
 
 use serde_json::{Map, Value};
-
-use crate::note_from_memory::IncomingMemory;
-use crate::save::Comparison;
-use crate::{Memories, MemoryWrites};
 use sidenote_base::error::{Error, Result};
 use sidenote_change::Changes;
 use sidenote_change::free_names::FreeNames;
@@ -14,6 +10,10 @@ use sidenote_memory::state::check_importance;
 use sidenote_open_vault::catalog_overlay::View;
 use sidenote_open_vault::sync::IndexSync;
 use sidenote_query::memory_weights::Memory;
+
+use crate::note_from_memory::IncomingMemory;
+use crate::save::Comparison;
+use crate::{Memories, MemoryWrites};
 
 /// A memory to insert.
 #[derive(Debug, Clone, Default)]

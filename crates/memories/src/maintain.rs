@@ -4,8 +4,6 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use serde::Serialize;
 use serde_json::Value;
-
-use crate::Maintenance;
 use sidenote_base::clock::Timestamp;
 use sidenote_base::error::Result;
 use sidenote_catalog::{FileRow, Filter, path_id};
@@ -31,6 +29,8 @@ use sidenote_open_vault::source::Source;
 use sidenote_open_vault::sync::IndexSync;
 use sidenote_query::memory_weights::{Memory, MemoryWeights, Weighed};
 use sidenote_vault::write_lock::WriteLock;
+
+use crate::Maintenance;
 
 /// The least time between two checks whether a backup is due, in milliseconds.
 pub const RETRY: i64 = 600_000;

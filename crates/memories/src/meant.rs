@@ -2,14 +2,15 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::Recalls;
-use crate::prompt_evidence::EvaluatedMatch;
 use sidenote_base::error::Result;
 use sidenote_catalog::Filter;
 use sidenote_language::english::english_rank;
 use sidenote_memory::mention::{Mention, PromptWord, prompt_words};
 use sidenote_search::query::Query;
 use sidenote_search::{Mode, SearchHit};
+
+use crate::Recalls;
+use crate::prompt_evidence::EvaluatedMatch;
 
 /// The most words of a prompt by which it names notes.
 const MOST_PROMPT_WORDS: usize = 400;

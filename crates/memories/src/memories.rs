@@ -4,8 +4,6 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use serde_json::Value;
-
-use crate::Memories;
 use sidenote_base::clock::Timestamp;
 use sidenote_base::error::{Error, Result};
 use sidenote_catalog::{FileRow, Filter};
@@ -21,6 +19,8 @@ use sidenote_open_vault::idempotency::Calls;
 use sidenote_open_vault::lookup::Lookup;
 use sidenote_open_vault::source::Source;
 use sidenote_query::memory_weights::{Memory, MemoryWeights, Weighed};
+
+use crate::Memories;
 
 /// The order of a list of memories.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -4,9 +4,6 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use crate::Recalls;
-use crate::candidates::Candidates;
-use crate::prompt_evidence::{COMPARED_BYTES, EvaluatedMatch, LONGEST, Matches};
 use sidenote_base::error::Result;
 use sidenote_catalog::{FileId, FileKind};
 use sidenote_index::Snapshot;
@@ -15,6 +12,10 @@ use sidenote_memory::recall::prompt_terms;
 use sidenote_search::note_date::NoteDate;
 use sidenote_search::query::Query;
 use sidenote_search::{QueryVector, SearchHit};
+
+use crate::Recalls;
+use crate::candidates::Candidates;
+use crate::prompt_evidence::{COMPARED_BYTES, EvaluatedMatch, LONGEST, Matches};
 
 /// The most notes for which newer ones are looked for. Each takes a search, and few prompts mean more notes.
 const MOST_FOLLOWED: usize = 5;

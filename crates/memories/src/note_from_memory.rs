@@ -3,8 +3,6 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
-
-use crate::MemoryWrites;
 use sidenote_base::clock::Timestamp;
 use sidenote_base::error::Result;
 use sidenote_catalog::path_id_at;
@@ -19,6 +17,8 @@ use sidenote_markdown::tag_conversion::StoredTags;
 use sidenote_open_vault::catalog_overlay::View;
 use sidenote_open_vault::redaction::Cleaned;
 use sidenote_query::memory_weights::MemoryWeights;
+
+use crate::MemoryWrites;
 
 /// The longest id of an imported memory, in bytes.
 pub const LONGEST_ID: usize = 100;

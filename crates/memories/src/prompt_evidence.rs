@@ -2,9 +2,6 @@
 
 use std::collections::HashSet;
 
-use crate::candidates::Candidates;
-use crate::scope::is_uuid;
-use crate::{Memories, Recalls};
 use sidenote_base::error::{Error, ErrorKind, Result};
 use sidenote_base::parallel;
 use sidenote_base::wording::Wording;
@@ -25,6 +22,10 @@ use sidenote_query::search::hide;
 use sidenote_search::SearchHit;
 use sidenote_search::query::Query;
 use sidenote_search::snippet::{excerpt_of, matched_words};
+
+use crate::candidates::Candidates;
+use crate::scope::is_uuid;
+use crate::{Memories, Recalls};
 
 /// The number of best hits that are examined for the one that a query means.
 const LOOKED_AT: usize = 10;

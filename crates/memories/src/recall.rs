@@ -5,14 +5,6 @@ use std::time::Duration;
 
 use serde::Serialize;
 use serde_json::Value;
-
-use crate::candidates::Candidates;
-use crate::content::MemoryContent;
-use crate::meant::meant;
-use crate::newer_statements::NewerNotes;
-use crate::prompt_evidence::{COMPARED_BYTES, EvaluatedMatch, LONGEST, Matches};
-use crate::recall_reply::{RecallBudget, RecallReply};
-use crate::{Memories, Recalls};
 use sidenote_base::clock::Timestamp;
 use sidenote_base::error::Result;
 use sidenote_base::parallel;
@@ -33,6 +25,14 @@ use sidenote_query::validity::{invalidities, valid_as_of, with_replacements};
 use sidenote_search::SearchHit;
 use sidenote_search::note_date::NoteDate;
 use sidenote_search::query::Query;
+
+use crate::candidates::Candidates;
+use crate::content::MemoryContent;
+use crate::meant::meant;
+use crate::newer_statements::NewerNotes;
+use crate::prompt_evidence::{COMPARED_BYTES, EvaluatedMatch, LONGEST, Matches};
+use crate::recall_reply::{RecallBudget, RecallReply};
+use crate::{Memories, Recalls};
 
 /// The default number of recalled memories.
 const MOST_ITEMS: usize = 10;

@@ -4,7 +4,6 @@ use std::fmt;
 use std::sync::Arc;
 
 use serde::Serialize;
-
 use sidenote_memory::context::WorkContext;
 use sidenote_memory::recall::{RecallItem, estimate_tokens, truncate, xml_block};
 

@@ -1,8 +1,5 @@
 //! Revises a memory: title, text and properties at once.
 
-use crate::insert::InsertOutcome;
-use crate::maintain::Written;
-use crate::{Maintenance, Memories, MemoryWrites};
 use sidenote_base::error::{Error, Result};
 use sidenote_change::operation::Operation;
 use sidenote_change::revise::ReviseRequest;
@@ -11,6 +8,10 @@ use sidenote_markdown::edit::{ChangeSet, FileLocation};
 use sidenote_open_vault::catalog_overlay::View;
 use sidenote_open_vault::lookup::Lookup;
 use sidenote_query::memory_weights::Memory;
+
+use crate::insert::InsertOutcome;
+use crate::maintain::Written;
+use crate::{Maintenance, Memories, MemoryWrites};
 
 impl MemoryWrites<'_> {
     /// Revises a note and returns it. A new importance counts from now on, regardless of earlier uses.

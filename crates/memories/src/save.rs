@@ -5,9 +5,6 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 use serde_json::Value;
-
-use crate::note_from_memory::IncomingMemory;
-use crate::{Memories, MemoryWrites, Recalls};
 use sidenote_base::clock::Timestamp;
 use sidenote_base::error::{Error, ErrorKind, Result};
 use sidenote_base::wording::Wording;
@@ -37,6 +34,9 @@ use sidenote_query::memory_weights::{Memory, MemoryWeights};
 use sidenote_query::search::hide;
 use sidenote_search::Mode;
 use sidenote_search::query::Query;
+
+use crate::note_from_memory::IncomingMemory;
+use crate::{Memories, MemoryWrites, Recalls};
 
 /// The number of similar notes that are compared with a new one.
 const ALIKE: usize = 20;

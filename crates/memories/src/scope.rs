@@ -1,6 +1,5 @@
 //! Limits what the toolsets of other memory servers see, and finds memories by their ids.
 
-use crate::Recalls;
 use sidenote_base::error::{Error, ErrorKind, Result};
 use sidenote_catalog::{FileRow, Filter, path_id};
 use sidenote_change::naming::slug;
@@ -8,6 +7,8 @@ use sidenote_config::{Layout, ToolsetScope};
 use sidenote_markdown::path::key;
 use sidenote_open_vault::lookup::Lookup;
 use sidenote_query::memory_weights::{Memory, MemoryWeights};
+
+use crate::Recalls;
 
 impl Recalls<'_> {
     /// Restricts a filter to the notes that the toolsets of other servers see.

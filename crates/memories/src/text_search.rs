@@ -1,12 +1,9 @@
 //! Lists memories with their texts, and finds those most similar to a query.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
 
 use serde_json::{Map, Value};
-
-use crate::Recalls;
-use crate::candidates::Candidates;
-use crate::scope::is_uuid;
 use sidenote_base::clock::Timestamp;
 use sidenote_base::error::{ErrorKind, Result};
 use sidenote_catalog::{FileId, FileRow, Filter, Inactive, path_id};
@@ -27,7 +24,10 @@ use sidenote_query::search::hide;
 use sidenote_query::validity::newer_before_older;
 use sidenote_search::query::Query;
 use sidenote_search::{Mode, SearchHit};
-use std::sync::Arc;
+
+use crate::Recalls;
+use crate::candidates::Candidates;
+use crate::scope::is_uuid;
 
 /// The least number of search results that are compared with a query.
 const POOL: usize = 100;

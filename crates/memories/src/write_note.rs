@@ -1,9 +1,6 @@
 //! Writes a note, unless another note has the same text.
 
 use serde::Serialize;
-
-use crate::MemoryWrites;
-use crate::save::{Comparison, NearDuplicate};
 use sidenote_base::error::{Error, Result};
 use sidenote_change::Changes;
 use sidenote_change::create::NewRequest;
@@ -11,6 +8,9 @@ use sidenote_change::link::LinkRequest;
 use sidenote_change::operation::{ChangeReply, Operation};
 use sidenote_open_vault::catalog_overlay::View;
 use sidenote_open_vault::sync::IndexSync;
+
+use crate::MemoryWrites;
+use crate::save::{Comparison, NearDuplicate};
 
 /// A note to write.
 #[derive(Debug, Clone, Default)]

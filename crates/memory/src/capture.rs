@@ -3,7 +3,6 @@
 use std::sync::LazyLock;
 
 use regex::Regex;
-
 use sidenote_language::folding::is_unspaced;
 use sidenote_language::word_lists::{List, Reading};
 

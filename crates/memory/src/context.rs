@@ -1,7 +1,6 @@
 //! The work context: what an agent says that it is working on, and until when.
 
 use serde::{Deserialize, Serialize};
-
 use sidenote_base::clock::Timestamp;
 
 /// The task that an agent is working on.

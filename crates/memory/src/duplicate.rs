@@ -6,7 +6,6 @@
 use std::collections::BTreeSet;
 
 use sha2::{Digest as _, Sha256};
-
 use sidenote_language::folding::is_unspaced;
 use sidenote_language::terms::{CachedStemmer, TermKind, is_stop_word, terms};
 use sidenote_language::word_lists::{Languages, List, Reading};

@@ -3,13 +3,13 @@
 use std::collections::HashSet;
 
 use serde::Serialize;
+use sidenote_language::graphemes::end_before;
+use sidenote_language::terms::{Term, TermKind, is_stop_word, terms};
+use sidenote_language::word_lists::{List, Reading};
 
 use crate::context::WorkContext;
 use crate::tier::Tier;
 use crate::validity::Invalidity;
-use sidenote_language::graphemes::end_before;
-use sidenote_language::terms::{Term, TermKind, is_stop_word, terms};
-use sidenote_language::word_lists::{List, Reading};
 
 /// The maximum number of key terms of a prompt.
 const MAX_KEY_TERMS: usize = 20;

@@ -1,12 +1,12 @@
 //! The ranking formulas of memories (docs/spec/memory.md, Scores), with the components of each score.
 
 use serde::{Deserialize, Serialize};
+use sidenote_base::clock::Timestamp;
+use sidenote_config::WeightsConfig;
 
 use crate::state::{MemoryState, days_between};
 use crate::tier::Tier;
 use crate::types::MemoryType;
-use sidenote_base::clock::Timestamp;
-use sidenote_config::WeightsConfig;
 
 /// The weights of the composite score.
 pub type Weights = WeightsConfig;

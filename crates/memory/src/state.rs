@@ -1,17 +1,14 @@
 //! The state of a memory: current importance, tier and protection. It is computed, never stored.
 
 use serde::Serialize;
+use sidenote_base::clock::Timestamp;
+use sidenote_base::error::{Error, Result};
 
 use crate::memory_properties::MemoryProperties;
 use crate::tier::Tier;
-use crate::tier_rule::DAY;
-use crate::tier_rule::Thresholds;
-use crate::tier_rule::counted;
-use crate::tier_rule::reason;
+use crate::tier_rule::{DAY, Thresholds, counted, reason};
 use crate::types::MemoryType;
 use crate::usage::{Usage, UsageEventKind};
-use sidenote_base::clock::Timestamp;
-use sidenote_base::error::{Error, Result};
 
 /// The importance of a note without the property.
 pub const DEFAULT_IMPORTANCE: f64 = 5.0;

@@ -1,10 +1,11 @@
 //! The rule by which a memory is HOT, WARM or COLD.
 
+use serde::Serialize;
+use sidenote_base::clock::Timestamp;
+
 use crate::memory_properties::MemoryProperties;
 use crate::tier::Tier;
 use crate::usage::Usage;
-use serde::Serialize;
-use sidenote_base::clock::Timestamp;
 
 /// The age in milliseconds up to which a note is HOT.
 const HOT: i64 = 72 * 3_600_000;

@@ -5,12 +5,12 @@
 
 use hashbrown::HashMap;
 use serde::{Deserialize, Serialize};
+use sidenote_base::clock::Timestamp;
 
 use crate::context::WorkContext;
 use crate::packed_events::PackedEvents;
 use crate::tier::Tier;
 pub use crate::usage_event::{EventId, UsageEvent, UsageEventKind};
-use sidenote_base::clock::Timestamp;
 
 /// The note of an event, by its id or by the path that it had then.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]

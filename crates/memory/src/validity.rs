@@ -1,7 +1,6 @@
 //! The period in which a note is valid, as its properties say it, and why a note is not valid now.
 
 use serde::Serialize;
-
 use sidenote_base::clock::Timestamp;
 
 /// The period in which a note is valid.

@@ -4,7 +4,6 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-
 use sidenote_base::error::{Error, Result};
 use sidenote_journal::event::Event;
 

@@ -8,14 +8,8 @@ use std::ops::Bound;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use crate::Core;
-use crate::lookup::Lookup;
-use crate::source::Source;
-use crate::sync::IndexSync;
-use crate::unindexed::UnindexedFiles;
 use sidenote_base::error::{Error, ErrorKind, Result};
-use sidenote_base::parallel;
-use sidenote_base::platform;
+use sidenote_base::{parallel, platform};
 use sidenote_catalog::{CatalogReader, FileKind, LinkTexts, ReadTransaction};
 use sidenote_index::follow::CatchUp;
 use sidenote_index::{Drift, WaitLimit};
@@ -27,6 +21,12 @@ use sidenote_markdown::decode::decode;
 use sidenote_markdown::link::LinkSyntax;
 use sidenote_markdown::path::{NotePath, key};
 use sidenote_vault::link_dialects::DialectRules;
+
+use crate::Core;
+use crate::lookup::Lookup;
+use crate::source::Source;
+use crate::sync::IndexSync;
+use crate::unindexed::UnindexedFiles;
 
 /// The number of files that are processed between two checks for cancellation.
 pub const GROUP: usize = 256;

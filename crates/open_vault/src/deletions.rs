@@ -6,8 +6,7 @@ use std::sync::Arc;
 
 use sidenote_base::clock::Timestamp;
 use sidenote_base::error::{Error, Result};
-use sidenote_base::platform;
-use sidenote_base::safe_open;
+use sidenote_base::{platform, safe_open};
 use sidenote_journal::Journal;
 use sidenote_journal::event::Event;
 use sidenote_journal::reader::ReadOrder;

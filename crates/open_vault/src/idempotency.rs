@@ -5,15 +5,15 @@
 use std::sync::{MutexGuard, PoisonError};
 
 use serde_json::{Map, Value, json};
-
-use crate::Core;
-use crate::call_context::ANSWER;
-use crate::caller::{Caller, OP_REFUSED};
 use sidenote_base::clock::Timestamp;
 use sidenote_base::error::{Error, ErrorKind, Result};
 use sidenote_catalog::{FileRow, path_id};
 use sidenote_journal::event::Event;
 use sidenote_journal::reader::ReadOrder;
+
+use crate::Core;
+use crate::call_context::ANSWER;
+use crate::caller::{Caller, OP_REFUSED};
 
 /// The property of events with the operation id.
 const NAME: &str = "operation_id";

@@ -21,25 +21,15 @@ pub mod source;
 pub mod sync;
 pub mod unindexed;
 
-use sidenote_base::wording::Wording;
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicI64};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use lru::LruCache;
-
-use crate::call_context::Call;
-use crate::caller::{CallOrigin, Role};
-use crate::deletions::KnownDeletions;
-use crate::early_vector::{EarlyVector, vector_key};
-use crate::note_columns::NoteColumns;
-use crate::parsed_notes::ParsedNotes;
-use crate::refusals::Refusals;
-use crate::session_commits::SessionCommits;
-use crate::unindexed::UnindexedFiles;
 use sidenote_base::clock::Clock;
 use sidenote_base::error::{Error, ErrorKind, Result};
+use sidenote_base::wording::Wording;
 use sidenote_config::Config;
 use sidenote_embed::model_selection::Selection;
 use sidenote_embed::{Embed, Rerank};
@@ -53,6 +43,16 @@ use sidenote_markdown::relation::RelationRules;
 use sidenote_search::relation_answer::RelationLookup;
 use sidenote_vault::Vault;
 use sidenote_vault::revision_files::RevisionFiles;
+
+use crate::call_context::Call;
+use crate::caller::{CallOrigin, Role};
+use crate::deletions::KnownDeletions;
+use crate::early_vector::{EarlyVector, vector_key};
+use crate::note_columns::NoteColumns;
+use crate::parsed_notes::ParsedNotes;
+use crate::refusals::Refusals;
+use crate::session_commits::SessionCommits;
+use crate::unindexed::UnindexedFiles;
 
 impl Core {
     /// Returns the journal of the vault.

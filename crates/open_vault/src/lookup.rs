@@ -6,9 +6,6 @@ use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
-use crate::Core;
-use crate::source::Source;
-use crate::unindexed::UnindexedFiles;
 use sidenote_base::error::{Error, ErrorKind, Result};
 use sidenote_base::parallel;
 use sidenote_base::wording::Wording;
@@ -17,6 +14,10 @@ use sidenote_index::Drift;
 use sidenote_markdown::path::{NotePath, key, typed_folder};
 use sidenote_vault::apply_result::Applied;
 use sidenote_vault::authority::authority_of;
+
+use crate::Core;
+use crate::source::Source;
+use crate::unindexed::UnindexedFiles;
 
 impl Lookup<'_> {
     /// Returns the name in a wikilink, without alias and heading; other names as they are.

@@ -4,7 +4,6 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use lru::LruCache;
-
 use sidenote_index::indexed_document::ParsedNote;
 use sidenote_markdown::path::NotePath;
 

@@ -1,10 +1,10 @@
 //! Removes private passages and secrets from text before it is written.
 
 use serde_json::Value;
-
-use crate::Core;
 use sidenote_memory::privacy::without_passages;
 use sidenote_secrets::without_secrets;
+
+use crate::Core;
 
 /// The number of texts that were removed before writing.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

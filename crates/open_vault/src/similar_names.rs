@@ -1,10 +1,11 @@
 //! Names of notes that may be meant by one that no note has.
 
-use crate::lookup::Lookup;
-use crate::lookup::SUGGESTED;
+use std::collections::BTreeSet;
+
 use sidenote_base::error::Result;
 use sidenote_links::misspelled_name::TypedName;
-use std::collections::BTreeSet;
+
+use crate::lookup::{Lookup, SUGGESTED};
 
 impl Lookup<'_> {
     /// Lists the file names, titles and aliases of notes that an unknown name may mean, whatever their accents: those that contain

@@ -6,9 +6,6 @@ use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
-
-use crate::lookup::Lookup;
-use crate::{Core, former_of};
 use sidenote_base::clock::Timestamp;
 use sidenote_base::error::{Error, ErrorKind, Result};
 use sidenote_catalog::Counts;
@@ -21,6 +18,9 @@ use sidenote_links::dialect_evidence::DialectCounts;
 use sidenote_markdown::edit::{ContentHash, FileLocation};
 use sidenote_markdown::path::NotePath;
 use sidenote_vault::authority::authority_of;
+
+use crate::lookup::Lookup;
+use crate::{Core, former_of};
 
 /// The time that a search waits for changes to be indexed. After it, the reply says that the index is behind.
 const SEARCH: Duration = Duration::from_millis(300);

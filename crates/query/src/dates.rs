@@ -1,6 +1,5 @@
 //! Searches whose query names a period: they are narrowed to the notes that state a date in it.
 
-use crate::verify::SearchHits;
 use sidenote_base::clock::Timestamp;
 use sidenote_base::error::Result;
 use sidenote_base::wording::Wording;
@@ -10,13 +9,14 @@ use sidenote_index::Snapshot;
 use sidenote_language::language::Language;
 use sidenote_markdown::name_date::day_in_name;
 use sidenote_open_vault::Core;
-use sidenote_search::date_phrase;
 use sidenote_search::date_phrase::DatePhrase;
 use sidenote_search::note_date::NoteDate;
 use sidenote_search::out_of_vocabulary::replace_unknown;
 use sidenote_search::query::Query;
-use sidenote_search::{Components, MatchType, Request, SearchHit, allowed_files};
+use sidenote_search::{Components, MatchType, Request, SearchHit, allowed_files, date_phrase};
 use sidenote_sets::file_set::FileSet;
+
+use crate::verify::SearchHits;
 
 /// The least part of what the best of all notes has of the words or of the meaning that the best note of the period has. A
 /// worse match is not what was asked for.

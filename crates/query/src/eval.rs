@@ -5,8 +5,6 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-
-use crate::Searches;
 use sidenote_base::error::{Error, Result};
 use sidenote_catalog::{FileId, Filter};
 use sidenote_index::Snapshot;
@@ -15,6 +13,8 @@ use sidenote_search::fuse::Fusion;
 use sidenote_search::query::Query;
 use sidenote_search::{Mode, Request, run};
 use sidenote_sets::file_set::FileSet;
+
+use crate::Searches;
 
 /// The options of a measurement.
 #[derive(Debug, Clone, Default)]

@@ -6,7 +6,6 @@ use std::sync::{Arc, PoisonError};
 
 use serde::Serialize;
 use serde_json::{Map, Value};
-
 use sidenote_base::clock::Timestamp;
 use sidenote_base::error::{Error, Result};
 use sidenote_catalog::{Details, FileId, FileRow, Filter, path_id};

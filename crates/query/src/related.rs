@@ -3,8 +3,6 @@
 use std::collections::{HashMap, HashSet};
 
 use serde::Serialize;
-
-use crate::Searches;
 use sidenote_base::error::{Error, ErrorKind, Result};
 use sidenote_base::parallel;
 use sidenote_base::wording::Wording;
@@ -20,6 +18,8 @@ use sidenote_search::fuse::{Candidates, FusedHit, Fusion, NoteScores, Ranked, fu
 use sidenote_search::text_match::{QueryTerm, QueryTermKind};
 use sidenote_search::tie_order::best_first;
 use sidenote_sets::file_set::FileSet;
+
+use crate::Searches;
 
 /// The number of notes of each ranking that are merged.
 const DEPTH: usize = 100;

@@ -2,8 +2,6 @@
 
 use std::time::Duration;
 
-use crate::Searches;
-use crate::validity::newer_before_older;
 use sidenote_base::parallel;
 use sidenote_base::wording::Wording;
 use sidenote_catalog::FileKind;
@@ -13,6 +11,9 @@ use sidenote_language::terms::CachedStemmer;
 use sidenote_search::query::Query;
 use sidenote_search::snippet::best_passage;
 use sidenote_search::{Mode, SearchHit};
+
+use crate::Searches;
+use crate::validity::newer_before_older;
 
 impl Searches<'_> {
     /// Returns the number of hits that a search must find so that reranking leaves `limit` of them.

@@ -4,15 +4,6 @@ use std::sync::PoisonError;
 use std::time::Duration;
 
 use serde::Serialize;
-
-use crate::Searches;
-use crate::corrected_query::suggestion;
-use crate::dates::DatedQuery;
-use crate::memory_ranking::MemoryRanking;
-use crate::memory_weights::{Memory, MemoryWeights};
-use crate::read::Reads;
-use crate::validity::{hits_below_replacements, invalidities, valid_as_of};
-use crate::verify::{SearchHits, Verification};
 use sidenote_base::clock::Timestamp;
 use sidenote_base::error::{ErrorKind, Result};
 use sidenote_base::parallel;
@@ -37,6 +28,15 @@ use sidenote_search::relation_answer::{Evidence, RelationAnswer};
 use sidenote_search::snippet::{excerpt, excerpt_of_parts, plain_text};
 use sidenote_search::{Components, MatchType, Mode, QueryVector, Request, SearchHit};
 use sidenote_sets::file_set::FileSet;
+
+use crate::Searches;
+use crate::corrected_query::suggestion;
+use crate::dates::DatedQuery;
+use crate::memory_ranking::MemoryRanking;
+use crate::memory_weights::{Memory, MemoryWeights};
+use crate::read::Reads;
+use crate::validity::{hits_below_replacements, invalidities, valid_as_of};
+use crate::verify::{SearchHits, Verification};
 
 impl Searches<'_> {
     /// Clears the cache of query vectors, so that a benchmark measures the embedding of each.

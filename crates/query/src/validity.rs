@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 
-use crate::Searches;
 use sidenote_base::clock::Timestamp;
 use sidenote_base::error::Result;
 use sidenote_catalog::{FileId, Filter};
@@ -11,6 +10,8 @@ use sidenote_memory::validity::{Invalidity, as_of};
 use sidenote_open_vault::Core;
 use sidenote_search::SearchHit;
 use sidenote_search::validity_order::below_replacements;
+
+use crate::Searches;
 
 /// Restricts a filter to the notes that were valid at an instant, if one is given.
 ///

@@ -7,9 +7,6 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 use serde_json::{Map, Value};
-
-use crate::Searches;
-use crate::memory_weights::MemoryWeights;
 use sidenote_base::error::{ErrorKind, Result};
 use sidenote_base::parallel;
 use sidenote_catalog::{FileId, FileKind, FileRow};
@@ -30,6 +27,9 @@ use sidenote_search::{
     Components, FusedRanking, QueryVector, Request, SearchHit, allowed_files, path_filter, rank,
 };
 use sidenote_sets::file_set::FileSet;
+
+use crate::Searches;
+use crate::memory_weights::MemoryWeights;
 
 /// The number of files that are read at first; the number doubles each time.
 const FIRST: usize = 16;

@@ -1,9 +1,6 @@
 //! Explains why a note is, or is not, among the results of a query.
 
 use serde::Serialize;
-
-use crate::Searches;
-use crate::search::SearchRequest;
 use sidenote_base::error::Result;
 use sidenote_catalog::FileRow;
 use sidenote_index::Snapshot;
@@ -14,6 +11,9 @@ use sidenote_search::fuse::Fusion;
 use sidenote_search::query::Query;
 use sidenote_search::query_parser::QueryNode;
 use sidenote_search::{Components, Mode, Request, allowed_files, rank};
+
+use crate::Searches;
+use crate::search::SearchRequest;
 
 /// A query and a note.
 #[derive(Debug, Clone, Default)]

@@ -3,9 +3,10 @@
 use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};
 
-use crate::moved_files::{HashedFile, MovedFolders, is_rival, key_of, pair_equal};
 use sidenote_git::{ObjectId, PathChange};
 use sidenote_markdown::path::{NotePath, key};
+
+use crate::moved_files::{HashedFile, MovedFolders, is_rival, key_of, pair_equal};
 
 /// The changes of a commit against one parent. A path is looked up in them without going through all of them.
 #[derive(Debug)]

@@ -4,10 +4,11 @@
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
-use crate::commit_changes::CommitChanges;
-use crate::moved_files::MovedFolders;
 use sidenote_git::{ObjectId, PathChange};
 use sidenote_markdown::path::{NotePath, key};
+
+use crate::commit_changes::CommitChanges;
+use crate::moved_files::MovedFolders;
 
 /// The maximum number of owners of a content that are distinguished. A content with more owners identifies no file.
 const MAX_OWNERS: usize = 64;

@@ -2,8 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::Repairs;
-use crate::present::{LinkCase, Present};
 use sidenote_base::error::{Error, Result};
 use sidenote_change::Changes;
 use sidenote_change::delete::replace_by_text;
@@ -15,6 +13,9 @@ use sidenote_markdown::link::Link;
 use sidenote_markdown::path::NotePath;
 use sidenote_open_vault::catalog_overlay::View;
 use sidenote_open_vault::lookup::Lookup;
+
+use crate::Repairs;
+use crate::present::{LinkCase, Present};
 
 /// Dead links of a note, with the decision about them.
 #[derive(Debug, Clone, Default)]

@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 
 use serde::Serialize;
-
-use crate::RepairItem;
-use crate::present::{LinkCase, Present};
 use sidenote_links::rewrite::{LinkedPlace, Relink};
 use sidenote_markdown::path::NotePath;
 use sidenote_markdown::span::Span;
+
+use crate::RepairItem;
+use crate::present::{LinkCase, Present};
 
 /// How certain it is what a link meant (docs/spec/git.md 3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]

@@ -13,14 +13,6 @@ mod sections;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
 
-use crate::evidence::{Certainty, Clue, EvidenceKind, TargetState};
-use crate::git_evidence::line_history::trace_dead_links;
-use crate::git_evidence::sections::MovedSections;
-use crate::history_reader::{HistoryProblem, HistoryReader, PiecesCache};
-use crate::history_walk::{HistoryWalk, PathEventKind, keys_below};
-use crate::moved_files::FileMove;
-use crate::present::{LinkCase, Present, place_of};
-use crate::working_tree::WorkingTreeMoves;
 use sidenote_base::error::Result;
 use sidenote_git::{CommitIndex, ObjectId, Repository};
 use sidenote_language::graphemes::shortened;
@@ -31,6 +23,15 @@ use sidenote_markdown::link::{Link, LinkSyntax};
 use sidenote_markdown::path::{NotePath, key};
 use sidenote_open_vault::Core;
 use sidenote_open_vault::source::Source;
+
+use crate::evidence::{Certainty, Clue, EvidenceKind, TargetState};
+use crate::git_evidence::line_history::trace_dead_links;
+use crate::git_evidence::sections::MovedSections;
+use crate::history_reader::{HistoryProblem, HistoryReader, PiecesCache};
+use crate::history_walk::{HistoryWalk, PathEventKind, keys_below};
+use crate::moved_files::FileMove;
+use crate::present::{LinkCase, Present, place_of};
+use crate::working_tree::WorkingTreeMoves;
 
 /// The least share of common content of a strong rename, in percent.
 const STRONG_PERCENT: u8 = 70;

@@ -4,10 +4,11 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::hash::Hash;
 use std::rc::Rc;
 
-use crate::moved_files::{MAX_COMPARED, is_mostly_in};
 use sidenote_base::error::{Error, ErrorKind, Result};
 use sidenote_git::{ObjectId, Objects, Repository, TreeEntry, is_silence};
 use sidenote_links::content_similarity::ContentPieces;
+
+use crate::moved_files::{MAX_COMPARED, is_mostly_in};
 
 /// A part of the history that is not evidence.
 #[derive(Debug, Clone, PartialEq, Eq)]

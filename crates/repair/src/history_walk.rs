@@ -5,12 +5,13 @@ use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::ops::Bound;
 use std::rc::Rc;
 
-use crate::commit_changes::CommitChanges;
-use crate::content_owners::ContentOwners;
-use crate::history_reader::HistoryProblem;
 use sidenote_base::error::Result;
 use sidenote_git::{CommitGraph, CommitIndex, ObjectId, PathChange, Repository, TreeDiffs};
 use sidenote_markdown::path::NotePath;
+
+use crate::commit_changes::CommitChanges;
+use crate::content_owners::ContentOwners;
+use crate::history_reader::HistoryProblem;
 
 /// The most commits that are looked at.
 const MAX_COMMITS: usize = 100_000;

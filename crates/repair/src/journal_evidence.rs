@@ -5,10 +5,6 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use crate::evidence::{Certainty, Clue, EvidenceKind, TargetState};
-use crate::history_walk::keys_below;
-use crate::present::{LinkCase, Present, is_judged, place_of};
-use crate::working_tree::read;
 use sidenote_base::clock::Timestamp;
 use sidenote_base::error::Result;
 use sidenote_catalog::FileRow;
@@ -20,6 +16,11 @@ use sidenote_markdown::edit::FileLocation;
 use sidenote_markdown::path::{NotePath, key};
 use sidenote_open_vault::Core;
 use sidenote_open_vault::source::Source;
+
+use crate::evidence::{Certainty, Clue, EvidenceKind, TargetState};
+use crate::history_walk::keys_below;
+use crate::present::{LinkCase, Present, is_judged, place_of};
+use crate::working_tree::read;
 
 /// The most operations that are looked through.
 const MAX_EVENTS: usize = 20_000;

@@ -17,12 +17,6 @@ mod working_tree;
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
-
-use crate::evidence::{Clue, LinkMeaning};
-use crate::git_evidence::GitEvidence;
-use crate::history_reader::{HistoryProblem, no_evidence};
-use crate::journal_evidence::{find_captured, journal_clues};
-use crate::present::{LinkCase, Present};
 use sidenote_base::error::{Error, Result};
 use sidenote_change::Changes;
 use sidenote_change::follow_headings::{SettledNotes, follow_headings};
@@ -42,6 +36,11 @@ use sidenote_open_vault::source::Source;
 use sidenote_open_vault::sync::IndexSync;
 
 pub use crate::evidence::{Certainty, Evidence, EvidenceKind};
+use crate::evidence::{Clue, LinkMeaning};
+use crate::git_evidence::GitEvidence;
+use crate::history_reader::{HistoryProblem, no_evidence};
+use crate::journal_evidence::{find_captured, journal_clues};
+use crate::present::{LinkCase, Present};
 
 /// The operation name of a repair in the journal.
 const OP_REPAIR: &str = "repair";

@@ -2,18 +2,19 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use crate::content_owners::ContentOwners;
-use crate::history_reader::HistoryReader;
-use crate::moved_files::{
-    FileMove, MAX_COMPARED, MovedFolders, is_mostly_in, is_rival, key_of, pair_equal, pair_similar,
-};
-use crate::present::Present;
 use sidenote_base::error::Result;
 use sidenote_catalog::FileKind;
 use sidenote_git::ObjectId;
 use sidenote_links::content_similarity::ContentPieces;
 use sidenote_markdown::path::{NotePath, key};
 use sidenote_open_vault::Core;
+
+use crate::content_owners::ContentOwners;
+use crate::history_reader::HistoryReader;
+use crate::moved_files::{
+    FileMove, MAX_COMPARED, MovedFolders, is_mostly_in, is_rival, key_of, pair_equal, pair_similar,
+};
+use crate::present::Present;
 
 /// The least share of common content with which a file that was rewritten in place is still the same one, in percent.
 pub(super) const SAME_PERCENT: u8 = 50;

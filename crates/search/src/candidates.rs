@@ -5,10 +5,6 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::metadata_filter::MetadataFilter;
-use crate::predicate::{name_matches, tag_matches};
-use crate::query_parser::{Field, QueryNode};
-use crate::text_match::{Haystack, QueryTerm, QueryTermKind};
 use sidenote_base::clock::Timestamp;
 use sidenote_base::error::Result;
 use sidenote_catalog::{CatalogReader, FileEntry};
@@ -16,6 +12,11 @@ use sidenote_index::Snapshot;
 use sidenote_index::file_table::{FileTable, PathPart};
 use sidenote_markdown::path::key;
 use sidenote_sets::file_set::FileSet;
+
+use crate::metadata_filter::MetadataFilter;
+use crate::predicate::{name_matches, tag_matches};
+use crate::query_parser::{Field, QueryNode};
+use crate::text_match::{Haystack, QueryTerm, QueryTermKind};
 
 /// The files that match metadata filters which only the catalog can decide, looked up once per query.
 pub type MetadataMatches = HashMap<MetadataFilter, FileSet>;

@@ -4,7 +4,6 @@
 
 use jiff::ToSpan as _;
 use jiff::civil::{Date, Weekday};
-
 use sidenote_base::clock::Timestamp;
 use sidenote_language::folding::is_unspaced;
 use sidenote_language::word_lists::{DatePattern, count_in_digits, date_in_digits, date_patterns};

@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 
 use serde::Serialize;
-
-use crate::Components;
 use sidenote_base::error::{Error, Result};
 use sidenote_catalog::FileId;
+
+use crate::Components;
 
 /// An entry of a ranked list. The best entry comes first.
 #[derive(Debug, Clone, Copy, PartialEq)]

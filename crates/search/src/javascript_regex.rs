@@ -6,7 +6,6 @@
 use std::sync::{Arc, OnceLock};
 
 use regex_syntax::hir::{Hir, HirKind};
-
 use sidenote_language::pattern_limits::check_pattern;
 use sidenote_markdown::path::to_nfc;
 

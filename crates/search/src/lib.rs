@@ -30,13 +30,6 @@ use std::sync::Arc;
 
 use globset::{GlobBuilder, GlobSet};
 use serde::Serialize;
-
-use crate::fuse::{Candidates, FusedHit, Fusion, NoteScores, Ranked, Similarity};
-use crate::query::Query;
-use crate::related_first::put_related_first;
-use crate::relation_answer::{Evidence, RelationAnswer, RelationLookup};
-use crate::tie_order::best_first;
-use crate::validity_order::TimeReason;
 use sidenote_base::clock::Timestamp;
 use sidenote_base::error::{Error, Result};
 use sidenote_base::parallel;
@@ -45,6 +38,13 @@ use sidenote_catalog::{CatalogReader, FileId, FileRow, Filter};
 use sidenote_index::{Index, Snapshot, passages_of};
 use sidenote_markdown::path::typed_path;
 use sidenote_sets::file_set::FileSet;
+
+use crate::fuse::{Candidates, FusedHit, Fusion, NoteScores, Ranked, Similarity};
+use crate::query::Query;
+use crate::related_first::put_related_first;
+use crate::relation_answer::{Evidence, RelationAnswer, RelationLookup};
+use crate::tie_order::best_first;
+use crate::validity_order::TimeReason;
 
 /// The lists that a search ranks by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]

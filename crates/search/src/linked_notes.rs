@@ -4,9 +4,6 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use crate::QueryVector;
-use crate::relation_answer::{Evidence, RelatedNote, RelationLookup, Standing};
-use crate::typed_relations::{TypedRelation, TypedRelations};
 use sidenote_base::error::Result;
 use sidenote_base::parallel;
 use sidenote_catalog::{CatalogReader, FileId, FileKind, FileRow};
@@ -17,6 +14,10 @@ use sidenote_markdown::path::NotePath;
 use sidenote_markdown::relation::{
     LinkContext, NameStems, PREPOSITIONS, PhraseStems, RelationEnd, RelationRules, RuleStems, link_contexts,
 };
+
+use crate::QueryVector;
+use crate::relation_answer::{Evidence, RelatedNote, RelationLookup, Standing};
+use crate::typed_relations::{TypedRelation, TypedRelations};
 
 /// The most notes that are read for the words around their links.
 const MAX_SOURCES: usize = 150;

@@ -4,12 +4,13 @@
 //! This needs no dictionary, because the words of the vault say what a compound can consist of (Koehn & Knight
 //! 2003).
 
-use crate::numbered_names;
-use crate::query::Query;
 use sidenote_base::error::Result;
 use sidenote_bm25::compounds::LINKING_ELEMENTS;
 use sidenote_bm25::{Bm25Snapshot, Word};
 use sidenote_language::terms::CachedStemmer;
+
+use crate::numbered_names;
+use crate::query::Query;
 
 /// The minimum length of a word that is split, in characters.
 const MIN_WORD: usize = 8;

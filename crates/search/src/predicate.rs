@@ -4,11 +4,6 @@
 use std::cell::{Cell, OnceCell};
 
 use serde_json::{Map, Value};
-
-use crate::javascript_regex::TooManySteps;
-use crate::metadata_filter::MetadataFilter;
-use crate::query_parser::{Comparison, Field, QueryNode, TextUnit};
-use crate::text_match::{CaselessInPlace, Haystack, QueryTerm, QueryTermKind};
 use sidenote_base::clock::Timestamp;
 use sidenote_base::error::Result;
 use sidenote_markdown::decode::decode;
@@ -17,6 +12,11 @@ use sidenote_markdown::note::Note;
 use sidenote_markdown::path::{NotePath, key};
 use sidenote_markdown::span::Span;
 use sidenote_markdown::{canvas, commonmark as markdown};
+
+use crate::javascript_regex::TooManySteps;
+use crate::metadata_filter::MetadataFilter;
+use crate::query_parser::{Comparison, Field, QueryNode, TextUnit};
+use crate::text_match::{CaselessInPlace, Haystack, QueryTerm, QueryTermKind};
 
 /// The data of one file that a condition is evaluated on.
 pub trait FileData {

@@ -5,14 +5,14 @@
 
 use std::collections::HashSet;
 
-use crate::numbered_names;
-use crate::query_parser;
-use crate::query_parser::QueryNode;
 use sidenote_base::clock::Timestamp;
 use sidenote_base::error::Result;
 use sidenote_bm25::{Bm25Snapshot, WHOLE_TERM_WEIGHT, Word};
 use sidenote_language::language::{Language, typed_form};
 use sidenote_language::terms::{CachedStemmer, Term, TermKind, is_stop_word, terms};
+
+use crate::query_parser::QueryNode;
+use crate::{numbered_names, query_parser};
 
 /// A parsed query.
 #[derive(Debug, Clone, Default)]

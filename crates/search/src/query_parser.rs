@@ -4,13 +4,14 @@
 
 use std::fmt;
 
-use crate::javascript_regex::Pattern;
-use crate::metadata_filter::MetadataFilter;
-use crate::text_match::{QueryTerm, QueryTermKind};
 use sidenote_base::clock::Timestamp;
 use sidenote_base::error::{Error, Result};
 use sidenote_markdown::relation::relation_key;
 use sidenote_memory::tier::Tier;
+
+use crate::javascript_regex::Pattern;
+use crate::metadata_filter::MetadataFilter;
+use crate::text_match::{QueryTerm, QueryTermKind};
 
 /// The maximum depth of nested groups and operators in a query.
 const MAX_DEPTH: usize = 64;

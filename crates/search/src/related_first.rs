@@ -2,11 +2,12 @@
 
 use std::collections::{HashMap, HashSet};
 
+use sidenote_catalog::FileId;
+use sidenote_sets::file_set::FileSet;
+
 use crate::Components;
 use crate::fuse::FusedHit;
 use crate::relation_answer::{RelatedNote, RelationAnswer, Standing};
-use sidenote_catalog::FileId;
-use sidenote_sets::file_set::FileSet;
 
 /// The score that is added to a note at the other end of a relation that the query asks for. Each of these scores is larger
 /// than the next one by more than all other parts together.

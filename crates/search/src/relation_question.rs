@@ -3,11 +3,6 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::QueryVector;
-use crate::linked_notes::{LinkQuestion, asks_for_past, kinds_of, linked_notes};
-use crate::query::Query;
-use crate::relation_answer::{Evidence, RelatedNote, RelationAnswer, RelationLookup, Standing};
-use crate::typed_relations::{TypedRelation, TypedRelations};
 use sidenote_base::error::Result;
 use sidenote_bm25::{Bm25Query, FieldTuning, Tuning};
 use sidenote_catalog::{CatalogReader, FileId, FileKind, FileRow, RelationQueries};
@@ -16,6 +11,12 @@ use sidenote_language::terms::{CachedStemmer, is_stop_word};
 use sidenote_markdown::relation::{
     NameStems, PREPOSITIONS, PhraseStems, RelationEnd, RelationRules, phrase_end,
 };
+
+use crate::QueryVector;
+use crate::linked_notes::{LinkQuestion, asks_for_past, kinds_of, linked_notes};
+use crate::query::Query;
+use crate::relation_answer::{Evidence, RelatedNote, RelationAnswer, RelationLookup, Standing};
+use crate::typed_relations::{TypedRelation, TypedRelations};
 
 /// The most words of a question.
 const MAX_WORDS: usize = 40;

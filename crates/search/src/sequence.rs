@@ -3,12 +3,13 @@
 
 use std::collections::HashMap;
 
-use crate::MIN_RESCORED;
-use crate::fuse::FusedHit;
 use sidenote_base::error::Result;
 use sidenote_catalog::{CatalogReader, FileId, FileKind};
 use sidenote_markdown::name_date::{YEARS, date_in};
 use sidenote_sets::file_set::FileSet;
+
+use crate::MIN_RESCORED;
+use crate::fuse::FusedHit;
 
 /// The number of the best notes whose adjacent notes are looked at.
 const BEST: usize = 10;

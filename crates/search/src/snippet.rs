@@ -4,8 +4,6 @@ use std::collections::HashSet;
 use std::mem::replace;
 use std::sync::Arc;
 
-use unicode_segmentation::UnicodeSegmentation;
-
 use sidenote_bm25::Word;
 use sidenote_bm25::compounds::{MIN_SAFE_WORD, is_long, stem_as_last};
 use sidenote_index::indexed_document::ParsedNote;
@@ -16,6 +14,7 @@ use sidenote_language::terms::{CachedStemmer, Initials, TermKind, Terms, stem_pr
 use sidenote_markdown::note::{Piece, PieceKind, Separator};
 use sidenote_markdown::passage::{Passage, push_pieces};
 use sidenote_markdown::span::Span;
+use unicode_segmentation::UnicodeSegmentation;
 
 /// The approximate length of a snippet in bytes.
 const SNIPPET_BYTES: usize = 280;

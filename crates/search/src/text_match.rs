@@ -3,10 +3,11 @@
 use std::borrow::Cow;
 use std::cell::OnceCell;
 
-use crate::javascript_regex::{Pattern, TooManySteps};
 use sidenote_language::folding::is_unspaced;
 use sidenote_markdown::path::{fold_case_in_place, lowercase_chars, to_nfc};
 use sidenote_markdown::span::Span;
+
+use crate::javascript_regex::{Pattern, TooManySteps};
 
 /// A term of a query.
 #[derive(Debug, Clone)]

@@ -3,16 +3,17 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::fuse::FusedHit;
-use crate::note_date::NoteDate;
-use crate::query::Query;
-use crate::validity_order::{TimeReason, level};
 use sidenote_base::error::Result;
 use sidenote_bm25::{Tuning, Word};
 use sidenote_catalog::{CatalogReader, FileId, FileRow};
 use sidenote_index::{Index, Snapshot};
 use sidenote_language::english::english_rank;
 use sidenote_sets::file_set::FileSet;
+
+use crate::fuse::FusedHit;
+use crate::note_date::NoteDate;
+use crate::query::Query;
+use crate::validity_order::{TimeReason, level};
 
 /// The number of the best notes that are compared with each other.
 const BEST: usize = 10;

@@ -4,16 +4,16 @@
 use std::collections::{HashMap, HashSet};
 
 use serde::Serialize;
-
-use crate::Components;
-use crate::fuse::FusedHit;
-use crate::tie_order::best_first;
 use sidenote_base::clock::Timestamp;
 use sidenote_base::error::Result;
 use sidenote_catalog::FileId;
 use sidenote_index::validity::ValidityTable;
 use sidenote_index::{Index, Snapshot};
 use sidenote_sets::file_set::FileSet;
+
+use crate::Components;
+use crate::fuse::FusedHit;
+use crate::tie_order::best_first;
 
 /// The part of its score that a note keeps before `valid_from` and after `valid_until`.
 const INVALID_SHARE: f32 = 0.5;

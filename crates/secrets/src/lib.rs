@@ -12,13 +12,13 @@ use std::ops::Range;
 use std::sync::{LazyLock, OnceLock};
 
 use aho_corasick::AhoCorasick;
-use regex::bytes::{Regex, RegexBuilder};
-
-use crate::placeholder::is_placeholder;
 use names::{KEY_NAMES, names_key, names_ticket};
 use public::{ByteRanges, is_public};
+use regex::bytes::{Regex, RegexBuilder};
 use rules::{NAMED, RULES, SecretShape};
 use told::Names;
+
+use crate::placeholder::is_placeholder;
 
 /// The replacement for a secret.
 pub const REDACTED: &str = "[redacted]";

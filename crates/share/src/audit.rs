@@ -2,13 +2,13 @@
 
 use serde::Serialize;
 use serde_json::{Map, Value};
-
-use crate::postgres::Database;
 use sidenote_base::clock::Timestamp;
 use sidenote_base::error::{Error, Result};
 use sidenote_journal::event::{Event, TouchedFile};
 use sidenote_markdown::path::is_below;
 use sidenote_store::person_of;
+
+use crate::postgres::Database;
 
 /// The most files and folders of one event that are named to a person.
 const MAX_PLACES: usize = 50;

@@ -5,13 +5,6 @@ use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use uuid::Uuid;
-
-use crate::copy::VaultCopy;
-use crate::postgres::Database;
-use crate::postgres::row_lock::RowLock;
-use crate::postgres::tables::{self, VaultFacts};
-use crate::quota::Quotas;
 use sidenote_base::error::{Error, ErrorKind, Result};
 use sidenote_journal::event::Event;
 use sidenote_markdown::edit::ContentHash;
@@ -21,6 +14,13 @@ use sidenote_vault::authority::{
     StoredVector, VectorStore,
 };
 use sidenote_vault::copy::SharedPath;
+use uuid::Uuid;
+
+use crate::copy::VaultCopy;
+use crate::postgres::Database;
+use crate::postgres::row_lock::RowLock;
+use crate::postgres::tables::{self, VaultFacts};
+use crate::quota::Quotas;
 
 /// How long uses of memories wait for others, to be written together.
 const BATCH: Duration = Duration::from_secs(1);

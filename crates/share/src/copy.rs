@@ -4,10 +4,6 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use uuid::Uuid;
-
-use crate::postgres::tables::{self, FileEntry, Head, JournalLine, VaultFacts};
-use crate::postgres::{Database, Reading};
 use sidenote_base::atomic_file::AtomicFile;
 use sidenote_base::error::{Error, Result};
 use sidenote_base::safe_open;
@@ -16,11 +12,14 @@ use sidenote_journal::event::{Event, TouchedFile};
 use sidenote_journal::reader::ReadOrder;
 use sidenote_markdown::edit::ContentHash;
 use sidenote_markdown::path::NotePath;
-use sidenote_vault::Vault;
 use sidenote_vault::apply_result::{Applied, CommittedFile};
 use sidenote_vault::copy::{SharedFiles, SharedPath};
-use sidenote_vault::failpoint;
 use sidenote_vault::undo_log::{FetchedContents, UndoLog};
+use sidenote_vault::{Vault, failpoint};
+use uuid::Uuid;
+
+use crate::postgres::tables::{self, FileEntry, Head, JournalLine, VaultFacts};
+use crate::postgres::{Database, Reading};
 
 /// The name of the file with the position.
 const POSITION: &str = "position.json";

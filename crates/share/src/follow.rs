@@ -4,13 +4,13 @@
 use std::collections::{BTreeSet, HashMap};
 use std::time::{Duration, Instant};
 
+use sidenote_base::error::{ErrorKind, Result};
+use sidenote_store::Store;
 use uuid::Uuid;
 
 use crate::authority::SharedVault;
 use crate::host::Host;
 use crate::postgres::listener::{Commit, Listener};
-use sidenote_base::error::{ErrorKind, Result};
-use sidenote_store::Store;
 
 /// How long one call waits for a notification.
 const WAIT_LIMIT: Duration = Duration::from_millis(200);

@@ -5,6 +5,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Duration;
 
+use sidenote_base::error::{Error, ErrorKind, Result};
+use sidenote_config::{Config, VAULT_FILE};
+use sidenote_store::{EarlierSettings, Open, Store};
 use uuid::Uuid;
 
 use crate::authority::{SharedVault, VaultLimits};
@@ -16,9 +19,6 @@ use crate::postgres::listener::Listener;
 use crate::postgres::tables::VaultFacts;
 use crate::quota::{Quota, Quotas};
 use crate::settings::TeamSettings;
-use sidenote_base::error::{Error, ErrorKind, Result};
-use sidenote_config::{Config, VAULT_FILE};
-use sidenote_store::{EarlierSettings, Open, Store};
 
 /// A vault that is open, or about to be opened.
 #[derive(Debug, Default)]

@@ -6,16 +6,16 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use serde_json::{Value, json};
+use sidenote_base::clock::Timestamp;
+use sidenote_base::error::{Error, ErrorKind, Result};
+use sidenote_journal::event::Event;
+use sidenote_store::Role;
 
 use crate::postgres::Database;
 use crate::postgres::members::StoredRoles;
 pub use crate::postgres::members::VaultSize;
 pub use crate::postgres::tables::Deletion;
 use crate::quota::QuotaSettings;
-use sidenote_base::clock::Timestamp;
-use sidenote_base::error::{Error, ErrorKind, Result};
-use sidenote_journal::event::Event;
-use sidenote_store::Role;
 
 /// The operations of events about rights.
 const OP_GRANT: &str = "grant";

@@ -14,6 +14,9 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
+use sidenote_base::clock::{Clock, Timestamp};
+use sidenote_base::error::{Error, ErrorKind, Result};
+use sidenote_http_client::Http;
 use uuid::Uuid;
 
 use crate::address::VaultAddress;
@@ -21,9 +24,6 @@ use crate::oauth::discovery::ServerMetadata;
 use crate::oauth::endpoints::Tokens;
 use crate::oauth::redirect::{RedirectListener, RedirectRequest};
 use crate::oauth::stored_login::{LoginStore, StoredLogin};
-use sidenote_base::clock::{Clock, Timestamp};
-use sidenote_base::error::{Error, ErrorKind, Result};
-use sidenote_http_client::Http;
 
 /// The scopes that every login asks for.
 const SCOPES: [&str; 2] = ["notes:read", "notes:write"];

@@ -25,15 +25,15 @@ use std::time::Duration;
 use postgres::config::{Host, SslMode};
 use postgres::types::Type;
 use postgres::{Client, IsolationLevel, NoTls, Transaction};
+use sidenote_base::error::{Error, Result};
+use sidenote_http_client::is_loopback_name;
+use sidenote_vault::failpoint;
 use tokio_postgres_rustls::MakeRustlsConnect;
 use uuid::Uuid;
 
 pub(crate) use self::failure::failed;
 use self::failure::{Outage, unreachable};
 use crate::quota::Quota;
-use sidenote_base::error::{Error, Result};
-use sidenote_http_client::is_loopback_name;
-use sidenote_vault::failpoint;
 
 /// How long a connection may take.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);

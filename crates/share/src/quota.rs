@@ -6,7 +6,6 @@
 use std::time::Duration;
 
 use serde::{Serialize, Serializer};
-
 use sidenote_base::error::{Error, ErrorKind, Result};
 
 /// The time in which the changes of a person are counted.

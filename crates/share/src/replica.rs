@@ -15,6 +15,17 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::Serialize;
+use sidenote_base::clock::{Clock, event_id};
+use sidenote_base::error::{Error, ErrorKind, Result};
+use sidenote_base::{parallel, platform};
+use sidenote_links::conflict_copy::conflict_mark;
+use sidenote_markdown::edit::ContentHash;
+use sidenote_markdown::path::is_safe_on_windows;
+use sidenote_store::replication::protocol::{
+    Changes, CommitRequest, CommittedContent, MAX_COMMIT_FILES, NewContent,
+};
+use sidenote_vault::copy::SharedPath;
+use sidenote_vault::merge_base;
 
 use crate::address::VaultAddress;
 use crate::oauth::token_source::TokenSource;
@@ -25,18 +36,6 @@ use crate::replica::remote::{Committed, Remote};
 use crate::replica::state::{SentCommit, State, StateFile};
 use crate::replica::unsent::UnsentFiles;
 pub use crate::replica::watch::{POLL_INTERVAL, SyncEvent};
-use sidenote_base::clock::{Clock, event_id};
-use sidenote_base::error::{Error, ErrorKind, Result};
-use sidenote_base::parallel;
-use sidenote_base::platform;
-use sidenote_links::conflict_copy::conflict_mark;
-use sidenote_markdown::edit::ContentHash;
-use sidenote_markdown::path::is_safe_on_windows;
-use sidenote_store::replication::protocol::{
-    Changes, CommitRequest, CommittedContent, MAX_COMMIT_FILES, NewContent,
-};
-use sidenote_vault::copy::SharedPath;
-use sidenote_vault::merge_base;
 
 /// How often a run plans again because files changed meanwhile.
 const MAX_ROUNDS: usize = 8;

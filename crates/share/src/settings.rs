@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Deserializer};
-
-use crate::quota::Quotas;
 use sidenote_base::error::{Error, Result};
 use sidenote_base::{platform, safe_open};
 use sidenote_config::Secret;
+
+use crate::quota::Quotas;
 
 /// The bytes of a megabyte.
 pub const MEGABYTE: u64 = 1_000_000;

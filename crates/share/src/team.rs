@@ -5,12 +5,6 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde::Serialize;
-use uuid::Uuid;
-
-use crate::postgres::Database;
-use crate::postgres::import::Import;
-use crate::postgres::tables::Deletion;
-use crate::quota::{QuotaSetting, QuotaSettings, Usage};
 use sidenote_base::clock::Timestamp;
 use sidenote_base::error::{Error, ErrorKind, Result};
 use sidenote_base::platform;
@@ -18,6 +12,12 @@ use sidenote_config::{Config, VAULT_FILE};
 use sidenote_journal::event::Event;
 use sidenote_vault::Vault;
 use sidenote_vault::copy::{SharedFiles, SharedPath};
+use uuid::Uuid;
+
+use crate::postgres::Database;
+use crate::postgres::import::Import;
+use crate::postgres::tables::Deletion;
+use crate::quota::{QuotaSetting, QuotaSettings, Usage};
 
 /// The name of the operation that filled a new vault.
 const OP_IMPORT: &str = "import-vault";

@@ -13,34 +13,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use lru::LruCache;
-
-use crate::revision::at::open_at;
-use crate::revision::{OpenedVault, open_vault};
 use sidenote_base::clock::Timestamp;
 use sidenote_base::error::{Error, Result};
 use sidenote_change::apply::end_unfinished_at_start;
-use sidenote_config::Config;
-use sidenote_embed::model_selection;
-use sidenote_embed::model_selection::{PreviousModels, Selection};
-use sidenote_index::{Index, Options};
-use sidenote_language::graphemes::beginning;
-use sidenote_markdown::control::plain;
-use sidenote_markdown::relation::RelationRules;
-use sidenote_open_vault::call_context::{Call, Once};
-use sidenote_open_vault::early_vector::EarlyVector;
-use sidenote_open_vault::idempotency::LONGEST;
-use sidenote_open_vault::open::prepare_vectors;
-use sidenote_open_vault::{Core, SharedState};
-use sidenote_search::Mode;
-use sidenote_upkeep::check::check_without_index;
-use sidenote_vault::authority::authority_of;
-use sidenote_vault::location::LocationReason;
-use sidenote_vectors::Vectors;
-
-pub use crate::replication::Replication;
-pub use crate::revision::Revisions;
-pub use crate::revision::diff::{DiffReply, DiffRequest, DiffSide, DiffTotals, NoteChange, NoteChangeKind};
-pub use crate::revision::note_history::{NoteCommit, NoteHistory};
 pub use sidenote_change::apply::{OP_SYNC, plan_basis};
 pub use sidenote_change::commit::{CommitReply, UncommittedFile};
 pub use sidenote_change::create::{NewRequest, refuse_long_label};
@@ -60,7 +35,14 @@ pub use sidenote_change::undo::UndoRequest;
 pub use sidenote_change::undo_conflict::{LaterOperation, UndoConflict};
 pub use sidenote_change::undo_session::{SessionOperation, SessionOutlook};
 pub use sidenote_change::{Changes, Planner};
+use sidenote_config::Config;
+use sidenote_embed::model_selection;
+use sidenote_embed::model_selection::{PreviousModels, Selection};
+use sidenote_index::{Index, Options};
 pub use sidenote_journal::event::Event;
+use sidenote_language::graphemes::beginning;
+use sidenote_markdown::control::plain;
+use sidenote_markdown::relation::RelationRules;
 pub use sidenote_memories::content::MemoryContent;
 pub use sidenote_memories::handoff::{Handoff, HandoffReply, HandoffRequest, HandoffText};
 pub use sidenote_memories::insert::{InsertOutcome, InsertRequest};
@@ -79,14 +61,18 @@ pub use sidenote_memory::recall::{RecallItem, xml_block};
 pub use sidenote_memory::score::{Intent, IntentScore, ScoreComponent};
 pub use sidenote_memory::tier::Tier;
 pub use sidenote_memory::tier_rule::TierReason;
+use sidenote_open_vault::call_context::{Call, Once};
 pub use sidenote_open_vault::caller::{
     CallOrigin, Caller, OP_REFUSED, Role, actor_of, names_of, person_of, tool_of,
 };
+use sidenote_open_vault::early_vector::EarlyVector;
+use sidenote_open_vault::idempotency::LONGEST;
 pub use sidenote_open_vault::idempotency::{Calls, EarlierCall};
 pub use sidenote_open_vault::lookup::Lookup;
+use sidenote_open_vault::open::prepare_vectors;
 pub use sidenote_open_vault::open::{EarlierSettings, Open};
-pub use sidenote_open_vault::sync::IndexSync;
-pub use sidenote_open_vault::sync::Status;
+pub use sidenote_open_vault::sync::{IndexSync, Status};
+use sidenote_open_vault::{Core, SharedState};
 pub use sidenote_query::Searches;
 pub use sidenote_query::eval::{EvalReply, EvalRequest, ModeScores, Paired, ShareScores, evaluation_sets};
 pub use sidenote_query::memory_ranking::MemoryRanking;
@@ -114,9 +100,11 @@ pub use sidenote_repair::dead_link::DeadLinkRequest;
 pub use sidenote_repair::{
     Certainty, ChosenTarget, Evidence, EvidenceKind, RepairItem, RepairReply, RepairRequest, Repairs,
 };
+use sidenote_search::Mode;
 pub use sidenote_upkeep::Upkeep;
 pub use sidenote_upkeep::backup::{BackupItem, RestoreReply};
 pub use sidenote_upkeep::check::baseline::{Baseline, BaselineCounts};
+use sidenote_upkeep::check::check_without_index;
 pub use sidenote_upkeep::check::codes::{
     CODES as PROBLEM_CODES, ProblemCode, Scope as ProblemScope, Severity,
 };
@@ -140,8 +128,9 @@ pub use sidenote_upkeep::models::{
     ModelsShown, Verified,
 };
 pub use sidenote_upkeep::transfer::{ExportReply, Form as ExportForm, ImportReply};
-pub use sidenote_views::NamedColumn;
-pub use sidenote_views::Views;
+use sidenote_vault::authority::authority_of;
+use sidenote_vault::location::LocationReason;
+use sidenote_vectors::Vectors;
 pub use sidenote_views::activity::{
     ActivityEvent, ActivityReply, ActivityRequest, EventName, OperationView, UndoOutlook,
 };
@@ -158,6 +147,14 @@ pub use sidenote_views::page_links::note_address;
 pub use sidenote_views::task_board::{BoardTask, TaskBoard, TaskBoardRequest, TaskDue};
 pub use sidenote_views::trash::{TrashMatches, TrashedFile, TrashedText};
 pub use sidenote_views::vault_graph::{EdgeColumns, GraphMatches, GraphPositions, TagColumn, VaultGraph};
+pub use sidenote_views::{NamedColumn, Views};
+
+pub use crate::replication::Replication;
+pub use crate::revision::Revisions;
+use crate::revision::at::open_at;
+pub use crate::revision::diff::{DiffReply, DiffRequest, DiffSide, DiffTotals, NoteChange, NoteChangeKind};
+pub use crate::revision::note_history::{NoteCommit, NoteHistory};
+use crate::revision::{OpenedVault, open_vault};
 
 impl Store {
     /// Returns the same store for one call. `named` is the operation id and the call, if the caller gave an id. An id

@@ -6,11 +6,9 @@ pub mod protocol;
 
 use std::collections::HashSet;
 
-use crate::replication::protocol::{
-    ChangesHead, CommitReply, CommitRequest, CommittedContent, ConflictingFile, NewContent,
-};
 use sidenote_base::error::{Error, ErrorKind, Result};
 use sidenote_change::Changes;
+use sidenote_change::apply::OP_SYNC;
 use sidenote_markdown::edit::{ChangeSet, Content, ContentHash, FileChange};
 use sidenote_markdown::path::check_shared_name;
 use sidenote_open_vault::Core;
@@ -20,7 +18,9 @@ use sidenote_vault::Vault;
 use sidenote_vault::authority::{SharedChanges, SharedContents, SharedPosition, authority_of};
 use sidenote_vault::copy::{SharedFiles, SharedPath};
 
-use sidenote_change::apply::OP_SYNC;
+use crate::replication::protocol::{
+    ChangesHead, CommitReply, CommitRequest, CommittedContent, ConflictingFile, NewContent,
+};
 /// How often a change is tried whose files in the copy were not as the authority has them, and were put right.
 const ATTEMPTS: usize = 3;
 

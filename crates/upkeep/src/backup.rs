@@ -4,9 +4,6 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use serde_json::Value;
-
-use crate::Upkeep;
-use crate::transfer::Form;
 use sidenote_base::error::{Error, Result};
 use sidenote_base::safe_open;
 use sidenote_change::Changes;
@@ -20,6 +17,9 @@ use sidenote_open_vault::idempotency::Calls;
 use sidenote_open_vault::sync::IndexSync;
 use sidenote_vault::backup_folder;
 use sidenote_vault::backup_folder::{BackupManifest, PREFIX, UnfinishedBackup};
+
+use crate::Upkeep;
+use crate::transfer::Form;
 
 /// The time after the last backup at which an automatic one is due.
 const DAY: i64 = 24 * 3_600_000;

@@ -15,16 +15,6 @@ pub mod similar_texts;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use serde::Serialize;
-
-use crate::Upkeep;
-use crate::check::across_notes::{duplicate_ids, name_clashes, near_duplicates, orphans};
-use crate::check::baseline::{Baseline, BaselineCounts};
-use crate::check::files::CheckedFiles;
-use crate::check::git_files::{CheckedRepository, VaultChanges};
-use crate::check::note::{CheckedNote, LinkNames, PartLink, check_note};
-use crate::check::problem::{Fix, Problem};
-use crate::check::rules::Rules;
-use crate::conflicts::{ConflictCopies, ConflictCopy};
 use sidenote_base::error::{Error, Result};
 use sidenote_base::parallel;
 use sidenote_config::Config;
@@ -40,6 +30,16 @@ use sidenote_markdown::word_sketch::WordSketch;
 use sidenote_open_vault::sync::IndexSync;
 use sidenote_vault::Vault;
 use sidenote_vault::undo_log::UndoLog;
+
+use crate::Upkeep;
+use crate::check::across_notes::{duplicate_ids, name_clashes, near_duplicates, orphans};
+use crate::check::baseline::{Baseline, BaselineCounts};
+use crate::check::files::CheckedFiles;
+use crate::check::git_files::{CheckedRepository, VaultChanges};
+use crate::check::note::{CheckedNote, LinkNames, PartLink, check_note};
+use crate::check::problem::{Fix, Problem};
+use crate::check::rules::Rules;
+use crate::conflicts::{ConflictCopies, ConflictCopy};
 
 /// What is checked, and which problems are reported. By default, all problems of the files on the disk are.
 #[derive(Debug, Clone, Default)]

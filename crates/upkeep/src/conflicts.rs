@@ -4,8 +4,6 @@
 use std::collections::HashMap;
 
 use serde::Serialize;
-
-use crate::Upkeep;
 use sidenote_base::error::Result;
 use sidenote_base::parallel;
 use sidenote_catalog::{FileKind, FileRow, Filter};
@@ -17,6 +15,8 @@ use sidenote_markdown::path::{NotePath, key};
 use sidenote_markdown::word_sketch::{ALIKE, WordSketch};
 use sidenote_open_vault::source::Source;
 use sidenote_open_vault::sync::IndexSync;
+
+use crate::Upkeep;
 
 /// A file that a synchronisation program made of a note that two devices changed.
 #[derive(Debug, Clone, Serialize)]

@@ -5,15 +5,13 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-
 use sidenote_base::error::Error;
 use sidenote_base::platform;
 use sidenote_base::wording::Wording;
 use sidenote_config as config;
 use sidenote_config::{CommitPolicy, Config, Origin};
-use sidenote_embed::model_selection;
 use sidenote_embed::model_selection::{PreviousModels, Selection};
-use sidenote_embed::{Embed, ModelId};
+use sidenote_embed::{Embed, ModelId, model_selection};
 use sidenote_git::Repository;
 use sidenote_index::health::{IndexContents, IndexHealth, VectorHealth};
 use sidenote_index::shared_vectors::SharedVectorHealth;

@@ -2,9 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use crate::Upkeep;
-use crate::check::CheckRequest;
-use crate::check::problem::Problem;
 use sidenote_base::error::{Error, Result};
 use sidenote_change::Changes;
 use sidenote_change::follow_headings::{SettledNotes, follow_headings};
@@ -14,6 +11,10 @@ use sidenote_markdown::path::NotePath;
 use sidenote_open_vault::catalog_overlay::View;
 use sidenote_open_vault::source::Source;
 use sidenote_vault::write_lock::WriteLock;
+
+use crate::Upkeep;
+use crate::check::CheckRequest;
+use crate::check::problem::Problem;
 
 /// Which problems are fixed. Without a condition, all that have a fix are.
 #[derive(Debug, Clone, Default)]

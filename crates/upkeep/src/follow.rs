@@ -5,7 +5,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use crate::Upkeep;
 use sidenote_base::clock::Timestamp;
 use sidenote_base::error::{Error, ErrorKind, Result};
 use sidenote_base::platform;
@@ -20,6 +19,8 @@ use sidenote_open_vault::sync::IndexSync;
 use sidenote_repair::{Certainty, RepairRequest, Repairs};
 use sidenote_vault::authority::authority_of;
 use sidenote_vectors::Vectors;
+
+use crate::Upkeep;
 
 /// The interval at which a process that only reads tries to become the writer of the index.
 const TURN: Duration = Duration::from_secs(1);

@@ -5,8 +5,6 @@
 use std::path::Path;
 
 use serde::Serialize;
-
-use crate::check::baseline::Baseline;
 use sidenote_base::atomic_file::AtomicFile;
 use sidenote_base::error::{Error, Result};
 use sidenote_base::safe_open;
@@ -15,6 +13,8 @@ use sidenote_markdown::line_list::missing_lines;
 use sidenote_vault::Vault;
 use sidenote_vault::git_files::{GitFiles, RECORDS_IGNORES, STATE_IGNORES};
 use sidenote_vault::write_lock::create_records;
+
+use crate::check::baseline::Baseline;
 
 /// The name of the merge driver, as git shows it.
 const DRIVER_NAME: &str = "sidenote: properties by key, links written anew";

@@ -5,9 +5,6 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-use crate::Upkeep;
-use crate::conflicts::{ConflictCopies, ConflictCopy};
-use crate::merge_driver::merge_with_git;
 use serde::Serialize;
 use sidenote_base::clock::Timestamp;
 use sidenote_base::error::{Error, Result};
@@ -27,6 +24,10 @@ use sidenote_open_vault::catalog_overlay::View;
 use sidenote_open_vault::source::Source;
 use sidenote_vault::undo_log::UndoLog;
 use sidenote_vault::{backup_folder, merge_base};
+
+use crate::Upkeep;
+use crate::conflicts::{ConflictCopies, ConflictCopy};
+use crate::merge_driver::merge_with_git;
 
 /// The most commits of a note in which the common ancestor is looked for.
 const MAX_COMMITS: usize = 100;

@@ -7,7 +7,6 @@ use std::sync::mpsc::channel;
 use std::time::Duration;
 
 use serde::Serialize;
-
 use sidenote_base::atomic_file::AtomicFile;
 use sidenote_base::error::{Error, ErrorKind, Result};
 use sidenote_base::parallel::no_thread;

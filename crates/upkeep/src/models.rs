@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
-
 use sidenote_base::error::{Error, ErrorKind, Result};
 use sidenote_config::{Config, ConfigEdit, Origin, SettingChange, edit_user_file};
 use sidenote_embed::download::Progress;

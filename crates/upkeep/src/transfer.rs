@@ -5,8 +5,6 @@ use std::io::Write;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-
-use crate::Upkeep;
 use sidenote_base::clock::Timestamp;
 use sidenote_base::error::{Error, ErrorKind, Result};
 use sidenote_catalog::Filter;
@@ -24,6 +22,8 @@ use sidenote_open_vault::redaction::Cleaned;
 use sidenote_open_vault::source::{Source, body_of};
 use sidenote_open_vault::sync::IndexSync;
 use sidenote_query::memory_weights::{Memory, MemoryWeights};
+
+use crate::Upkeep;
 
 /// The number of notes that are created by one operation.
 const BATCH: usize = 500;

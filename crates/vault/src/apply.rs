@@ -6,6 +6,13 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::io::{self, Write as _};
 
 use serde_json::{Map, Value};
+use sidenote_base::clock::{Timestamp, event_id};
+use sidenote_base::error::{Error, ErrorKind, Result};
+use sidenote_base::platform::FileMetadata;
+use sidenote_base::{parallel, safe_open};
+use sidenote_markdown::edit;
+use sidenote_markdown::edit::{ChangeSet, Content, ContentHash, FileChange, FolderMove};
+use sidenote_markdown::path::{is_below, key};
 
 use crate::Vault;
 use crate::apply_result::Applied;
@@ -21,14 +28,6 @@ use crate::manifest::{
 use crate::transaction_records::{COMMITTED, IMAGES, MANIFEST, PENDING};
 use crate::undo_log::UndoLog;
 use crate::write_lock::WriteLock;
-use sidenote_base::clock::{Timestamp, event_id};
-use sidenote_base::error::{Error, ErrorKind, Result};
-use sidenote_base::parallel;
-use sidenote_base::platform::FileMetadata;
-use sidenote_base::safe_open;
-use sidenote_markdown::edit;
-use sidenote_markdown::edit::{ChangeSet, Content, ContentHash, FileChange, FolderMove};
-use sidenote_markdown::path::{is_below, key};
 
 /// With more files than this, one call that flushes the whole file system is cheaper than one for each file.
 const MAX_SINGLE_SYNCS: usize = 12;

@@ -1,10 +1,10 @@
 //! The result of an applied change set: [`Applied`], for the journal and the index.
 
 use serde_json::{Map, Value};
-
-use crate::manifest::Manifest;
 use sidenote_base::clock::Timestamp;
 use sidenote_markdown::edit::{ContentHash, FileLocation, FolderMove};
+
+use crate::manifest::Manifest;
 
 /// One file of an applied change set.
 #[derive(Debug, Clone, PartialEq, Eq)]

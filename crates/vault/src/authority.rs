@@ -9,14 +9,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use sidenote_base::error::{Error, Result};
+use sidenote_markdown::edit::ContentHash;
+use sidenote_markdown::path::NotePath;
 
 use crate::Vault;
 use crate::apply_result::Applied;
 use crate::copy::SharedPath;
 use crate::manifest::Manifest;
-use sidenote_base::error::{Error, Result};
-use sidenote_markdown::edit::ContentHash;
-use sidenote_markdown::path::NotePath;
 
 /// Decides about the changes of one vault.
 pub trait Authority: Debug + Send + Sync {

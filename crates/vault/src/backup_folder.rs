@@ -10,13 +10,12 @@ use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Component, Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use sidenote_base::error::{Error, ErrorKind, Result};
+use sidenote_base::platform::FileMetadata;
+use sidenote_base::{parallel, platform, safe_open};
 
 use crate::write_lock::WriteLock;
 use crate::{STATE_DIR, Vault, canonical_path_of};
-use sidenote_base::error::{Error, ErrorKind, Result};
-use sidenote_base::platform;
-use sidenote_base::platform::FileMetadata;
-use sidenote_base::{parallel, safe_open};
 
 /// The prefix of backup names, followed by the time.
 pub const PREFIX: &str = "memory_backup_";

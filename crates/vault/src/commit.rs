@@ -5,15 +5,16 @@
 use std::collections::{BTreeSet, HashSet};
 use std::io::{self, Write as _};
 
+use sidenote_base::error::{Error, ErrorKind, Result};
+use sidenote_base::platform::FileMetadata;
+use sidenote_markdown::edit::ContentHash;
+
 use crate::Vault;
 use crate::dir::{Dir, DirTree, remove_if_empty, split_path, waiting_in_tree};
 use crate::manifest::{ChangedFile, Manifest, Removal, Rename};
 use crate::replaced_files::ReplacedFiles;
 use crate::transaction_records::{COMMITTED, CONFLICTS, MANIFEST, UNDO, remove_transaction};
 use crate::write_lock::WriteLock;
-use sidenote_base::error::{Error, ErrorKind, Result};
-use sidenote_base::platform::FileMetadata;
-use sidenote_markdown::edit::ContentHash;
 
 /// More folders than this are flushed by one call for the whole file system.
 const MAX_SINGLE_SYNCS: usize = 8;

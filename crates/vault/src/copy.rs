@@ -5,13 +5,14 @@
 use std::io::{self, Write as _};
 use std::sync::Arc;
 
-use crate::dir::{Dir, DirTree, remove_if_empty, split_path};
-use crate::manifest::TEMPORARY;
-use crate::{CONFIG_DIR, STATE_DIR, Vault};
 use sidenote_base::error::{Error, Result};
 use sidenote_base::platform::FileMetadata;
 use sidenote_markdown::edit::{ContentHash, FileLocation};
 use sidenote_markdown::path::{NotePath, SETTINGS_FILES};
+
+use crate::dir::{Dir, DirTree, remove_if_empty, split_path};
+use crate::manifest::TEMPORARY;
+use crate::{CONFIG_DIR, STATE_DIR, Vault};
 
 /// The folder of deleted notes.
 const TRASH_DIR: &str = ".trash";

@@ -11,13 +11,13 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use sidenote_base::error::{Error, ErrorKind, Result};
+use sidenote_base::platform::{Attributes, FileMetadata, HeldFile, OpenMode};
+use sidenote_base::{parallel, platform, safe_open};
+use sidenote_markdown::path::NotePath;
+
 use crate::Vault;
 use crate::symlinks::{LinkTarget, resolve_link};
-use sidenote_base::error::{Error, ErrorKind, Result};
-use sidenote_base::platform;
-use sidenote_base::platform::{Attributes, FileMetadata, HeldFile, OpenMode};
-use sidenote_base::{parallel, safe_open};
-use sidenote_markdown::path::NotePath;
 
 /// The maximum number of folder handles that a [`DirTree`] keeps open.
 const MAX_OPEN_DIRS: usize = 128;

@@ -3,12 +3,11 @@
 //! A request is a marker file in the watched sidecar. Events arrive in order, so the following process has seen every earlier
 //! change when it sees the marker; once these are indexed, it renames the marker, which is the answer.
 
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
+use std::{fs, io};
 
 use sidenote_base::safe_open;
 

@@ -4,10 +4,10 @@
 use std::collections::HashMap;
 use std::hash::Hasher as _;
 
+use sidenote_markdown::path::NotePath;
 use siphasher::sip128::{Hasher128 as _, SipHasher13};
 
 use crate::folder_listings::FolderListings;
-use sidenote_markdown::path::NotePath;
 
 /// The sum of a hash of each file in a folder, subfolders left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

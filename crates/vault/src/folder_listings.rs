@@ -5,12 +5,10 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-
 use sidenote_base::atomic_file::AtomicFile;
 use sidenote_base::error::{Error, Result};
-use sidenote_base::platform;
 use sidenote_base::platform::{FileKind, FolderState};
-use sidenote_base::safe_open;
+use sidenote_base::{platform, safe_open};
 
 /// The version of the form of the file.
 const FORMAT_VERSION: u8 = 1;

@@ -2,11 +2,12 @@
 
 use std::io::{self, Write as _};
 
-use crate::Vault;
-use crate::dir::{Dir, copy_metadata, split_path};
 use sidenote_base::error::{Error, Result};
 use sidenote_base::safe_open;
 use sidenote_markdown::line_list::{missing_lines, with_lines};
+
+use crate::Vault;
+use crate::dir::{Dir, copy_metadata, split_path};
 
 /// The largest file of git that is read, in bytes.
 const MAX_GIT_FILE: u64 = 1 << 20;

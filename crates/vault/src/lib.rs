@@ -38,18 +38,18 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
+use sidenote_base::error::{Error, ErrorKind, Result};
+use sidenote_base::{platform, safe_open};
+use sidenote_config::LinksConfig;
+use sidenote_markdown::name_rules::NameRules;
+use sidenote_markdown::path::NotePath;
+
 use crate::authority::{Alone, Authority};
 use crate::dir::Dir;
 pub use crate::dir::failpoint;
 use crate::obsidian::Settings;
 use crate::scan::{FollowedLink, ScanOptions};
 use crate::write_queue::WriteQueue;
-use sidenote_base::error::{Error, ErrorKind, Result};
-use sidenote_base::platform;
-use sidenote_base::safe_open;
-use sidenote_config::LinksConfig;
-use sidenote_markdown::name_rules::NameRules;
-use sidenote_markdown::path::NotePath;
 
 /// The name of the folder that holds a vault's own state.
 pub const STATE_DIR: &str = ".sidenote";

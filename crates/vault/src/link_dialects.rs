@@ -7,8 +7,6 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::site_config::{quoted_values, site_address};
-use crate::{Vault, path_in_repository};
 use sidenote_base::error::Result;
 use sidenote_base::safe_open;
 use sidenote_config::LinksFolder;
@@ -18,6 +16,9 @@ use sidenote_links::dialect::{
 use sidenote_links::dialect_evidence::DialectCounts;
 use sidenote_links::resolve::FileNames;
 use sidenote_markdown::path::NotePath;
+
+use crate::site_config::{quoted_values, site_address};
+use crate::{Vault, path_in_repository};
 
 /// The program that reads the notes of a folder, as a file in it says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

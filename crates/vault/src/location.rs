@@ -4,11 +4,12 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::write_lock::{create_local_dir, local_folder};
-use crate::{CONFIG_DIR, STATE_DIR, Vault};
 use sidenote_base::error::{Error, Result};
 use sidenote_base::platform;
 use sidenote_config::home_folder;
+
+use crate::write_lock::{create_local_dir, local_folder};
+use crate::{CONFIG_DIR, STATE_DIR, Vault};
 
 /// The name of the index in the state folder. An index is derived, so it says nothing about what its folder is for.
 const INDEX: &str = "index";

@@ -6,11 +6,11 @@ use std::collections::{HashMap, HashSet};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use sidenote_markdown::edit::{Content, ContentHash, Edit, FileLocation, FolderMove, single_edit};
+use sidenote_markdown::path::{NotePath, key};
 
 use crate::dir::split_path;
 use crate::{CONFIG_DIR, STATE_DIR};
-use sidenote_markdown::edit::{Content, ContentHash, Edit, FileLocation, FolderMove, single_edit};
-use sidenote_markdown::path::{NotePath, key};
 
 /// The suffix of every temporary name.
 pub(crate) const TEMPORARY: &str = ".sidenote-tmp";

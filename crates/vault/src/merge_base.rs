@@ -4,13 +4,14 @@
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use crate::dir::Dir;
-use crate::write_lock::{create_local_dir, local_folder};
-use crate::{STATE_DIR, Vault};
 use sidenote_base::error::{Error, Result};
 use sidenote_base::safe_open;
 use sidenote_markdown::edit::ContentHash;
 use sidenote_markdown::path::NotePath;
+
+use crate::dir::Dir;
+use crate::write_lock::{create_local_dir, local_folder};
+use crate::{STATE_DIR, Vault};
 
 /// The folder, in the local folder of the vault.
 const FOLDER: &str = "bases";

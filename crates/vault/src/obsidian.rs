@@ -8,17 +8,16 @@ use std::path::Path;
 
 use fancy_regex::{Regex, RegexBuilder};
 use serde_json::{Map, Value};
-use unicode_normalization::UnicodeNormalization;
-
-use crate::symlinks::HOW_TO_FOLLOW;
-use sidenote_base::platform;
-use sidenote_base::safe_open;
+use sidenote_base::{platform, safe_open};
 use sidenote_language::graphemes::shortened;
 use sidenote_language::pattern_limits::check_pattern;
 use sidenote_links::resolve::LinkFormat;
 use sidenote_markdown::frontmatter::PropertyType;
 use sidenote_markdown::path;
 use sidenote_markdown::path::NotePath;
+use unicode_normalization::UnicodeNormalization;
+
+use crate::symlinks::HOW_TO_FOLLOW;
 
 /// The settings of the plugin Templater.
 const TEMPLATER: &str = "plugins/templater-obsidian/data.json";

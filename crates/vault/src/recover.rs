@@ -1,5 +1,7 @@
 //! Crash recovery: finishes committed transactions, rolls back the others, and reports both.
 
+use sidenote_base::error::{Error, Result};
+
 use crate::Vault;
 use crate::apply::remove_created_dirs;
 use crate::apply_result::Applied;
@@ -10,7 +12,6 @@ use crate::transaction_records::{
     COMMITTED, CONFLICTS, MANIFEST, PENDING, read_manifest, remove_transaction,
 };
 use crate::write_lock::WriteLock;
-use sidenote_base::error::{Error, Result};
 
 /// The result of a recovery.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -5,9 +5,10 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Sender, channel};
 
-use crate::dir::Dir;
 use sidenote_base::platform;
 use sidenote_base::platform::HeldFile;
+
+use crate::dir::Dir;
 
 /// The fewest files that are let go of by another thread.
 const MIN_FILES: usize = 32;

@@ -9,16 +9,16 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
-use crate::STATE_DIR;
-use crate::link_dialects::{is_hidden_marker, is_marker};
 use sidenote_base::error::{Error, ErrorKind, Result};
-use sidenote_base::platform;
 use sidenote_base::platform::OpenMode;
-use sidenote_base::safe_open;
+use sidenote_base::{platform, safe_open};
 use sidenote_config as config;
 use sidenote_git::{CommitInfo, ObjectId, Objects, Repository, TreeFile};
 use sidenote_markdown::media_type::{is_text, media_type};
 use sidenote_markdown::path::{NotePath, is_safe_on_windows};
+
+use crate::STATE_DIR;
+use crate::link_dialects::{is_hidden_marker, is_marker};
 
 /// The number of trees of a repository that are kept, the last used ones.
 const KEPT_TREES: usize = 3;

@@ -10,16 +10,17 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::{io, thread};
 
-use crate::Vault;
-use crate::folder_fingerprint::{FolderFingerprint, KnownFolders};
-use crate::folder_listings::FolderListing;
-use crate::symlinks::{HOW_TO_FOLLOW, LinkTarget, resolve_link};
 use sidenote_base::clock::is_racy;
 use sidenote_base::error::{Error, Result};
 use sidenote_base::parallel::start_some;
 use sidenote_base::platform;
 use sidenote_base::platform::{FileKind, FileMetadata, FolderState, ListedEntry, ListedFolder};
 use sidenote_markdown::path::{MAX_SEGMENTS, NotePath, is_too_deep};
+
+use crate::Vault;
+use crate::folder_fingerprint::{FolderFingerprint, KnownFolders};
+use crate::folder_listings::FolderListing;
+use crate::symlinks::{HOW_TO_FOLLOW, LinkTarget, resolve_link};
 
 /// Options of a scan.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -7,10 +7,11 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::Vault;
 use sidenote_base::error::{Error, ErrorKind, Result};
 use sidenote_base::{platform, safe_open};
 use sidenote_markdown::path::{NotePath, to_nfc};
+
+use crate::Vault;
 
 /// The hint on how to allow links that lead outside the vault.
 pub(crate) const HOW_TO_FOLLOW: &str = "to allow it, set in the user's own settings vault.follow_outside = true, or SIDENOTE_VAULT_FOLLOW_OUTSIDE=true";

@@ -4,16 +4,17 @@ use std::collections::BTreeSet;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
+use sidenote_base::clock::Timestamp;
+use sidenote_base::error::{Error, ErrorKind, Result};
+use sidenote_markdown::edit::{ChangeSet, Content, ContentHash, Edit, FileChange, FileLocation, FolderMove};
+use sidenote_markdown::path::NotePath;
+
 use crate::Vault;
 use crate::apply_result::Applied;
 use crate::dir::Dir;
 use crate::manifest::{ChangedFile, Manifest, MovedFolder, patch_of};
 use crate::transaction_records::{COMMITTED, IMAGES, MANIFEST, UNDO, read_manifest, remove_transaction};
 use crate::write_lock::WriteLock;
-use sidenote_base::clock::Timestamp;
-use sidenote_base::error::{Error, ErrorKind, Result};
-use sidenote_markdown::edit::{ChangeSet, Content, ContentHash, Edit, FileChange, FileLocation, FolderMove};
-use sidenote_markdown::path::NotePath;
 
 /// One file of an operation, with what is needed to undo the change.
 #[derive(Debug, Clone)]

@@ -13,14 +13,13 @@ use std::time::{Duration, Instant};
 
 use notify::event::{AccessKind, AccessMode, EventKind, MetadataKind, ModifyKind, RenameMode};
 use notify::{Config, EventKindMask, RecommendedWatcher, RecursiveMode, Watcher as _};
+use sidenote_base::error::{Error, Result};
+use sidenote_base::{platform, safe_open};
+use sidenote_markdown::path::NotePath;
 
 use crate::Vault;
 use crate::flush_request::{FlushRequest, FollowingSign};
 use crate::scan::{FileStat, Scan, ScanOptions, leads_back, lies_in, on_disk, scan};
-use sidenote_base::error::{Error, Result};
-use sidenote_base::platform;
-use sidenote_base::safe_open;
-use sidenote_markdown::path::NotePath;
 
 /// A batch is complete after this long without events; one save causes several.
 const DEBOUNCE: Duration = Duration::from_millis(25);

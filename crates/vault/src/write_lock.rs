@@ -6,15 +6,16 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use sidenote_base::error::{Error, ErrorKind, Result};
+use sidenote_base::{platform, safe_open};
+use sidenote_markdown::line_list::with_lines;
+
 use crate::authority::{ChangeLock, ReadyChange, authority_of};
 use crate::dir::{Dir, symlink_error};
 use crate::git_files::{RECORDS_IGNORES, STATE_IGNORES};
 use crate::transaction_records::PENDING;
 use crate::write_queue::Served;
 use crate::{STATE_DIR, Vault};
-use sidenote_base::error::{Error, ErrorKind, Result};
-use sidenote_base::{platform, safe_open};
-use sidenote_markdown::line_list::with_lines;
 
 /// How long a lock of a folder of sidenote's state other than the records is waited for.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(10);

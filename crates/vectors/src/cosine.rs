@@ -4,12 +4,12 @@
 
 use std::sync::LazyLock;
 
+use sidenote_base::error::{Error, Result};
 use usearch::VectorType as _;
 use usearch::ffi::ScalarKind;
 
 use super::coarse::{self, Differences};
 use super::graph_error;
-use sidenote_base::error::{Error, Result};
 
 /// The sums of products of a query and a vector that is compared with it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

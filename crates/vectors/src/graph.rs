@@ -4,16 +4,15 @@ use std::path::{Path, PathBuf};
 use std::sync::{Condvar, Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
+use sidenote_base::atomic_file::remove_if_there;
+use sidenote_base::error::{Error, Result};
+use sidenote_base::safe_open::{FileIdentity, file_identity};
+use sidenote_base::{parallel, platform, safe_open};
 use usearch::ffi::{IndexOptions, MetricKind, ScalarKind};
 
 use super::coarse::{self, coarse, signed};
 use super::cosine::compare_by_cosine;
 use super::graph_error;
-use sidenote_base::atomic_file::remove_if_there;
-use sidenote_base::error::{Error, Result};
-use sidenote_base::safe_open;
-use sidenote_base::safe_open::{FileIdentity, file_identity};
-use sidenote_base::{parallel, platform};
 
 /// The maximum size of the file that describes the graph, in bytes: enough for a centre of 8,192 dimensions.
 const MAX_GRAPH_INFO: u64 = 262_144;

@@ -3,11 +3,12 @@
 
 use std::path::Path;
 
+use sidenote_base::{platform, safe_open};
+
 use super::coarse;
 use super::cosine::coarse_cosine;
 use super::graph::{graph_path, is_over};
 use super::nearest_records::{Passes, Records};
-use sidenote_base::{platform, safe_open};
 
 /// The bytes before the vectors in the file of a graph: the number of vectors and their size, each as four bytes in the order of
 /// the processor. The vectors follow in the order in which they were added (usearch 2, `index_dense_gt::save_to_stream`).

@@ -5,11 +5,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 
+use sidenote_base::error::Result;
+
 use super::coarse::{coarse, signed};
 use super::graph::{GraphInfo, SearchPermit, open_graph};
 use super::nearest_records::Passes;
 use super::{graph_error, graph_scan};
-use sidenote_base::error::Result;
 
 /// The searches that scan the file of a graph before one opens it. To open it takes longer than as many scans.
 const SCANS: usize = 4;

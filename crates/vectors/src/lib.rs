@@ -26,11 +26,6 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use sidenote_base::atomic_file::{AtomicFile, remove_if_there, replace_own};
-use sidenote_base::error::{Error, Result};
-use sidenote_base::platform;
-use sidenote_base::safe_open;
-
 use cosine::Query;
 use graph::{
     GraphInfo, graph_info_path, graph_path, known_of_log, read_graph_info, replace_graph, trusted_graph_info,
@@ -38,9 +33,11 @@ use graph::{
 use lazy_graph::LazyGraph;
 use log_keys::LogKeys;
 use nearest_records::Passes;
-pub use records::VectorRecord;
 use records::read_keys_from;
-pub use records::read_records;
+pub use records::{VectorRecord, read_records};
+use sidenote_base::atomic_file::{AtomicFile, remove_if_there, replace_own};
+use sidenote_base::error::{Error, Result};
+use sidenote_base::{platform, safe_open};
 use similarity::SimilarityScale;
 use vector_file::VectorFile;
 

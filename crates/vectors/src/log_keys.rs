@@ -6,9 +6,10 @@ use std::fs::File;
 use std::io;
 use std::sync::OnceLock;
 
+use sidenote_base::platform;
+
 use super::key_table::KeyTable;
 use super::{HEADER, KEY_RECORD};
-use sidenote_base::platform;
 
 /// The number of keys that are read at once.
 const KEYS_AT_ONCE: usize = 4096;

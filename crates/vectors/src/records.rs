@@ -5,11 +5,11 @@ use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::Path;
 
-use super::{HEADER, KEY_RECORD, MAX_KEYS, Quantised, checksum, log_path, read_log_from, record_size};
 use sidenote_base::error::{Error, Result};
-use sidenote_base::platform;
-use sidenote_base::safe_open;
+use sidenote_base::{platform, safe_open};
 use sidenote_vault::authority::StoredVector;
+
+use super::{HEADER, KEY_RECORD, MAX_KEYS, Quantised, checksum, log_path, read_log_from, record_size};
 
 /// A vector as a log holds it: the key of its passage, a checksum, and the quantised components behind their scale.
 #[derive(Debug, Clone, PartialEq, Eq)]

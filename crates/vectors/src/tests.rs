@@ -9,10 +9,11 @@ use std::collections::HashSet;
 use std::fs;
 use std::path::Path;
 
-use crate::cosine::{coarse_cosine_by_instructions, cosine_by_instructions};
-use crate::{Neighbour, VectorWriter, Vectors};
 use proptest::prelude::{Just, ProptestConfig, any, prop, prop_assert, prop_assert_eq, prop_oneof, proptest};
 use sidenote_base::parallel;
+
+use crate::cosine::{coarse_cosine_by_instructions, cosine_by_instructions};
+use crate::{Neighbour, VectorWriter, Vectors};
 
 const DIMENSIONS: usize = 100;
 /// More than are read whenever a log is opened.

@@ -6,9 +6,10 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
+use sidenote_base::platform;
+
 use super::nearest_records::Records;
 use super::{HEADER, record_size};
-use sidenote_base::platform;
 
 /// The largest part of a file that is held in memory, in bytes: the vectors of about twelve thousand notes. To compare
 /// these takes half the time of reading and comparing them. In larger vaults, a process needs its memory for other

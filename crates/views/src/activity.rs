@@ -4,8 +4,6 @@ use std::collections::{BTreeSet, HashMap};
 
 use serde::Serialize;
 use serde_json::Value;
-
-use crate::Views;
 use sidenote_base::clock::Timestamp;
 use sidenote_base::error::{Error, ErrorKind, Result};
 use sidenote_catalog::FileRow;
@@ -20,6 +18,8 @@ use sidenote_markdown::unified_diff::unified_diff;
 use sidenote_open_vault::call_context::is_answer;
 use sidenote_open_vault::lookup::Lookup;
 use sidenote_vault::undo_log::{FileUndo, UndoLog};
+
+use crate::Views;
 
 /// The most events of one page.
 const MOST_EVENTS: usize = 500;

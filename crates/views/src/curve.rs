@@ -3,8 +3,6 @@
 use std::collections::BTreeSet;
 
 use serde::Serialize;
-
-use crate::Views;
 use sidenote_base::clock::Timestamp;
 use sidenote_base::error::Result;
 use sidenote_memories::Memories;
@@ -14,6 +12,8 @@ use sidenote_memory::tier::Tier;
 use sidenote_memory::tier_rule::{Thresholds, TierReason, tier_at, tier_reason};
 use sidenote_memory::usage::{Usage, UsageEventKind};
 use sidenote_query::memory_weights::{Memory, MemoryWeights, TierThresholds};
+
+use crate::Views;
 
 const DAY: i64 = 86_400_000;
 /// The number of days that are drawn ahead.

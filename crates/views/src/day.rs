@@ -3,14 +3,14 @@
 use std::cmp::Reverse;
 
 use serde::Serialize;
-
-use crate::Views;
-use crate::task_board::BoardTask;
 use sidenote_base::clock::Timestamp;
 use sidenote_base::error::{Error, Result};
 use sidenote_catalog::{FileRow, Filter};
 use sidenote_change::Planner;
 use sidenote_query::read::tasks::AllTasks;
+
+use crate::Views;
+use crate::task_board::BoardTask;
 
 /// The most notes of each list.
 const MOST_NOTES: usize = 200;

@@ -4,8 +4,6 @@
 use std::collections::HashMap;
 
 use serde::Serialize;
-
-use crate::Views;
 use sidenote_base::error::Result;
 use sidenote_index::Snapshot;
 use sidenote_markdown::tag::tag_name;
@@ -18,6 +16,8 @@ use sidenote_query::search::{SearchRequest, hide};
 use sidenote_query::validity::valid_as_of;
 use sidenote_search::{Mode, Request, allowed_files, rank};
 use sidenote_sets::file_set::FileSet;
+
+use crate::Views;
 
 /// The most notes that are counted for a condition, of which files may have to be read.
 const MOST_COUNTED: usize = 10_000;

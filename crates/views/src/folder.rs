@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-
-use crate::Views;
 use sidenote_base::error::{Error, Result};
 use sidenote_catalog::{FileId, FileKind, Filter};
 use sidenote_markdown::path::key;
 use sidenote_open_vault::lookup::Lookup;
+
+use crate::Views;
 
 /// The notes of a reply, unless another number is asked for.
 const NOTES: usize = 200;

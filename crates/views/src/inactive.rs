@@ -4,10 +4,6 @@
 use std::collections::HashMap;
 
 use serde::Serialize;
-
-use crate::Views;
-use crate::activity::agent_of;
-use crate::trash::TrashedFile;
 use sidenote_base::clock::Timestamp;
 use sidenote_base::error::{Error, ErrorKind, Result};
 use sidenote_catalog::{FileRow, Inactive};
@@ -21,6 +17,10 @@ use sidenote_memory::memory_properties::MemoryProperties;
 use sidenote_open_vault::note_columns::Creation;
 use sidenote_query::memory_weights::{Memory, MemoryWeights, said};
 use sidenote_vault::undo_log::{FileUndo, UndoLog};
+
+use crate::Views;
+use crate::activity::agent_of;
+use crate::trash::TrashedFile;
 
 /// What is found by no search unless asked for.
 #[derive(Debug, Clone, Serialize)]

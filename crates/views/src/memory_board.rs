@@ -5,9 +5,6 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use serde::Serialize;
-
-use crate::curve::{FallReason, tiers_ahead};
-use crate::{NamedColumn, Views};
 use sidenote_base::clock::Timestamp;
 use sidenote_base::error::Result;
 use sidenote_base::parallel;
@@ -21,6 +18,9 @@ use sidenote_open_vault::source::body_of;
 use sidenote_query::memory_weights::{MemoryWeights, Weighed};
 use sidenote_query::search::hide;
 use sidenote_upkeep::check::similar_texts::RepeatedTexts;
+
+use crate::curve::{FallReason, tiers_ahead};
+use crate::{NamedColumn, Views};
 
 /// The most days that are looked ahead.
 const MOST_DAYS: i64 = 3_650;

@@ -6,9 +6,6 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 use serde_json::{Map, Value};
-
-use crate::Views;
-use crate::page_links::{EmbedRoom, PageLinks, raw_address, search_address, web_address};
 use sidenote_base::clock::Timestamp;
 use sidenote_base::error::{Error, Result};
 use sidenote_catalog::{FileKind, FileRow};
@@ -25,6 +22,9 @@ use sidenote_open_vault::lookup::Lookup;
 use sidenote_open_vault::source::Source;
 use sidenote_query::memory_weights::{Memory, MemoryWeights};
 use sidenote_query::read::Reads;
+
+use crate::Views;
+use crate::page_links::{EmbedRoom, PageLinks, raw_address, search_address, web_address};
 
 /// The largest text file, in bytes, that is shown as text although it is not a note.
 const MOST_TEXT: usize = 1_000_000;

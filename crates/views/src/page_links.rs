@@ -3,7 +3,6 @@
 use std::cell::Cell;
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
-
 use sidenote_base::error::Result;
 use sidenote_catalog::FileKind;
 use sidenote_index::indexed_document::ParsedNote;

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-
-use crate::Views;
 use sidenote_base::error::{Error, Result};
 use sidenote_query::read::tasks::{AllTasks, TaskItem};
+
+use crate::Views;
 
 /// The tasks of a reply, unless another number is asked for.
 const TASKS: usize = 100;

@@ -6,9 +6,6 @@ use std::sync::{Arc, PoisonError};
 
 use serde::Serialize;
 use serde_json::{Map, Value};
-
-use crate::Views;
-use crate::activity::agent_of;
 use sidenote_base::clock::Timestamp;
 use sidenote_base::error::{Error, ErrorKind, Result};
 use sidenote_base::safe_open;
@@ -22,6 +19,9 @@ use sidenote_open_vault::source::body_of;
 use sidenote_search::metadata_filter::MetadataFilter;
 use sidenote_search::predicate::{Content, Evaluator, FileData};
 use sidenote_search::query::Query;
+
+use crate::Views;
+use crate::activity::agent_of;
 
 /// The folder of the trash.
 const TRASH: &str = ".trash/";

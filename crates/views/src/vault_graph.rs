@@ -3,8 +3,6 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use serde::{Deserialize, Serialize};
-
-use crate::{NamedColumn, Views};
 use sidenote_base::atomic_file::AtomicFile;
 use sidenote_base::error::{Error, Result};
 use sidenote_base::safe_open;
@@ -12,6 +10,8 @@ use sidenote_catalog::{FileId, FileKind, FileRow, LinkRole, RelationQueries};
 use sidenote_open_vault::lookup::Lookup;
 use sidenote_query::memory_weights::MemoryWeights;
 use sidenote_query::search::SearchRequest;
+
+use crate::{NamedColumn, Views};
 
 /// The file of the positions in the index folder.
 const POSITIONS: &str = "graph-positions.json";

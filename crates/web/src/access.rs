@@ -4,11 +4,11 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 
 use axum::http::{HeaderMap, Uri, header};
+use sidenote_http::token;
 
 use crate::Web;
 use crate::params::Params;
 use crate::reply::ApiError;
-use sidenote_http::token;
 
 /// How long the cookie is kept, in seconds.
 const COOKIE_AGE: u32 = 180 * 86_400;

@@ -3,16 +3,16 @@
 use axum::http::Method;
 use serde::Deserialize;
 use serde_json::{Value, json};
-
-use crate::read::day_of;
-use crate::reply::{ApiError, to_json, to_json_with};
-use crate::sanitize::sanitized;
 use sidenote_base::error::Error;
 use sidenote_markdown::edit::{ContentHash, FileLocation};
 use sidenote_store::{
     Certainty, ChangeReply, DeadLinkRequest, EditRequest, FixRequest, GraphPositions, MoveRequest,
     NewRequest, NoteEdit, Operation, RepairReply, RepairRequest, Store, UndoRequest, plan_basis,
 };
+
+use crate::read::day_of;
+use crate::reply::{ApiError, to_json, to_json_with};
+use crate::sanitize::sanitized;
 
 /// The address of the positions of the graph, which are not a part of the notes.
 const POSITIONS: &str = "graph/positions";

@@ -8,6 +8,9 @@ use axum::extract::{Request, State};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::response::Response;
+use sidenote_base::platform;
+use sidenote_http::limits::Admission;
+use sidenote_store::Store;
 use tokio::sync::{Semaphore, oneshot};
 
 use crate::access::Access;
@@ -17,9 +20,6 @@ use crate::params::Params;
 use crate::reply::{ApiError, accepts_gzip, json_reply};
 use crate::reply_cache::ReplyCache;
 use crate::{actions, assets, files, read};
-use sidenote_base::platform;
-use sidenote_http::limits::Admission;
-use sidenote_store::Store;
 
 /// The beginning of the addresses of the API.
 const API: &str = "/api/v1/";

@@ -6,9 +6,9 @@ use axum::body::{Body, Bytes};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::Response;
 use flate2::read::GzDecoder;
+use sidenote_markdown::media_type::media_type;
 
 use crate::reply::accepts_gzip;
-use sidenote_markdown::media_type::media_type;
 
 /// The header that says which sites may load an answer.
 pub(crate) const RESOURCE_POLICY: HeaderName = HeaderName::from_static("cross-origin-resource-policy");

@@ -7,11 +7,10 @@ use axum::body::Bytes;
 use axum::http::{HeaderValue, header};
 use axum::response::Response;
 use serde_json::{Value, json};
-use tokio::sync::{Notify, broadcast, watch};
-
 use sidenote_http::reply_body::channel_body;
 use sidenote_index::SyncReport;
 use sidenote_store::Store;
+use tokio::sync::{Notify, broadcast, watch};
 
 /// The interval at which the index is looked at for what other processes wrote, and for vectors.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);

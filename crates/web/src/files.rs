@@ -7,13 +7,13 @@ use axum::body::Bytes;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::Response;
 use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
-
-use crate::reply::ApiError;
 use sidenote_base::error::ErrorKind;
 use sidenote_http::reply_body::channel_body;
 use sidenote_markdown::media_type::media_type;
 use sidenote_markdown::path::NotePath;
 use sidenote_store::Store;
+
+use crate::reply::ApiError;
 
 /// The bytes that are read at a time.
 const PART: usize = 64 << 10;

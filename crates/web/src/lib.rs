@@ -19,18 +19,17 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+pub use assets::Asset;
 use axum::Router;
 use axum::routing::any;
-
-use crate::access::Access;
-use crate::api::Api;
-use crate::events::Events;
 use sidenote_base::error::{Error, Result};
 use sidenote_http::limits::Admission;
 use sidenote_http::{runtime, shutdown, token};
 use sidenote_store::Store;
 
-pub use assets::Asset;
+use crate::access::Access;
+use crate::api::Api;
+use crate::events::Events;
 
 /// The time that the end of the server waits for the writer of the index.
 const END_LIMIT: Duration = Duration::from_secs(2);

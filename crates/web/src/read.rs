@@ -6,11 +6,6 @@ use std::sync::Arc;
 use axum::body::Bytes;
 use serde::Serialize;
 use serde_json::{Value, json};
-
-use crate::params::Params;
-use crate::reply::{ApiError, packed, to_json, to_json_with};
-use crate::reply_cache::ReplyCache;
-use crate::sanitize::sanitized;
 use sidenote_base::clock::Timestamp;
 use sidenote_base::error::{Error, ErrorKind};
 use sidenote_catalog::Filter;
@@ -20,6 +15,11 @@ use sidenote_store::{
     ActivityRequest, AllTasks, Fallback, MemoryListRequest, MemorySort, NoteHistory, PROBLEM_CODES,
     RelatedRequest, RelationsRequest, SearchRequest, Store, TaskBoardRequest, TaskDue, Tier, WhyRequest,
 };
+
+use crate::params::Params;
+use crate::reply::{ApiError, packed, to_json, to_json_with};
+use crate::reply_cache::ReplyCache;
+use crate::sanitize::sanitized;
 
 /// What answers an address.
 type Reader = fn(&Store, &Params) -> Result<Vec<u8>, ApiError>;

@@ -10,7 +10,6 @@ use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
-
 use sidenote_base::error::{Error, ErrorKind};
 
 /// Replies from this length on are compressed.

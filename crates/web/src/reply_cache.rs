@@ -4,9 +4,9 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use axum::body::Bytes;
+use sidenote_store::{AllTasks, RepeatedTexts, Store};
 
 use crate::reply::ApiError;
-use sidenote_store::{AllTasks, RepeatedTexts, Store};
 
 /// The interval at which a request that waits for another one looks whether its client is gone.
 const CANCELLATION_INTERVAL: Duration = Duration::from_millis(100);

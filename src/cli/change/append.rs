@@ -1,12 +1,12 @@
 //! `sidenote append`: inserts text at the end of a note or section, or with --start, as `prepend` does, at its beginning.
 
 use clap::Args;
+use sidenote_base::error::Result;
 
 use super::{EditOptions, apply_edit};
 use crate::cli::CommandContext;
 use crate::cli::args::text_or_stdin;
 use crate::store::NoteEdit;
-use sidenote_base::error::Result;
 
 /// Append text to a note or to one of its sections.
 #[derive(Debug, Args)]

@@ -1,12 +1,12 @@
 //! `sidenote delete`: moves a note or attachment to the trash folder of the vault, or removes it permanently.
 
 use clap::{Args, ValueEnum};
+use sidenote_base::error::Result;
 
 use super::apply;
 use crate::cli::CommandContext;
 use crate::cli::args::DryRunArgs;
 use crate::store::{DanglingLinks, DeleteRequest, Operation};
-use sidenote_base::error::Result;
 
 /// Move a note or attachment to the trash folder, .trash/.
 #[derive(Debug, Args)]

@@ -2,12 +2,12 @@
 
 use clap::Args;
 use serde::Serialize;
+use sidenote_base::error::{Error, Result};
+use sidenote_markdown::note::ParseProblem;
 
 use crate::cli::args::DryRunArgs;
 use crate::cli::{CommandContext, open, output};
 use crate::store::{Edited, InspectReply};
-use sidenote_base::error::{Error, Result};
-use sidenote_markdown::note::ParseProblem;
 
 /// Open a note in $VISUAL or $EDITOR and record the change.
 ///

@@ -1,12 +1,12 @@
 //! `sidenote extract`: moves a section of a note into a note of its own.
 
 use clap::Args;
+use sidenote_base::error::Result;
 
 use super::apply;
 use crate::cli::CommandContext;
 use crate::cli::args::DryRunArgs;
 use crate::store::{ExtractRequest, Operation};
-use sidenote_base::error::Result;
 
 /// Move a section into a new note, and leave a link in its place.
 #[derive(Debug, Args)]

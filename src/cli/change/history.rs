@@ -3,6 +3,8 @@
 
 use clap::Args;
 use console::style;
+use sidenote_base::clock::Timestamp;
+use sidenote_base::error::Result;
 
 use crate::cli::change::report::coloured;
 use crate::cli::diff::{show_difference, show_whole};
@@ -10,8 +12,6 @@ use crate::cli::{CommandContext, output};
 use crate::store::{
     ActivityEvent, ActivityRequest, NoteCommit, NoteHistory, OperationView, actor_of, tool_of,
 };
-use sidenote_base::clock::Timestamp;
-use sidenote_base::error::Result;
 
 /// List the operations on a note or on all notes, newest first, or show one operation with its difference.
 ///

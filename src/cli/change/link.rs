@@ -1,12 +1,12 @@
 //! `sidenote link` and `sidenote unlink`: link two notes to each other, or remove those links.
 
 use clap::Args;
+use sidenote_base::error::Result;
 
 use super::apply;
 use crate::cli::CommandContext;
 use crate::cli::args::DryRunArgs;
 use crate::store::{LinkRequest, Operation};
-use sidenote_base::error::Result;
 
 /// Link two notes to each other in their related sections, or remove these links.
 #[derive(Debug, Args)]

@@ -1,12 +1,12 @@
 //! `sidenote merge`: appends one note to another and redirects the links.
 
 use clap::Args;
+use sidenote_base::error::Result;
 
 use super::apply;
 use crate::cli::CommandContext;
 use crate::cli::args::DryRunArgs;
 use crate::store::{MergeRequest, Operation};
-use sidenote_base::error::Result;
 
 /// Merge a note into another.
 ///

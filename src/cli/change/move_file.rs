@@ -1,12 +1,12 @@
 //! `sidenote move`: moves a note, folder or attachment and updates the links to it.
 
 use clap::Args;
+use sidenote_base::error::Result;
 
 use super::apply;
 use crate::cli::CommandContext;
 use crate::cli::args::DryRunArgs;
 use crate::store::{MoveRequest, Operation};
-use sidenote_base::error::Result;
 
 /// Move a note, folder or attachment, and update every link to it.
 ///

@@ -1,12 +1,12 @@
 //! `sidenote new`: creates a note, from a template or as today's daily note where asked for.
 
 use clap::Args;
+use sidenote_base::error::{Error, Result};
 
 use super::report;
 use crate::cli::args::{DryRunArgs, text_or_stdin, without_hash_signs};
 use crate::cli::{CommandContext, output};
 use crate::store::{NewRequest, Operation, json_or_text};
-use sidenote_base::error::{Error, Result};
 
 /// Create a note and print its path.
 #[derive(Debug, Args)]

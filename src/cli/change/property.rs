@@ -1,10 +1,11 @@
 //! `sidenote set`: changes a property of a note. `unset` and `add` are earlier names of two of its forms.
 
+use clap::Args;
+use sidenote_base::error::{Error, Result};
+
 use super::{EditOptions, apply_edit};
 use crate::cli::CommandContext;
 use crate::store::{NoteEdit, json_or_text};
-use clap::Args;
-use sidenote_base::error::{Error, Result};
 
 /// Set, extend or remove a property of a note.
 ///

@@ -2,13 +2,13 @@
 //! `rename-block`, `rename-tag` and `rename-property` are earlier names of its forms.
 
 use clap::Args;
+use sidenote_base::error::{Error, Result};
 
 use super::apply;
 use super::move_file::MoveOptions;
 use crate::cli::CommandContext;
 use crate::cli::args::DryRunArgs;
 use crate::store::{Operation, PartKind, PartRequest, RenameKind, RenameRequest};
-use sidenote_base::error::{Error, Result};
 
 /// Rename a note, folder, attachment, heading, block, tag or property, and update every link to it.
 ///

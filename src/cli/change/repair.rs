@@ -4,13 +4,13 @@ use std::io::{BufRead as _, IsTerminal as _};
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use sidenote_base::error::{Error, Result};
 
 use super::report::{print_remarks, show_change};
 use crate::cli::args::DryRunArgs;
 use crate::cli::vault_paths::vault_paths;
 use crate::cli::{CommandContext, output};
 use crate::store::{Certainty, ChosenTarget, RepairItem, RepairReply, RepairRequest};
-use sidenote_base::error::{Error, Result};
 
 /// Repair links that are broken because files moved without sidenote.
 ///

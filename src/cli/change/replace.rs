@@ -1,11 +1,11 @@
 //! `sidenote replace`: replaces a text in a note.
 
 use clap::Args;
+use sidenote_base::error::Result;
 
 use super::{EditOptions, apply_edit};
 use crate::cli::CommandContext;
 use crate::store::NoteEdit;
-use sidenote_base::error::Result;
 
 /// Replace a text in a note.
 #[derive(Debug, Args)]

@@ -1,11 +1,11 @@
 //! The output of the commands that change notes: what changed, or the diff of a dry run.
 
 use console::style;
+use sidenote_markdown::edit::FileLocation;
+use sidenote_markdown::unlinked_reference::UnlinkedReferenceKind;
 
 use crate::cli::{CommandContext, output};
 use crate::store::ChangeReply;
-use sidenote_markdown::edit::FileLocation;
-use sidenote_markdown::unlinked_reference::UnlinkedReferenceKind;
 
 /// Formats what changed, one line for each file, or the diff of a dry run.
 pub(in crate::cli) fn show_change(reply: &ChangeReply) -> String {

@@ -1,12 +1,12 @@
 //! `sidenote restore`: moves a file from the trash folder back to its place.
 
 use clap::Args;
+use sidenote_base::error::Result;
 
 use super::apply;
 use crate::cli::CommandContext;
 use crate::cli::args::DryRunArgs;
 use crate::store::Operation;
-use sidenote_base::error::Result;
 
 /// Restore a file from the trash folder, .trash/.
 #[derive(Debug, Args)]

@@ -3,11 +3,11 @@
 use std::ffi::OsString;
 
 use clap::Args;
+use sidenote_base::error::{Error, Result};
 
 use super::{EditOptions, apply_edit};
 use crate::cli::CommandContext;
 use crate::store::NoteEdit;
-use sidenote_base::error::{Error, Result};
 
 /// Add tags to a note and remove tags from it.
 #[derive(Debug, Args)]

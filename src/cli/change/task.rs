@@ -1,11 +1,11 @@
 //! `sidenote task`: completes or reopens a task. `sidenote tasks`, which lists tasks, is in `cli/tasks`.
 
 use clap::Args;
+use sidenote_base::error::Result;
 
 use super::{EditOptions, apply_edit};
 use crate::cli::CommandContext;
 use crate::store::NoteEdit;
-use sidenote_base::error::Result;
 
 /// Complete a task, or reopen a completed one.
 ///

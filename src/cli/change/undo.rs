@@ -1,12 +1,12 @@
 //! `sidenote undo` and `sidenote redo`: revert operations, and apply the reverted ones again.
 
 use clap::Args;
+use sidenote_base::error::Result;
 
 use super::report;
 use crate::cli::args::DryRunArgs;
 use crate::cli::{CommandContext, output};
 use crate::store::{ChangeReply, UndoRequest};
-use sidenote_base::error::Result;
 
 /// Undo the last operations, one operation by its id, or all operations of a session.
 ///

@@ -1,8 +1,9 @@
 //! Workflow commands of GitHub Actions: each problem is an annotation of a line.
 
+use sidenote_markdown::control::plain_lines;
+
 use super::{Report, worst_first};
 use crate::store::{Problem, Severity};
-use sidenote_markdown::control::plain_lines;
 
 /// Formats a report, the worst problems first, because GitHub shows only the first annotations of a step.
 pub(super) fn format(report: &Report<'_>) -> String {

@@ -4,11 +4,11 @@ use std::collections::HashMap;
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json};
+use sidenote_base::error::{Error, Result};
+use sidenote_markdown::line_column::Region;
 
 use super::{Report, worst_first};
 use crate::store::{Fix, PROBLEM_CODES, Problem, Severity};
-use sidenote_base::error::{Error, Result};
-use sidenote_markdown::line_column::Region;
 
 /// The most results of a run that GitHub accepts.
 pub(super) const MAX_RESULTS: usize = 25_000;

@@ -1,10 +1,10 @@
 //! `sidenote memory audit`: lists the journal events of memories.
 
 use clap::Args;
+use sidenote_base::error::Result;
 
 use crate::cli::{CommandContext, output};
 use crate::store::{Event, actor_of, tool_of};
-use sidenote_base::error::Result;
 
 /// List the journal events of a memory or of all memories, newest first.
 #[derive(Debug, Args)]

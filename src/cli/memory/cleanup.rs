@@ -1,11 +1,11 @@
 //! `sidenote memory cleanup`: evicts the least used memories.
 
 use clap::Args;
+use sidenote_base::error::Result;
 
 use crate::cli::args::DryRunArgs;
 use crate::cli::{CommandContext, output};
 use crate::store::CleanupReply;
-use sidenote_base::error::Result;
 
 /// Evict the least used memories if memories exceed their limit.
 ///

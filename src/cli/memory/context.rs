@@ -1,10 +1,10 @@
 //! `sidenote memory set-context` and `sidenote memory clear-context`: the work context, which precedes every recall.
 
 use clap::Args;
+use sidenote_base::error::Result;
 
 use crate::cli::CommandContext;
 use crate::cli::args::{DryRunArgs, text_or_stdin};
-use sidenote_base::error::Result;
 
 /// Set the work context, which precedes every recall.
 ///

@@ -2,11 +2,11 @@
 
 use clap::Args;
 use console::style;
+use sidenote_base::clock::Timestamp;
+use sidenote_base::error::Result;
 
 use crate::cli::{CommandContext, output};
 use crate::store::{ExplainReply, ScoreComponent, TierReason};
-use sidenote_base::clock::Timestamp;
-use sidenote_base::error::Result;
 
 /// Explain the tier, importance and score of a memory.
 #[derive(Debug, Args)]

@@ -4,11 +4,11 @@ use std::io::{BufWriter, Write as _};
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use sidenote_base::atomic_file::AtomicFile;
+use sidenote_base::error::{Error, Result};
 
 use crate::cli::{CommandContext, output};
 use crate::store::ExportForm;
-use sidenote_base::atomic_file::AtomicFile;
-use sidenote_base::error::{Error, Result};
 
 /// Export all notes with their importance, tier and uses.
 #[derive(Debug, Args)]

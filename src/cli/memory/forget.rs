@@ -1,12 +1,12 @@
 //! `sidenote memory forget`: takes a memory out of search and recall.
 
 use clap::Args;
+use sidenote_base::error::Result;
+use sidenote_catalog::Inactive;
 
 use super::print_change;
 use crate::cli::CommandContext;
 use crate::cli::args::DryRunArgs;
-use sidenote_base::error::Result;
-use sidenote_catalog::Inactive;
 
 /// Exclude a memory from search and recall.
 ///

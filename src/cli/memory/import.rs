@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use sidenote_base::error::{Error, Result};
 
 use crate::cli::args::DryRunArgs;
 use crate::cli::{CommandContext, output};
-use sidenote_base::error::{Error, Result};
 
 /// Import memories as notes.
 ///

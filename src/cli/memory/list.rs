@@ -1,13 +1,13 @@
 //! `sidenote memory list`, `by-type`, `by-tags` and `by-date`: lists of memories.
 
 use clap::{Args, ValueEnum};
+use sidenote_base::error::Result;
+use sidenote_catalog::Filter;
 
 use super::{parse_tier, stats};
 use crate::cli::search::FilterArgs;
 use crate::cli::{CommandContext, output};
 use crate::store::{Memory, MemoryListRequest, MemorySort, Searches};
-use sidenote_base::error::Result;
-use sidenote_catalog::Filter;
 
 /// List memories, or count them by tier.
 ///

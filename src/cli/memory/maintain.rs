@@ -1,13 +1,13 @@
 //! `sidenote memory maintain`: recomputes tiers, compacts the journal and evicts memories.
 
 use clap::Args;
+use sidenote_base::error::Result;
 
 use super::cleanup::show_cleanup;
 use crate::cli::args::DryRunArgs;
 use crate::cli::change::show_change;
 use crate::cli::{CommandContext, output};
 use crate::store::{MaintainReply, MaintainRequest};
-use sidenote_base::error::Result;
 
 /// Update tiers, compact the journal and evict memories.
 ///

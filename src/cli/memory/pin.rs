@@ -1,8 +1,9 @@
 //! `sidenote memory pin` and `sidenote memory unpin`.
 
+use sidenote_base::error::Result;
+
 use super::{MemoryNameArgs, print_change};
 use crate::cli::CommandContext;
-use sidenote_base::error::Result;
 
 pub(super) fn pin(context: &CommandContext, args: &MemoryNameArgs) -> Result<()> {
     let store = context.fresh_store()?;

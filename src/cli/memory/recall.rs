@@ -1,11 +1,11 @@
 //! `sidenote memory recall`: prints the memories that are relevant to a prompt.
 
 use clap::{Args, ValueEnum};
+use sidenote_base::error::Result;
 
 use crate::cli::args::{AsOfArgs, text_or_stdin};
 use crate::cli::{CommandContext, output};
 use crate::store::{RecallBudget, RecallReply, RecallRequest, xml_block};
-use sidenote_base::error::Result;
 
 /// Print the memories that are relevant to a prompt, as an agent receives them.
 #[derive(Debug, Args)]

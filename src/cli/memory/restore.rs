@@ -1,8 +1,9 @@
 //! `sidenote memory restore`: brings back a memory that was forgotten, archived or cleaned up.
 
+use sidenote_base::error::Result;
+
 use super::{MemoryNameArgs, print_change};
 use crate::cli::CommandContext;
-use sidenote_base::error::Result;
 
 pub(super) fn run(context: &CommandContext, args: &MemoryNameArgs) -> Result<()> {
     let store = context.fresh_store()?;

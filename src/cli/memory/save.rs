@@ -1,11 +1,11 @@
 //! `sidenote memory save`: saves a text as a memory.
 
 use clap::Args;
+use sidenote_base::error::Result;
 
 use crate::cli::args::{DryRunArgs, text_or_stdin, without_hash_signs};
 use crate::cli::{CommandContext, output};
 use crate::store::SaveRequest;
-use sidenote_base::error::Result;
 
 /// Save a text as a memory and print its path.
 ///

@@ -3,15 +3,15 @@
 use clap::{Args, ValueEnum};
 use console::style;
 use serde::Serialize;
+use sidenote_base::error::{Error, Result};
+use sidenote_catalog::Inactive;
+use sidenote_memory::validity::Invalidity;
 
 use super::parse_tier;
 use crate::cli::args::AsOfArgs;
 use crate::cli::search::FilterArgs;
 use crate::cli::{CommandContext, output, terminal};
 use crate::store::{Fallback, Intent, IntentScore, Memory, MemoryRanking, SearchRequest, SearchResult};
-use sidenote_base::error::{Error, Result};
-use sidenote_catalog::Inactive;
-use sidenote_memory::validity::Invalidity;
 
 /// Search memories, by relevance or for an intent.
 #[derive(Debug, Args)]

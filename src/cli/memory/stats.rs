@@ -1,10 +1,10 @@
 //! `sidenote memory stats`: totals of all memories.
 
 use console::style;
+use sidenote_base::error::Result;
 
 use crate::cli::{CommandContext, output};
 use crate::store::MemoryStats;
-use sidenote_base::error::Result;
 
 /// The length of the longest bar, in characters.
 const BAR_LENGTH: usize = 30;

@@ -1,12 +1,12 @@
 //! `sidenote memory tier`: archives a memory.
 
 use clap::Args;
+use sidenote_base::error::{Error, Result};
 
 use super::{parse_tier, print_change};
 use crate::cli::CommandContext;
 use crate::cli::args::DryRunArgs;
 use crate::store::Tier;
-use sidenote_base::error::{Error, Result};
 
 /// Archive a memory.
 ///

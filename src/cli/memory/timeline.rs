@@ -1,10 +1,10 @@
 //! `sidenote memory timeline`: lists the memories created before and after one.
 
 use clap::Args;
+use sidenote_base::error::Result;
 
 use super::list;
 use crate::cli::{CommandContext, output};
-use sidenote_base::error::Result;
 
 /// List the memories created before and after a memory.
 #[derive(Debug, Args)]

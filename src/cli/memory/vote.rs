@@ -1,10 +1,10 @@
 //! `sidenote memory vote`: records whether a memory was useful.
 
 use clap::{Args, ValueEnum};
+use sidenote_base::error::Result;
 
 use crate::cli::args::DryRunArgs;
 use crate::cli::{CommandContext, output};
-use sidenote_base::error::Result;
 
 /// Record whether a memory was useful.
 #[derive(Debug, Args)]

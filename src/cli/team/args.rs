@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use sidenote_base::error::Result;
 
 use crate::cli::args::DryRunArgs;
 use crate::share::Database;
 use crate::share::settings::TeamSettings;
-use sidenote_base::error::Result;
 
 /// Where the settings are if nothing names them.
 const DEFAULT_CONFIG: &str = "/etc/sidenote/team.toml";

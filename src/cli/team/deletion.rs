@@ -1,13 +1,13 @@
 //! `sidenote team rename`, `delete` and `undelete`: giving a vault of a team another name, and deleting one for a while or for good.
 
 use clap::Args;
+use sidenote_base::clock::Timestamp;
+use sidenote_base::error::{Error, Result};
 
 use super::args::OwnerArgs;
 use super::restore::{DAY, cleaned};
 use crate::cli::CommandContext;
 use crate::share::team::{self, DeleteReply};
-use sidenote_base::clock::Timestamp;
-use sidenote_base::error::{Error, Result};
 
 /// Give a vault another name.
 ///

@@ -1,13 +1,13 @@
 //! `sidenote team quota`: how much a vault of a team may hold, and how often a person may change it.
 
 use clap::Args;
+use sidenote_base::error::{Error, Result};
 
 use super::args::OwnerArgs;
 use crate::cli::{CommandContext, output};
 use crate::share::quota::{QuotaSetting, QuotaSettings};
 use crate::share::settings::MEGABYTE;
 use crate::share::team::{self, QuotaRequest};
-use sidenote_base::error::{Error, Result};
 
 /// Set quotas of a vault, or show them and how much it holds.
 ///

@@ -4,12 +4,12 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use sidenote_base::clock::Timestamp;
+use sidenote_base::error::{Error, Result};
 
 use super::args::OwnerArgs;
 use crate::cli::{CommandContext, output};
 use crate::share::team::{self, CleanReply};
-use sidenote_base::clock::Timestamp;
-use sidenote_base::error::{Error, Result};
 
 /// The most files of one kind that are named to a person.
 const MAX_NAMED: usize = 20;

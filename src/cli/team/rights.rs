@@ -3,19 +3,18 @@
 use std::collections::HashSet;
 
 use clap::{Args, ValueEnum};
+use sidenote_base::clock::Timestamp;
+use sidenote_base::error::Result;
 
 use super::args::{DatabaseArgs, OwnerArgs, SettingsArgs};
 use super::quota;
 use crate::cli::{CommandContext, output};
-use crate::share::Database;
 use crate::share::audit::{AuditEvent, AuditRequest, audit};
 use crate::share::members::{self, BlockReply, RoleReply, VaultList};
 use crate::share::quota::QuotaSettings;
 use crate::share::settings::TeamSettings;
-use crate::share::team;
+use crate::share::{Database, team};
 use crate::store::Role;
-use sidenote_base::clock::Timestamp;
-use sidenote_base::error::Result;
 
 /// The roles, as arguments.
 #[derive(Debug, Clone, Copy, ValueEnum)]

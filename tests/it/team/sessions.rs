@@ -7,14 +7,14 @@ use std::net::TcpStream;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::{Value, json};
+use sidenote::share::Database;
+use sidenote::share::audit::{AuditRequest, audit};
+use sidenote::store::Role;
 use tempfile::TempDir;
 
 use super::rights::{ALL, Team, call, hello, list};
 use super::serving::{serve, served};
 use crate::http::Server;
-use sidenote::share::Database;
-use sidenote::share::audit::{AuditRequest, audit};
-use sidenote::store::Role;
 
 /// Begins a session of a vault, and gives its header.
 fn begin(server: &Server, path: &str) -> String {

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use ort::environment::Environment;
-
 use sidenote_base::error::{Error, ErrorKind, Result};
 use sidenote_config::data_folder;
 

@@ -4,14 +4,15 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use crate::diff::ChangedFile;
-use crate::writer::read::birth_of;
 use sidenote_base::clock::Timestamp;
 use sidenote_base::error::{Error, Result};
 use sidenote_catalog::{CatalogWriter, CreationSource, FileId, FileKind, FileRow, creation_of};
 use sidenote_git::Repository;
 use sidenote_markdown::path::NotePath;
 use sidenote_vault::Vault;
+
+use crate::diff::ChangedFile;
+use crate::writer::read::birth_of;
 
 /// The fewest notes that were copied together. A person does not write as many in a row, and an agent seldom does.
 const MIN_COPIED: usize = 20;

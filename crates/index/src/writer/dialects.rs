@@ -3,15 +3,16 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::diff::{ChangedFile, DialectChange, FileChanges};
-use crate::writer::Writer;
-use crate::writer::plan::Plan;
-use crate::writer::targets::Targets;
 use sidenote_base::error::Result;
 use sidenote_links::dialect::{DialectUnit, LinkDialect, LinkDialects};
 use sidenote_links::dialect_evidence::DialectCounts;
 use sidenote_markdown::path::{NotePath, key};
 use sidenote_vault::link_dialects::{DialectRules, is_marker, marker_names};
+
+use crate::diff::{ChangedFile, DialectChange, FileChanges};
+use crate::writer::Writer;
+use crate::writer::plan::Plan;
+use crate::writer::targets::Targets;
 
 /// The link dialects before and after a batch.
 pub(super) struct Dialects {

@@ -2,10 +2,6 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::EmbedReport;
-use crate::indexed_document::ParsedNote;
-use crate::shared_vectors::LookupScope;
-use crate::writer::Writer;
 use sidenote_base::error::{ErrorKind, Result};
 use sidenote_catalog::FileId;
 use sidenote_embed::{Effort, Embed};
@@ -13,6 +9,11 @@ use sidenote_journal::Journal;
 use sidenote_journal::projection::Projection;
 use sidenote_memory::usage::NoteRef;
 use sidenote_vectors::{VectorRecord, passage_key};
+
+use crate::EmbedReport;
+use crate::indexed_document::ParsedNote;
+use crate::shared_vectors::LookupScope;
+use crate::writer::Writer;
 
 /// The number of the most used notes that are embedded early.
 const MOST_USED: usize = 1000;

@@ -1,7 +1,8 @@
 //! The states of the writer, and how it writes a batch.
 
-use crate::diff::Redo;
 use sidenote_catalog::CatalogWriter;
+
+use crate::diff::Redo;
 
 /// From this many changed files on, a batch is written in bulk.
 pub(crate) const BULK: usize = 2000;

@@ -5,8 +5,6 @@ use std::fs::{File, Metadata};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::diff::{ChangedFile, stat_of};
-use crate::indexed_document::IndexedDocument;
 use sidenote_base::clock::{Timestamp, is_racy};
 use sidenote_base::error::ErrorKind;
 use sidenote_bm25::Analyzer;
@@ -14,6 +12,9 @@ use sidenote_catalog::{CreationSource, FileKind, Stat};
 use sidenote_markdown::path::NotePath;
 use sidenote_markdown::relation::RelationRules;
 use sidenote_vault::Vault;
+
+use crate::diff::{ChangedFile, stat_of};
+use crate::indexed_document::IndexedDocument;
 
 /// The most files that a reading thread sends at a time.
 const GROUP: usize = 16;

@@ -4,11 +4,12 @@
 
 use std::collections::HashMap;
 
-use crate::diff::ChangedFile;
 use sidenote_base::clock::wall_nanos;
 use sidenote_base::error::Result;
 use sidenote_catalog::{CatalogReader, Hash, IndexedFile};
 use sidenote_markdown::path::NotePath;
+
+use crate::diff::ChangedFile;
 
 /// The most files that are remembered of each kind. A batch with more is none of a watch, and shows whole moves.
 const MAX_REMEMBERED: usize = 1000;

@@ -5,9 +5,10 @@
     reason = "a test that cannot go on should stop loudly"
 )]
 
-use crate::graphemes::{beginning, end_after, end_before, shortened};
 use proptest::prelude::*;
 use unicode_segmentation::UnicodeSegmentation as _;
+
+use crate::graphemes::{beginning, end_after, end_before, shortened};
 
 /// Texts of which each is one character for a reader, and several code points.
 const CHARACTERS: [&str; 7] = ["e\u{301}", "👩‍👩‍👧‍👦", "🇩🇪", "\u{1112}\u{1161}\u{11ab}", "क्षि", "กำ", "👍🏽"];

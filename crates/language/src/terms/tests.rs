@@ -5,10 +5,11 @@
     reason = "a test that cannot go on should stop loudly"
 )]
 
-use crate::folding::fold_into;
-use crate::terms::{CachedStemmer, Initials, TermKind, Terms, is_stop_word, stem_prefixes, terms};
 use proptest::prelude::{prop_assert, prop_assert_eq, proptest};
 use unicode_normalization::UnicodeNormalization;
+
+use crate::folding::fold_into;
+use crate::terms::{CachedStemmer, Initials, TermKind, Terms, is_stop_word, stem_prefixes, terms};
 
 /// Checks the terms of a text; wholes stand in brackets.
 #[track_caller]

@@ -2,11 +2,12 @@
 
 use std::collections::HashSet;
 
+use sidenote_markdown::link::Link;
+use sidenote_markdown::note::Note;
+
 use crate::merge::properties::has_properties;
 use crate::merge::retarget::{LineForms, lines_without_destinations};
 use crate::merge::{Merged, ParsedVersions};
-use sidenote_markdown::link::Link;
-use sidenote_markdown::note::Note;
 
 /// What a link leads to, and whether it shows it.
 type LinkKey<'n> = (&'n str, &'n str, bool);

@@ -6,20 +6,18 @@
 use std::collections::BTreeSet;
 
 use serde_json::Value;
-
-use crate::merge::retarget;
-use crate::merge::retarget::Passage;
-use crate::merge::{ParsedVersions, unchanged_side};
 use sidenote_base::clock::Timestamp;
 use sidenote_markdown::edit::apply;
-use sidenote_markdown::frontmatter;
 use sidenote_markdown::frontmatter::edit::set;
 use sidenote_markdown::frontmatter::{Frontmatter, Property};
 use sidenote_markdown::line::line_at;
 use sidenote_markdown::link::Link;
 use sidenote_markdown::note::Note;
-use sidenote_markdown::path;
 use sidenote_markdown::span::Span;
+use sidenote_markdown::{frontmatter, path};
+
+use crate::merge::retarget::Passage;
+use crate::merge::{ParsedVersions, retarget, unchanged_side};
 
 /// The properties whose lists are united.
 const UNITED: [&str; 3] = ["tags", "aliases", "cssclasses"];

@@ -4,12 +4,13 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use crate::merge::regions::{changed_regions, lines_of, text_of};
-use crate::merge::{ParsedVersions, unchanged_side};
 use sidenote_markdown::edit::{Edit, apply};
 use sidenote_markdown::link::{Link, LinkForm};
 use sidenote_markdown::note::Note;
 use sidenote_markdown::span::Span;
+
+use crate::merge::regions::{changed_regions, lines_of, text_of};
+use crate::merge::{ParsedVersions, unchanged_side};
 
 /// The placeholder of the destination of a link in a comparison of two texts without destinations.
 const DESTINATION: char = '\u{1}';

@@ -5,9 +5,10 @@
     reason = "a test that cannot go on should stop loudly"
 )]
 
-use crate::merge::{Markers, Merged, Versions, merge, merge_lines};
 use insta::assert_snapshot;
 use proptest::prelude::*;
+
+use crate::merge::{Markers, Merged, Versions, merge, merge_lines};
 
 fn by_lines(texts: Versions<'_>) -> sidenote_base::error::Result<Merged> {
     Ok(merge_lines(texts, &Markers::default()))

@@ -5,13 +5,14 @@
     reason = "a test that cannot go on should stop loudly"
 )]
 
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use sidenote_markdown::note::Note;
+
 use crate::note_diff::{
     HeadingDiff, LinkChange, LinkDiff, LinkEnd, NoteDiff, NoteState, PropertyChange, TagDiff, TaskChange,
     TaskDiff, WordDiff,
 };
-use proptest::prelude::*;
-use serde_json::{Value, json};
-use sidenote_markdown::note::Note;
 
 /// Compares two texts. A link leads to the place that `place` returns for its path; an empty one is nowhere.
 fn diff(before: &str, after: &str, place: impl Fn(&str, bool) -> String) -> NoteDiff {

@@ -4,13 +4,6 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
-
-use super::{
-    DestinationSyntax, EncodingLevel, LinkRewrite, Reader, angle_encode, parse, percent_encode, remark,
-    syntax,
-};
-use crate::anchor::{AnchorTable, AnchorTarget};
-use crate::dialect::LinkDialect;
 use sidenote_markdown::edit::{Edit, apply};
 use sidenote_markdown::frontmatter::encode_in;
 use sidenote_markdown::line::Lines;
@@ -20,6 +13,13 @@ use sidenote_markdown::path::NotePath;
 use sidenote_markdown::span::Span;
 use sidenote_markdown::subpath::{SubpathTable, SubpathTarget};
 use sidenote_markdown::unlinked_reference::UnlinkedReferenceKind;
+
+use super::{
+    DestinationSyntax, EncodingLevel, LinkRewrite, Reader, angle_encode, parse, percent_encode, remark,
+    syntax,
+};
+use crate::anchor::{AnchorTable, AnchorTarget};
+use crate::dialect::LinkDialect;
 
 /// Returns the text of a heading as links contain it (docs/spec/obsidian.md 3.6, *heading_linktext*).
 pub fn heading_linktext(heading: &str) -> String {

@@ -2,16 +2,17 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::resolve::FileNames;
-use crate::rewrite::{
-    Aim, EncodingLevel, LinkRewrite, LinkingFile, MAX_ATTEMPTS, Moves, RenameContext, RewriteOptions, aim,
-    parse, remark,
-};
 use sidenote_markdown::edit::{Edit, Remark, apply};
 use sidenote_markdown::link::Link;
 use sidenote_markdown::note::Note;
 use sidenote_markdown::path::NotePath;
 use sidenote_markdown::span::Span;
+
+use crate::resolve::FileNames;
+use crate::rewrite::{
+    Aim, EncodingLevel, LinkRewrite, LinkingFile, MAX_ATTEMPTS, Moves, RenameContext, RewriteOptions, aim,
+    parse, remark,
+};
 
 /// What a link leads to.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -5,11 +5,12 @@
     reason = "a test that cannot go on should stop loudly"
 )]
 
+use proptest::prelude::{any, proptest};
+use serde_json::json;
+
 use crate::canvas::{parse, searchable};
 use crate::note::{Note, Separator};
 use crate::span::Span;
-use proptest::prelude::{any, proptest};
-use serde_json::json;
 
 const BOARD: &str = r##"{
 	"nodes":[

@@ -1,13 +1,14 @@
 //! The words around links: what a sentence, a property, a field or a row of a table says of the links in it, whether or not a
 //! phrase of the rules states a relation.
 
+use sidenote_language::terms::is_stop_word;
+
 use crate::note::Note;
 use crate::relation::inference::{CONDITIONS, is_doubt};
 use crate::relation::relation_key;
 use crate::relation::sentence::{Sentence, Token, sentences};
 use crate::relation::stated::Line;
 use crate::span::Span;
-use sidenote_language::terms::is_stop_word;
 
 /// Words by which a sentence says that something is planned, wanted or offered, did not happen, or is another thing.
 const UNREALISED: &[&str] = &[

@@ -1,15 +1,15 @@
 //! Relations inferred from the words around links, by the phrases of the rules. What is not certain is left out: negations,
 //! questions, conditions, and sentences whose subject is neither a link nor the note.
 
+use sidenote_config::note_kinds::{is_kind_of, note_kinds};
+use sidenote_language::terms::is_stop_word;
+
 use crate::note::Note;
-use crate::relation::phrase;
 use crate::relation::phrase::{PREPOSITIONS, Phrase, RelationEnd};
 use crate::relation::rules::RelationRules;
 use crate::relation::sentence::{Sentence, Token, sentences};
-use crate::relation::{Relation, relation_key};
+use crate::relation::{Relation, phrase, relation_key};
 use crate::span::Span;
-use sidenote_config::note_kinds::{is_kind_of, note_kinds};
-use sidenote_language::terms::is_stop_word;
 
 /// The most words of a remark in parentheses.
 const MAX_REMARK: usize = 4;

@@ -1,7 +1,8 @@
 //! The phrases and names of the rules by the stems of their words, with which the words of a question are compared.
 
-use crate::relation::phrase::{Phrase, RelationEnd};
 use sidenote_language::terms::CachedStemmer;
+
+use crate::relation::phrase::{Phrase, RelationEnd};
 
 /// A phrase of the rules with its stems.
 #[derive(Debug, Clone)]

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 use hashbrown::{HashMap, HashSet};
+use sidenote_config::RelationConfig;
+use sidenote_language::terms::CachedStemmer;
 
 use crate::relation::phrase::{Phrase, RelationEnd};
 use crate::relation::relation_key;
 use crate::relation::rule_stems::{NameStems, RuleStems};
 use crate::relation::trigger::Triggers;
-use sidenote_config::RelationConfig;
-use sidenote_language::terms::CachedStemmer;
 
 /// The types of relations, and how they are recognised.
 #[derive(Debug, Clone, Default)]

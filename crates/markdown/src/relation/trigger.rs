@@ -2,11 +2,11 @@
 //! not be split into sentences.
 
 use hashbrown::HashSet;
+use sidenote_language::short_word::{MAX_SHORT, packed, short_run};
+use sidenote_language::terms::is_stop_word;
 
 use crate::note::{Piece, PieceKind};
 use crate::relation::phrase::Phrase;
-use sidenote_language::short_word::{MAX_SHORT, packed, short_run};
-use sidenote_language::terms::is_stop_word;
 
 /// The bits of the filter before the set of words.
 const FILTER_BITS: u32 = 13;

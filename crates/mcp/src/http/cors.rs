@@ -8,7 +8,6 @@ use axum::http::header::{
 };
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri};
 use axum::response::{IntoResponse as _, Response};
-
 use sidenote_base::error::{Error, Result};
 
 /// Request headers of the protocol, besides those whose names begin with `mcp-`.

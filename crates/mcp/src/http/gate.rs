@@ -13,15 +13,15 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
-
-use super::cors::{self, Cors, origin};
-use crate::Server;
-use crate::login::Login;
 use sidenote_base::error::{Error, Result};
 use sidenote_http::limits::{Admission, MAX_BODY};
 use sidenote_http::token::read_or_create;
 use sidenote_language::graphemes::shortened;
 use sidenote_markdown::control::plain;
+
+use super::cors::{self, Cors, origin};
+use crate::Server;
+use crate::login::Login;
 
 /// The origins of web pages of this machine, which are always allowed.
 const LOOPBACK_ORIGINS: [&str; 6] = [

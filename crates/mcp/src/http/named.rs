@@ -10,6 +10,8 @@ use axum::extract::{Path, Request, State};
 use axum::http::{StatusCode, Uri, header};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{any, get};
+use sidenote_base::error::{Error, ErrorKind, Result};
+use sidenote_store::{Role, Store};
 use tokio::sync::OnceCell;
 use tokio::task::JoinHandle;
 
@@ -20,8 +22,6 @@ pub use super::rights::VaultState;
 use super::rights::{Access, NO_VAULT};
 use crate::login::Login;
 use crate::{END_LIMIT, Server, Toolset, end_within};
-use sidenote_base::error::{Error, ErrorKind, Result};
-use sidenote_store::{Role, Store};
 
 /// Opens vaults by their names for a server. Its calls may block.
 pub trait VaultSource: Send + Sync {

@@ -10,11 +10,10 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use rmcp::model::{ClientCapabilities, Implementation, InitializeRequestParams, ProtocolVersion};
 use rmcp::transport::streamable_http_server::session::{SessionState, SessionStore, SessionStoreError};
 use serde::{Deserialize, Serialize};
-use uuid::{Builder, Uuid};
-
 use sidenote_base::clock::{Timestamp, event_id};
 use sidenote_language::graphemes::beginning;
 use sidenote_markdown::control::plain;
+use uuid::{Builder, Uuid};
 
 /// The longest id that is read, in bytes.
 const MAX_ID: usize = 1_024;

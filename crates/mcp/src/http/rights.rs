@@ -10,12 +10,12 @@ use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use serde::Deserialize;
 use serde_json::json;
-
-use super::metrics::Metrics;
-use crate::login::{Identity, Login, Refusal, SCOPES};
 use sidenote_base::error::{Error, Result};
 use sidenote_http::reply_body::ending_body;
 use sidenote_store::{Caller, Role};
+
+use super::metrics::Metrics;
+use crate::login::{Identity, Login, Refusal, SCOPES};
 
 /// The answer for a vault that does not exist, or that nobody may know of.
 pub(super) const NO_VAULT: &str = "there is no vault of this name\n";

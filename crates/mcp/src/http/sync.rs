@@ -13,10 +13,6 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{get, post};
 use percent_encoding::percent_decode_str;
-
-use super::named::NamedVaults;
-use super::rights::Member;
-use crate::{Server, right_of};
 use sidenote_base::error::{Error, ErrorKind, Result};
 use sidenote_http::reply_body::channel_body;
 use sidenote_markdown::edit::ContentHash;
@@ -25,6 +21,10 @@ use sidenote_store::replication::protocol::{
     CHANGES_TYPE, ChangedFile, ChangesHead, CommitReply, CommitRequest, ERROR_HEADER, MAX_COMMIT_HEAD, line,
 };
 use sidenote_vault::authority::{SharedChanges, SharedPosition};
+
+use super::named::NamedVaults;
+use super::rights::Member;
+use crate::{Server, right_of};
 
 /// What a commit is called where repeated calls are recognised.
 const CALL: &str = "sync commit";

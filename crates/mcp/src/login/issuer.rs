@@ -10,10 +10,10 @@ use jsonwebtoken::jwk::{AlgorithmParameters, EllipticCurve, Jwk, PublicKeyUse};
 use jsonwebtoken::{Algorithm, AlgorithmFamily, DecodingKey};
 use serde::Deserialize;
 use serde_json::Value;
-
-use super::refusal::Refusal;
 use sidenote_base::error::{Error, ErrorKind, Result};
 use sidenote_http_client::{fetch_document, is_secure};
+
+use super::refusal::Refusal;
 
 /// The largest document of a provider, in bytes.
 const MAX_DOCUMENT: u64 = 1 << 20;

@@ -3,10 +3,6 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-
-use super::super::tool::Answer;
-use super::TARGET_LENGTH;
-use crate::reply_limit::truncate;
 use sidenote_base::error::{Error, Result};
 use sidenote_markdown::control::plain;
 use sidenote_markdown::path::{NotePath, typed_path};
@@ -14,6 +10,10 @@ use sidenote_store::{
     ChangeReply, DanglingLinks, DeleteRequest, EditRequest, LinkRequest, MoveRequest, NewRequest, NoteEdit,
     Operation, Store, WriteRequest, json_or_text,
 };
+
+use super::super::tool::Answer;
+use super::TARGET_LENGTH;
+use crate::reply_limit::truncate;
 
 /// The largest number of changed files that a reply names.
 const MAX_FILES: usize = 100;

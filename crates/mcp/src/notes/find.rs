@@ -3,12 +3,6 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-
-use super::super::error_text::message_for_agent;
-use super::super::resources::uri_of;
-use super::super::tool::{Answer, IntentInput, text_line, within};
-use super::TARGET_LENGTH;
-use crate::reply_limit::{json_char_length, json_length, json_value_length};
 use sidenote_base::clock::Timestamp;
 use sidenote_base::error::{Error, Result};
 use sidenote_catalog::{Filter, Inactive};
@@ -22,6 +16,12 @@ use sidenote_store::{
     MemorySort, NoteItem, PropertyCondition, ReadReply, ReadRequest, RelationStatement, SearchRequest,
     Searches, SortBy, Store, Tier,
 };
+
+use super::super::error_text::message_for_agent;
+use super::super::resources::uri_of;
+use super::super::tool::{Answer, IntentInput, text_line, within};
+use super::TARGET_LENGTH;
+use crate::reply_limit::{json_char_length, json_length, json_value_length};
 
 /// The largest number of characters that the links of a note take in a reply.
 const MAX_LINKS_LENGTH: usize = 2_500;

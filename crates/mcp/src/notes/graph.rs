@@ -2,14 +2,14 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use sidenote_base::error::{Error, Result};
+use sidenote_language::graphemes::shortened;
+use sidenote_store::{RelationsRequest, Store};
 
 use super::super::tool::{Answer, text_line, within};
 use super::TARGET_LENGTH;
 use super::find::parse_cursor;
 use crate::reply_limit::json_length;
-use sidenote_base::error::{Error, Result};
-use sidenote_language::graphemes::shortened;
-use sidenote_store::{RelationsRequest, Store};
 
 /// The largest number of links of each kind on a page.
 const PAGE_SIZE: usize = 100;

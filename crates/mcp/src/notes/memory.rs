@@ -3,9 +3,6 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-
-use super::super::tool::{Answer, text_line, to_json, within};
-use super::TARGET_LENGTH;
 use sidenote_base::error::{Error, ErrorKind, Result};
 use sidenote_markdown::control::plain;
 use sidenote_memory::validity::Invalidity;
@@ -13,6 +10,9 @@ use sidenote_store::{
     ChangeReply, EditRequest, Event, Handoff, HandoffRequest, NoteEdit, Operation, RecallBudget, RecallReply,
     RecallRequest, Searches, Store, UndoRequest, names_of, number, person_of, refuse_long_label, xml_block,
 };
+
+use super::super::tool::{Answer, text_line, to_json, within};
+use super::TARGET_LENGTH;
 
 /// The largest number of events of the audit trail in a reply.
 const MAX_EVENTS: usize = 50;

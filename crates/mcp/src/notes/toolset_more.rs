@@ -4,11 +4,6 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-
-use crate::notes::TARGET_LENGTH;
-use crate::notes::change::{ChangeOutput, folder_only};
-use crate::notes::find::parse_cursor;
-use crate::tool::{Answer, Effect, Tool, text_line, within};
 use sidenote_base::error::{Error, Result};
 use sidenote_catalog::Filter;
 use sidenote_markdown::path::typed_path;
@@ -17,6 +12,11 @@ use sidenote_store::{
     NoteEdit, Operation, PROBLEM_CODES, PartKind, PartRequest, Problem, PropertyCondition, RenameKind,
     RenameRequest, RepairItem, RepairRequest, Severity, SortBy, Store, json_or_text,
 };
+
+use crate::notes::TARGET_LENGTH;
+use crate::notes::change::{ChangeOutput, folder_only};
+use crate::notes::find::parse_cursor;
+use crate::tool::{Answer, Effect, Tool, text_line, within};
 
 /// The largest number of edits of one call.
 const MAX_EDITS: usize = 500;

@@ -3,9 +3,6 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
-
-use crate::read::Reads;
-use crate::read::list::PropertyCondition;
 use sidenote_base::error::{Error, Result};
 use sidenote_catalog::Filter;
 use sidenote_links::misspelled_name::TypedName;
@@ -16,6 +13,9 @@ use sidenote_search::predicate::has_property;
 use sidenote_search::query_parser::{Field, QueryNode};
 use sidenote_search::text_match::{Haystack, QueryTerm, QueryTermKind};
 use sidenote_vault::symlinks::as_spelled_on_disk;
+
+use crate::read::Reads;
+use crate::read::list::PropertyCondition;
 
 /// The largest number of names that are all listed where none of them is near.
 const MOST_LISTED: usize = 10;

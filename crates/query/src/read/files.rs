@@ -1,8 +1,6 @@
 //! Lists and reads files of every kind, and completes their names.
 
 use serde::Serialize;
-
-use crate::read::Reads;
 use sidenote_base::clock::Timestamp;
 use sidenote_base::error::{Error, Result};
 use sidenote_catalog::{FileKind, FileRow};
@@ -10,6 +8,8 @@ use sidenote_markdown::media_type::{is_text, media_type};
 use sidenote_markdown::path::{NotePath, key};
 use sidenote_open_vault::lookup::Lookup;
 use sidenote_vault::open_to_read;
+
+use crate::read::Reads;
 
 /// A file of the vault.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

@@ -4,10 +4,6 @@ use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
 use serde::Serialize;
-
-use crate::read::Reads;
-use crate::read::list::NoteItem;
-use crate::read::list::note_item;
 use sidenote_base::error::Result;
 use sidenote_catalog::{FileId, LinkRow};
 use sidenote_index::indexed_document::ParsedNote;
@@ -17,6 +13,9 @@ use sidenote_markdown::canvas;
 use sidenote_markdown::link::LinkSyntax;
 use sidenote_markdown::path::NotePath;
 use sidenote_open_vault::lookup::Lookup;
+
+use crate::read::Reads;
+use crate::read::list::{NoteItem, note_item};
 
 /// A link in a note.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

@@ -4,10 +4,6 @@ use std::collections::{BTreeMap, HashSet};
 
 use serde::Serialize;
 use serde_json::{Map, Value};
-
-use crate::memory_weights::MemoryWeights;
-use crate::read::Reads;
-use crate::validity::valid_as_of;
 use sidenote_base::clock::Timestamp;
 use sidenote_base::error::{Error, Result};
 use sidenote_base::wording::Wording;
@@ -15,6 +11,10 @@ use sidenote_catalog::{FileId, FileRow, Filter};
 use sidenote_markdown::path::key;
 use sidenote_markdown::tag::tag_name;
 use sidenote_open_vault::lookup::Lookup;
+
+use crate::memory_weights::MemoryWeights;
+use crate::read::Reads;
+use crate::validity::valid_as_of;
 
 /// The order of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -4,8 +4,6 @@ use std::collections::{HashMap, HashSet};
 
 use serde::Serialize;
 use serde_json::{Map, Value};
-
-use crate::read::Reads;
 use sidenote_base::error::{Error, Result};
 use sidenote_catalog::{FileId, FileKind, FileRow, LinkRow};
 use sidenote_index::indexed_document::ParsedNote;
@@ -18,6 +16,8 @@ use sidenote_markdown::subpath::SubpathTarget;
 use sidenote_markdown::tag_conversion;
 use sidenote_open_vault::lookup::Lookup;
 use sidenote_open_vault::parts::part;
+
+use crate::read::Reads;
 
 /// The part of a note to read.
 #[derive(Debug, Clone, Default)]

@@ -3,8 +3,6 @@
 use std::collections::{HashMap, HashSet};
 
 use serde::Serialize;
-
-use crate::read::Reads;
 use sidenote_base::error::{Error, Result};
 use sidenote_catalog::{FileId, FileRow};
 use sidenote_index::indexed_document::ParsedNote;
@@ -12,6 +10,8 @@ use sidenote_language::graphemes::shortened;
 use sidenote_markdown::relation::{RelationEnd, relation_key};
 use sidenote_open_vault::lookup::Lookup;
 use sidenote_search::typed_relations::{TypedRelation, TypedRelations};
+
+use crate::read::Reads;
 
 /// The most relations of one reply.
 const MAX_RELATIONS: usize = 10_000;

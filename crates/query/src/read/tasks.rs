@@ -4,8 +4,6 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use serde::Serialize;
-
-use crate::read::Reads;
 use sidenote_base::error::Result;
 use sidenote_base::parallel;
 use sidenote_catalog::{FileId, FileRow, Filter, Hash};
@@ -15,6 +13,8 @@ use sidenote_markdown::note::Note;
 use sidenote_markdown::path::NotePath;
 use sidenote_markdown::task_due::due_day;
 use sidenote_open_vault::lookup::Lookup;
+
+use crate::read::Reads;
 
 /// The selection of a list of tasks.
 #[derive(Debug, Clone, Default)]

@@ -3,17 +3,18 @@
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
-use super::{Followed, GitEvidence, LEAST_BODY, MAX_CANDIDATES, Origin};
-use crate::evidence::{Certainty, Clue, EvidenceKind, TargetState};
-use crate::moved_files::{LEAST_PERCENT, is_mostly_in, is_rival};
-use crate::present::Present;
-use crate::working_tree::read;
 use sidenote_base::error::Result;
 use sidenote_git::ObjectId;
 use sidenote_links::content_similarity::ContentPieces;
 use sidenote_links::rewrite::LinkedPlace;
 use sidenote_markdown::path::NotePath;
 use sidenote_open_vault::source::Source;
+
+use super::{Followed, GitEvidence, LEAST_BODY, MAX_CANDIDATES, Origin};
+use crate::evidence::{Certainty, Clue, EvidenceKind, TargetState};
+use crate::moved_files::{LEAST_PERCENT, is_mostly_in, is_rival};
+use crate::present::Present;
+use crate::working_tree::read;
 
 impl GitEvidence<'_> {
     /// Returns clues from the `id` and the content that a note had then.

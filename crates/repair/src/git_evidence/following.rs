@@ -1,15 +1,16 @@
 //! Following a file from a commit to the present, commit by commit.
 
+use sidenote_base::error::Result;
+use sidenote_catalog::FileKind;
+use sidenote_git::{CommitIndex, ObjectId, PathChange};
+use sidenote_markdown::path::NotePath;
+
 use super::{Followed, GitEvidence, HEAD, MAX_CANDIDATES, Step};
 use crate::commit_changes::{CommitChanges, paths_of};
 use crate::history_reader::HistoryReader;
 use crate::history_walk::{HistoryWalk, PathEvent, PathEventKind};
 use crate::moved_files::{FileMove, MARGIN};
 use crate::working_tree::SAME_PERCENT;
-use sidenote_base::error::Result;
-use sidenote_catalog::FileKind;
-use sidenote_git::{CommitIndex, ObjectId, PathChange};
-use sidenote_markdown::path::NotePath;
 
 /// What happened next to a file that is followed.
 enum NextMove {

@@ -2,15 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use super::{GitEvidence, HEAD, Origin};
-use crate::commit_changes::{CommitChanges, paths_of};
-use crate::history_walk::{RECENT_COMMITS, WalkedCommit};
-use crate::present::{LinkCase, Present};
 use sidenote_base::error::Result;
 use sidenote_git::{CommitIndex, ObjectId, PathChange};
 use sidenote_links::link_lines::{LinkLines, positions};
 use sidenote_markdown::path::NotePath;
 use sidenote_open_vault::source::Source;
+
+use super::{GitEvidence, HEAD, Origin};
+use crate::commit_changes::{CommitChanges, paths_of};
+use crate::history_walk::{RECENT_COMMITS, WalkedCommit};
+use crate::present::{LinkCase, Present};
 
 /// A link on its way back to the commit that wrote it.
 #[derive(Debug, Clone)]

@@ -3,13 +3,6 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use super::line_history::trace_recent;
-use super::{GitEvidence, HEAD, Origin};
-use crate::commit_changes::{contents_of, paths_of};
-use crate::evidence::Certainty;
-use crate::history_walk::{PathEvent, PathEventKind, RECENT_COMMITS};
-use crate::present::{LinkCase, Present, is_judged, place_of};
-use crate::working_tree::read;
 use sidenote_base::error::Result;
 use sidenote_catalog::FileKind;
 use sidenote_git::{CommitIndex, PathChange};
@@ -18,6 +11,14 @@ use sidenote_links::rewrite::LinkedPlace;
 use sidenote_markdown::link::Link;
 use sidenote_markdown::path::{NotePath, key};
 use sidenote_open_vault::source::Source;
+
+use super::line_history::trace_recent;
+use super::{GitEvidence, HEAD, Origin};
+use crate::commit_changes::{contents_of, paths_of};
+use crate::evidence::Certainty;
+use crate::history_walk::{PathEvent, PathEventKind, RECENT_COMMITS};
+use crate::present::{LinkCase, Present, is_judged, place_of};
+use crate::working_tree::read;
 
 /// A note whose links may lead elsewhere since one step: a commit, or the changes of the working tree since the last one.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

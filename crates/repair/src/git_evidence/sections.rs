@@ -6,11 +6,6 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
 
-use super::{GitEvidence, HEAD, LEAST_BODY, MAX_CANDIDATES};
-use crate::evidence::{Certainty, Clue, EvidenceKind, TargetState};
-use crate::history_reader::HistoryReader;
-use crate::present::{LinkCase, Present, is_judged, place_of};
-use crate::working_tree::read;
 use sidenote_base::error::Result;
 use sidenote_git::{CommitIndex, ObjectId, PathChange};
 use sidenote_links::anchor::{AnchorTable, AnchorTarget};
@@ -22,6 +17,12 @@ use sidenote_markdown::path::NotePath;
 use sidenote_markdown::subpath::{SubpathTable, SubpathTarget};
 use sidenote_open_vault::Core;
 use sidenote_open_vault::source::Source;
+
+use super::{GitEvidence, HEAD, LEAST_BODY, MAX_CANDIDATES};
+use crate::evidence::{Certainty, Clue, EvidenceKind, TargetState};
+use crate::history_reader::HistoryReader;
+use crate::present::{LinkCase, Present, is_judged, place_of};
+use crate::working_tree::read;
 
 /// The most changed notes of a commit in which moved sections are looked for.
 const MAX_CHANGED: usize = 100;

@@ -7,11 +7,12 @@
 
 use std::cell::Cell;
 
-use crate::without_secrets;
 use proptest::prelude::{ProptestConfig, Strategy, prop_assert, prop_oneof, proptest};
 use proptest::sample::select;
 use regex::bytes::RegexBuilder;
 use unicode_normalization::UnicodeNormalization as _;
+
+use crate::without_secrets;
 
 /// Returns a list of words.
 fn words(key: &str) -> Vec<String> {

@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-
-use crate::address::{VaultAddress, split_origin};
-use crate::refusal_text::said;
 use sidenote_base::error::{Error, ErrorKind, Result};
 use sidenote_http_client::{Http, HttpError, Reply, is_secure};
 use sidenote_language::graphemes::shortened;
 use sidenote_markdown::control::plain;
+
+use crate::address::{VaultAddress, split_origin};
+use crate::refusal_text::said;
 
 /// The largest document in bytes.
 pub(super) const MAX_DOCUMENT: u64 = 1 << 20;

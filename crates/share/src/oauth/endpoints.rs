@@ -5,13 +5,13 @@ use std::time::Duration;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Deserialize;
 use serde_json::{Value, json};
-
-use crate::oauth::discovery::{MAX_DOCUMENT, ServerMetadata, network_error};
 use sidenote_base::error::{Error, ErrorKind, Result};
 use sidenote_config::Secret;
 use sidenote_http_client::{Http, Reply};
 use sidenote_language::graphemes::shortened;
 use sidenote_markdown::control::plain;
+
+use crate::oauth::discovery::{MAX_DOCUMENT, ServerMetadata, network_error};
 
 /// The time in which an endpoint must answer.
 const TIMEOUT: Duration = Duration::from_secs(15);

@@ -6,7 +6,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use percent_encoding::percent_decode_str;
-
 use sidenote_base::error::{Error, Result};
 
 /// The path of the redirect.

@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize, Serializer};
 use sha2::{Digest as _, Sha256};
-
 use sidenote_base::atomic_file::AtomicFile;
 use sidenote_base::clock::Timestamp;
 use sidenote_base::error::{Error, ErrorKind, Result};

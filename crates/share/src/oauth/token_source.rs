@@ -3,14 +3,15 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::address::VaultAddress;
-use crate::oauth::endpoints;
-use crate::oauth::stored_login::{LoginStore, StoredLogin};
 use sidenote_base::clock::{Clock, Timestamp};
 use sidenote_base::error::{Error, ErrorKind, Result};
 use sidenote_base::{platform, safe_open};
 use sidenote_config::Secret;
 use sidenote_http_client::Http;
+
+use crate::address::VaultAddress;
+use crate::oauth::endpoints;
+use crate::oauth::stored_login::{LoginStore, StoredLogin};
 
 /// The largest token file in bytes.
 const MAX_TOKEN_FILE: u64 = 64 << 10;

@@ -5,16 +5,16 @@ use std::collections::HashSet;
 use postgres::Transaction;
 use postgres::fallible_iterator::FallibleIterator as _;
 use postgres::types::Type;
+use sidenote_base::clock::Timestamp;
+use sidenote_base::error::{Error, Result};
+use sidenote_journal::event::Event;
+use sidenote_vault::failpoint;
 use uuid::Uuid;
 
 use super::members::line_of;
 use super::row_lock::lock_row;
 use super::tables::add_deeds;
 use super::{Database, failed};
-use sidenote_base::clock::Timestamp;
-use sidenote_base::error::{Error, Result};
-use sidenote_journal::event::Event;
-use sidenote_vault::failpoint;
 
 /// How many contents are removed in one statement.
 const REMOVED_AT_ONCE: usize = 5_000;

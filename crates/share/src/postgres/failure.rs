@@ -3,7 +3,6 @@
 use std::error::Error as _;
 
 use postgres::error::SqlState;
-
 use sidenote_base::error::{Error, ErrorKind};
 
 /// What an operator does about an error of the database.

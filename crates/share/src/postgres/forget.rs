@@ -2,14 +2,14 @@
 
 use postgres::Transaction;
 use postgres::types::Type;
+use sidenote_base::error::{Error, Result};
+use sidenote_journal::event::Event;
+use sidenote_vault::failpoint;
 use uuid::Uuid;
 
 use super::listener::notify;
 use super::members::{hash_of, is_blocked, line_of};
 use super::{Database, SET_VAULT, failed};
-use sidenote_base::error::{Error, Result};
-use sidenote_journal::event::Event;
-use sidenote_vault::failpoint;
 
 /// How often a person was found.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -4,16 +4,16 @@ use std::collections::HashMap;
 
 use postgres::Client;
 use postgres::types::Type;
+use sidenote_base::error::Result;
+use sidenote_journal::event::Event;
+use sidenote_markdown::edit::ContentHash;
+use sidenote_vault::copy::{SharedFiles, SharedPath};
 use uuid::Uuid;
 
 use super::names::insert_vault;
 use super::row_lock::{MAX_SENT, send};
 use super::tables::{each_content, files, set_vault, store_event};
 use super::{Database, failed};
-use sidenote_base::error::Result;
-use sidenote_journal::event::Event;
-use sidenote_markdown::edit::ContentHash;
-use sidenote_vault::copy::{SharedFiles, SharedPath};
 
 /// A vault that is being created, in one transaction. Dropping it before the commit creates nothing.
 pub(crate) struct Import {

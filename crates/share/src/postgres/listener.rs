@@ -8,10 +8,10 @@ use std::time::Duration;
 use postgres::fallible_iterator::FallibleIterator as _;
 use postgres::types::Type;
 use postgres::{Client, GenericClient};
+use sidenote_base::error::Result;
 use uuid::Uuid;
 
 use super::{Database, failed};
-use sidenote_base::error::Result;
 
 /// The channel of all vaults of a database.
 const LISTEN: &str = "listen sidenote_commit";

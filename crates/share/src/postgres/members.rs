@@ -4,16 +4,16 @@ use postgres::Transaction;
 use postgres::fallible_iterator::FallibleIterator as _;
 use postgres::types::Type;
 use serde::Serialize;
-use uuid::Uuid;
-
-use super::tables::{Deletion, add_deeds, deletion_of, usage_of};
-use super::{Database, SET_VAULT, failed};
-use crate::quota::QuotaSettings;
 use sidenote_base::clock::Timestamp;
 use sidenote_base::error::{Error, Result};
 use sidenote_journal::event::Event;
 use sidenote_markdown::edit::ContentHash;
 use sidenote_vault::failpoint;
+use uuid::Uuid;
+
+use super::tables::{Deletion, add_deeds, deletion_of, usage_of};
+use super::{Database, SET_VAULT, failed};
+use crate::quota::QuotaSettings;
 
 /// The rights of a person in a vault.
 #[derive(Debug, Clone, PartialEq, Eq)]

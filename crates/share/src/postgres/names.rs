@@ -2,6 +2,10 @@
 
 use postgres::types::{ToSql, Type};
 use postgres::{GenericClient, Transaction};
+use sidenote_base::clock::Timestamp;
+use sidenote_base::error::{Error, ErrorKind, Result};
+use sidenote_journal::event::Event;
+use sidenote_vault::failpoint;
 use uuid::Uuid;
 
 use super::listener::notify_of_vault;
@@ -10,10 +14,6 @@ use super::row_lock::lock_row;
 use super::tables::{Deletion, add_deeds, deleted, deletion_of, gone, usage_of};
 use super::{Database, SET_VAULT, failed};
 use crate::quota::{QuotaSettings, Usage};
-use sidenote_base::clock::Timestamp;
-use sidenote_base::error::{Error, ErrorKind, Result};
-use sidenote_journal::event::Event;
-use sidenote_vault::failpoint;
 
 /// The tables of a vault, in an order in which its rows can be removed.
 const REMOVALS: [&str; 8] = [

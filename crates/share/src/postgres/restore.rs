@@ -4,6 +4,11 @@ use std::collections::{BTreeMap, HashMap};
 
 use postgres::Transaction;
 use postgres::types::Type;
+use sidenote_base::error::{Error, Result};
+use sidenote_journal::event::{Event, TouchedFile};
+use sidenote_markdown::edit::ContentHash;
+use sidenote_vault::copy::SharedPath;
+use sidenote_vault::failpoint;
 use uuid::Uuid;
 
 use super::listener::notify;
@@ -11,11 +16,6 @@ use super::members::name_operator;
 use super::row_lock::{MAX_SENT, Row, difference, lock_row, send, store_rows};
 use super::tables::{files, store_event};
 use super::{Database, failed};
-use sidenote_base::error::{Error, Result};
-use sidenote_journal::event::{Event, TouchedFile};
-use sidenote_markdown::edit::ContentHash;
-use sidenote_vault::copy::SharedPath;
-use sidenote_vault::failpoint;
 
 /// The bytes of a file of the folder, which are read when they are sent.
 type ReadFile<'a> = dyn FnMut(&SharedPath) -> Result<Vec<u8>> + 'a;

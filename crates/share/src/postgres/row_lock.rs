@@ -9,18 +9,18 @@ use std::time::{Duration, Instant};
 
 use postgres::types::{ToSql, Type};
 use postgres::{Client, GenericClient, Transaction};
-use uuid::Uuid;
-
-use super::listener::notify;
-use super::tables::{deleted, gone, store_event, usage_of};
-use super::{Database, failed};
-use crate::quota::{Difference, Quota, QuotaSettings, Quotas, Usage, WINDOW, too_much, too_often};
 use sidenote_base::error::{Error, ErrorKind, Result};
 use sidenote_journal::event::Event;
 use sidenote_markdown::edit::{ContentHash, FileLocation};
 use sidenote_markdown::path::is_below;
 use sidenote_vault::apply_result::{Applied, CommittedFile};
 use sidenote_vault::failpoint;
+use uuid::Uuid;
+
+use super::listener::notify;
+use super::tables::{deleted, gone, store_event, usage_of};
+use super::{Database, failed};
+use crate::quota::{Difference, Quota, QuotaSettings, Quotas, Usage, WINDOW, too_much, too_often};
 
 /// After this time without a statement, the database ends a transaction, so that a server that was cut off does not keep the
 /// lock.

@@ -2,9 +2,9 @@
 
 use postgres::error::SqlState;
 use postgres::types::Type;
+use sidenote_base::error::{Error, Result};
 
 use super::{Database, failed};
-use sidenote_base::error::{Error, Result};
 
 /// The migrations, oldest first. One that was released never changes.
 const MIGRATIONS: [&str; 3] =

@@ -7,16 +7,16 @@ use postgres::fallible_iterator::FallibleIterator as _;
 use postgres::types::Type;
 use postgres::{GenericClient, Transaction};
 use serde::Serialize;
-use uuid::Uuid;
-
-use super::{Database, SET_VAULT, failed};
-use crate::quota::{QuotaSetting, QuotaSettings, Usage};
 use sidenote_base::clock::Timestamp;
 use sidenote_base::error::{Error, ErrorKind, Result};
 use sidenote_journal::event::Event;
 use sidenote_markdown::edit::ContentHash;
 use sidenote_vault::copy::SharedPath;
 use sidenote_vault::failpoint;
+use uuid::Uuid;
+
+use super::{Database, SET_VAULT, failed};
+use crate::quota::{QuotaSetting, QuotaSettings, Usage};
 
 /// How many contents are asked for at once. They arrive one by one.
 const CONTENTS: usize = 1_000;

@@ -6,10 +6,9 @@ use percent_encoding::percent_decode_str;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::{ClientConfig, RootCertStore};
-use tokio_postgres_rustls::MakeRustlsConnect;
-
 use sidenote_base::error::{Error, Result};
 use sidenote_http_client::authorities;
+use tokio_postgres_rustls::MakeRustlsConnect;
 
 /// The modes of libpq that check the certificate. TLS here always does, so they mean no more than `require`.
 const CHECKING_MODES: [&str; 2] = ["verify-ca", "verify-full"];

@@ -1,12 +1,12 @@
 //! The vectors of the passages of a vault, each made once in the whole service.
 
 use postgres::types::Type;
-use uuid::Uuid;
-
-use super::{Database, failed};
 use sidenote_base::error::Result;
 use sidenote_vault::authority::StoredVector;
 use sidenote_vault::failpoint;
+use uuid::Uuid;
+
+use super::{Database, failed};
 
 impl Database {
     /// Reads the vectors of a model for those of some passages that have one.

@@ -4,11 +4,11 @@
 use std::collections::BTreeSet;
 
 use serde::Serialize;
-
-use crate::replica::{Replica, SyncReply};
 use sidenote_base::error::Result;
 use sidenote_markdown::path::{NotePath, key};
 use sidenote_store::{CheckRequest, Open, Store};
+
+use crate::replica::{Replica, SyncReply};
 
 /// With more removed files than this, all notes are checked, and not only those that have the name of one.
 const MAX_NAMES: usize = 100;

@@ -3,12 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 
-use crate::replica::plan::{LocalFile, Step, folders_of};
 use sidenote_base::clock::{Timestamp, event_id, wall_nanos};
 use sidenote_base::error::{Error, ErrorKind, Result};
-use sidenote_base::parallel;
-use sidenote_base::platform;
 use sidenote_base::platform::FileMetadata;
+use sidenote_base::{parallel, platform};
 use sidenote_journal::Journal;
 use sidenote_journal::event::Event;
 use sidenote_markdown::edit::{ChangeSet, Content, ContentHash, FileChange, FileLocation};
@@ -19,6 +17,8 @@ use sidenote_vault::Vault;
 use sidenote_vault::apply_result::{Applied, CommittedFile};
 use sidenote_vault::copy::{SharedFiles, SharedPath};
 use sidenote_vault::undo_log::{FetchedContents, UndoLog};
+
+use crate::replica::plan::{LocalFile, Step, folders_of};
 
 /// The least number of files that a thread reads.
 const FILES_PER_THREAD: usize = 32;

@@ -6,7 +6,6 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use serde::Serialize;
-
 use sidenote_links::conflict_copy::marked_path;
 use sidenote_markdown::edit::ContentHash;
 use sidenote_markdown::path::key;

@@ -2,9 +2,6 @@
 
 use std::time::Duration;
 
-use crate::address::VaultAddress;
-use crate::oauth::token_source::TokenSource;
-use crate::refusal_text::said;
 use sidenote_base::error::{Error, ErrorKind, Result};
 use sidenote_base::safe_open::MAX_IN_MEMORY;
 use sidenote_config::Secret;
@@ -16,6 +13,10 @@ use sidenote_store::replication::protocol::{
 };
 use sidenote_vault::authority::SharedPosition;
 use sidenote_vault::failpoint;
+
+use crate::address::VaultAddress;
+use crate::oauth::token_source::TokenSource;
+use crate::refusal_text::said;
 
 /// The longest list of changes in bytes.
 const MAX_CHANGES: u64 = 512 << 20;

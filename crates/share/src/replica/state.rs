@@ -7,7 +7,6 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-
 use sidenote_base::atomic_file::AtomicFile;
 use sidenote_base::error::{Error, ErrorKind, Result};
 use sidenote_base::{platform, safe_open};

@@ -4,10 +4,11 @@ use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::replica::{LeftOutFile, Progress, Replica, SyncReply};
 use sidenote_base::error::{Error, ErrorKind, Result};
 use sidenote_vault::watch::Watcher;
 use sidenote_vault::write_lock::local_folder;
+
+use crate::replica::{LeftOutFile, Progress, Replica, SyncReply};
 
 /// The interval at which the service is asked what changed. The question costs it one short query.
 pub const POLL_INTERVAL: Duration = Duration::from_secs(2);

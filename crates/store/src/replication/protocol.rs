@@ -4,7 +4,6 @@
 //! followed by their contents.
 
 use serde::{Deserialize, Serialize};
-
 use sidenote_base::error::{Error, Result};
 use sidenote_markdown::edit::ContentHash;
 use sidenote_vault::authority::SharedPosition;

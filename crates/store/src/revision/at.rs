@@ -1,9 +1,10 @@
 //! Opens the vault of a commit: its files, its settings and an index of them, all in the user's cache.
 
-use crate::Open;
-use crate::revision::Revisions;
 use sidenote_base::error::Result;
 use sidenote_vault::revision_files::RevisionFiles;
+
+use crate::Open;
+use crate::revision::Revisions;
 
 /// What the settings below have as their origin.
 const ORIGIN: &str = "at";

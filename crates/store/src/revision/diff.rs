@@ -5,10 +5,6 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use globset::GlobSet;
 use serde::Serialize;
-
-use crate::revision::Revisions;
-use crate::revision::renames::{NamedContent, is_document, renames};
-use crate::revision::side::{GROUP, Place, ReadNote, Side, SideNames};
 use sidenote_base::error::{Error, Result};
 use sidenote_base::parallel;
 use sidenote_git::{NamedCommit, PathChange};
@@ -16,7 +12,10 @@ use sidenote_links::note_diff::{LinkEnd, NoteDiff, NoteState};
 use sidenote_markdown::path::NotePath;
 use sidenote_search::path_glob;
 
+use crate::revision::Revisions;
+use crate::revision::renames::{NamedContent, is_document, renames};
 pub use crate::revision::side::DiffSide;
+use crate::revision::side::{GROUP, Place, ReadNote, Side, SideNames};
 
 /// What to compare.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -10,7 +10,6 @@ mod side;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::Open;
 use sidenote_base::clock::Clock;
 use sidenote_base::error::{Error, ErrorKind, Result};
 use sidenote_config::Config;
@@ -20,6 +19,8 @@ use sidenote_open_vault::Core;
 use sidenote_vault::authority::with_authority;
 use sidenote_vault::location::Location;
 use sidenote_vault::{Vault, canonical_path_of};
+
+use crate::Open;
 
 /// A vault with its settings, as [`Open`] describes it.
 pub(crate) struct OpenedVault {

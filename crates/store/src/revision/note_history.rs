@@ -1,16 +1,16 @@
 //! Lists the commits that touched a note, and what each changed in it.
 
 use serde::Serialize;
-
-use crate::Store;
-use crate::revision::Revisions;
-use crate::revision::renames::is_document;
-use crate::revision::side::ReadNote;
 use sidenote_base::clock::Timestamp;
 use sidenote_base::error::{Error, ErrorKind, Result};
 use sidenote_git::{FileCommit, FileVersion, Objects};
 use sidenote_links::note_diff::{NoteDiff, NoteState};
 use sidenote_markdown::path::NotePath;
+
+use crate::Store;
+use crate::revision::Revisions;
+use crate::revision::renames::is_document;
+use crate::revision::side::ReadNote;
 
 /// What a commit did to a note.
 #[derive(Debug, Clone, PartialEq, Serialize)]

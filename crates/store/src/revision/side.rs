@@ -5,9 +5,6 @@ use std::convert::Infallible;
 use std::sync::Arc;
 
 use serde::Serialize;
-
-use crate::revision::Revisions;
-use crate::revision::renames::is_document;
 use sidenote_base::clock::Timestamp;
 use sidenote_base::error::{ErrorKind, Result};
 use sidenote_base::parallel;
@@ -26,6 +23,9 @@ use sidenote_vault::Vault;
 use sidenote_vault::link_dialects::{DialectRules, is_marker, sample};
 use sidenote_vault::revision_files::RevisionSettings;
 use sidenote_vault::scan::scan;
+
+use crate::revision::Revisions;
+use crate::revision::renames::is_document;
 
 /// So many files are read at a time.
 pub(super) const GROUP: usize = 256;

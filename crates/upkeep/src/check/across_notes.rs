@@ -3,9 +3,10 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::check::problem::Problem;
 use sidenote_markdown::path::{NotePath, key};
 use sidenote_markdown::word_sketch::{ALIKE, WordSketch};
+
+use crate::check::problem::Problem;
 
 /// The number of notes above which a shared sequence counts as part of a template.
 const CROWD: usize = 40;

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
+use sidenote_base::error::{Error, Result};
 
 use crate::check::codes::{Scope, find};
 use crate::check::problem::Problem;
-use sidenote_base::error::{Error, Result};
 
 /// The version of the format.
 const VERSION: u32 = 1;

@@ -1,6 +1,5 @@
 //! The files that a check reads: those on the disk, or given ones such as those that git has staged.
 
-use crate::check::problem::Problem;
 use sidenote_base::error::{Error, ErrorKind, Result};
 use sidenote_base::parallel;
 use sidenote_links::dialect::DialectChoice;
@@ -12,6 +11,8 @@ use sidenote_markdown::path::NotePath;
 use sidenote_vault::Vault;
 use sidenote_vault::link_dialects::{DialectRules, is_marker, sample};
 use sidenote_vault::scan::scan;
+
+use crate::check::problem::Problem;
 
 /// Reads the bytes of a file.
 pub(super) type ReadBytes<'a> = dyn Fn(&NotePath) -> Result<Vec<u8>> + Sync + 'a;

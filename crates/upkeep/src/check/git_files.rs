@@ -3,11 +3,12 @@
 use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 
-use crate::check::files::CheckedFiles;
 use sidenote_base::error::{Error, ErrorKind, Result};
 use sidenote_git::{ObjectId, Repository, TreeFile};
 use sidenote_markdown::path::NotePath;
 use sidenote_vault::Vault;
+
+use crate::check::files::CheckedFiles;
 
 /// The files that changed between two states of a vault.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

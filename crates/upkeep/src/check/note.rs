@@ -1,8 +1,5 @@
 //! The check of one note or canvas: its links, its markup, and the comments in it that turn codes off.
 
-use crate::check::codes;
-use crate::check::codes::{Scope, Severity, near_miss};
-use crate::check::problem::{Fix, LineTexts, Place, Problem};
 use sidenote_links::dialect::{DialectUnit, PathSpelling};
 use sidenote_links::link_part::LinkPart;
 use sidenote_links::merge::first_conflict;
@@ -18,6 +15,10 @@ use sidenote_markdown::note_names::own_id;
 use sidenote_markdown::path::{NotePath, clean};
 use sidenote_markdown::span::Span;
 use sidenote_markdown::word_sketch::WordSketch;
+
+use crate::check::codes;
+use crate::check::codes::{Scope, Severity, near_miss};
+use crate::check::problem::{Fix, LineTexts, Place, Problem};
 
 /// What a check keeps of a note.
 #[derive(Default)]

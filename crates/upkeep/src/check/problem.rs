@@ -3,11 +3,11 @@
 use std::cell::RefCell;
 
 use serde::Serialize;
-
-use crate::check::codes::{Scope, Severity, find};
 use sidenote_markdown::line_column::{Locator, Region};
 use sidenote_markdown::path::NotePath;
 use sidenote_markdown::span::Span;
+
+use crate::check::codes::{Scope, Severity, find};
 
 /// The length of a fingerprint in hexadecimal digits.
 const FINGERPRINT_LENGTH: usize = 32;

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use globset::GlobSet;
+use sidenote_base::error::{Error, Result};
+use sidenote_config::{CheckConfig, Config};
+use sidenote_search::path_glob;
 
 use crate::check::codes;
 use crate::check::codes::{Severity, hint_of_unknown};
 use crate::check::problem::Problem;
-use sidenote_base::error::{Error, Result};
-use sidenote_config::{CheckConfig, Config};
-use sidenote_search::path_glob;
 
 /// The keys of the settings.
 const SEVERITY: &str = "check.severity";

@@ -2,11 +2,6 @@
 
 use std::collections::HashMap;
 
-use crate::Upkeep;
-use crate::check::across_notes::near_duplicates;
-use crate::check::files::CheckedFiles;
-use crate::check::problem::Problem;
-use crate::check::rules::Rules;
 use sidenote_base::error::Result;
 use sidenote_base::parallel;
 use sidenote_links::rewrite::parse;
@@ -15,6 +10,12 @@ use sidenote_markdown::decode::decode;
 use sidenote_markdown::frontmatter;
 use sidenote_markdown::path::NotePath;
 use sidenote_markdown::word_sketch::WordSketch;
+
+use crate::Upkeep;
+use crate::check::across_notes::near_duplicates;
+use crate::check::files::CheckedFiles;
+use crate::check::problem::Problem;
+use crate::check::rules::Rules;
 
 /// The bytes of a text below which it says nothing, such as an empty note.
 const SHORTEST: usize = 20;

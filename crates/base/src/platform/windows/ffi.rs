@@ -3,9 +3,8 @@
 
 use std::ffi::c_void;
 use std::fs::File;
-use std::io;
 use std::os::windows::io::{AsRawHandle as _, BorrowedHandle, FromRawHandle as _, OwnedHandle};
-use std::{mem, ptr};
+use std::{io, mem, ptr};
 
 use windows_sys::Wdk::Foundation::OBJECT_ATTRIBUTES;
 use windows_sys::Wdk::Storage::FileSystem::{
