@@ -4,7 +4,9 @@
 //! The sources are read as text in which comments and literals are replaced by blanks, so that only code counts.
 
 mod circles;
+mod comments;
 mod contributing;
+mod sizes;
 mod spec_references;
 
 use std::collections::BTreeSet;
@@ -87,6 +89,10 @@ impl Source {
     fn modules(&self) -> Vec<&str> {
         let stem = self.path.trim_end_matches(".rs");
         stem.strip_suffix("/mod").unwrap_or(stem).split('/').collect()
+    }
+
+    fn layer(&self) -> &str {
+        self.modules()[0]
     }
 
     /// Gives a position as compilers print it.
@@ -276,9 +282,11 @@ fn every_file_has_its_own_header() {
         // The documentation of a crate is its first page, and as long as that.
         let fits = (1..=4).contains(&lines) || source.file.ends_with("lib.rs") && lines > 0;
         let length = (!fits).then(|| format!("it opens with {lines} lines of `//!`, not 1 to 4"));
+        let fault = comments::fault(&said).filter(|_| !source.file.ends_with("lib.rs"));
+        let fault = fault.map(|what| format!("its header {what}: {said}"));
         let same = sources.iter().find(|other| other.file != source.file && header(other) == said);
         let same = same.map(|other| format!("its header is that of {}", other.file));
-        [length, same].into_iter().flatten().map(|what| source.place(0, what)).collect()
+        [length, fault, same].into_iter().flatten().map(|what| source.place(0, what)).collect()
     });
 }
 

@@ -278,3 +278,14 @@ pub fn slash_path(inner: &Path) -> Option<String> {
     }
     Some(path)
 }
+
+/// Returns whether Windows reserves a name for a device, with or without an extension.
+pub fn is_device_name(name: &str) -> bool {
+    let device = name.split('.').next().unwrap_or(name).trim_end().to_ascii_uppercase();
+    let number = device.strip_prefix("COM").or_else(|| device.strip_prefix("LPT"));
+    let is_numbered = number.is_some_and(|rest| {
+        let mut rest = rest.chars();
+        matches!((rest.next(), rest.next()), (Some('0'..='9' | '¹' | '²' | '³'), None))
+    });
+    matches!(device.as_str(), "CON" | "PRN" | "AUX" | "NUL" | "CONIN$" | "CONOUT$") || is_numbered
+}

@@ -3,38 +3,38 @@
 //!
 //! Defaults < user file < vault file < environment < flags. An unknown key fails; a vault's file may set safe keys
 //! only, because a vault can be a download.
-// size: one table of settings, with its layers and its edits.
 
 mod check_settings;
 mod git_settings;
+mod layers;
 mod home;
 mod link_settings;
 pub mod note_kinds;
 mod relation_settings;
+mod user_file;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use etcetera::BaseStrategy as _;
 use serde::{Deserialize, Serialize};
-use sidenote_base::atomic_file::AtomicFile;
 use sidenote_base::error::{Error, Result};
-use sidenote_base::{platform, safe_open};
-use toml::{Table, Value};
-use toml_edit::{DocumentMut, Item};
+use toml::Value;
 
 pub use crate::check_settings::CheckConfig;
 pub use crate::git_settings::{CommitPolicy, GitConfig, GitVault};
 pub use crate::home::{expand_home, home_folder};
+use crate::layers::{defaults, merge, put, set_text, unflatten, vault_file};
 pub use crate::link_settings::{LINK_DIALECTS, LinksConfig, LinksFolder};
 pub use crate::relation_settings::RelationConfig;
+pub use crate::user_file::{ConfigEdit, SettingChange, edit_user_file, set_user, set_user_for_vault};
 
-const DEFAULTS: &str = include_str!("config.toml");
+pub(crate) const DEFAULTS: &str = include_str!("config.toml");
 
 /// The file with a vault's own settings, as a path from its root.
 pub const VAULT_FILE: &str = ".sidenote/config.toml";
 /// The maximum size of that file in bytes.
-const MAX_VAULT_FILE: u64 = 1_000_000;
+pub(crate) const MAX_VAULT_FILE: u64 = 1_000_000;
 
 /// Keys that a vault's own file may not set: they decide what runs or what is reached.
 const UNSAFE_IN_VAULT: &[&str] = &[
@@ -70,7 +70,7 @@ const UNSAFE_IN_VAULT: &[&str] = &[
 
 /// Keys that the user's file may set for single vaults only: a commit runs the programs that a repository names, such
 /// as its hooks, and not every vault can be trusted that much.
-const ONLY_FOR_ONE_VAULT: &[&str] = &["git.commit"];
+pub(crate) const ONLY_FOR_ONE_VAULT: &[&str] = &["git.commit"];
 
 /// Where a value came from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -304,9 +304,9 @@ impl std::fmt::Debug for Secret {
 }
 
 /// What is shown in place of a secret.
-const HIDDEN: &str = "(set)";
+pub(crate) const HIDDEN: &str = "(set)";
 /// Keys whose values are never shown.
-const SECRET_KEYS: &[&str] = &["embed.api_key"];
+pub(crate) const SECRET_KEYS: &[&str] = &["embed.api_key"];
 
 /// Settings about memory.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -648,132 +648,8 @@ pub fn cache_folder(root: &Path, base: Option<&Path>) -> Option<PathBuf> {
     Some(base.join(name.get(..16)?))
 }
 
-/// A change of one setting in the user's file.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum SettingChange {
-    /// Set to a text.
-    Text(String),
-    /// Set to a whole number.
-    Number(i64),
-    /// Set to any other value, written as TOML.
-    Toml(String),
-    /// Removed, so that the default applies.
-    Unset,
-}
-
-/// The result of a change of the user's file.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct ConfigEdit {
-    /// The file.
-    pub file: PathBuf,
-    /// The differences, one line each. They never contain the value of a secret.
-    pub changes: Vec<String>,
-    /// Whether the file was written.
-    pub applied: bool,
-}
-
-/// Changes settings in the user's file and keeps every other byte of it. A dry run only reports what would change.
-///
-/// # Errors
-/// `Invalid` if the file is not TOML; `Io` if it cannot be read or written.
-pub fn edit_user_file(changes: &[(&str, SettingChange)], dry_run: bool) -> Result<ConfigEdit> {
-    let (file, mut document) = read_user_file()?;
-    let mut said = Vec::new();
-    for (key, setting) in changes {
-        said.extend(edit_one(&mut document, key, setting, &file)?);
-    }
-    let applied = !dry_run && !said.is_empty();
-    if applied {
-        save_user_file(&file, &document.to_string())?;
-    }
-    Ok(ConfigEdit { file, changes: said, applied })
-}
-
-/// Reads the user's file, to be edited; a missing one is empty.
-fn read_user_file() -> Result<(PathBuf, DocumentMut)> {
-    let file = user_file()
-        .ok_or_else(|| Error::not_found("there is no home folder for settings").with_hint("set HOME"))?;
-    let before = match std::fs::read_to_string(&file) {
-        Ok(text) => text,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
-        Err(error) => return Err(Error::io("read", &file, error)),
-    };
-    parse(&before, &file)?;
-    let document = before
-        .parse()
-        .map_err(|_: toml_edit::TomlError| Error::invalid(format!("{} is not valid TOML", file.display())))?;
-    Ok((file, document))
-}
-
-/// Sets one setting in the user's file to a value of its type, or removes it. A dry run only reports what would change.
-///
-/// # Errors
-/// `Invalid` for an unknown key, and for a value of a wrong type or out of range; otherwise those of
-/// [`edit_user_file`].
-pub fn set_user(key: &str, value: Option<&str>, dry_run: bool) -> Result<ConfigEdit> {
-    let origin = || Origin::Flag("config set".to_owned());
-    let mut values: BTreeMap<String, (Value, Origin)> = flatten(&parse(DEFAULTS, Path::new("config.toml"))?)
-        .into_iter()
-        .map(|(key, value)| (key, (value, Origin::Default)))
-        .collect();
-    if ONLY_FOR_ONE_VAULT.contains(&key) {
-        return Err(git_settings::only_for_one_vault(&format!("{key} cannot be set for all vaults"), key));
-    }
-    let Some(text) = value else {
-        if !values.contains_key(key) && !can_be_added(key) {
-            return Err(no_setting(&values, key, format!("{key} is no setting")));
-        }
-        return edit_user_file(&[(key, SettingChange::Unset)], dry_run);
-    };
-    let known = values.get(key).map(|(value, _)| value);
-    if matches!(known, Some(Value::Array(_) | Value::Table(_))) || known.is_none() && can_be_added(key) {
-        let table = parse(&format!("value = {text}"), Path::new("the value"))?;
-        put(&mut values, key, table.get("value").cloned().unwrap_or(Value::Boolean(false)), origin())?;
-        checked_sections(&values)?;
-        return edit_user_file(&[(key, SettingChange::Toml(text.to_owned()))], dry_run);
-    }
-    set_text(&mut values, key, text, origin())?;
-    checked_sections(&values)?;
-    let setting = match values.get(key).map(|(value, _)| value) {
-        Some(Value::Integer(number)) => SettingChange::Number(*number),
-        Some(Value::Boolean(flag)) => SettingChange::Toml(flag.to_string()),
-        Some(Value::Float(_)) => SettingChange::Toml(text.trim().to_owned()),
-        _ => SettingChange::Text(text.to_owned()),
-    };
-    edit_user_file(&[(key, setting)], dry_run)
-}
-
-/// Sets a setting of commits for one vault in the user's file, or removes it. A dry run only reports what would change.
-///
-/// # Errors
-/// `Invalid` for a key that cannot be set for one vault, and for a value out of range; otherwise those of
-/// [`edit_user_file`].
-pub fn set_user_for_vault(root: &Path, key: &str, value: Option<&str>, dry_run: bool) -> Result<ConfigEdit> {
-    if let Some(text) = value {
-        let mut values: BTreeMap<String, (Value, Origin)> =
-            flatten(&parse(DEFAULTS, Path::new("config.toml"))?)
-                .into_iter()
-                .map(|(key, value)| (key, (value, Origin::Default)))
-                .collect();
-        set_text(&mut values, key, text, Origin::Flag("config set".to_owned()))?;
-        checked_sections(&values)?;
-    }
-    let (file, mut document) = read_user_file()?;
-    let change = git_settings::edit_vault(&mut document, root, key, value, &file)?;
-    let applied = !dry_run && change.is_some();
-    if applied {
-        save_user_file(&file, &document.to_string())?;
-    }
-    Ok(ConfigEdit { file, changes: change.into_iter().collect(), applied })
-}
-
-/// Returns whether a key is in a table to which keys can be added.
-fn can_be_added(key: &str) -> bool {
-    key.starts_with("types.") || key.starts_with("relations.")
-}
-
 /// Refuses settings that contradict each other.
-fn checked_sections(values: &BTreeMap<String, (Value, Origin)>) -> Result<()> {
+pub(crate) fn checked_sections(values: &BTreeMap<String, (Value, Origin)>) -> Result<()> {
     let sections: ConfigSections = unflatten(values).try_into().map_err(|error: toml::de::Error| {
         Error::invalid("the settings do not fit together").with_source(error)
     })?;
@@ -781,231 +657,4 @@ fn checked_sections(values: &BTreeMap<String, (Value, Origin)>) -> Result<()> {
     sections.git.checked()?;
     relation_settings::checked(sections.relations)?;
     checked(sections.types).map(drop)
-}
-
-/// Changes one setting, and returns what changed, if anything.
-fn edit_one(
-    document: &mut DocumentMut,
-    key: &str,
-    setting: &SettingChange,
-    file: &Path,
-) -> Result<Option<String>> {
-    let (section, name) = key.split_once('.').unwrap_or(("", key));
-    let root = document.as_table_mut();
-    if !root.contains_key(section) {
-        if matches!(setting, SettingChange::Unset) {
-            return Ok(None);
-        }
-        root.insert(section, toml_edit::table());
-    }
-    let table = root
-        .get_mut(section)
-        .and_then(Item::as_table_like_mut)
-        .ok_or_else(|| Error::invalid(format!("{section} in {} is no section", file.display())))?;
-    let bare = |item: &Item| {
-        // A comment after the value is not part of it.
-        item.as_value().cloned().map(|mut value| {
-            value.decor_mut().clear();
-            value.to_string()
-        })
-    };
-    let was = table.get(name).map(|item| bare(item).unwrap_or_else(|| item.to_string()));
-    let fresh = match setting {
-        SettingChange::Text(text) => Some(toml_edit::Value::from(text.as_str())),
-        SettingChange::Number(number) => Some(toml_edit::Value::from(*number)),
-        SettingChange::Toml(text) => Some(text.trim().parse().map_err(|_: toml_edit::TomlError| {
-            Error::invalid(format!("{text:?} is not a TOML value"))
-                .with_hint("write a list as [\"a\", \"b\"] and a table as { a = 1 }")
-        })?),
-        SettingChange::Unset => None,
-    };
-    let is = fresh.as_ref().map(|value| value.to_string().trim().to_owned());
-    if was == is {
-        return Ok(None);
-    }
-    match (fresh, table.get_mut(name).and_then(Item::as_value_mut)) {
-        // The text around the value stays, with a comment after it.
-        (Some(mut fresh), Some(old)) => {
-            *fresh.decor_mut() = old.decor().clone();
-            *old = fresh;
-        }
-        (Some(fresh), None) => drop(table.insert(name, toml_edit::value(fresh))),
-        (None, _) => drop(table.remove(name)),
-    }
-    let shown = |value: Option<String>| match value {
-        Some(_) if SECRET_KEYS.contains(&key) => HIDDEN.to_owned(),
-        Some(value) => value,
-        None => "the default".to_owned(),
-    };
-    Ok(Some(format!("{key}: {} -> {}", shown(was), shown(is))))
-}
-
-/// Writes the user's file, whole or not at all. Because it may hold a key, a new file is readable by the user only.
-fn save_user_file(file: &Path, text: &str) -> Result<()> {
-    use std::io::Write as _;
-    // If the file is a symbolic link to another folder of settings, it stays one.
-    let file = platform::canonicalize(file).unwrap_or_else(|_| file.to_owned());
-    let folder = file.parent().unwrap_or(Path::new(""));
-    #[expect(clippy::disallowed_methods, reason = "the user's own settings")]
-    std::fs::create_dir_all(folder).map_err(|error| Error::io("create", folder, error))?;
-    let failed = |error| Error::io("write", &file, error);
-    let write = |to: &mut std::fs::File| to.write_all(text.as_bytes()).map_err(failed);
-    AtomicFile::new(&file).mode(0o600).sync().write(failed, write)
-}
-
-/// Returns the built-in defaults.
-fn defaults() -> Result<BTreeMap<String, (Value, Origin)>> {
-    let table = parse(DEFAULTS, Path::new("config.toml"))?;
-    Ok(flatten(&table).into_iter().map(|(key, value)| (key, (value, Origin::Default))).collect())
-}
-
-fn parse(text: &str, path: &Path) -> Result<Table> {
-    text.parse::<Table>().map_err(|error: toml::de::Error| {
-        let wrong = Error::invalid(format!("{} is not valid TOML", path.display()));
-        // The parser's message quotes the malformed line, which may contain a key.
-        if text.contains("api_key") { wrong } else { wrong.with_source(error) }
-    })
-}
-
-fn flatten(table: &Table) -> Vec<(String, Value)> {
-    let mut flat = Vec::new();
-    for (section, value) in table {
-        match value {
-            Value::Table(inner) => {
-                flat.extend(inner.iter().map(|(key, value)| (format!("{section}.{key}"), value.clone())));
-            }
-            other => flat.push((section.clone(), other.clone())),
-        }
-    }
-    flat
-}
-
-fn unflatten(values: &BTreeMap<String, (Value, Origin)>) -> Table {
-    let mut table = Table::new();
-    for (key, (value, _)) in values {
-        if let Some((section, name)) = key.split_once('.') {
-            let entry = table.entry(section).or_insert_with(|| Value::Table(Table::new()));
-            if let Value::Table(inner) = entry {
-                inner.insert(name.to_owned(), value.clone());
-            }
-        }
-    }
-    table
-}
-
-/// Reads a vault's own settings; empty if it has none.
-fn vault_file(root: &Path) -> Result<String> {
-    let path = root.join(VAULT_FILE);
-    let bytes = match safe_open::read(root, VAULT_FILE, MAX_VAULT_FILE) {
-        Ok(bytes) => bytes,
-        Err(error)
-            if matches!(error.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory) =>
-        {
-            return Ok(String::new());
-        }
-        Err(error) => return Err(safe_open::failed("read", &path, error)),
-    };
-    String::from_utf8(bytes).map_err(|_| Error::invalid(format!("{} is not UTF-8", path.display())))
-}
-
-fn merge(
-    values: &mut BTreeMap<String, (Value, Origin)>,
-    text: &str,
-    path: &Path,
-    origin: Origin,
-    refused: &[&str],
-) -> Result<()> {
-    for (key, value) in flatten(&parse(text, path)?) {
-        if refused.contains(&key.as_str()) && matches!(origin, Origin::User(_)) {
-            return Err(git_settings::only_for_one_vault(&format!("{} sets {key}", path.display()), &key));
-        }
-        if refused.contains(&key.as_str()) {
-            return Err(Error::invalid(format!(
-                "{} sets {key}, which only your own settings can do",
-                path.display()
-            ))
-            .with_hints(
-                "set it in your own file; `sidenote config show` tells where that is",
-                "ask the user to set it in their own file",
-            ));
-        }
-        put(values, &key, value, origin.clone())?;
-    }
-    Ok(())
-}
-
-/// Returns the error for an unknown setting, which names the settings that may be meant: the most similar ones, or the sections.
-fn no_setting(values: &BTreeMap<String, (Value, Origin)>, key: &str, message: String) -> Error {
-    /// A name may have one wrong character for each of so many characters.
-    const CHARACTERS: usize = 4;
-    /// The maximum number of names that the error gives.
-    const NAMED: usize = 3;
-    let section = key.split('.').next().unwrap_or_default();
-    let mut near: Vec<(usize, &str)> =
-        values.keys().map(|known| (strsim::osa_distance(known, key), known.as_str())).collect();
-    near.retain(|(wrong, _)| *wrong <= key.len() / CHARACTERS);
-    near.sort_unstable();
-    let near: Vec<&str> = near.into_iter().take(NAMED).map(|(_, known)| known).collect();
-    let in_section =
-        || values.keys().filter(move |known| known.split('.').next() == Some(section)).map(String::as_str);
-    let mut sections: Vec<&str> = values.keys().filter_map(|known| known.split('.').next()).collect();
-    sections.dedup();
-    let hint = if !near.is_empty() {
-        format!("did you mean {}? `sidenote config show` lists all settings", near.join(" or "))
-    } else if in_section().next().is_some() {
-        format!("settings of {section} are {}", in_section().collect::<Vec<_>>().join(", "))
-    } else {
-        format!("settings begin with {}; `sidenote config show` lists them", sections.join(", "))
-    };
-    Error::invalid(message).with_hint(hint)
-}
-
-fn put(
-    values: &mut BTreeMap<String, (Value, Origin)>,
-    key: &str,
-    value: Value,
-    origin: Origin,
-) -> Result<()> {
-    if can_be_added(key) && value.is_table() && !values.contains_key(key) {
-        values.insert(key.to_owned(), (value, origin));
-        return Ok(());
-    }
-    // A type of relations keeps the fields that are not set.
-    if key.starts_with("relations.")
-        && let (Some((Value::Table(old), _)), Value::Table(new)) = (values.get(key), &value)
-    {
-        let mut merged = old.clone();
-        merged.extend(new.clone());
-        values.insert(key.to_owned(), (Value::Table(merged), origin));
-        return Ok(());
-    }
-    let Some((old, _)) = values.get(key) else {
-        return Err(no_setting(values, key, format!("{origin} sets {key}, which is no setting")));
-    };
-    if !old.same_type(&value) {
-        return Err(Error::invalid(format!(
-            "{origin} sets {key} to a {}, not a {}",
-            value.type_str(),
-            old.type_str()
-        )));
-    }
-    values.insert(key.to_owned(), (value, origin));
-    Ok(())
-}
-
-/// Sets a key from text, with the type of its default.
-fn set_text(
-    values: &mut BTreeMap<String, (Value, Origin)>,
-    key: &str,
-    text: &str,
-    origin: Origin,
-) -> Result<()> {
-    let wrong = |kind: &str| Error::invalid(format!("{origin} sets {key} to {text:?}, which is no {kind}"));
-    let value = match values.get(key).map(|(value, _)| value) {
-        Some(Value::Integer(_)) => Value::Integer(text.parse().map_err(|_| wrong("whole number"))?),
-        Some(Value::Boolean(_)) => Value::Boolean(text.parse().map_err(|_| wrong("true or false"))?),
-        Some(Value::Float(_)) => Value::Float(text.parse().map_err(|_| wrong("number"))?),
-        _ => Value::String(text.to_owned()),
-    };
-    put(values, key, value, origin)
 }

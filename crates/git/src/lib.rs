@@ -101,6 +101,7 @@ impl std::fmt::Display for ObjectId {
 /// The git repository that a folder belongs to.
 ///
 /// Paths of files are relative to that folder, with forward slashes. What lies outside of the folder is left out.
+// size: all questions about one repository, in a file for each topic.
 #[derive(Debug, Clone)]
 pub struct Repository {
     /// The top folder of the working tree.

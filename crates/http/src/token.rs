@@ -1,6 +1,7 @@
 //! The token that clients of a server send: reading its file, which is created with a new token if it is missing.
 
 use std::io::Write as _;
+use std::net::SocketAddr;
 use std::path::Path;
 
 use sidenote_base::error::{Error, Result};
@@ -42,4 +43,16 @@ pub fn read_or_create(path: &Path, is_told: bool) -> Result<String> {
             .with_hint("remove the file; a new token is created at the next start"));
     }
     Ok(token.to_owned())
+}
+
+/// Refuses to listen without a token at an address that other machines can reach.
+///
+/// # Errors
+/// `Invalid` if it is no address of this machine alone.
+pub fn refuse_without_token(address: SocketAddr) -> Result<()> {
+    if address.ip().is_loopback() {
+        return Ok(());
+    }
+    Err(Error::invalid(format!("other machines can reach {address}, and there is no token"))
+        .with_hints("give --token-file FILE, or listen on 127.0.0.1", ""))
 }

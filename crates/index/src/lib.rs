@@ -322,6 +322,7 @@ enum Job {
 }
 
 /// An open index.
+// size: what other crates ask of the index: opening, sync, snapshots, vectors and its end.
 pub struct Index {
     shared: Arc<IndexState>,
     vault: Arc<Vault>,

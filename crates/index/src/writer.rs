@@ -82,6 +82,7 @@ pub(crate) enum MergeTime {
 const LISTINGS: &str = "listings";
 
 /// The write side of the index.
+// size: the steps of one batch and their order, in a file of `writer/` for each topic.
 pub(crate) struct Writer {
     pub(crate) folder: PathBuf,
     pub(crate) vault: Arc<Vault>,

@@ -1,8 +1,9 @@
 //! The rules that the name of a new file obeys.
 
 use sidenote_base::error::{Error, Result};
+use sidenote_base::platform;
 
-use crate::path::{is_device, is_forbidden};
+use crate::path::is_forbidden;
 
 /// The rules for the name of a new file or folder: every system must be able to store it, every link form to contain it,
 /// and no reader may be misled by it (docs/spec/obsidian.md 1.6).
@@ -48,7 +49,7 @@ impl NameRules {
         if name.ends_with('.') {
             return refuse("Windows does not allow a dot at its end");
         }
-        if is_device(name) {
+        if platform::is_device_name(name) {
             return refuse("it is the name of a device on Windows");
         }
         Ok(())

@@ -189,7 +189,7 @@ pub fn check_shared_name(path: &str) -> Result<()> {
     if let Some(bad) = path.chars().find(|&c| is_forbidden(c)) {
         return refuse(format!("its name contains {bad:?}"));
     }
-    if let Some(name) = path.split('/').find(|name| is_device(name)) {
+    if let Some(name) = path.split('/').find(|name| platform::is_device_name(name)) {
         return refuse(format!("{name} is the name of a device on Windows"));
     }
     if path.split('/').any(|name| name.len() > 255) {
@@ -216,22 +216,11 @@ pub fn is_segment(text: &str) -> bool {
     !text.is_empty() && !text.starts_with('.') && !text.bytes().any(|byte| byte == 0)
 }
 
-/// Returns whether a name opens a device on Windows.
-pub(crate) fn is_device(name: &str) -> bool {
-    let device = name.split('.').next().unwrap_or(name).trim_end().to_ascii_uppercase();
-    let number = device.strip_prefix("COM").or_else(|| device.strip_prefix("LPT"));
-    let is_numbered = number.is_some_and(|rest| {
-        let mut rest = rest.chars();
-        matches!((rest.next(), rest.next()), (Some('0'..='9' | '¹' | '²' | '³'), None))
-    });
-    matches!(device.as_str(), "CON" | "PRN" | "AUX" | "NUL" | "CONIN$" | "CONOUT$") || is_numbered
-}
-
 /// Returns whether a segment of a path can be stored by Windows and means only a file of this name there: no device, no
 /// stream, no other folder.
 pub fn is_safe_on_windows(segment: &str) -> bool {
     let forbidden = |c: char| c.is_control() || matches!(c, '\\' | ':' | '*' | '?' | '"' | '<' | '>' | '|');
-    !segment.contains(forbidden) && !segment.ends_with(['.', ' ']) && !is_device(segment)
+    !segment.contains(forbidden) && !segment.ends_with(['.', ' ']) && !platform::is_device_name(segment)
 }
 
 /// Returns whether the name of a new file must not contain a character, because it misleads a reader or separates folders

@@ -75,6 +75,7 @@ struct Origin {
 }
 
 /// The evidence of git about the vault's files.
+// size: all questions of a repair about the history, in a file for each topic.
 pub(super) struct GitEvidence<'a> {
     core: &'a Core,
     repository: Repository,

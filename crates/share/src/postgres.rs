@@ -48,6 +48,7 @@ const MAX_IDLE: usize = 16;
 pub(crate) type Reading<'a> = Transaction<'a>;
 
 /// A database with vaults.
+// size: the connections here, and what is asked of the tables in a file for each topic.
 pub struct Database {
     config: postgres::Config,
     /// The TLS connector; `None` for a socket or a loopback address.

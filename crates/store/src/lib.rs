@@ -434,6 +434,7 @@ fn no_index(vault: &sidenote_vault::Vault) -> Error {
 const MAX_CLIENT_NAME: usize = 120;
 
 /// A vault with its index. Services read, search, change and maintain it. Clones share everything but the session.
+// size: one method for each service, and for each thing that tells calls apart.
 #[derive(Debug, Clone)]
 pub struct Store {
     core: Core,

@@ -66,6 +66,7 @@ const MAX_RULEBOOK: u64 = 1_000_000;
 pub(crate) const MAX_FILE_SIZE: u64 = 100_000_000;
 
 /// A folder of notes, with the options it was opened with.
+// size: what all layers ask of the folder: its options, its paths, and whether it may be read and written now.
 #[derive(Debug, Clone)]
 pub struct Vault {
     root: PathBuf,

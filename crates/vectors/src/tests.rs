@@ -357,3 +357,44 @@ fn a_graph_finds_outliers_of_vectors_with_a_common_part() {
     assert_eq!(queries, 18);
     assert!(met >= 17, "{met} of {queries}");
 }
+
+/// Checks that a state, which was prepared as an earlier one, finds what a state finds that holds nothing.
+#[track_caller]
+fn check_prepared(folder: &Path, earlier: &Vectors, count: i64) {
+    let later = Vectors::open(folder, DIMENSIONS).unwrap();
+    later.prepare_as(earlier);
+    for (_, query) in made(1_000_000, 5) {
+        let plain = Vectors::open(folder, DIMENSIONS).unwrap();
+        let keys: Vec<i64> = (0..count).collect();
+        assert_eq!(later.search(&query, 10, None).unwrap(), nearest(&plain, &query, &keys));
+    }
+}
+
+#[test]
+fn a_later_state_takes_over_held_vectors_of_the_same_log_alone() {
+    let (folder, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let log_of = |folder: &Path, vectors: &[(i64, Vec<f32>)]| {
+        let (mut writer, _) = VectorWriter::open(folder, DIMENSIONS, false).unwrap();
+        writer.append(vectors).unwrap();
+        writer.build_graph_beyond(COUNT as usize, &|| false).unwrap();
+        writer
+    };
+    let mut writer = log_of(folder.path(), &made(0, COUNT));
+    let earlier = Vectors::open(folder.path(), DIMENSIONS).unwrap();
+    for (_, query) in made(2_000_000, 3) {
+        earlier.search(&query, 10, None).unwrap();
+    }
+    check_prepared(folder.path(), &earlier, COUNT);
+    writer.append(&made(COUNT, 100)).unwrap();
+    check_prepared(folder.path(), &earlier, COUNT + 100);
+
+    // Another log has as many records under the same keys.
+    let reversed: Vec<(i64, Vec<f32>)> =
+        (0..COUNT).zip(made(0, COUNT).into_iter().rev()).map(|(key, (_, vector))| (key, vector)).collect();
+    drop(log_of(other.path(), &reversed));
+    for file in fs::read_dir(other.path()).unwrap() {
+        let file = file.unwrap();
+        fs::rename(file.path(), folder.path().join(file.file_name())).unwrap();
+    }
+    check_prepared(folder.path(), &earlier, COUNT);
+}

@@ -20,6 +20,7 @@ use sidenote_base::error::Result;
 use sidenote_open_vault::Core;
 
 /// Prepares what a page for people shows. Nothing is changed.
+// size: a method for each address of the page that reads, in a file for each view.
 #[derive(Debug, Clone, Copy)]
 pub struct Views<'a> {
     pub(crate) core: &'a Core,

@@ -22,7 +22,7 @@ use std::time::Duration;
 pub use assets::Asset;
 use axum::Router;
 use axum::routing::any;
-use sidenote_base::error::{Error, Result};
+use sidenote_base::error::Result;
 use sidenote_http::limits::Admission;
 use sidenote_http::{runtime, shutdown, token};
 use sidenote_store::Store;
@@ -59,16 +59,12 @@ pub type OnListening<'a> = &'a mut dyn FnMut(&str);
 /// `Invalid` if other machines can reach the address and there is no token file; `Io` if the address cannot be listened on,
 /// or the token file cannot be read or created; `Internal` if the async runtime cannot start.
 pub fn serve(store: Store, web: &Web, on_listening: OnListening<'_>) -> Result<()> {
-    if web.token_file.is_none() && !web.address.ip().is_loopback() {
-        return Err(Error::invalid(format!(
-            "other machines can reach {}, and there is no token",
-            web.address
-        ))
-        .with_hints("give --token-file FILE, or listen on 127.0.0.1", ""));
-    }
     let token = match &web.token_file {
         Some(file) => token::read_or_create(file, true)?,
-        None => token::new_token(),
+        None => {
+            token::refuse_without_token(web.address)?;
+            token::new_token()
+        }
     };
     let runtime = runtime()?;
     let served = runtime.block_on(serve_until_shutdown(store.clone(), web, &token, on_listening));

@@ -85,3 +85,9 @@ fn recipes_name_tests_that_exist() {
     }
     assert_eq!(checked, 14);
 }
+
+#[test]
+fn the_map_stays_short() {
+    let lines = read("ARCHITECTURE.md").lines().count();
+    assert!(lines <= 300, "ARCHITECTURE.md has {lines} lines; details belong in docs/dev/");
+}

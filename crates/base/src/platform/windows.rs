@@ -33,7 +33,7 @@ use windows_sys::Win32::Storage::FileSystem::{
     FILE_READ_ATTRIBUTES, FILE_TRAVERSE, FILE_WRITE_DATA, READ_CONTROL, SYNCHRONIZE, WRITE_DAC,
 };
 
-use super::{FileKind, FileMetadata, FolderState, OpenMode};
+use super::{FileKind, FileMetadata, FolderState, OpenMode, is_device_name};
 
 const OPEN_ENTRY: u32 = FILE_OPEN_REPARSE_POINT | FILE_OPEN_FOR_BACKUP_INTENT | FILE_SYNCHRONOUS_IO_NONALERT;
 const DIR_ACCESS: u32 = FILE_LIST_DIRECTORY | FILE_TRAVERSE | FILE_READ_ATTRIBUTES | SYNCHRONIZE;
@@ -96,16 +96,6 @@ fn entry_name(name: &OsStr) -> io::Result<Vec<u16>> {
     let leads_elsewhere = units.iter().any(|&unit| matches!(unit, 0x2f | 0x3a | 0x5c | 0));
     let is_relative = name == "." || name == ".." || units.is_empty();
     if leads_elsewhere || is_relative { Err(code_error(ERROR_INVALID_NAME)) } else { Ok(units) }
-}
-
-/// Says whether Windows reserves a name for a device, with or without an extension.
-fn is_device_name(name: &str) -> bool {
-    let stem = name.split('.').next().unwrap_or(name).trim_end().to_ascii_uppercase();
-    let number = stem.strip_prefix("COM").or_else(|| stem.strip_prefix("LPT"));
-    matches!(stem.as_str(), "CON" | "PRN" | "AUX" | "NUL" | "CONIN$" | "CONOUT$")
-        || number.is_some_and(|number| {
-            matches!(number, "0" | "1" | "2" | "3" | "4" | "5" | "6" | "7" | "8" | "9" | "¹" | "²" | "³")
-        })
 }
 
 /// Refuses a new name that other programs of Windows could not open.

@@ -15,7 +15,7 @@ use rmcp::transport::streamable_http_server::session::never::NeverSessionManager
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use sidenote_base::error::{Error, Result};
 use sidenote_http::limits::{Admission, MAX_BODY};
-use sidenote_http::token::read_or_create;
+use sidenote_http::token::{read_or_create, refuse_without_token};
 use sidenote_language::graphemes::shortened;
 use sidenote_markdown::control::plain;
 
@@ -102,12 +102,8 @@ impl Gate {
         // The hash alone is kept in memory.
         let token = token.map(|token| blake3::hash(token.as_bytes()));
         let has_login = http.login.is_some();
-        if token.is_none() && !has_login && !http.address.ip().is_loopback() {
-            return Err(Error::invalid(format!(
-                "other machines can reach {}, and there is no token",
-                http.address
-            ))
-            .with_hints("give --token-file FILE, or listen on 127.0.0.1", ""));
+        if token.is_none() && !has_login {
+            refuse_without_token(http.address)?;
         }
         if token.is_none() && !has_login && !http.hosts.is_empty() {
             return Err(Error::invalid("other host names are allowed, and there is no token")
