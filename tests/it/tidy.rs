@@ -402,7 +402,7 @@ fn shown_to_agents(source: &Source) -> Vec<String> {
 #[test]
 fn text_for_agents_names_no_command() {
     // Text that only commands print: how a model is set, and parts of hints for a person; and what is written for git.
-    let for_people = ["upkeep/models.rs", "upkeep/git_init.rs", "config/mod.rs"];
+    let for_people = ["upkeep/models.rs", "upkeep/git_init.rs", "config/layers.rs"];
     let part = "\"--keep\"";
     let sources: Vec<Source> = sources();
     let told = sources
