@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 use std::ops::RangeInclusive;
-use std::sync::LazyLock;
+use std::sync::{LazyLock, OnceLock};
 
 use frostem::{Algorithm, Stemmer};
 use hashbrown::{HashMap, HashSet};
@@ -33,15 +33,16 @@ pub struct Language(u8);
 struct Known {
     code: &'static str,
     algorithm: Option<Algorithm>,
+    /// The stop words, with spaces between them.
+    stop_words: &'static str,
+    /// The stop words as they are folded, on first use: most queries ask for few languages.
+    folded: OnceLock<HashSet<String>>,
 }
 
-/// The languages, with the words and letters by which they are recognised.
-struct Languages {
-    all: Vec<Known>,
+/// The words and letters by which languages are recognised.
+struct Signs {
     /// The languages that have a stop word, one bit for each.
     words: HashMap<&'static str, u64>,
-    /// Those words as they are folded.
-    folded_words: HashMap<String, u64>,
     letters: HashMap<char, u64>,
     /// The languages of each of the [`SCRIPTS`].
     of_scripts: Vec<Vec<Language>>,
@@ -100,49 +101,32 @@ fn script_of(c: char) -> usize {
     SCRIPTS.iter().position(is_of).unwrap_or(SCRIPTS.len())
 }
 
-static LANGUAGES: LazyLock<Languages> = LazyLock::new(|| {
-    let mut known = Languages {
-        all: Vec::new(),
-        words: HashMap::new(),
-        folded_words: HashMap::new(),
-        letters: HashMap::new(),
-        of_scripts: Vec::new(),
-    };
-    for line in STOP_WORDS.lines().filter(|line| !line.starts_with('#')) {
-        let Some((code, (name, words))) =
-            line.split_once(' ').and_then(|(code, rest)| Some((code, rest.split_once('|')?)))
-        else {
-            continue;
-        };
-        let bit = 1 << known.all.len();
-        known.all.push(Known { code, algorithm: Algorithm::from_name(name).ok() });
-        for word in words.split(' ') {
-            *known.words.entry(word).or_default() |= bit;
-            *known.folded_words.entry(folded(word)).or_default() |= bit;
-        }
-    }
-    for (letters, codes) in LETTERS {
-        let set = known.set_of(codes);
-        for letter in letters.chars() {
-            *known.letters.entry(letter).or_default() |= set;
-        }
-    }
-    known.of_scripts = SCRIPTS
-        .iter()
-        .map(|(_, codes)| known.places_of(codes).map(|at| Language(at as u8)).collect())
-        .collect();
-    known
+/// The languages, in the order of the file of words.
+static LANGUAGES: LazyLock<Vec<Known>> = LazyLock::new(|| {
+    let lines = STOP_WORDS.lines().filter(|line| !line.starts_with('#'));
+    let known = lines.filter_map(|line| {
+        let (code, rest) = line.split_once(' ')?;
+        let (name, stop_words) = rest.split_once('|')?;
+        Some(Known { code, algorithm: Algorithm::from_name(name).ok(), stop_words, folded: OnceLock::new() })
+    });
+    known.collect()
 });
 
-impl Languages {
-    fn places_of<'a>(&'a self, codes: &'a str) -> impl Iterator<Item = usize> + 'a {
-        codes.split(' ').filter_map(|code| self.all.iter().position(|known| known.code == code))
+static SIGNS: LazyLock<Signs> = LazyLock::new(|| {
+    let (mut words, mut letters) = (HashMap::new(), HashMap::new());
+    for (language, known) in Language::all().zip(LANGUAGES.iter()) {
+        for word in known.stop_words.split(' ') {
+            *words.entry(word).or_default() |= language.bit();
+        }
     }
-
-    fn set_of(&self, codes: &str) -> u64 {
-        self.places_of(codes).fold(0, |set, place| set | 1 << place)
+    let of_codes = |codes: &'static str| codes.split(' ').filter_map(Language::of_code);
+    for (signs, codes) in LETTERS {
+        for letter in signs.chars() {
+            *letters.entry(letter).or_default() |= of_codes(codes).fold(0, |set, one| set | one.bit());
+        }
     }
-}
+    Signs { words, letters, of_scripts: SCRIPTS.iter().map(|(_, codes)| of_codes(codes).collect()).collect() }
+});
 
 impl Language {
     /// English, the first language of the file of words.
@@ -150,7 +134,7 @@ impl Language {
 
     /// Returns all languages.
     pub fn all() -> impl Iterator<Item = Self> {
-        (0..LANGUAGES.all.len() as u8).map(Self)
+        (0..LANGUAGES.len() as u8).map(Self)
     }
 
     /// Returns the language with an ISO 639-1 code.
@@ -160,7 +144,11 @@ impl Language {
 
     /// Returns the ISO 639-1 code, two letters.
     pub fn code(self) -> &'static str {
-        LANGUAGES.all.get(usize::from(self.0)).map_or("", |known| known.code)
+        self.known().map_or("", |known| known.code)
+    }
+
+    fn known(self) -> Option<&'static Known> {
+        LANGUAGES.get(usize::from(self.0))
     }
 
     /// Returns the bit of the language in a set of languages.
@@ -174,14 +162,17 @@ impl Language {
     }
 
     /// Returns whether a folded word is a stop word of the language.
-    pub fn has_stop_word(self, folded: &str) -> bool {
-        LANGUAGES.folded_words.get(folded).is_some_and(|set| set >> self.0 & 1 == 1)
+    pub fn has_stop_word(self, word: &str) -> bool {
+        self.known().is_some_and(|known| {
+            let words = || known.stop_words.split(' ').map(folded).collect();
+            known.folded.get_or_init(words).contains(word)
+        })
     }
 
     /// Returns a stemmer for the language; `None` for English, whose stems are found without the language of a note, and for
     /// a language without one.
     pub fn stemmer(self) -> Option<LanguageStemmer> {
-        let algorithm = LANGUAGES.all.get(usize::from(self.0))?.algorithm?;
+        let algorithm = self.known()?.algorithm?;
         let stemmer = LanguageStemmer { stemmer: Stemmer::new(algorithm), stems: HashMap::new() };
         (self != Self::ENGLISH).then_some(stemmer)
     }
@@ -237,7 +228,7 @@ impl Evidence {
             letters: [0; SCRIPTS.len() + 1],
             seen_words: HashSet::new(),
             seen_letters: HashSet::new(),
-            found: vec![Found::default(); LANGUAGES.all.len()],
+            found: vec![Found::default(); LANGUAGES.len()],
         }
     }
 
@@ -249,14 +240,14 @@ impl Evidence {
             word.chars().for_each(|c| self.count_letters(c, 1));
         }
         let lower = typed_form(word);
-        if let Some((&known, &set)) = LANGUAGES.words.get_key_value(&*lower)
+        if let Some((&known, &set)) = SIGNS.words.get_key_value(&*lower)
             && known.chars().nth(1).is_some()
         {
             let is_new = self.seen_words.insert(known);
             self.count(set, 1, is_new);
         }
         for letter in lower.chars().filter(|letter| !letter.is_ascii()) {
-            if let Some(&set) = LANGUAGES.letters.get(&letter) {
+            if let Some(&set) = SIGNS.letters.get(&letter) {
                 let is_new = self.seen_letters.insert(letter);
                 self.count(set, 0, is_new);
             }
@@ -284,7 +275,7 @@ impl Evidence {
 
     fn language(&self) -> Option<Language> {
         let script = (0..self.letters.len()).max_by_key(|&at| self.letters.get(at))?;
-        let possible = LANGUAGES.of_scripts.get(script)?;
+        let possible = SIGNS.of_scripts.get(script)?;
         let found = |language: Language| self.found.get(usize::from(language.0)).copied().unwrap_or_default();
         let best = possible.iter().copied().rev().max_by_key(|&language| found(language).score)?;
         let Found { words, different, .. } = found(best);

@@ -719,8 +719,9 @@ impl SearchRequest {
     /// Returns the text whose vector the search needs first, for [`Open::first_query`](sidenote_open_vault::open::Open::first_query). `None`
     /// for a search by words or a query that is not valid.
     pub fn text_to_embed(&self, now: Timestamp) -> Option<String> {
-        let query = self.parsed(now).ok().filter(|_| self.mode != Some(Mode::Bm25))?;
-        Some(query.text_to_embed().to_owned())
+        (self.mode != Some(Mode::Bm25))
+            .then(|| self.parsed(now).ok())?
+            .map(|query| query.text_to_embed().to_owned())
     }
 
     fn form(&self) -> ResultForm {

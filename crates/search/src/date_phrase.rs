@@ -77,7 +77,7 @@ const JOINTS: &[&str] = &[
 /// Finds the phrase in a query that names a period, as seen at `now`. A query with several dates, or with one that is
 /// read in part, has no period, because it is not clear which one is meant.
 pub fn find(query: &str, now: Timestamp) -> Option<DatePhrase> {
-    let mut phrases = phrases(query, now.date());
+    let mut phrases = phrases(query, now);
     // Of two at one place the longer one says more.
     phrases.sort_by_key(|(span, _)| (span.start, std::cmp::Reverse(span.end)));
     let (span, period) = *phrases.first()?;
@@ -128,7 +128,7 @@ fn is_version(date: &str) -> bool {
 }
 
 /// Finds the phrases of a query that name periods.
-fn phrases(query: &str, today: Date) -> Vec<(Span, Period)> {
+fn phrases(query: &str, now: Timestamp) -> Vec<(Span, Period)> {
     let words = words(query);
     let unspaced = query.chars().filter(|c| is_unspaced(*c)).count() / UNSPACED_WORD;
     if words.len() > MAX_WORDS {
@@ -136,7 +136,7 @@ fn phrases(query: &str, today: Date) -> Vec<(Span, Period)> {
     }
     let texts: Vec<&str> = words.iter().map(|(word, _)| word.as_str()).collect();
     let english = (0..words.len()).filter_map(|at| {
-        let (length, period) = period(texts.get(at..)?, today)?;
+        let (length, period) = period(texts.get(at..)?, now)?;
         let (start, end) = (words.get(at)?.1.start, words.get(at + length - 1)?.1.end);
         Some((Span::new(start, end), period))
     });
@@ -144,7 +144,7 @@ fn phrases(query: &str, today: Date) -> Vec<(Span, Period)> {
     if words.len() + unspaced <= MAX_WORDS {
         let mut refused = 0;
         for pattern in date_patterns(query) {
-            match period_of(&pattern, today) {
+            match period_of(&pattern, now) {
                 Some(_) if pattern.span.start < refused => {}
                 Some(period) => found.push((Span::new(pattern.span.start, pattern.span.end), period)),
                 // A part of a date that is none is none, either.
@@ -174,32 +174,32 @@ fn words(query: &str) -> Vec<(String, Span)> {
 type Period = (Option<Date>, Option<Date>);
 
 /// Returns the period that English words begin with, and the number of words that name it.
-fn period(words: &[&str], today: Date) -> Option<(usize, Period)> {
+fn period(words: &[&str], now: Timestamp) -> Option<(usize, Period)> {
     let whole = |length: usize, (from, to): (Date, Date)| Some((length, (Some(from), Some(to))));
     match words {
-        ["the", "day", "before", "yesterday", ..] => whole(4, back(2, "day", today)?),
-        ["day", "before", "yesterday", ..] => whole(3, back(2, "day", today)?),
-        ["yesterday", ..] => whole(1, back(1, "day", today)?),
-        ["last", unit @ ("week" | "month" | "year"), ..] => whole(2, back(1, unit, today)?),
-        ["this", unit @ ("week" | "month" | "year"), ..] => whole(2, back(0, unit, today)?),
-        ["last", name, ..] if weekday(name).is_some() => whole(2, last_weekday(weekday(name)?, today)?),
+        ["the", "day", "before", "yesterday", ..] => whole(4, back(2, "day", now)?),
+        ["day", "before", "yesterday", ..] => whole(3, back(2, "day", now)?),
+        ["yesterday", ..] => whole(1, back(1, "day", now)?),
+        ["last", unit @ ("week" | "month" | "year"), ..] => whole(2, back(1, unit, now)?),
+        ["this", unit @ ("week" | "month" | "year"), ..] => whole(2, back(0, unit, now)?),
+        ["last", name, ..] if weekday(name).is_some() => whole(2, last_weekday(weekday(name)?, now)?),
         [count, unit, "ago", ..] => {
             let unit = unit.strip_suffix('s').unwrap_or(unit);
-            whole(3, back(number(count)?, unit, today)?)
+            whole(3, back(number(count)?, unit, now)?)
         }
         [name, "of", rest @ ..] if Part::of(name).is_some() => {
-            let (length, period) = month_of(rest, today)?;
+            let (length, period) = month_of(rest, now)?;
             whole(length + 2, Part::of(name)?.of_month(period)?)
         }
         [name @ ("early" | "mid" | "late"), rest @ ..] => {
-            let (length, period) = month_of(rest, today)?;
+            let (length, period) = month_of(rest, now)?;
             whole(length + 1, Part::of(name)?.of_month(period)?)
         }
         ["from" | "between", rest @ ..] => {
-            let (length, (from, _)) = point(rest, today, "since")?;
+            let (length, (from, _)) = point(rest, now, "since")?;
             match rest.get(length..)? {
                 ["to" | "and" | "until" | "till", other @ ..] => {
-                    let (more, (_, to)) = point(other, today, "since")?;
+                    let (more, (_, to)) = point(other, now, "since")?;
                     (from < to).then_some((length + more + 2, (Some(from), Some(to))))
                 }
                 // `notes from Monday` are of that day.
@@ -211,19 +211,19 @@ fn period(words: &[&str], today: Date) -> Option<(usize, Period)> {
             preposition @ ("in" | "on" | "since" | "before" | "after" | "until" | "till" | "by" | "during"),
             rest @ ..,
         ] => {
-            let (length, period) = point(rest, today, preposition)?;
+            let (length, period) = point(rest, now, preposition)?;
             Some((length + 1, bounded(preposition, period)))
         }
         [first, ..] => {
             if let Some(month) = first.strip_prefix("mid-") {
                 let rest: Vec<&str> = std::iter::once(month).chain(words.iter().skip(1).copied()).collect();
-                let (length, period) = month_of(&rest, today)?;
+                let (length, period) = month_of(&rest, now)?;
                 return whole(length, Part::Middle.of_month(period)?);
             }
             if let Some(date) = full_date(first) {
                 return whole(1, day(date)?);
             }
-            let (length, date) = day_of_month(words, today)?;
+            let (length, date) = day_of_month(words, now)?;
             let spoken = words.get(..length)?;
             let is_verb = spoken.iter().any(|word| matches!(*word, "may" | "march"));
             let is_ordinal = spoken.iter().any(|word| ORDINALS.iter().any(|ending| word.ends_with(ending)));
@@ -246,18 +246,18 @@ fn bounded(preposition: &str, (from, to): (Date, Date)) -> Period {
 }
 
 /// Returns the whole period that words after a preposition begin with, and the number of words.
-fn point(words: &[&str], today: Date, preposition: &str) -> Option<(usize, (Date, Date))> {
+fn point(words: &[&str], now: Timestamp, preposition: &str) -> Option<(usize, (Date, Date))> {
     let spoken = || match words {
         // What is on today need not be a note of that day.
-        ["today", ..] if !matches!(preposition, "in" | "on" | "during") => Some((1, day(today)?)),
-        ["the", rest @ ..] if period(words, today).is_none() => {
-            let (length, period) = closed(period(rest, today)?)?;
+        ["today", ..] if !matches!(preposition, "in" | "on" | "during") => Some((1, day(now.date())?)),
+        ["the", rest @ ..] if period(words, now).is_none() => {
+            let (length, period) = closed(period(rest, now)?)?;
             Some((length + 1, period))
         }
-        _ => closed(period(words, today)?),
+        _ => closed(period(words, now)?),
     };
     // `by June` may name an author, and `by Friday` one to come.
-    let named = Some(preposition).filter(|said| *said != "by").and_then(|said| named(words, today, said));
+    let named = Some(preposition).filter(|said| *said != "by").and_then(|said| named(words, now, said));
     named.or_else(spoken)
 }
 
@@ -267,15 +267,15 @@ fn closed((length, (from, to)): (usize, Period)) -> Option<(usize, (Date, Date))
 }
 
 /// Returns the period that words after a preposition name, and the number of words.
-fn named(words: &[&str], today: Date, preposition: &str) -> Option<(usize, (Date, Date))> {
+fn named(words: &[&str], now: Timestamp, preposition: &str) -> Option<(usize, (Date, Date))> {
     let is_point = preposition != "in" && preposition != "during";
     let first = *words.first()?;
     if is_point {
-        if let Some((length, date)) = day_of_month(words, today) {
+        if let Some((length, date)) = day_of_month(words, now) {
             return Some((length, day(date)?));
         }
         if let Some(weekday) = weekday(first) {
-            return Some((1, last_weekday(weekday, today)?));
+            return Some((1, last_weekday(weekday, now)?));
         }
         if let Some(date) = full_date(first) {
             return Some((1, day(date)?));
@@ -284,19 +284,19 @@ fn named(words: &[&str], today: Date, preposition: &str) -> Option<(usize, (Date
     if preposition == "on" {
         return None;
     }
-    month_of(words, today).or_else(|| Some((1, year(year_number(first)?)?)))
+    month_of(words, now).or_else(|| Some((1, year(year_number(first)?)?)))
 }
 
 /// Returns the month that words begin with, and the number of words: it may have a year.
-fn month_of(words: &[&str], today: Date) -> Option<(usize, (Date, Date))> {
+fn month_of(words: &[&str], now: Timestamp) -> Option<(usize, (Date, Date))> {
     let number = month_number(words.first()?)?;
     let said = words.get(1).and_then(|word| year_number(word));
-    Some((1 + usize::from(said.is_some()), month(dated(said, number, 1, today)?)?))
+    Some((1 + usize::from(said.is_some()), month(dated(said, number, 1, now)?)?))
 }
 
 /// Returns the date that words begin with, such as `November 18`, `18 November 2026` and `18th of November`, and the number
 /// of words.
-fn day_of_month(words: &[&str], today: Date) -> Option<(usize, Date)> {
+fn day_of_month(words: &[&str], now: Timestamp) -> Option<(usize, Date)> {
     let (length, month, day) = match words {
         [day, "of", month, ..] => (3, month_number(month)?, day_number(day)?),
         [first, second, ..] => match month_number(first) {
@@ -306,15 +306,18 @@ fn day_of_month(words: &[&str], today: Date) -> Option<(usize, Date)> {
         _ => return None,
     };
     let said = words.get(length).and_then(|word| year_number(word));
-    Some((length + usize::from(said.is_some()), dated(said, month, day, today)?))
+    Some((length + usize::from(said.is_some()), dated(said, month, day, now)?))
 }
 
 /// Returns a date, without a year the last one that has begun.
-fn dated(year: Option<i16>, month: i8, day: i8, today: Date) -> Option<Date> {
+fn dated(year: Option<i16>, month: i8, day: i8, now: Timestamp) -> Option<Date> {
     let of = |year: i16| Date::new(year, month, day).ok();
     match year {
         Some(year) => of(year),
-        None => of(today.year()).filter(|date| *date <= today).or_else(|| of(today.year() - 1)),
+        None => {
+            let today = now.date();
+            of(today.year()).filter(|date| *date <= today).or_else(|| of(today.year() - 1))
+        }
     }
 }
 
@@ -327,26 +330,26 @@ fn full_date(word: &str) -> Option<Date> {
 }
 
 /// Returns the period that a pattern names.
-fn period_of(pattern: &DatePattern, today: Date) -> Option<Period> {
+fn period_of(pattern: &DatePattern, now: Timestamp) -> Option<Period> {
     let unit = |name: &'static str| name.trim_start_matches("last_").trim_start_matches("this_");
     let whole = match pattern.meaning {
-        "yesterday" => back(1, "day", today)?,
-        "day_before_yesterday" => back(2, "day", today)?,
-        "last_week_day" => day(of_week(back(1, "week", today)?, pattern.weekday?)?)?,
-        meaning @ ("last_week" | "last_month" | "last_year") => back(1, unit(meaning), today)?,
-        meaning @ ("this_week" | "this_month" | "this_year") => back(0, unit(meaning), today)?,
+        "yesterday" => back(1, "day", now)?,
+        "day_before_yesterday" => back(2, "day", now)?,
+        "last_week_day" => day(of_week(back(1, "week", now)?, pattern.weekday?)?)?,
+        meaning @ ("last_week" | "last_month" | "last_year") => back(1, unit(meaning), now)?,
+        meaning @ ("this_week" | "this_month" | "this_year") => back(0, unit(meaning), now)?,
         meaning @ ("days_ago" | "weeks_ago" | "months_ago" | "years_ago") => {
-            back(pattern.number?, meaning.trim_end_matches("s_ago"), today)?
+            back(pattern.number?, meaning.trim_end_matches("s_ago"), now)?
         }
-        meaning @ ("early" | "middle" | "late") => Part::of(meaning)?.of_month(named_by(pattern, today)?)?,
-        "in" => named_by(pattern, today)?,
+        meaning @ ("early" | "middle" | "late") => Part::of(meaning)?.of_month(named_by(pattern, now)?)?,
+        "in" => named_by(pattern, now)?,
         _ => return None,
     };
     Some(bounded(pattern.bound.unwrap_or("in"), whole))
 }
 
 /// Returns the period that the slots of a pattern name: a date, a month, a day of the week or a year.
-fn named_by(pattern: &DatePattern, today: Date) -> Option<(Date, Date)> {
+fn named_by(pattern: &DatePattern, now: Timestamp) -> Option<(Date, Date)> {
     if pattern.date.is_some_and(|date| !YEARS.contains(&date.year()))
         || pattern.year.is_some_and(|year| !YEARS.contains(&year))
     {
@@ -358,12 +361,12 @@ fn named_by(pattern: &DatePattern, today: Date) -> Option<(Date, Date)> {
     if let Some(number) = pattern.month {
         let number = i8::try_from(number).ok()?;
         return match pattern.day {
-            Some(said) => day(dated(pattern.year, number, said, today)?),
-            None => month(dated(pattern.year, number, 1, today)?),
+            Some(said) => day(dated(pattern.year, number, said, now)?),
+            None => month(dated(pattern.year, number, 1, now)?),
         };
     }
     if let Some(number) = pattern.weekday {
-        return last_weekday(Weekday::from_monday_one_offset(i8::try_from(number).ok()?).ok()?, today);
+        return last_weekday(Weekday::from_monday_one_offset(i8::try_from(number).ok()?).ok()?, now);
     }
     year(pattern.year?)
 }
@@ -398,7 +401,8 @@ impl Part {
 }
 
 /// Returns the day, week, month or year that is `count` units back.
-fn back(count: i64, unit: &str, today: Date) -> Option<(Date, Date)> {
+fn back(count: i64, unit: &str, now: Timestamp) -> Option<(Date, Date)> {
+    let today = now.date();
     match unit {
         "day" => day(today.checked_sub(count.days()).ok()?),
         "week" => week(today.checked_sub(count.weeks()).ok()?),
@@ -409,8 +413,8 @@ fn back(count: i64, unit: &str, today: Date) -> Option<(Date, Date)> {
 }
 
 /// Returns the last such day of the week, and today not.
-fn last_weekday(weekday: Weekday, today: Date) -> Option<(Date, Date)> {
-    day(today.nth_weekday(-1, weekday).ok()?)
+fn last_weekday(weekday: Weekday, now: Timestamp) -> Option<(Date, Date)> {
+    day(now.date().nth_weekday(-1, weekday).ok()?)
 }
 
 /// Returns the day of a week, given by its number from Monday on.
