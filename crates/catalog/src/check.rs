@@ -207,6 +207,7 @@ impl Check<'_> {
             ("SELECT file, key, what, spelling FROM names", "a name"),
             ("SELECT file, key, name, count FROM tags", "a tag"),
             ("SELECT file, key, ord FROM passages", "a passage"),
+            ("SELECT file, line, status, text FROM tasks", "a task"),
         ] {
             self.visit_rows(query, |row| {
                 let file = of_file(row).map_err(sql("read"))?;
@@ -217,6 +218,7 @@ impl Check<'_> {
                             && is_within(row, 2, 0, 2)
                             && (is_null(row, 3) || is_text_at(row, 3))
                     }
+                    "a task" => is_within(row, 1, 1, MAX_NUMBER) && is_text_at(row, 2) && is_text_at(row, 3),
                     "a tag" => is_text_at(row, 1) && is_text_at(row, 2) && is_within(row, 3, 0, MAX_NUMBER),
                     _ => is_within(row, 1, i64::MIN, i64::MAX) && is_within(row, 2, 0, MAX_NUMBER),
                 };

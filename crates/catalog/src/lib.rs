@@ -17,6 +17,7 @@ mod properties;
 mod relations;
 mod rows;
 mod schema;
+mod tasks;
 mod writer;
 mod delta_encoding;
 mod dialects;
@@ -43,6 +44,7 @@ pub use schema::SCHEMA_VERSION;
 use sidenote_base::clock::{StatedTime, Timestamp};
 use sidenote_base::error::{Error, ErrorKind, Result};
 use sidenote_markdown::path::{NotePath, is_segment};
+pub use tasks::TaskRow;
 pub use writer::CatalogWriter;
 
 use crate::delta_encoding::unpack_ascending;

@@ -8,6 +8,7 @@ use hashbrown::HashMap;
 use rusqlite::types::Value;
 use rusqlite::{OptionalExtension, Row, params};
 use sidenote_base::error::Result;
+use sidenote_links::dialect::{DialectUnit, LinkDialects};
 use sidenote_links::dialect_evidence::LinkEvidence;
 use sidenote_markdown::link::{LinkSyntax, is_placeholder};
 use sidenote_markdown::path::{NotePath, key};
@@ -135,6 +136,50 @@ pub struct LinkTexts {
     pub texts: Vec<(String, LinkSyntax)>,
     /// The files with links or mentions, each with the indexes of its texts.
     pub files: Vec<(NotePath, Vec<usize>)>,
+}
+
+/// Tells which links without a target are unresolved. The others lead to a folder or beyond the files of the vault, or stand
+/// for a name that is filled in later.
+struct DeadLinks<'a> {
+    catalog: &'a CatalogReader,
+    dialects: LinkDialects,
+    /// Whether there is a folder. Many links name few folders.
+    folders: RefCell<HashMap<String, bool>>,
+}
+
+impl<'a> DeadLinks<'a> {
+    fn new(catalog: &'a CatalogReader) -> Result<Self> {
+        Ok(Self { catalog, dialects: catalog.links().dialects()?, folders: RefCell::default() })
+    }
+
+    /// Returns whether the place that a link means depends on the file that has it.
+    fn depends_on_source(&self, linkpath: &str, syntax: LinkSyntax) -> bool {
+        let is_rooted = linkpath.starts_with('/') && self.dialects.units().len() == 1;
+        syntax == LinkSyntax::Markdown && !is_rooted
+    }
+
+    /// Returns whether a link without a target is unresolved in a file.
+    fn is_dead(&self, linkpath: &str, syntax: LinkSyntax, source: &NotePath) -> Result<bool> {
+        if is_placeholder(linkpath) {
+            return Ok(false);
+        }
+        match syntax {
+            LinkSyntax::Markdown => self.is_dead_in(self.dialects.unit_of(source), linkpath, source),
+            _ => Ok(true),
+        }
+    }
+
+    fn is_dead_in(&self, unit: &DialectUnit, linkpath: &str, source: &NotePath) -> Result<bool> {
+        let has_folder = |folder: &str| {
+            if let Some(is_there) = self.folders.borrow().get(folder) {
+                return Ok(*is_there);
+            }
+            let is_there = self.catalog.paths().has_folder(folder)?;
+            self.folders.borrow_mut().insert(folder.to_owned(), is_there);
+            Ok(is_there)
+        };
+        Ok(!unit.can_lead_beyond() || !unit.leads_beyond_files(linkpath, source, has_folder)?)
+    }
 }
 
 /// Queries of the catalog about links.
@@ -284,29 +329,48 @@ impl LinkQueries<'_> {
 
     /// Counts the unresolved links of all files.
     pub(super) fn count_unresolved(&self) -> Result<usize> {
-        Ok(self.without_target("AND l.count > 0")?.iter().map(|(_, links)| links.positions.len()).sum())
+        let judge = DeadLinks::new(self.0)?;
+        let db = &self.0.db;
+        let read =
+            "SELECT linkpath, source, count FROM links WHERE target IS NULL AND count > 0 ORDER BY linkpath";
+        let mut select = db.prepare_cached(read).map_err(sql("read"))?;
+        let mut text_of =
+            db.prepare_cached("SELECT linkpath, syntax FROM linkpaths WHERE id = ?1").map_err(sql("read"))?;
+        let mut path_of = db.prepare_cached("SELECT path FROM files WHERE id = ?1").map_err(sql("read"))?;
+        let mut rows = select.query([]).map_err(sql("read"))?;
+        let mut count = 0;
+        // The text of the last link, and whether such a link is dead wherever it stands, if that is known.
+        let mut last: Option<(i64, String, LinkSyntax, Option<bool>)> = None;
+        while let Some(row) = rows.next().map_err(sql("read"))? {
+            let id: i64 = row.get(0).map_err(sql("read"))?;
+            if last.as_ref().is_none_or(|(known, ..)| *known != id) {
+                let read = |row: &Row<'_>| Ok((id, row.get(0)?, syntax_of(row.get(1)?), None));
+                last = Some(text_of.query_row([id], read).map_err(sql("read"))?);
+            }
+            let Some((_, text, syntax, known)) = &mut last else { continue };
+            let is_dead = match known {
+                Some(is_dead) => *is_dead,
+                None => {
+                    let source: FileId = row.get(1).map_err(sql("read"))?;
+                    let path = path_of.query_row([source], |row| read_path(row, 0)).map_err(sql("read"))?;
+                    let is_dead = judge.is_dead(text, *syntax, &path)?;
+                    *known = Some(is_dead).filter(|_| !judge.depends_on_source(text, *syntax));
+                    is_dead
+                }
+            };
+            if is_dead {
+                count += usize::try_from(row.get::<_, i64>(2).map_err(sql("read"))?).unwrap_or(0);
+            }
+        }
+        Ok(count)
     }
 
     /// Lists groups of unresolved links with the id of their source. `rest` is the end of the query.
     fn without_target(&self, rest: &str) -> Result<Vec<(FileId, LinkGroup)>> {
-        let groups = self.groups(&format!("WHERE l.target IS NULL {rest}"))?;
-        let dialects = self.dialects()?;
-        let mut broken = Vec::with_capacity(groups.len());
-        // Many links name few folders.
-        let folders: RefCell<HashMap<String, bool>> = RefCell::default();
-        let has_folder = |folder: &str| {
-            if let Some(is_there) = folders.borrow().get(folder) {
-                return Ok(*is_there);
-            }
-            let is_there = self.0.paths().has_folder(folder)?;
-            folders.borrow_mut().insert(folder.to_owned(), is_there);
-            Ok(is_there)
-        };
-        for (source, path, links) in groups {
-            let unit = dialects.unit_of(&path);
-            let is_path = links.syntax == LinkSyntax::Markdown && unit.can_lead_beyond();
-            let is_elsewhere = is_path && unit.leads_beyond_files(&links.linkpath, &path, has_folder)?;
-            if !is_elsewhere && !is_placeholder(&links.linkpath) {
+        let judge = DeadLinks::new(self.0)?;
+        let mut broken = Vec::new();
+        for (source, path, links) in self.groups(&format!("WHERE l.target IS NULL {rest}"))? {
+            if judge.is_dead(&links.linkpath, links.syntax, &path)? {
                 broken.push((source, links));
             }
         }

@@ -8,6 +8,7 @@ use sidenote_base::clock::Timestamp;
 use sidenote_base::error::{Error, Result};
 use sidenote_links::dialect_evidence::LinkEvidence;
 use sidenote_markdown::link::{Link, LinkSyntax};
+use sidenote_markdown::note::Task;
 use sidenote_markdown::path::NotePath;
 use sidenote_markdown::relation::Relation;
 pub use sidenote_sets::file_set::FileId;
@@ -426,6 +427,8 @@ pub struct Record {
     pub links: Vec<LinkGroup>,
     /// The relations that the note states. Their ends are indexes in `links`.
     pub relations: Vec<Relation>,
+    /// The tasks, in their order.
+    pub tasks: Vec<Task>,
     /// The keys of the passages, in order.
     pub passages: Vec<i64>,
     /// The starts of the sections in ascending order; empty if the file is not a note.

@@ -2,7 +2,7 @@
 
 /// The version of the schema. It is raised whenever tables change shape or parsing changes meaning; an index of another
 /// version is rebuilt.
-pub const SCHEMA_VERSION: i64 = 22;
+pub const SCHEMA_VERSION: i64 = 23;
 
 /// The tables, and the one index that is needed from the beginning.
 pub(super) const SCHEMA: &str = "
@@ -24,6 +24,7 @@ CREATE TABLE relations (
   source INTEGER, object INTEGER, subject INTEGER, type TEXT, inferred INTEGER NOT NULL,
   line INTEGER NOT NULL, start INTEGER NOT NULL, length INTEGER NOT NULL,
   PRIMARY KEY (source, object, subject, type)) WITHOUT ROWID;
+CREATE TABLE tasks (file INTEGER, ord INTEGER, line INTEGER NOT NULL, status TEXT NOT NULL, text TEXT NOT NULL, PRIMARY KEY (file, ord)) WITHOUT ROWID;
 CREATE TABLE passages (key INTEGER, file INTEGER, ord INTEGER NOT NULL, PRIMARY KEY (key, file)) WITHOUT ROWID;
 CREATE TABLE dialects (folder TEXT PRIMARY KEY, dialect TEXT NOT NULL, root TEXT NOT NULL, below_root TEXT NOT NULL, marker TEXT, reason TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE folders (folder TEXT PRIMARY KEY, files INTEGER NOT NULL, racy INTEGER NOT NULL, sum BLOB NOT NULL) WITHOUT ROWID;
@@ -52,8 +53,8 @@ pub(super) const INDEXES: &[(&str, &str)] = &[
     ("tags_file", "tags (file)"),
     ("linkpaths_name", "linkpaths (name_key)"),
     // An unresolved link is looked up by its text, a resolved one by its target. A link that leads to a file under some dialects
-    // alone is looked up by both.
-    ("links_unsure", concat!("links (linkpath) WHERE ", unsure!())),
+    // alone is looked up by both. With target and number, unresolved links are counted without their rows.
+    ("links_unsure", concat!("links (linkpath, target, count) WHERE ", unsure!())),
     ("files_path_id", "files (path_id) WHERE path_id IS NOT NULL"),
     ("files_put_away", "files (put_away) WHERE put_away <> 0"),
     ("relations_type", "relations (type)"),

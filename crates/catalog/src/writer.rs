@@ -303,6 +303,7 @@ impl CatalogWriter {
             "DELETE FROM tags WHERE file = ?1",
             "DELETE FROM links WHERE source = ?1",
             "DELETE FROM relations WHERE source = ?1",
+            "DELETE FROM tasks WHERE file = ?1",
         ] {
             self.execute(statement, id)?;
         }
@@ -408,7 +409,8 @@ impl CatalogWriter {
             )?;
         }
         self.put_links(row.id, &record.links)?;
-        self.put_relations(row.id, record)
+        self.put_relations(row.id, record)?;
+        self.put_tasks(row.id, &record.tasks)
     }
 
     pub(super) fn run(&self, statement: &str, values: &[&dyn rusqlite::ToSql]) -> Result<()> {

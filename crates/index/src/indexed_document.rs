@@ -204,6 +204,7 @@ impl IndexedDocument {
                 problems: String::new(),
                 links: Vec::new(),
                 relations: Vec::new(),
+                tasks: Vec::new(),
                 passages: Vec::new(),
                 sections: Vec::new(),
             },
@@ -246,6 +247,7 @@ impl IndexedDocument {
         record.relations = relation_records(path, &reading, rules, &groups);
         if record.row.kind == FileKind::Note {
             record.sections = note.sections(&reading.text);
+            record.tasks.clone_from(&note.tasks);
         }
         if !excluded {
             reading.each_embedded_text(|text| record.passages.push(passage_key(text)));

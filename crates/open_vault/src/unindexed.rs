@@ -30,7 +30,8 @@ impl UnindexedFiles {
         self.there.len() + self.gone.len()
     }
 
-    pub(crate) fn covers(&self, path: &NotePath) -> bool {
+    /// Returns whether a file differs from the index.
+    pub fn covers(&self, path: &NotePath) -> bool {
         self.there.contains(path) || self.gone.contains(path)
     }
 

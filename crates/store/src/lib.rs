@@ -86,7 +86,7 @@ pub use sidenote_query::read::list::{
 };
 pub use sidenote_query::read::note::{InspectReply, ReadReply, ReadRequest};
 pub use sidenote_query::read::relations::{RelationItem, RelationsReply, RelationsRequest};
-pub use sidenote_query::read::tasks::{AllTasks, TaskItem, TasksRequest};
+pub use sidenote_query::read::tasks::{TaskItem, TasksRequest};
 pub use sidenote_query::related::{
     MentionItem, MentionsReply, RelatedBy, RelatedItem, RelatedReply, RelatedRequest,
 };

@@ -7,7 +7,6 @@ use sidenote_base::clock::Timestamp;
 use sidenote_base::error::{Error, Result};
 use sidenote_catalog::{FileRow, Filter};
 use sidenote_change::Planner;
-use sidenote_query::read::tasks::AllTasks;
 
 use crate::Views;
 use crate::task_board::BoardTask;
@@ -77,12 +76,12 @@ pub struct DayView {
 }
 
 impl Views<'_> {
-    /// Shows a day. `tasks` are those of all notes.
+    /// Shows a day.
     ///
     /// # Errors
     /// `Invalid` if the day is at the end of all days; `Corrupt` if the index cannot be read.
     #[tracing::instrument(skip_all)]
-    pub fn day(&self, at: Timestamp, tasks: &AllTasks) -> Result<DayView> {
+    pub fn day(&self, at: Timestamp) -> Result<DayView> {
         let day = at.day();
         let out_of_range = || Error::invalid(format!("{day} has no day before or after it"));
         let (start, end) = Timestamp::day_range(at.date()).ok_or_else(out_of_range)?;
@@ -98,7 +97,7 @@ impl Views<'_> {
         let changed = Filter { updated_after: Some(start), updated_before: Some(end), ..Filter::default() };
         let created = self.notes_of(&created, |row| row.created, |_| true)?;
         let changed = self.notes_of(&changed, |row| row.updated, |at| at < start || at >= end)?;
-        let (total, tasks) = self.tasks_due(tasks, &day)?;
+        let (total, tasks) = self.tasks_due(&day)?;
         Ok(DayView {
             today: self.core.clock.now().day(),
             previous: before.day(),

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use sidenote_base::error::{Error, Result};
-use sidenote_query::read::tasks::{AllTasks, TaskItem};
+use sidenote_query::read::Reads;
+use sidenote_query::read::tasks::{TaskItem, TasksRequest};
 
 use crate::Views;
 
@@ -103,14 +104,15 @@ impl Views<'_> {
     ///
     /// # Errors
     /// `Corrupt` if the index cannot be read.
-    pub fn task_board(&self, all: &AllTasks, request: &TaskBoardRequest) -> Result<TaskBoard> {
+    pub fn task_board(&self, request: &TaskBoardRequest) -> Result<TaskBoard> {
+        let all = Reads::of(self.core).tasks(&TasksRequest::default())?;
         let now = self.core.clock.now();
         // Days can have more or fewer hours than 24.
         let last = (1..WEEK).try_fold(now.date(), |day, _| day.tomorrow().ok());
         let (today, week_end) = (now.day(), last.unwrap_or_else(|| now.date()).to_string());
         let (mut open, mut done, mut overdue) = (0, 0, 0);
         let (mut statuses, mut folders) = (BTreeMap::new(), BTreeMap::new());
-        for task in all.items() {
+        for task in &all {
             *statuses.entry(task.status).or_insert(0) += 1;
             if task.done {
                 done += 1;
@@ -139,7 +141,7 @@ impl Views<'_> {
             (Some(_), _) => false,
         };
         let mut wanted: Vec<&TaskItem> = all
-            .items()
+            .iter()
             .filter(|task| request.done.is_none_or(|done| done == task.done))
             .filter(|task| request.status.is_none_or(|status| status == task.status))
             .filter(|task| is_below(task) && is_due(task))
@@ -165,13 +167,14 @@ impl Views<'_> {
     ///
     /// # Errors
     /// `Corrupt` if the index cannot be read.
-    pub(crate) fn tasks_due(&self, all: &AllTasks, day: &str) -> Result<(usize, Vec<BoardTask>)> {
+    pub(crate) fn tasks_due(&self, day: &str) -> Result<(usize, Vec<BoardTask>)> {
         let is_today = self.core.clock.now().day() == day;
         let is_due = |due: &String| due == day || is_today && due.as_str() < day;
-        let mut due: Vec<&TaskItem> =
-            all.items().filter(|task| !task.done && task.due.as_ref().is_some_and(is_due)).collect();
-        due.sort_by_key(|task| task.due.as_deref());
-        Ok((due.len(), self.titled_tasks(due.into_iter().take(MOST_TASKS).cloned())?))
+        let open = TasksRequest { done: Some(false), ..TasksRequest::default() };
+        let mut due = Reads::of(self.core).tasks(&open)?;
+        due.retain(|task| task.due.as_ref().is_some_and(is_due));
+        due.sort_by(|one, other| one.due.cmp(&other.due));
+        Ok((due.len(), self.titled_tasks(due.into_iter().take(MOST_TASKS))?))
     }
 
     fn titled_tasks(&self, tasks: impl Iterator<Item = TaskItem>) -> Result<Vec<BoardTask>> {

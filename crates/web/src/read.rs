@@ -1,7 +1,6 @@
 //! The parts of the API that only read: each address with the call of the store that answers it.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 use axum::body::Bytes;
 use serde::Serialize;
@@ -12,8 +11,8 @@ use sidenote_catalog::Filter;
 use sidenote_markdown::path::NotePath;
 use sidenote_search::Mode;
 use sidenote_store::{
-    ActivityRequest, AllTasks, Fallback, MemoryListRequest, MemorySort, NoteHistory, PROBLEM_CODES,
-    RelatedRequest, RelationsRequest, SearchRequest, Store, TaskBoardRequest, TaskDue, Tier, WhyRequest,
+    ActivityRequest, Fallback, MemoryListRequest, MemorySort, NoteHistory, PROBLEM_CODES, RelatedRequest,
+    RelationsRequest, SearchRequest, Store, TaskBoardRequest, TaskDue, Tier, WhyRequest,
 };
 
 use crate::params::Params;
@@ -25,10 +24,12 @@ use crate::sanitize::sanitized;
 type Reader = fn(&Store, &Params) -> Result<Vec<u8>, ApiError>;
 
 /// The addresses below `/api/v1/`.
-const READERS: [(&str, Reader); 33] = [
+const READERS: [(&str, Reader); 35] = [
     ("session", session),
     ("search", search),
     ("facets", facets),
+    ("tasks", tasks),
+    ("day", day),
     ("suggest", suggest),
     ("why", why),
     ("note", note),
@@ -117,8 +118,6 @@ pub(crate) fn reply(
         "graph" => return graph(cache, store, params),
         "check" => return check(cache, store),
         "memory/duplicates" => return Ok(duplicates(cache, store, params)?.into()),
-        "tasks" => return Ok(tasks(cache, store, params)?.into()),
-        "day" => return Ok(day(cache, store, params)?.into()),
         _ => {}
     }
     if let Some(id) = name.strip_prefix("operations/") {
@@ -257,18 +256,7 @@ fn folder(store: &Store, params: &Params) -> Result<Vec<u8>, ApiError> {
     to_json(&store.views().folder(path, skip, params.number("limit")?)?)
 }
 
-/// Returns all tasks of the vault. Every note is read for the first list, and for the next one those that changed.
-fn all_tasks(cache: &ReplyCache, store: &Store) -> Result<Arc<AllTasks>, ApiError> {
-    cache.tasks.get(store, || {
-        let generation = store.index().generation()?;
-        let former = cache.former_tasks();
-        let tasks = Arc::new(store.reads().all_tasks(&former)?);
-        cache.keep_tasks(Arc::clone(&tasks));
-        Ok((generation, tasks))
-    })
-}
-
-fn tasks(cache: &ReplyCache, store: &Store, params: &Params) -> Result<Vec<u8>, ApiError> {
+fn tasks(store: &Store, params: &Params) -> Result<Vec<u8>, ApiError> {
     let status = params.get("status").map(|status| status.chars().next().unwrap_or(' '));
     let request = TaskBoardRequest {
         done: params.get("done").map(|_| params.is_set("done")),
@@ -279,14 +267,12 @@ fn tasks(cache: &ReplyCache, store: &Store, params: &Params) -> Result<Vec<u8>, 
         skip: params.number("skip")?.unwrap_or(0),
         limit: params.number("limit")?,
     };
-    let all = all_tasks(cache, store)?;
-    to_json(&store.views().task_board(&all, &request)?)
+    to_json(&store.views().task_board(&request)?)
 }
 
-fn day(cache: &ReplyCache, store: &Store, params: &Params) -> Result<Vec<u8>, ApiError> {
+fn day(store: &Store, params: &Params) -> Result<Vec<u8>, ApiError> {
     let day = day_of(params.get("day"))?.unwrap_or_else(|| store.now());
-    let all = all_tasks(cache, store)?;
-    to_json(&store.views().day(day, &all)?)
+    to_json(&store.views().day(day)?)
 }
 
 /// Reads a day.

@@ -4,7 +4,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use axum::body::Bytes;
-use sidenote_store::{AllTasks, RepeatedTexts, Store};
+use sidenote_store::{RepeatedTexts, Store};
 
 use crate::reply::ApiError;
 
@@ -35,22 +35,6 @@ pub(crate) struct ReplyCache {
     pub(crate) check: Cached<Bytes>,
     /// The notes with the same or about the same text.
     pub(crate) repeated_texts: Cached<Arc<RepeatedTexts>>,
-    /// The tasks of all notes.
-    pub(crate) tasks: Cached<Arc<AllTasks>>,
-    /// The tasks of the generation before, from which those of notes that have not changed are taken.
-    former_tasks: Mutex<Arc<AllTasks>>,
-}
-
-impl ReplyCache {
-    /// Returns the tasks that were listed last.
-    pub(crate) fn former_tasks(&self) -> Arc<AllTasks> {
-        Arc::clone(&self.former_tasks.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    /// Keeps the tasks for the next list.
-    pub(crate) fn keep_tasks(&self, tasks: Arc<AllTasks>) {
-        *self.former_tasks.lock().unwrap_or_else(PoisonError::into_inner) = tasks;
-    }
 }
 
 impl<T> Default for Cached<T> {

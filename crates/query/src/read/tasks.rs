@@ -1,15 +1,10 @@
 //! Lists the tasks of a note or of the vault.
 
-use std::collections::HashMap;
-use std::sync::Arc;
-
 use serde::Serialize;
 use sidenote_base::error::Result;
-use sidenote_base::parallel;
-use sidenote_catalog::{FileId, FileRow, Filter, Hash};
+use sidenote_catalog::{Filter, TaskRow};
 use sidenote_markdown::decode::decode;
-use sidenote_markdown::edit::ContentHash;
-use sidenote_markdown::note::Note;
+use sidenote_markdown::note::{Note, Task};
 use sidenote_markdown::path::NotePath;
 use sidenote_markdown::task_due::due_day;
 use sidenote_open_vault::lookup::Lookup;
@@ -47,103 +42,61 @@ pub struct TaskItem {
     pub due: Option<String>,
 }
 
-/// The tasks of one note.
-#[derive(Debug, Clone)]
-struct NoteTasks {
-    id: FileId,
-    path: NotePath,
-    /// The hash of the bytes that were read; `None` if they could not be read, so that they are read again.
-    hash: Option<Hash>,
-    tasks: Arc<[TaskItem]>,
-}
-
-/// The tasks of all notes.
-#[derive(Debug, Clone, Default)]
-pub struct AllTasks {
-    /// All notes by path, also those without tasks.
-    notes: Vec<NoteTasks>,
-    /// The number of notes that were read for it.
-    read: usize,
-}
-
-impl AllTasks {
-    /// Lists the tasks by path and line.
-    pub fn items(&self) -> impl Iterator<Item = &TaskItem> {
-        self.notes.iter().flat_map(|note| note.tasks.iter())
-    }
-
-    /// Returns the number of notes that were read for it. The others had not changed since the former one was made.
-    pub fn notes_read(&self) -> usize {
-        self.read
+impl TaskItem {
+    fn of(TaskRow { path, line, status, text }: TaskRow) -> Self {
+        Self { path, line, status, done: status != ' ', due: due_day(&text), text }
     }
 }
 
 impl Reads<'_> {
-    /// Lists the tasks of all notes. Of notes that are as they were for the former list, these are taken from it.
+    /// Lists tasks by path and place, as the index has them. Of a single note, and of notes that differ from the index, they
+    /// are read from the file.
     ///
     /// # Errors
-    /// `Corrupt` if the index cannot be read.
-    #[tracing::instrument(skip_all)]
-    pub fn all_tasks(&self, former: &AllTasks) -> Result<AllTasks> {
-        let rows = self.core.index.catalog().select(&Filter::default())?;
-        let known: HashMap<FileId, &NoteTasks> = former.notes.iter().map(|note| (note.id, note)).collect();
-        let found = parallel::map(
-            &rows,
-            16,
-            || (),
-            |(), row: &FileRow| {
-                let same = known.get(&row.id).filter(|note| note.path == row.path && note.hash == row.hash);
-                match same.filter(|_| row.hash.is_some()) {
-                    Some(note) => ((*note).clone(), false),
-                    None => {
-                        let (hash, tasks) = self.tasks_of(row, None).unzip();
-                        let tasks = tasks.unwrap_or_default().into();
-                        (NoteTasks { id: row.id, path: row.path.clone(), hash, tasks }, true)
-                    }
-                }
-            },
-        );
-        let read = found.iter().filter(|(_, is_read)| *is_read).count();
-        Ok(AllTasks { notes: found.into_iter().map(|(note, _)| note).collect(), read })
-    }
-
-    /// Lists tasks by path and line, from the current files.
-    ///
-    /// # Errors
-    /// `NotFound` if no note has the name; `Exists` if several notes have it.
+    /// `NotFound` if no note has the name; `Exists` if several notes have it; `Corrupt` if the index cannot be read.
     #[tracing::instrument(skip_all)]
     pub fn tasks(&self, request: &TasksRequest) -> Result<Vec<TaskItem>> {
-        let rows = match &request.note {
-            Some(name) => vec![Lookup::of(self.core).find(name)?],
+        let lookup = Lookup::of(self.core);
+        let mut tasks: Vec<TaskItem> = match &request.note {
+            Some(name) => self.tasks_in_file(&lookup.find(name)?.path),
             None => {
-                let filter = Lookup::of(self.core).with_canonical_folder(&request.filter)?;
-                self.core.index.catalog().select(&filter)?
+                let filter = lookup.with_canonical_folder(&request.filter)?;
+                let mut rows = self.core.index.catalog().tasks(&filter)?;
+                let unindexed = lookup.unindexed_files();
+                if unindexed.is_empty() {
+                    rows.into_iter().map(TaskItem::of).collect()
+                } else {
+                    let mut changed = self.core.index.catalog().select(&filter)?;
+                    changed.retain(|file| unindexed.covers(&file.path));
+                    let is_changed =
+                        |row: &TaskRow| changed.iter().any(|file| *file.path.as_str() == row.path);
+                    rows.retain(|row| !is_changed(row));
+                    changed.retain(|file| !unindexed.is_gone(&file.path));
+                    let read = changed.iter().flat_map(|file| self.tasks_in_file(&file.path));
+                    let mut all: Vec<TaskItem> = rows.into_iter().map(TaskItem::of).chain(read).collect();
+                    // The order of the tasks of one note stays.
+                    all.sort_by(|one, other| one.path.cmp(&other.path));
+                    all
+                }
             }
         };
-        let found = parallel::map(&rows, 16, || (), |(), row: &FileRow| self.tasks_of(row, request.done));
-        let found = found.into_iter().flatten().flat_map(|(_, tasks)| tasks);
-        Ok(found.take(request.limit.unwrap_or(usize::MAX)).collect())
+        tasks.retain(|task| request.done.is_none_or(|done| done == task.done));
+        tasks.truncate(request.limit.unwrap_or(usize::MAX));
+        Ok(tasks)
     }
 
-    /// Reads the tasks of a note, with the hash of the bytes that were read. `None` if they cannot be read.
-    fn tasks_of(&self, row: &FileRow, done: Option<bool>) -> Option<(Hash, Vec<TaskItem>)> {
-        let bytes = match self.core.read_bytes(&row.path) {
+    /// Reads the tasks of a note from its file. Of a file that cannot be read, there are none.
+    fn tasks_in_file(&self, path: &NotePath) -> Vec<TaskItem> {
+        let bytes = match self.core.read_bytes(path) {
             Ok(bytes) => bytes,
             Err(error) => {
                 tracing::warn!("{error}; its tasks are left out");
-                return None;
+                return Vec::new();
             }
         };
-        let tasks = Note::parse(&decode(&bytes).text).tasks;
-        let item = |task: sidenote_markdown::note::Task| TaskItem {
-            path: row.path.as_str().to_owned(),
-            line: task.line,
-            status: task.status,
-            done: task.status != ' ',
-            due: due_day(&task.text),
-            text: task.text,
+        let row = |Task { line, status, text, .. }: Task| {
+            TaskItem::of(TaskRow { path: path.as_str().to_owned(), line, status, text })
         };
-        let is_wanted = |task: &TaskItem| done.is_none_or(|done| done == task.done);
-        Some((ContentHash::of(&bytes).to_bytes(), tasks.into_iter().map(item).filter(is_wanted).collect()))
+        Note::parse(&decode(&bytes).text).tasks.into_iter().map(row).collect()
     }
 }
