@@ -309,9 +309,11 @@ impl LinkQueries<'_> {
         Ok(rows)
     }
 
-    /// Lists the unresolved links of visible files, ordered by link text.
-    pub fn unresolved(&self) -> Result<Vec<LinkRow>> {
-        let broken = self.without_target("AND NOT f.excluded ORDER BY lower(p.linkpath), f.path")?;
+    /// Lists the unresolved links of visible files, or of some of these, ordered by link text.
+    pub fn unresolved(&self, files: Option<&[FileId]>) -> Result<Vec<LinkRow>> {
+        let among = files.map_or_else(String::new, |files| format!("AND l.source IN {}", id_list(files)));
+        let broken =
+            self.without_target(&format!("{among} AND NOT f.excluded ORDER BY lower(p.linkpath), f.path"))?;
         Ok(broken.into_iter().flat_map(|(source, links)| links.rows(source)).collect())
     }
 
@@ -390,15 +392,27 @@ impl LinkQueries<'_> {
         self.0.collect(&query, [], |row| Ok((row.get(0)?, read_path(row, WIDTH)?, read_group(row)?)))
     }
 
-    /// Visits the links between visible files: the source, the target, and the roles of the links between the two. Links of one
-    /// pair with different texts are visited one after another.
+    /// Visits the links between visible files: the source, the target, and the roles of the links between the two; with `files`,
+    /// only those from or to one of these. Links of one pair with different texts are visited one after another.
     ///
     /// # Errors
     /// Returns `Corrupt` or `Io` if the catalog cannot be read.
-    pub fn each_edge(&self, mut visit: impl FnMut(FileId, FileId, LinkRole)) -> Result<()> {
-        let query = "SELECT l.source, l.target, l.places FROM links l JOIN files f ON f.id = l.source
+    pub fn each_edge(
+        &self,
+        files: Option<&[FileId]>,
+        mut visit: impl FnMut(FileId, FileId, LinkRole),
+    ) -> Result<()> {
+        let edges = "SELECT l.source, l.target, l.places FROM links l JOIN files f ON f.id = l.source
             JOIN files t ON t.id = l.target WHERE l.count > 0 AND NOT f.excluded AND NOT t.excluded";
-        let mut statement = self.0.db.prepare_cached(query).map_err(sql("read"))?;
+        let query = match files.map(id_list) {
+            None => edges.to_owned(),
+            Some(ids) => {
+                format!(
+                    "{edges} AND l.source IN {ids} UNION ALL {edges} AND l.target IN {ids} AND l.source NOT IN {ids}"
+                )
+            }
+        };
+        let mut statement = self.0.db.prepare(&query).map_err(sql("read"))?;
         let mut rows = statement.query([]).map_err(sql("read"))?;
         while let Some(row) = rows.next().map_err(sql("read"))? {
             let (source, target) = (row.get(0).map_err(sql("read"))?, row.get(1).map_err(sql("read"))?);
@@ -434,6 +448,11 @@ impl LinkQueries<'_> {
             |row| row.get(0),
         )
     }
+}
+
+/// Returns the ids as a table of one query, which has no limit as the number of parameters has.
+pub(super) fn id_list(files: &[FileId]) -> String {
+    format!("(SELECT value FROM json_each('{}'))", serde_json::json!(files))
 }
 
 fn read_group(row: &Row<'_>) -> rusqlite::Result<LinkGroup> {

@@ -65,7 +65,7 @@ impl Present {
             names.insert(path);
             names.insert_folders_above(path);
         }
-        let unresolved = catalog.links().unresolved()?;
+        let unresolved = catalog.links().unresolved(None)?;
         let ids: BTreeSet<_> = unresolved.iter().map(|link| link.source).collect();
         let by_id: HashMap<_, _> = files.values().flatten().map(|row| (row.id, row.path.clone())).collect();
         let mut paths: BTreeSet<NotePath> = ids.iter().filter_map(|id| by_id.get(id).cloned()).collect();

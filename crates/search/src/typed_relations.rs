@@ -69,7 +69,7 @@ impl<'a> TypedRelations<'a> {
     /// # Errors
     /// `Corrupt` or `Io` if the catalog cannot be read.
     pub fn of(&self, file: FileId) -> Result<Vec<TypedRelation>> {
-        let mut relations = self.typed(RelationQueries::of_catalog(self.catalog).of(file)?)?;
+        let mut relations = self.typed(RelationQueries::of_catalog(self.catalog).of(&[file])?)?;
         relations.sort_by_key(|relation| relation.stated.is_inferred);
         Ok(relations)
     }

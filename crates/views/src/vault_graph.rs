@@ -131,7 +131,7 @@ impl Views<'_> {
     /// `Invalid` for an invalid query or filter; `Corrupt` if the index cannot be read.
     #[tracing::instrument(skip_all)]
     pub fn graph(&self, request: Option<&SearchRequest>) -> Result<VaultGraph> {
-        let links = self.all_links()?;
+        let links = self.links_of(None)?;
         let mut graph = self.graph_of(&links, None)?;
         if let Some(request) = request {
             let request = SearchRequest { is_filter: true, ..request.clone() };
@@ -166,25 +166,31 @@ impl Views<'_> {
     #[tracing::instrument(skip_all)]
     pub fn graph_around(&self, name: &str, depth: usize) -> Result<VaultGraph> {
         let start = Lookup::of(self.core).find(name)?.id;
-        let links = self.all_links()?;
-        let mut neighbours: HashMap<FileId, Vec<FileId>> = HashMap::new();
-        for (from, to, ..) in &links.between {
-            neighbours.entry(*from).or_default().push(*to);
-            neighbours.entry(*to).or_default().push(*from);
-        }
         let (mut known, mut order) = (HashSet::from([start]), vec![start]);
         let mut ring = vec![start];
         for _ in 0..depth.clamp(1, MOST_DEPTH) {
-            let around = ring.iter().flat_map(|id| neighbours.get(id).into_iter().flatten());
-            let next: Vec<FileId> = around.copied().filter(|id| known.insert(*id)).collect();
+            let mut next = Vec::new();
+            let mut add = |file: FileId| {
+                if known.insert(file) {
+                    next.push(file);
+                }
+            };
+            let catalog = self.core.index.catalog();
+            catalog
+                .links()
+                .each_edge(Some(&ring), |from, to, _| [from, to].into_iter().for_each(&mut add))?;
+            for relation in RelationQueries::of_catalog(&catalog).of(&ring)? {
+                [relation.subject, relation.object].into_iter().for_each(&mut add);
+            }
+            next.sort_unstable();
             order.extend(&next);
             ring = next;
         }
-        self.graph_of(&links, Some(&order))
+        self.graph_of(&self.links_of(Some(&order))?, Some(&order))
     }
 
-    /// Reads all links and relations.
-    fn all_links(&self) -> Result<AllLinks> {
+    /// Reads all links and relations, or those from or to some files.
+    fn links_of(&self, files: Option<&[FileId]>) -> Result<AllLinks> {
         let catalog = self.core.index.catalog();
         let mut between = Vec::new();
         let kind_of = |role: LinkRole| match role {
@@ -192,13 +198,14 @@ impl Views<'_> {
             LinkRole::Embed => 1,
             LinkRole::Property => 2,
         };
-        catalog.links().each_edge(|from, to, role| {
+        catalog.links().each_edge(files, |from, to, role| {
             if from != to {
                 between.push((from, to, kind_of(role), -1));
             }
         })?;
         let mut kinds: BTreeMap<String, i64> = BTreeMap::new();
-        let stated = RelationQueries::of_catalog(&catalog).all()?;
+        let relations = RelationQueries::of_catalog(&catalog);
+        let stated = files.map_or_else(|| relations.all(), |files| relations.of(files))?;
         for relation in &stated {
             kinds.entry(relation.kind.clone()).or_default();
         }
@@ -211,7 +218,7 @@ impl Views<'_> {
         }
         let mut numbers: HashMap<String, usize> = HashMap::new();
         let (mut unresolved, mut dangling) = (Vec::new(), Vec::new());
-        for link in catalog.links().unresolved()? {
+        for link in catalog.links().unresolved(files)? {
             let at = *numbers.entry(link.linkpath.to_lowercase()).or_insert_with(|| {
                 unresolved.push(link.linkpath.clone());
                 unresolved.len() - 1
@@ -267,7 +274,6 @@ impl Views<'_> {
 
     /// Makes the columns of the files.
     fn columns(&self, entries: &[FileRow]) -> Result<VaultGraph> {
-        let mut tags = self.core.index.catalog().all_tags()?;
         let weighed = MemoryWeights::of(self.core).weigh_all(entries, self.core.clock.now())?;
         let top = |entry: &'_ FileRow| entry.path.folder().split('/').next().unwrap_or("").to_owned();
         let folders: Vec<String> = entries.iter().map(top).collect();
@@ -292,7 +298,7 @@ impl Views<'_> {
             });
             let is_note = entry.kind == FileKind::Note;
             graph.importance.push(if is_note { weighed.state.importance } else { 0.0 });
-            let own = tags.remove(&entry.id).unwrap_or_default().into_iter().map(|tag| {
+            let own = weighed.said.tags.iter().map(|tag| {
                 *known.entry(tag.to_lowercase()).or_insert_with(|| {
                     graph.tags.names.push(tag.clone());
                     graph.tags.names.len() - 1

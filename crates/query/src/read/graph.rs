@@ -247,7 +247,7 @@ impl Reads<'_> {
     #[tracing::instrument(skip_all)]
     pub fn unresolved(&self) -> Result<Vec<UnresolvedItem>> {
         let catalog = self.core.index.catalog();
-        let links = catalog.links().unresolved()?;
+        let links = catalog.links().unresolved(None)?;
         let mut ids: Vec<FileId> = links.iter().map(|link| link.source).collect();
         ids.sort_unstable();
         ids.dedup();
